@@ -1,0 +1,40 @@
+# Two commands are all a newcomer needs: `make demo` and `make test`. Both build .venv on their first run.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+SHARED_DATA := $(wildcard ../shared/data)
+ifneq ($(SHARED_DATA),)
+export GRAPHGAUGE_DATA ?= $(abspath $(SHARED_DATA))
+endif
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.installed
+	$(BIN)/graphgauge demo
+
+test: lint
+	$(BIN)/python -m pytest -q -n 2 --maxprocesses 2
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/pre-commit run --all-files
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python bench/extraction.py
+	$(BIN)/python bench/unions.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+# torch comes first and on its own, so that no other package can pull in a different build of it
+$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) torch
+	$(PIP) -e .
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(PIP) -e ".[dev]"
+	touch $@

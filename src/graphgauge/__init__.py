@@ -1,0 +1,40 @@
+"""graphgauge: how good are the explanations of a graph neural network, and which explainer can be trusted?
+
+Importing graphgauge loads nothing heavy: each name is imported when it is first used.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0.dev0"
+
+#: every public name and the module it lives in
+PUBLIC = {
+    **dict.fromkeys(
+        (
+            "BaseModel",
+            "NodeClassificationModel",
+            "NodeRegressionModel",
+            "LinkClassificationModel",
+            "LinkRegressionModel",
+            "GraphClassificationModel",
+            "GraphRegressionModel",
+            "check_model",
+        ),
+        "graphgauge.models",
+    ),
+    "Xplanation": "graphgauge.core.xplanation",
+    "GraphgaugeError": "graphgauge.core.errors",
+}
+
+__all__ = ["__version__", *PUBLIC]
+
+
+def __getattr__(name: str) -> Any:
+    if name in PUBLIC:
+        return getattr(import_module(PUBLIC[name]), name)
+    raise AttributeError(f"module 'graphgauge' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *PUBLIC])

@@ -1,0 +1,59 @@
+"""The `graphgauge` command. Heavy imports happen inside the commands, so that help answers at once."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from graphgauge import __version__
+from graphgauge.core.errors import GraphgaugeError
+
+app = typer.Typer(
+    help="Measure how good the explanations of a graph neural network are, without ground truth.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and stop."""
+    if wanted:
+        typer.echo(f"graphgauge {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    """Options before the command."""
+
+
+@app.command()
+def demo(
+    targets: Annotated[str, typer.Option(help="Nodes to look at, such as 0,302,510.")] = "0,302,510,604,699",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the graph and of the training.")] = 1,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Train a small GCN on a generated BA-Shapes graph and show what decides its predictions."""
+    from graphgauge.cli.demo import as_json, as_text, run_demo
+
+    shown = run_demo(read_list(targets), seed)
+    typer.echo(as_json(shown) if json else as_text(shown))
+
+
+def read_list(text: str) -> list[int | str]:
+    """Comma-separated numbers; what is no number stays text, so that the library can refuse it by name."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    return [int(part) if part.lstrip("+-").isdecimal() else part for part in parts]
+
+
+def main() -> None:
+    """Run the command line; our own errors become one line and exit code 2."""
+    try:
+        app()
+    except GraphgaugeError as error:
+        typer.echo(f"graphgauge: error: {error}", err=True)
+        sys.exit(2)

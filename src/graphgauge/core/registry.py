@@ -1,0 +1,24 @@
+"""Looking things up by name, for the command line and for experiment files."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import TypeVar
+
+from graphgauge.core.errors import UnknownName
+
+T = TypeVar("T")
+
+
+def lookup(table: Mapping[str, T], name: str, kind: str) -> T:
+    """Return ``table[name]``, or say which names there are.
+
+    >>> lookup({"gcn": 1, "gat": 2}, "gcm", "network")
+    Traceback (most recent call last):
+    ...
+    graphgauge.core.errors.UnknownName: No network is called 'gcm'. Did you mean 'gcn'? Known: gat, gcn.
+    """
+    if name in table:
+        return table[name]
+    close = get_close_matches(str(name), table, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise UnknownName(f"No {kind} is called {name!r}.{hint} Known: {', '.join(sorted(table)) or 'none'}.")

@@ -1,0 +1,55 @@
+"""Seeds derived from content: what a random number is for decides which number it is.
+
+A seed is a hash of the run's seed and of everything that names the draw (task, target, reference, purpose, occurrence ...).
+So a number does not depend on the order of the work, on the batch size, on the number of workers or on which other
+explainers take part, and `PYTHONHASHSEED` plays no role.
+"""
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from graphgauge.core.errors import BadSetting
+
+if TYPE_CHECKING:
+    import torch
+
+
+def derive_seed(run_seed: int, *content: Any) -> int:
+    """A seed in [0, 2^63) from a run's seed and from what the random number is for.
+
+    ``content`` may hold None, booleans, integers, floats, strings and (nested) tuples or lists of these;
+    a tuple and a list with the same items are the same content, 1, 1.0, True and "1" are not.
+
+    >>> derive_seed(0, "cora", 17, "random curve") == derive_seed(0, "cora", 17, "random curve")
+    True
+    >>> derive_seed(0, "cora", 17) == derive_seed(0, "cora", "17")
+    False
+    """
+    if not is_seed(run_seed):
+        raise BadSetting(f"seed must be a whole number from 0 to 2^63 - 1, but {run_seed!r} was given.")
+    text = json.dumps([run_seed, *map(canonical, content)], ensure_ascii=True, separators=(",", ":"))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
+
+
+def is_seed(value: Any) -> bool:
+    """Whether ``value`` can start a random stream: a whole number in [0, 2^63)."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def canonical(value: Any) -> Any:
+    """``value`` as JSON that tells types apart; refuses what has no stable text (sets, tensors, objects)."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return ["float", value.hex()]
+    if isinstance(value, (tuple, list)):
+        return ["list", [canonical(item) for item in value]]
+    raise BadSetting(f"a seed cannot be derived from {type(value).__name__} {value!r}: use numbers, strings or tuples.")
+
+
+def generator(seed: int) -> "torch.Generator":
+    """A fresh CPU stream. Draws are made on the CPU, so that a seed means the same on every device."""
+    import torch
+
+    return torch.Generator().manual_seed(seed)

@@ -1,0 +1,26 @@
+"""Wrappers that give every network the same predictions; computation graphs; disjoint unions."""
+
+from graphgauge.models.base import BaseModel
+from graphgauge.models.computation import ComputationGraph, ComputationGraphs
+from graphgauge.models.union import Union
+from graphgauge.models.wrappers import (
+    GraphClassificationModel,
+    GraphRegressionModel,
+    LinkClassificationModel,
+    LinkRegressionModel,
+    NodeClassificationModel,
+    NodeRegressionModel,
+)
+
+__all__ = [
+    "BaseModel",
+    "ComputationGraph",
+    "ComputationGraphs",
+    "GraphClassificationModel",
+    "GraphRegressionModel",
+    "LinkClassificationModel",
+    "LinkRegressionModel",
+    "NodeClassificationModel",
+    "NodeRegressionModel",
+    "Union",
+]

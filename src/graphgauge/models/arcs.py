@@ -1,0 +1,78 @@
+"""Who sends messages to whom, stored so that the neighbours of a few nodes are found without touching the others.
+
+An arc is a message route: tail -> head along a stored edge. With PyG's default flow each stored edge is one arc; layers
+with ``flow="target_to_source"`` turn it around; a net with both kinds of layer has both arcs of each edge.
+Arcs are sorted by the node they are looked up by (compressed sparse columns), built once per model.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Arcs:
+    """For each node v, arcs ``ptr[v]..ptr[v+1]-1``: the other end and the stored edge.  ptr (N + 1,), other (A,), edge (A,)"""
+
+    ptr: Tensor
+    other: Tensor
+    edge: Tensor
+
+    def of(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """All arcs of ``nodes`` (M,): position in ``nodes``, other end, stored edge, each (S,)."""
+        start = self.ptr[nodes]
+        owner, arc = ragged_ranges(start, self.ptr[nodes + 1] - start)
+        return owner, self.other[arc], self.edge[arc]
+
+
+def arcs_into(edge_index: Tensor, num_nodes: int, flow: str) -> Arcs:
+    """Arcs looked up by their head: who sends to a node."""
+    tail, head, edge = message_routes(edge_index, flow)
+    return sorted_by(head, tail, edge, num_nodes)
+
+
+def arcs_out_of(edge_index: Tensor, num_nodes: int, flow: str) -> Arcs:
+    """Arcs looked up by their tail: who receives from a node."""
+    tail, head, edge = message_routes(edge_index, flow)
+    return sorted_by(tail, head, edge, num_nodes)
+
+
+def message_routes(edge_index: Tensor, flow: str) -> tuple[Tensor, Tensor, Tensor]:
+    """Tail, head and stored edge of every arc. ``flow``: "source_to_target", "target_to_source" or "both"."""
+    source, target = edge_index
+    edge = torch.arange(edge_index.size(1), device=edge_index.device)
+    if flow == "both":
+        return torch.cat([source, target]), torch.cat([target, source]), torch.cat([edge, edge])
+    return (source, target, edge) if flow == "source_to_target" else (target, source, edge)
+
+
+def sorted_by(key: Tensor, other: Tensor, edge: Tensor, num_nodes: int) -> Arcs:
+    """Arcs in the order of ``key``, those of one node in the order of their edges."""
+    order = key.argsort(stable=True)
+    ptr = torch.zeros(num_nodes + 1, dtype=torch.int64, device=key.device)
+    ptr[1:] = torch.bincount(key, minlength=num_nodes).cumsum(0)
+    return Arcs(ptr, other[order], edge[order])
+
+
+def ragged_ranges(start: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
+    """The ranges ``start[i] .. start[i] + count[i] - 1`` one after another, and the i each number comes from.
+
+    >>> ragged_ranges(torch.tensor([10, 50]), torch.tensor([2, 3]))
+    (tensor([0, 0, 1, 1, 1]), tensor([10, 11, 50, 51, 52]))
+    """
+    owner = torch.repeat_interleave(count)
+    first = count.cumsum(0) - count
+    position = torch.arange(len(owner), device=owner.device)
+    return owner, position + (start - first)[owner]
+
+
+def starts(count: Tensor) -> Tensor:
+    """Where each of several runs begins, and where the last one ends.  (M,) -> (M + 1,)
+
+    >>> starts(torch.tensor([2, 0, 3]))
+    tensor([0, 2, 2, 5])
+    """
+    ptr = count.new_zeros(len(count) + 1)
+    ptr[1:] = count.cumsum(0)
+    return ptr

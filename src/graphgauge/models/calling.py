@@ -1,0 +1,129 @@
+"""How the user's network is called, read off its signature.
+
+    net(x, edge_index)                        and, by keyword, every other attribute of ``data`` that forward names
+    net(x, edge_index, edge_label_index=...)  for links
+    net.decode(net.encode(x, edge_index), edge_label_index)     for links too
+    forward(net, g)                           whatever the user says; g is a ``Data`` with everything in it
+
+``batch`` is passed where forward takes it and the copies in one union have to be told apart.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+from torch.nn import Module
+from torch_geometric.data import Data
+
+from graphgauge.core.errors import BadModel
+
+Forward = Callable[[Module, Data], Tensor]
+OWN = ("edge_label_index", "batch")  #: arguments that come from us, not from ``data``
+
+
+@dataclass(frozen=True)
+class Call:
+    """A network and the way to call it. ``names``: the attributes of ``data`` it takes by keyword (None: all)."""
+
+    net: Module
+    style: str  #: "forward", "edge_label_index", "encode_decode" or "custom"
+    names: tuple[str, ...] | None
+    takes_batch: bool
+    forward: Forward | None = None
+
+    def __call__(self, g: Data) -> Tensor:
+        """Raw rows of the network on ``g``: one per node, link or graph."""
+        if self.style == "encode_decode":
+            return self.decode(self.encode(g), g.edge_label_index)
+        if self.forward is not None:
+            return rows_of(self.forward(self.net, g))
+        links = {"edge_label_index": g.edge_label_index} if self.style == "edge_label_index" else {}
+        return rows_of(self.net(g.x, g.edge_index, **self.arguments(g), **links))
+
+    def encode(self, g: Data) -> Tensor:
+        """Node embeddings of an encode/decode network."""
+        return rows_of(self.net.encode(g.x, g.edge_index, **self.arguments(g)))  # type: ignore[operator]
+
+    def decode(self, z: Tensor, pairs: Tensor) -> Tensor:
+        """Raw rows for ``pairs`` (2, P) of nodes embedded as ``z``."""
+        return rows_of(self.net.decode(z, pairs))  # type: ignore[operator]
+
+    def arguments(self, g: Data) -> dict[str, Any]:
+        """What goes by keyword."""
+        named = {name: g[name] for name in self.names or ()}
+        return {**named, "batch": g.batch} if self.takes_batch and g.get("batch") is not None else named
+
+
+def call_of(net: Any, level: str, held: set[str], forward: Forward | None) -> Call:
+    """How to call ``net`` for "node", "link" or "graph" targets, given the names of what ``data`` holds."""
+    net = check_net(net)
+    if forward is not None:
+        if not callable(forward):
+            raise BadModel(f"forward must be a function (net, g) -> tensor, but is {type(forward).__name__}.")
+        return Call(net, "custom", None, takes_batch=True, forward=forward)
+    style, entry = style_of(net, level)
+    takes = parameters_of(entry)
+    missing = [name for name, needed in takes.items() if needed and name not in held and name not in OWN]
+    if missing:
+        raise BadModel(
+            f"{type(net).__name__}.{entry.__name__} needs {missing[0]!r}, which data does not have. "
+            f"Set data.{missing[0]}, or say how to call the net: forward=lambda net, g: net(...)."
+        )
+    names = tuple(name for name in takes if name in held and name not in OWN)
+    return Call(net, style, names, takes_batch="batch" in takes)
+
+
+def check_net(net: Any) -> Module:
+    """The plain module inside ``net``, or an error that says why it cannot be used."""
+    if not isinstance(net, Module):
+        raise BadModel(f"net must be a torch.nn.Module, but is {type(net).__name__}.")
+    net = getattr(net, "_orig_mod", net)  # torch.compile would trace anew for every union
+    from torch.nn.parameter import is_lazy
+
+    lazy = [name for name, value in [*net.named_parameters(), *net.named_buffers()] if is_lazy(value)]
+    if lazy:
+        raise BadModel(f"net has lazy parameters without a shape yet ({lazy[0]}): run one forward pass, or train it, first.")
+    return net
+
+
+def style_of(net: Module, level: str) -> tuple[str, Callable[..., Any]]:
+    """The calling style and the method whose signature names the inputs."""
+    if level != "link":
+        return "forward", net.forward
+    if "edge_label_index" in parameters_of(net.forward, skip=0):
+        return "edge_label_index", net.forward
+    if callable(getattr(net, "encode", None)) and callable(getattr(net, "decode", None)):
+        return "encode_decode", net.encode  # type: ignore[return-value]
+    raise BadModel(
+        f"{type(net).__name__} cannot be asked for links: its forward takes no edge_label_index and it has no encode and "
+        "decode. Add one of these, or say how to call it: forward=lambda net, g: ... (the pairs are in g.edge_label_index)."
+    )
+
+
+def parameters_of(entry: Callable[..., Any], skip: int = 2) -> dict[str, bool]:
+    """Names that a function takes after its first ``skip`` (x and edge_index), and whether each must be given."""
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    given = [item for item in inspect.signature(entry).parameters.values() if item.kind not in variadic]
+    open_ended = any(item.kind in variadic for item in inspect.signature(entry).parameters.values())
+    if len(given) < skip and not open_ended:
+        raise BadModel(
+            f"the net is called as net(x, edge_index), but {entry.__qualname__} takes {len(given)} argument(s). "
+            "Say how to call it, for example forward=lambda net, g: net(g)."
+        )
+    if skip and len(given) > 1 and given[1].name == "adj_t":
+        raise BadModel(f"{entry.__qualname__} takes a sparse adj_t; graphgauge passes edge_index. Use forward=lambda net, g: ...")
+    return {item.name: item.default is inspect.Parameter.empty for item in given[skip:]}
+
+
+def rows_of(output: Any) -> Tensor:
+    """The network's output, if it is a tensor of floats."""
+    if not isinstance(output, Tensor):
+        raise BadModel(
+            f"the net returned a {type(output).__name__}, one tensor is needed. "
+            "Pick the right part with forward=lambda net, g: net(g.x, g.edge_index)[0]."
+        )
+    if not output.is_floating_point():
+        raise BadModel(f"the net returned {output.dtype}; probabilities, logits or values (floats) are needed.")
+    return output

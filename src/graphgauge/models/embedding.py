@@ -1,0 +1,61 @@
+"""The last hidden space of a network: the input of the last parametrised module that forward calls."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+from torch import Tensor
+from torch.nn import Module
+from torch_geometric.nn import MessagePassing
+
+from graphgauge.core.errors import BadModel
+
+
+def last_hidden(net: Module, run: Callable[[], Any]) -> Tensor:
+    """Run the network once; return what its last parametrised module was given.  (rows, D)"""
+    latest: list[Tensor] = []
+
+    def keep(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        found = first_tensor([*args, *kwargs.values()])
+        if found is not None:
+            latest[:] = [found.detach()]
+
+    with ExitStack() as stack:
+        for module in parametrised(net):
+            stack.callback(module.register_forward_pre_hook(keep, with_kwargs=True).remove)
+        run()
+    if not latest or latest[0].dim() != 2:
+        raise BadModel("the last hidden space of the net was not found. Say what it is: embedding=lambda net, g: ...")
+    return latest[0]
+
+
+def parametrised(module: Module) -> Iterator[Module]:
+    """Modules with parameters of their own below ``module``; a message-passing layer counts as one."""
+    for child in module.children():
+        if isinstance(child, MessagePassing):
+            if any(True for _ in child.parameters()):
+                yield child
+        else:
+            if any(True for _ in child.parameters(recurse=False)):
+                yield child
+            yield from parametrised(child)
+
+
+def first_tensor(values: list[Any]) -> Tensor | None:
+    """The first tensor among the arguments, also inside a tuple."""
+    for value in values:
+        if isinstance(value, (tuple, list)):
+            value = first_tensor(list(value))
+        if isinstance(value, Tensor):
+            return value
+    return None
+
+
+def check_rows(hidden: Tensor, wanted: int, what: str) -> Tensor:
+    """Refuse a hidden space whose rows are not the targets'."""
+    if len(hidden) != wanted:
+        raise BadModel(
+            f"the last hidden space of the net has {len(hidden)} rows where {wanted} ({what}) were expected. "
+            "Say what it is: embedding=lambda net, g: ..."
+        )
+    return hidden

@@ -1,0 +1,166 @@
+"""The engine: runs work on many copies of computation graphs inside a memory budget.
+
+    outputs = engine.map(work, graphs, of)        work: Union of some copies -> (copies, ...) tensor
+
+Copies are taken in their order in as few unions as the budget allows. What one copy costs is measured once per kind of work
+by counting the bytes that it allocates; a union that still does not fit is halved until it does. The result does not depend
+on where the copies were cut (see `union`).
+"""
+
+import gc
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_iter
+
+from graphgauge.core.errors import OutOfMemory
+from graphgauge.core.memory import budget_bytes
+from graphgauge.models.calling import Call
+from graphgauge.models.computation import ComputationGraphs
+from graphgauge.models.masking import masked_messages
+from graphgauge.models.union import Union, assemble
+
+Work = Callable[[Union], Tensor]
+ALLOCATION_FAILED = ("out of memory", "can't allocate memory", "not enough memory", "cannot allocate memory")
+
+#: how copies can share a call of the network
+TOGETHER, WITH_BATCH, ALONE = "together", "together with batch=", "one by one"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Bytes that one copy of ``nodes`` nodes and ``edges`` edges allocated."""
+
+    total: int
+    nodes: int
+    edges: int
+
+    def of(self, nodes: Tensor, edges: Tensor) -> Tensor:
+        """An upper bound for other sizes, for costs a * nodes + b * edges with any a, b >= 0.  (K,)"""
+        return self.total * torch.maximum(nodes / self.nodes, edges / max(self.edges, 1))
+
+
+@dataclass
+class Engine:
+    """Runs a network on unions. ``joining`` says how copies may share a call: together, with batch=, or one by one."""
+
+    call: Call
+    budget: int | str | None = None
+    joining: str = TOGETHER
+    costs: dict[str, Cost] = field(default_factory=dict)
+    halvings: int = 0  #: how often a union did not fit, over the engine's life
+
+    def outputs(self, union: Union) -> Tensor:
+        """Raw rows of the network for the copies' targets, differentiable.  (K, columns)"""
+        g = union.data(with_batch=self.passes_batch(union))
+        with masked_messages(self.call.net, union.edge_index, union.edge_mask):
+            raw = self.call(g)
+        rows = raw[:, None] if raw.dim() == 1 else raw
+        return rows[union.target_rows[:, 0]] if union.target_rows.size(1) == 1 else rows[: len(union)]
+
+    def passes_batch(self, union: Union) -> bool:
+        """Whether the net is told which copy a node belongs to: always in graph tasks, else where it has to be."""
+        return self.call.takes_batch and (self.joining == WITH_BATCH or union.target_rows.size(1) == 0)
+
+    def map(self, work: Work, graphs: ComputationGraphs, of: Tensor | None = None, kind: str = "forward") -> Tensor:
+        """``work`` on copies of ``graphs[of]`` (default: each graph once), its rows put together.  (K, ...)
+
+        ``kind`` names the work for the memory estimate; work that allocates differently needs another name.
+        """
+        of = torch.arange(len(graphs), device=graphs.node.device) if of is None else of
+        ends = self.plan(work, graphs, of, kind)
+        rows: list[Tensor] = []
+        start, most = 0, len(of)
+        while start < len(of):
+            end = min(next_end(ends, start), start + most)
+            done = self.attempt(work, graphs, of, start, end)
+            if done is None:
+                most = max(1, (end - start) // 2)
+                continue
+            rows.append(done)
+            start = end
+        return torch.cat(rows) if rows else torch.zeros(0, device=of.device)
+
+    def attempt(self, work: Work, graphs: ComputationGraphs, of: Tensor, start: int, end: int) -> Tensor | None:
+        """The work on copies start..end-1, or None if their union does not fit into memory."""
+        try:
+            return work(self.union(graphs, of, start, end))
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            if end - start == 1:
+                graph = graphs[int(of[start])]
+                raise OutOfMemory(
+                    f"one copy of the computation graph of target {graph.target} ({len(graph.all_nodes)} nodes, "
+                    f"{len(graph.all_edges)} edges) does not fit into memory. "
+                    "Use fewer hops (num_hops=), a machine with more memory, or leave this target out."
+                ) from None
+        self.halvings += 1
+        release_memory()
+        return None
+
+    def union(self, graphs: ComputationGraphs, of: Tensor, start: int, end: int) -> Union:
+        """The union of copies start..end-1. A copy that cannot share a call gets no padding either."""
+        copy = torch.arange(start, end, device=of.device)
+        return assemble(graphs, of[start:end], copy, padded=self.joining != ALONE)
+
+    def plan(self, work: Work, graphs: ComputationGraphs, of: Tensor, kind: str) -> Tensor:
+        """Costs summed over the copies, in budgets: copy k starts a new union where the whole part grows.  (K,)"""
+        if self.joining == ALONE or len(of) < 2:
+            return torch.arange(1, len(of) + 1, dtype=torch.float64, device=of.device)
+        budget = budget_bytes(self.budget, of.device)
+        cost = self.cost(work, graphs, of, kind)
+        share = cost.of(graphs.sizes[of].double(), graphs.edge_sizes[of].double()) / budget
+        return share.clamp(max=1.0).cumsum(0)
+
+    def cost(self, work: Work, graphs: ComputationGraphs, of: Tensor, kind: str) -> Cost:
+        """What a copy costs in this kind of work, from one probe on the largest copy at hand."""
+        if kind not in self.costs:
+            largest = int((graphs.sizes[of] + graphs.edge_sizes[of]).argmax())
+            with CountAllocations() as counted:
+                self.attempt(work, graphs, of, largest, largest + 1)
+            union = self.union(graphs, of, largest, largest + 1)
+            self.costs[kind] = Cost(counted.bytes, union.x.size(0), union.edge_index.size(1))
+        return self.costs[kind]
+
+
+def next_end(ends: Tensor, start: int) -> int:
+    """The copy behind the last that fits into one budget, counted from copy ``start``."""
+    before = float(ends[start - 1]) if start else 0.0
+    fitting = int(torch.searchsorted(ends, torch.tensor(before + 1.0 + 1e-9, dtype=ends.dtype, device=ends.device)))
+    return max(fitting, start + 1)
+
+
+class CountAllocations(TorchDispatchMode):
+    """Adds up the bytes of every tensor that is made inside: an upper bound of what is held at any one time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run one operation; count its outputs unless they are views of, or written into, its inputs."""
+        known = {item.untyped_storage()._cdata for item in tree_iter((args, kwargs)) if isinstance(item, Tensor)}
+        out = func(*args, **(kwargs or {}))
+        for item in tree_iter(out):
+            if isinstance(item, Tensor) and item.untyped_storage()._cdata not in known:
+                self.bytes += item.untyped_storage().nbytes()
+        return out
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory ran out, on a GPU or on the CPU."""
+    if isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)):
+        return not isinstance(error, OutOfMemory)
+    return isinstance(error, RuntimeError) and any(words in str(error).lower() for words in ALLOCATION_FAILED)
+
+
+def release_memory() -> None:
+    """Give back what the failed attempt held."""
+    gc.collect()
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()

@@ -1,0 +1,249 @@
+"""Cutting the computation graphs of many nodes or links out of one graph, at the cost of what is cut.
+
+All targets walk backwards along the messages at the same time. A place in the walk is the pair (target number t, node v),
+kept as one integer t * N + v, so that "seen before?" for all targets is one search in one sorted list.
+With d(v) the number of messages from v to the target along the shortest route:
+
+    nodes                                 d(v) <= L
+    relevant edges, scope "messages"      head at d <= L - 1               (each carries a message that can arrive)
+    relevant edges, scope "induced"       both ends at d <= L
+    halo "in"                             all edges into nodes with d <= L  (they set the degrees of normalised layers)
+    halo "in and out"                     also all edges out of these nodes
+    halo "one ring more"                  the same for the nodes of that halo
+    halo "whole graph"                    everything
+
+Stored self-loops are kept but never relevant.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from graphgauge.models.arcs import Arcs, arcs_into, arcs_out_of, starts
+from graphgauge.models.computation import HALOS, ComputationGraphs
+from graphgauge.models.graphs import Graphs
+
+SCOPES = ("messages", "induced")
+
+
+@dataclass(frozen=True)
+class Extractor:
+    """Cuts computation graphs out of ``source``; its two lists of arcs are built on first use and kept."""
+
+    source: Graphs
+    flow: str = "source_to_target"
+
+    @cached_property
+    def into(self) -> Arcs:
+        """Who sends to a node."""
+        return arcs_into(self.source.edge_index, self.source.num_nodes, self.flow)
+
+    @cached_property
+    def out_of(self) -> Arcs:
+        """Who receives from a node."""
+        return arcs_out_of(self.source.edge_index, self.source.num_nodes, self.flow)
+
+    def extract(self, target: Tensor, hops: int, halo: int = 0, scope: str = "messages") -> ComputationGraphs:
+        """The computation graphs of ``target`` (T, 1) nodes or (T, 2) links, with ``HALOS[halo]`` around them."""
+        walk = self.walk(target, hops)
+        relevant, rest = self.edges_of(walk, halo, scope)
+        return self.pack(target, walk, relevant, rest, halo)
+
+    def walk(self, target: Tensor, hops: int) -> "Walk":
+        """Walk ``hops`` messages back from all targets at once."""
+        number = torch.arange(len(target), device=target.device)[:, None]
+        frontier = (number * self.source.num_nodes + target).unique()
+        rings, seen, messages = [frontier], frontier, [Steps.none(target)]
+        for _ in range(hops):
+            step = self.arcs_into(frontier)
+            found = step.tail.unique()
+            frontier = found[~contains(seen, found)]
+            seen = torch.cat([seen, frontier]).sort().values
+            rings.append(frontier)
+            messages.append(step)
+        return Walk(rings, seen, Steps.join(messages))
+
+    def arcs_into(self, places: Tensor) -> "Steps":
+        """All arcs whose head is one of ``places``."""
+        owner, other, edge_key = self.arcs_at(places, self.into)
+        return Steps(other, places[owner], edge_key)
+
+    def arcs_out_of(self, places: Tensor) -> "Steps":
+        """All arcs whose tail is one of ``places``."""
+        owner, other, edge_key = self.arcs_at(places, self.out_of)
+        return Steps(places[owner], other, edge_key)
+
+    def arcs_at(self, places: Tensor, arcs: Arcs) -> tuple[Tensor, Tensor, Tensor]:
+        """Arcs looked up at ``places``: position in ``places``, place of the other end, key t * E + e of the edge."""
+        size = self.source.num_nodes
+        owner, other, edge = arcs.of(places % size)
+        number = quotient(places, size)[owner]
+        return owner, number * size + other, number * self.source.num_edges + edge
+
+    def edges_of(self, walk: "Walk", halo: int, scope: str) -> tuple["Steps", "Steps"]:
+        """The relevant edges, and the others that the extracted graph holds; no edge comes twice."""
+        relevant = walk.messages
+        border = self.arcs_into(walk.frontier) if scope == "induced" or halo > 0 else relevant.where(slice(0))
+        is_inner = contains(walk.sorted_places, border.tail) & (scope == "induced")
+        relevant = Steps.join([relevant, border.where(is_inner)])
+        is_loop = relevant.tail == relevant.head
+        rest = Steps.join([relevant.where(is_loop), *self.halo_arcs(walk, border.where(~is_inner), halo)])
+        relevant = relevant.where(~is_loop)
+        if self.flow == "both" or halo > HALOS.index("in"):  # an edge can be met from both of its ends
+            relevant, rest = relevant.distinct(), rest.distinct()
+            rest = rest.where(~contains(relevant.edge_key, rest.edge_key))
+        return relevant, rest
+
+    def halo_arcs(self, walk: "Walk", border: "Steps", halo: int) -> list["Steps"]:
+        """The arcs that a halo takes along; some may be relevant, or come twice."""
+        if HALOS[halo] == "whole graph":
+            return [self.all_arcs(walk)]
+        if HALOS[halo] in ("none", "in"):
+            return [border] if halo else []
+        around = [border, self.arcs_out_of(walk.sorted_places)]
+        if HALOS[halo] == "one ring more":
+            joined = Steps.join(around)
+            ends = torch.cat([joined.tail, joined.head]).unique()
+            around += [self.arcs_into(ends), self.arcs_out_of(ends)]
+        return around
+
+    def all_arcs(self, walk: "Walk") -> "Steps":
+        """Every edge of the graph, for every target."""
+        number = torch.arange(walk.num_targets(self.source.num_nodes), device=walk.sorted_places.device)[:, None]
+        tail, head = (number * self.source.num_nodes + end[None] for end in self.source.edge_index)
+        edge = torch.arange(self.source.num_edges, device=number.device)
+        return Steps(tail.reshape(-1), head.reshape(-1), (number * self.source.num_edges + edge).reshape(-1))
+
+    def pack(self, target: Tensor, walk: "Walk", relevant: "Steps", rest: "Steps", halo: int) -> ComputationGraphs:
+        """Number the nodes of each graph (by hop, then id, halo last) and express its edges in these numbers."""
+        size, count, hops = self.source.num_nodes, len(target), len(walk.rings) - 1
+        rings = [*walk.rings, self.outer_places(walk, rest, halo)]
+        place = torch.cat(rings)
+        hop = torch.repeat_interleave(torch.tensor([len(ring) for ring in rings], device=place.device))
+        order = (quotient(place, size) * len(rings) + hop).argsort(stable=True)
+        place, hop = place[order], hop[order]
+        number = quotient(place, size)
+        rows = RowOf(place, starts(torch.bincount(number, minlength=count)), size)
+        steps, edge_number, edge = self.ordered(relevant, rest)
+        return ComputationGraphs(
+            source=self.source,
+            target=target,
+            node=place % size,
+            hop=hop,
+            node_ptr=rows.node_ptr,
+            num_nodes=torch.bincount(number[hop <= hops], minlength=count),
+            edge=edge,
+            edge_index=self.stored(steps, edge_number, edge, rows),
+            edge_ptr=starts(torch.bincount(edge_number, minlength=count)),
+            num_edges=torch.bincount(quotient(relevant.edge_key, self.source.num_edges), minlength=count),
+            target_row=rows(torch.arange(count, device=target.device)[:, None] * size + target),
+            halo=target.new_full((count,), halo),
+            offset=target.new_zeros(count),
+            edge_offset=target.new_zeros(count),
+        )
+
+    def outer_places(self, walk: "Walk", rest: "Steps", halo: int) -> Tensor:
+        """The halo's places: ends of edges that the walk did not reach, or simply all others."""
+        if HALOS[halo] == "whole graph":
+            ends = torch.arange(walk.num_targets(self.source.num_nodes) * self.source.num_nodes, device=rest.tail.device)
+        else:
+            ends = torch.cat([rest.tail, rest.head] if halo > HALOS.index("in") else [rest.tail]).unique()
+        return ends[~contains(walk.sorted_places, ends)]
+
+    def ordered(self, relevant: "Steps", rest: "Steps") -> tuple["Steps", Tensor, Tensor]:
+        """All edges by graph, relevant ones first, then by id; with their graph's number and their id."""
+        steps, size = Steps.join([relevant, rest]), self.source.num_edges
+        is_rest = torch.arange(len(steps.edge_key), device=steps.edge_key.device) >= len(relevant.edge_key)
+        number = quotient(steps.edge_key, size)
+        order = (steps.edge_key + (number + is_rest) * size).argsort()  # = (2 t + is_rest) E + e
+        return steps.where(order), number[order], remainder(steps.edge_key, size)[order]
+
+    def stored(self, steps: "Steps", number: Tensor, edge: Tensor, rows: "RowOf") -> Tensor:
+        """Arcs in the direction in which their edge is stored, as rows of their graph.  (2, S)"""
+        if self.flow == "both":
+            return rows(number * self.source.num_nodes + self.source.edge_index[:, edge])
+        ends = [steps.tail, steps.head] if self.flow == "source_to_target" else [steps.head, steps.tail]
+        return rows(torch.stack(ends))
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Arcs met in a walk: places of tail and head, and the key t * E + e of the stored edge, each (S,)."""
+
+    tail: Tensor
+    head: Tensor
+    edge_key: Tensor
+
+    def where(self, index: Tensor | slice) -> "Steps":
+        """The arcs that ``index`` (a mask, positions or a slice) picks."""
+        return Steps(self.tail[index], self.head[index], self.edge_key[index])
+
+    def distinct(self) -> "Steps":
+        """Each edge once, sorted by key."""
+        key, order = self.edge_key.sort(stable=True)
+        is_first = torch.ones_like(key, dtype=torch.bool)
+        is_first[1:] = key[1:] != key[:-1]
+        return self.where(order[is_first])
+
+    @staticmethod
+    def none(like: Tensor) -> "Steps":
+        """No arcs."""
+        nothing = like.new_zeros(0)
+        return Steps(nothing, nothing, nothing)
+
+    @staticmethod
+    def join(parts: "list[Steps]") -> "Steps":
+        """The arcs of all parts."""
+        tail, head, edge_key = (torch.cat([getattr(part, name) for part in parts]) for name in ("tail", "head", "edge_key"))
+        return Steps(tail, head, edge_key)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Where a walk came: places by distance, all of them sorted, and the arcs passed on the way."""
+
+    rings: list[Tensor]
+    sorted_places: Tensor
+    messages: Steps
+
+    @property
+    def frontier(self) -> Tensor:
+        """The places at distance L."""
+        return self.rings[-1]
+
+    def num_targets(self, num_nodes: int) -> int:
+        """T; every target has a place of its own."""
+        return int(quotient(self.sorted_places[-1:], num_nodes)) + 1 if len(self.sorted_places) else 0
+
+
+class RowOf:
+    """Finds where a place stands in its own graph's list of nodes."""
+
+    def __init__(self, place: Tensor, node_ptr: Tensor, size: int) -> None:
+        self.sorted_place, self.order = place.sort()
+        self.node_ptr, self.size = node_ptr, size
+
+    def __call__(self, places: Tensor) -> Tensor:
+        """Rows of ``places`` (any shape), counted from each graph's first node."""
+        found = torch.searchsorted(self.sorted_place, places.contiguous())
+        return self.order[found] - self.node_ptr[quotient(places, self.size)]
+
+
+def contains(sorted_values: Tensor, values: Tensor) -> Tensor:
+    """Which of ``values`` are in ``sorted_values``.  (M,) bool"""
+    if len(sorted_values) == 0:
+        return torch.zeros_like(values, dtype=torch.bool)
+    found = torch.searchsorted(sorted_values, values).clamp(max=len(sorted_values) - 1)
+    return sorted_values[found] == values
+
+
+def quotient(keys: Tensor, size: int) -> Tensor:
+    """The t of keys t * size + i."""
+    return torch.div(keys, max(size, 1), rounding_mode="floor")
+
+
+def remainder(keys: Tensor, size: int) -> Tensor:
+    """The i of keys t * size + i."""
+    return keys % max(size, 1)

@@ -1,0 +1,221 @@
+"""The user's graph, or list of graphs, checked once at the door and laid out flat.
+
+A list of graphs becomes one numbering: graph g owns the nodes ``node_ptr[g]..node_ptr[g+1]-1`` and the edges
+``edge_ptr[g]..edge_ptr[g+1]-1``. A single graph is the case G = 1. Nothing here is ever written to.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Batch, Data, HeteroData
+
+from graphgauge.core.errors import BadGraph
+
+LONGEST_NAME = 500
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """Flat, checked graphs.  x (N, F), edge_index (2, E), node_ptr (G + 1,), edge_ptr (G + 1,)"""
+
+    edge_index: Tensor
+    node_attrs: dict[str, Tensor]  #: "x" and what else the net takes, (N, ...)
+    edge_attrs: dict[str, Tensor]  #: what the net takes of the edges, (E, ...)
+    graph_attrs: dict[str, Any]  #: what is neither: passed as it is, or one row per graph
+    node_ptr: Tensor
+    edge_ptr: Tensor
+
+    @property
+    def x(self) -> Tensor:
+        """Node features.  (N, F)"""
+        return self.node_attrs["x"]
+
+    @property
+    def num_nodes(self) -> int:
+        """N, over all graphs."""
+        return self.x.size(0)
+
+    @property
+    def num_edges(self) -> int:
+        """E, over all graphs."""
+        return self.edge_index.size(1)
+
+    @property
+    def num_graphs(self) -> int:
+        """G."""
+        return len(self.node_ptr) - 1
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors are."""
+        return self.x.device
+
+
+def one_graph(data: Any, names: set[str] | None) -> Graphs:
+    """Check one ``Data``; of its other attributes keep those in ``names`` (None: all tensors)."""
+    check_graph(data, "data")
+    wanted = attributes(data, names)
+    node, edge, rest = split_attributes(data, wanted)
+    x, edge_index = data.x, data.edge_index
+    return Graphs(
+        edge_index=edge_index.detach().to(torch.int64).contiguous(),
+        node_attrs={"x": x.detach(), **node},
+        edge_attrs=edge,
+        graph_attrs=rest,
+        node_ptr=torch.tensor([0, x.size(0)], device=x.device),
+        edge_ptr=torch.tensor([0, edge_index.size(1)], device=x.device),
+    )
+
+
+def many_graphs(data: Any, names: set[str] | None) -> Graphs:
+    """Check a list or dataset of ``Data`` and lay it out flat."""
+    graphs = as_list(data)
+    for number, graph in enumerate(graphs):
+        check_graph(graph, f"data[{number}]")
+    check_alike(graphs)
+    batch = Batch.from_data_list(graphs)
+    wanted = attributes(batch, names) - {"batch", "ptr"}
+    node, edge, rest = split_attributes(graphs[0], wanted)
+    for name in rest:
+        check_one_row_per_graph(name, batch[name], len(graphs))
+    return Graphs(
+        edge_index=batch.edge_index.detach().to(torch.int64).contiguous(),
+        node_attrs={name: batch[name].detach() for name in ("x", *node)},
+        edge_attrs={name: batch[name].detach() for name in edge},
+        graph_attrs={name: batch[name] for name in rest},
+        node_ptr=batch.ptr.to(batch.x.device),
+        edge_ptr=batch._slice_dict["edge_index"].to(batch.x.device),
+    )
+
+
+def as_list(data: Any) -> list[Data]:
+    """The graphs of a list or dataset, or an error that says what was given instead."""
+    if isinstance(data, Data) or not (isinstance(data, Iterable) and hasattr(data, "__len__")):
+        raise BadGraph(f"data of a graph model must be a list or Dataset of Data, but is {type(data).__name__}: write [data].")
+    graphs = list(data)
+    if not graphs:
+        raise BadGraph("data of a graph model must hold at least one graph, but the list is empty.")
+    return graphs
+
+
+def check_alike(graphs: Sequence[Data]) -> None:
+    """Refuse graphs that differ in their attributes or in the width or type of their features."""
+    first = graphs[0]
+    for number, graph in enumerate(graphs):
+        if set(graph.keys()) != set(first.keys()):
+            differ = ", ".join(sorted(set(graph.keys()) ^ set(first.keys())))
+            raise BadGraph(f"data[{number}] and data[0] must have the same attributes, but differ in: {differ}.")
+        if (graph.x.size(1), graph.x.dtype) != (first.x.size(1), first.x.dtype):
+            raise BadGraph(
+                f"data[{number}].x has {graph.x.size(1)} features of {graph.x.dtype}, "
+                f"data[0].x has {first.x.size(1)} of {first.x.dtype}: all graphs need the same."
+            )
+
+
+def check_one_row_per_graph(name: str, value: Any, num_graphs: int) -> None:
+    """Refuse a graph attribute that cannot be cut by graph."""
+    if not isinstance(value, Tensor) or value.dim() == 0 or value.size(0) != num_graphs:
+        raise BadGraph(f"data.{name} is neither per node nor per edge, so each graph must store it with one row, shape (1, ...).")
+
+
+def attributes(data: Data, names: set[str] | None) -> set[str]:
+    """Names of the attributes to keep beside x and edge_index."""
+    held = {str(name) for name in data.keys() if name not in ("x", "edge_index")}  # noqa: SIM118 (Data is no mapping)
+    return {name for name in held if isinstance(data[name], Tensor)} if names is None else held & names
+
+
+def split_attributes(data: Data, names: set[str]) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Any]]:
+    """Attributes per node, per edge, and the rest, by PyG's own rule."""
+    tensors = {name: data[name].detach() for name in sorted(names) if isinstance(data[name], Tensor)}
+    node = {name: value for name, value in tensors.items() if data.is_node_attr(name)}
+    edge = {name: value for name, value in tensors.items() if name not in node and data.is_edge_attr(name)}
+    return node, edge, {name: data[name] for name in sorted(names - set(node) - set(edge))}
+
+
+def check_graph(data: Any, name: str) -> None:
+    """Refuse, by field, a graph that cannot be used as it is."""
+    if isinstance(data, HeteroData):
+        raise BadGraph(f"{name} is a HeteroData; graphgauge works on one node and one edge type: use {name}.to_homogeneous().")
+    if not isinstance(data, Data):
+        raise BadGraph(f"{name} must be a torch_geometric.data.Data, but is {type(data).__name__}.")
+    check_features(data.x, f"{name}.x")
+    check_edges(data, f"{name}.edge_index", data.x.size(0))
+    for attribute in ("edge_weight", "edge_attr"):
+        check_edge_values(data.get(attribute), f"{name}.{attribute}", data.edge_index.size(1))
+    if data.x.device != data.edge_index.device:
+        raise BadGraph(f"{name}.x is on {data.x.device} and {name}.edge_index on {data.edge_index.device}: use {name}.to(device).")
+
+
+def check_features(x: Any, name: str) -> None:
+    """Refuse features that are not a dense, finite float matrix with at least one row and one column."""
+    if not isinstance(x, Tensor):
+        raise BadGraph(f"{name} must be a tensor of node features (N, F), but is {type(x).__name__}.")
+    if x.layout != torch.strided:
+        raise BadGraph(f"{name} is stored as {x.layout}: use {name}.to_dense().")
+    if x.dtype not in (torch.float32, torch.float64):
+        raise BadGraph(f"{name} is {x.dtype}; scores need float32 or float64: use {name}.float().")
+    if x.dim() != 2 or 0 in x.shape:
+        raise BadGraph(f"{name} must be (N, F) with at least one node and one feature, but has shape {tuple(x.shape)}.")
+    check_finite(x, name)
+
+
+def check_finite(values: Tensor, name: str) -> None:
+    """Refuse NaN and infinities, naming the first row."""
+    if values.is_floating_point() and not bool(torch.isfinite(values).all()):
+        bad = (~torch.isfinite(values)).nonzero()
+        raise BadGraph(
+            f"{name} has {len(bad)} entries that are NaN or infinite, the first in row {int(bad[0, 0])}: fill or drop them."
+        )
+
+
+def check_edges(data: Data, name: str, num_nodes: int) -> None:
+    """Refuse edges that are not (2, E) whole numbers in [0, N)."""
+    edge_index = data.edge_index
+    if edge_index is None and data.get("adj_t") is not None:
+        raise BadGraph(f"the graph is stored as a sparse adj_t; {name} is needed: leave out the ToSparseTensor transform.")
+    if not isinstance(edge_index, Tensor):
+        raise BadGraph(f"{name} must be an integer tensor (2, E), but is {type(edge_index).__name__}.")
+    if edge_index.layout != torch.strided:
+        raise BadGraph(
+            f"{name} is stored as {edge_index.layout}; (2, E) pairs are needed: use torch_geometric.utils.to_edge_index."
+        )
+    if edge_index.dtype not in (torch.int64, torch.int32):
+        raise BadGraph(f"{name} must hold whole numbers (int64), but is {edge_index.dtype}: use {name}.long().")
+    if edge_index.dim() != 2 or edge_index.size(0) != 2:
+        hint = f": use {name}.t()" if edge_index.dim() == 2 and edge_index.size(1) == 2 else ""
+        raise BadGraph(f"{name} must have shape (2, E), but has {tuple(edge_index.shape)}{hint}.")
+    outside = ((edge_index < 0) | (edge_index >= num_nodes)).any(0).nonzero()
+    if len(outside):
+        edge = int(outside[0])
+        raise BadGraph(
+            f"{name} joins {edge_index[0, edge].item()} and {edge_index[1, edge].item()} in edge {edge}, "
+            f"but the {num_nodes} nodes are 0..{num_nodes - 1} ({len(outside)} such edges)."
+        )
+
+
+def check_edge_values(values: Any, name: str, num_edges: int) -> None:
+    """Refuse edge weights or attributes that do not match the edges or are not finite."""
+    if not isinstance(values, Tensor):
+        return
+    if values.dim() == 0 or values.size(0) != num_edges:
+        raise BadGraph(f"{name} must have one row for each of the {num_edges} edges, but has shape {tuple(values.shape)}.")
+    check_finite(values, name)
+
+
+def check_feature_names(names: Sequence[str] | None, num_features: int) -> tuple[str, ...] | None:
+    """The names of the features, or an error that says which one cannot be a name."""
+    if names is None:
+        return None
+    if isinstance(names, str) or len(names) != num_features:
+        raise BadGraph(f"feature_names must name each of the {num_features} features once, but {len(names)} were given.")
+    for number, name in enumerate(names):
+        if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_NAME:
+            found = f"{len(name)} characters" if isinstance(name, str) and name.strip() else repr(name)
+            raise BadGraph(f"feature_names[{number}] must be a text of 1 to {LONGEST_NAME} characters, but is {found}.")
+    twice = {name for name in names if list(names).count(name) > 1} if len(set(names)) < len(names) else set()
+    if twice:
+        raise BadGraph(f"feature_names must differ, but {min(twice)!r} is given more than once.")
+    return tuple(names)

@@ -1,0 +1,251 @@
+"""What differs between node, link and graph targets."""
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import Module
+from torch_geometric.data import Data
+
+from graphgauge.core.errors import BadGraph
+from graphgauge.core.seeds import derive_seed, generator
+from graphgauge.models.arcs import starts
+from graphgauge.models.base import BaseModel
+from graphgauge.models.calling import Call, Forward, call_of
+from graphgauge.models.computation import ComputationGraphs, whole_graphs
+from graphgauge.models.embedding import check_rows as check_hidden
+from graphgauge.models.embedding import last_hidden
+from graphgauge.models.extraction import Extractor
+from graphgauge.models.graphs import Graphs, as_list, check_graph, many_graphs, one_graph
+from graphgauge.models.outputs import check_finite, check_rows
+from graphgauge.models.union import Union
+
+PAIRS_AT_ONCE = 1_000_000
+
+
+class OneGraph(BaseModel):
+    """Node and link targets: one graph, from which computation graphs are cut."""
+
+    def open(self, net: Module, data: Any, forward: Forward | None) -> tuple[Graphs, Call]:
+        """Check the one graph."""
+        check_graph(data, "data")
+        call = call_of(net, self.level, set(data.keys()), forward)
+        return one_graph(data, None if call.names is None else set(call.names)), call
+
+    def num_targets(self) -> int:
+        """Targets are, or join, nodes."""
+        return self.source.num_nodes
+
+    @property
+    def extractor(self) -> Extractor:
+        """Finds neighbours; built once for each direction of flow."""
+        flow = self.trace.flow
+        return self.known(f"extractor {flow}", lambda: Extractor(self.source, flow))
+
+    def cut(self, target: Tensor, hops: int, halo: int, scope: str) -> ComputationGraphs:
+        """Cut out of the one graph."""
+        return self.extractor.extract(target, hops, halo, scope)
+
+    def whole_data(self, pairs: Tensor | None = None) -> Data:
+        """The whole graph as the net sees it; copies, so that a net that writes into its input does no harm."""
+        source = self.source
+        tensors = {**source.node_attrs, **source.edge_attrs, "edge_index": source.edge_index}
+        g = Data(**{name: value.clone() for name, value in tensors.items()}, **source.graph_attrs)
+        if pairs is not None:
+            g.edge_label_index = pairs
+        return g
+
+
+class NodeLevel(OneGraph):
+    """A target is a node id."""
+
+    level: ClassVar[str] = "node"
+
+    def all_targets(self) -> Tensor:
+        """All nodes."""
+        return torch.arange(self.source.num_nodes, device=self.source.device)[:, None]
+
+    def run_once(self) -> Tensor:
+        """The net on the whole graph."""
+        return self.call(self.whole_data())
+
+    def all_rows(self) -> Tensor:
+        """Raw rows of all nodes.  (N, columns)"""
+        first, second = (check_rows(self.run_once(), self.source.num_nodes, "node") for _ in range(2))
+        check_finite(first, "node")
+        self.check_repeatable(first, second)
+        return first
+
+    def whole_rows(self, target: Tensor) -> Tensor:
+        """One pass over the whole graph, kept."""
+        return self.known("rows", self.all_rows)[target[:, 0]]
+
+    def hidden_rows(self, target: Tensor) -> Tensor:
+        """Rows of the hidden space of all nodes, kept."""
+        return self.known("hidden", self.all_hidden)[target[:, 0]]
+
+    def all_hidden(self) -> Tensor:
+        """The hidden space of all nodes.  (N, D)"""
+        if isinstance(self.embedding, Tensor):
+            hidden = self.embedding
+        elif self.embedding is not None:
+            hidden = self.embedding(self.net, self.whole_data())
+        else:
+            hidden = last_hidden(self.net, self.run_once)
+        return check_hidden(hidden, self.source.num_nodes, "nodes")
+
+
+class LinkLevel(OneGraph):
+    """A target is a pair of node ids, stored or not."""
+
+    level: ClassVar[str] = "link"
+
+    def all_targets(self) -> Tensor:
+        """Stored links, then as many sampled pairs that are not linked.  (P, 2)"""
+        edges = self.source.edge_index
+        stored = edges[:, edges[0] != edges[1]].t()
+        wanted = len(stored) or 100
+        absent = non_edges(stored, self.source.num_nodes, wanted)
+        everything = torch.cat([stored, absent.to(stored.device)])
+        if not len(everything):
+            raise BadGraph("link targets need two nodes, but data.x has one row.")
+        return everything
+
+    def run_once(self) -> Tensor:
+        """The net on the whole graph, asked for the links of the probes."""
+        return self.call(self.whole_data(self.probes.t()))
+
+    def whole_rows(self, target: Tensor) -> Tensor:
+        """The whole graph's answer for these pairs; encode/decode nets encode once."""
+        self.known("repeatable", self.test_repeatable)
+        return self.rows_for(target)
+
+    def test_repeatable(self) -> bool:
+        """Ask the same twice."""
+        self.check_repeatable(self.rows_for(self.probes), self.rows_for(self.probes, fresh=True))
+        return True
+
+    def rows_for(self, target: Tensor, fresh: bool = False) -> Tensor:
+        """Raw rows for pairs, a million at a time.  (T, columns)"""
+        if self.call.style == "encode_decode":
+            z = self.call.encode(self.whole_data()) if fresh else self.known("z", lambda: self.call.encode(self.whole_data()))
+            parts = [self.call.decode(z, pairs.t()) for pairs in target.split(PAIRS_AT_ONCE)]
+        else:
+            parts = [self.call(self.whole_data(pairs.t())) for pairs in target.split(PAIRS_AT_ONCE)]
+        rows = check_rows(torch.cat(parts), len(target), "link")
+        check_finite(rows, "link")
+        return rows
+
+    def hidden_rows(self, target: Tensor) -> Tensor:
+        """Both ends side by side; or the pairs' own rows where the net makes them.  (T, D)"""
+        if isinstance(self.embedding, Tensor):
+            return ends_of(check_hidden(self.embedding, self.source.num_nodes, "nodes"), target)
+        pairs = self.pairs_unlike_nodes(target)
+        if self.embedding is not None:
+            hidden = self.embedding(self.net, self.whole_data(pairs.t()))
+        elif self.call.style == "encode_decode":
+            hidden = self.known("z", lambda: self.call.encode(self.whole_data()))
+        else:
+            hidden = last_hidden(self.net, lambda: self.call(self.whole_data(pairs.t())))
+        if len(hidden) == len(pairs):
+            return hidden[: len(target)]
+        return ends_of(check_hidden(hidden, self.source.num_nodes, "nodes"), target)
+
+    def pairs_unlike_nodes(self, target: Tensor) -> Tensor:
+        """``target``, with one pair more where there are as many pairs as nodes: rows must tell what they are of."""
+        return torch.cat([target, self.probes[:1]]) if len(target) == self.source.num_nodes else target
+
+
+class GraphLevel(BaseModel):
+    """A target is the index of a graph in a list or dataset."""
+
+    level: ClassVar[str] = "graph"
+
+    def open(self, net: Module, data: Any, forward: Forward | None) -> tuple[Graphs, Call]:
+        """Check all graphs and lay them out flat."""
+        graphs = as_list(data)
+        check_graph(graphs[0], "data[0]")
+        call = call_of(net, self.level, set(graphs[0].keys()), forward)
+        return many_graphs(graphs, None if call.names is None else set(call.names)), call
+
+    def num_targets(self) -> int:
+        """G."""
+        return self.source.num_graphs
+
+    def all_targets(self) -> Tensor:
+        """All graphs."""
+        return torch.arange(self.source.num_graphs, device=self.source.device)[:, None]
+
+    def cut(self, target: Tensor, hops: int, halo: int, scope: str) -> ComputationGraphs:
+        """A graph target is decided by its whole graph."""
+        return whole_graphs(self.source, target[:, 0])
+
+    def run_once(self) -> Tensor:
+        """The net on the first graphs."""
+        return self.engine.outputs(self.engine.union(self.cut(self.probes, 0, 0, "messages"), torch.arange(1), 0, 1))
+
+    def all_rows(self) -> Tensor:
+        """Raw rows of all graphs.  (G, columns)"""
+        graphs = self.cut(self.all_targets(), 0, 0, "messages")
+        first, second = (self.map(self.engine.outputs, part) for part in (graphs, self.cut(self.probes, 0, 0, "messages")))
+        rows = check_rows(first, self.source.num_graphs, "graph")
+        check_finite(rows, "graph")
+        self.check_repeatable(rows[self.probes[:, 0]], check_rows(second, len(self.probes), "graph"))
+        return rows
+
+    def whole_rows(self, target: Tensor) -> Tensor:
+        """All graphs in unions, kept."""
+        return self.known("rows", self.all_rows)[target[:, 0]]
+
+    def hidden_rows(self, target: Tensor) -> Tensor:
+        """The pooled rows that enter the last layer.  (T, D)"""
+        if isinstance(self.embedding, Tensor):
+            return check_hidden(self.embedding, self.source.num_graphs, "graphs")[target[:, 0]]
+        return self.map(self.hidden_of, self.cut(target, 0, 0, "messages"), kind="hidden")
+
+    def hidden_of(self, union: Union) -> Tensor:
+        """Hidden rows of the graphs in one union.  (K, D)"""
+        if callable(self.embedding):
+            hidden = self.embedding(self.net, union.data(with_batch=True))
+        else:
+            hidden = last_hidden(self.net, lambda: self.engine.outputs(union))
+        return check_hidden(hidden, len(union) + union.num_padding_graphs, "graphs")[: len(union)]
+
+
+def ends_of(z: Tensor, target: Tensor) -> Tensor:
+    """Embeddings of both ends side by side.  (N, D), (T, 2) -> (T, 2 D)"""
+    return torch.cat([z[target[:, 0]], z[target[:, 1]]], dim=1)
+
+
+def non_edges(stored: Tensor, num_nodes: int, wanted: int) -> Tensor:
+    """``wanted`` different ordered pairs (u, v), u != v, that are not stored, or all there are.  (<= wanted, 2)"""
+    random = generator(derive_seed(0, "population", "non-edges"))
+    taken = (stored[:, 0] * num_nodes + stored[:, 1]).cpu().unique()
+    if num_nodes**2 <= max(4 * wanted, 1_000_000):
+        keys = torch.arange(num_nodes**2)
+        keys = keys[free_pairs(keys, taken, num_nodes)]
+        found = keys[torch.randperm(len(keys), generator=random)[:wanted]]
+    else:
+        found = torch.zeros(0, dtype=torch.int64)
+        while len(found) < wanted:
+            keys = torch.randint(num_nodes**2, (2 * wanted,), generator=random)
+            keys = torch.cat([found, keys[free_pairs(keys, taken, num_nodes)]])
+            found = first_of_each(keys)[:wanted]
+    return torch.stack([torch.div(found, num_nodes, rounding_mode="floor"), found % num_nodes], dim=1)
+
+
+def free_pairs(keys: Tensor, taken: Tensor, num_nodes: int) -> Tensor:
+    """Which keys u * N + v join two different nodes that are not linked."""
+    return (torch.div(keys, num_nodes, rounding_mode="floor") != keys % num_nodes) & ~torch.isin(keys, taken)
+
+
+def first_of_each(keys: Tensor) -> Tensor:
+    """Each key once, in the order of first appearance."""
+    _, inverse = keys.unique(return_inverse=True)
+    first = torch.full((int(inverse.max()) + 1 if len(keys) else 0,), len(keys)).scatter_reduce(
+        0, inverse, torch.arange(len(keys)), "amin"
+    )
+    return keys[first.sort().values]
+
+
+__all__ = ["GraphLevel", "LinkLevel", "NodeLevel", "ends_of", "non_edges", "starts"]

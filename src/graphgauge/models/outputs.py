@@ -1,0 +1,100 @@
+"""From a network's raw rows to what all rooms speak of: class probabilities (T, C), or values (T,)."""
+
+import torch
+from torch import Tensor
+
+from graphgauge.core.errors import BadModel, BadSetting
+
+KINDS = ("logits", "log_probs", "probs")
+TOLERANCE = 1e-4  #: how far from 1 the probabilities of a row may add up
+
+
+def check_rows(raw: Tensor, count: int, what: str) -> Tensor:
+    """Raw rows as (count, columns); refuses another number of rows, and NaN or infinities."""
+    rows = raw[:, None] if raw.dim() == 1 else raw
+    if rows.dim() != 2 or len(rows) != count or rows.size(1) == 0:
+        raise BadModel(f"the net must return one row per {what}, here ({count}, C), but returned shape {tuple(raw.shape)}.")
+    return rows
+
+
+def check_finite(raw: Tensor, what: str) -> None:
+    """Refuse NaN and infinities; minus infinity is a log-probability of zero, or a masked logit, and passes."""
+    bad = (raw.isnan() | (raw == torch.inf)).reshape(len(raw), -1).any(1) if raw.numel() else torch.zeros(0, dtype=torch.bool)
+    if bool(bad.any()):
+        raise BadModel(
+            f"the net gives NaN or infinity for {int(bad.sum())} of {len(raw)} {what}s, the first is {int(bad.nonzero()[0])}."
+        )
+
+
+def infer_kind(raw: Tensor) -> str:
+    """What the rows (P, columns) of a whole population are: "probs", "log_probs" or "logits"."""
+    if raw.size(1) == 1:
+        if is_inside_unit(raw):
+            raise BadModel(
+                "the net returns one column inside [0, 1]: this can be a probability or a logit. "
+                "Say which: output='probs' or output='logits'."
+            )
+        return "logits"
+    if is_distribution(raw):
+        return "probs"
+    return "log_probs" if is_distribution(raw.exp()) else "logits"
+
+
+def check_kind(raw: Tensor, kind: str) -> None:
+    """Refuse rows that cannot be what the user said they are."""
+    if kind not in KINDS:
+        raise BadSetting(f"output must be one of {', '.join(map(repr, KINDS))} or None, but {kind!r} was given.")
+    prob = raw.exp() if kind == "log_probs" else raw
+    fits = is_inside_unit(prob) if raw.size(1) == 1 else is_distribution(prob)
+    if kind != "logits" and not fits:
+        raise BadModel(
+            f"output={kind!r} was said, but the net's rows are not that, for example {example(raw)}. Is it output='logits'?"
+        )
+    if kind == "logits" and raw.size(1) > 1 and fits:
+        raise BadModel(f"output='logits' was said, but all rows are probabilities, for example {example(raw)}: use output='probs'.")
+
+
+def example(raw: Tensor) -> str:
+    """The first row for people."""
+    return "[" + ", ".join(f"{value:.3g}" for value in raw[0, :4].tolist()) + (", ...]" if raw.size(1) > 4 else "]")
+
+
+def is_inside_unit(values: Tensor) -> bool:
+    """Whether all values lie in [0, 1]."""
+    return bool(((values >= 0) & (values <= 1)).all())
+
+
+def is_distribution(rows: Tensor) -> bool:
+    """Whether each row is non-negative and adds up to 1."""
+    return bool((rows >= 0).all() and ((rows.sum(1) - 1).abs() <= TOLERANCE).all())
+
+
+def probabilities(raw: Tensor, kind: str) -> Tensor:
+    """Class probabilities; one column is the second of two classes.  (T, C) or (T, 1) -> (T, C) or (T, 2)
+
+    >>> probabilities(torch.tensor([[0.0]]), "logits")
+    tensor([[0.5000, 0.5000]])
+    """
+    if kind == "logits":
+        return (torch.cat([torch.zeros_like(raw), raw], 1) if raw.size(1) == 1 else raw).softmax(1)
+    prob = raw.exp() if kind == "log_probs" else raw
+    return torch.cat([1 - prob, prob], 1) if raw.size(1) == 1 else prob
+
+
+def likeliest(prob: Tensor) -> Tensor:
+    """The class with the highest probability, the lowest number among equals.  (T, C) -> (T,)
+
+    >>> likeliest(torch.tensor([[0.4, 0.2, 0.4]]))
+    tensor([0])
+    """
+    is_best = prob == prob.amax(1, keepdim=True)
+    return (is_best * torch.arange(prob.size(1), 0, -1, device=prob.device)).argmax(1)
+
+
+def side(value: Tensor, around: Tensor | float, width: float) -> Tensor:
+    """-1, 0 or +1: below, inside or above the band ``around`` ± ``width``.  (T,) -> (T,)
+
+    >>> side(torch.tensor([0.0, 1.0, 2.0]), 1.0, 0.5)
+    tensor([-1,  0,  1])
+    """
+    return (value > around + width).long() - (value < around - width).long()

@@ -1,0 +1,125 @@
+"""The six wrappers: node, link or graph targets, classes or values."""
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import Module
+
+from graphgauge.core.errors import BadModel, BadSetting
+from graphgauge.models.base import TOLERANCE, BaseModel
+from graphgauge.models.levels import GraphLevel, LinkLevel, NodeLevel
+from graphgauge.models.outputs import check_kind, check_rows, infer_kind, likeliest, probabilities, side
+
+FLIP = 0.2  #: half-width of the flip band of regression, in SD of predictions
+
+
+class Classification(BaseModel):
+    """Classes. ``output`` says what the net returns: "logits", "log_probs", "probs", or None to find out."""
+
+    task: ClassVar[str] = "classification"
+
+    def __init__(self, net: Module, data: Any, *, output: str | None = None, **options: Any) -> None:
+        if output is not None:
+            check_kind(torch.zeros(0, 1), output)
+        self.output = output
+        super().__init__(net, data, **options)
+
+    @property
+    def kind(self) -> str:
+        """What the net returns, as said or as found over the whole population."""
+        return self.known("kind", self.find_kind)
+
+    def find_kind(self) -> str:
+        """Infer the kind from the population, or check the one that was said."""
+        raw = self.whole_rows(self.read(self.population()))
+        if self.output is None:
+            return infer_kind(raw)
+        check_kind(raw, self.output)
+        return self.output
+
+    @property
+    def num_classes(self) -> int:
+        """C; two for nets with one output column."""
+        return self.known("classes", lambda: self.pred_continuous(self.population()[:1]).size(1))
+
+    def interpret(self, raw: Tensor) -> Tensor:
+        """Class probabilities.  (T, C)"""
+        return probabilities(check_rows(raw, len(raw), self.level), self.kind)
+
+    def tolerance(self) -> float:
+        """1e-5 of a probability."""
+        return TOLERANCE
+
+    def pred_discrete(self, targets: Any, around: None = None) -> Tensor:
+        """Predicted classes; among equal probabilities the lowest number.  (T,)"""
+        if around is not None:
+            raise BadSetting("around= is the centre of a regression's flip band; classification has none: leave it out.")
+        return likeliest(self.pred_continuous(targets))
+
+
+class Regression(BaseModel):
+    """Values."""
+
+    task: ClassVar[str] = "regression"
+
+    def interpret(self, raw: Tensor) -> Tensor:
+        """Values.  (T,)"""
+        rows = check_rows(raw, len(raw), self.level)
+        if rows.size(1) != 1:
+            raise BadModel(
+                f"a regression model gives one value per {self.level}, but the net returns {rows.size(1)} columns. "
+                "Pick one: forward=lambda net, g: net(g.x, g.edge_index)[:, 0]."
+            )
+        return rows[:, 0]
+
+    @property
+    def mean(self) -> float:
+        """Mean prediction over the population."""
+        return self.known("mean", lambda: float(self.pred_continuous(self.population()).double().mean()))
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the predictions over the population (of the population, not of a sample)."""
+        return self.known("spread", lambda: float(self.pred_continuous(self.population()).double().std(correction=0)))
+
+    def tolerance(self) -> float:
+        """1e-5 of the predictions' SD, but never finer than what the values' float type can tell apart."""
+        values = self.pred_continuous(self.population())
+        resolution = 16 * torch.finfo(values.dtype).eps * float(values.abs().max())
+        return max(TOLERANCE * self.spread, resolution)
+
+    def pred_discrete(self, targets: Any, around: Any = None, flip: float = FLIP) -> Tensor:
+        """-1, 0 or +1: below, inside or above the band ``around`` ± ``flip`` SD of predictions.  (T,)
+
+        ``around`` is a number, or one number per target; default the mean prediction.
+        """
+        value = self.pred_continuous(targets)
+        centre = self.mean if around is None else torch.as_tensor(around, dtype=value.dtype, device=value.device)
+        if isinstance(centre, Tensor) and centre.dim() and centre.shape != value.shape:
+            raise BadSetting(f"around must be one number, or one for each of {len(value)} targets, but has {tuple(centre.shape)}.")
+        return side(value, centre, flip * self.spread)
+
+
+class NodeClassificationModel(NodeLevel, Classification):
+    """A network that gives each node a class."""
+
+
+class NodeRegressionModel(NodeLevel, Regression):
+    """A network that gives each node a value."""
+
+
+class LinkClassificationModel(LinkLevel, Classification):
+    """A network that gives a pair of nodes a class: linked or not, or the kind of link."""
+
+
+class LinkRegressionModel(LinkLevel, Regression):
+    """A network that gives a pair of nodes a value."""
+
+
+class GraphClassificationModel(GraphLevel, Classification):
+    """A network that gives each graph of a list a class."""
+
+
+class GraphRegressionModel(GraphLevel, Regression):
+    """A network that gives each graph of a list a value."""
