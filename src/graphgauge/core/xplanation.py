@@ -179,10 +179,10 @@ class Xplanation:
             with safe_open(os.fspath(path), "pt") as file:
                 header = json.loads((file.metadata() or {})["graphgauge.xplanation"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-        except (OSError, SafetensorError, KeyError, json.JSONDecodeError) as error:
+            target = header.pop("target")
+            return cls(target=tuple(target) if isinstance(target, list) else target, **header, **tensors)
+        except (OSError, SafetensorError, LookupError, ValueError, TypeError, AttributeError) as error:
             raise BadFile(f"{os.fspath(path)} is not an explanation that graphgauge saved: {error}.") from error
-        target = header.pop("target")
-        return cls(target=tuple(target) if isinstance(target, list) else target, **header, **tensors)
 
 
 TENSORS = ("nodes", "edges", "feature_score", "edge_score", "prediction")
@@ -201,9 +201,9 @@ def check_scores(name: str, score: Tensor | None, ids: Tensor, dims: int) -> Non
     """Refuse scores that are not real numbers, one row for each id. NaN passes: the Evaluator records it."""
     if score is None:
         return
-    wanted = f"{len(ids)} rows" if dims == 2 else f"{len(ids)} numbers"
+    wanted = f"{len(ids)} rows of floats" if dims == 2 else f"{len(ids)} floats"
     if not score.is_floating_point() or score.dim() != dims or len(score) != len(ids):
-        raise BadExplanation(f"{name} must hold {wanted} of floats, but is {score.dtype} of shape {tuple(score.shape)}.")
+        raise BadExplanation(f"{name} must hold {wanted}, but is {score.dtype} of shape {tuple(score.shape)}.")
 
 
 def shape_of(score: Tensor | None) -> str:

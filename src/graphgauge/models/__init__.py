@@ -1,6 +1,7 @@
 """Wrappers that give every network the same predictions; computation graphs; disjoint unions."""
 
 from graphgauge.models.base import BaseModel
+from graphgauge.models.checks import MODEL_CHECKS, CheckResult, check_model
 from graphgauge.models.computation import ComputationGraph, ComputationGraphs
 from graphgauge.models.union import Union
 from graphgauge.models.wrappers import (
@@ -13,7 +14,9 @@ from graphgauge.models.wrappers import (
 )
 
 __all__ = [
+    "MODEL_CHECKS",
     "BaseModel",
+    "CheckResult",
     "ComputationGraph",
     "ComputationGraphs",
     "GraphClassificationModel",
@@ -23,4 +26,5 @@ __all__ = [
     "NodeClassificationModel",
     "NodeRegressionModel",
     "Union",
+    "check_model",
 ]

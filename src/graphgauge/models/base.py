@@ -95,7 +95,7 @@ class BaseModel:
     def pred_continuous(self, targets: Any) -> Tensor:
         """Probabilities (T, C) of classification models, values (T,) of regression models, on the whole graph."""
         target = self.read(targets)
-        with self.session():
+        with self.session(), torch.no_grad():
             return self.interpret(self.whole_rows(target))
 
     def pred_discrete(self, targets: Any, around: Any = None) -> Tensor:
@@ -105,7 +105,7 @@ class BaseModel:
     def embed(self, targets: Any) -> Tensor:
         """Last hidden space of the targets.  (T, D)"""
         target = self.read(targets)
-        with self.session():
+        with self.session(), torch.no_grad():
             return self.hidden_rows(target)
 
     def population(self) -> Tensor:
@@ -119,7 +119,7 @@ class BaseModel:
         if scope not in SCOPES:
             raise BadSetting(f"edge_scope must be 'messages' or 'induced', but {edge_scope!r} was given.")
         target = self.read(targets)
-        with self.session():
+        with self.session(), torch.no_grad():
             return self.checked_graphs(target, scope)
 
     def pred_copies(self, graphs: ComputationGraphs, of: Tensor | None = None, edit: Edit | None = None) -> Tensor:
@@ -330,10 +330,9 @@ class BaseModel:
 
         def work(union: Union) -> Tensor:
             is_turned = union.copy[union.node_copy] >= half
-            last = union.node_ptr[1:][union.node_copy] - 1
-            row = torch.arange(union.num_nodes, device=last.device)
-            mirrored = torch.where(is_turned, last + union.node_ptr[union.node_copy] - row, row)
-            x = torch.cat([union.x[mirrored], union.x[union.num_nodes :]])
+            last = union.graphs.sizes[union.of][union.node_copy] - 1 - union.node_position
+            mirrored = torch.where(is_turned, union.node_start[union.node_copy] + last, union.node_at)
+            x = union.x.index_copy(0, union.node_at, union.x[mirrored])
             return engine.outputs(union.with_x(x))
 
         return engine.map(work, graphs, of, kind="joining")

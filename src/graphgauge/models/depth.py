@@ -81,7 +81,7 @@ def gradient_by_hop(outputs: Callable[[Union], Tensor], union: Union, x: Tensor,
         (grad,) = torch.autograd.grad((rows * weight).sum(), x, allow_unused=True) if rows.requires_grad else (None,)
     reached = torch.ones(union.num_nodes, dtype=torch.int64, device=x.device)
     if grad is not None:
-        reached += (grad[: union.num_nodes] != 0).any(1)
+        reached += (grad[union.node_at] != 0).any(1)
     key = union.node_copy * num_rings + union.graphs.hop[union.node_row]
     seen = torch.zeros(len(union) * num_rings, dtype=torch.int64, device=x.device)
     return seen.scatter_reduce(0, key, reached, "amax").view(len(union), num_rings)

@@ -22,7 +22,7 @@ from graphgauge.core.memory import budget_bytes
 from graphgauge.models.calling import Call
 from graphgauge.models.computation import ComputationGraphs
 from graphgauge.models.masking import masked_messages
-from graphgauge.models.union import Union, assemble
+from graphgauge.models.union import ALIGN, Union, assemble
 
 Work = Callable[[Union], Tensor]
 ALLOCATION_FAILED = ("out of memory", "can't allocate memory", "not enough memory", "cannot allocate memory")
@@ -57,10 +57,9 @@ class Engine:
     def outputs(self, union: Union) -> Tensor:
         """Raw rows of the network for the copies' targets, differentiable.  (K, columns)"""
         g = union.data(with_batch=self.passes_batch(union))
-        with masked_messages(self.call.net, union.edge_index, union.edge_mask):
+        with masked_messages(self.call.net, union.edge_index, union.full_mask()):
             raw = self.call(g)
-        rows = raw[:, None] if raw.dim() == 1 else raw
-        return rows[union.target_rows[:, 0]] if union.target_rows.size(1) == 1 else rows[: len(union)]
+        return union.answers(raw[:, None] if raw.dim() == 1 else raw)
 
     def passes_batch(self, union: Union) -> bool:
         """Whether the net is told which copy a node belongs to: always in graph tasks, else where it has to be."""
@@ -104,9 +103,10 @@ class Engine:
         return None
 
     def union(self, graphs: ComputationGraphs, of: Tensor, start: int, end: int) -> Union:
-        """The union of copies start..end-1. A copy that cannot share a call gets no padding either."""
+        """The union of copies start..end-1. A copy that cannot share a call gets no filling either; nor does a GPU need it."""
         copy = torch.arange(start, end, device=of.device)
-        return assemble(graphs, of[start:end], copy, padded=self.joining != ALONE)
+        align = 1 if self.joining == ALONE or of.device.type != "cpu" else ALIGN
+        return assemble(graphs, of[start:end], copy, align)
 
     def plan(self, work: Work, graphs: ComputationGraphs, of: Tensor, kind: str) -> Tensor:
         """Costs summed over the copies, in budgets: copy k starts a new union where the whole part grows.  (K,)"""

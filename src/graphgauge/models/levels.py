@@ -209,7 +209,7 @@ class GraphLevel(BaseModel):
             hidden = self.embedding(self.net, union.data(with_batch=True))
         else:
             hidden = last_hidden(self.net, lambda: self.engine.outputs(union))
-        return check_hidden(hidden, len(union) + union.num_padding_graphs, "graphs")[: len(union)]
+        return union.answers(check_hidden(hidden, union.num_answers, "graphs"))
 
 
 def ends_of(z: Tensor, target: Tensor) -> Tensor:

@@ -23,17 +23,13 @@ FAITHFUL_AGGREGATIONS = ("sum", "add", "mean", "SumAggregation()", "MeanAggregat
 
 @contextmanager
 def masked_messages(net: Module, edge_index: Tensor, factor: Tensor | None, loop_factor: float = 1.0) -> Iterator[None]:
-    """Multiply the messages of edge e by ``factor[e]`` (num_edges,); edges behind these, of a padding, keep 1.
-
-    ``loop_factor`` is that of the self-loops which layers append.
-    """
+    """Multiply the messages of edge e by ``factor[e]`` (E,), and those of self-loops that layers append by ``loop_factor``."""
     if factor is None:
         yield
         return
-    full = torch.cat([factor, factor.new_ones(edge_index.size(1) - len(factor))])
     with ExitStack() as stack:
         for layer in message_layers(net):
-            mask = LayerMask(layer, edge_index, full, loop_factor)
+            mask = LayerMask(layer, edge_index, factor, loop_factor)
             stack.callback(layer.register_propagate_forward_pre_hook(mask.see_edges).remove)
             stack.callback(layer.register_message_forward_hook(mask.scale).remove)
         yield

@@ -3,10 +3,11 @@
 Copy k of a union is a copy of computation graph ``of[k]``. All copies are laid out one after another by tensor operations
 only. Messages never cross between copies, so one call of the network serves them all.
 
-On a CPU, the last bits of a matrix product or of a vectorised function can depend on the number of rows and on where a row
-stands. Unions are therefore padded, with isolated zero nodes and with edges among two of these, to multiples of 64 rows and
-at least 128; then each copy gets the same bits in every union (measured: multiples of 16 are not enough for float64
-products and for sigmoid, elu, silu and softplus). The padding forms graphs of its own behind the copies.
+On a CPU, the last bits of a row of a matrix product depend on where the row lies in memory and on how many rows there are,
+and those of a vectorised function (sigmoid, elu ...) on the distance to the end. Every copy must get the same bits in every
+union, so its nodes, its edges, its link and its graph each start at a multiple of ``ALIGN`` = 16 rows, and all counts are
+filled up to multiples of 64, at least 128. The filling is isolated zero nodes, and edges between the last two of them;
+in graph tasks it forms graphs of its own.
 """
 
 from dataclasses import dataclass, replace
@@ -15,38 +16,53 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from graphgauge.models.arcs import ragged_ranges, starts
+from graphgauge.models.arcs import ragged_ranges
 from graphgauge.models.computation import ComputationGraphs
 
-STEP, LEAST = 64, 128
+ALIGN, STEP, LEAST = 16, 64, 128
 
 
-def padded_size(count: int) -> int:
-    """The next size whose rows get the same bits in every union.
+@dataclass(frozen=True)
+class Layout:
+    """Where runs of ``count`` (K,) things go: run k starts at ``start[k]``, ``size`` places in all."""
 
-    >>> padded_size(5), padded_size(130)
-    (128, 192)
-    """
-    return max(LEAST, -(-count // STEP) * STEP)
+    start: Tensor
+    size: int
+
+    @staticmethod
+    def of(count: Tensor, align: int, spare: int) -> "Layout":
+        """Runs one after another, each at a multiple of ``align``; with room for ``spare`` more where there is filling.
+
+        >>> Layout.of(torch.tensor([3, 20]), align=16, spare=2)
+        Layout(start=tensor([ 0, 16]), size=128)
+        """
+        room = -(count.neg() // align) * align
+        end = int(room.sum())
+        return Layout(room.cumsum(0) - room, end if align == 1 else max(LEAST, -(-(end + spare) // STEP) * STEP))
 
 
 @dataclass(frozen=True)
 class Union:
-    """K copies as one graph. The first ``num_nodes`` rows of ``x`` and ``num_edges`` columns of ``edge_index`` are the copies',
-    the rest is padding. Edits return a new union; they are given one number per real edge, or the whole padded ``x``.
+    """K copies as one graph.
+
+    ``x``, ``edge_index`` and all other attributes have filling between and behind the copies; ``node_at`` and ``edge_at`` say
+    where the copies' own nodes and edges stand. Edits return a new union.
     """
 
     graphs: ComputationGraphs
     copy: Tensor  #: (K,) numbers of these copies in the whole request
     of: Tensor  #: (K,) which computation graph each is a copy of
-    node_attrs: dict[str, Tensor]  #: padded; "x" and what else the net takes
-    edge_attrs: dict[str, Tensor]  #: padded
-    edge_index: Tensor  #: (2, e), padded
-    node_row: Tensor  #: (num_nodes,) position in ``graphs.node``
-    edge_row: Tensor  #: (num_edges,) position in ``graphs.edge``
-    node_copy: Tensor  #: (num_nodes,) the k of each node
-    edge_copy: Tensor  #: (num_edges,) the k of each edge
-    node_ptr: Tensor  #: (K + 1,) first node of each copy
+    align: int  #: 16, or 1 for a union without filling
+    node_attrs: dict[str, Tensor]  #: "x" and what else the net takes
+    edge_attrs: dict[str, Tensor]
+    edge_index: Tensor
+    node_at: Tensor  #: (num_nodes,) row of each node
+    node_row: Tensor  #: (num_nodes,) its position in ``graphs.node``
+    node_copy: Tensor  #: (num_nodes,) its copy k
+    edge_at: Tensor  #: (num_edges,) column of each edge
+    edge_row: Tensor  #: (num_edges,) its position in ``graphs.edge``
+    edge_copy: Tensor  #: (num_edges,) its copy k
+    node_start: Tensor  #: (K,) first row of each copy
     edge_mask: Tensor | None = None  #: (num_edges,) factor on each edge's messages
 
     def __len__(self) -> int:
@@ -54,18 +70,23 @@ class Union:
 
     @property
     def x(self) -> Tensor:
-        """Features, padding included."""
+        """Features, filling included."""
         return self.node_attrs["x"]
 
     @property
     def num_nodes(self) -> int:
         """Nodes of the copies."""
-        return len(self.node_row)
+        return len(self.node_at)
 
     @property
     def num_edges(self) -> int:
         """Edges of the copies."""
-        return len(self.edge_row)
+        return len(self.edge_at)
+
+    @property
+    def node_position(self) -> Tensor:
+        """Position of each node in its own graph; scored are those below ``graphs.num_nodes[of]``.  (num_nodes,)"""
+        return self.node_row - self.graphs.node_ptr[self.of][self.node_copy]
 
     @property
     def edge_position(self) -> Tensor:
@@ -73,17 +94,12 @@ class Union:
         return self.edge_row - self.graphs.edge_ptr[self.of][self.edge_copy]
 
     @property
-    def node_position(self) -> Tensor:
-        """Position of each node in its own graph.  (num_nodes,)"""
-        return self.node_row - self.graphs.node_ptr[self.of][self.node_copy]
-
-    @property
     def target_rows(self) -> Tensor:
         """Rows of the copies' target nodes.  (K, 1), (K, 2), or (K, 0) in graph tasks"""
-        return self.graphs.target_row[self.of] + self.node_ptr[:-1, None]
+        return self.graphs.target_row[self.of] + self.node_start[:, None]
 
     def with_x(self, x: Tensor) -> "Union":
-        """The same copies with other features (padding included)."""
+        """The same copies with other features (a tensor like ``x``; rows at ``node_at``)."""
         return replace(self, node_attrs={**self.node_attrs, "x": x})
 
     def with_mask(self, factor: Tensor) -> "Union":
@@ -93,94 +109,113 @@ class Union:
     def without_edges(self, gone: Tensor) -> "Union":
         """The same copies without the edges under ``gone`` (num_edges,) bool; degrees and attention change."""
         kept = (~gone).nonzero().squeeze(1)
-        padding = torch.arange(self.num_edges, self.edge_index.size(1), device=gone.device)
-        if len(padding):
-            padding = padding[:1].expand(padded_size(len(kept) + 1) - len(kept))
-        index = torch.cat([kept, padding])
-        return replace(
-            self,
-            edge_index=self.edge_index[:, index],
-            edge_attrs={name: value[index] for name, value in self.edge_attrs.items()},
-            edge_row=self.edge_row[kept],
-            edge_copy=self.edge_copy[kept],
-            edge_mask=None if self.edge_mask is None else self.edge_mask[kept],
-        )
+        mask = None if self.edge_mask is None else self.edge_mask[kept]
+        return with_edges(replace(self, edge_mask=mask), self.edge_row[kept], self.edge_copy[kept])
+
+    def full_mask(self) -> Tensor | None:
+        """The factor of every column of ``edge_index``; 1 for the filling."""
+        if self.edge_mask is None:
+            return None
+        return self.edge_mask.new_ones(self.edge_index.size(1)).index_copy(0, self.edge_at, self.edge_mask)
 
     def data(self, with_batch: bool) -> Data:
-        """What the network sees, with the pairs of link targets and, if asked for, which copy each node belongs to."""
+        """What the network sees, with the pairs of link targets and, if asked for, which graph each node belongs to."""
         source = self.graphs.source
         g = Data(edge_index=self.edge_index, **self.node_attrs, **self.edge_attrs)
         for name, value in source.graph_attrs.items():
-            g[name] = value if source.num_graphs == 1 else self.per_copy(value)
+            g[name] = value if source.num_graphs == 1 else self.per_graph(value)
         if self.target_rows.size(1) == 2:
             g.edge_label_index = self.pairs()
         if with_batch:
             g.batch = self.batch()
         return g
 
-    def per_copy(self, value: Tensor) -> Tensor:
-        """One row of a graph attribute for each copy, and zeros for each graph of the padding."""
-        rows = value[self.graphs.target[self.of, 0]]
-        return torch.cat([rows, rows.new_zeros(self.num_padding_graphs, *rows.shape[1:])])
+    def answers(self, rows: Tensor) -> Tensor:
+        """Of the network's rows, those of the copies' targets.  (rows, columns) -> (K, columns)"""
+        if self.target_rows.size(1) == 1:
+            return rows[self.target_rows[:, 0]]
+        return rows[torch.arange(len(self), device=self.of.device) * self.align] if len(rows) == self.num_answers else rows
+
+    @property
+    def num_answers(self) -> int:
+        """How many links or graphs the network is asked for, filling included; copy k's is number ``align * k``."""
+        return Layout.of(torch.ones_like(self.of), self.align, spare=1).size
 
     def pairs(self) -> Tensor:
-        """The copies' link targets, then pairs of padding nodes.  (2, P)"""
-        pairs = self.target_rows.t()
-        if self.is_padded:
-            filler = torch.tensor([[self.num_nodes], [self.num_nodes + 1]], device=pairs.device)
-            pairs = torch.cat([pairs, filler.expand(2, padded_size(len(self)) - len(self))], dim=1)
-        return pairs
+        """The copies' link targets, and pairs of two nodes of the filling.  (2, num_answers)"""
+        filler = self.edge_index.new_tensor([[self.x.size(0) - 2], [self.x.size(0) - 1]]).expand(2, self.num_answers).clone()
+        filler[:, torch.arange(len(self), device=self.of.device) * self.align] = self.target_rows.t()
+        return filler
 
     def batch(self) -> Tensor:
-        """Which copy each node belongs to; the padding's graphs come after the copies."""
-        padding = torch.arange(self.x.size(0) - self.num_nodes, device=self.node_copy.device)
-        return torch.cat([self.node_copy, len(self) + padding.clamp(max=max(self.num_padding_graphs - 1, 0))])
+        """The graph of each row, in rising order: copy k is graph ``align * k``, filling behind it the graph after that."""
+        batch = torch.full((self.x.size(0),), self.num_answers - 1, device=self.of.device)
+        graph = torch.arange(len(self), device=self.of.device) * self.align
+        if len(self) and self.align > 1:
+            gap = torch.bucketize(torch.arange(len(batch), device=batch.device), self.node_start, right=True) - 1
+            batch = torch.where(gap < len(self) - 1, gap * self.align + 1, batch)
+        batch[self.node_at] = graph[self.node_copy]
+        return batch
 
-    @property
-    def is_padded(self) -> bool:
-        """Whether padding was added; a copy that runs alone has none."""
-        return self.x.size(0) > self.num_nodes
-
-    @property
-    def num_padding_graphs(self) -> int:
-        """Graphs behind the copies, each with at least one node: the row count of pooled outputs is padded too."""
-        return padded_size(len(self)) - len(self) if self.is_padded else 0
+    def per_graph(self, value: Tensor) -> Tensor:
+        """The rows of a graph attribute (G, ...) as they belong to `batch`'s graphs; zeros for the filling."""
+        rows = value.new_zeros(self.num_answers, *value.shape[1:])
+        graph = torch.arange(len(self), device=self.of.device) * self.align
+        return rows.index_copy(0, graph, value[self.graphs.target[self.of, 0]])
 
 
-def assemble(graphs: ComputationGraphs, of: Tensor, copy: Tensor, padded: bool = True) -> Union:
+def assemble(graphs: ComputationGraphs, of: Tensor, copy: Tensor, align: int = ALIGN) -> Union:
     """The union of copies of ``graphs[of[0]], graphs[of[1]], ...``, unedited."""
     node_copy, node_row = ragged_ranges(graphs.node_ptr[of], graphs.sizes[of])
     edge_copy, edge_row = ragged_ranges(graphs.edge_ptr[of], graphs.edge_sizes[of])
-    node_ptr = starts(graphs.sizes[of])
-    nodes, edges = len(node_row), len(edge_row)
-    # two padding nodes hold the padding edges; in graph tasks each padding graph needs a node
-    full = padded_size(nodes + 1 + padded_size(len(of)) - len(of)) if graphs.target_row.size(1) == 0 else padded_size(nodes + 2)
-    more_nodes, more_edges = (full - nodes, padded_size(edges + 1) - edges) if padded else (0, 0)
-    source = graphs.source
-    edge_index = graphs.edge_index[:, edge_row] + node_ptr[edge_copy]
-    return Union(
+    layout = Layout.of(graphs.sizes[of], align, spare=2)
+    node_at = layout.start[node_copy] + node_row - graphs.node_ptr[of][node_copy]
+    attrs = {name: placed(value, graphs.node[node_row], node_at, layout.size) for name, value in graphs.source.node_attrs.items()}
+    bare = Union(
         graphs=graphs,
         copy=copy,
         of=of,
-        node_attrs={name: gather(value, graphs.node[node_row], more_nodes) for name, value in source.node_attrs.items()},
-        edge_attrs={name: gather(value, graphs.edge[edge_row], more_edges) for name, value in source.edge_attrs.items()},
-        edge_index=torch.cat([edge_index, padding_edges(nodes + more_nodes, more_edges, edge_index)], dim=1),
+        align=align,
+        node_attrs=attrs,
+        edge_attrs={},
+        edge_index=graphs.edge_index[:, :0],
+        node_at=node_at,
         node_row=node_row,
-        edge_row=edge_row,
         node_copy=node_copy,
+        edge_at=edge_row[:0],
+        edge_row=edge_row[:0],
+        edge_copy=edge_copy[:0],
+        node_start=layout.start,
+    )
+    return with_edges(bare, edge_row, edge_copy)
+
+
+def with_edges(union: Union, edge_row: Tensor, edge_copy: Tensor) -> Union:
+    """``union`` with these edges of its graphs, given in the order of their copies, instead of its own."""
+    graphs = union.graphs
+    count = torch.bincount(edge_copy, minlength=len(union))
+    layout = Layout.of(count, union.align, spare=1)
+    first = count.cumsum(0) - count
+    edge_at = layout.start[edge_copy] + torch.arange(len(edge_row), device=edge_row.device) - first[edge_copy]
+    num_rows = union.x.size(0)
+    edge_index = graphs.edge_index.new_tensor([[num_rows - 2], [num_rows - 1]]).expand(2, layout.size).clone()
+    edge_index[:, edge_at] = graphs.edge_index[:, edge_row] + union.node_start[edge_copy]
+    edge = graphs.edge[edge_row]
+    return replace(
+        union,
+        edge_index=edge_index,
+        edge_attrs={name: placed(value, edge, edge_at, layout.size) for name, value in graphs.source.edge_attrs.items()},
+        edge_at=edge_at,
+        edge_row=edge_row,
         edge_copy=edge_copy,
-        node_ptr=node_ptr,
     )
 
 
-def gather(values: Tensor, index: Tensor, more: int) -> Tensor:
-    """Rows of ``values``, then ``more`` rows of zeros, written once."""
-    out = values.new_empty(len(index) + more, *values.shape[1:])
-    torch.index_select(values, 0, index, out=out[: len(index)])
-    out[len(index) :] = 0
-    return out
-
-
-def padding_edges(num_nodes: int, count: int, like: Tensor) -> Tensor:
-    """``count`` edges between the last two nodes of the padding.  (2, count)"""
-    return like.new_tensor([[num_nodes - 2], [num_nodes - 1]]).expand(2, count)
+def placed(values: Tensor, index: Tensor, at: Tensor, size: int) -> Tensor:
+    """``size`` rows, zero but for ``values[index]`` at the rows ``at``; written once."""
+    if size == len(index):
+        return values[index]
+    source = torch.zeros(size, dtype=torch.int64, device=at.device).index_copy(0, at, index)
+    filling = torch.ones(size, dtype=torch.bool, device=at.device)
+    filling[at] = False
+    return values[source].masked_fill_(filling.view(-1, *[1] * (values.dim() - 1)), 0)
