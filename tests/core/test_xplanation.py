@@ -1,6 +1,7 @@
 import json
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -98,9 +99,34 @@ def test_saving_and_loading_gives_the_same(tmp_path, changes):
     assert [path.name for path in tmp_path.iterdir()] == ["x.safetensors"]
 
 
-def test_a_missing_number_is_saved_as_none(tmp_path):
-    example(metrics={"a": math.nan, "b": [math.inf, 1.0]}).save(tmp_path / "x")
-    assert Xplanation.load(tmp_path / "x").metrics == {"a": None, "b": [None, 1.0]}
+def test_numbers_that_json_does_not_know_survive(tmp_path):
+    metrics = {"b": [math.inf, 1.0], "c": np.float32(0.5), "d": torch.tensor(3), "e": -math.inf}
+    example(metrics=metrics, params={"limit": math.inf}, target=np.int64(4)).save(tmp_path / "x")
+    loaded = Xplanation.load(tmp_path / "x")
+    assert loaded.metrics == {"b": [math.inf, 1.0], "c": 0.5, "d": 3, "e": -math.inf}
+    assert (loaded.params, loaded.target) == ({"limit": math.inf}, 4)
+    example(metrics={"a": math.nan}).save(tmp_path / "x")
+    assert math.isnan(Xplanation.load(tmp_path / "x").metrics["a"])
+
+
+def test_tensors_that_share_memory_can_be_saved(tmp_path):
+    ids = torch.tensor([4, 1])
+    x = example(nodes=ids, edges=ids, feature_score=torch.ones(2, 2), edge_score=torch.ones(2))
+    x.save(tmp_path / "x")
+    assert_equal(Xplanation.load(tmp_path / "x"), x)
+
+
+def test_what_cannot_be_saved_is_refused_and_leaves_nothing(tmp_path):
+    with pytest.raises(BadExplanation, match="one is object"):
+        example(params={"model": object()}).save(tmp_path / "x")
+    with pytest.raises(BadExplanation, match="names in params and metrics must be texts"):
+        example(params={1: 2}).save(tmp_path / "x")
+    with pytest.raises(BadFile, match="could not be written"):
+        example().save(tmp_path / "no such folder" / "x")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(BadFile, match="could not be written"):
+        example().save(tmp_path / "folder")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
 @given(st.binary(max_size=64))
@@ -134,6 +160,19 @@ def test_a_pyg_explanation_and_back():
         pyg, 4, scope, explainer="saliency", params={"steps": 5}, seed=3, seconds=0.25, metrics={"edge_ec": 4}
     )
     assert_equal(back, x)
+
+
+@pytest.mark.parametrize("side", ["feature_score", "edge_score"])
+def test_a_one_sided_explanation_survives_pyg(side):
+    x = example(**{side: None})
+    scope = type("Scope", (), {"nodes": x.nodes, "edges": x.edges})
+    back = Xplanation.from_pyg(x.to_pyg(), 4, scope)
+    assert (back.num_nodes, back.num_edges, getattr(back, side)) == (6, 9, None)
+
+
+def test_of_pygs_predictions_for_all_nodes_the_targets_is_kept():
+    pyg = Explanation(node_mask=torch.rand(3, 2), prediction=torch.arange(6.0).view(3, 2))
+    assert Xplanation.from_pyg(pyg, 1).prediction.tolist() == [2.0, 3.0]
 
 
 def test_pygs_short_masks_are_spread_out():
@@ -170,11 +209,22 @@ def test_a_side_that_is_not_there_is_named():
         ({"nodes": torch.tensor([4, 1, 6])}, r"nodes must lie in 0\.\.5, but reach from 1 to 6"),
         ({"edges": torch.tensor([-1, 0])}, "edges must lie in"),
         ({"edges": torch.tensor([0.0, 1.0])}, "edges must be a list of int64"),
+        ({"edges": [7, 0]}, "edges must be a list of int64 ids, but is list"),
+        ({"edges": torch.tensor([7, 7])}, "edges must name each id once, but 1 come again"),
+        ({"edge_score": [0.1, 0.2]}, "edge_score must hold 2 floats, but is list"),
+        ({"target": 5}, "target node 5 is not among the 3 nodes of its explanation"),
+        ({"target": (4, 0), "level": "link"}, "target node 0 is not among"),
+        ({"target": (4, 0, 1)}, "target must be one id or a pair"),
     ],
 )
 def test_scores_that_do_not_fit_are_refused(changes, message):
     with pytest.raises(BadExplanation, match=message):
         example(**changes)
+
+
+def test_an_unknown_level_is_refused():
+    with pytest.raises(UnknownName, match="Did you mean 'link'"):
+        example(level="links")
 
 
 def test_the_short_form_says_what_it_is():

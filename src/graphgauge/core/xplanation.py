@@ -81,8 +81,11 @@ class Xplanation:
     metrics: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        lookup(dict.fromkeys(("node", "link", "graph")), self.level, "level of targets")
+        self.target = plain_target(self.target)
         check_ids("nodes", self.nodes, self.num_nodes)
         check_ids("edges", self.edges, self.num_edges)
+        check_target(self.target_nodes, self.nodes)
         check_scores("feature_score", self.feature_score, self.nodes, dims=2)
         check_scores("edge_score", self.edge_score, self.edges, dims=1)
 
@@ -138,15 +141,20 @@ class Xplanation:
             masks["node_mask"] = self.feature_matrix()
         if self.edge_score is not None:
             masks["edge_mask"] = self.edge_vector()
-        return Explanation(**masks, index=torch.tensor(self.target), prediction=self.prediction)
+        sizes = {"num_nodes": self.num_nodes, "num_stored_edges": self.num_edges}
+        return Explanation(**masks, **sizes, index=torch.tensor(self.target), prediction=self.prediction)
 
     @classmethod
     def from_pyg(cls, explanation: "Explanation", target: Target, graph: Scope | None = None, **fields: Any) -> "Xplanation":
         """From a PyG ``Explanation`` over the whole graph, cut to ``graph`` (a computation graph) where one is given."""
-        feature_score, edge_score = full_node_mask(explanation), explanation.get("edge_mask")
-        num_nodes, num_edges = sizes(explanation, feature_score, edge_score)
+        edge_score, num_edges = explanation.get("edge_mask"), stored_edges(explanation)
+        num_nodes = int(explanation.num_nodes or 0)
+        feature_score = full_node_mask(explanation, num_nodes)
         nodes = torch.arange(num_nodes) if graph is None else graph.nodes
         edges = torch.arange(num_edges) if graph is None else graph.edges
+        prediction = explanation.get("prediction")
+        if isinstance(target, int) and prediction is not None and prediction.dim() == 2 and len(prediction) == num_nodes:
+            prediction = prediction[target]  # PyG keeps the predictions of all nodes
         return cls(
             target=target,
             nodes=nodes,
@@ -155,20 +163,24 @@ class Xplanation:
             num_edges=num_edges,
             feature_score=None if feature_score is None else feature_score[nodes],
             edge_score=None if edge_score is None else edge_score[edges],
-            **{"prediction": explanation.get("prediction"), **fields},
+            **{"prediction": prediction, **fields},
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one safetensors file: the tensors, and the rest as JSON in its header. Never half a file."""
+        from safetensors import SafetensorError
         from safetensors.torch import save_file
 
         tensors = {name: getattr(self, name) for name in TENSORS if getattr(self, name) is not None}
-        header = {name: getattr(self, name) for name in PLAIN}
-        text = json.dumps(without_nan(header), allow_nan=False)
+        text = json.dumps(plain({name: getattr(self, name) for name in PLAIN}), allow_nan=False)
         whole, part = Path(path), Path(f"{os.fspath(path)}.part")
-        contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-        save_file(contiguous, part, metadata={"graphgauge.xplanation": text})
-        part.replace(whole)
+        own = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
+        try:
+            save_file(own, part, metadata={"graphgauge.xplanation": text})
+            part.replace(whole)
+        except (OSError, SafetensorError) as error:
+            part.unlink(missing_ok=True)
+            raise BadFile(f"{os.fspath(path)} could not be written: {error}.") from error
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Xplanation":
@@ -179,8 +191,7 @@ class Xplanation:
             with safe_open(os.fspath(path), "pt") as file:
                 header = json.loads((file.metadata() or {})["graphgauge.xplanation"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-            target = header.pop("target")
-            return cls(target=tuple(target) if isinstance(target, list) else target, **header, **tensors)
+            return cls(**revived(header), **tensors)
         except (OSError, SafetensorError, LookupError, ValueError, TypeError, AttributeError) as error:
             raise BadFile(f"{os.fspath(path)} is not an explanation that graphgauge saved: {error}.") from error
 
@@ -189,12 +200,30 @@ TENSORS = ("nodes", "edges", "feature_score", "edge_score", "prediction")
 PLAIN = ("target", "num_nodes", "num_edges", "level", "explainer", "params", "seed", "seconds", "metrics")
 
 
+def plain_target(target: Any) -> Target:
+    """A target as Python's own numbers: an id, or a pair of ids."""
+    if isinstance(target, (list, tuple)) and len(target) == 2:
+        return int(target[0]), int(target[1])
+    if isinstance(target, (list, tuple, str)):
+        raise BadExplanation(f"target must be one id or a pair of ids, but is {target!r}.")
+    return int(target)
+
+
+def check_target(target_nodes: tuple[int, ...], nodes: Tensor) -> None:
+    """Refuse a node or link target that is not among the nodes of its own explanation."""
+    missing = set(target_nodes) - set(nodes.tolist())
+    if missing:
+        raise BadExplanation(f"target node {min(missing)} is not among the {len(nodes)} nodes of its explanation.")
+
+
 def check_ids(name: str, ids: Tensor, size: int) -> None:
-    """Refuse ids that are not whole numbers in [0, size)."""
-    if ids.dim() != 1 or ids.dtype != torch.int64:
-        raise BadExplanation(f"{name} must be a list of int64 ids, but is {ids.dtype} of shape {tuple(ids.shape)}.")
+    """Refuse ids that are not different whole numbers in [0, size)."""
+    if not isinstance(ids, Tensor) or ids.dim() != 1 or ids.dtype != torch.int64:
+        raise BadExplanation(f"{name} must be a list of int64 ids, but is {form_of(ids)}.")
     if len(ids) and not (int(ids.min()) >= 0 and int(ids.max()) < size):
         raise BadExplanation(f"{name} must lie in 0..{size - 1}, but reach from {int(ids.min())} to {int(ids.max())}.")
+    if len(ids.unique()) < len(ids):
+        raise BadExplanation(f"{name} must name each id once, but {len(ids) - len(ids.unique())} come again.")
 
 
 def check_scores(name: str, score: Tensor | None, ids: Tensor, dims: int) -> None:
@@ -202,8 +231,13 @@ def check_scores(name: str, score: Tensor | None, ids: Tensor, dims: int) -> Non
     if score is None:
         return
     wanted = f"{len(ids)} rows of floats" if dims == 2 else f"{len(ids)} floats"
-    if not score.is_floating_point() or score.dim() != dims or len(score) != len(ids):
-        raise BadExplanation(f"{name} must hold {wanted}, but is {score.dtype} of shape {tuple(score.shape)}.")
+    if not isinstance(score, Tensor) or not score.is_floating_point() or score.dim() != dims or len(score) != len(ids):
+        raise BadExplanation(f"{name} must hold {wanted}, but is {form_of(score)}.")
+
+
+def form_of(value: Any) -> str:
+    """What a thing is, for people."""
+    return f"{value.dtype} of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
 
 
 def shape_of(score: Tensor | None) -> str:
@@ -211,27 +245,42 @@ def shape_of(score: Tensor | None) -> str:
     return "none" if score is None else " x ".join(map(str, score.shape))
 
 
-def full_node_mask(explanation: "Explanation") -> Tensor | None:
+def full_node_mask(explanation: "Explanation", num_nodes: int) -> Tensor | None:
     """PyG's node mask as (N, F): it may come with one column (whole nodes) or one row (one score per feature)."""
     mask = explanation.get("node_mask")
     if mask is None:
         return None
     x = explanation.get("x")
-    return mask if x is None else mask.expand(x.size(0), x.size(1)).contiguous()
+    return mask.expand(num_nodes, mask.size(1) if x is None else x.size(1)).contiguous()
 
 
-def sizes(explanation: "Explanation", feature_score: Tensor | None, edge_score: Tensor | None) -> tuple[int, int]:
-    """Number of nodes and edges of the graph that a PyG explanation speaks of."""
-    edge_index = explanation.get("edge_index")
-    num_nodes = explanation.num_nodes if feature_score is None else len(feature_score)
-    num_edges = (0 if edge_index is None else edge_index.size(1)) if edge_score is None else len(edge_score)
-    return int(num_nodes or 0), int(num_edges)
+def stored_edges(explanation: "Explanation") -> int:
+    """Number of edges of the graph that a PyG explanation speaks of."""
+    for name, axis in (("edge_mask", 0), ("edge_index", 1)):
+        if explanation.get(name) is not None:
+            return int(explanation[name].size(axis))
+    return int(explanation.get("num_stored_edges") or 0)
 
 
-def without_nan(value: Any) -> Any:
-    """``value`` with NaN and infinities as None, which is what JSON has for "no number"."""
+def plain(value: Any) -> Any:
+    """``value`` as JSON. NumPy's and torch's numbers become Python's; NaN and infinities are kept under their names."""
+    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
-        return None
+        return {"float": repr(value)}
     if isinstance(value, dict):
-        return {key: without_nan(item) for key, item in value.items()}
-    return [without_nan(item) for item in value] if isinstance(value, (list, tuple)) else value
+        if not all(isinstance(key, str) for key in value):
+            raise BadExplanation(f"names in params and metrics must be texts, but are {list(value)!r}.")
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise BadExplanation(f"params and metrics must hold numbers, texts and lists to be saved, but one is {type(value).__name__}.")
+
+
+def revived(value: Any) -> Any:
+    """What `plain` made, with NaN and infinities as floats again."""
+    if isinstance(value, dict):
+        return float(value["float"]) if value.keys() == {"float"} else {key: revived(item) for key, item in value.items()}
+    return [revived(item) for item in value] if isinstance(value, list) else value

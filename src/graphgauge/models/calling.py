@@ -5,7 +5,7 @@
     net.decode(net.encode(x, edge_index), edge_label_index)     for links too
     forward(net, g)                           whatever the user says; g is a ``Data`` with everything in it
 
-``batch`` is passed where forward takes it and the copies in one union have to be told apart.
+``batch`` is passed where data has it, where forward cannot do without, and where copies in one union have to be told apart.
 """
 
 import inspect
@@ -31,6 +31,7 @@ class Call:
     style: str  #: "forward", "edge_label_index", "encode_decode" or "custom"
     names: tuple[str, ...] | None
     takes_batch: bool
+    needs_batch: bool = False
     forward: Forward | None = None
 
     def __call__(self, g: Data) -> Tensor:
@@ -71,8 +72,9 @@ def call_of(net: Any, level: str, held: set[str], forward: Forward | None) -> Ca
             f"{type(net).__name__}.{entry.__name__} needs {missing[0]!r}, which data does not have. "
             f"Set data.{missing[0]}, or say how to call the net: forward=lambda net, g: net(...)."
         )
-    names = tuple(name for name in takes if name in held and name not in OWN)
-    return Call(net, style, names, takes_batch="batch" in takes)
+    ours = OWN if level == "graph" else OWN[:1]
+    names = tuple(name for name in takes if name in held and name not in ours)
+    return Call(net, style, names, takes_batch="batch" in takes, needs_batch=takes.get("batch", False))
 
 
 def check_net(net: Any) -> Module:
@@ -124,6 +126,8 @@ def rows_of(output: Any) -> Tensor:
             f"the net returned a {type(output).__name__}, one tensor is needed. "
             "Pick the right part with forward=lambda net, g: net(g.x, g.edge_index)[0]."
         )
+    if output.dim() == 0:
+        raise BadModel("the net returned a single number; one row per node, link or graph is needed.")
     if not output.is_floating_point():
         raise BadModel(f"the net returned {output.dtype}; probabilities, logits or values (floats) are needed.")
     return output

@@ -50,6 +50,8 @@ class ComputationGraphs:
         return len(self.num_nodes)
 
     def __getitem__(self, number: int) -> "ComputationGraph":
+        if not isinstance(number, int):
+            raise TypeError(f"one computation graph is taken by its number; for several use take(tensor), not [{number!r}].")
         if not -len(self) <= number < len(self):
             raise IndexError(f"computation graph {number} was asked for, but there are {len(self)}.")
         return ComputationGraph(self, range(len(self))[number])

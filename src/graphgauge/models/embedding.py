@@ -51,8 +51,11 @@ def first_tensor(values: list[Any]) -> Tensor | None:
     return None
 
 
-def check_rows(hidden: Tensor, wanted: int, what: str) -> Tensor:
+def check_rows(hidden: Any, wanted: int, what: str) -> Tensor:
     """Refuse a hidden space whose rows are not the targets'."""
+    if not isinstance(hidden, Tensor) or hidden.dim() != 2:
+        found = tuple(hidden.shape) if isinstance(hidden, Tensor) else type(hidden).__name__
+        raise BadModel(f"embedding must be a tensor (rows, D), but is {found}.")
     if len(hidden) != wanted:
         raise BadModel(
             f"the last hidden space of the net has {len(hidden)} rows where {wanted} ({what}) were expected. "

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
 
-from graphgauge.core.errors import OutOfMemory
+from graphgauge.core.errors import BadSetting, OutOfMemory
 from graphgauge.core.memory import budget_bytes
 from graphgauge.models.calling import Call
 from graphgauge.models.computation import ComputationGraphs
@@ -62,15 +62,17 @@ class Engine:
         return union.answers(raw[:, None] if raw.dim() == 1 else raw)
 
     def passes_batch(self, union: Union) -> bool:
-        """Whether the net is told which copy a node belongs to: always in graph tasks, else where it has to be."""
-        return self.call.takes_batch and (self.joining == WITH_BATCH or union.target_rows.size(1) == 0)
+        """Whether the net is told which graph a node belongs to: always in graph tasks, else where it has to be."""
+        has_to = self.joining == WITH_BATCH or self.call.needs_batch or "batch" in union.node_attrs
+        return self.call.takes_batch and (has_to or union.target_rows.size(1) == 0)
 
     def map(self, work: Work, graphs: ComputationGraphs, of: Tensor | None = None, kind: str = "forward") -> Tensor:
         """``work`` on copies of ``graphs[of]`` (default: each graph once), its rows put together.  (K, ...)
 
-        ``kind`` names the work for the memory estimate; work that allocates differently needs another name.
+        ``kind`` names the work for the memory estimate; work that allocates differently needs another name. Work is a pure
+        function: it may run once more on one copy (the probe), and again on halves.
         """
-        of = torch.arange(len(graphs), device=graphs.node.device) if of is None else of
+        of = torch.arange(len(graphs), device=graphs.node.device) if of is None else check_copies(of, graphs)
         ends = self.plan(work, graphs, of, kind)
         rows: list[Tensor] = []
         start, most = 0, len(of)
@@ -126,6 +128,15 @@ class Engine:
             union = self.union(graphs, of, largest, largest + 1)
             self.costs[kind] = Cost(counted.bytes, union.x.size(0), union.edge_index.size(1))
         return self.costs[kind]
+
+
+def check_copies(of: Tensor, graphs: ComputationGraphs) -> Tensor:
+    """Refuse numbers that name no graph."""
+    if not isinstance(of, Tensor) or of.dtype != torch.int64 or of.dim() != 1:
+        raise BadSetting(f"of must be a list of graph numbers as an int64 tensor (K,), but is {of!r}.")
+    if len(of) and not (int(of.min()) >= 0 and int(of.max()) < len(graphs)):
+        raise BadSetting(f"of must name graphs 0..{len(graphs) - 1}, but reaches from {int(of.min())} to {int(of.max())}.")
+    return of
 
 
 def next_end(ends: Tensor, start: int) -> int:

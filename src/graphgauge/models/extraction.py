@@ -21,7 +21,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from graphgauge.models.arcs import Arcs, arcs_into, arcs_out_of, starts
+from graphgauge.models.arcs import Arcs, arcs_into, arcs_out_of, message_routes, starts
 from graphgauge.models.computation import HALOS, ComputationGraphs
 from graphgauge.models.graphs import Graphs
 
@@ -112,8 +112,9 @@ class Extractor:
     def all_arcs(self, walk: "Walk") -> "Steps":
         """Every edge of the graph, for every target."""
         number = torch.arange(walk.num_targets(self.source.num_nodes), device=walk.sorted_places.device)[:, None]
-        tail, head = (number * self.source.num_nodes + end[None] for end in self.source.edge_index)
-        edge = torch.arange(self.source.num_edges, device=number.device)
+        one_way = self.flow if self.flow != "both" else "source_to_target"
+        *ends, edge = message_routes(self.source.edge_index, one_way)
+        tail, head = (number * self.source.num_nodes + end[None] for end in ends)
         return Steps(tail.reshape(-1), head.reshape(-1), (number * self.source.num_edges + edge).reshape(-1))
 
     def pack(self, target: Tensor, walk: "Walk", relevant: "Steps", rest: "Steps", halo: int) -> ComputationGraphs:

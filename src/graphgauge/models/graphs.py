@@ -57,14 +57,13 @@ class Graphs:
 def one_graph(data: Any, names: set[str] | None) -> Graphs:
     """Check one ``Data``; of its other attributes keep those in ``names`` (None: all tensors)."""
     check_graph(data, "data")
-    wanted = attributes(data, names)
-    node, edge, rest = split_attributes(data, wanted)
+    node, edge, rest = split_attributes([data], attributes(data, names))
     x, edge_index = data.x, data.edge_index
     return Graphs(
         edge_index=edge_index.detach().to(torch.int64).contiguous(),
-        node_attrs={"x": x.detach(), **node},
-        edge_attrs=edge,
-        graph_attrs=rest,
+        node_attrs={"x": x.detach(), **{name: data[name].detach() for name in sorted(node)}},
+        edge_attrs={name: data[name].detach() for name in sorted(edge)},
+        graph_attrs={name: data[name] for name in sorted(rest)},
         node_ptr=torch.tensor([0, x.size(0)], device=x.device),
         edge_ptr=torch.tensor([0, edge_index.size(1)], device=x.device),
     )
@@ -77,15 +76,14 @@ def many_graphs(data: Any, names: set[str] | None) -> Graphs:
         check_graph(graph, f"data[{number}]")
     check_alike(graphs)
     batch = Batch.from_data_list(graphs)
-    wanted = attributes(batch, names) - {"batch", "ptr"}
-    node, edge, rest = split_attributes(graphs[0], wanted)
+    node, edge, rest = split_attributes(graphs, attributes(graphs[0], names))
     for name in rest:
         check_one_row_per_graph(name, batch[name], len(graphs))
     return Graphs(
         edge_index=batch.edge_index.detach().to(torch.int64).contiguous(),
-        node_attrs={name: batch[name].detach() for name in ("x", *node)},
-        edge_attrs={name: batch[name].detach() for name in edge},
-        graph_attrs={name: batch[name] for name in rest},
+        node_attrs={name: batch[name].detach() for name in ("x", *sorted(node))},
+        edge_attrs={name: batch[name].detach() for name in sorted(edge)},
+        graph_attrs={name: batch[name] for name in sorted(rest)},
         node_ptr=batch.ptr.to(batch.x.device),
         edge_ptr=batch._slice_dict["edge_index"].to(batch.x.device),
     )
@@ -108,11 +106,17 @@ def check_alike(graphs: Sequence[Data]) -> None:
         if set(graph.keys()) != set(first.keys()):
             differ = ", ".join(sorted(set(graph.keys()) ^ set(first.keys())))
             raise BadGraph(f"data[{number}] and data[0] must have the same attributes, but differ in: {differ}.")
-        if (graph.x.size(1), graph.x.dtype) != (first.x.size(1), first.x.dtype):
-            raise BadGraph(
-                f"data[{number}].x has {graph.x.size(1)} features of {graph.x.dtype}, "
-                f"data[0].x has {first.x.size(1)} of {first.x.dtype}: all graphs need the same."
-            )
+        for name in first.keys():  # noqa: SIM118 (Data is no mapping)
+            here, there = graph[name], first[name]
+            if isinstance(there, Tensor) and is_cut_by_rows(first, name) and row_form(here) != row_form(there):
+                raise BadGraph(
+                    f"data[{number}].{name} has rows of {row_form(here)}, data[0].{name} of {row_form(there)}: make them alike."
+                )
+
+
+def row_form(value: Any) -> str:
+    """Width and type of a tensor's rows, for people."""
+    return f"{tuple(value.shape[1:])} {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
 
 
 def check_one_row_per_graph(name: str, value: Any, num_graphs: int) -> None:
@@ -122,17 +126,35 @@ def check_one_row_per_graph(name: str, value: Any, num_graphs: int) -> None:
 
 
 def attributes(data: Data, names: set[str] | None) -> set[str]:
-    """Names of the attributes to keep beside x and edge_index."""
+    """Names of the attributes to keep beside x and edge_index; unless named, not those that list nodes or link labels."""
     held = {str(name) for name in data.keys() if name not in ("x", "edge_index")}  # noqa: SIM118 (Data is no mapping)
-    return {name for name in held if isinstance(data[name], Tensor)} if names is None else held & names
+    if names is not None:
+        return held & names
+    return {name for name in held if isinstance(data[name], Tensor) and is_cut_by_rows(data, name) and name != "edge_label"}
 
 
-def split_attributes(data: Data, names: set[str]) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Any]]:
-    """Attributes per node, per edge, and the rest, by PyG's own rule."""
-    tensors = {name: data[name].detach() for name in sorted(names) if isinstance(data[name], Tensor)}
-    node = {name: value for name, value in tensors.items() if data.is_node_attr(name)}
-    edge = {name: value for name, value in tensors.items() if name not in node and data.is_edge_attr(name)}
-    return node, edge, {name: data[name] for name in sorted(names - set(node) - set(edge))}
+def is_cut_by_rows(data: Data, name: str) -> bool:
+    """Whether PyG joins this attribute by its rows; lists of nodes such as ``edge_label_index`` are joined by columns."""
+    return data.__cat_dim__(name, data[name]) == 0
+
+
+def split_attributes(graphs: Sequence[Data], names: set[str]) -> tuple[set[str], set[str], set[str]]:
+    """Attributes per node, per edge, and the rest, judged over all graphs."""
+    for name in names:
+        if isinstance(graphs[0][name], Tensor) and not is_cut_by_rows(graphs[0], name):
+            raise BadGraph(f"data.{name} lists nodes of the whole graph, which cannot be cut along: compute it inside the net.")
+    node = {name for name in names if belongs(graphs, name, "num_nodes", "num_edges")}
+    edge = {name for name in names - node if belongs(graphs, name, "num_edges", "num_nodes")}
+    return node, edge, names - node - edge
+
+
+def belongs(graphs: Sequence[Data], name: str, owner: str, other: str) -> bool:
+    """Whether an attribute has one row per node (or edge) in all graphs; where it fits both, PyG decides by its name."""
+    if not isinstance(graphs[0][name], Tensor) or graphs[0][name].dim() == 0:
+        return False
+    rows = [graph[name].size(0) for graph in graphs]
+    fits, fits_other = (rows == [getattr(graph, size) for graph in graphs] for size in (owner, other))
+    return fits and (not fits_other or graphs[0].is_node_attr(name) == (owner == "num_nodes"))
 
 
 def check_graph(data: Any, name: str) -> None:

@@ -1,14 +1,15 @@
 """The user's network is sacred: after every call, also one that failed, it is bit for bit what it was.
 
 `untouched(net)` puts the network into evaluation mode with its caches of normalised edges switched off, and afterwards
-restores parameters, buffers, gradients, `requires_grad`, hooks, training flags and every other attribute of every module,
-and the global random states of torch, NumPy and Python.
+restores parameters, buffers, gradients, `requires_grad`, hooks, training flags and every other attribute of every module
+(tensors, arrays and containers by value, at any depth), and the global random states of torch, NumPy and Python.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import Module
@@ -17,14 +18,18 @@ from graphgauge.core.randomness import preserved_randomness
 
 #: attributes in which PyG's layers keep normalised edges or propagated features between calls
 CACHES = ("_cached_edge_index", "_cached_adj_t", "_cached_x", "_cached_h")
+#: attributes that hold parameters, buffers and modules: their members are restored one by one
+MEMBERS = ("_parameters", "_buffers", "_modules")
+
+Restore = Callable[[], None]
 
 
 @contextmanager
 def untouched(net: Module) -> Iterator[None]:
     """Use ``net`` in evaluation mode and leave no trace."""
-    modules = [(module, contents(module)) for module in net.modules()]
-    tensors = [(tensor, saved(tensor)) for tensor in all_tensors(net)]
+    restores = [*(keep_module(module) for module in net.modules()), *(keep_tensor(tensor) for tensor in all_tensors(net))]
     precision = torch.get_float32_matmul_precision()
+    restores.append(lambda: torch.set_float32_matmul_precision(precision))
     try:
         torch.set_float32_matmul_precision("highest")  # no TF32: results must not depend on the card
         net.eval()
@@ -32,32 +37,19 @@ def untouched(net: Module) -> Iterator[None]:
         with preserved_randomness():
             yield
     finally:
-        torch.set_float32_matmul_precision(precision)
-        for module, attributes in modules:
-            restore(module, attributes)
-        for tensor, state in tensors:
-            restore_tensor(tensor, state)
+        run_all(restores)
 
 
-def contents(module: Module) -> dict[str, Any]:
-    """A module's attributes; containers are copied, so that what is added to them later does not stay."""
-    return {name: value.copy() if isinstance(value, (dict, list, set)) else value for name, value in vars(module).items()}
-
-
-def restore(module: Module, attributes: dict[str, Any]) -> None:
-    """Give a module its attributes back, keeping the identity of its containers."""
-    now = vars(module)
-    for name in [name for name in now if name not in attributes]:
-        del now[name]
-    for name, value in attributes.items():
-        held: Any = now.get(name)
-        if isinstance(value, (dict, set)) and type(held) is type(value):
-            held.clear()
-            held.update(value)
-        elif isinstance(value, list) and type(held) is list:
-            held[:] = value
-        else:
-            now[name] = value
+def run_all(restores: list[Restore]) -> None:
+    """Restore everything that can be restored, then report the first failure."""
+    failures: list[Exception] = []
+    for restore in restores:
+        try:
+            restore()
+        except Exception as error:  # noqa: PERF203 (the others must be restored all the same)
+            failures.append(error)
+    if failures:
+        raise failures[0]
 
 
 def all_tensors(net: Module) -> list[Tensor]:
@@ -65,28 +57,84 @@ def all_tensors(net: Module) -> list[Tensor]:
     return [*net.parameters(), *net.buffers()]
 
 
-def saved(tensor: Tensor) -> tuple[Tensor, bool, Tensor | None, Tensor | None]:
-    """Values, requires_grad, gradient and the gradient's values."""
-    grad = tensor.grad if tensor.is_leaf else None
-    return tensor.detach().clone(), tensor.requires_grad, grad, None if grad is None else grad.detach().clone()
+def keep_module(module: Module) -> Restore:
+    """Remember a module's attributes; the returned function puts them back."""
+    held = {name: value if name not in MEMBERS else dict(value) for name, value in vars(module).items()}
+    kept = {name: keep_value(value) for name, value in vars(module).items() if name not in MEMBERS}
+
+    def restore() -> None:
+        now = vars(module)
+        for name in [name for name in now if name not in held]:
+            del now[name]
+        for name, value in held.items():
+            if name in MEMBERS:
+                now[name].clear()
+                now[name].update(value)
+            else:
+                kept[name]()
+                now[name] = value
+
+    return restore
 
 
-def restore_tensor(tensor: Tensor, state: tuple[Tensor, bool, Tensor | None, Tensor | None]) -> None:
-    """Undo whatever happened to a parameter or buffer; writes only what differs, so that autograd's versions stay."""
-    values, requires_grad, grad, grad_values = state
-    copy_if_changed(tensor, values)
-    if tensor.is_leaf:
-        tensor.requires_grad_(requires_grad)
-        tensor.grad = grad
-        if grad is not None and grad_values is not None:
-            copy_if_changed(grad, grad_values)
+def keep_value(value: Any, depth: int = 0) -> Restore:
+    """Remember the content of an attribute: of tensors and arrays their numbers, of containers their items."""
+    if isinstance(value, Tensor):
+        return keep_tensor(value)
+    if isinstance(value, np.ndarray):
+        numbers = value.copy()
+        return lambda: np.copyto(value, numbers)
+    if not isinstance(value, (dict, list, set, tuple)) or depth > 8:
+        return lambda: None
+    items = value.copy() if isinstance(value, (dict, list, set)) else value
+    inner = [keep_value(item, depth + 1) for item in (items.values() if isinstance(items, dict) else items)]
+
+    def restore() -> None:
+        refill(value, items)
+        for restore_item in inner:
+            restore_item()
+
+    return restore
 
 
-def copy_if_changed(tensor: Tensor, values: Tensor) -> None:
-    """Write ``values`` into ``tensor`` unless they are there already."""
-    if tensor.shape != values.shape or not torch.equal(tensor.detach(), values):
-        tensor.data = tensor.data.new_empty(values.shape) if tensor.shape != values.shape else tensor.data
-        tensor.data.copy_(values)
+def refill(container: Any, items: Any) -> None:
+    """Give a container its items back; the container stays the same object."""
+    if isinstance(container, list):
+        container[:] = items
+    elif isinstance(container, (dict, set)):
+        container.clear()
+        container.update(items)
+
+
+def keep_tensor(tensor: Tensor) -> Restore:
+    """Remember a tensor's numbers, gradient and `requires_grad`. Writes only what differs, so autograd's versions stay."""
+    data, values, version = tensor.data, tensor.detach().clone(), tensor._version if not tensor.is_inference() else 0
+    needs_grad, grad = tensor.requires_grad, tensor.grad if tensor.is_leaf else None
+    keep_grad = None if grad is None else keep_tensor(grad)
+
+    def restore() -> None:
+        if is_elsewhere(tensor, data):
+            tensor.data = data
+        if is_changed(tensor, values, version):
+            tensor.data.copy_(values)
+        if tensor.is_leaf and tensor.requires_grad != needs_grad:
+            tensor.requires_grad_(needs_grad)
+        if tensor.is_leaf and tensor.grad is not grad:
+            tensor.grad = grad
+        if keep_grad is not None:
+            keep_grad()
+
+    return restore
+
+
+def is_elsewhere(tensor: Tensor, data: Tensor) -> bool:
+    """Whether a tensor was given other memory."""
+    return tensor.layout == torch.strided and (tensor.data_ptr() != data.data_ptr() or tensor.shape != data.shape)
+
+
+def is_changed(tensor: Tensor, values: Tensor, version: int) -> bool:
+    """Whether a tensor holds other numbers; sparse ones cannot be compared and go by their version."""
+    return not torch.equal(tensor.detach(), values) if tensor.layout == torch.strided else tensor._version != version
 
 
 def without_caches(net: Module) -> None:
@@ -97,3 +145,23 @@ def without_caches(net: Module) -> None:
                 setattr(module, name, None)
         if vars(module).get("cached") is True:
             module.cached = False  # type: ignore[assignment]
+
+
+def fingerprint(net: Module) -> Any:
+    """Changes when the network does: the numbers in its tensors, and its plain attributes."""
+    tensors = [(id(item), checksum(item)) for item in all_tensors(net)]
+    plain = [
+        (name, key, value)
+        for name, module in net.named_modules()
+        for key, value in vars(module).items()
+        if key != "training" and isinstance(value, (bool, int, float, str, type(None)))
+    ]
+    return tensors, plain
+
+
+def checksum(tensor: Tensor) -> tuple[float, float]:
+    """Two numbers that change when a value does, or its place."""
+    if tensor.is_complex() or tensor.layout not in (torch.strided, torch.sparse_coo):
+        return 0.0, float(tensor._version)
+    values = (tensor.detach() if tensor.layout == torch.strided else tensor.detach()._values()).double().flatten()
+    return float(values.sum()), float(values @ torch.arange(len(values), dtype=torch.float64, device=values.device))

@@ -9,7 +9,6 @@ from torch_geometric.data import Data
 
 from graphgauge.core.errors import BadGraph
 from graphgauge.core.seeds import derive_seed, generator
-from graphgauge.models.arcs import starts
 from graphgauge.models.base import BaseModel
 from graphgauge.models.calling import Call, Forward, call_of
 from graphgauge.models.computation import ComputationGraphs, whole_graphs
@@ -18,7 +17,7 @@ from graphgauge.models.embedding import last_hidden
 from graphgauge.models.extraction import Extractor
 from graphgauge.models.graphs import Graphs, as_list, check_graph, many_graphs, one_graph
 from graphgauge.models.outputs import check_finite, check_rows
-from graphgauge.models.union import Union
+from graphgauge.models.union import Union, assemble, copied
 
 PAIRS_AT_ONCE = 1_000_000
 
@@ -40,7 +39,7 @@ class OneGraph(BaseModel):
     def extractor(self) -> Extractor:
         """Finds neighbours; built once for each direction of flow."""
         flow = self.trace.flow
-        return self.known(f"extractor {flow}", lambda: Extractor(self.source, flow))
+        return self.lasting(f"extractor {flow}", lambda: Extractor(self.source, flow))
 
     def cut(self, target: Tensor, hops: int, halo: int, scope: str) -> ComputationGraphs:
         """Cut out of the one graph."""
@@ -49,8 +48,10 @@ class OneGraph(BaseModel):
     def whole_data(self, pairs: Tensor | None = None) -> Data:
         """The whole graph as the net sees it; copies, so that a net that writes into its input does no harm."""
         source = self.source
-        tensors = {**source.node_attrs, **source.edge_attrs, "edge_index": source.edge_index}
-        g = Data(**{name: value.clone() for name, value in tensors.items()}, **source.graph_attrs)
+        everything = {**source.node_attrs, **source.edge_attrs, **source.graph_attrs, "edge_index": source.edge_index}
+        g = Data(**{name: copied(value) for name, value in everything.items()})
+        if self.call.needs_batch and "batch" not in source.node_attrs:
+            g.batch = torch.zeros(source.num_nodes, dtype=torch.int64, device=source.device)
         if pairs is not None:
             g.edge_label_index = pairs
         return g
@@ -71,7 +72,7 @@ class NodeLevel(OneGraph):
 
     def all_rows(self) -> Tensor:
         """Raw rows of all nodes.  (N, columns)"""
-        first, second = (check_rows(self.run_once(), self.source.num_nodes, "node") for _ in range(2))
+        first, second = (check_rows(self.first_call(), self.source.num_nodes, "node") for _ in range(2))
         check_finite(first, "node")
         self.check_repeatable(first, second)
         return first
@@ -122,6 +123,7 @@ class LinkLevel(OneGraph):
 
     def test_repeatable(self) -> bool:
         """Ask the same twice."""
+        self.first_call()
         self.check_repeatable(self.rows_for(self.probes), self.rows_for(self.probes, fresh=True))
         return True
 
@@ -181,12 +183,14 @@ class GraphLevel(BaseModel):
         return whole_graphs(self.source, target[:, 0])
 
     def run_once(self) -> Tensor:
-        """The net on the first graphs."""
-        return self.engine.outputs(self.engine.union(self.cut(self.probes, 0, 0, "messages"), torch.arange(1), 0, 1))
+        """The net on the first graph."""
+        graphs = self.cut(self.probes[:1], 0, 0, "messages")
+        return self.engine.outputs(assemble(graphs, self.probes.new_zeros(1), self.probes.new_zeros(1), align=1))
 
     def all_rows(self) -> Tensor:
         """Raw rows of all graphs.  (G, columns)"""
-        graphs = self.cut(self.all_targets(), 0, 0, "messages")
+        self.first_call()
+        graphs = self.cut(self.everything, 0, 0, "messages")
         first, second = (self.map(self.engine.outputs, part) for part in (graphs, self.cut(self.probes, 0, 0, "messages")))
         rows = check_rows(first, self.source.num_graphs, "graph")
         check_finite(rows, "graph")
@@ -201,6 +205,8 @@ class GraphLevel(BaseModel):
         """The pooled rows that enter the last layer.  (T, D)"""
         if isinstance(self.embedding, Tensor):
             return check_hidden(self.embedding, self.source.num_graphs, "graphs")[target[:, 0]]
+        if not len(target):
+            return self.hidden_rows(self.probes[:1])[:0]
         return self.map(self.hidden_of, self.cut(target, 0, 0, "messages"), kind="hidden")
 
     def hidden_of(self, union: Union) -> Tensor:
@@ -246,6 +252,3 @@ def first_of_each(keys: Tensor) -> Tensor:
         0, inverse, torch.arange(len(keys)), "amin"
     )
     return keys[first.sort().values]
-
-
-__all__ = ["GraphLevel", "LinkLevel", "NodeLevel", "ends_of", "non_edges", "starts"]

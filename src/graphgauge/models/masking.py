@@ -64,13 +64,13 @@ class LayerMask:
 
 
 def aligned_factor(layer: str, edge_index: Tensor, factor: Tensor, loop_factor: float, used: Any) -> Tensor:
-    """Factors for the edges ``used`` by a layer: the graph's (with or without its loops), then appended self-loops."""
+    """Factors for the edges ``used`` by a layer: the graph's (or these turned around; or without loops), then new self-loops."""
     if isinstance(used, Tensor) and used.layout == torch.strided:
-        if same_edges(used, edge_index):
-            return with_loops(factor, used, loop_factor)
         is_link = edge_index[0] != edge_index[1]
-        if same_edges(used, edge_index[:, is_link]):
-            return with_loops(factor[is_link], used, loop_factor)
+        for kept in (torch.ones_like(is_link), is_link):
+            edges = edge_index[:, kept]
+            if same_edges(used, edges) or same_edges(used, edges.flip(0)):
+                return with_loops(factor[kept], used, loop_factor)
     raise BadModel(
         f"edges cannot be masked in {layer}: it sends its messages along other edges than the graph's. Use edge_removal='drop'."
     )

@@ -18,12 +18,11 @@ def check_rows(raw: Tensor, count: int, what: str) -> Tensor:
 
 
 def check_finite(raw: Tensor, what: str) -> None:
-    """Refuse NaN and infinities; minus infinity is a log-probability of zero, or a masked logit, and passes."""
-    bad = (raw.isnan() | (raw == torch.inf)).reshape(len(raw), -1).any(1) if raw.numel() else torch.zeros(0, dtype=torch.bool)
-    if bool(bad.any()):
-        raise BadModel(
-            f"the net gives NaN or infinity for {int(bad.sum())} of {len(raw)} {what}s, the first is {int(bad.nonzero()[0])}."
-        )
+    """Refuse NaN and infinities. Minus infinity passes beside a finite entry: a log-probability of zero, a masked logit."""
+    is_number = raw.isfinite() | ((raw == -torch.inf) & (raw.size(-1) > 1) & raw.isfinite().any(-1, keepdim=True))
+    bad = (~is_number).any(-1).nonzero()
+    if len(bad):
+        raise BadModel(f"the net gives NaN or infinity for {len(bad)} of {len(raw)} {what}s, the first is number {int(bad[0])}.")
 
 
 def infer_kind(raw: Tensor) -> str:

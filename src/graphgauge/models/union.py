@@ -11,11 +11,13 @@ in graph tasks it forms graphs of its own.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from graphgauge.core.errors import BadSetting
 from graphgauge.models.arcs import ragged_ranges
 from graphgauge.models.computation import ComputationGraphs
 
@@ -100,14 +102,19 @@ class Union:
 
     def with_x(self, x: Tensor) -> "Union":
         """The same copies with other features (a tensor like ``x``; rows at ``node_at``)."""
+        check_shape("x", x, self.x.shape)
         return replace(self, node_attrs={**self.node_attrs, "x": x})
 
     def with_mask(self, factor: Tensor) -> "Union":
         """The same copies with each edge's messages multiplied by ``factor`` (num_edges,); normalisation stays."""
+        check_shape("factor", factor, self.edge_at.shape)
         return replace(self, edge_mask=factor)
 
     def without_edges(self, gone: Tensor) -> "Union":
         """The same copies without the edges under ``gone`` (num_edges,) bool; degrees and attention change."""
+        check_shape("gone", gone, self.edge_at.shape)
+        if gone.dtype != torch.bool:
+            raise BadSetting(f"gone must say yes or no for each edge (bool), but is {gone.dtype}.")
         kept = (~gone).nonzero().squeeze(1)
         mask = None if self.edge_mask is None else self.edge_mask[kept]
         return with_edges(replace(self, edge_mask=mask), self.edge_row[kept], self.edge_copy[kept])
@@ -123,7 +130,7 @@ class Union:
         source = self.graphs.source
         g = Data(edge_index=self.edge_index, **self.node_attrs, **self.edge_attrs)
         for name, value in source.graph_attrs.items():
-            g[name] = value if source.num_graphs == 1 else self.per_graph(value)
+            g[name] = self.per_graph(value) if self.target_rows.size(1) == 0 else copied(value)
         if self.target_rows.size(1) == 2:
             g.edge_label_index = self.pairs()
         if with_batch:
@@ -155,13 +162,20 @@ class Union:
             gap = torch.bucketize(torch.arange(len(batch), device=batch.device), self.node_start, right=True) - 1
             batch = torch.where(gap < len(self) - 1, gap * self.align + 1, batch)
         batch[self.node_at] = graph[self.node_copy]
-        return batch
+        inner = self.node_attrs.get("batch")  # the data's own: a graph within each copy
+        return batch if inner is None else (batch * (int(inner.max()) + 1) + inner).unique(return_inverse=True)[1]
 
     def per_graph(self, value: Tensor) -> Tensor:
         """The rows of a graph attribute (G, ...) as they belong to `batch`'s graphs; zeros for the filling."""
         rows = value.new_zeros(self.num_answers, *value.shape[1:])
         graph = torch.arange(len(self), device=self.of.device) * self.align
         return rows.index_copy(0, graph, value[self.graphs.target[self.of, 0]])
+
+
+def check_shape(name: str, values: Tensor, shape: torch.Size) -> None:
+    """Refuse an edit that does not fit its union."""
+    if values.shape != shape:
+        raise BadSetting(f"{name} must have shape {tuple(shape)} in this union, but has {tuple(values.shape)}.")
 
 
 def assemble(graphs: ComputationGraphs, of: Tensor, copy: Tensor, align: int = ALIGN) -> Union:
@@ -211,8 +225,15 @@ def with_edges(union: Union, edge_row: Tensor, edge_copy: Tensor) -> Union:
     )
 
 
+def copied(value: Any) -> Any:
+    """A copy of a tensor, so that a network that writes into its input does no harm; anything else as it is."""
+    return value.clone() if isinstance(value, Tensor) else value
+
+
 def placed(values: Tensor, index: Tensor, at: Tensor, size: int) -> Tensor:
     """``size`` rows, zero but for ``values[index]`` at the rows ``at``; written once."""
+    if not len(values):
+        return values.new_zeros(size, *values.shape[1:])
     if size == len(index):
         return values[index]
     source = torch.zeros(size, dtype=torch.int64, device=at.device).index_copy(0, at, index)

@@ -7,9 +7,10 @@ from torch import Tensor
 from torch.nn import Module
 
 from graphgauge.core.errors import BadModel, BadSetting
-from graphgauge.models.base import TOLERANCE, BaseModel
+from graphgauge.models.base import BaseModel
 from graphgauge.models.levels import GraphLevel, LinkLevel, NodeLevel
 from graphgauge.models.outputs import check_kind, check_rows, infer_kind, likeliest, probabilities, side
+from graphgauge.models.probing import TOLERANCE
 
 FLIP = 0.2  #: half-width of the flip band of regression, in SD of predictions
 
@@ -32,7 +33,7 @@ class Classification(BaseModel):
 
     def find_kind(self) -> str:
         """Infer the kind from the population, or check the one that was said."""
-        raw = self.whole_rows(self.read(self.population()))
+        raw = self.whole_rows(self.everything)
         if self.output is None:
             return infer_kind(raw)
         check_kind(raw, self.output)
@@ -41,7 +42,7 @@ class Classification(BaseModel):
     @property
     def num_classes(self) -> int:
         """C; two for nets with one output column."""
-        return self.known("classes", lambda: self.pred_continuous(self.population()[:1]).size(1))
+        return self.known("classes", lambda: self.interpret(self.whole_rows(self.everything[:1])).size(1))
 
     def interpret(self, raw: Tensor) -> Tensor:
         """Class probabilities.  (T, C)"""
@@ -76,29 +77,43 @@ class Regression(BaseModel):
     @property
     def mean(self) -> float:
         """Mean prediction over the population."""
-        return self.known("mean", lambda: float(self.pred_continuous(self.population()).double().mean()))
+        return self.known("mean", lambda: float(self.interpret(self.whole_rows(self.everything)).double().mean()))
 
     @property
     def spread(self) -> float:
         """Standard deviation of the predictions over the population (of the population, not of a sample)."""
-        return self.known("spread", lambda: float(self.pred_continuous(self.population()).double().std(correction=0)))
+        return self.known("spread", lambda: float(self.interpret(self.whole_rows(self.everything)).double().std(correction=0)))
 
     def tolerance(self) -> float:
         """1e-5 of the predictions' SD, but never finer than what the values' float type can tell apart."""
-        values = self.pred_continuous(self.population())
-        resolution = 16 * torch.finfo(values.dtype).eps * float(values.abs().max())
-        return max(TOLERANCE * self.spread, resolution)
+        return self.known("tolerance", self.find_tolerance)
+
+    def find_tolerance(self) -> float:
+        """From all predictions of the population."""
+        values = self.interpret(self.whole_rows(self.everything))
+        return max(TOLERANCE * self.spread, 16 * torch.finfo(values.dtype).eps * float(values.abs().max()))
 
     def pred_discrete(self, targets: Any, around: Any = None, flip: float = FLIP) -> Tensor:
         """-1, 0 or +1: below, inside or above the band ``around`` ± ``flip`` SD of predictions.  (T,)
 
         ``around`` is a number, or one number per target; default the mean prediction.
         """
+        if not (isinstance(flip, (int, float)) and 0 <= flip < float("inf")):
+            raise BadSetting(f"flip must be a number of standard deviations, 0 or more, but {flip!r} was given.")
         value = self.pred_continuous(targets)
-        centre = self.mean if around is None else torch.as_tensor(around, dtype=value.dtype, device=value.device)
-        if isinstance(centre, Tensor) and centre.dim() and centre.shape != value.shape:
+        return side(value, self.centre(around, value), flip * self.spread)
+
+    def centre(self, around: Any, value: Tensor) -> Tensor:
+        """``around`` as one number or one per target, finite."""
+        try:
+            centre = torch.as_tensor(self.mean if around is None else around, dtype=value.dtype, device=value.device)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise BadSetting(f"around must be a number, or one for each target, but {around!r} was given.") from error
+        if centre.dim() and centre.shape != value.shape:
             raise BadSetting(f"around must be one number, or one for each of {len(value)} targets, but has {tuple(centre.shape)}.")
-        return side(value, centre, flip * self.spread)
+        if not bool(centre.isfinite().all()):
+            raise BadSetting("around must be finite, but has NaN or infinite entries.")
+        return centre
 
 
 class NodeClassificationModel(NodeLevel, Classification):

@@ -1,0 +1,275 @@
+"""Facts about a network, found by trying it on a few targets before anything relies on them.
+
+Two promises are tested:
+
+1. The extracted graph is the model. Its prediction must equal the whole graph's within 1e-5 of a probability (or of the
+   standard deviation of the predictions). Where it does not, the halo grows, at last to the whole graph.
+2. A union does not change the model. Different copies in one union must give what each gives alone. Where they do not
+   (layers that normalise over all nodes), ``batch=`` is passed if forward takes it; else copies run one by one.
+"""
+
+import warnings
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from graphgauge.core.errors import BadModel
+from graphgauge.core.seeds import generator
+from graphgauge.models import depth, masking
+from graphgauge.models.computation import HALOS, ComputationGraphs
+from graphgauge.models.engine import ALONE, TOGETHER, WITH_BATCH, Engine
+from graphgauge.models.outputs import check_finite
+from graphgauge.models.union import Union, assemble
+
+if TYPE_CHECKING:
+    from graphgauge.models.base import BaseModel
+
+TOLERANCE = 1e-5  #: of a probability, or of the SD of predictions
+COARSE = 1e-3  #: of the SD of raw rows
+NUM_PROBES = {"node": 8, "link": 8, "graph": 32}
+MOST_EXTRA_HOPS = 4
+
+#: what networks raise on graphs they cannot work on, such as a norm on a single node
+FORWARD_ERRORS = (RuntimeError, ValueError, LookupError, AssertionError, TypeError, AttributeError)
+
+
+def find_probes(model: "BaseModel") -> Tensor:
+    """Evenly spaced targets among those that receive messages, if any do."""
+    everything = model.everything
+    if model.level != "graph":
+        busy = everything[torch.isin(everything, model.source.edge_index.unique()).all(1)]
+        everything = busy if len(busy) else everything
+    steps = torch.linspace(0, len(everything) - 1, NUM_PROBES[model.level], dtype=torch.float64, device=everything.device)
+    return everything[steps.round().long().unique()]
+
+
+# --- how far it looks ------------------------------------------------------------------------------------------------
+
+
+def find_trace(model: "BaseModel") -> depth.Trace:
+    """Watch the network on a small part of the data, or on all of it if it cannot work on a small part."""
+    if model.level == "graph":
+        graphs = model.cut(model.probes, 0, 0, "messages")
+    else:
+        from graphgauge.models.extraction import Extractor
+
+        graphs = Extractor(model.source, "both").extract(model.probes, 2, HALOS.index("in and out"), "induced")
+    largest = graphs.edge_sizes.argmax()[None]
+    union = assemble(graphs, largest, largest, align=1)
+    engine = Engine(model.call, None, ALONE)
+    try:
+        return depth.trace(model.net, lambda: engine.outputs(union.with_x(union.x.requires_grad_(True))), union.edge_index)
+    except FORWARD_ERRORS:
+        return depth.trace(model.net, model.first_call, model.source.edge_index)
+
+
+def counted_hops(model: "BaseModel") -> int:
+    """What the user said, or the longest chain of propagations in one forward pass."""
+    if model.num_hops is not None:
+        return model.num_hops
+    if model.trace.calls == 0 and model.level != "graph":
+        raise BadModel(
+            f"{type(model.net).__name__} has no torch_geometric MessagePassing layer that runs, so how far it looks cannot be "
+            "counted. Say it: num_hops=2."
+        )
+    return model.trace.chain
+
+
+def find_hops(model: "BaseModel") -> int:
+    """The counted hops, and more if gradients come from further away without coming from everywhere."""
+    counted = counted_hops(model)
+    if model.level == "graph" or reaches_beyond(model, counted) is not True:
+        return counted
+    if model.num_hops is not None:
+        warnings.warn(f"num_hops={counted} was given, but the prediction depends on features further away.", stacklevel=2)
+        return counted
+    for hops in range(counted + 1, counted + 1 + MOST_EXTRA_HOPS):
+        if reaches_beyond(model, hops) is False:
+            return hops
+    return counted
+
+
+def reaches_beyond(model: "BaseModel", hops: int) -> bool | None:
+    """Whether features of nodes ``hops + 1`` away have a gradient on some probe; None if no probe can tell."""
+    graphs = model.cut(model.probes, hops + 1, depth.needed_halo(model.net), "messages")
+    try:
+        return depth.is_reached(reach(model, graphs, hops + 3), hops + 1)
+    except FORWARD_ERRORS:
+        return None
+
+
+def reach(model: "BaseModel", graphs: ComputationGraphs, num_rings: int) -> Tensor:
+    """Which distances gradients reach, with the real features and with random ones.  (K, num_rings)"""
+    engine = Engine(model.call, model.engine.budget, model.joining)
+    scale = float(model.source.x.std(correction=0) + model.source.x.abs().mean()) or 1.0
+
+    def real(union: Union) -> Tensor:
+        return depth.gradient_by_hop(engine.outputs, union, union.x, num_rings)
+
+    def random(union: Union) -> Tensor:
+        noise = torch.randn(union.x.shape, generator=generator(0), dtype=torch.float64).to(union.x) * scale
+        return depth.gradient_by_hop(engine.outputs, union, noise, num_rings)
+
+    return torch.maximum(engine.map(real, graphs), engine.map(random, graphs))
+
+
+# --- whether copies can share a call ---------------------------------------------------------------------------------
+
+
+def find_joining(model: "BaseModel") -> str:
+    """Whether different copies in one union give what each gives alone."""
+    hops, probes = counted_hops(model), model.probes if model.level == "graph" else model.probes[:4]
+    of = torch.arange(len(probes), device=model.source.device).repeat(2)
+    try:
+        graphs = model.cut(probes, hops, depth.needed_halo(model.net), "messages")
+        alone = joint_rows(model, graphs, of, ALONE)
+    except FORWARD_ERRORS:  # some networks cannot work on small graphs
+        graphs = model.cut(probes, hops, HALOS.index("whole graph"), "messages")
+        try:
+            alone = joint_rows(model, graphs, of, ALONE)
+        except FORWARD_ERRORS as error:
+            raise BadModel(
+                f"{type(model.net).__name__} could not be run on a copy of the graph: {type(error).__name__}: {error}."
+            ) from error
+    check_finite(alone, "probe")
+    for joining in [TOGETHER, WITH_BATCH] if model.call.takes_batch else [TOGETHER]:
+        if agrees(model, graphs, of, joining, alone):
+            return joining
+    return ALONE
+
+
+def agrees(model: "BaseModel", graphs: ComputationGraphs, of: Tensor, joining: str, alone: Tensor) -> bool:
+    """Whether a union in this way gives the rows that the copies give alone; a net that cannot take it does not."""
+    try:
+        joint = joint_rows(model, graphs, of, joining)
+    except FORWARD_ERRORS:
+        return False
+    return joint.shape == alone.shape and is_close(joint, alone)
+
+
+def joint_rows(model: "BaseModel", graphs: ComputationGraphs, of: Tensor, joining: str) -> Tensor:
+    """Raw rows of copies, the second half of them with their features turned upside down.  (K, columns)"""
+    engine = Engine(model.call, model.engine.budget, joining)
+    half = len(of) // 2
+
+    def work(union: Union) -> Tensor:
+        is_turned = union.copy[union.node_copy] >= half
+        last = union.graphs.sizes[union.of][union.node_copy] - 1 - union.node_position
+        mirrored = torch.where(is_turned, union.node_start[union.node_copy] + last, union.node_at)
+        return engine.outputs(union.with_x(union.x.index_copy(0, union.node_at, union.x[mirrored])))
+
+    return engine.map(work, graphs, of, kind="joining")
+
+
+# --- whether an extracted graph is the model -------------------------------------------------------------------------
+
+
+def find_halo(model: "BaseModel") -> int:
+    """The smallest halo, from what the layers are known to need upwards, with which all probes pass."""
+    if model.level == "graph":
+        return HALOS.index("none")
+    for halo in range(depth.needed_halo(model.net), len(HALOS)):
+        if passes(model, model.cut(model.probes, model.hops, halo, "messages")):
+            return halo
+    raise BadModel(
+        f"{type(model.net).__name__} gives other predictions when the nodes are renumbered, so it cannot be evaluated on parts of "
+        "the graph. Does it keep something for each node or edge by its position, or need its edges in a certain order? Store "
+        "such things in data, one row per node or edge, where they are cut along."
+    )
+
+
+def passes(model: "BaseModel", graphs: ComputationGraphs) -> bool:
+    """Whether all extracted graphs give the whole graph's prediction; a graph the net cannot work on does not."""
+    try:
+        return not bool(differs(model, graphs).any())
+    except FORWARD_ERRORS:
+        if bool((graphs.halo == HALOS.index("whole graph")).all()):
+            raise
+        return False
+
+
+def differs(model: "BaseModel", graphs: ComputationGraphs) -> Tensor:
+    """Which extracted graphs give another prediction than the whole graph.  (T,) bool
+
+    Beside the prediction the raw rows are compared, coarsely (1e-3 of their SD): a probability of 0.9999999 would hide a
+    wrong graph that shows as soon as an edge is removed.
+    """
+    raw, whole = model.map(model.engine.outputs, graphs), model.whole_rows(graphs.target)
+    gap = largest_gap(model.interpret(raw), model.interpret(whole))
+    return (gap > model.tolerance()) | (largest_gap(raw, whole) > COARSE * model.raw_spread)
+
+
+def find_raw_spread(model: "BaseModel") -> float:
+    """Never less than the rows' resolution: a constant network differs from itself by rounding only."""
+    rows = model.whole_rows(model.everything).double()
+    rows = rows[rows.isfinite().all(1)]
+    resolution = 1e-3 * float(rows.abs().max()) if rows.numel() else 1.0
+    return max(float(rows.std(0, correction=0).max()) if len(rows) else 0.0, resolution)
+
+
+def checked_graphs(model: "BaseModel", target: Tensor, scope: str) -> ComputationGraphs:
+    """Computation graphs whose predictions are the whole graph's; where one is not, its halo grows."""
+    halo = model.base_halo
+    model.check_room(target, halo)
+    graphs = model.cut(target, model.hops, halo, scope)
+    while halo < len(HALOS) - 1 and model.level != "graph" and len(graphs):
+        wrong = (differs(model, graphs) & (graphs.halo == halo)).nonzero().squeeze(1)
+        if not len(wrong):
+            break
+        halo += 1
+        model.check_room(target[wrong], halo)
+        graphs = replaced(graphs, wrong, model.cut(target[wrong], model.hops, halo, scope))
+    return graphs
+
+
+def replaced(graphs: ComputationGraphs, index: Tensor, others: ComputationGraphs) -> ComputationGraphs:
+    """``graphs`` with those at ``index`` exchanged for ``others``."""
+    order = torch.arange(len(graphs), device=index.device)
+    order[index] = len(graphs) + torch.arange(len(index), device=index.device)
+    return ComputationGraphs.join([graphs, others]).take(order)
+
+
+# --- whether messages can be masked ----------------------------------------------------------------------------------
+
+
+def find_mask_support(model: "BaseModel") -> str:
+    """Silence every message: does it then no longer matter whether there are edges?"""
+    doubtful = masking.doubtful_aggregations(model.net)
+    if doubtful:
+        return f"doubtful: a silenced message can win in {', '.join(doubtful)}; use drop"
+    graphs = model.cut(model.probes, model.hops, model.base_halo, "messages")
+
+    def silent(union: Union) -> Tensor:
+        factor = torch.zeros_like(union.edge_index[0], dtype=union.x.dtype)
+        with masking.masked_messages(model.net, union.edge_index, factor, loop_factor=0.0):
+            return model.engine.outputs(union)
+
+    def silent_without_edges(union: Union) -> Tensor:
+        return silent(union.without_edges(torch.ones_like(union.edge_at, dtype=torch.bool)))
+
+    try:
+        with_edges, without = (model.map(work, graphs, kind="silent") for work in (silent, silent_without_edges))
+    except BadModel as error:
+        return f"refused: {error}"
+    return (
+        "exact" if is_close(with_edges, without) else "refused: edges act outside the messages of MessagePassing layers; use drop"
+    )
+
+
+# --- comparing rows --------------------------------------------------------------------------------------------------
+
+
+def is_close(first: Tensor, second: Tensor) -> bool:
+    """Equal within 1e-5 of the larger of a number itself and the median size of its column."""
+    if not first.numel():
+        return True
+    size = torch.maximum(first.abs(), second.abs()).nan_to_num(posinf=0.0)
+    usual = size.reshape(len(size), -1).median(0).values.reshape(size.shape[1:])
+    return bool((largest_gap(first, second, TOLERANCE * torch.maximum(size, usual)) <= 0).all())
+
+
+def largest_gap(first: Tensor, second: Tensor, allowed: Tensor | float = 0.0) -> Tensor:
+    """Largest difference in each row, less what is allowed; equal infinities differ by nothing.  (T, ...) -> (T,)"""
+    gap = torch.where(first == second, torch.zeros_like(first), (first - second).abs() - allowed)
+    return gap.reshape(len(gap), -1).amax(1) if gap.numel() else gap.new_zeros(len(gap))

@@ -1,0 +1,434 @@
+"""The extracted graph is the model, for every layer of the list; and where it cannot be, the fall-back is taken and said."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from literal import whole_graph_prediction
+from torch import nn
+from torch_geometric.data import Batch, Data
+from torch_geometric.nn import (
+    DirGNNConv,
+    GATConv,
+    GCNConv,
+    GraphNorm,
+    InstanceNorm,
+    LayerNorm,
+    MessagePassing,
+    PairNorm,
+    SAGEConv,
+    SimpleConv,
+)
+from zoo import CLASSES, FEATURES, HIDDEN, LAYERS, EncodeDecode, LinkForward, Propagated, Stack, build, graphs, random_graph
+
+import graphgauge as gg
+from graphgauge.core.errors import BadModel, OutOfMemory
+
+CASES = [(name, depth) for name, (_, _, depths) in LAYERS.items() for depth in depths]
+NUM_TARGETS = 200
+
+
+def expected_rows(net, data, targets, level):
+    """All predictions by the bare network on the whole graph."""
+    with torch.no_grad():
+        if level == "node":
+            return net(data.x, data.edge_index).softmax(1)[targets]
+        return torch.stack([whole_graph_prediction(net, data, target, level) for target in targets])
+
+
+def assert_exact(model, net, data, targets, depth):
+    batch = model.computation_graphs(targets)
+    whole = expected_rows(net, data, targets, model.level)
+    assert (model.pred_copies(batch) - whole).abs().max() <= 1e-5
+    assert (model.pred_continuous(targets) - whole).abs().max() <= 1e-6
+    assert model.hops == depth
+    assert "whole graph" not in batch.notes()
+
+
+@pytest.mark.parametrize("undirected", [False, True], ids=["directed", "undirected"])
+@pytest.mark.parametrize(("name", "num_layers"), CASES)
+def test_nodes_of_every_layer(name, num_layers, undirected):
+    layer, depth, _ = LAYERS[name]
+    data = random_graph(250, 400, seed=num_layers, undirected=undirected)
+    net = build(Stack, layer, num_layers)
+    assert_exact(gg.NodeClassificationModel(net, data), net, data, list(range(NUM_TARGETS)), depth * num_layers)
+
+
+@pytest.mark.parametrize("wrap", [EncodeDecode, LinkForward])
+@pytest.mark.parametrize(("name", "num_layers"), CASES)
+def test_links_of_every_layer(name, num_layers, wrap):
+    layer, depth, _ = LAYERS[name]
+    data = random_graph(250, 400, seed=num_layers)
+    net = build(wrap, layer, num_layers)
+    stored = [tuple(pair) for pair in data.edge_index.t().tolist() if pair[0] != pair[1]][: NUM_TARGETS // 2]
+    absent = [(node, (7 * node + 3) % 250) for node in range(1, 1 + NUM_TARGETS // 2)]
+    assert_exact(gg.LinkClassificationModel(net, data, output="logits"), net, data, stored + absent, depth * num_layers)
+
+
+@pytest.mark.parametrize("undirected", [False, True])
+def test_ten_steps_of_propagation(undirected):
+    data = random_graph(250, 300, undirected=undirected)
+    net = build(Propagated)
+    assert_exact(gg.NodeClassificationModel(net, data), net, data, list(range(NUM_TARGETS)), 10)
+
+
+@given(graphs(), st.sampled_from(sorted(LAYERS)), st.integers(0, 3))
+def test_any_small_graph_in_double_precision(data, name, seed):
+    layer, _, depths = LAYERS[name]
+    net = build(Stack, layer, depths[0], seed=seed, dtype=torch.float64)
+    targets = list(range(data.num_nodes))
+    model = gg.NodeClassificationModel(net, data, output="logits")
+    whole = expected_rows(net, data, targets, "node")
+    assert (model.pred_copies(model.computation_graphs(targets)) - whole).abs().max() <= 1e-12
+
+
+@given(graphs(), st.sampled_from([EncodeDecode, LinkForward]), st.data())
+def test_any_link_of_any_small_graph(data, wrap, draw):
+    if data.num_nodes < 2:
+        return
+    node = st.integers(0, data.num_nodes - 1)
+    targets = draw.draw(st.lists(st.tuples(node, node).filter(lambda pair: pair[0] != pair[1]), min_size=1, max_size=4))
+    net = build(wrap, GCNConv, dtype=torch.float64)
+    model = gg.LinkClassificationModel(net, data, output="logits")
+    whole = expected_rows(net, data, targets, "link")
+    assert (model.pred_copies(model.computation_graphs(targets)) - whole).abs().max() <= 1e-12
+
+
+# --- layers that look at more than their messages --------------------------------------------------------------------
+
+
+class Normed(nn.Module):
+    """A norm that may be told which copy a node belongs to."""
+
+    def __init__(self, norm):
+        super().__init__()
+        self.first, self.norm, self.second = GCNConv(FEATURES, HIDDEN), norm, GCNConv(HIDDEN, CLASSES)
+
+    def forward(self, x, edge_index, batch=None):
+        return self.second(self.norm(self.first(x, edge_index), batch).relu(), edge_index)
+
+
+NORMS = {
+    "GraphNorm": lambda: GraphNorm(HIDDEN),
+    "PairNorm": lambda: PairNorm(),
+    "LayerNorm": lambda: LayerNorm(HIDDEN, mode="graph"),
+    "InstanceNorm": lambda: InstanceNorm(HIDDEN),
+}
+
+
+@pytest.mark.parametrize("norm", NORMS.values(), ids=NORMS)
+def test_a_norm_over_all_nodes_takes_the_whole_graph_and_runs_copies_one_by_one(norm):
+    data = random_graph(60, 120)
+    net = build(Stack, GCNConv, norm=norm())
+    model = gg.NodeClassificationModel(net, data)
+    batch = model.computation_graphs([0, 5, 9])
+    assert batch.notes() == {"whole graph": 3}
+    assert model.record() | {"mask": ""} == {
+        "hops": 2,
+        "propagations": 2,
+        "flow": "source_to_target",
+        "edge_scope": "messages",
+        "halo": "whole graph",
+        "copies": "one by one",
+        "mask": "",
+    }
+    whole = expected_rows(net, data, [0, 5, 9], "node")
+    assert (model.pred_copies(batch) - whole).abs().max() <= 1e-6
+    assert len(batch[1].all_nodes) == 60
+    assert (
+        batch[1].edges.tolist() == gg.NodeClassificationModel(build(Stack, GCNConv), data).computation_graphs([5])[0].edges.tolist()
+    )
+
+
+@pytest.mark.parametrize("norm", [NORMS[name] for name in ("GraphNorm", "PairNorm", "InstanceNorm")])
+def test_a_norm_that_is_told_the_copies_shares_calls(norm):
+    data = random_graph(60, 120)
+    net = build(Normed, norm())
+    model = gg.NodeClassificationModel(net, data)
+    batch = model.computation_graphs([0, 5, 9])
+    assert model.record()["copies"] == "together with batch="
+    assert batch.notes() == {"whole graph": 3}
+    assert (model.pred_copies(batch) - expected_rows(net, data, [0, 5, 9], "node")).abs().max() <= 1e-6
+
+
+def test_a_norm_that_is_another_function_with_batch_runs_one_by_one():
+    """PyG's graph-mode LayerNorm adds its epsilon outside the root without ``batch`` and inside with it."""
+    model = gg.NodeClassificationModel(build(Normed, NORMS["LayerNorm"]()), random_graph(60, 120))
+    assert model.record()["copies"] == "one by one"
+
+
+def test_a_norm_against_the_flow_takes_the_whole_graph_too():
+    data = random_graph(60, 120)
+    net = build(Stack, lambda a, b: SAGEConv(a, b, flow="target_to_source"), norm=GraphNorm(HIDDEN))
+    model = gg.NodeClassificationModel(net, data)
+    batch = model.computation_graphs([0, 5])
+    assert batch.notes() == {"whole graph": 2}
+    assert (model.pred_copies(batch) - expected_rows(net, data, [0, 5], "node")).abs().max() <= 1e-6
+
+
+def test_one_huge_logit_does_not_hide_that_copies_disturb_each_other():
+    def masked(z):
+        return torch.cat([z[:, :3], torch.full_like(z[:, :1], -1e9)], 1)
+
+    model = gg.NodeClassificationModel(build(Stack, GCNConv, norm=PairNorm(), final=Function(masked)), random_graph(60, 120))
+    assert model.record()["copies"] == "one by one"
+
+
+class Function(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+@pytest.mark.parametrize("required", [True, False])
+def test_the_batch_of_the_data_is_the_batch_of_the_net(required):
+    """Two graphs stored as one, in a node task: the norm works within each."""
+
+    class Required(Normed):
+        def forward(self, x, edge_index, batch):
+            return super().forward(x, edge_index, batch)
+
+    data = Batch.from_data_list([random_graph(20, 40, seed=1), random_graph(25, 50, seed=2)])
+    net = build(Required if required else Normed, GraphNorm(HIDDEN))
+    whole = net(data.x, data.edge_index, data.batch).softmax(1)
+    model = gg.NodeClassificationModel(net, data)
+    assert (model.pred_continuous(range(45)) - whole).abs().max() <= 1e-6
+    assert (model.pred_copies(model.computation_graphs([0, 30])) - whole[[0, 30]]).abs().max() <= 1e-6
+    single = random_graph()
+    alone = gg.NodeClassificationModel(net, single)
+    expected = net(single.x, single.edge_index, torch.zeros(60, dtype=torch.int64)).softmax(1)
+    assert (alone.pred_continuous(range(60)) - expected).abs().max() <= 1e-6
+    assert (alone.pred_copies(alone.computation_graphs([3])) - expected[[3]]).abs().max() <= 1e-6
+
+
+def test_a_norm_per_node_needs_no_fall_back():
+    model = gg.NodeClassificationModel(build(Stack, GCNConv, norm=LayerNorm(HIDDEN, mode="node")), random_graph())
+    assert model.record()["copies"] == "together"
+    assert model.computation_graphs([3]).notes() == {"in": 1}
+
+
+class Partner(nn.Module):
+    """Looks at what lies beside its messages, but only where the first feature says so."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = SAGEConv(FEATURES, CLASSES)
+
+    def forward(self, x, edge_index):
+        out = self.conv(x, edge_index)
+        return out + (x[:, :1] > 50) * x.mean() * torch.arange(CLASSES)
+
+
+def test_only_the_targets_that_need_it_get_a_larger_halo():
+    data = random_graph(80, 200)
+    data.x[2, 0] = 100.0
+    model = gg.NodeClassificationModel(build(Partner), data)
+    batch = model.computation_graphs([0, 1, 2, 3])
+    assert [graph.halo for graph in batch] == ["none", "none", "whole graph", "none"]
+    assert (model.pred_copies(batch.take(torch.tensor([0, 1, 3]))) - model.pred_continuous([0, 1, 3])).abs().max() <= 1e-6
+
+
+def test_whole_graphs_beyond_the_memory_budget_are_refused_before_they_are_made():
+    net = build(Stack, GCNConv, norm=GraphNorm(HIDDEN))
+    model = gg.NodeClassificationModel(net, random_graph(200, 400), memory_budget="2MB")
+    assert len(model.computation_graphs(list(range(3)))) == 3
+    with pytest.raises(OutOfMemory, match="needs the whole graph for each target, and 200 copies"):
+        model.computation_graphs(list(range(200)))
+
+
+# --- depth -----------------------------------------------------------------------------------------------------------
+
+
+class Shared(nn.Module):
+    """One layer called three times."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.out = SAGEConv(FEATURES, FEATURES), nn.Linear(FEATURES, CLASSES)
+
+    def forward(self, x, edge_index):
+        for _ in range(3):
+            x = self.conv(x, edge_index).tanh()
+        return self.out(x)
+
+
+class Parallel(nn.Module):
+    """Two layers side by side."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.other = SAGEConv(FEATURES, CLASSES), GATConv(FEATURES, CLASSES)
+
+    def forward(self, x, edge_index):
+        return self.one(x, edge_index) + self.other(x, edge_index)
+
+
+def test_a_layer_called_three_times_is_three_hops_deep():
+    assert gg.NodeClassificationModel(build(Shared), random_graph()).hops == 3
+
+
+def test_layers_side_by_side_are_one_hop_deep_as_their_gradients_show():
+    model = gg.NodeClassificationModel(build(Parallel), random_graph())
+    assert (model.record()["propagations"], model.hops) == (2, 1)
+    assert max(graph.hops.max() for graph in model.computation_graphs(list(range(20)))) == 1
+
+
+def test_num_hops_overrides_and_is_verified():
+    data = random_graph()
+    deeper = gg.NodeClassificationModel(build(Stack, SAGEConv), data, num_hops=3)
+    assert deeper.hops == 3
+    with pytest.warns(UserWarning, match="num_hops=1 was given, but the prediction depends on features further away"):
+        assert gg.NodeClassificationModel(build(Stack, SAGEConv), data, num_hops=1).hops == 1
+
+
+def test_depth_does_not_depend_on_weights_or_features():
+    """Dead activations and features that are all zero have no gradients, but the messages are there."""
+    data = random_graph()
+    data.x.zero_()
+    net = build(Stack, lambda a, b: SAGEConv(a, b, bias=False))
+    assert gg.NodeClassificationModel(net, data).hops == 2
+    dead = build(Stack, SAGEConv)
+    with torch.no_grad():
+        dead.convs[0].lin_l.bias.fill_(-1e6)
+    assert gg.NodeClassificationModel(dead, random_graph()).hops == 2
+
+
+def test_layers_side_by_side_in_a_graph_of_diameter_one():
+    pairs = [(u, v) for u in range(8) for v in range(8) if u != v]
+    data = Data(x=torch.rand(8, FEATURES), edge_index=torch.tensor(pairs).t().contiguous())
+    model = gg.NodeClassificationModel(build(Parallel), data)
+    assert (model.hops, len(model.computation_graphs([0])[0].edges)) == (1, 7)
+
+
+class Mixed(nn.Module):
+    """One propagation by a layer, a second one by hand."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.out = SAGEConv(FEATURES, HIDDEN), nn.Linear(HIDDEN, CLASSES)
+
+    def forward(self, x, edge_index):
+        hidden = self.conv(x, edge_index).tanh()
+        return self.out(hidden + torch.zeros_like(hidden).index_add(0, edge_index[1], hidden[edge_index[0]]))
+
+
+def test_propagation_outside_the_layers_shows_in_the_gradients():
+    data = random_graph(200, 400)
+    net = build(Mixed)
+    model = gg.NodeClassificationModel(net, data)
+    assert (model.trace.chain, model.hops) == (1, 2)
+    assert (
+        model.pred_copies(model.computation_graphs(range(50))) - expected_rows(net, data, list(range(50)), "node")
+    ).abs().max() <= 1e-6
+    assert model.mask_support.startswith("refused: edges act outside the messages")
+
+
+class Sparse(nn.Module):
+    """Message passing without a MessagePassing layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(FEATURES, CLASSES)
+
+    def forward(self, x, edge_index):
+        source, target = edge_index
+        return self.lin(x).index_add(0, target, self.lin(x)[source])
+
+
+def test_a_network_without_message_passing_layers_has_to_say_its_hops():
+    data = random_graph()
+    with pytest.raises(BadModel, match="Say it: num_hops=2"):
+        gg.NodeClassificationModel(build(Sparse), data).computation_graphs([0])
+    net = build(Sparse)
+    model = gg.NodeClassificationModel(net, data, num_hops=1)
+    batch = model.computation_graphs(list(range(20)))
+    assert "whole graph" not in batch.notes()
+    assert model.mask_support.startswith("refused: edges act outside the messages of MessagePassing layers")
+    assert (model.pred_copies(batch) - expected_rows(net, data, list(range(20)), "node")).abs().max() <= 1e-6
+
+
+@pytest.mark.parametrize("flow", ["target_to_source", "both"])
+def test_messages_that_flow_the_other_way_or_both_ways(flow):
+    def layer(a, b):
+        reverse = SAGEConv(a, b, flow="target_to_source")
+        return reverse if flow == "target_to_source" else DirGNNConv(SAGEConv(a, b))
+
+    data = random_graph(120, 200)
+    net = build(Stack, layer)
+    model = gg.NodeClassificationModel(net, data)
+    batch = model.computation_graphs(list(range(100)))
+    assert model.record()["flow"] == flow
+    assert (model.hops, batch.notes()) == (2, {"none": 100})
+    assert (model.pred_copies(batch) - expected_rows(net, data, list(range(100)), "node")).abs().max() <= 1e-6
+
+
+class HomeMade(MessagePassing):
+    """A layer of the user's own that divides by the sender's out-degree."""
+
+    def __init__(self, a, b):
+        super().__init__(aggr="sum")
+        self.lin = nn.Linear(a, b)
+
+    def forward(self, x, edge_index):
+        degree = torch.bincount(edge_index[0], minlength=len(x)).clamp(min=1).to(x)
+        return self.propagate(edge_index, x=self.lin(x) / degree[:, None])
+
+
+def test_an_unknown_layer_gets_edges_in_and_out():
+    data = random_graph(120, 200)
+    net = build(Stack, HomeMade)
+    model = gg.NodeClassificationModel(net, data)
+    batch = model.computation_graphs(list(range(100)))
+    assert batch.notes() == {"in and out": 100}
+    assert (model.pred_copies(batch) - expected_rows(net, data, list(range(100)), "node")).abs().max() <= 1e-6
+
+
+class Positional(nn.Module):
+    """Keeps a number for each node by its position."""
+
+    def __init__(self, num_nodes):
+        super().__init__()
+        self.offset, self.conv = nn.Parameter(torch.randn(num_nodes, FEATURES)), SAGEConv(FEATURES, CLASSES)
+
+    def forward(self, x, edge_index):
+        return self.conv(x + self.offset[: len(x)] if len(x) <= len(self.offset) else x, edge_index)
+
+
+def test_a_network_that_depends_on_node_numbers_is_refused():
+    with pytest.raises(BadModel, match="gives other predictions when the nodes are renumbered"):
+        gg.NodeClassificationModel(build(Positional, 60), random_graph()).computation_graphs([0])
+
+
+def test_cached_normalisation_is_ignored_and_kept():
+    data = random_graph()
+    net = build(Stack, LAYERS["GCN cached"][0])
+    net(data.x, data.edge_index)
+    cache = net.convs[0]._cached_edge_index
+    model = gg.NodeClassificationModel(net, data)
+    batch = model.computation_graphs(list(range(20)))
+    gone = model.pred_copies(batch, edit=lambda union: union.without_edges(torch.ones_like(union.edge_at, dtype=torch.bool)))
+    alone = build(Stack, GCNConv)(data.x, data.edge_index[:, :0]).softmax(1)[:20]
+    assert (gone - alone).abs().max() <= 1e-6
+    assert net.convs[0]._cached_edge_index is cache
+    assert net.convs[0].cached is True
+
+
+# --- targets with little around them ---------------------------------------------------------------------------------
+
+
+def test_an_isolated_target_has_itself_and_no_edges():
+    data = random_graph(60, 100)
+    model = gg.NodeClassificationModel(build(Stack, GCNConv), data)
+    graph = model.computation_graphs([59])[0]
+    assert (graph.nodes.tolist(), graph.edges.tolist(), graph.hops.tolist()) == ([59], [], [0])
+
+
+def test_parameter_free_propagation_needs_no_weights():
+    data = random_graph(60, 100)
+    net = nn.Module()
+    net.conv = SimpleConv(aggr="mean")
+    model = gg.NodeClassificationModel(net, data, forward=lambda net, g: net.conv(g.x, g.edge_index))
+    assert (model.hops, model.computation_graphs([1]).notes()) == (1, {"in and out": 1})
