@@ -13,9 +13,9 @@ settings.load_profile("graphgauge")
 torch.set_num_threads(1)  # the suite runs in two processes on two cores
 
 
-@pytest.fixture(params=[1, 2], ids=["1 thread", "2 threads"])
-def num_threads(request):
-    """Run a test with one and with two threads inside torch."""
-    torch.set_num_threads(request.param)
-    yield request.param
+@pytest.fixture
+def two_threads():
+    """Two threads inside torch, for this test."""
+    torch.set_num_threads(2)
+    yield
     torch.set_num_threads(1)

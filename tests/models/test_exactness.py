@@ -153,7 +153,7 @@ def test_a_norm_that_is_told_the_copies_shares_calls(norm):
 
 def test_a_norm_that_is_another_function_with_batch_runs_one_by_one():
     """PyG's graph-mode LayerNorm adds its epsilon outside the root without ``batch`` and inside with it."""
-    model = gg.NodeClassificationModel(build(Normed, NORMS["LayerNorm"]()), random_graph(60, 120))
+    model = gg.NodeClassificationModel(build(Normed, LayerNorm(HIDDEN, eps=0.01, mode="graph")), random_graph(60, 120))
     assert model.record()["copies"] == "one by one"
 
 

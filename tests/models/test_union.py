@@ -78,7 +78,7 @@ def test_runs_are_laid_out_without_overlap(counts, align):
 # --- the same bits however a union is cut ----------------------------------------------------------------------------
 
 
-def assert_same_bits(model, targets):
+def assert_same_bits(model, targets, sizes=range(1, 71)):
     """Raw rows of 70 copies, cut into unions of every size from 1 to 70."""
     batch = model.computation_graphs(targets)
     every = torch.arange(len(batch))
@@ -86,7 +86,7 @@ def assert_same_bits(model, targets):
         engine = model.engine
         engine.joining = model.joining
         whole = engine.outputs(engine.union(batch, every, 0, len(batch)))
-        for size in range(1, len(batch) + 1):
+        for size in sizes:
             cuts = [(start, min(start + size, len(batch))) for start in range(0, len(batch), size)]
             rows = torch.cat([engine.outputs(engine.union(batch, every, *cut)) for cut in cuts])
             assert rows.equal(whole), f"unions of {size} copies differ by {(rows - whole).abs().max():.1e}"
@@ -94,7 +94,7 @@ def assert_same_bits(model, targets):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("name", LAYERS)
-def test_any_chunking_of_node_targets_gives_the_same_bits(name, dtype, num_threads):
+def test_any_chunking_of_node_targets_gives_the_same_bits(name, dtype):
     layer, _, depths = LAYERS[name]
     net = build(Stack, layer, depths[-1], dtype=dtype, final=SMOOTH)
     assert_same_bits(gg.NodeClassificationModel(net, random_graph(150, 300, dtype=dtype)), list(range(70)))
@@ -102,13 +102,13 @@ def test_any_chunking_of_node_targets_gives_the_same_bits(name, dtype, num_threa
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("net", [EncodeDecode, LinkForward])
-def test_any_chunking_of_link_targets_gives_the_same_bits(net, dtype, num_threads):
+def test_any_chunking_of_link_targets_gives_the_same_bits(net, dtype):
     model = gg.LinkClassificationModel(build(net, dtype=dtype), random_graph(150, 300, dtype=dtype), output="logits")
     assert_same_bits(model, [(node, node + 71) for node in range(70)])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_any_chunking_of_graph_targets_gives_the_same_bits(dtype, num_threads):
+def test_any_chunking_of_graph_targets_gives_the_same_bits(dtype):
     data = [random_graph(3 + seed % 11, 5 + seed, seed=seed, dtype=dtype) for seed in range(70)]
     assert_same_bits(gg.GraphClassificationModel(build(Pooled, dtype=dtype), data), list(range(70)))
 
@@ -117,9 +117,17 @@ def test_any_chunking_of_graph_targets_gives_the_same_bits(dtype, num_threads):
 @pytest.mark.parametrize(
     "layer", [lambda a, b: EdgeConv(nn.Linear(2 * a, b)), lambda a, b: CGConv(a, dim=0)], ids=["EdgeConv", "CGConv"]
 )
-def test_layers_that_compute_on_edges_give_the_same_bits(layer, dtype, num_threads):
+def test_layers_that_compute_on_edges_give_the_same_bits(layer, dtype):
     net = build(Stack, layer, 1, dtype=dtype)
     assert_same_bits(gg.NodeClassificationModel(net, random_graph(150, 300, dtype=dtype)), list(range(70)))
+
+
+@pytest.mark.parametrize("layer", [GCNConv, GATConv, SAGEConv])
+def test_two_threads_give_the_same_bits_in_small_and_large_unions(layer, two_threads):
+    """Large enough that torch really splits the work: 70 copies of about 250 nodes."""
+    net = build(Stack, layer, 3, final=SMOOTH)
+    model = gg.NodeClassificationModel(net, random_graph(400, 1600))
+    assert_same_bits(model, list(range(70)), sizes=(1, 2, 7, 33, 70))
 
 
 @pytest.mark.parametrize("budget", ["1MB", "100kB", "10kB", "1B", None])

@@ -6,11 +6,13 @@ from typing import Any
 
 from graphgauge.datasets import accuracy, ba_shapes, trained_gcn
 from graphgauge.models import NodeClassificationModel
+from graphgauge.models.targets import read_targets
 
 
 def run_demo(targets: list[Any], seed: int) -> dict[str, Any]:
     """Make the graph, train, wrap, ask."""
     data = ba_shapes(seed)
+    read_targets(targets, "node", data.num_nodes)  # a wrong target is told before the training
     start = time.perf_counter()
     net = trained_gcn(data, seed=seed)
     seconds = time.perf_counter() - start

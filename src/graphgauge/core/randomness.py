@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from graphgauge.core.seeds import check_seed
+
 
 @contextmanager
 def preserved_randomness() -> Iterator[None]:
@@ -38,6 +40,7 @@ def restore_random_states(states: tuple[Any, ...]) -> None:
 @contextmanager
 def seeded_globally(seed: int) -> Iterator[None]:
     """For code of others that draws from the global random states: seeded inside, as before outside."""
+    check_seed(seed)
     with preserved_randomness():
         random.seed(seed)
         np.random.seed(seed % 2**32)

@@ -26,15 +26,16 @@ def derive_seed(run_seed: int, *content: Any) -> int:
     >>> derive_seed(0, "cora", 17) == derive_seed(0, "cora", "17")
     False
     """
-    if not is_seed(run_seed):
-        raise BadSetting(f"seed must be a whole number from 0 to 2^63 - 1, but {run_seed!r} was given.")
+    check_seed(run_seed)
     text = json.dumps([run_seed, *map(canonical, content)], ensure_ascii=True, separators=(",", ":"))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 
-def is_seed(value: Any) -> bool:
-    """Whether ``value`` can start a random stream: a whole number in [0, 2^63)."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+def check_seed(seed: Any) -> int:
+    """Refuse what cannot start a random stream."""
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
+        raise BadSetting(f"seed must be a whole number from 0 to 2^63 - 1, but {seed!r} was given.")
+    return seed
 
 
 def canonical(value: Any) -> Any:

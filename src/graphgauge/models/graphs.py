@@ -163,12 +163,13 @@ def check_graph(data: Any, name: str) -> None:
         raise BadGraph(f"{name} is a HeteroData; graphgauge works on one node and one edge type: use {name}.to_homogeneous().")
     if not isinstance(data, Data):
         raise BadGraph(f"{name} must be a torch_geometric.data.Data, but is {type(data).__name__}.")
+    places = {field: data[field].device for field in ("x", "edge_index") if isinstance(data.get(field), Tensor)}
+    if len(set(places.values())) > 1:
+        raise BadGraph(f"{name}.x is on {places['x']} and {name}.edge_index on {places['edge_index']}: use {name}.to(device).")
     check_features(data.x, f"{name}.x")
     check_edges(data, f"{name}.edge_index", data.x.size(0))
     for attribute in ("edge_weight", "edge_attr"):
         check_edge_values(data.get(attribute), f"{name}.{attribute}", data.edge_index.size(1))
-    if data.x.device != data.edge_index.device:
-        raise BadGraph(f"{name}.x is on {data.x.device} and {name}.edge_index on {data.edge_index.device}: use {name}.to(device).")
 
 
 def check_features(x: Any, name: str) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-5  #: of a probability, or of the SD of predictions
 COARSE = 1e-3  #: of the SD of raw rows
-NUM_PROBES = {"node": 8, "link": 8, "graph": 32}
+NUM_PROBES = {"node": 12, "link": 12, "graph": 32}
 MOST_EXTRA_HOPS = 4
 
 #: what networks raise on graphs they cannot work on, such as a norm on a single node
@@ -35,13 +35,29 @@ FORWARD_ERRORS = (RuntimeError, ValueError, LookupError, AssertionError, TypeErr
 
 
 def find_probes(model: "BaseModel") -> Tensor:
-    """Evenly spaced targets among those that receive messages, if any do."""
-    everything = model.everything
-    if model.level != "graph":
-        busy = everything[torch.isin(everything, model.source.edge_index.unique()).all(1)]
-        everything = busy if len(busy) else everything
-    steps = torch.linspace(0, len(everything) - 1, NUM_PROBES[model.level], dtype=torch.float64, device=everything.device)
-    return everything[steps.round().long().unique()]
+    """Evenly spaced targets: half of them among all, half among those with the longest walks of messages around them."""
+    everything, count = model.everything, NUM_PROBES[model.level]
+    if model.level == "graph":
+        return spaced(everything, count)
+    deep = everything[deep_nodes(model.source.edge_index, model.source.num_nodes)[everything].any(1)]
+    return torch.cat([spaced(everything, count // 2), spaced(deep, count - count // 2)]).unique(dim=0)
+
+
+def deep_nodes(edge_index: Tensor, num_nodes: int, steps: int = 4) -> Tensor:
+    """Which nodes stand at the end of walks along (or against) up to ``steps`` edges, as many as there are.  (N,) bool"""
+    ends = [torch.ones(num_nodes, dtype=torch.bool, device=edge_index.device) for _ in range(2)]
+    for _ in range(steps):
+        for way, (source, target) in enumerate((edge_index, edge_index.flip(0))):
+            further = torch.zeros_like(ends[way])
+            further[target[ends[way][source] & (source != target)]] = True
+            ends[way] = further if bool(further.any()) else ends[way]
+    return ends[0] | ends[1]
+
+
+def spaced(targets: Tensor, count: int) -> Tensor:
+    """Up to ``count`` rows of ``targets``, evenly spread."""
+    steps = torch.linspace(0, len(targets) - 1, count, dtype=torch.float64, device=targets.device)
+    return targets[steps.round().long().unique()] if len(targets) else targets
 
 
 # --- how far it looks ------------------------------------------------------------------------------------------------

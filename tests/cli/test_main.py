@@ -1,0 +1,71 @@
+"""The command line: right exit codes, one line per mistake, no traceback, JSON that is JSON."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import graphgauge
+
+COMMAND = Path(sys.executable).parent / "graphgauge"
+
+
+def run(*arguments):
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False)
+
+
+def test_help_and_version():
+    assert run("--version").stdout == f"graphgauge {graphgauge.__version__}\n"
+    done = run("--help")
+    assert (done.returncode, "demo" in done.stdout) == (0, True)
+    assert "--targets" in run("demo", "--help").stdout
+
+
+def test_the_demo_shows_predictions_and_computation_graphs():
+    done = run("demo", "--targets", "0,302,699")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
+    assert lines[0] == "BA-Shapes: 700 nodes, 3942 directed edges, 4 classes"
+    assert [line.split()[0] for line in lines[5:8]] == ["0", "302", "699"]
+    assert lines[-1].startswith("Largest difference between extracted graphs and the whole graph:")
+
+
+def test_the_demo_as_json_is_repeatable():
+    first, second = (json.loads(run("demo", "--json", "--targets", "5,400").stdout) for _ in range(2))
+    assert first["targets"] == second["targets"]
+    assert [row["target"] for row in first["targets"]] == [5, 400]
+    assert first["largest_difference"] <= 1e-5
+    assert first["accuracy"]["test"] > 0.6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["demo", "--targets", "700"], "graphgauge: error: target 700 is not in this data: its 700 nodes are 0..699."),
+        (["demo", "--targets", "-1"], "target -1 is not in this data"),
+        (["demo", "--targets", "1.5"], "target '1.5' is not a whole number"),
+        (["demo", "--targets", "5,x"], "target 'x' is not a whole number"),
+        (["demo", "--targets", "(0 1)"], "target '(0 1)' is not a whole number"),
+        (["demo", "--targets", "²"], "target '²' is not a whole number"),
+        (["demo", "--seed", "-3"], "--seed"),
+        (["demo", "--seed", "x"], "--seed"),
+        (["demo", "--seed", "99999999999999999999"], "seed"),
+        (["demo", "--nonsense"], "nonsense"),
+        (["dmo"], "dmo"),
+    ],
+)
+def test_mistakes_end_with_code_2_and_without_a_traceback(arguments, message):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_no_command_shows_the_help():
+    done = run()
+    assert done.returncode == 2
+    assert "Usage: graphgauge" in done.stdout + done.stderr
