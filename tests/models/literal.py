@@ -56,12 +56,17 @@ def computation_graph(data, target, hops, halo, scope, flow="source_to_target"):
             relevant.append(number)
         elif in_halo or (is_relevant and source == end):
             others.append(number)
-    nodes = inside | {end for number in relevant + others for end in edges[number]}
+    outside = {end for number in relevant + others for end in edges[number]} - inside
+    if halo == "whole graph":
+        outside = set(range(data.num_nodes)) - inside
+    stand_in = min(outside) if outside and halo in ("in", "in and out") else None
+    shown = {node: stand_in if stand_in is not None else node for node in outside}
     return {
         "distance": distance,
         "relevant": relevant,
         "others": others,
-        "nodes": set(range(data.num_nodes)) if halo == "whole graph" else nodes,
+        "nodes": inside | set(shown.values()),
+        "ends": [[shown.get(end, end) for end in edges[number]] for number in relevant + others],
     }
 
 

@@ -2,8 +2,8 @@
 
 Each computation graph lists, in this order,
 
-    nodes   the n nodes within L hops of the target (the target itself first), then halo nodes
-    edges   the E_rel relevant edges, then edges that only complete the model: stored self-loops, edges into the halo ...
+    nodes   the n nodes within L hops of the target (the target itself first), then the halo (often one stand-in node)
+    edges   the E_rel relevant edges, then edges that only complete the model: stored self-loops, edges from the halo ...
 
 Scores, neighbours and edits concern the first n nodes and the first E_rel edges. The rest is there because the prediction
 on the extracted graph must be the model's prediction on the whole graph. T graphs are packed into flat tensors;

@@ -27,6 +27,9 @@ from graphgauge.models.union import ALIGN, Union, assemble
 Work = Callable[[Union], Tensor]
 ALLOCATION_FAILED = ("out of memory", "can't allocate memory", "not enough memory", "cannot allocate memory")
 
+#: bytes allocated per union beyond which a CPU gets slower, not faster (measured: bench/unions.py --budgets)
+FASTEST_ON_CPU = 64 * 2**20
+
 #: how copies can share a call of the network
 TOGETHER, WITH_BATCH, ALONE = "together", "together with batch=", "one by one"
 
@@ -114,10 +117,15 @@ class Engine:
         """Costs summed over the copies, in budgets: copy k starts a new union where the whole part grows.  (K,)"""
         if self.joining == ALONE or len(of) < 2:
             return torch.arange(1, len(of) + 1, dtype=torch.float64, device=of.device)
-        budget = budget_bytes(self.budget, of.device)
+        budget = self.bytes_at_once(of.device)
         cost = self.cost(work, graphs, of, kind)
         share = cost.of(graphs.sizes[of].double(), graphs.edge_sizes[of].double()) / budget
         return share.clamp(max=1.0).cumsum(0)
+
+    def bytes_at_once(self, device: torch.device) -> int:
+        """The budget; on a CPU and unless one was asked for, no more than what is fastest there."""
+        budget = budget_bytes(self.budget, device)
+        return min(budget, FASTEST_ON_CPU) if self.budget is None and device.type == "cpu" else budget
 
     def cost(self, work: Work, graphs: ComputationGraphs, of: Tensor, kind: str) -> Cost:
         """What a copy costs in this kind of work, from one probe on the largest copy at hand."""

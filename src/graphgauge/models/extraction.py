@@ -12,7 +12,9 @@ With d(v) the number of messages from v to the target along the shortest route:
     halo "one ring more"                  the same for the nodes of that halo
     halo "whole graph"                    everything
 
-Stored self-loops are kept but never relevant.
+No message from beyond the L hops can arrive in time, so what stands at the far end of a halo edge does not matter. The first two
+halos therefore have one node, which stands in for all nodes outside (the lowest of their ids is shown); on hubs this is
+what keeps extracted graphs small. Stored self-loops are kept but never relevant.
 """
 
 from dataclasses import dataclass
@@ -126,7 +128,8 @@ class Extractor:
         order = (quotient(place, size) * len(rings) + hop).argsort(stable=True)
         place, hop = place[order], hop[order]
         number = quotient(place, size)
-        rows = RowOf(place, starts(torch.bincount(number, minlength=count)), size)
+        num_nodes = torch.bincount(number[hop <= hops], minlength=count)
+        rows = RowOf(place, starts(torch.bincount(number, minlength=count)), num_nodes, size)
         steps, edge_number, edge = self.ordered(relevant, rest)
         return ComputationGraphs(
             source=self.source,
@@ -134,7 +137,7 @@ class Extractor:
             node=place % size,
             hop=hop,
             node_ptr=rows.node_ptr,
-            num_nodes=torch.bincount(number[hop <= hops], minlength=count),
+            num_nodes=num_nodes,
             edge=edge,
             edge_index=self.stored(steps, edge_number, edge, rows),
             edge_ptr=starts(torch.bincount(edge_number, minlength=count)),
@@ -146,12 +149,13 @@ class Extractor:
         )
 
     def outer_places(self, walk: "Walk", rest: "Steps", halo: int) -> Tensor:
-        """The halo's places: ends of edges that the walk did not reach, or simply all others."""
+        """The halo's places: one that stands in for all that edges reach outside; or all of these; or all there are."""
         if HALOS[halo] == "whole graph":
             ends = torch.arange(walk.num_targets(self.source.num_nodes) * self.source.num_nodes, device=rest.tail.device)
-        else:
-            ends = torch.cat([rest.tail, rest.head] if halo > HALOS.index("in") else [rest.tail]).unique()
-        return ends[~contains(walk.sorted_places, ends)]
+            return ends[~contains(walk.sorted_places, ends)]
+        ends = torch.cat([rest.tail, rest.head] if halo > HALOS.index("in") else [rest.tail])
+        outer = ends[~contains(walk.sorted_places, ends)]
+        return outer.unique() if HALOS[halo] == "one ring more" else lowest(outer, self.source.num_nodes)
 
     def ordered(self, relevant: "Steps", rest: "Steps") -> tuple["Steps", Tensor, Tensor]:
         """All edges by graph, relevant ones first, then by id; with their graph's number and their id."""
@@ -220,16 +224,27 @@ class Walk:
 
 
 class RowOf:
-    """Finds where a place stands in its own graph's list of nodes."""
+    """Finds where a place stands in its own graph's list of nodes; one that is not listed is the stand-in, after the n nodes."""
 
-    def __init__(self, place: Tensor, node_ptr: Tensor, size: int) -> None:
+    def __init__(self, place: Tensor, node_ptr: Tensor, num_nodes: Tensor, size: int) -> None:
         self.sorted_place, self.order = place.sort()
-        self.node_ptr, self.size = node_ptr, size
+        self.node_ptr, self.num_nodes, self.size = node_ptr, num_nodes, size
 
     def __call__(self, places: Tensor) -> Tensor:
         """Rows of ``places`` (any shape), counted from each graph's first node."""
-        found = torch.searchsorted(self.sorted_place, places.contiguous())
-        return self.order[found] - self.node_ptr[quotient(places, self.size)]
+        number = quotient(places, self.size)
+        found = torch.searchsorted(self.sorted_place, places.contiguous()).clamp(max=max(len(self.order) - 1, 0))
+        row = self.order[found] - self.node_ptr[number]
+        return torch.where(self.sorted_place[found] == places, row, self.num_nodes[number])
+
+
+def lowest(places: Tensor, size: int) -> Tensor:
+    """The lowest place of each graph that has one."""
+    places = places.sort().values
+    number = quotient(places, size)
+    is_first = torch.ones_like(number, dtype=torch.bool)
+    is_first[1:] = number[1:] != number[:-1]
+    return places[is_first]
 
 
 def contains(sorted_values: Tensor, values: Tensor) -> Tensor:
