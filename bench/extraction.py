@@ -8,12 +8,10 @@ hop more. Times are medians in one run; building the sorted lists, once per mode
 """
 
 import argparse
-import statistics
 import time
-from collections.abc import Callable
-from typing import Any
 
 import torch
+from timing import seconds
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import k_hop_subgraph
@@ -30,17 +28,6 @@ def random_data(num_edges: int, copies: int = 1) -> Data:
     one = torch.randint(size // 10, (2, size), generator=random)
     edge_index = torch.cat([one + copy * (size // 10) for copy in range(copies)], dim=1)
     return Data(x=torch.zeros(num_edges // 10, 1), edge_index=edge_index)
-
-
-def seconds(call: Callable[[], Any], repeat: int) -> float:
-    """Median wall-clock time of a call, after one to warm up."""
-    call()
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
 
 
 def loop(data: Data, targets: Tensor, hops: int) -> None:

@@ -7,27 +7,13 @@ copies per second against the memory budget.
 """
 
 import argparse
-import statistics
-import time
-from collections.abc import Callable
-from typing import Any
 
 import torch
+from timing import seconds
 from torch import Tensor
 
 from graphgauge.datasets import ba_shapes, trained_gcn
 from graphgauge.models import NodeClassificationModel, Union
-
-
-def seconds(call: Callable[[], Any], repeat: int) -> float:
-    """Median wall-clock time of a call, after one to warm up."""
-    call()
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
 
 
 def silence_one(union: Union) -> Union:

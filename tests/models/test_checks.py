@@ -9,7 +9,7 @@ from zoo import CLASSES, FEATURES, HIDDEN, LAYERS, EncodeDecode, LinkForward, Po
 import graphgauge as gg
 from graphgauge.core.errors import BadModel, BadSetting, FailedCheck, UnknownName
 from graphgauge.models import MODEL_CHECKS
-from graphgauge.models import checks as module
+from graphgauge.models import promises as module
 
 MODELS = {
     **{

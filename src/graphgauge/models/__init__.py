@@ -1,8 +1,9 @@
 """Wrappers that give every network the same predictions; computation graphs; disjoint unions."""
 
 from graphgauge.models.base import BaseModel
-from graphgauge.models.checks import MODEL_CHECKS, CheckResult, check_model
+from graphgauge.models.checks import CheckResult, check_model
 from graphgauge.models.computation import ComputationGraph, ComputationGraphs
+from graphgauge.models.promises import MODEL_CHECKS
 from graphgauge.models.union import Union
 from graphgauge.models.wrappers import (
     GraphClassificationModel,

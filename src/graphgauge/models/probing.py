@@ -19,6 +19,7 @@ from graphgauge.core.seeds import generator
 from graphgauge.models import depth, masking
 from graphgauge.models.computation import HALOS, ComputationGraphs
 from graphgauge.models.engine import ALONE, TOGETHER, WITH_BATCH, Engine
+from graphgauge.models.extraction import Extractor
 from graphgauge.models.outputs import check_finite
 from graphgauge.models.union import Union, assemble
 
@@ -68,8 +69,6 @@ def find_trace(model: "BaseModel") -> depth.Trace:
     if model.level == "graph":
         graphs = model.cut(model.probes, 0, 0, "messages")
     else:
-        from graphgauge.models.extraction import Extractor
-
         graphs = Extractor(model.source, "both").extract(model.probes, 2, HALOS.index("in and out"), "induced")
     largest = graphs.edge_sizes.argmax()[None]
     union = assemble(graphs, largest, largest, align=1)

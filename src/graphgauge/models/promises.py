@@ -1,0 +1,416 @@
+"""The promises of a wrapped network, one small function each, named for what must be true.
+
+A function returns nothing (kept), returns a remark (kept, but people should know), raises `Inapplicable` (says nothing about
+this model) or an AssertionError with the reason (broken).
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from graphgauge.core.errors import BadTarget
+from graphgauge.models.base import BaseModel
+from graphgauge.models.computation import HALOS
+from graphgauge.models.engine import ALONE
+from graphgauge.models.guard import all_tensors
+from graphgauge.models.probing import is_close, reaches_beyond
+from graphgauge.models.union import Union
+from graphgauge.models.wrappers import Classification, Regression
+
+
+class Inapplicable(Exception):
+    """Raised by a check that says nothing about this model; the message says why."""
+
+
+# --- predictions -----------------------------------------------------------------------------------------------------
+
+
+def predictions_have_one_row_per_target(model: BaseModel, targets: Tensor) -> None:
+    """Probabilities (T, C) with C >= 2, or values (T,)."""
+    pred = model.pred_continuous(targets)
+    wanted = 2 if isinstance(model, Classification) else 1
+    ensure(pred.dim() == wanted, f"predictions have shape {tuple(pred.shape)}")
+    ensure(len(pred) == len(targets), f"{len(targets)} targets gave {len(pred)} rows")
+
+
+def predictions_are_finite(model: BaseModel, targets: Tensor) -> None:
+    """No NaN, no infinity."""
+    ensure(bool(model.pred_continuous(model.population()).isfinite().all()), "some predictions are NaN or infinite")
+
+
+def probabilities_add_up_to_one(model: BaseModel, targets: Tensor) -> None:
+    """Each row is a distribution over the classes."""
+    need(model, Classification)
+    prob = model.pred_continuous(targets)
+    ensure(bool((prob >= 0).all()), "a probability is negative")
+    gap = float((prob.sum(1) - 1).abs().max())
+    ensure(gap <= 1e-4, f"a row adds up to 1 only within {gap:.2g}")
+
+
+def classes_are_the_likeliest(model: BaseModel, targets: Tensor) -> None:
+    """`pred_discrete` names the class with the highest probability, the lowest number among equals."""
+    need(model, Classification)
+    prob, label = model.pred_continuous(targets), model.pred_discrete(targets)
+    expected = [int(np.argmax(row.cpu().numpy())) for row in prob]
+    ensure(label.tolist() == expected, f"classes {label.tolist()} where probabilities say {expected}")
+
+
+def sides_follow_the_flip_band(model: BaseModel, targets: Tensor) -> None:
+    """`pred_discrete` of a regression is 0 around the target's own value, and -1 or +1 far from it."""
+    need(model, Regression)
+    value, width = model.pred_continuous(targets), model.spread  # type: ignore[attr-defined]
+    ensure(bool(model.pred_discrete(targets, around=value).eq(0).all()), "a value is not inside the band around itself")
+    if width == 0:
+        raise Inapplicable("all predictions are equal, so there is no band")
+    ensure(bool(model.pred_discrete(targets, around=value + width).eq(-1).all()), "a value one SD below is not called below")
+    ensure(bool(model.pred_discrete(targets, around=value - width).eq(1).all()), "a value one SD above is not called above")
+
+
+def more_than_one_answer_is_given(model: BaseModel, targets: Tensor) -> str | None:
+    """Not all targets get the same class or value; else no explanation can be told from another."""
+    pred = model.pred_continuous(model.population())
+    constant = len(pred) > 1 and is_close(pred, pred[:1].expand_as(pred))
+    if constant:
+        return "the network gives every target the same prediction"
+    one_class = isinstance(model, Classification) and len(model.pred_discrete(model.population()).unique()) == 1
+    return "the network predicts one class only: there is no reference of another class" if one_class else None
+
+
+def same_question_same_answer(model: BaseModel, targets: Tensor) -> None:
+    """Asking twice, also with forgotten facts, gives the same numbers."""
+    first = model.pred_continuous(targets)
+    model.refresh()
+    ensure(is_close(first, model.pred_continuous(targets)), "a second call gives other predictions")
+
+
+def order_of_targets_does_not_matter(model: BaseModel, targets: Tensor) -> None:
+    """Reversed targets give reversed rows."""
+    ensure(torch.equal(model.pred_continuous(targets.flip(0)), model.pred_continuous(targets).flip(0)), "rows depend on the order")
+
+
+def repeated_targets_get_equal_rows(model: BaseModel, targets: Tensor) -> None:
+    """A target asked for twice gets the same prediction and the same computation graph twice."""
+    twice = torch.cat([targets[:1], targets[:1]])
+    graphs = model.computation_graphs(twice)
+    pred = model.pred_continuous(twice)
+    ensure(torch.equal(pred[0], pred[1]), "a repeated target gets two predictions")
+    ensure(torch.equal(graphs[0].all_edges, graphs[1].all_edges), "a repeated target gets two computation graphs")
+
+
+def no_targets_give_no_rows(model: BaseModel, targets: Tensor) -> None:
+    """An empty list is a valid question."""
+    ensure(len(model.pred_continuous([])) == 0, "predictions are made for no target")
+    ensure(len(model.computation_graphs([])) == 0, "computation graphs are made for no target")
+
+
+def wrong_targets_are_refused(model: BaseModel, targets: Tensor) -> None:
+    """Out of range, negative, fractional or of another kind: refused by name."""
+    size = model.num_targets()
+    node = [size, -1, 0.5, True, None, "0", (0, 1)]
+    link = [(0, size), (-1, 0), (0, 0), 0, (0, 0.5), (0, 1, 2)]
+    for wrong in link if model.level == "link" else node:
+        refusal = refusal_of(model, wrong)
+        ensure(refusal is not None, f"target {wrong!r} is accepted")
+        ensure(str(wrong) in str(refusal), f"the error about target {wrong!r} does not name it: {refusal}")
+
+
+# --- the network stays what it was -----------------------------------------------------------------------------------
+
+
+def network_is_untouched_by_calls(model: BaseModel, targets: Tensor) -> None:
+    """Parameters, buffers, gradients, hooks, training flags and global random states are as before."""
+    with nothing_changes(model):
+        model.refresh()
+        model.pred_continuous(targets)
+        model.pred_discrete(targets)
+        model.pred_copies(model.computation_graphs(targets))
+        model.record()
+
+
+def network_is_untouched_by_failures(model: BaseModel, targets: Tensor) -> None:
+    """The same when something raises in the middle of a call."""
+
+    def fail(union: Union) -> Union:
+        model.engine.outputs(union)
+        raise InterruptedError
+
+    graphs = model.computation_graphs(targets)
+    with nothing_changes(model):
+        try:
+            model.pred_copies(graphs, edit=fail)
+        except InterruptedError:
+            return
+    raise AssertionError("an error inside a call was swallowed")
+
+
+def data_is_untouched(model: BaseModel, targets: Tensor) -> None:
+    """No call writes into the data, not even a network that changes its input."""
+    tensors = [model.source.edge_index, *model.source.node_attrs.values(), *model.source.edge_attrs.values()]
+    before = [tensor.clone() for tensor in tensors]
+    model.refresh()
+    model.pred_copies(model.computation_graphs(targets))
+    ensure(all(map(torch.equal, tensors, before)), "data has changed")
+
+
+def evaluation_mode_is_used(model: BaseModel, targets: Tensor) -> None:
+    """A network in training mode is asked in evaluation mode, and is in training mode again afterwards."""
+    expected = model.pred_continuous(targets)
+    flags = {module: module.training for module in model.net.modules()}
+    try:
+        model.net.train()
+        model.refresh()
+        pred = model.pred_continuous(targets)
+        ensure(all(module.training for module in model.net.modules()), "training mode was not restored")
+    finally:
+        for module, flag in flags.items():
+            module.training = flag
+    ensure(is_close(pred, expected), "predictions depend on the training mode")
+
+
+# --- computation graphs ----------------------------------------------------------------------------------------------
+
+
+def extracted_graphs_give_the_whole_graphs_prediction(model: BaseModel, targets: Tensor) -> str | None:
+    """Within 1e-5 of a probability, or of the SD of predictions."""
+    graphs = model.computation_graphs(targets)
+    gap = float((model.pred_copies(graphs) - model.pred_continuous(targets)).abs().max())
+    ensure(gap <= model.tolerance(), f"extracted graphs differ from the whole graph by {gap:.2g}")
+    whole = graphs.notes().get("whole graph", 0)
+    return f"{whole} of {len(graphs)} targets need the whole graph: this network looks further than its messages" if whole else None
+
+
+def hops_are_what_gradients_show(model: BaseModel, targets: Tensor) -> str | None:
+    """Features beyond L hops have no gradient."""
+    if model.level == "graph":
+        raise Inapplicable("a graph target is decided by its whole graph")
+    if HALOS[model.base_halo] == "whole graph":
+        raise Inapplicable("this network looks further than its messages")
+    with model.session():
+        further = reaches_beyond(model, model.hops)
+    ensure(further is not True, f"num_hops is {model.hops}, but features further away have a gradient")
+    chain = model.trace.chain
+    return f"{chain} propagations follow each other, gradients show {model.hops} hops" if chain != model.hops else None
+
+
+def features_outside_do_not_matter(model: BaseModel, targets: Tensor) -> None:
+    """Changing the features of all nodes beyond L hops leaves the prediction on the whole graph as it was."""
+    if model.level == "graph":
+        raise Inapplicable("a graph target is decided by its whole graph")
+    if HALOS[model.base_halo] == "whole graph":
+        raise Inapplicable("this network looks further than its messages")
+    graph = model.computation_graphs(targets[:1])[0]
+    inside = torch.zeros(model.source.num_nodes, dtype=torch.bool, device=targets.device)
+    inside[graph.nodes] = True
+    changed = torch.where(inside[:, None], model.source.x, 1 - model.source.x)
+    before, after = model.pred_continuous(targets[:1]), answer_with(model, changed, targets[:1])
+    ensure(float((before - after).abs().max()) <= model.tolerance(), "features beyond the hops change the prediction")
+
+
+def relevant_edges_carry_messages(model: BaseModel, targets: Tensor) -> None:
+    """Every relevant edge ends within L - 1 hops (or, induced, inside the L hops), and none is a self-loop."""
+    graphs = model.computation_graphs(targets)
+    for graph in graphs:
+        source, end = graph.edge_index[:, : len(graph.edges)]
+        ensure(bool((source != end).all()), f"a self-loop is relevant for target {graph.target}")
+        if model.level == "graph" or model.edge_scope == "induced" or model.trace.flow == "both":
+            continue
+        head = end if model.trace.flow == "source_to_target" else source
+        ensure(bool((graph.hops[head] < model.hops).all()), f"an edge of target {graph.target} cannot carry a message to it")
+
+
+def renumbering_nodes_changes_nothing(model: BaseModel, targets: Tensor) -> None:
+    """The whole graph with its nodes in another order gives the same predictions."""
+    if model.level == "graph":
+        raise Inapplicable("graphs are evaluated as they are stored")
+    graphs = model.cut(model.read(targets[:2]), model.hops, HALOS.index("whole graph"), "messages")
+    gap = float((model.pred_copies(graphs) - model.pred_continuous(targets[:2])).abs().max())
+    ensure(gap <= model.tolerance(), f"renumbered nodes change a prediction by {gap:.2g}")
+
+
+# --- unions ----------------------------------------------------------------------------------------------------------
+
+
+def copies_in_a_union_answer_as_alone(model: BaseModel, targets: Tensor) -> str | None:
+    """Each copy gives in a union what it gives alone."""
+    graphs = model.computation_graphs(targets)
+    joint = model.pred_copies(graphs)
+    alone = torch.cat([model.pred_copies(graphs.take(torch.tensor([k], device=targets.device))) for k in range(len(graphs))])
+    gap = float((joint - alone).abs().max())
+    ensure(gap <= model.tolerance(), f"a union changes a prediction by {gap:.2g}")
+    return "copies run one by one: this network mixes nodes that share no edge" if model.joining == ALONE else None
+
+
+def chunks_give_the_same_bits(model: BaseModel, targets: Tensor) -> str | None:
+    """Where a union is cut does not change a single bit (CPU)."""
+    if model.source.device.type != "cpu":
+        raise Inapplicable("sums on a GPU come in any order")
+    graphs = model.computation_graphs(targets)
+    everything = torch.arange(len(graphs))
+    with model.session(), torch.no_grad():
+        model.engine.joining = model.joining
+        size = 1 if model.joining == ALONE else len(graphs)
+        whole, singles = (
+            torch.cat(
+                [
+                    model.engine.outputs(model.engine.union(graphs, everything, k, min(k + n, len(graphs))))
+                    for k in range(0, len(graphs), n)
+                ]
+            )
+            for n in (size, 1)
+        )
+    if torch.equal(whole, singles):
+        return None
+    ensure(is_close(whole, singles), "predictions change with the size of a union")
+    return (
+        "the last bits change with the size of a union: this network regroups its rows; results repeat only with the same batches"
+    )
+
+
+def unedited_copies_are_the_model(model: BaseModel, targets: Tensor) -> None:
+    """Dropping no edge, and where masks work multiplying all messages by 1, changes nothing."""
+    graphs = model.computation_graphs(targets)
+    pred = model.pred_copies(graphs)
+    kept = model.pred_copies(graphs, edit=lambda union: union.without_edges(torch.zeros_like(union.edge_at, dtype=torch.bool)))
+    ensure(float((pred - kept).abs().max()) <= model.tolerance(), "dropping no edge changes a prediction")
+    if not model.mask_support.startswith("refused"):
+        ones = model.pred_copies(graphs, edit=lambda union: union.with_mask(union.x.new_ones(union.num_edges)))
+        ensure(float((pred - ones).abs().max()) <= model.tolerance(), "multiplying messages by 1 changes a prediction")
+
+
+def messages_can_be_masked(model: BaseModel, targets: Tensor) -> str | None:
+    """Silencing messages silences the neighbours; otherwise edges have to be dropped."""
+    return None if model.mask_support == "exact" else model.mask_support
+
+
+# --- what explainers and references need -----------------------------------------------------------------------------
+
+
+def embedding_has_one_row_per_target(model: BaseModel, targets: Tensor) -> None:
+    """The last hidden space is found, finite, and does not depend on the order of the targets."""
+    hidden = model.embed(targets)
+    ensure(hidden.dim() == 2 and len(hidden) == len(targets), f"the embedding has shape {tuple(hidden.shape)}")
+    ensure(bool(hidden.isfinite().all()), "the embedding has NaN or infinite entries")
+    ensure(is_close(model.embed(targets.flip(0)), hidden.flip(0)), "the embedding depends on the order of the targets")
+
+
+def gradients_reach_the_features(model: BaseModel, targets: Tensor) -> str | None:
+    """Predictions have a gradient with respect to the features, which gradient explainers need."""
+
+    def gradient(union: Union) -> Tensor:
+        with torch.enable_grad():
+            x = union.x.detach().requires_grad_(True)
+            rows = model.interpret(model.engine.outputs(union.with_x(x)))
+            best = rows.amax(1) if rows.dim() == 2 else rows
+            (grad,) = torch.autograd.grad(best.sum(), x, allow_unused=True)
+        size = x.new_zeros(len(union))
+        return size if grad is None else size.index_add(0, union.node_copy, grad[union.node_at].abs().sum(1))
+
+    size = model.map(gradient, model.computation_graphs(targets), kind="gradient")
+    ensure(bool(size.isfinite().all()), "a gradient is NaN or infinite")
+    silent = int((size == 0).sum())
+    return f"{silent} of {len(size)} targets have no gradient at all: gradient explainers will score them 0" if silent else None
+
+
+# --- helpers ---------------------------------------------------------------------------------------------------------
+
+
+def need(model: BaseModel, kind: type[BaseModel]) -> None:
+    """Skip the check for models of the other task."""
+    if not isinstance(model, kind):
+        raise Inapplicable(f"this is a {model.task} model")
+
+
+def ensure(condition: bool, reason: str) -> None:
+    """Fail the check with ``reason`` (an assert statement would be silent under ``python -O``)."""
+    if not condition:
+        raise AssertionError(reason)
+
+
+def refusal_of(model: BaseModel, wrong: Any) -> BadTarget | None:
+    """The error that a wrong target gets."""
+    try:
+        model.pred_continuous([wrong])
+    except BadTarget as error:
+        return error
+    return None
+
+
+def answer_with(model: BaseModel, x: Tensor, targets: Tensor) -> Tensor:
+    """Predictions on the whole graph with other features."""
+    target = model.read(targets)
+    with model.session(), torch.no_grad():
+        g = model.whole_data(target.t() if model.level == "link" else None)  # type: ignore[attr-defined]
+        g.x = x
+        raw = model.call(g)
+        rows = raw[:, None] if raw.dim() == 1 else raw
+        return model.interpret(rows if model.level == "link" else rows[target[:, 0]])
+
+
+@contextmanager
+def nothing_changes(model: BaseModel) -> Iterator[None]:
+    """Compare the network and the global random states before and after."""
+    before = state_of(model)
+    yield
+    after = state_of(model)
+    changed = [name for name in before if not same(before[name], after.get(name))]
+    ensure(not changed and before.keys() == after.keys(), f"changed: {', '.join(changed) or 'attributes came or went'}")
+
+
+def state_of(model: BaseModel) -> dict[str, Any]:
+    """Everything that must stay: values, flags, hooks, random states."""
+    net = model.net
+    state: dict[str, Any] = {f"value of {name}": value.detach().clone() for name, value in net.state_dict().items()}
+    state |= {
+        f"tensor {number}": (id(tensor), tensor.requires_grad, id(tensor.grad)) for number, tensor in enumerate(all_tensors(net))
+    }
+    for name, module in net.named_modules():
+        hooks = {key: tuple(value) for key, value in vars(module).items() if key.endswith("_hooks") and isinstance(value, dict)}
+        state[f"hooks of {name or 'net'}"] = hooks
+        state[f"mode of {name or 'net'}"] = module.training
+        state[f"attributes of {name or 'net'}"] = sorted(vars(module))
+    return state | {"torch's random state": torch.get_rng_state(), "NumPy's random state": str(np.random.get_state())}
+
+
+def same(first: Any, second: Any) -> bool:
+    """Equal, bit for bit where it is a tensor."""
+    return torch.equal(first, second) if isinstance(first, Tensor) else first == second
+
+
+Check = Callable[[BaseModel, Tensor], str | None]
+
+#: every promise, by name
+MODEL_CHECKS: dict[str, Check] = {
+    check.__name__: check
+    for check in (
+        predictions_have_one_row_per_target,
+        predictions_are_finite,
+        probabilities_add_up_to_one,
+        classes_are_the_likeliest,
+        sides_follow_the_flip_band,
+        more_than_one_answer_is_given,
+        same_question_same_answer,
+        order_of_targets_does_not_matter,
+        repeated_targets_get_equal_rows,
+        no_targets_give_no_rows,
+        wrong_targets_are_refused,
+        network_is_untouched_by_calls,
+        network_is_untouched_by_failures,
+        data_is_untouched,
+        evaluation_mode_is_used,
+        extracted_graphs_give_the_whole_graphs_prediction,
+        hops_are_what_gradients_show,
+        features_outside_do_not_matter,
+        relevant_edges_carry_messages,
+        renumbering_nodes_changes_nothing,
+        copies_in_a_union_answer_as_alone,
+        chunks_give_the_same_bits,
+        unedited_copies_are_the_model,
+        messages_can_be_masked,
+        embedding_has_one_row_per_target,
+        gradients_reach_the_features,
+    )
+}
