@@ -60,6 +60,12 @@ def test_every_public_name_resolves_and_is_listed():
         _ = graphgauge.Explayner
 
 
+def test_rooms_are_reached_without_importing_them_first():
+    assert run_python("import graphgauge; print(len(graphgauge.models.MODEL_CHECKS) > 20, graphgauge.datasets.__name__)") == (
+        "True graphgauge.datasets"
+    )
+
+
 def test_every_later_address_resolves():
     addresses = [found for path in FILES for found in re.findall(r"later\(\"([\w.]+:\w+)\"\)", path.read_text())]
     assert all(resolve(address) is not None for address in addresses)

@@ -27,14 +27,19 @@ PUBLIC = {
     "GraphgaugeError": "graphgauge.core.errors",
 }
 
+#: rooms that can be reached as ``graphgauge.models`` without importing them first
+ROOMS = ("core", "datasets", "models")
+
 __all__ = ["__version__", *PUBLIC]
 
 
 def __getattr__(name: str) -> Any:
     if name in PUBLIC:
         return getattr(import_module(PUBLIC[name]), name)
+    if name in ROOMS:
+        return import_module(f"graphgauge.{name}")
     raise AttributeError(f"module 'graphgauge' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *PUBLIC])
+    return sorted({*globals(), *PUBLIC, *ROOMS})

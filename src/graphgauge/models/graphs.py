@@ -89,6 +89,20 @@ def many_graphs(data: Any, names: set[str] | None) -> Graphs:
     )
 
 
+def part_of(source: Graphs, nodes: Tensor, edges: Tensor) -> tuple[Graphs, Tensor]:
+    """The graph of ``edges`` and of ``nodes`` (any shape), and where these nodes stand in it."""
+    kept, row = torch.cat([nodes.reshape(-1), source.edge_index[:, edges].reshape(-1)]).unique(return_inverse=True)
+    part = Graphs(
+        edge_index=row[nodes.numel() :].view(2, -1),
+        node_attrs={name: value[kept] for name, value in source.node_attrs.items()},
+        edge_attrs={name: value[edges] for name, value in source.edge_attrs.items()},
+        graph_attrs=source.graph_attrs,
+        node_ptr=kept.new_tensor([0, len(kept)]),
+        edge_ptr=kept.new_tensor([0, len(edges)]),
+    )
+    return part, row[: nodes.numel()].view(nodes.shape)
+
+
 def as_list(data: Any) -> list[Data]:
     """The graphs of a list or dataset, or an error that says what was given instead."""
     if isinstance(data, Data) or not (isinstance(data, Iterable) and hasattr(data, "__len__")):

@@ -20,6 +20,7 @@ from graphgauge.models import depth, masking
 from graphgauge.models.computation import HALOS, ComputationGraphs
 from graphgauge.models.engine import ALONE, TOGETHER, WITH_BATCH, Engine
 from graphgauge.models.extraction import Extractor
+from graphgauge.models.graphs import part_of
 from graphgauge.models.outputs import check_finite
 from graphgauge.models.union import Union, assemble
 
@@ -30,6 +31,7 @@ TOLERANCE = 1e-5  #: of a probability, or of the SD of predictions
 COARSE = 1e-3  #: of the SD of raw rows
 NUM_PROBES = {"node": 12, "link": 12, "graph": 32}
 MOST_EXTRA_HOPS = 4
+MOST_TRACED_EDGES = 512
 
 #: what networks raise on graphs they cannot work on, such as a norm on a single node
 FORWARD_ERRORS = (RuntimeError, ValueError, LookupError, AssertionError, TypeError, AttributeError)
@@ -69,7 +71,9 @@ def find_trace(model: "BaseModel") -> depth.Trace:
     if model.level == "graph":
         graphs = model.cut(model.probes, 0, 0, "messages")
     else:
-        graphs = Extractor(model.source, "both").extract(model.probes, 2, HALOS.index("in and out"), "induced")
+        edges = spaced(torch.arange(model.source.num_edges, device=model.source.device), MOST_TRACED_EDGES)
+        part, target = part_of(model.source, model.probes[-1:], edges)
+        graphs = Extractor(part).extract(target, 0, HALOS.index("whole graph"))
     largest = graphs.edge_sizes.argmax()[None]
     union = assemble(graphs, largest, largest, align=1)
     engine = Engine(model.call, None, ALONE)
