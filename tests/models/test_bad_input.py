@@ -353,6 +353,10 @@ def test_refused_networks(function, message, ask):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (
+            lambda: gg.NodeClassificationModel(torch.inference_mode()(build)(Stack, GCNConv), random_graph()),
+            "inside torch.inference_mode",
+        ),
         (lambda: gg.NodeClassificationModel(len, random_graph()), "net must be a torch.nn.Module, but is builtin_function"),
         (
             lambda: gg.NodeClassificationModel(Odd(None, PygLinear(-1, 3)), random_graph()),

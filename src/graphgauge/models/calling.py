@@ -84,9 +84,15 @@ def check_net(net: Any) -> Module:
     net = getattr(net, "_orig_mod", net)  # torch.compile would trace anew for every union
     from torch.nn.parameter import is_lazy
 
-    lazy = [name for name, value in [*net.named_parameters(), *net.named_buffers()] if is_lazy(value)]
+    tensors = [*net.named_parameters(), *net.named_buffers()]
+    lazy = [name for name, value in tensors if is_lazy(value)]
     if lazy:
         raise BadModel(f"net has lazy parameters without a shape yet ({lazy[0]}): run one forward pass, or train it, first.")
+    frozen = [name for name, value in tensors if value.is_inference()]
+    if frozen:
+        raise BadModel(
+            f"{frozen[0]} of the net was made inside torch.inference_mode() and has no gradients: build the net outside."
+        )
     return net
 
 
