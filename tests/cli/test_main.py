@@ -50,6 +50,8 @@ def test_the_demo_as_json_is_repeatable():
         (["demo", "--targets", "5,x"], "target 'x' is not a whole number"),
         (["demo", "--targets", "(0 1)"], "target '(0 1)' is not a whole number"),
         (["demo", "--targets", "²"], "target '²' is not a whole number"),
+        (["demo", "--targets=+-3"], "target '+-3' is not a whole number"),
+        (["demo", "--targets", "9" * 5000], "is not a whole number"),
         (["demo", "--seed", "-3"], "--seed"),
         (["demo", "--seed", "x"], "--seed"),
         (["demo", "--seed", "99999999999999999999"], "seed"),

@@ -89,6 +89,7 @@ def assert_equal(first, second):
         {"feature_score": None, "prediction": None, "seed": None},
         {"feature_score": torch.rand(3, 2, dtype=torch.float64)},
         {"edges": torch.zeros(0, dtype=torch.int64), "edge_score": torch.zeros(0)},
+        {"metrics": {"float": 3, "a": {"float": "nan"}}},
         {"explainer": "ünï </script>", "metrics": {"note": "naïve"}},
     ],
 )

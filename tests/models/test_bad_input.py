@@ -472,8 +472,9 @@ def test_refused_arguments_of_calls():
         lambda union: union.without_edges(torch.zeros(union.num_edges)),
         lambda union: union.with_mask(torch.ones(union.num_edges + 1)),
         lambda union: union.with_x(union.x[1:]),
+        lambda union: union.with_x(union.x.double()),
     ):
-        with pytest.raises(BadSetting, match=r"must have shape|must say yes or no"):
+        with pytest.raises(BadSetting, match=r"must have shape|must say yes or no|x must be torch.float32"):
             model.pred_copies(batch, edit=edit)
     regression = gg.NodeRegressionModel(build(Stack, GCNConv, out=1), random_graph())
     for options in (

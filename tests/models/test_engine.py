@@ -10,7 +10,7 @@ from torch_geometric.nn import GATConv, GCNConv
 from zoo import Stack, build, random_graph
 
 import graphgauge as gg
-from graphgauge.core.errors import OutOfMemory
+from graphgauge.core.errors import BadSetting, OutOfMemory
 from graphgauge.models.engine import ALONE, CountAllocations, Engine, is_out_of_memory
 
 
@@ -95,12 +95,37 @@ class Live(torch.utils._python_dispatch.TorchDispatchMode):
         self.now -= size
 
 
+def pairs_of_nodes():
+    """A hundred separate pairs."""
+    data = random_graph(200, 1)
+    data.edge_index = torch.arange(200).view(100, 2).t()
+    return data
+
+
+def hub():
+    """A star of 150 nodes, and 50 isolated ones."""
+    data = random_graph(200, 1)
+    data.edge_index = torch.stack([torch.arange(1, 150), torch.zeros(149, dtype=torch.int64)])
+    return data
+
+
+def isolated():
+    """No edges at all."""
+    data = random_graph(200, 1)
+    data.edge_index = data.edge_index[:, :0]
+    return data
+
+
+GRAPHS = {"random": lambda: random_graph(200, 500), "isolated": isolated, "pairs": pairs_of_nodes, "hub": hub}
+
+
+@pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
 @pytest.mark.parametrize("layer", [GCNConv, GATConv])
 @pytest.mark.parametrize("budget", [1_000_000, 4_000_000, 16_000_000])
-def test_peak_memory_stays_inside_the_budget(layer, budget):
-    model = gg.NodeClassificationModel(build(Stack, layer), random_graph(200, 500), memory_budget=budget)
-    batch = model.computation_graphs(list(range(150)))
-    of = torch.arange(1500) % 150
+def test_peak_memory_stays_inside_the_budget(layer, budget, graph):
+    model = gg.NodeClassificationModel(build(Stack, layer), graph(), memory_budget=budget)
+    batch = model.computation_graphs(list(range(200)))
+    of = torch.arange(3000) % 200
     sizes = []
 
     def work(union):
@@ -108,12 +133,33 @@ def test_peak_memory_stays_inside_the_budget(layer, budget):
         return model.engine.outputs(union)
 
     with torch.no_grad():
-        model.map(work, batch, of[:2], kind="counted")
+        model.map(work, batch, of[:200], kind="counted")
         with Live() as live:
             rows = model.map(work, batch, of, kind="counted")
-    assert len(rows) == 1500
-    assert live.peak <= budget + rows.nbytes + 5 * of.nbytes
+    assert len(rows) == 3000
+    assert live.peak <= budget + rows.nbytes + 12 * of.nbytes  # beside the unions: rows, and the plan's few numbers per copy
     assert max(sizes) > 1, "a budget that allows a union must be used"
+
+
+def test_gradient_work_after_forward_work_is_planned_on_its_own(model, batch):
+    """The cost is kept by the function's name, so work that keeps ten passes alive is not planned like one pass."""
+
+    def heavy(union):
+        x = union.x.detach().requires_grad_(True)
+        return torch.stack([model.engine.outputs(union.with_x(x * step)) for step in range(1, 11)]).sum(0)
+
+    model.pred_copies(batch)
+    model.map(heavy, batch)
+    light, own = (cost for name, cost in model.engine.costs.items() if "pred_copies" in name or "heavy" in name)
+    assert own.total > 5 * light.total
+
+
+def test_work_must_give_one_row_per_copy(model, batch):
+    for work in (lambda union: model.engine.outputs(union)[:1], lambda union: (union.x, union.x), lambda union: union.x.sum()):
+        with pytest.raises(BadSetting, match="work must return a tensor with one row for each of"):
+            model.map(work, batch)
+    with pytest.raises(BadSetting, match="edit must return a union"):
+        model.pred_copies(batch, edit=lambda union: None)
 
 
 def test_a_larger_budget_makes_larger_unions():

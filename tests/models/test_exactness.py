@@ -10,6 +10,7 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.nn import (
     DirGNNConv,
     GATConv,
+    GCN2Conv,
     GCNConv,
     GraphNorm,
     InstanceNorm,
@@ -19,6 +20,7 @@ from torch_geometric.nn import (
     SAGEConv,
     SimpleConv,
 )
+from torch_geometric.utils import softmax, to_undirected
 from zoo import CLASSES, FEATURES, HIDDEN, LAYERS, EncodeDecode, LinkForward, Propagated, Stack, build, graphs, random_graph
 
 import graphgauge as gg
@@ -432,3 +434,133 @@ def test_parameter_free_propagation_needs_no_weights():
     net.conv = SimpleConv(aggr="mean")
     model = gg.NodeClassificationModel(net, data, forward=lambda net, g: net.conv(g.x, g.edge_index))
     assert (model.hops, model.computation_graphs([1]).notes()) == (1, {"in and out": 1})
+
+
+# --- networks that are easily misread --------------------------------------------------------------------------------
+
+
+class InPlace(nn.Module):
+    """GCNII goes on in place behind its propagations; so does the ReLU."""
+
+    def __init__(self):
+        super().__init__()
+        self.lin, self.out, self.act = nn.Linear(FEATURES, HIDDEN), nn.Linear(HIDDEN, CLASSES), nn.ReLU(inplace=True)
+        self.convs = nn.ModuleList(GCN2Conv(HIDDEN, 0.1, 0.5, layer + 1) for layer in range(3))
+
+    def forward(self, x, edge_index):
+        hidden = first = self.lin(x).relu()
+        for conv in self.convs:
+            hidden = self.act(conv(hidden, first, edge_index))
+        return self.out(hidden)
+
+
+def test_layers_that_go_on_in_place():
+    data = random_graph(120, 200)
+    net = build(InPlace)
+    assert_exact(gg.NodeClassificationModel(net, data), net, data, list(range(100)), 3)
+
+
+class SenderSoftmax(MessagePassing):
+    """Each sender shares its attention among all receivers, wherever they are."""
+
+    def __init__(self, a, b):
+        super().__init__(aggr="sum")
+        self.lin, self.att = nn.Linear(a, b), nn.Linear(b, 1)
+
+    def forward(self, x, edge_index):
+        hidden = self.lin(x)
+        weight = softmax(self.att(hidden)[edge_index[1], 0], edge_index[0], num_nodes=len(x))
+        return self.propagate(edge_index, x=hidden, weight=weight)
+
+    def message(self, x_j, weight):
+        return x_j * weight[:, None]
+
+
+class Undirected(nn.Module):
+    """Merges duplicates of edges inside forward."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = GCNConv(FEATURES, HIDDEN), GCNConv(HIDDEN, CLASSES)
+
+    def forward(self, x, edge_index):
+        edge_index = to_undirected(edge_index, num_nodes=len(x))
+        return self.two(self.one(x, edge_index).relu(), edge_index)
+
+
+class Gated(nn.Module):
+    """Looks at a node's degree only where its first feature is positive."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = SAGEConv(FEATURES, HIDDEN), SAGEConv(HIDDEN, CLASSES)
+
+    def forward(self, x, edge_index):
+        degree = torch.bincount(edge_index[1], minlength=len(x)).to(x)
+        x = x * (1 + (x[:, :1] > 0) * degree[:, None])
+        return self.two(self.one(x, edge_index).relu(), edge_index)
+
+
+@pytest.mark.parametrize("hide", ["constant", "zero", "negative"])
+@pytest.mark.parametrize("make", [lambda: build(Stack, SenderSoftmax), lambda: build(Undirected), lambda: build(Gated)])
+def test_features_that_hide_a_difference_do_not_hide_it_from_the_trial(make, hide):
+    """The unedited prediction would pass with a smaller halo; edited copies follow the whole graph only with the right one."""
+    data = random_graph(200, 400, dtype=torch.float64)
+    data.x = {"constant": torch.ones_like(data.x), "zero": torch.zeros_like(data.x), "negative": -data.x.abs()}[hide]
+    net = make().double()
+    model = gg.NodeClassificationModel(net, data)
+    batch = model.computation_graphs(range(20))
+    changed = torch.randn(data.x.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+    def edit(union):
+        return union.with_x(union.x.index_copy(0, union.node_at, changed[batch.node[union.node_row]]))
+
+    whole = net(changed, data.edge_index).softmax(1)[:20]
+    assert (model.pred_copies(batch, edit=edit) - whole).abs().max() <= 1e-9
+
+
+class Centred(EncodeDecode):
+    """Compares the asked links with each other."""
+
+    def decode(self, z, edge_label_index):
+        score = super().decode(z, edge_label_index)
+        return score - score.mean()
+
+
+def test_links_that_depend_on_the_other_questions_are_refused():
+    with pytest.raises(BadModel, match="answers a link differently when others are asked with it"):
+        gg.LinkClassificationModel(build(Centred), random_graph(), output="logits").pred_continuous([(0, 1)])
+
+
+class SparseProduct(nn.Module):
+    """A sparse matrix product inside forward."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = SAGEConv(FEATURES, CLASSES)
+
+    def forward(self, x, edge_index):
+        values = torch.ones(edge_index.size(1), dtype=x.dtype)
+        matrix = torch.sparse_coo_tensor(edge_index.flip(0), values, (len(x), len(x)), check_invariants=False)
+        return self.conv(x, edge_index) + torch.sparse.mm(matrix.coalesce(), x)[:, :CLASSES]
+
+
+def test_sparse_tensors_inside_do_not_keep_copies_apart():
+    data = random_graph(120, 200)
+    net = build(SparseProduct)
+    model = gg.NodeClassificationModel(net, data)
+    assert model.record()["copies"] == "together"
+    assert (
+        model.pred_copies(model.computation_graphs(range(50))) - expected_rows(net, data, list(range(50)), "node")
+    ).abs().max() <= 1e-5
+
+
+@pytest.mark.parametrize("surrounded", [torch.inference_mode, torch.no_grad, lambda: torch.autocast("cpu", dtype=torch.bfloat16)])
+def test_what_surrounds_a_call_does_not_matter(surrounded):
+    data, net = random_graph(), build(Parallel)
+    with surrounded():
+        model = gg.NodeClassificationModel(net, data)
+        inside = model.pred_continuous(range(60))
+        assert model.hops == 1
+    assert inside.dtype == torch.float32
+    assert inside.equal(gg.NodeClassificationModel(build(Parallel), data).pred_continuous(range(60)))

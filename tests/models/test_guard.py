@@ -273,3 +273,29 @@ def test_a_network_that_changes_its_input_changes_only_a_copy():
     assert data.edge_index.equal(edges)
     assert data.u.item() == 1.0
     assert (pred - net(x.clone(), edges, torch.ones(1)).softmax(1)[[0, 3]]).abs().max() <= 1e-6
+
+
+def test_a_network_that_changes_its_input_can_be_asked_twice_and_has_gradients():
+    class Greedy(Stack):
+        def forward(self, x, edge_index):
+            x.mul_(2.0)
+            return super().forward(x, edge_index)
+
+    model = gg.NodeClassificationModel(build(Greedy, GCNConv), random_graph())
+    twice = model.map(lambda union: model.engine.outputs(union) - model.engine.outputs(union), model.computation_graphs([0, 1]))
+    assert twice.eq(0).all()
+    gg.check_model(model)
+
+
+def test_threads_take_turns_on_one_network():
+    from concurrent.futures import ThreadPoolExecutor
+
+    net, data = build(Rich), random_graph()
+    net.train()
+    wrappers = [gg.NodeClassificationModel(net, data) for _ in range(2)]
+    expected = wrappers[0].pred_continuous([3])
+    before = everything(net)
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda number: wrappers[number % 2].pred_continuous([3]), range(40)))
+    assert all(answer.equal(expected) for answer in answers)
+    assert_same(before, everything(net))

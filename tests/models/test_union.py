@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
-from torch_geometric.nn import CGConv, EdgeConv, GATConv, GCNConv, SAGEConv
+from torch_geometric.nn import CGConv, EdgeConv, EGConv, GATConv, GCNConv, SAGEConv
 from zoo import FEATURES, LAYERS, EncodeDecode, LinkForward, Pooled, Stack, build, graphs, random_graph
 
 import graphgauge as gg
@@ -218,6 +218,8 @@ def test_masking_is_probed_once_and_said():
     assert gg.NodeClassificationModel(build(Stack, GATConv), data).mask_support == "exact"
     by_max = gg.NodeClassificationModel(build(Stack, LAYERS["SAGE max"][0]), data)
     assert by_max.mask_support == "doubtful: a silenced message can win in SAGEConv(aggr='max'); use drop"
+    own = gg.NodeClassificationModel(build(EGConv, FEATURES, 4, aggregators=["max"], num_heads=2, num_bases=2), data)
+    assert own.mask_support.startswith("doubtful: a silenced message can win in EGConv")
 
 
 def test_a_layer_that_reroutes_its_messages_cannot_be_masked():
@@ -269,6 +271,15 @@ def test_gradients_flow_through_a_union_to_each_copy():
             )
             assert slopes[k, e].item() == pytest.approx(float(up - down) / (2 * step), abs=1e-8)
     assert len(batch[0].edges) > 0
+
+
+def test_unions_and_batches_are_shown_in_a_line():
+    model = gg.NodeClassificationModel(build(Stack, GCNConv), random_graph())
+    batch, seen = model.computation_graphs([3, 4]), []
+    model.pred_copies(batch, edit=lambda union: (seen.append(repr(union)), union)[1])
+    assert seen[-1].startswith("Union(2 copies, ")
+    assert repr(batch).startswith("ComputationGraphs(2 graphs, ")
+    assert repr(model.source) == "Graphs(1 graphs, 60 nodes, 164 edges)"
 
 
 def test_graphs_of_another_model_are_refused():

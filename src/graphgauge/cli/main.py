@@ -46,8 +46,15 @@ def demo(
 
 def read_list(text: str) -> list[int | str]:
     """Comma-separated numbers; what is no number stays text, so that the library can refuse it by name."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    return [int(part) if part.lstrip("+-").isdecimal() else part for part in parts]
+    return [read_number(part.strip()) for part in text.split(",") if part.strip()]
+
+
+def read_number(text: str) -> int | str:
+    """A whole number, or the text as it is."""
+    try:
+        return int(text)
+    except ValueError:
+        return text
 
 
 def main() -> None:

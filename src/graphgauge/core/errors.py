@@ -5,7 +5,7 @@
     ├── BadTarget        (ValueError)   a target is not a node, link or graph of this data
     ├── BadModel         (ValueError)   the network cannot be called, or its output is not what was declared
     ├── BadSetting       (ValueError)   an option has a value it cannot have
-    ├── BadExplanation   (ValueError)   scores do not fit their target (shape, NaN, missing side)
+    ├── BadExplanation   (ValueError)   scores do not fit their target (shape, ids, missing side)
     ├── UndefinedScore   (ValueError)   a number was asked for that does not exist here
     ├── UnknownName      (LookupError)  no such explainer, metric, data set ...
     ├── BadFile          (OSError)      a file is missing, damaged or not ours

@@ -196,6 +196,7 @@ class Xplanation:
             raise BadFile(f"{os.fspath(path)} is not an explanation that graphgauge saved: {error}.") from error
 
 
+FLOAT = "$float"  #: marks a number that JSON does not know
 TENSORS = ("nodes", "edges", "feature_score", "edge_score", "prediction")
 PLAIN = ("target", "num_nodes", "num_edges", "level", "explainer", "params", "seed", "seconds", "metrics")
 
@@ -267,7 +268,7 @@ def plain(value: Any) -> Any:
     if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
-        return {"float": repr(value)}
+        return {FLOAT: repr(value)}
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
             raise BadExplanation(f"names in params and metrics must be texts, but are {list(value)!r}.")
@@ -282,5 +283,5 @@ def plain(value: Any) -> Any:
 def revived(value: Any) -> Any:
     """What `plain` made, with NaN and infinities as floats again."""
     if isinstance(value, dict):
-        return float(value["float"]) if value.keys() == {"float"} else {key: revived(item) for key, item in value.items()}
+        return float(value[FLOAT]) if value.keys() == {FLOAT} else {key: revived(item) for key, item in value.items()}
     return [revived(item) for item in value] if isinstance(value, list) else value

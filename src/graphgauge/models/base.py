@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from threading import RLock
 from typing import Any, ClassVar, TypeVar
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -21,6 +23,9 @@ from graphgauge.models.targets import read_targets
 from graphgauge.models.union import Union
 
 T = TypeVar("T")
+
+#: one lock per network: wrappers in several threads take turns
+LOCKS: WeakKeyDictionary[Module, Any] = WeakKeyDictionary()
 Edit = Callable[[Union], Union]
 Embedding = Tensor | Callable[[Module, Any], Tensor]
 
@@ -55,7 +60,8 @@ class BaseModel:
     ) -> None:
         check_scope(edge_scope)
         check_options(num_hops, memory_budget, embedding)
-        self.source, self.call = self.open(net, data, forward)
+        with torch.inference_mode(False):
+            self.source, self.call = self.open(net, data, forward)
         self.data, self.embedding, self.num_hops, self.edge_scope = data, embedding, num_hops, edge_scope
         given = feature_names if feature_names is not None else getattr(data, "feature_names", None)
         self.feature_names = check_feature_names(given, self.source.x.size(1))
@@ -79,9 +85,8 @@ class BaseModel:
 
     def pred_continuous(self, targets: Any) -> Tensor:
         """Probabilities (T, C) of classification models, values (T,) of regression models, on the whole graph."""
-        target = self.read(targets)
         with self.session(), torch.no_grad():
-            return self.interpret(self.whole_rows(target))
+            return self.interpret(self.whole_rows(self.read(targets)))
 
     def pred_discrete(self, targets: Any, around: Any = None) -> Tensor:
         """Predicted classes (T,), or for regression the side of a flip band (T,)."""
@@ -89,9 +94,8 @@ class BaseModel:
 
     def embed(self, targets: Any) -> Tensor:
         """Last hidden space of the targets.  (T, D)"""
-        target = self.read(targets)
         with self.session(), torch.no_grad():
-            return self.hidden_rows(target)
+            return self.hidden_rows(self.read(targets))
 
     def population(self) -> Tensor:
         """Everything a statistic of predictions runs over.  (P,) nodes or graphs, (P, 2) links"""
@@ -100,9 +104,8 @@ class BaseModel:
     def computation_graphs(self, targets: Any, edge_scope: str | None = None) -> ComputationGraphs:
         """The computation graphs of the targets, each checked against the whole graph."""
         scope = self.edge_scope if edge_scope is None else check_scope(edge_scope)
-        target = self.read(targets)
         with self.session(), torch.no_grad():
-            return probing.checked_graphs(self, target, scope)
+            return probing.checked_graphs(self, self.read(targets), scope)
 
     def pred_copies(self, graphs: ComputationGraphs, of: Tensor | None = None, edit: Edit | None = None) -> Tensor:
         """Predictions of copies of ``graphs[of]`` after ``edit`` (a pure function of a union).  (K, C) or (K,)
@@ -112,17 +115,17 @@ class BaseModel:
         """
 
         def work(union: Union) -> Tensor:
-            return self.engine.outputs(union if edit is None else edit(union))
+            return self.engine.outputs(union if edit is None else check_union(edit(union)))
 
         with self.session(), torch.no_grad():
             rows = self.map(work, graphs, of)
             return self.interpret(rows if len(rows) else self.whole_rows(self.everything[:0]))
 
-    def map(self, work: Work, graphs: ComputationGraphs, of: Tensor | None = None, kind: str = "forward") -> Tensor:
+    def map(self, work: Work, graphs: ComputationGraphs, of: Tensor | None = None, kind: str | None = None) -> Tensor:
         """Any work on unions of copies, inside the memory budget, leaving the network as it was; see `Engine.map`."""
         refuse_foreign(graphs, self.source)
         with self.session():
-            self.engine.joining = self.joining
+            self.engine.joining, self.engine.copies_input = self.joining, self.writes_input
             return self.engine.map(work, graphs, of, kind)
 
     def record(self) -> dict[str, Any]:
@@ -172,6 +175,10 @@ class BaseModel:
         """One call of the net on the data as it is."""
         raise NotImplementedError
 
+    def trial_rows(self, target: Tensor, x: Tensor, kept: Tensor) -> Tensor:
+        """Raw rows on the whole graph with other features and fewer edges."""
+        raise NotImplementedError
+
     def interpret(self, raw: Tensor) -> Tensor:
         """Raw rows as probabilities (T, C) or values (T,)."""
         raise NotImplementedError
@@ -184,17 +191,19 @@ class BaseModel:
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        """Everything that calls the net happens in here: evaluation mode, and no trace afterwards."""
-        if self._depth:
-            yield
-            return
-        self._depth += 1
-        try:
-            self.notice_changes()
-            with untouched(self.net):
+        """Everything that calls the net happens in here: evaluation mode, one thread at a time, and no trace afterwards."""
+        with LOCKS.setdefault(self.net, RLock()):
+            if self._depth:
                 yield
-        finally:
-            self._depth -= 1
+                return
+            self._depth += 1
+            try:
+                with plain_arithmetic(self.source.device):
+                    self.notice_changes()
+                    with untouched(self.net):
+                        yield
+            finally:
+                self._depth -= 1
 
     def notice_changes(self) -> None:
         """Forget facts about a network, or data, that have changed since."""
@@ -244,6 +253,11 @@ class BaseModel:
         return self.known("hops", lambda: probing.find_hops(self))
 
     @property
+    def writes_input(self) -> bool:
+        """Whether the net changes what it is given, so that it needs copies."""
+        return self.known("writes input", lambda: probing.find_writes_input(self))
+
+    @property
     def joining(self) -> str:
         """How copies may share a call of the net."""
         return self.known("joining", lambda: probing.find_joining(self))
@@ -267,7 +281,7 @@ class BaseModel:
 
     def read(self, targets: Any) -> Tensor:
         """Targets as (T, 1) or (T, 2) ids on the data's device."""
-        return read_targets(targets, self.level, self.num_targets()).to(self.source.device)
+        return read_targets(targets, self.level, self.num_targets()).to(self.source.device).clone()
 
     def first_call(self) -> Tensor:
         """One call on the data as it is; what goes wrong is told with what the net was given."""
@@ -303,12 +317,28 @@ class BaseModel:
 
     def check_room(self, target: Tensor, halo: int) -> None:
         """Refuse to list the whole graph for more targets than memory holds."""
-        needed = len(target) * 8 * 6 * (self.source.num_nodes + self.source.num_edges)
+        words = 6 * (self.source.num_nodes + self.source.num_edges)  # ids, positions and what sorting them takes
+        needed = len(target) * words * 8
         if HALOS[halo] == "whole graph" and needed > budget_bytes(self.engine.budget, self.source.device):
             raise OutOfMemory(
                 f"{type(self.net).__name__} needs the whole graph for each target, and {len(target)} copies of it take about "
                 f"{needed / 2**30:.1f} GiB. Ask for fewer targets at a time, or raise memory_budget."
             )
+
+
+@contextmanager
+def plain_arithmetic(device: torch.device) -> Iterator[None]:
+    """Neither inference mode nor autocast, whatever surrounds the call; gradients recorded or not as before."""
+    needs_grad = torch.is_grad_enabled()
+    with torch.inference_mode(False), torch.autocast(device.type, enabled=False), torch.set_grad_enabled(needs_grad):
+        yield
+
+
+def check_union(edited: Any) -> Union:
+    """Refuse an edit that does not return a union."""
+    if not isinstance(edited, Union):
+        raise BadSetting(f"edit must return a union, such as union.without_edges(...), but returned {type(edited).__name__}.")
+    return edited
 
 
 def check_scope(edge_scope: str) -> str:

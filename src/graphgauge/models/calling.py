@@ -112,9 +112,15 @@ def style_of(net: Module, level: str) -> tuple[str, Callable[..., Any]]:
 
 def parameters_of(entry: Callable[..., Any], skip: int = 2) -> dict[str, bool]:
     """Names that a function takes after its first ``skip`` (x and edge_index), and whether each must be given."""
+    try:
+        signature = inspect.signature(entry)
+    except ValueError as error:  # scripted modules have none
+        raise BadModel(
+            "the net's forward cannot be read. Say how to call it: forward=lambda net, g: net(g.x, g.edge_index)."
+        ) from error
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    given = [item for item in inspect.signature(entry).parameters.values() if item.kind not in variadic]
-    open_ended = any(item.kind in variadic for item in inspect.signature(entry).parameters.values())
+    given = [item for item in signature.parameters.values() if item.kind not in variadic]
+    open_ended = any(item.kind in variadic for item in signature.parameters.values())
     if len(given) < skip and not open_ended:
         raise BadModel(
             f"the net is called as net(x, edge_index), but {entry.__qualname__} takes {len(given)} argument(s). "

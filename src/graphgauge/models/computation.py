@@ -49,6 +49,9 @@ class ComputationGraphs:
     def __len__(self) -> int:
         return len(self.num_nodes)
 
+    def __repr__(self) -> str:
+        return f"ComputationGraphs({len(self)} graphs, {len(self.node)} nodes, {len(self.edge)} edges, halo {self.notes()})"
+
     def __getitem__(self, number: int) -> "ComputationGraph":
         if not isinstance(number, int):
             raise TypeError(f"one computation graph is taken by its number; for several use take(tensor), not [{number!r}].")

@@ -34,8 +34,8 @@ class Hop(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, values: Tensor) -> Tensor:
-        """The same values."""
-        return values.view_as(values)
+        """The same values, in memory of their own: layers may go on in place."""
+        return values.clone()
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Tensor:

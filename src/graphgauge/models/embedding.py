@@ -51,7 +51,7 @@ def first_tensor(values: list[Any]) -> Tensor | None:
     return None
 
 
-def check_rows(hidden: Any, wanted: int, what: str) -> Tensor:
+def check_hidden(hidden: Any, wanted: int, what: str) -> Tensor:
     """Refuse a hidden space whose rows are not the targets'."""
     if not isinstance(hidden, Tensor) or hidden.dim() != 2:
         found = tuple(hidden.shape) if isinstance(hidden, Tensor) else type(hidden).__name__

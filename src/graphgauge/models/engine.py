@@ -22,6 +22,7 @@ from graphgauge.core.memory import budget_bytes
 from graphgauge.models.calling import Call
 from graphgauge.models.computation import ComputationGraphs
 from graphgauge.models.masking import masked_messages
+from graphgauge.models.outputs import as_rows
 from graphgauge.models.union import ALIGN, Union, assemble
 
 Work = Callable[[Union], Tensor]
@@ -54,33 +55,36 @@ class Engine:
     call: Call
     budget: int | str | None = None
     joining: str = TOGETHER
+    copies_input: bool = False  #: for networks that write into what they are given
     costs: dict[str, Cost] = field(default_factory=dict)
     halvings: int = 0  #: how often a union did not fit, over the engine's life
 
     def outputs(self, union: Union) -> Tensor:
         """Raw rows of the network for the copies' targets, differentiable.  (K, columns)"""
         g = union.data(with_batch=self.passes_batch(union))
+        if self.copies_input:
+            g = g.clone()
         with masked_messages(self.call.net, union.edge_index, union.full_mask()):
             raw = self.call(g)
-        return union.answers(raw[:, None] if raw.dim() == 1 else raw)
+        return union.answers(as_rows(raw))
 
     def passes_batch(self, union: Union) -> bool:
         """Whether the net is told which graph a node belongs to: always in graph tasks, else where it has to be."""
         has_to = self.joining == WITH_BATCH or self.call.needs_batch or "batch" in union.node_attrs
         return self.call.takes_batch and (has_to or union.target_rows.size(1) == 0)
 
-    def map(self, work: Work, graphs: ComputationGraphs, of: Tensor | None = None, kind: str = "forward") -> Tensor:
+    def map(self, work: Work, graphs: ComputationGraphs, of: Tensor | None = None, kind: str | None = None) -> Tensor:
         """``work`` on copies of ``graphs[of]`` (default: each graph once), its rows put together.  (K, ...)
 
-        ``kind`` names the work for the memory estimate; work that allocates differently needs another name. Work is a pure
-        function: it may run once more on one copy (the probe), and again on halves.
+        Work is a pure function: it may run once more on one copy (the probe), and again on halves. What a copy costs is kept
+        under ``kind``, by default the name of the function; the same function with larger needs should get another one.
         """
         of = torch.arange(len(graphs), device=graphs.node.device) if of is None else check_copies(of, graphs)
-        ends = self.plan(work, graphs, of, kind)
+        filled = self.plan(work, graphs, of, kind or name_of(work))
         rows: list[Tensor] = []
         start, most = 0, len(of)
         while start < len(of):
-            end = min(next_end(ends, start), start + most)
+            end = min(next_end(filled, start), start + most)
             done = self.attempt(work, graphs, of, start, end)
             if done is None:
                 most = max(1, (end - start) // 2)
@@ -92,7 +96,7 @@ class Engine:
     def attempt(self, work: Work, graphs: ComputationGraphs, of: Tensor, start: int, end: int) -> Tensor | None:
         """The work on copies start..end-1, or None if their union does not fit into memory."""
         try:
-            return work(self.union(graphs, of, start, end))
+            return check_work(work(self.union(graphs, of, start, end)), end - start)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -109,9 +113,11 @@ class Engine:
 
     def union(self, graphs: ComputationGraphs, of: Tensor, start: int, end: int) -> Union:
         """The union of copies start..end-1. A copy that cannot share a call gets no filling either; nor does a GPU need it."""
-        copy = torch.arange(start, end, device=of.device)
-        align = 1 if self.joining == ALONE or of.device.type != "cpu" else ALIGN
-        return assemble(graphs, of[start:end], copy, align)
+        return assemble(graphs, of[start:end], torch.arange(start, end, device=of.device), self.align(of))
+
+    def align(self, of: Tensor) -> int:
+        """How many rows a copy's share is a multiple of."""
+        return 1 if self.joining == ALONE or of.device.type != "cpu" else ALIGN
 
     def plan(self, work: Work, graphs: ComputationGraphs, of: Tensor, kind: str) -> Tensor:
         """Costs summed over the copies, in budgets: copy k starts a new union where the whole part grows.  (K,)"""
@@ -119,8 +125,8 @@ class Engine:
             return torch.arange(1, len(of) + 1, dtype=torch.float64, device=of.device)
         budget = self.bytes_at_once(of.device)
         cost = self.cost(work, graphs, of, kind)
-        share = cost.of(graphs.sizes[of].double(), graphs.edge_sizes[of].double()) / budget
-        return share.clamp(max=1.0).cumsum(0)
+        nodes, edges = (-(size[of].neg() // self.align(of)) * self.align(of) for size in (graphs.sizes, graphs.edge_sizes))
+        return (cost.of(nodes.double(), edges.double()) / budget).clamp(max=1.0).cumsum(0)
 
     def bytes_at_once(self, device: torch.device) -> int:
         """The budget; on a CPU and unless one was asked for, no more than what is fastest there."""
@@ -147,10 +153,23 @@ def check_copies(of: Tensor, graphs: ComputationGraphs) -> Tensor:
     return of
 
 
-def next_end(ends: Tensor, start: int) -> int:
+def check_work(rows: Any, count: int) -> Tensor:
+    """Refuse work that does not give one row per copy."""
+    if not isinstance(rows, Tensor) or rows.dim() == 0 or len(rows) != count:
+        found = tuple(rows.shape) if isinstance(rows, Tensor) else type(rows).__name__
+        raise BadSetting(f"work must return a tensor with one row for each of {count} copies, but returned {found}.")
+    return rows
+
+
+def name_of(work: Work) -> str:
+    """Where a function was written, or what kind of object it is."""
+    return f"{work.__module__}.{getattr(work, '__qualname__', type(work).__qualname__)}"
+
+
+def next_end(filled: Tensor, start: int) -> int:
     """The copy behind the last that fits into one budget, counted from copy ``start``."""
-    before = float(ends[start - 1]) if start else 0.0
-    fitting = int(torch.searchsorted(ends, torch.tensor(before + 1.0 + 1e-9, dtype=ends.dtype, device=ends.device)))
+    before = float(filled[start - 1]) if start else 0.0
+    fitting = int(torch.searchsorted(filled, torch.tensor(before + 1.0 + 1e-9, dtype=filled.dtype, device=filled.device)))
     return max(fitting, start + 1)
 
 
@@ -163,12 +182,17 @@ class CountAllocations(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run one operation; count its outputs unless they are views of, or written into, its inputs."""
-        known = {item.untyped_storage()._cdata for item in tree_iter((args, kwargs)) if isinstance(item, Tensor)}
+        known = {key for item in tree_iter((args, kwargs)) for key, _ in storages(item)}
         out = func(*args, **(kwargs or {}))
-        for item in tree_iter(out):
-            if isinstance(item, Tensor) and item.untyped_storage()._cdata not in known:
-                self.bytes += item.untyped_storage().nbytes()
+        self.bytes += sum(size for item in tree_iter(out) for key, size in storages(item) if key not in known)
         return out
+
+
+def storages(item: Any) -> list[tuple[Any, int]]:
+    """Identity and bytes of the memory behind a tensor; nothing for other things and for layouts without storage."""
+    if not isinstance(item, Tensor) or item.layout != torch.strided:
+        return []
+    return [(item.untyped_storage()._cdata, item.untyped_storage().nbytes())]
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -28,6 +28,9 @@ class Graphs:
     node_ptr: Tensor
     edge_ptr: Tensor
 
+    def __repr__(self) -> str:
+        return f"Graphs({self.num_graphs} graphs, {self.num_nodes} nodes, {self.num_edges} edges)"
+
     @property
     def x(self) -> Tensor:
         """Node features.  (N, F)"""

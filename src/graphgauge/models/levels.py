@@ -7,16 +7,16 @@ from torch import Tensor
 from torch.nn import Module
 from torch_geometric.data import Data
 
-from graphgauge.core.errors import BadGraph
+from graphgauge.core.errors import BadGraph, BadModel
 from graphgauge.core.seeds import derive_seed, generator
 from graphgauge.models.base import BaseModel
 from graphgauge.models.calling import Call, Forward, call_of
 from graphgauge.models.computation import ComputationGraphs, whole_graphs
-from graphgauge.models.embedding import check_rows as check_hidden
-from graphgauge.models.embedding import last_hidden
+from graphgauge.models.embedding import check_hidden, last_hidden
 from graphgauge.models.extraction import Extractor
 from graphgauge.models.graphs import Graphs, as_list, check_graph, many_graphs, one_graph
-from graphgauge.models.outputs import check_finite, check_rows
+from graphgauge.models.outputs import as_rows, check_finite_rows, check_rows
+from graphgauge.models.probing import is_close
 from graphgauge.models.union import Union, assemble, copied
 
 PAIRS_AT_ONCE = 1_000_000
@@ -44,6 +44,15 @@ class OneGraph(BaseModel):
     def cut(self, target: Tensor, hops: int, halo: int, scope: str) -> ComputationGraphs:
         """Cut out of the one graph."""
         return self.extractor.extract(target, hops, halo, scope)
+
+    def trial_rows(self, target: Tensor, x: Tensor, kept: Tensor) -> Tensor:
+        """Raw rows for ``target`` on the whole graph with other features and with the edges under ``kept`` only."""
+        g = self.whole_data(target.t() if self.level == "link" else None)
+        g.x, g.edge_index = x.clone(), g.edge_index[:, kept]
+        for name in self.source.edge_attrs:
+            g[name] = g[name][kept]
+        rows = as_rows(self.call(g))
+        return rows if self.level == "link" else rows[target[:, 0]]
 
     def whole_data(self, pairs: Tensor | None = None) -> Data:
         """The whole graph as the net sees it; copies, so that a net that writes into its input does no harm."""
@@ -73,7 +82,7 @@ class NodeLevel(OneGraph):
     def all_rows(self) -> Tensor:
         """Raw rows of all nodes.  (N, columns)"""
         first, second = (check_rows(self.first_call(), self.source.num_nodes, "node") for _ in range(2))
-        check_finite(first, "node")
+        check_finite_rows(first, "node")
         self.check_repeatable(first, second)
         return first
 
@@ -122,20 +131,32 @@ class LinkLevel(OneGraph):
         return self.rows_for(target)
 
     def test_repeatable(self) -> bool:
-        """Ask the same twice."""
+        """Ask the same twice, and one at a time."""
         self.first_call()
-        self.check_repeatable(self.rows_for(self.probes), self.rows_for(self.probes, fresh=True))
+        together = self.rows_for(self.probes)
+        self.check_repeatable(together, self.rows_for(self.probes, fresh=True))
+        alone = torch.cat([self.rows_for(self.probes[k : k + 1]) for k in range(min(3, len(self.probes)))])
+        if not is_close(together[: len(alone)], alone):
+            raise BadModel(
+                f"{type(self.net).__name__} answers a link differently when others are asked with it (does it normalise over the "
+                "asked links, or hide them from message passing?). Each link must have an answer of its own."
+            )
         return True
+
+    @property
+    def z(self) -> Tensor:
+        """What an encode/decode net makes of all nodes.  (N, D)"""
+        return self.known("z", lambda: self.call.encode(self.whole_data()))
 
     def rows_for(self, target: Tensor, fresh: bool = False) -> Tensor:
         """Raw rows for pairs, a million at a time.  (T, columns)"""
         if self.call.style == "encode_decode":
-            z = self.call.encode(self.whole_data()) if fresh else self.known("z", lambda: self.call.encode(self.whole_data()))
+            z = self.call.encode(self.whole_data()) if fresh else self.z
             parts = [self.call.decode(z, pairs.t()) for pairs in target.split(PAIRS_AT_ONCE)]
         else:
             parts = [self.call(self.whole_data(pairs.t())) for pairs in target.split(PAIRS_AT_ONCE)]
         rows = check_rows(torch.cat(parts), len(target), "link")
-        check_finite(rows, "link")
+        check_finite_rows(rows, "link")
         return rows
 
     def hidden_rows(self, target: Tensor) -> Tensor:
@@ -146,7 +167,7 @@ class LinkLevel(OneGraph):
         if self.embedding is not None:
             hidden = self.embedding(self.net, self.whole_data(pairs.t()))
         elif self.call.style == "encode_decode":
-            hidden = self.known("z", lambda: self.call.encode(self.whole_data()))
+            hidden = self.z
         else:
             hidden = last_hidden(self.net, lambda: self.call(self.whole_data(pairs.t())))
         if len(hidden) == len(pairs):
@@ -193,7 +214,7 @@ class GraphLevel(BaseModel):
         graphs = self.cut(self.everything, 0, 0, "messages")
         first, second = (self.map(self.engine.outputs, part) for part in (graphs, self.cut(self.probes, 0, 0, "messages")))
         rows = check_rows(first, self.source.num_graphs, "graph")
-        check_finite(rows, "graph")
+        check_finite_rows(rows, "graph")
         self.check_repeatable(rows[self.probes[:, 0]], check_rows(second, len(self.probes), "graph"))
         return rows
 

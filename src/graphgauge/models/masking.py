@@ -90,7 +90,10 @@ def with_loops(factor: Tensor, used: Tensor, loop_factor: float) -> Tensor:
 
 
 def doubtful_aggregations(net: Module) -> list[str]:
-    """Layers under whose aggregation a silenced message can still win, such as max."""
-    return sorted(
-        {f"{type(layer).__name__}(aggr={layer.aggr!r})" for layer in message_layers(net) if layer.aggr not in FAITHFUL_AGGREGATIONS}
-    )
+    """Layers under whose aggregation a silenced message can still win (max), or that aggregate in a way of their own."""
+    return sorted({f"{type(layer).__name__}(aggr={layer.aggr!r})" for layer in message_layers(net) if not is_faithful(layer)})
+
+
+def is_faithful(layer: MessagePassing) -> bool:
+    """Whether a layer sums or averages its messages by PyG's own routine."""
+    return layer.aggr in FAITHFUL_AGGREGATIONS and type(layer).aggregate is MessagePassing.aggregate

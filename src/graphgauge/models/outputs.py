@@ -6,18 +6,23 @@ from torch import Tensor
 from graphgauge.core.errors import BadModel, BadSetting
 
 KINDS = ("logits", "log_probs", "probs")
-TOLERANCE = 1e-4  #: how far from 1 the probabilities of a row may add up
+SUM_TOLERANCE = 1e-4  #: how far from 1 the probabilities of a row may add up
+
+
+def as_rows(raw: Tensor) -> Tensor:
+    """One number per target as one column.  (T,) or (T, columns) -> (T, columns)"""
+    return raw[:, None] if raw.dim() == 1 else raw
 
 
 def check_rows(raw: Tensor, count: int, what: str) -> Tensor:
-    """Raw rows as (count, columns); refuses another number of rows, and NaN or infinities."""
-    rows = raw[:, None] if raw.dim() == 1 else raw
+    """Raw rows as (count, columns); refuses another number of rows or dimensions."""
+    rows = as_rows(raw)
     if rows.dim() != 2 or len(rows) != count or rows.size(1) == 0:
         raise BadModel(f"the net must return one row per {what}, here ({count}, C), but returned shape {tuple(raw.shape)}.")
     return rows
 
 
-def check_finite(raw: Tensor, what: str) -> None:
+def check_finite_rows(raw: Tensor, what: str) -> None:
     """Refuse NaN and infinities. Minus infinity passes beside a finite entry: a log-probability of zero, a masked logit."""
     is_number = raw.isfinite() | ((raw == -torch.inf) & (raw.size(-1) > 1) & raw.isfinite().any(-1, keepdim=True))
     bad = (~is_number).any(-1).nonzero()
@@ -65,7 +70,7 @@ def is_inside_unit(values: Tensor) -> bool:
 
 def is_distribution(rows: Tensor) -> bool:
     """Whether each row is non-negative and adds up to 1."""
-    return bool((rows >= 0).all() and ((rows.sum(1) - 1).abs() <= TOLERANCE).all())
+    return bool((rows >= 0).all() and ((rows.sum(1) - 1).abs() <= SUM_TOLERANCE).all())
 
 
 def probabilities(raw: Tensor, kind: str) -> Tensor:

@@ -21,7 +21,7 @@ from graphgauge.models.computation import HALOS, ComputationGraphs
 from graphgauge.models.engine import ALONE, TOGETHER, WITH_BATCH, Engine
 from graphgauge.models.extraction import Extractor
 from graphgauge.models.graphs import part_of
-from graphgauge.models.outputs import check_finite
+from graphgauge.models.outputs import check_finite_rows
 from graphgauge.models.union import Union, assemble
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-5  #: of a probability, or of the SD of predictions
 COARSE = 1e-3  #: of the SD of raw rows
+FINE = 1e-4  #: of the SD of raw rows, for probes on changed data
 NUM_PROBES = {"node": 12, "link": 12, "graph": 32}
 MOST_EXTRA_HOPS = 4
 MOST_TRACED_EDGES = 512
@@ -68,6 +69,28 @@ def spaced(targets: Tensor, count: int) -> Tensor:
 
 def find_trace(model: "BaseModel") -> depth.Trace:
     """Watch the network on a small part of the data, or on all of it if it cannot work on a small part."""
+    union, engine = small_union(model), Engine(model.call, None, ALONE, model.writes_input)
+    try:
+        return depth.trace(model.net, lambda: engine.outputs(union.with_x(union.x.requires_grad_(True))), union.edge_index)
+    except FORWARD_ERRORS:
+        return depth.trace(model.net, model.first_call, model.source.edge_index)
+
+
+def find_writes_input(model: "BaseModel") -> bool:
+    """Whether the network changes its input, seen on a small part of the data."""
+    union = small_union(model)
+    engine = Engine(model.call, None, ALONE)
+    tensors = [union.edge_index, *union.node_attrs.values(), *union.edge_attrs.values()]
+    before = [tensor._version for tensor in tensors]
+    try:
+        engine.outputs(union)
+    except FORWARD_ERRORS:
+        return True  # it may not work on a small part: copies do no harm
+    return [tensor._version for tensor in tensors] != before
+
+
+def small_union(model: "BaseModel") -> Union:
+    """One probe with a few hundred edges of the data, or a graph of the list."""
     if model.level == "graph":
         graphs = model.cut(model.probes, 0, 0, "messages")
     else:
@@ -75,12 +98,7 @@ def find_trace(model: "BaseModel") -> depth.Trace:
         part, target = part_of(model.source, model.probes[-1:], edges)
         graphs = Extractor(part).extract(target, 0, HALOS.index("whole graph"))
     largest = graphs.edge_sizes.argmax()[None]
-    union = assemble(graphs, largest, largest, align=1)
-    engine = Engine(model.call, None, ALONE)
-    try:
-        return depth.trace(model.net, lambda: engine.outputs(union.with_x(union.x.requires_grad_(True))), union.edge_index)
-    except FORWARD_ERRORS:
-        return depth.trace(model.net, model.first_call, model.source.edge_index)
+    return assemble(graphs, largest, largest, align=1)
 
 
 def counted_hops(model: "BaseModel") -> int:
@@ -120,7 +138,7 @@ def reaches_beyond(model: "BaseModel", hops: int) -> bool | None:
 
 def reach(model: "BaseModel", graphs: ComputationGraphs, num_rings: int) -> Tensor:
     """Which distances gradients reach, with the real features and with random ones.  (K, num_rings)"""
-    engine = Engine(model.call, model.engine.budget, model.joining)
+    engine = Engine(model.call, model.engine.budget, model.joining, model.writes_input)
     scale = float(model.source.x.std(correction=0) + model.source.x.abs().mean()) or 1.0
 
     def real(union: Union) -> Tensor:
@@ -151,7 +169,7 @@ def find_joining(model: "BaseModel") -> str:
             raise BadModel(
                 f"{type(model.net).__name__} could not be run on a copy of the graph: {type(error).__name__}: {error}."
             ) from error
-    check_finite(alone, "probe")
+    check_finite_rows(alone, "probe")
     for joining in [TOGETHER, WITH_BATCH] if model.call.takes_batch else [TOGETHER]:
         if agrees(model, graphs, of, joining, alone):
             return joining
@@ -169,7 +187,7 @@ def agrees(model: "BaseModel", graphs: ComputationGraphs, of: Tensor, joining: s
 
 def joint_rows(model: "BaseModel", graphs: ComputationGraphs, of: Tensor, joining: str) -> Tensor:
     """Raw rows of copies, the second half of them with their features turned upside down.  (K, columns)"""
-    engine = Engine(model.call, model.engine.budget, joining)
+    engine = Engine(model.call, model.engine.budget, joining, model.writes_input)
     half = len(of) // 2
 
     def work(union: Union) -> Tensor:
@@ -201,11 +219,37 @@ def find_halo(model: "BaseModel") -> int:
 def passes(model: "BaseModel", graphs: ComputationGraphs) -> bool:
     """Whether all extracted graphs give the whole graph's prediction; a graph the net cannot work on does not."""
     try:
-        return not bool(differs(model, graphs).any())
+        return not bool(differs(model, graphs).any()) and passes_trial(model, graphs)
     except FORWARD_ERRORS:
         if bool((graphs.halo == HALOS.index("whole graph")).all()):
             raise
         return False
+
+
+def passes_trial(model: "BaseModel", graphs: ComputationGraphs) -> bool:
+    """Whether extracted graphs follow the whole graph when it is changed: random features, and a third of the edges gone.
+
+    Zero or constant features, or saturated outputs, can hide that an extracted graph lacks something; edits would show it.
+    """
+    random = generator(0)
+    scale = float(model.source.x.std(correction=0) + model.source.x.abs().mean()) or 1.0
+    x = (torch.randn(model.source.x.shape, generator=random, dtype=torch.float64) * scale).to(model.source.x)
+    gone = (torch.rand(model.source.num_edges, generator=random) < 1 / 3).to(model.source.device)
+
+    def edit(union: Union) -> Union:
+        rows = x[graphs.node[union.node_row]]
+        return union.with_x(union.x.index_copy(0, union.node_at, rows)).without_edges(gone[graphs.edge[union.edge_row]])
+
+    try:
+        whole = model.trial_rows(graphs.target, x, ~gone)
+    except FORWARD_ERRORS:  # the network does not take other data: nothing to compare with
+        return True
+    here = model.map(lambda union: model.engine.outputs(edit(union)), graphs, kind="trial")
+    finite = whole[:, whole.isfinite().all(0)].double()
+    if not finite.numel():
+        return True
+    allowed = max(FINE * float(finite.std(0, correction=0).max()), TOLERANCE * float(finite.abs().max()))
+    return bool((largest_gap(here, whole) <= allowed).all())
 
 
 def differs(model: "BaseModel", graphs: ComputationGraphs) -> Tensor:

@@ -341,13 +341,9 @@ def refusal_of(model: BaseModel, wrong: Any) -> BadTarget | None:
 
 def answer_with(model: BaseModel, x: Tensor, targets: Tensor) -> Tensor:
     """Predictions on the whole graph with other features."""
-    target = model.read(targets)
     with model.session(), torch.no_grad():
-        g = model.whole_data(target.t() if model.level == "link" else None)  # type: ignore[attr-defined]
-        g.x = x
-        raw = model.call(g)
-        rows = raw[:, None] if raw.dim() == 1 else raw
-        return model.interpret(rows if model.level == "link" else rows[target[:, 0]])
+        every_edge = torch.ones(model.source.num_edges, dtype=torch.bool, device=x.device)
+        return model.interpret(model.trial_rows(model.read(targets), x, every_edge))
 
 
 @contextmanager

@@ -70,6 +70,9 @@ class Union:
     def __len__(self) -> int:
         return len(self.of)
 
+    def __repr__(self) -> str:
+        return f"Union({len(self)} copies, {self.num_nodes} nodes, {self.num_edges} edges)"
+
     @property
     def x(self) -> Tensor:
         """Features, filling included."""
@@ -103,6 +106,8 @@ class Union:
     def with_x(self, x: Tensor) -> "Union":
         """The same copies with other features (a tensor like ``x``; rows at ``node_at``)."""
         check_shape("x", x, self.x.shape)
+        if x.dtype != self.x.dtype:
+            raise BadSetting(f"x must be {self.x.dtype} in this union, but is {x.dtype}.")
         return replace(self, node_attrs={**self.node_attrs, "x": x})
 
     def with_mask(self, factor: Tensor) -> "Union":
@@ -141,35 +146,38 @@ class Union:
         """Of the network's rows, those of the copies' targets.  (rows, columns) -> (K, columns)"""
         if self.target_rows.size(1) == 1:
             return rows[self.target_rows[:, 0]]
-        return rows[torch.arange(len(self), device=self.of.device) * self.align] if len(rows) == self.num_answers else rows
+        return rows[self.answer_at] if len(rows) == self.num_answers else rows
+
+    @property
+    def answer_at(self) -> Tensor:
+        """Which of the links or graphs the network is asked for are the copies' own.  (K,)"""
+        return torch.arange(len(self), device=self.of.device) * self.align
 
     @property
     def num_answers(self) -> int:
-        """How many links or graphs the network is asked for, filling included; copy k's is number ``align * k``."""
+        """How many links or graphs the network is asked for, filling included."""
         return Layout.of(torch.ones_like(self.of), self.align, spare=1).size
 
     def pairs(self) -> Tensor:
         """The copies' link targets, and pairs of two nodes of the filling.  (2, num_answers)"""
         filler = self.edge_index.new_tensor([[self.x.size(0) - 2], [self.x.size(0) - 1]]).expand(2, self.num_answers).clone()
-        filler[:, torch.arange(len(self), device=self.of.device) * self.align] = self.target_rows.t()
+        filler[:, self.answer_at] = self.target_rows.t()
         return filler
 
     def batch(self) -> Tensor:
         """The graph of each row, in rising order: copy k is graph ``align * k``, filling behind it the graph after that."""
         batch = torch.full((self.x.size(0),), self.num_answers - 1, device=self.of.device)
-        graph = torch.arange(len(self), device=self.of.device) * self.align
         if len(self) and self.align > 1:
             gap = torch.bucketize(torch.arange(len(batch), device=batch.device), self.node_start, right=True) - 1
             batch = torch.where(gap < len(self) - 1, gap * self.align + 1, batch)
-        batch[self.node_at] = graph[self.node_copy]
+        batch[self.node_at] = self.answer_at[self.node_copy]
         inner = self.node_attrs.get("batch")  # the data's own: a graph within each copy
         return batch if inner is None else (batch * (int(inner.max()) + 1) + inner).unique(return_inverse=True)[1]
 
     def per_graph(self, value: Tensor) -> Tensor:
         """The rows of a graph attribute (G, ...) as they belong to `batch`'s graphs; zeros for the filling."""
         rows = value.new_zeros(self.num_answers, *value.shape[1:])
-        graph = torch.arange(len(self), device=self.of.device) * self.align
-        return rows.index_copy(0, graph, value[self.graphs.target[self.of, 0]])
+        return rows.index_copy(0, self.answer_at, value[self.graphs.target[self.of, 0]])
 
 
 def check_shape(name: str, values: Tensor, shape: torch.Size) -> None:

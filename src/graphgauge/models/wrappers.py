@@ -9,7 +9,7 @@ from torch.nn import Module
 from graphgauge.core.errors import BadModel, BadSetting
 from graphgauge.models.base import BaseModel
 from graphgauge.models.levels import GraphLevel, LinkLevel, NodeLevel
-from graphgauge.models.outputs import check_kind, check_rows, infer_kind, likeliest, probabilities, side
+from graphgauge.models.outputs import as_rows, check_kind, infer_kind, likeliest, probabilities, side
 from graphgauge.models.probing import TOLERANCE
 
 FLIP = 0.2  #: half-width of the flip band of regression, in SD of predictions
@@ -46,7 +46,7 @@ class Classification(BaseModel):
 
     def interpret(self, raw: Tensor) -> Tensor:
         """Class probabilities.  (T, C)"""
-        return probabilities(check_rows(raw, len(raw), self.level), self.kind)
+        return probabilities(as_rows(raw), self.kind)
 
     def tolerance(self) -> float:
         """1e-5 of a probability."""
@@ -66,7 +66,7 @@ class Regression(BaseModel):
 
     def interpret(self, raw: Tensor) -> Tensor:
         """Values.  (T,)"""
-        rows = check_rows(raw, len(raw), self.level)
+        rows = as_rows(raw)
         if rows.size(1) != 1:
             raise BadModel(
                 f"a regression model gives one value per {self.level}, but the net returns {rows.size(1)} columns. "
