@@ -28,8 +28,8 @@ from graphgauge.models.union import ALIGN, Union, assemble
 Work = Callable[[Union], Tensor]
 ALLOCATION_FAILED = ("out of memory", "can't allocate memory", "not enough memory", "cannot allocate memory")
 
-#: bytes allocated per union beyond which a CPU gets slower, not faster (measured: bench/unions.py --budgets)
-FASTEST_ON_CPU = 64 * 2**20
+#: bytes allocated per union and thread beyond which a CPU hardly gets faster, or slower (measured: docs/performance.md)
+FASTEST_PER_THREAD = 32 * 2**20
 
 #: how copies can share a call of the network
 TOGETHER, WITH_BATCH, ALONE = "together", "together with batch=", "one by one"
@@ -131,7 +131,9 @@ class Engine:
     def bytes_at_once(self, device: torch.device) -> int:
         """The budget; on a CPU and unless one was asked for, no more than what is fastest there."""
         budget = budget_bytes(self.budget, device)
-        return min(budget, FASTEST_ON_CPU) if self.budget is None and device.type == "cpu" else budget
+        if self.budget is None and device.type == "cpu":
+            return min(budget, FASTEST_PER_THREAD * torch.get_num_threads())
+        return budget
 
     def cost(self, work: Work, graphs: ComputationGraphs, of: Tensor, kind: str) -> Cost:
         """What a copy costs in this kind of work, from one probe on the largest copy at hand."""
