@@ -56,22 +56,37 @@ def test_nodes_of_every_layer(name, num_layers, undirected):
     assert_exact(gg.NodeClassificationModel(net, data), net, data, list(range(NUM_TARGETS)), depth * num_layers)
 
 
-@pytest.mark.parametrize("wrap", [EncodeDecode, LinkForward])
-@pytest.mark.parametrize(("name", "num_layers"), CASES)
-def test_links_of_every_layer(name, num_layers, wrap):
-    layer, depth, _ = LAYERS[name]
-    data = random_graph(250, 400, seed=num_layers)
-    net = build(wrap, layer, num_layers)
+def some_links(data):
+    """A hundred stored links and a hundred absent ones."""
     stored = [tuple(pair) for pair in data.edge_index.t().tolist() if pair[0] != pair[1]][: NUM_TARGETS // 2]
     absent = [(node, (7 * node + 3) % 250) for node in range(1, 1 + NUM_TARGETS // 2)]
-    assert_exact(gg.LinkClassificationModel(net, data, output="logits"), net, data, stored + absent, depth * num_layers)
+    return stored + absent
 
 
-@pytest.mark.parametrize("undirected", [False, True])
+@pytest.mark.parametrize("undirected", [False, True], ids=["directed", "undirected"])
+@pytest.mark.parametrize("wrap", [EncodeDecode, LinkForward])
+@pytest.mark.parametrize(("name", "num_layers"), CASES)
+def test_links_of_every_layer(name, num_layers, wrap, undirected):
+    layer, depth, _ = LAYERS[name]
+    data = random_graph(250, 400, seed=num_layers, undirected=undirected)
+    net = build(wrap, layer, num_layers)
+    model = gg.LinkClassificationModel(net, data, output="logits")
+    assert_exact(model, net, data, some_links(data), depth * num_layers)
+
+
+class PropagatedLinks(EncodeDecode):
+    def __init__(self):
+        super().__init__()
+        self.encoder = Propagated(out=HIDDEN)
+
+
+@pytest.mark.parametrize("undirected", [False, True], ids=["directed", "undirected"])
 def test_ten_steps_of_propagation(undirected):
     data = random_graph(250, 300, undirected=undirected)
     net = build(Propagated)
     assert_exact(gg.NodeClassificationModel(net, data), net, data, list(range(NUM_TARGETS)), 10)
+    links = build(PropagatedLinks)
+    assert_exact(gg.LinkClassificationModel(links, data, output="logits"), links, data, some_links(data), 10)
 
 
 @given(graphs(), st.sampled_from(sorted(LAYERS)), st.integers(0, 3))
