@@ -23,12 +23,15 @@ PUBLIC = {
         ),
         "graphgauge.models",
     ),
+    **dict.fromkeys(
+        ("BaseExplainer", "InputXGradient", "IntegratedGradients", "RandomExplainer", "Saliency"), "graphgauge.explainers"
+    ),
     "Xplanation": "graphgauge.core.xplanation",
     "GraphgaugeError": "graphgauge.core.errors",
 }
 
 #: rooms that can be reached as ``graphgauge.models`` without importing them first
-ROOMS = ("core", "datasets", "models")
+ROOMS = ("core", "datasets", "explainers", "models")
 
 __all__ = ["__version__", *PUBLIC]
 

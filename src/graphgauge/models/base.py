@@ -128,6 +128,20 @@ class BaseModel:
             self.engine.joining, self.engine.copies_input = self.joining, self.writes_input
             return self.engine.map(work, graphs, of, kind)
 
+    def each(
+        self,
+        work: Callable[[Union], T],
+        consume: Callable[[T], None],
+        graphs: ComputationGraphs,
+        of: Tensor | None = None,
+        kind: str | None = None,
+    ) -> None:
+        """Work whose results are not rows; see `Engine.each`."""
+        refuse_foreign(graphs, self.source)
+        with self.session():
+            self.engine.joining, self.engine.copies_input = self.joining, self.writes_input
+            self.engine.each(work, consume, graphs, of, kind)
+
     def record(self) -> dict[str, Any]:
         """How this network is treated, and why: hops, flow, halo, joining, mask support."""
         with self.session():

@@ -183,6 +183,21 @@ class ComputationGraph:
         return Data(edge_index=self.edge_index, **attrs)
 
     @property
+    def num_source_nodes(self) -> int:
+        """Nodes of the graph it is cut from."""
+        return self.size_of_source(self.batch.source.node_ptr)
+
+    @property
+    def num_source_edges(self) -> int:
+        """Edges of the graph it is cut from."""
+        return self.size_of_source(self.batch.source.edge_ptr)
+
+    def size_of_source(self, ptr: Tensor) -> int:
+        """In graph tasks of the target's own graph, else of the only one."""
+        graph = int(self.batch.target[self.number, 0]) if self.batch.target_row.size(1) == 0 else 0
+        return int(ptr[graph + 1] - ptr[graph])
+
+    @property
     def node_slice(self) -> slice:
         """Where this graph's nodes stand in the batch."""
         return slice(int(self.batch.node_ptr[self.number]), int(self.batch.node_ptr[self.number + 1]))

@@ -10,7 +10,7 @@ on where the copies were cut (see `union`).
 import gc
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -25,6 +25,7 @@ from graphgauge.models.masking import masked_messages
 from graphgauge.models.outputs import as_rows
 from graphgauge.models.union import ALIGN, Union, assemble
 
+T = TypeVar("T")
 Work = Callable[[Union], Tensor]
 ALLOCATION_FAILED = ("out of memory", "can't allocate memory", "not enough memory", "cannot allocate memory")
 
@@ -74,14 +75,30 @@ class Engine:
         return self.call.takes_batch and (has_to or union.target_rows.size(1) == 0)
 
     def map(self, work: Work, graphs: ComputationGraphs, of: Tensor | None = None, kind: str | None = None) -> Tensor:
-        """``work`` on copies of ``graphs[of]`` (default: each graph once), its rows put together.  (K, ...)
+        """``work`` on copies of ``graphs[of]`` (default: each graph once), its rows put together.  (K, ...)"""
+        rows: list[Tensor] = []
+
+        def checked(union: Union) -> Tensor:
+            return check_work(work(union), len(union))
+
+        self.each(checked, rows.append, graphs, of, kind or name_of(work))
+        return torch.cat(rows) if rows else graphs.node.new_zeros(0, dtype=torch.get_default_dtype())
+
+    def each(
+        self,
+        work: Callable[[Union], T],
+        consume: Callable[[T], None],
+        graphs: ComputationGraphs,
+        of: Tensor | None = None,
+        kind: str | None = None,
+    ) -> None:
+        """``work`` on unions of copies of ``graphs[of]``; ``consume`` gets each result once, in the order of the copies.
 
         Work is a pure function: it may run once more on one copy (the probe), and again on halves. What a copy costs is kept
         under ``kind``, by default the name of the function; the same function with larger needs should get another one.
         """
         of = torch.arange(len(graphs), device=graphs.node.device) if of is None else check_copies(of, graphs)
         filled = self.plan(work, graphs, of, kind or name_of(work))
-        rows: list[Tensor] = []
         start, most = 0, len(of)
         while start < len(of):
             end = min(next_end(filled, start), start + most)
@@ -89,14 +106,13 @@ class Engine:
             if done is None:
                 most = max(1, (end - start) // 2)
                 continue
-            rows.append(done)
+            consume(done[0])
             start = end
-        return torch.cat(rows) if rows else torch.zeros(0, device=of.device)
 
-    def attempt(self, work: Work, graphs: ComputationGraphs, of: Tensor, start: int, end: int) -> Tensor | None:
-        """The work on copies start..end-1, or None if their union does not fit into memory."""
+    def attempt(self, work: Callable[[Union], T], graphs: ComputationGraphs, of: Tensor, start: int, end: int) -> tuple[T] | None:
+        """The result of the work on copies start..end-1, or None if their union does not fit into memory."""
         try:
-            return check_work(work(self.union(graphs, of, start, end)), end - start)
+            return (work(self.union(graphs, of, start, end)),)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -119,7 +135,7 @@ class Engine:
         """How many rows a copy's share is a multiple of."""
         return 1 if self.joining == ALONE or of.device.type != "cpu" else ALIGN
 
-    def plan(self, work: Work, graphs: ComputationGraphs, of: Tensor, kind: str) -> Tensor:
+    def plan(self, work: Callable[[Union], Any], graphs: ComputationGraphs, of: Tensor, kind: str) -> Tensor:
         """Costs summed over the copies, in budgets: copy k starts a new union where the whole part grows.  (K,)"""
         if self.joining == ALONE or len(of) < 2:
             return torch.arange(1, len(of) + 1, dtype=torch.float64, device=of.device)
@@ -135,7 +151,7 @@ class Engine:
             return min(budget, FASTEST_PER_THREAD * torch.get_num_threads())
         return budget
 
-    def cost(self, work: Work, graphs: ComputationGraphs, of: Tensor, kind: str) -> Cost:
+    def cost(self, work: Callable[[Union], Any], graphs: ComputationGraphs, of: Tensor, kind: str) -> Cost:
         """What a copy costs in this kind of work, from one probe on the largest copy at hand."""
         if kind not in self.costs:
             largest = int((graphs.sizes[of] + graphs.edge_sizes[of]).argmax())
@@ -163,7 +179,7 @@ def check_work(rows: Any, count: int) -> Tensor:
     return rows
 
 
-def name_of(work: Work) -> str:
+def name_of(work: Callable[..., Any]) -> str:
     """Where a function was written, or what kind of object it is."""
     return f"{work.__module__}.{getattr(work, '__qualname__', type(work).__qualname__)}"
 

@@ -1,0 +1,27 @@
+"""Random scores: what an explanation is worth that knows nothing."""
+
+from dataclasses import dataclass
+
+import torch
+
+from graphgauge.core.seeds import generator
+from graphgauge.explainers.base import BaseExplainer, Scores, empty_edges, empty_features
+from graphgauge.models import BaseModel, ComputationGraphs
+
+
+@dataclass(frozen=True)
+class RandomExplainer(BaseExplainer):
+    """Independent normal scores for features and edges, drawn on the CPU from each target's own seed."""
+
+    name = "random"
+    signed = True
+    deterministic = False
+
+    def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
+        """No pass at all."""
+        feature, edge = empty_features(graphs), empty_edges(graphs)
+        for seed, graph in zip(seeds, graphs, strict=True):
+            stream = generator(seed)
+            feature[graph.node_slice] = torch.randn(feature[graph.node_slice].shape, generator=stream).to(feature)
+            edge[graph.edge_slice] = torch.randn(edge[graph.edge_slice].shape, generator=stream).to(edge)
+        return Scores(feature, edge)

@@ -1,0 +1,244 @@
+"""Gradient explainers equal PyG's CaptumExplainer, one target at a time on the whole graph; and what they promise."""
+
+import pytest
+import torch
+from torch import nn
+from torch_geometric.explain import CaptumExplainer, Explainer
+from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
+from zoo import EncodeDecode, LinkForward, Pooled, Stack, build, mlp, random_graph
+
+import graphgauge as gg
+from graphgauge.core.errors import BadSetting
+from graphgauge.explainers import EXPLAINERS, gradients
+from graphgauge.explainers.gradients import gauss_legendre
+
+pytestmark = pytest.mark.filterwarnings("ignore:Input Tensor . did not already require gradients")  # Captum, the peer
+
+METHODS = {"saliency": "Saliency", "input_x_gradient": "InputXGradient", "integrated_gradients": "IntegratedGradients"}
+LAYERS = {"GCN": GCNConv, "GAT": GATConv, "SAGE": SAGEConv, "GIN": lambda a, b: GINConv(mlp(a, b))}
+
+
+@pytest.fixture(autouse=True)
+def double_by_default():
+    """PyG's bridge to Captum makes its edge mask in the default precision, whatever the data's."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture
+def captums_weights(monkeypatch):
+    """Captum rounds the weights of its steps to single precision; to compare finer than that, so must we."""
+
+    def rounded(steps):
+        points, weights = gauss_legendre(steps)
+        return points, weights.float().double()
+
+    monkeypatch.setattr(gradients, "gauss_legendre", rounded)
+
+
+class Probabilities(nn.Module):
+    """A network that ends in probabilities, which is what Captum's bridge in PyG can explain."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x, edge_index, **kwargs):
+        out = self.inner(x, edge_index, **kwargs)
+        return out.softmax(-1)
+
+
+class LinkProbabilities(Probabilities):
+    def forward(self, x, edge_index, edge_label_index):
+        return self.inner(x, edge_index, edge_label_index).softmax(-1)
+
+
+class GraphProbabilities(Probabilities):
+    def forward(self, x, edge_index, batch=None):
+        return self.inner(x, edge_index, batch).softmax(-1)
+
+
+def plain_graph(seed=0, num_nodes=40):
+    """Without stored self-loops: PyG moves their factors along the path too."""
+    data = random_graph(num_nodes, 2 * num_nodes, seed=seed, dtype=torch.float64)
+    data.edge_index = data.edge_index[:, data.edge_index[0] != data.edge_index[1]]
+    return data
+
+
+def captum(net, method, level, mode="multiclass_classification", return_type="probs"):
+    return Explainer(
+        net,
+        algorithm=CaptumExplainer(METHODS[method]),
+        explanation_type="model",
+        node_mask_type="attributes",
+        edge_mask_type="object",
+        model_config={"mode": mode, "task_level": level, "return_type": return_type},
+    )
+
+
+def assert_equals(x, reference, tolerance=1e-10):
+    assert (x.feature_matrix() - reference.node_mask).abs().max() <= tolerance
+    assert (x.edge_vector() - reference.edge_mask).abs().max() <= tolerance
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
+def test_node_targets_equal_captum(layer, method, captums_weights):
+    data = plain_graph()
+    net = build(lambda: Probabilities(Stack(layer)), dtype=torch.float64)
+    peer = captum(net, method, "node")
+    xs = EXPLAINERS[method]().explain(gg.NodeClassificationModel(net, data), range(12))
+    for target, x in enumerate(xs):
+        assert_equals(x, peer(data.x, data.edge_index, index=target))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_link_targets_equal_captum(method, captums_weights):
+    data = plain_graph()
+    net = build(lambda: LinkProbabilities(LinkForward()), dtype=torch.float64)
+    peer, pairs = captum(net, method, "edge"), [(0, 5), (7, 3), (21, 2)]
+    for pair, x in zip(pairs, EXPLAINERS[method]().explain(gg.LinkClassificationModel(net, data), pairs), strict=True):
+        assert_equals(x, peer(data.x, data.edge_index, edge_label_index=torch.tensor([pair]).t()))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_graph_targets_equal_captum(method, captums_weights):
+    data = [plain_graph(seed, 6 + seed) for seed in range(4)]
+    net = build(lambda: GraphProbabilities(Pooled()), dtype=torch.float64)
+    peer = captum(net, method, "graph")
+    for graph, x in zip(data, EXPLAINERS[method]().explain(gg.GraphClassificationModel(net, data), range(4)), strict=True):
+        assert_equals(x, peer(graph.x, graph.edge_index))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_regression_equals_captum(method, captums_weights):
+    data = plain_graph()
+    net = build(Stack, GCNConv, out=1, dtype=torch.float64)
+    peer = captum(net, method, "node", mode="regression", return_type="raw")
+    for target, x in enumerate(EXPLAINERS[method]().explain(gg.NodeRegressionModel(net, data), range(8))):
+        assert_equals(x, peer(data.x, data.edge_index, index=target))
+
+
+def incompleteness(layer, steps):
+    """What features and relevant edges together miss of f(x, 1) - f(0, 0); stored self-loops are no part of the path.  (60,)"""
+    data = random_graph(60, 150, dtype=torch.float64)
+    model = gg.NodeClassificationModel(build(Stack, layer, dtype=torch.float64), data)
+    batch, label = model.computation_graphs(range(60)), model.pred_discrete(range(60))
+
+    def nothing(union):
+        is_relevant = union.edge_position < union.graphs.num_edges[union.of][union.edge_copy]
+        return union.with_x(0 * union.x).with_mask((~is_relevant).double())
+
+    start, end = (model.pred_copies(batch, edit=edit)[torch.arange(60), label] for edit in (nothing, None))
+    xs = gg.IntegratedGradients(steps=steps).explain(model, range(60))
+    return (torch.stack([x.feature_score.sum() + x.edge_score.sum() for x in xs]) - (end - start)).abs()
+
+
+def test_integrated_gradients_are_complete():
+    few, many = (torch.cat([incompleteness(layer, steps) for layer in LAYERS.values()]) for steps in (50, 300))
+    assert (few <= 1e-3).double().mean() >= 0.95
+    assert few.max() <= 1e-2
+    assert many.max() <= 1e-3
+
+
+@pytest.mark.parametrize("explainer", [*EXPLAINERS.values()], ids=EXPLAINERS)
+def test_a_batch_is_what_its_targets_get_alone(explainer):
+    model = gg.NodeClassificationModel(build(Stack, GATConv), random_graph(120, 300))
+    together = explainer().explain(model, range(64), seed=3)
+    for target, x in enumerate(together):
+        (alone,) = explainer().explain(model, [target], seed=3)
+        assert (x.feature_score.equal(alone.feature_score), x.edge_score.equal(alone.edge_score)) == (True, True)
+        assert (x.target, x.explainer, x.seed) == (target, explainer.name, alone.seed)
+
+
+@pytest.mark.parametrize("explainer", [*EXPLAINERS.values()], ids=EXPLAINERS)
+def test_the_memory_budget_changes_no_bit(explainer):
+    net, data = build(Stack, GCNConv), random_graph(120, 300)
+    free, tight = (gg.NodeClassificationModel(net, data, memory_budget=budget) for budget in (None, "300kB"))
+    for one, other in zip(*(explainer().explain(model, range(30)) for model in (free, tight)), strict=True):
+        assert one.feature_score.equal(other.feature_score)
+        assert one.edge_score.equal(other.edge_score)
+
+
+@pytest.mark.parametrize("explainer", [*EXPLAINERS.values()], ids=EXPLAINERS)
+def test_a_repeated_target_gets_two_explanations(explainer):
+    model = gg.NodeClassificationModel(build(Stack, GCNConv), random_graph())
+    first, second, other = explainer().explain(model, [4, 4, 5])
+    assert first.feature_score.equal(second.feature_score) == explainer.deterministic
+    assert (first.seed != second.seed, first.target, other.target) == (True, 4, 5)
+    (again,) = explainer().explain(model, [4])
+    assert again.feature_score.equal(first.feature_score)
+
+
+@pytest.mark.parametrize("explainer", [*EXPLAINERS.values()], ids=EXPLAINERS)
+def test_params_rebuild_an_explainer_and_names_are_unique(explainer):
+    made = explainer()
+    assert type(made)(**made.params) == made
+    assert EXPLAINERS[made.name] is explainer
+
+
+def test_every_explainer_on_every_kind_of_model_gives_finite_scores_of_its_own_size():
+    data, many = random_graph(), [random_graph(5 + seed, 9, seed=seed) for seed in range(4)]
+    models = [
+        (gg.NodeRegressionModel(build(Stack, GATConv, out=1), data), [0, 59]),
+        (gg.LinkClassificationModel(build(EncodeDecode), data, output="logits"), [(0, 1), (59, 58)]),
+        (gg.LinkRegressionModel(build(LinkForward, out=1), data), [(0, 1), (59, 58)]),
+        (gg.GraphClassificationModel(build(Pooled), many), [0, 3]),
+    ]
+    for explainer in EXPLAINERS.values():
+        for model, targets in models:
+            for x, graph in zip(explainer().explain(model, targets), model.computation_graphs(targets), strict=True):
+                assert x.feature_score.shape == (len(graph.nodes), 6)
+                assert x.edge_score.shape == (len(graph.edges),)
+                assert x.feature_score.isfinite().all()
+                assert x.edge_score.isfinite().all()
+                assert x.level == model.level
+        assert explainer().explain(models[0][0], []) == []
+
+
+def test_the_logit_can_be_explained_instead():
+    data = plain_graph()
+    net = build(Stack, GCNConv, dtype=torch.float64)
+    model = gg.NodeClassificationModel(net, data)
+    (x,) = gg.InputXGradient(explain_output="logit").explain(model, [3])
+    features = data.x.clone().requires_grad_(True)
+    (grad,) = torch.autograd.grad(net(features, data.edge_index)[3].max(), features)
+    assert (x.feature_matrix() - data.x * grad).abs().max() <= 1e-12
+    one = build(Stack, GCNConv, out=1, dtype=torch.float64)
+    single = gg.NodeClassificationModel(one, data, output="logits")
+    (x,) = gg.InputXGradient(explain_output="logit").explain(single, [3])
+    (grad,) = torch.autograd.grad(one(features, data.edge_index)[3, 0], features)
+    sign = 1 if single.pred_discrete([3]).item() == 1 else -1
+    assert (x.feature_matrix() - sign * data.x * grad).abs().max() <= 1e-12
+
+
+def test_without_masks_there_are_no_edge_scores():
+    class ByHand(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lin = nn.Linear(6, 4)
+
+        def forward(self, x, edge_index):
+            return self.lin(x).index_add(0, edge_index[1], self.lin(x)[edge_index[0]])
+
+    model = gg.NodeClassificationModel(build(ByHand), random_graph(), num_hops=1)
+    (x,) = gg.InputXGradient().explain(model, [3])
+    assert x.edge_score is None
+    assert x.feature_score.abs().sum() > 0
+
+
+def test_impossible_settings_are_refused():
+    with pytest.raises(BadSetting, match="explain_output must be 'prob' or 'logit'"):
+        gg.Saliency(explain_output="log")
+    for steps in (0, -1, 2.5, True):
+        with pytest.raises(BadSetting, match="steps must be a whole number"):
+            gg.IntegratedGradients(steps=steps)
+    with pytest.raises(BadSetting, match="seed must be"):
+        gg.Saliency().explain(gg.NodeClassificationModel(build(Stack, GCNConv), random_graph()), [0], seed=-1)
+
+
+def test_the_quadrature_integrates_polynomials():
+    points, weights = gauss_legendre(5)
+    for power in range(10):
+        assert float((weights * points**power).sum()) == pytest.approx(1 / (power + 1), abs=1e-14)
