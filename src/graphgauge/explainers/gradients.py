@@ -11,6 +11,7 @@ Features and messages move along one path together, so for Integrated Gradients 
 add up to f(x, 1) - f(0, 0). The integral is a Gauss-Legendre sum; its steps are copies in the same unions as the targets.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -97,13 +98,13 @@ class PlainGradient(GradientExplainer):
         x = graphs.source.x[graphs.node]
         return Scores(self.feature_score(x, feature), self.edge_score(edge) if can_mask(model) else None)
 
+    @abstractmethod
     def feature_score(self, x: Tensor, gradient: Tensor) -> Tensor:
         """Scores of features ``x`` from their gradients, both (sum of nodes, F)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def edge_score(self, gradient: Tensor) -> Tensor:
         """Scores of edges from the gradients of their factors, which are 1.  (sum of edges,)"""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

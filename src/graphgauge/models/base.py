@@ -1,5 +1,6 @@
 """What every wrapped network offers, whatever its task: predictions, embeddings, computation graphs, edited copies."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import RLock
@@ -30,7 +31,7 @@ Edit = Callable[[Union], Union]
 Embedding = Tensor | Callable[[Module, Any], Tensor]
 
 
-class BaseModel:
+class BaseModel(ABC):
     """A network, its data, and how the two go together. Use one of the six subclasses.
 
     ``forward``        says how to call the net where its signature does not: ``lambda net, g: net(g.x, g.edge_index)``
@@ -88,9 +89,9 @@ class BaseModel:
         with self.session(), torch.no_grad():
             return self.interpret(self.whole_rows(self.read(targets)))
 
+    @abstractmethod
     def pred_discrete(self, targets: Any, around: Any = None) -> Tensor:
         """Predicted classes (T,), or for regression the side of a flip band (T,)."""
-        raise NotImplementedError
 
     def embed(self, targets: Any) -> Tensor:
         """Last hidden space of the targets.  (T, D)"""
@@ -161,45 +162,45 @@ class BaseModel:
 
     # --- what the levels and tasks fill in ---------------------------------------------------------------------------
 
+    @abstractmethod
     def open(self, net: Module, data: Any, forward: Forward | None) -> tuple[Graphs, Call]:
         """Check the data and find out how to call the net."""
-        raise NotImplementedError
 
+    @abstractmethod
     def num_targets(self) -> int:
         """How many nodes (or graphs) a target id can name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def all_targets(self) -> Tensor:
         """The population.  (P, 1) or (P, 2)"""
-        raise NotImplementedError
 
+    @abstractmethod
     def cut(self, target: Tensor, hops: int, halo: int, scope: str) -> ComputationGraphs:
         """Computation graphs, unchecked."""
-        raise NotImplementedError
 
+    @abstractmethod
     def whole_rows(self, target: Tensor) -> Tensor:
         """Raw rows of the net for ``target`` on the whole graph.  (T, columns)"""
-        raise NotImplementedError
 
+    @abstractmethod
     def hidden_rows(self, target: Tensor) -> Tensor:
         """The last hidden space for ``target``.  (T, D)"""
-        raise NotImplementedError
 
+    @abstractmethod
     def run_once(self) -> Tensor:
         """One call of the net on the data as it is."""
-        raise NotImplementedError
 
     def trial_rows(self, target: Tensor, x: Tensor, kept: Tensor) -> Tensor:
-        """Raw rows on the whole graph with other features and fewer edges."""
-        raise NotImplementedError
+        """Raw rows on the whole graph with other features and fewer edges, where graphs are cut out of one."""
+        raise NotImplementedError(f"{self.level} targets are not cut out of a larger graph")
 
+    @abstractmethod
     def interpret(self, raw: Tensor) -> Tensor:
         """Raw rows as probabilities (T, C) or values (T,)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def tolerance(self) -> float:
         """The largest difference between two predictions that counts as none."""
-        raise NotImplementedError
 
     # --- facts about the network, found once by trying (see `probing`) -----------------------------------------------
 
