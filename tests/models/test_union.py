@@ -122,6 +122,24 @@ def test_layers_that_compute_on_edges_give_the_same_bits(layer, dtype):
     assert_same_bits(gg.NodeClassificationModel(net, random_graph(150, 300, dtype=dtype)), list(range(70)))
 
 
+class EdgeAware(nn.Module):
+    """Attention over edge attributes; drops stored self-loops, then multiplies a matrix with each edge's row."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = GATConv(FEATURES, 7, edge_dim=5)
+
+    def forward(self, x, edge_index, edge_attr):
+        return self.conv(x, edge_index, edge_attr)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_stored_loops_that_a_layer_drops_shift_no_other_edge(dtype):
+    data = random_graph(150, 500, dtype=dtype)
+    data.edge_attr = torch.rand(data.num_edges, 5, dtype=dtype, generator=torch.Generator().manual_seed(0))
+    assert_same_bits(gg.NodeClassificationModel(build(EdgeAware, dtype=dtype), data), list(range(70)))
+
+
 @pytest.mark.parametrize("layer", [GCNConv, GATConv, SAGEConv])
 def test_two_threads_give_the_same_bits_in_small_and_large_unions(layer, two_threads):
     """Large enough that torch really splits the work: 70 copies of about 250 nodes."""

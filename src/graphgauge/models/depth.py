@@ -104,10 +104,10 @@ def direction(flow: str, edge_index: Tensor, used: Any) -> str:
         if same_edges(used, edges) or same_edges(used, edges[:, edges[0] != edges[1]]):
             return TURNED[flow] if flipped else flow
     size = int(max(edge_index.max(), used.max())) + 1 if edge_index.numel() and used.numel() else 1
-    stored, (source, target) = pair_keys(edge_index, size), used[:, used[0] != used[1]]
-    if bool(torch.isin(source * size + target, stored).all()):
+    stored, links = pair_keys(edge_index, size), used[:, used[0] != used[1]]
+    if bool(torch.isin(pair_keys(links, size), stored).all()):
         return flow
-    return TURNED[flow] if bool(torch.isin(target * size + source, stored).all()) else "both"
+    return TURNED[flow] if bool(torch.isin(pair_keys(links.flip(0), size), stored).all()) else "both"
 
 
 def pair_keys(edge_index: Tensor, size: int) -> Tensor:

@@ -136,7 +136,7 @@ class Engine:
         return 1 if self.joining == ALONE or of.device.type != "cpu" else ALIGN
 
     def plan(self, work: Callable[[Union], Any], graphs: ComputationGraphs, of: Tensor, kind: str) -> Tensor:
-        """Costs summed over the copies, in budgets: copy k starts a new union where the whole part grows.  (K,)"""
+        """What copies 0..k cost together, in units of the budget.  (K,)"""
         if self.joining == ALONE or len(of) < 2:
             return torch.arange(1, len(of) + 1, dtype=torch.float64, device=of.device)
         budget = self.bytes_at_once(of.device)

@@ -127,10 +127,10 @@ class LinkLevel(OneGraph):
 
     def whole_rows(self, target: Tensor) -> Tensor:
         """The whole graph's answer for these pairs; encode/decode nets encode once."""
-        self.known("repeatable", self.test_repeatable)
+        self.known("answers", self.check_answers)
         return self.rows_for(target)
 
-    def test_repeatable(self) -> bool:
+    def check_answers(self) -> bool:
         """Ask the same twice, and one at a time."""
         self.first_call()
         together = self.rows_for(self.probes)

@@ -233,7 +233,7 @@ def passes_trial(model: "BaseModel", graphs: ComputationGraphs) -> bool:
     """
     random = generator(0)
     scale = float(model.source.x.std(correction=0) + model.source.x.abs().mean()) or 1.0
-    x = (torch.randn(model.source.x.shape, generator=random, dtype=torch.float64) * scale).to(model.source.x)
+    x = torch.randn(model.source.x.shape, generator=random, dtype=model.source.x.dtype).to(model.source.device) * scale
     gone = (torch.rand(model.source.num_edges, generator=random) < 1 / 3).to(model.source.device)
 
     def edit(union: Union) -> Union:

@@ -6,8 +6,8 @@ only. Messages never cross between copies, so one call of the network serves the
 On a CPU, the last bits of a row of a matrix product depend on where the row lies in memory and on how many rows there are,
 and those of a vectorised function (sigmoid, elu ...) on the distance to the end. Every copy must get the same bits in every
 union, so its nodes, its edges, its link and its graph each start at a multiple of ``ALIGN`` = 16 rows, and all counts are
-filled up to multiples of 64, at least 128. The filling is isolated zero nodes, and edges between the last two of them;
-in graph tasks it forms graphs of its own.
+filled up to multiples of 64, at least 128. The filling is zero nodes without a tie to any copy, and edges among the last two of
+them; in graph tasks it forms graphs of its own.
 """
 
 from dataclasses import dataclass, replace
@@ -214,19 +214,17 @@ def assemble(graphs: ComputationGraphs, of: Tensor, copy: Tensor, align: int = A
 
 def with_edges(union: Union, edge_row: Tensor, edge_copy: Tensor) -> Union:
     """``union`` with these edges of its graphs, given in the order of their copies, instead of its own."""
-    graphs = union.graphs
-    count = torch.bincount(edge_copy, minlength=len(union))
-    layout = Layout.of(count, union.align, spare=1)
-    first = count.cumsum(0) - count
-    edge_at = layout.start[edge_copy] + torch.arange(len(edge_row), device=edge_row.device) - first[edge_copy]
-    num_rows = union.x.size(0)
-    edge_index = graphs.edge_index.new_tensor([[num_rows - 2], [num_rows - 1]]).expand(2, layout.size).clone()
-    edge_index[:, edge_at] = graphs.edge_index[:, edge_row] + union.node_start[edge_copy]
+    graphs, num_rows = union.graphs, union.x.size(0)
+    ends = graphs.edge_index[:, edge_row] + union.node_start[edge_copy]
+    edge_at, num_links, size = edge_places(edge_copy, ends[0] == ends[1], len(union), union.align)
+    edge_index = ends.new_full((2, size), num_rows - 1)
+    edge_index[0, :num_links] = num_rows - 2
+    edge_index[:, edge_at] = ends
     edge = graphs.edge[edge_row]
     return replace(
         union,
         edge_index=edge_index,
-        edge_attrs={name: placed(value, edge, edge_at, layout.size) for name, value in graphs.source.edge_attrs.items()},
+        edge_attrs={name: placed(value, edge, edge_at, size) for name, value in graphs.source.edge_attrs.items()},
         edge_at=edge_at,
         edge_row=edge_row,
         edge_copy=edge_copy,
@@ -236,6 +234,25 @@ def with_edges(union: Union, edge_row: Tensor, edge_copy: Tensor) -> Union:
 def copied(value: Any) -> Any:
     """A copy of a tensor, so that a network that writes into its input does no harm; anything else as it is."""
     return value.clone() if isinstance(value, Tensor) else value
+
+
+def edge_places(edge_copy: Tensor, is_loop: Tensor, num_copies: int, align: int) -> tuple[Tensor, int, int]:
+    """Where edges go that come in the order of their copies; the places before all self-loops, and those in all.
+
+    Stored self-loops, and a filling of self-loops, go behind everything else: many layers drop them and append their own, and
+    no other edge may move by that. Without filling the edges stay as they come.
+    """
+    if align == 1:
+        return torch.arange(len(edge_copy), device=edge_copy.device), len(edge_copy), len(edge_copy)
+    edge_at, sizes = torch.empty_like(edge_copy), [0]
+    for kind in (~is_loop, is_loop):
+        copy = edge_copy[kind]
+        count = torch.bincount(copy, minlength=num_copies)
+        layout = Layout.of(count, align, spare=1)
+        rank = torch.arange(len(copy), device=copy.device) - (count.cumsum(0) - count)[copy]
+        edge_at[kind] = sizes[-1] + layout.start[copy] + rank
+        sizes.append(sizes[-1] + layout.size)
+    return edge_at, sizes[1], sizes[2] if bool(is_loop.any()) else sizes[1]
 
 
 def placed(values: Tensor, index: Tensor, at: Tensor, size: int) -> Tensor:
