@@ -50,15 +50,15 @@ LAYERS = {
 class Stack(nn.Module):
     """Layers with a ReLU in between; logits, or one value with ``out=1``."""
 
-    def __init__(self, layer, num_layers=2, out=CLASSES, norm=None, final=None):
+    def __init__(self, layer, num_layers=2, out=CLASSES, norm=None, final=None, act=F.relu):
         super().__init__()
         widths = [FEATURES, *[HIDDEN] * (num_layers - 1), out]
         self.convs = nn.ModuleList(layer(a, b) for a, b in itertools.pairwise(widths))
-        self.norm, self.final = norm, final
+        self.norm, self.final, self.act = norm, final, act
 
     def forward(self, x, edge_index):
         for number, conv in enumerate(self.convs):
-            x = conv(x if number == 0 else F.relu(x), edge_index)
+            x = conv(x if number == 0 else self.act(x), edge_index)
             if number == 0 and self.norm is not None:
                 x = self.norm(x)
         return x if self.final is None else self.final(x)
@@ -92,9 +92,9 @@ class EncodeDecode(nn.Module):
 class LinkForward(nn.Module):
     """Links by one forward with ``edge_label_index`` and a linear decoder of three classes."""
 
-    def __init__(self, layer=GCNConv, num_layers=2, out=3):
+    def __init__(self, layer=GCNConv, num_layers=2, out=3, act=F.relu):
         super().__init__()
-        self.encoder, self.lin = Stack(layer, num_layers, out=HIDDEN), nn.Linear(HIDDEN, out)
+        self.encoder, self.lin = Stack(layer, num_layers, out=HIDDEN, act=act), nn.Linear(HIDDEN, out)
 
     def forward(self, x, edge_index, edge_label_index):
         z = self.encoder(x, edge_index)
@@ -104,9 +104,9 @@ class LinkForward(nn.Module):
 class Pooled(nn.Module):
     """One row per graph."""
 
-    def __init__(self, layer=GCNConv, out=3):
+    def __init__(self, layer=GCNConv, out=3, act=F.relu):
         super().__init__()
-        self.encoder, self.lin = Stack(layer, 2, out=HIDDEN), nn.Linear(HIDDEN, out)
+        self.encoder, self.lin = Stack(layer, 2, out=HIDDEN, act=act), nn.Linear(HIDDEN, out)
 
     def forward(self, x, edge_index, batch=None):
         return self.lin(global_mean_pool(self.encoder(x, edge_index), batch))

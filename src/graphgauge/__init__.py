@@ -24,7 +24,16 @@ PUBLIC = {
         "graphgauge.models",
     ),
     **dict.fromkeys(
-        ("BaseExplainer", "InputXGradient", "IntegratedGradients", "RandomExplainer", "Saliency"), "graphgauge.explainers"
+        (
+            "BaseExplainer",
+            "Deconvolution",
+            "GuidedBackprop",
+            "InputXGradient",
+            "IntegratedGradients",
+            "RandomExplainer",
+            "Saliency",
+        ),
+        "graphgauge.explainers",
     ),
     "Xplanation": "graphgauge.core.xplanation",
     "GraphgaugeError": "graphgauge.core.errors",

@@ -12,9 +12,18 @@ from graphgauge.core.errors import BadSetting
 from graphgauge.explainers import EXPLAINERS, gradients
 from graphgauge.explainers.gradients import gauss_legendre
 
-pytestmark = pytest.mark.filterwarnings("ignore:Input Tensor . did not already require gradients")  # Captum, the peer
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Input Tensor . did not already require gradients"),  # Captum, the peer
+    pytest.mark.filterwarnings("ignore:Setting backward hooks on ReLU activations"),
+]
 
-METHODS = {"saliency": "Saliency", "input_x_gradient": "InputXGradient", "integrated_gradients": "IntegratedGradients"}
+METHODS = {
+    "saliency": "Saliency",
+    "input_x_gradient": "InputXGradient",
+    "integrated_gradients": "IntegratedGradients",
+    "guided_backprop": "GuidedBackprop",
+    "deconvolution": "Deconvolution",
+}
 LAYERS = {"GCN": GCNConv, "GAT": GATConv, "SAGE": SAGEConv, "GIN": lambda a, b: GINConv(mlp(a, b))}
 
 
@@ -86,7 +95,7 @@ def assert_equals(x, reference, tolerance=1e-10):
 @pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
 def test_node_targets_equal_captum(layer, method, captums_weights):
     data = plain_graph()
-    net = build(lambda: Probabilities(Stack(layer)), dtype=torch.float64)
+    net = build(lambda: Probabilities(Stack(layer, act=nn.ReLU())), dtype=torch.float64)
     peer = captum(net, method, "node")
     xs = EXPLAINERS[method]().explain(gg.NodeClassificationModel(net, data), range(12))
     for target, x in enumerate(xs):
@@ -96,7 +105,7 @@ def test_node_targets_equal_captum(layer, method, captums_weights):
 @pytest.mark.parametrize("method", METHODS)
 def test_link_targets_equal_captum(method, captums_weights):
     data = plain_graph()
-    net = build(lambda: LinkProbabilities(LinkForward()), dtype=torch.float64)
+    net = build(lambda: LinkProbabilities(LinkForward(act=nn.ReLU())), dtype=torch.float64)
     peer, pairs = captum(net, method, "edge"), [(0, 5), (7, 3), (21, 2)]
     for pair, x in zip(pairs, EXPLAINERS[method]().explain(gg.LinkClassificationModel(net, data), pairs), strict=True):
         assert_equals(x, peer(data.x, data.edge_index, edge_label_index=torch.tensor([pair]).t()))
@@ -105,7 +114,7 @@ def test_link_targets_equal_captum(method, captums_weights):
 @pytest.mark.parametrize("method", METHODS)
 def test_graph_targets_equal_captum(method, captums_weights):
     data = [plain_graph(seed, 6 + seed) for seed in range(4)]
-    net = build(lambda: GraphProbabilities(Pooled()), dtype=torch.float64)
+    net = build(lambda: GraphProbabilities(Pooled(act=nn.ReLU())), dtype=torch.float64)
     peer = captum(net, method, "graph")
     for graph, x in zip(data, EXPLAINERS[method]().explain(gg.GraphClassificationModel(net, data), range(4)), strict=True):
         assert_equals(x, peer(graph.x, graph.edge_index))
@@ -114,7 +123,7 @@ def test_graph_targets_equal_captum(method, captums_weights):
 @pytest.mark.parametrize("method", METHODS)
 def test_regression_equals_captum(method, captums_weights):
     data = plain_graph()
-    net = build(Stack, GCNConv, out=1, dtype=torch.float64)
+    net = build(Stack, GCNConv, out=1, act=nn.ReLU(), dtype=torch.float64)
     peer = captum(net, method, "node", mode="regression", return_type="raw")
     for target, x in enumerate(EXPLAINERS[method]().explain(gg.NodeRegressionModel(net, data), range(8))):
         assert_equals(x, peer(data.x, data.edge_index, index=target))

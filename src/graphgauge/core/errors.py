@@ -13,7 +13,8 @@
     ├── MissingExtra     (ImportError)  an optional package is not installed
     └── FailedCheck      (AssertionError) a model or explainer broke a promise that `check_...` tests
 
-The command line shows any of them as one line and exits with code 2.
+The command line shows any of them as one line and exits with code 2. What is done but should be known is a
+`GraphgaugeWarning` (UserWarning).
 """
 
 
@@ -63,3 +64,7 @@ class MissingExtra(GraphgaugeError, ImportError):
 
 class FailedCheck(GraphgaugeError, AssertionError):
     """A model or explainer broke a promise that a public check tests."""
+
+
+class GraphgaugeWarning(UserWarning):
+    """Something was done as asked, with a consequence that people should know."""

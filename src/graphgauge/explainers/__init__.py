@@ -3,9 +3,20 @@
 from graphgauge.explainers.base import BaseExplainer
 from graphgauge.explainers.gradients import InputXGradient, IntegratedGradients, Saliency
 from graphgauge.explainers.random_scores import RandomExplainer
+from graphgauge.explainers.rectifiers import Deconvolution, GuidedBackprop
 
 EXPLAINERS: dict[str, type[BaseExplainer]] = {
-    explainer.name: explainer for explainer in (Saliency, InputXGradient, IntegratedGradients, RandomExplainer)
+    explainer.name: explainer
+    for explainer in (Saliency, InputXGradient, IntegratedGradients, GuidedBackprop, Deconvolution, RandomExplainer)
 }
 
-__all__ = ["EXPLAINERS", "BaseExplainer", "InputXGradient", "IntegratedGradients", "RandomExplainer", "Saliency"]
+__all__ = [
+    "EXPLAINERS",
+    "BaseExplainer",
+    "Deconvolution",
+    "GuidedBackprop",
+    "InputXGradient",
+    "IntegratedGradients",
+    "RandomExplainer",
+    "Saliency",
+]

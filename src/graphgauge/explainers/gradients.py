@@ -13,7 +13,9 @@ add up to f(x, 1) - f(0, 0). The integral is a Gauss-Legendre sum; its steps are
 
 from abc import abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,16 +40,40 @@ Gradients = tuple[Tensor, Tensor | None]
 
 @dataclass(frozen=True)
 class GradientExplainer(BaseExplainer):
-    """``explain_output``: "prob" (the probability of the predicted class) or "logit"; regression explains its value."""
+    """Scores from gradients of the explained output.
+
+    ``explain_output``  "prob" (the probability of the predicted class) or "logit"; regression explains its value
+    ``edge_factor``     where the factors on edges act: "message" (normalisation stays, as with edge_removal="mask") or "weight"
+                        (they multiply edge_weight and go through the normalisation, as with edge_removal="drop")
+    """
 
     explain_output: str = "prob"
+    edge_factor: str = "message"
 
     def __post_init__(self) -> None:
         check_explained(self.explain_output)
+        if self.edge_factor not in ("message", "weight"):
+            raise BadSetting(f"edge_factor must be 'message' or 'weight', but {self.edge_factor!r} was given.")
+
+    def rules(self, model: BaseModel) -> AbstractContextManager[Any]:
+        """Other rules for the gradient of the network's operations; here none."""
+        return nullcontext()
+
+    def scores_edges(self, model: BaseModel) -> bool:
+        """Whether edges get scores; refuses weights that the network does not take."""
+        if self.edge_factor == "message":
+            return can_mask(model)
+        if "edge_weight" not in (model.source.edge_attrs if model.call.names is None else model.call.names):
+            raise BadSetting(
+                f"edge_factor='weight' needs a network that takes edge_weight and data that has it, but {type(model.net).__name__} "
+                "is called without. Use edge_factor='message', or set data.edge_weight = torch.ones(data.num_edges)."
+            )
+        return True
 
     def gradients(self, model: BaseModel, label: Tensor | None, scale: Tensor | None = None) -> Callable[[Union], Gradients]:
         """Work that gives the gradients of a union's copies, with features and factors multiplied by ``scale`` (copies,)."""
-        with_edges = can_mask(model)
+        with_edges = self.scores_edges(model)
+        on_weight = self.edge_factor == "weight"
 
         def work(union: Union) -> Gradients:
             with torch.enable_grad():
@@ -55,9 +81,11 @@ class GradientExplainer(BaseExplainer):
                 leaves, edited = [x], union.with_x(x)
                 if with_edges:
                     leaves.append(factors(union, scale).requires_grad_(True))
-                    edited = edited.with_mask(leaves[1])
+                    edited = edited.with_weight_factor(leaves[1]) if on_weight else edited.with_mask(leaves[1])
+                with self.rules(model):
+                    raw = model.engine.outputs(edited)
                 wanted = None if label is None else label[union.of]
-                output = explained(model, model.engine.outputs(edited), wanted, self.explain_output).sum()
+                output = explained(model, raw, wanted, self.explain_output).sum()
                 grads = torch.autograd.grad(output, leaves, allow_unused=True)
             feature, *edge = (torch.zeros_like(leaf) if grad is None else grad for leaf, grad in zip(leaves, grads, strict=True))
             return feature[union.node_at], edge[0] if edge else None
@@ -96,7 +124,7 @@ class PlainGradient(GradientExplainer):
 
         model.each(lambda union: (union, work(union)), write, graphs, kind="gradient")
         x = graphs.source.x[graphs.node]
-        return Scores(self.feature_score(x, feature), self.edge_score(edge) if can_mask(model) else None)
+        return Scores(self.feature_score(x, feature), self.edge_score(edge) if self.scores_edges(model) else None)
 
     @abstractmethod
     def feature_score(self, x: Tensor, gradient: Tensor) -> Tensor:
@@ -170,7 +198,7 @@ class IntegratedGradients(GradientExplainer):
                 edge.index_add_(0, union.edge_row, for_edges * share[union.edge_copy])
 
         model.each(lambda union: (union, work(union)), add, graphs, of, kind="gradient")
-        return Scores(graphs.source.x[graphs.node] * feature, edge if can_mask(model) else None)
+        return Scores(graphs.source.x[graphs.node] * feature, edge if self.scores_edges(model) else None)
 
 
 def gauss_legendre(steps: int) -> tuple[Tensor, Tensor]:

@@ -115,6 +115,13 @@ class Union:
         check_shape("factor", factor, self.edge_at.shape)
         return replace(self, edge_mask=factor)
 
+    def with_weight_factor(self, factor: Tensor) -> "Union":
+        """The same copies with each edge's ``edge_weight`` multiplied by ``factor`` (num_edges,); normalisation follows."""
+        check_shape("factor", factor, self.edge_at.shape)
+        weight = self.edge_attrs["edge_weight"]
+        full = factor.new_ones(len(weight)).index_copy(0, self.edge_at, factor).to(weight.dtype)
+        return replace(self, edge_attrs={**self.edge_attrs, "edge_weight": weight * full.view(-1, *[1] * (weight.dim() - 1))})
+
     def without_edges(self, gone: Tensor) -> "Union":
         """The same copies without the edges under ``gone`` (num_edges,) bool; degrees and attention change."""
         check_shape("gone", gone, self.edge_at.shape)

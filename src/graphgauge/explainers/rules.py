@@ -1,0 +1,58 @@
+"""Other rules for the gradient of operations that a network calls, whether as modules, functions or methods.
+
+`Rules` sees every torch function that runs inside it and knows whether a layer is just passing messages (attention is
+computed there, and rules for what acts *between* layers leave it alone). Subclasses say what becomes of an operation.
+"""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from torch.nn import Module
+from torch.overrides import TorchFunctionMode
+
+from graphgauge.models.masking import message_layers
+
+
+class Rules(TorchFunctionMode):
+    """While active, operations of ``net`` go through `apply`. ``passing`` > 0: inside `propagate` or `edge_update`."""
+
+    def __init__(self, net: Module) -> None:
+        super().__init__()
+        self.net, self.passing = net, 0
+        self.hooks = ExitStack()
+
+    def __enter__(self) -> "Rules":
+        for layer in message_layers(self.net):
+            for register, step in (
+                (layer.register_propagate_forward_pre_hook, 1),
+                (layer.register_propagate_forward_hook, -1),
+                (layer.register_edge_update_forward_pre_hook, 1),
+                (layer.register_edge_update_forward_hook, -1),
+            ):
+                self.hooks.callback(register(self.count(step)).remove)
+        self.add_hooks()
+        super().__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        self.hooks.close()
+
+    def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self.apply(func, getattr(func, "__name__", ""), args, kwargs or {})
+
+    def apply(self, func: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]) -> Any:
+        """What becomes of one operation; by default what it is."""
+        return func(*args, **kwargs)
+
+    def add_hooks(self) -> None:
+        """Further hooks that a subclass needs, to be removed by ``self.hooks``."""
+
+    def count(self, step: int) -> Callable[..., None]:
+        """A hook that counts how deep in message passing the network is."""
+
+        def hook(*_: Any) -> None:
+            self.passing += step
+
+        return hook
