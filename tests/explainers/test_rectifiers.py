@@ -57,7 +57,7 @@ LEAKY = {
     "leaky": (nn.LeakyReLU(0.2), 0.2),
     "leaky function": (lambda x: F.leaky_relu(x, 0.3), 0.3),
     "leaky in place": (lambda x: F.leaky_relu(x, negative_slope=0.3, inplace=True), 0.3),
-    "prelu": (nn.PReLU(init=0.4), 0.4),
+    "prelu": (nn.PReLU(init=0.25), 0.25),
     "rrelu": (nn.RReLU(0.1, 0.3), 0.2),
     "relu": (F.relu, 0.0),
 }
