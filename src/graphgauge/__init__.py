@@ -27,6 +27,7 @@ PUBLIC = {
         (
             "BaseExplainer",
             "Deconvolution",
+            "GNNExplainer",
             "GuidedBackprop",
             "InputXGradient",
             "IntegratedGradients",

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from graphgauge.core.errors import BadSetting
+from graphgauge.core.progress import progress
 from graphgauge.core.seeds import check_seed, derive_seed
 from graphgauge.core.xplanation import Target, Xplanation
 from graphgauge.models import BaseModel, ComputationGraphs
@@ -49,7 +50,8 @@ class BaseExplainer(ABC):
         graphs = model.computation_graphs(targets)
         asked = [graph.target for graph in graphs]
         seeds = [derive_seed(seed, self.name, *entry) for entry in occurrences(asked)]
-        scores = self.scores(model, graphs, seeds)
+        with progress(len(graphs), self.name):
+            scores = self.scores(model, graphs, seeds)
         prediction = model.pred_continuous(targets)
         shared = {"explainer": self.name, "params": self.params, "level": model.level}
         share = (time.perf_counter() - start) / max(len(graphs), 1)

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from graphgauge.core.errors import BadSetting
+from graphgauge.core.progress import advance
 from graphgauge.explainers.base import (
     BaseExplainer,
     Scores,
@@ -121,6 +122,7 @@ class PlainGradient(GradientExplainer):
             feature[union.node_row] = for_nodes
             if for_edges is not None:
                 edge[union.edge_row] = for_edges
+            advance(len(union))
 
         model.each(lambda union: (union, work(union)), write, graphs, kind="gradient")
         x = graphs.source.x[graphs.node]
@@ -196,6 +198,7 @@ class IntegratedGradients(GradientExplainer):
             feature.index_add_(0, union.node_row, for_nodes * share[union.node_copy][:, None])
             if for_edges is not None:
                 edge.index_add_(0, union.edge_row, for_edges * share[union.edge_copy])
+            advance(len(union) / self.steps)
 
         model.each(lambda union: (union, work(union)), add, graphs, of, kind="gradient")
         return Scores(graphs.source.x[graphs.node] * feature, edge if self.scores_edges(model) else None)

@@ -136,12 +136,13 @@ class BaseModel(ABC):
         graphs: ComputationGraphs,
         of: Tensor | None = None,
         kind: str | None = None,
+        probe: Callable[[Union], Any] | None = None,
     ) -> None:
         """Work whose results are not rows; see `Engine.each`."""
         refuse_foreign(graphs, self.source)
         with self.session():
             self.engine.joining, self.engine.copies_input = self.joining, self.writes_input
-            self.engine.each(work, consume, graphs, of, kind)
+            self.engine.each(work, consume, graphs, of, kind, probe)
 
     def record(self) -> dict[str, Any]:
         """How this network is treated, and why: hops, flow, halo, joining, mask support."""

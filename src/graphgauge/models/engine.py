@@ -91,14 +91,16 @@ class Engine:
         graphs: ComputationGraphs,
         of: Tensor | None = None,
         kind: str | None = None,
+        probe: Callable[[Union], Any] | None = None,
     ) -> None:
         """``work`` on unions of copies of ``graphs[of]``; ``consume`` gets each result once, in the order of the copies.
 
         Work is a pure function: it may run once more on one copy (the probe), and again on halves. What a copy costs is kept
         under ``kind``, by default the name of the function; the same function with larger needs should get another one.
+        ``probe`` is what the cost is measured on: work that repeats itself measures one round, since all count.
         """
         of = torch.arange(len(graphs), device=graphs.node.device) if of is None else check_copies(of, graphs)
-        filled = self.plan(work, graphs, of, kind or name_of(work))
+        filled = self.plan(probe or work, graphs, of, kind or name_of(work))
         start, most = 0, len(of)
         while start < len(of):
             end = min(next_end(filled, start), start + most)

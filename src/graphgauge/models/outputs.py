@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
 from graphgauge.core.errors import BadModel, BadSetting
 
@@ -83,6 +84,21 @@ def probabilities(raw: Tensor, kind: str) -> Tensor:
         return (torch.cat([torch.zeros_like(raw), raw], 1) if raw.size(1) == 1 else raw).softmax(1)
     prob = raw.exp() if kind == "log_probs" else raw
     return torch.cat([1 - prob, prob], 1) if raw.size(1) == 1 else prob
+
+
+def log_likelihood(raw: Tensor, kind: str, label: Tensor) -> Tensor:
+    """Log-probability of the class ``label``, exact also where the probability rounds to 0 or 1.  (T, columns), (T,) -> (T,)
+
+    >>> log_likelihood(torch.tensor([[0.0]]), "logits", torch.tensor([1]))
+    tensor([-0.6931])
+    """
+    if kind == "logits" and raw.size(1) == 1:
+        return logsigmoid(raw[:, 0] * (2 * label - 1))
+    if kind == "logits":
+        return raw.log_softmax(1).gather(1, label[:, None])[:, 0]
+    if kind == "log_probs" and raw.size(1) > 1:
+        return raw.gather(1, label[:, None])[:, 0]
+    return probabilities(raw, kind).gather(1, label[:, None])[:, 0].log()
 
 
 def likeliest(prob: Tensor) -> Tensor:

@@ -1,0 +1,47 @@
+"""One progress bar per call, however deep the work is nested; none where nobody looks (not a terminal).
+
+with progress(total=100, title="gnn_explainer"):
+    ... advance(1) ...
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+BAR_FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
+SECONDS_BEFORE_SHOWN = 1.0
+
+#: the bar that `advance` moves; None: there is no call yet, False: a call inside another, which has the bar
+_current: ContextVar[Any] = ContextVar("bar", default=None)
+
+
+@contextmanager
+def progress(total: float, title: str) -> Iterator[None]:
+    """Show how much of ``total`` is done; inside another call's bar, nothing."""
+    if _current.get() is not None:
+        with replaced(False):
+            yield
+        return
+    from tqdm.auto import tqdm
+
+    bar = tqdm(total=total, desc=title, disable=None, delay=SECONDS_BEFORE_SHOWN, leave=False, bar_format=BAR_FORMAT)
+    with bar, replaced(bar):
+        yield
+
+
+@contextmanager
+def replaced(bar: Any) -> Iterator[None]:
+    """Let `advance` move ``bar``."""
+    token = _current.set(bar)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def advance(amount: float) -> None:
+    """Move the bar of the running call, never beyond its end."""
+    bar = _current.get()
+    if bar and not bar.disable:
+        bar.update(min(amount, bar.total - bar.n))

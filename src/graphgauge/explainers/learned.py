@@ -1,0 +1,116 @@
+"""What the learned explainers share: masks over a union's features and edges, and the loss that they are learned by.
+
+A mask holds one number for each feature that is not 0 at a scored node, and one for each relevant edge. Features that are 0
+need none: their gradient is 0 whatever the mask, and their score is 0 in the end. The numbers of one copy stand together and
+start at a multiple of 16 in a vector whose length is a multiple of 64, so that they get the same bits in every union.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from graphgauge.core.seeds import derive_seed, generator
+from graphgauge.models import BaseModel, Union
+from graphgauge.models.outputs import log_likelihood
+from graphgauge.models.union import Layout
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The masked things of one kind (features or edges) in a union, in the order of their copies.
+
+    ``at`` (M,) where each stands in the flat features, or among the union's edges; ``slot`` (M,) its place in a vector of
+    ``size`` numbers; ``copy`` (size,) the copy that each place belongs to; ``count`` (K,) things per copy.
+    """
+
+    at: Tensor
+    slot: Tensor
+    copy: Tensor
+    count: Tensor
+    size: int
+
+    @staticmethod
+    def of(at: Tensor, copy: Tensor, num_copies: int, align: int) -> "Entries":
+        """Lay things out that come in the order of their copies."""
+        count = torch.bincount(copy, minlength=num_copies)
+        layout = Layout.of(count, align, spare=0)
+        rank = torch.arange(len(at), device=at.device) - (count.cumsum(0) - count)[copy]
+        slot = layout.start[copy] + rank
+        owner = torch.zeros(layout.size, dtype=torch.int64, device=at.device).index_copy(0, slot, copy)
+        return Entries(at, slot, owner, count, layout.size)
+
+    def drawn(self, seeds: list[int], purpose: str, like: Tensor) -> Tensor:
+        """Standard normal numbers, those of copy k from ``seeds[k]``; on the CPU and in double precision.  (size,)"""
+        drawn = [
+            torch.randn(count, generator=generator(derive_seed(seed, purpose)), dtype=torch.float64)
+            for count, seed in zip(self.count.tolist(), seeds, strict=True)
+        ]
+        return placed(self, torch.cat(drawn).to(like))
+
+    def counted(self, chosen: Tensor) -> Tensor:
+        """How many places under ``chosen`` (size,) bool each copy has.  (K,)"""
+        return torch.bincount(self.copy[chosen], minlength=len(self.count))
+
+
+def feature_entries(union: Union) -> Entries:
+    """The features that are not 0 at scored nodes."""
+    is_scored = union.node_position < union.graphs.num_nodes[union.of][union.node_copy]
+    row, column = (union.x[union.node_at] * is_scored[:, None]).nonzero(as_tuple=True)
+    return Entries.of(union.node_at[row] * union.x.size(1) + column, union.node_copy[row], len(union), union.align)
+
+
+def edge_entries(union: Union) -> Entries:
+    """The relevant edges."""
+    is_relevant = union.edge_position < union.graphs.num_edges[union.of][union.edge_copy]
+    (at,) = is_relevant.nonzero(as_tuple=True)
+    return Entries.of(at, union.edge_copy[at], len(union), union.align)
+
+
+class MaskedCopies:
+    """A union whose features and messages are multiplied by gates; the same memory serves every step of an optimisation."""
+
+    def __init__(self, union: Union, with_edges: bool) -> None:
+        self.union, self.features = union, feature_entries(union)
+        self.edges = edge_entries(union) if with_edges else None
+        self.x = union.x.clone().requires_grad_(True)
+        self.value = union.x.flatten()[self.features.at]
+        self.factor = union.x.new_ones(union.num_edges).requires_grad_(True)
+        self.edited = union.with_x(self.x)
+        if with_edges:
+            self.edited = self.edited.with_mask(self.factor)
+
+    @torch.no_grad()
+    def set_gates(self, for_features: Tensor, for_edges: Tensor | None = None) -> None:
+        """Multiply features and messages by gates (size,)."""
+        self.x.view(-1)[self.features.at] = self.value * for_features[self.features.slot]
+        if self.edges is not None and for_edges is not None:
+            self.factor[self.edges.at] = for_edges[self.edges.slot]
+
+    def gradients(self, loss: Tensor) -> list[Tensor]:
+        """How ``loss`` changes with the gates of features and, if there are any, edges, at their places.  (size,), (size,)"""
+        leaves = [self.x] if self.edges is None else [self.x, self.factor]
+        found = torch.autograd.grad(loss, leaves, allow_unused=True)
+        for_x, *for_factor = (torch.zeros_like(leaf) if grad is None else grad for leaf, grad in zip(leaves, found, strict=True))
+        gradients = [placed(self.features, self.value * for_x.flatten()[self.features.at])]
+        return gradients if self.edges is None else [*gradients, placed(self.edges, for_factor[0][self.edges.at])]
+
+    def scores(self, for_features: Tensor, for_edges: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Gates (size,) as scores of the union's nodes (num_nodes, F) and edges (num_edges,); 0 for what has no gate."""
+        feature, edge = torch.zeros_like(self.union.x), self.union.x.new_zeros(self.union.num_edges)
+        feature.view(-1)[self.features.at] = for_features[self.features.slot]
+        if self.edges is not None and for_edges is not None:
+            edge[self.edges.at] = for_edges[self.edges.slot]
+        return feature[self.union.node_at], edge
+
+
+def placed(entries: Entries, values: Tensor) -> Tensor:
+    """A number of each thing (M,) at its place; 0 between them.  (size,)"""
+    return values.new_zeros(entries.size).index_copy(0, entries.slot, values)
+
+
+def misfit(model: BaseModel, raw: Tensor, label: Tensor | None, value: Tensor) -> Tensor:
+    """-log p(label), or the squared distance from ``value``, one per copy.  (K, columns), (K,), (K,) -> (K,)"""
+    if label is None:
+        return (model.interpret(raw) - value).square()
+    return -log_likelihood(raw, model.kind, label)  # type: ignore[attr-defined]
