@@ -25,7 +25,7 @@ class Planted:
 
 
 class OneSource(nn.Module):
-    """Class 1 if a neighbour has feature 2, else class 0; all other features have next to no weight."""
+    """Class 1 if a neighbour has feature 2, else class 0; what other neighbours say counts slightly against it."""
 
     def __init__(self):
         super().__init__()
@@ -33,6 +33,7 @@ class OneSource(nn.Module):
         with torch.no_grad():
             for parameter in self.parameters():
                 parameter.fill_(0.01)
+            self.one.lin_rel.weight.fill_(-0.02)  # learned masks go by the sign of a gradient, not by its size
             self.one.lin_rel.weight[:, 2] = 1.0
             self.two.lin_root.weight[1] = 0.75
             self.two.lin_rel.bias[0] = 1.5
