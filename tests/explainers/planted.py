@@ -25,7 +25,7 @@ class Planted:
 
 
 class OneSource(nn.Module):
-    """Class 1 if a neighbour has feature 2, else class 0; what other neighbours say counts slightly against it."""
+    """Class 1 if a neighbour has feature 2, else class 0; what other neighbours say counts against it."""
 
     def __init__(self):
         super().__init__()
@@ -33,9 +33,9 @@ class OneSource(nn.Module):
         with torch.no_grad():
             for parameter in self.parameters():
                 parameter.fill_(0.01)
-            self.one.lin_rel.weight.fill_(-0.02)  # learned masks go by the sign of a gradient, not by its size
-            self.one.lin_rel.weight[:, 2] = 1.0
-            self.two.lin_root.weight[1] = 0.75
+            self.one.lin_rel.weight.fill_(-0.1)  # else the entropy of a mask decides on it
+            self.one.lin_rel.weight[:, 2] = 2.0
+            self.two.lin_root.weight[1] = 0.5
             self.two.lin_rel.bias[0] = 1.5
 
     def forward(self, x, edge_index):
