@@ -25,6 +25,7 @@ PUBLIC = {
     ),
     **dict.fromkeys(
         (
+            "LRP",
             "BaseExplainer",
             "Deconvolution",
             "GNNExplainer",

@@ -60,6 +60,10 @@ class GradientExplainer(BaseExplainer):
         """Other rules for the gradient of the network's operations; here none."""
         return nullcontext()
 
+    def differentiate(self, output: Tensor, leaves: list[Tensor], rules: Any) -> tuple[Tensor | None, ...]:
+        """Gradients of the explained outputs (K,) for ``leaves``; None for one that they do not depend on."""
+        return torch.autograd.grad(output.sum(), leaves, allow_unused=True)
+
     def scores_edges(self, model: BaseModel) -> bool:
         """Whether edges get scores; refuses weights that the network does not take."""
         if self.edge_factor == "message":
@@ -83,11 +87,10 @@ class GradientExplainer(BaseExplainer):
                 if with_edges:
                     leaves.append(factors(union, scale).requires_grad_(True))
                     edited = edited.with_weight_factor(leaves[1]) if on_weight else edited.with_mask(leaves[1])
-                with self.rules(model):
+                with self.rules(model) as rules:
                     raw = model.engine.outputs(edited)
-                wanted = None if label is None else label[union.of]
-                output = explained(model, raw, wanted, self.explain_output).sum()
-                grads = torch.autograd.grad(output, leaves, allow_unused=True)
+                output = explained(model, raw, None if label is None else label[union.of], self.explain_output)
+                grads = self.differentiate(output, leaves, rules)
             feature, *edge = (torch.zeros_like(leaf) if grad is None else grad for leaf, grad in zip(leaves, grads, strict=True))
             return feature[union.node_at], edge[0] if edge else None
 

@@ -23,13 +23,11 @@ from torch.autograd import Function
 from graphgauge.core.errors import BadSetting, GraphgaugeWarning
 from graphgauge.explainers.base import Scores
 from graphgauge.explainers.gradients import PlainGradient
-from graphgauge.explainers.rules import Rules
+from graphgauge.explainers.rules import Rule, Rules
 from graphgauge.models import BaseModel, ComputationGraphs
 
 RECTIFIERS = ("relu", "leaky_relu", "prelu", "rrelu")
 Activation = Callable[[Tensor], Tensor]
-#: the output of an activation, with another gradient
-Rule = Callable[[Activation, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -135,21 +133,7 @@ class RectifierRules(Rules):
         if name.removesuffix("_") not in RECTIFIERS or not is_caught:
             return func(*args, **kwargs)
         self.caught += 1
-        inputs = {"input": args[0], **kwargs} if args else dict(kwargs)
-        return self.rectified(func, inputs.pop("input"), args[1:], inputs)
-
-    def rectified(self, func: Callable[..., Any], x: Tensor, rest: Any, kwargs: dict[str, Any]) -> Tensor:
-        """The rule on ``func(x, ...)``; one that works in place still does."""
-        in_place = False
-
-        def activation(inner: Tensor) -> Tensor:
-            nonlocal in_place
-            out: Tensor = func(inner, *rest, **kwargs)
-            in_place = out is inner
-            return out
-
-        out = self.rule(activation, x)
-        return x.copy_(out) if in_place else out
+        return self.replaced(self.rule, func, args, kwargs)
 
 
 class ClippedGradient(Function):

@@ -4,14 +4,18 @@
 computed there, and rules for what acts *between* layers leave it alone). Subclasses say what becomes of an operation.
 """
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from torch import Tensor
 from torch.nn import Module
 from torch.overrides import TorchFunctionMode
 
 from graphgauge.models.masking import message_layers
+
+#: from an activation and its input, the output with other derivatives
+Rule = Callable[[Callable[[Tensor], Tensor], Tensor], Tensor]
 
 
 class Rules(TorchFunctionMode):
@@ -49,6 +53,21 @@ class Rules(TorchFunctionMode):
     def add_hooks(self) -> None:
         """Further hooks that a subclass needs, to be removed by ``self.hooks``."""
 
+    def replaced(self, rule: Rule, func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Tensor:
+        """``rule(act, x)`` for an activation called as ``func(x, ...)``; one that works in place still does."""
+        rest = dict(kwargs)
+        x, *others = args or (rest.pop("input"),)
+        in_place = False
+
+        def act(inner: Tensor) -> Tensor:
+            nonlocal in_place
+            out: Tensor = func(inner, *others, **rest)
+            in_place = out is inner
+            return out
+
+        out = rule(act, x)
+        return x.copy_(out) if in_place else out
+
     def count(self, step: int) -> Callable[..., None]:
         """A hook that counts how deep in message passing the network is."""
 
@@ -56,3 +75,16 @@ class Rules(TorchFunctionMode):
             self.passing += step
 
         return hook
+
+
+@contextmanager
+def frozen(net: Module) -> Iterator[None]:
+    """No gradients for parameters, so that what requires a gradient depends on what is explained."""
+    learning = [parameter for parameter in net.parameters() if parameter.requires_grad]
+    try:
+        for parameter in learning:
+            parameter.requires_grad_(False)
+        yield
+    finally:
+        for parameter in learning:
+            parameter.requires_grad_(True)
