@@ -29,6 +29,7 @@ PUBLIC = {
             "BaseExplainer",
             "Deconvolution",
             "GNNExplainer",
+            "GraphMask",
             "GuidedBackprop",
             "InputXGradient",
             "IntegratedGradients",

@@ -25,15 +25,15 @@ class Planted:
 
 
 class OneSource(nn.Module):
-    """Class 1 if a neighbour has feature 2, else class 0; what other neighbours say counts against it."""
+    """Class 1 if a neighbour has feature 2, else class 0; what other neighbours say counts ``against`` it."""
 
-    def __init__(self):
+    def __init__(self, against):
         super().__init__()
         self.one, self.two = GraphConv(5, 4), GraphConv(4, 2)
         with torch.no_grad():
             for parameter in self.parameters():
                 parameter.fill_(0.01)
-            self.one.lin_rel.weight.fill_(-0.1)  # else the entropy of a mask decides on it
+            self.one.lin_rel.weight.fill_(-against)
             self.one.lin_rel.weight[:, 2] = 2.0
             self.two.lin_root.weight[1] = 0.5
             self.two.lin_rel.bias[0] = 1.5
@@ -42,16 +42,18 @@ class OneSource(nn.Module):
         return self.two(self.one(x, edge_index).relu(), edge_index)
 
 
-def decisive(neighbours=6, num_nodes=200):
-    """Node 0 has ``neighbours`` neighbours with one word each; only node 4 has the word that decides.
+def decisive(stars=30, neighbours=6, against=0.1):
+    """Stars whose middle hears a word from each neighbour; in every second star one of them has the word that decides.
 
-    All other nodes stand alone: they make the start of GNNExplainer's edge masks as narrow as in a graph of usual size.
+    The target is the middle of the first star, its fourth neighbour decides. GNNExplainer's edge entropy wins over neighbours
+    that matter less than 0.1; GraphMask keeps all that matter.
     """
-    source = torch.arange(1, neighbours + 1)
-    edge_index = torch.stack([source, torch.zeros_like(source)])
-    x = torch.zeros(num_nodes, 5)
+    middle = torch.arange(stars) * (neighbours + 1)
+    source = (middle[:, None] + 1 + torch.arange(neighbours)).flatten()
+    x = torch.zeros(stars * (neighbours + 1), 5)
     x[source, source % 2] = 1.0
-    x[4, 2] = 1.0
-    x[0, 3] = 1.0
-    data = Data(x=x, edge_index=edge_index)
-    return Planted(gg.NodeClassificationModel(OneSource().eval(), data), target=0, edge=3, feature=(4, 2))
+    x[middle, 3] = 1.0
+    for star in range(0, stars, 2):
+        x[middle[star] + 1 + (star + 3) % neighbours, 2] = 1.0
+    data = Data(x=x, edge_index=torch.stack([source, middle.repeat_interleave(neighbours)]))
+    return Planted(gg.NodeClassificationModel(OneSource(against).eval(), data), target=0, edge=3, feature=(4, 2))

@@ -3,6 +3,7 @@
 from graphgauge.explainers.base import BaseExplainer
 from graphgauge.explainers.gnn_explainer import GNNExplainer
 from graphgauge.explainers.gradients import InputXGradient, IntegratedGradients, Saliency
+from graphgauge.explainers.graphmask import GraphMask
 from graphgauge.explainers.lrp import LRP
 from graphgauge.explainers.random_scores import RandomExplainer
 from graphgauge.explainers.rectifiers import Deconvolution, GuidedBackprop
@@ -27,6 +28,7 @@ __all__ = [
     "BaseExplainer",
     "Deconvolution",
     "GNNExplainer",
+    "GraphMask",
     "GuidedBackprop",
     "InputXGradient",
     "IntegratedGradients",

@@ -17,16 +17,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graphgauge.core.errors import BadSetting
 from graphgauge.core.progress import advance
-from graphgauge.explainers.base import BaseExplainer, Scores, can_mask, empty_edges, empty_features, predicted
-from graphgauge.explainers.learned import Entries, MaskedCopies, misfit
+from graphgauge.explainers.base import BaseExplainer, Scores, can_mask, predicted
+from graphgauge.explainers.learned import Learned, Mask, MaskedCopies, check_count, first_values, learned_scores, misfit
 from graphgauge.models import BaseModel, ComputationGraphs, Union
 
 FEATURE_STD = 0.1
-
-#: a union and the scores of its nodes (num_nodes, F) and edges (num_edges,)
-Learned = tuple[Union, Tensor, Tensor]
 
 
 @dataclass(frozen=True)
@@ -44,22 +40,14 @@ class GNNExplainer(BaseExplainer):
     node_feat_ent: float = 0.1
 
     def __post_init__(self) -> None:
-        check_epochs(self.epochs)
+        check_count("epochs", self.epochs)
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """All targets as one optimisation."""
-        feature, edge = empty_features(graphs), empty_edges(graphs)
-
-        def write(done: Learned) -> None:
-            union, for_nodes, for_edges = done
-            feature[union.node_row] = for_nodes
-            edge[union.edge_row] = for_edges
-
         optimise = self.optimiser(model, graphs, seeds)
-        model.each(
-            lambda union: optimise(union, self.epochs), write, graphs, kind=self.name, probe=lambda union: optimise(union, 1)
+        return learned_scores(
+            model, graphs, lambda union: optimise(union, self.epochs), lambda union: optimise(union, 1), self.name
         )
-        return Scores(feature, edge if can_mask(model) else None)
 
     def optimiser(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Callable[[Union, int], Learned]:
         """Work that learns the masks of a union's copies in a number of epochs."""
@@ -84,7 +72,7 @@ class GNNExplainer(BaseExplainer):
 
         return optimise
 
-    def masks(self, copies: MaskedCopies, seeds: list[int], std: Tensor) -> list["Mask"]:
+    def masks(self, copies: MaskedCopies, seeds: list[int], std: Tensor) -> list[Mask]:
         """The masks of features and, where messages can be masked, edges, at their random start."""
         features, edges, like = copies.features, copies.edges, copies.union.x
         start = FEATURE_STD * features.drawn(seeds, "features", like)
@@ -95,52 +83,7 @@ class GNNExplainer(BaseExplainer):
         return found
 
 
-class Mask:
-    """Logits (size,) of gates with penalties on their size and entropy, per copy over what had a gradient in the first step."""
-
-    def __init__(self, entries: Entries, start: Tensor, size: float, entropy: float, mean_size: bool) -> None:
-        self.entries, self.logit, self.gate = entries, start, start
-        self.size, self.entropy, self.mean_size = size, entropy, mean_size
-        self.is_alive: Tensor | None = None  # what had a gradient; then its penalties' weights
-        self.for_size = self.for_entropy = torch.zeros_like(start)
-
-    def gates(self) -> Tensor:
-        """σ(logit).  (size,)"""
-        self.gate = self.logit.sigmoid()
-        return self.gate
-
-    def gradient(self, for_gates: Tensor) -> Tensor:
-        """From the loss's gradient for the gates: that of loss and penalties for the logits.  (size,) -> (size,)"""
-        slope = self.gate * (1 - self.gate)
-        if self.is_alive is None:
-            self.start_penalties(for_gates * slope != 0)
-            return for_gates * slope
-        return slope * (for_gates + self.for_size - self.for_entropy * self.logit)
-
-    def start_penalties(self, is_alive: Tensor) -> None:
-        """Penalties act on what is alive, from the second step on."""
-        share = is_alive / self.entries.counted(is_alive).clamp(min=1).to(self.logit)[self.entries.copy]
-        self.is_alive = is_alive
-        self.for_size = self.size * (share if self.mean_size else is_alive.to(share))
-        self.for_entropy = self.entropy * share
-
-    def score(self) -> Tensor:
-        """The gates at the end, 0 for what never was alive.  (size,)"""
-        return self.logit.sigmoid() * (self.is_alive if self.is_alive is not None else 0)
-
-
-def first_values(model: BaseModel, graphs: ComputationGraphs) -> Tensor:
-    """The predictions that masks have to keep, on the whole graph.  (T, C) or (T,)"""
-    return model.pred_continuous(graphs.target if model.level == "link" else graphs.target[:, 0])
-
-
 def edge_std(model: BaseModel, graphs: ComputationGraphs) -> Tensor:
     """PyG's spread of the edges' start: sqrt(2 / N), with N the nodes of the whole graph.  (T,)"""
     num_nodes = graphs.num_nodes if model.level == "graph" else torch.full_like(graphs.num_nodes, graphs.source.num_nodes)
     return (2 / num_nodes.double()).sqrt()
-
-
-def check_epochs(epochs: int) -> None:
-    """Refuse what is no number of steps."""
-    if not isinstance(epochs, int) or isinstance(epochs, bool) or epochs < 1:
-        raise BadSetting(f"epochs must be a whole number, 1 or more, but {epochs!r} was given.")

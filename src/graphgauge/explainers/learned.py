@@ -5,15 +5,21 @@ need none: their gradient is 0 whatever the mask, and their score is 0 in the en
 start at a multiple of 16 in a vector whose length is a multiple of 64, so that they get the same bits in every union.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from graphgauge.core.errors import BadSetting
 from graphgauge.core.seeds import derive_seed, generator
-from graphgauge.models import BaseModel, Union
-from graphgauge.models.outputs import log_likelihood
+from graphgauge.explainers.base import Scores, can_mask, empty_edges, empty_features
+from graphgauge.models import BaseModel, ComputationGraphs, Union
+from graphgauge.models.outputs import log_probabilities
 from graphgauge.models.union import Layout
+
+#: a union and the scores of its nodes (num_nodes, F) and edges (num_edges,)
+Learned = tuple[Union, Tensor, Tensor]
 
 
 @dataclass(frozen=True)
@@ -60,11 +66,11 @@ def feature_entries(union: Union) -> Entries:
     return Entries.of(union.node_at[row] * union.x.size(1) + column, union.node_copy[row], len(union), union.align)
 
 
-def edge_entries(union: Union) -> Entries:
+def edge_entries(union: Union, align: int) -> Entries:
     """The relevant edges."""
     is_relevant = union.edge_position < union.graphs.num_edges[union.of][union.edge_copy]
     (at,) = is_relevant.nonzero(as_tuple=True)
-    return Entries.of(at, union.edge_copy[at], len(union), union.align)
+    return Entries.of(at, union.edge_copy[at], len(union), align)
 
 
 class MaskedCopies:
@@ -72,7 +78,7 @@ class MaskedCopies:
 
     def __init__(self, union: Union, with_edges: bool) -> None:
         self.union, self.features = union, feature_entries(union)
-        self.edges = edge_entries(union) if with_edges else None
+        self.edges = edge_entries(union, union.align) if with_edges else None
         self.x = union.x.clone().requires_grad_(True)
         self.value = union.x.flatten()[self.features.at]
         self.factor = union.x.new_ones(union.num_edges).requires_grad_(True)
@@ -92,8 +98,12 @@ class MaskedCopies:
         leaves = [self.x] if self.edges is None else [self.x, self.factor]
         found = torch.autograd.grad(loss, leaves, allow_unused=True)
         for_x, *for_factor = (torch.zeros_like(leaf) if grad is None else grad for leaf, grad in zip(leaves, found, strict=True))
-        gradients = [placed(self.features, self.value * for_x.flatten()[self.features.at])]
+        gradients = [self.at_places(for_x)]
         return gradients if self.edges is None else [*gradients, placed(self.edges, for_factor[0][self.edges.at])]
+
+    def at_places(self, for_x: Tensor) -> Tensor:
+        """From a gradient for the features as they enter the network, that for their gates.  (rows, F) -> (size,)"""
+        return placed(self.features, self.value * for_x.flatten()[self.features.at])
 
     def scores(self, for_features: Tensor, for_edges: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Gates (size,) as scores of the union's nodes (num_nodes, F) and edges (num_edges,); 0 for what has no gate."""
@@ -109,8 +119,68 @@ def placed(entries: Entries, values: Tensor) -> Tensor:
     return values.new_zeros(entries.size).index_copy(0, entries.slot, values)
 
 
+class Mask:
+    """Logits (size,) of gates with penalties on their size and entropy, per copy over what had a gradient in the first step."""
+
+    def __init__(self, entries: Entries, start: Tensor, size: float, entropy: float, mean_size: bool) -> None:
+        self.entries, self.logit, self.gate = entries, start, start
+        self.size, self.entropy, self.mean_size = size, entropy, mean_size
+        self.is_alive: Tensor | None = None  # what had a gradient; then its penalties' weights
+        self.for_size = self.for_entropy = torch.zeros_like(start)
+
+    def gates(self) -> Tensor:
+        """σ(logit).  (size,)"""
+        self.gate = self.logit.sigmoid()
+        return self.gate
+
+    def gradient(self, for_gates: Tensor) -> Tensor:
+        """From the loss's gradient for the gates: that of loss and penalties for the logits.  (size,) -> (size,)"""
+        slope = self.gate * (1 - self.gate)
+        if self.is_alive is None:
+            self.start_penalties(for_gates * slope != 0)
+            return for_gates * slope
+        return slope * (for_gates + self.for_size - self.for_entropy * self.logit)
+
+    def start_penalties(self, is_alive: Tensor) -> None:
+        """Penalties act on what is alive, from the second step on."""
+        share = is_alive / self.entries.counted(is_alive).clamp(min=1).to(self.logit)[self.entries.copy]
+        self.is_alive = is_alive
+        self.for_size = self.size * (share if self.mean_size else is_alive.to(share))
+        self.for_entropy = self.entropy * share
+
+    def score(self) -> Tensor:
+        """The gates at the end, 0 for what never was alive.  (size,)"""
+        return self.logit.sigmoid() * (self.is_alive if self.is_alive is not None else 0)
+
+
+def first_values(model: BaseModel, graphs: ComputationGraphs) -> Tensor:
+    """The predictions that masks have to keep, on the whole graph.  (T, C) or (T,)"""
+    return model.pred_continuous(graphs.target if model.level == "link" else graphs.target[:, 0])
+
+
 def misfit(model: BaseModel, raw: Tensor, label: Tensor | None, value: Tensor) -> Tensor:
     """-log p(label), or the squared distance from ``value``, one per copy.  (K, columns), (K,), (K,) -> (K,)"""
     if label is None:
         return (model.interpret(raw) - value).square()
-    return -log_likelihood(raw, model.kind, label)  # type: ignore[attr-defined]
+    return -log_probabilities(raw, model.kind).gather(1, label[:, None])[:, 0]  # type: ignore[attr-defined]
+
+
+def learned_scores(
+    model: BaseModel, graphs: ComputationGraphs, work: Callable[[Union], Learned], probe: Callable[[Union], Learned], kind: str
+) -> Scores:
+    """Scores of all graphs from work that learns those of a union; ``probe`` is one round of it."""
+    feature, edge = empty_features(graphs), empty_edges(graphs)
+
+    def write(done: Learned) -> None:
+        union, for_nodes, for_edges = done
+        feature[union.node_row] = for_nodes
+        edge[union.edge_row] = for_edges
+
+    model.each(work, write, graphs, kind=kind, probe=probe)
+    return Scores(feature, edge if can_mask(model) else None)
+
+
+def check_count(name: str, value: int) -> None:
+    """Refuse what is no number of things."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise BadSetting(f"{name} must be a whole number, 1 or more, but {value!r} was given.")

@@ -9,6 +9,7 @@ on where the copies were cut (see `union`).
 
 import gc
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ from graphgauge.core.errors import BadSetting, OutOfMemory
 from graphgauge.core.memory import budget_bytes
 from graphgauge.models.calling import Call
 from graphgauge.models.computation import ComputationGraphs
-from graphgauge.models.masking import masked_messages
+from graphgauge.models.masking import Edit, edited_messages, masked_messages
 from graphgauge.models.outputs import as_rows
 from graphgauge.models.union import ALIGN, Union, assemble
 
@@ -60,12 +61,17 @@ class Engine:
     costs: dict[str, Cost] = field(default_factory=dict)
     halvings: int = 0  #: how often a union did not fit, over the engine's life
 
-    def outputs(self, union: Union) -> Tensor:
-        """Raw rows of the network for the copies' targets, differentiable.  (K, columns)"""
+    def outputs(self, union: Union, edit: Edit | None = None) -> Tensor:
+        """Raw rows of the network for the copies' targets, differentiable; ``edit`` may see and replace the messages.
+
+        (K, columns)
+        """
         g = union.data(with_batch=self.passes_batch(union))
         if self.copies_input:
             g = g.clone()
-        with masked_messages(self.call.net, union.edge_index, union.full_mask()):
+        net, edge_index = self.call.net, union.edge_index
+        seen = nullcontext() if edit is None else edited_messages(net, edge_index, edit)
+        with masked_messages(net, edge_index, union.full_mask()), seen:
             raw = self.call(g)
         return union.answers(as_rows(raw))
 

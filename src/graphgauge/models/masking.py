@@ -1,13 +1,14 @@
-"""Multiplying the messages of single edges by a factor, in every message-passing layer of a network.
+"""Changing the messages of single edges, in every message-passing layer of a network.
 
-With factor 0 an edge is silenced while degrees and attention stay as they were (``edge_removal="mask"``).
+With its messages multiplied by 0 an edge is silenced while degrees and attention stay as they were (``edge_removal="mask"``).
 Layers may drop stored self-loops and append their own before they send messages. Which message belongs to which edge is
 read off the edges that each layer really uses, never guessed from their number (where every node stores a self-loop, the
 numbers agree and the order does not). Messages of self-loops keep their strength.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,17 +22,55 @@ from graphgauge.core.errors import BadModel
 FAITHFUL_AGGREGATIONS = ("sum", "add", "mean", "SumAggregation()", "MeanAggregation()")
 
 
+@dataclass(frozen=True)
+class Messages:
+    """What one layer sends at one time: ``value`` (..., messages, ...), along the edges ``used`` (2, messages).
+
+    The first messages belong to the graph's edges (all, or those under ``kept``), the last ``num_loops`` to self-loops that
+    the layer appended.
+    """
+
+    number: int  #: which messages of the pass these are, from 0
+    layer: MessagePassing
+    value: Tensor
+    used: Tensor
+    kept: Tensor | None  #: (E,) bool; None: all
+    num_loops: int
+    inputs: dict[str, Any]  #: what `propagate` was given
+
+    def factors(self, factor: Tensor, loop_factor: float) -> Tensor:
+        """Factors of the graph's edges (E,) as they belong to the messages.  (messages,)"""
+        own = factor if self.kept is None else factor[self.kept]
+        return torch.cat([own, own.new_full((self.num_loops,), loop_factor)]) if self.num_loops else own
+
+    def times(self, factor: Tensor) -> Tensor:
+        """The messages multiplied by ``factor`` (messages,)."""
+        shape = [1] * self.value.dim()
+        shape[self.layer.node_dim] = -1
+        return self.value * factor.to(self.value.dtype).view(shape)
+
+
+Edit = Callable[[Messages], Tensor | None]
+
+
 @contextmanager
 def masked_messages(net: Module, edge_index: Tensor, factor: Tensor | None, loop_factor: float = 1.0) -> Iterator[None]:
     """Multiply the messages of edge e by ``factor[e]`` (E,), and those of self-loops that layers append by ``loop_factor``."""
     if factor is None:
         yield
         return
+    with edited_messages(net, edge_index, lambda sent: sent.times(sent.factors(factor, loop_factor))):
+        yield
+
+
+@contextmanager
+def edited_messages(net: Module, edge_index: Tensor, edit: Edit) -> Iterator[None]:
+    """Let ``edit`` see, and replace, all messages that are sent along ``edge_index`` (2, E)."""
+    editor = Editor(edge_index, edit)
     with ExitStack() as stack:
         for layer in message_layers(net):
-            mask = LayerMask(layer, edge_index, factor, loop_factor)
-            stack.callback(layer.register_propagate_forward_pre_hook(mask.see_edges).remove)
-            stack.callback(layer.register_message_forward_hook(mask.scale).remove)
+            stack.callback(layer.register_propagate_forward_pre_hook(editor.see_edges).remove)
+            stack.callback(layer.register_message_forward_hook(editor.see_messages).remove)
         yield
 
 
@@ -40,40 +79,45 @@ def message_layers(net: Module) -> list[MessagePassing]:
     return [module for module in net.modules() if isinstance(module, MessagePassing)]
 
 
-class LayerMask:
-    """The factors of one layer, aligned with the edges of its running `propagate`."""
+class Editor:
+    """The hooks: before `propagate` its edges are seen, after `message` its messages are edited."""
 
-    def __init__(self, layer: MessagePassing, edge_index: Tensor, factor: Tensor, loop_factor: float) -> None:
-        self.name, self.edge_index, self.factor, self.loop_factor = (
-            type(layer).__name__,
-            edge_index,
-            factor,
-            loop_factor,
-        )
-        self.aligned = factor
+    def __init__(self, edge_index: Tensor, edit: Edit) -> None:
+        self.edge_index, self.edit, self.number = edge_index, edit, 0
+        self.inputs: tuple[Any, ...] = ()
+        self.kept: Tensor | None = None
 
     def see_edges(self, layer: MessagePassing, inputs: tuple[Any, ...]) -> None:
-        """Before `propagate`: align the factors with its edges."""
-        self.aligned = aligned_factor(self.name, self.edge_index, self.factor, self.loop_factor, inputs[0])
+        """Before `propagate`."""
+        self.inputs, self.kept = inputs, kept_edges(type(layer).__name__, self.edge_index, inputs[0])
 
-    def scale(self, layer: MessagePassing, inputs: tuple[Any, ...], message: Tensor) -> Tensor:
-        """After `message`: multiply."""
-        shape = [1] * message.dim()
-        shape[layer.node_dim] = -1
-        return message * self.aligned.to(message.dtype).view(shape)
+    def see_messages(self, layer: MessagePassing, inputs: tuple[Any, ...], message: Tensor) -> Tensor | None:
+        """After `message`."""
+        used, number = self.inputs[0], self.number
+        self.number += 1
+        num_own = self.edge_index.size(1) if self.kept is None else int(self.kept.sum())
+        return self.edit(Messages(number, layer, message, used, self.kept, used.size(1) - num_own, self.inputs[2]))
 
 
-def aligned_factor(layer: str, edge_index: Tensor, factor: Tensor, loop_factor: float, used: Any) -> Tensor:
-    """Factors for the edges ``used`` by a layer: the graph's (or these turned around; or without loops), then new self-loops."""
+def kept_edges(layer: str, edge_index: Tensor, used: Any) -> Tensor | None:
+    """Which of the graph's edges (or these turned around) a layer uses before new self-loops: all (None), or those under a mask.
+
+    (E,) bool
+    """
     if isinstance(used, Tensor) and used.layout == torch.strided:
+        if follows(used, edge_index):
+            return None
         is_link = edge_index[0] != edge_index[1]
-        for kept in (torch.ones_like(is_link), is_link):
-            edges = edge_index[:, kept]
-            if same_edges(used, edges) or same_edges(used, edges.flip(0)):
-                return with_loops(factor[kept], used, loop_factor)
+        if follows(used, edge_index[:, is_link]):
+            return is_link
     raise BadModel(
         f"edges cannot be masked in {layer}: it sends its messages along other edges than the graph's. Use edge_removal='drop'."
     )
+
+
+def follows(used: Tensor, edges: Tensor) -> bool:
+    """Whether ``used`` is ``edges``, one way or the other, followed by nothing but self-loops."""
+    return same_edges(used, edges) or same_edges(used, edges.flip(0))
 
 
 def same_edges(used: Tensor, edges: Tensor) -> bool:
@@ -82,11 +126,6 @@ def same_edges(used: Tensor, edges: Tensor) -> bool:
     if used.size(1) < count or not torch.equal(used[:, :count], edges):
         return False
     return bool((used[0, count:] == used[1, count:]).all())
-
-
-def with_loops(factor: Tensor, used: Tensor, loop_factor: float) -> Tensor:
-    """Factors followed by those of the appended self-loops."""
-    return torch.cat([factor, factor.new_full((used.size(1) - len(factor),), loop_factor)])
 
 
 def doubtful_aggregations(net: Module) -> list[str]:

@@ -86,19 +86,15 @@ def probabilities(raw: Tensor, kind: str) -> Tensor:
     return torch.cat([1 - prob, prob], 1) if raw.size(1) == 1 else prob
 
 
-def log_likelihood(raw: Tensor, kind: str, label: Tensor) -> Tensor:
-    """Log-probability of the class ``label``, exact also where the probability rounds to 0 or 1.  (T, columns), (T,) -> (T,)
+def log_probabilities(raw: Tensor, kind: str) -> Tensor:
+    """Logarithms of `probabilities`, exact also where these round to 0 or 1.  (T, C) or (T, 1) -> (T, C) or (T, 2)
 
-    >>> log_likelihood(torch.tensor([[0.0]]), "logits", torch.tensor([1]))
-    tensor([-0.6931])
+    >>> log_probabilities(torch.tensor([[200.0]]), "logits")
+    tensor([[-200.,    0.]])
     """
-    if kind == "logits" and raw.size(1) == 1:
-        return logsigmoid(raw[:, 0] * (2 * label - 1))
     if kind == "logits":
-        return raw.log_softmax(1).gather(1, label[:, None])[:, 0]
-    if kind == "log_probs" and raw.size(1) > 1:
-        return raw.gather(1, label[:, None])[:, 0]
-    return probabilities(raw, kind).gather(1, label[:, None])[:, 0].log()
+        return torch.cat([logsigmoid(-raw), logsigmoid(raw)], 1) if raw.size(1) == 1 else raw.log_softmax(1)
+    return raw if kind == "log_probs" and raw.size(1) > 1 else probabilities(raw, kind).log()
 
 
 def likeliest(prob: Tensor) -> Tensor:

@@ -1,0 +1,96 @@
+"""Gates on messages: in each round of messages, a closed gate replaces an edge's message by a baseline.
+
+    message of edge e in round r:    z m + (1 - z) b_r
+
+A gate is drawn from a hard concrete distribution with logit a and u ~ U(0, 1),
+
+    s = σ((log u - log(1 - u) + a) / β),    z = clip(s (ζ - γ) + γ, 0, 1),    β = 1/3, γ = -0.2, ζ = 1.2,
+
+so that it is exactly 0 or 1 most of the time and has a gradient in between. It is not closed with the chance
+P(z > 0) = σ(a - β log(-γ / ζ)).
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from graphgauge.core.seeds import derive_seed, generator
+from graphgauge.explainers.learned import Entries
+from graphgauge.models import BaseModel, Union
+from graphgauge.models.masking import Edit, Messages
+
+TEMPERATURE, LOW, HIGH = 1 / 3, -0.2, 1.2
+STEPS_AT_ONCE = 20  #: random numbers are drawn for so many steps at a time
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round of messages: the ``row`` (M,) of each gated edge among them, and the ``width`` of a message."""
+
+    row: Tensor
+    width: int
+
+
+def recorded_rounds(model: BaseModel, union: Union, edges: Entries) -> list[Round]:
+    """The rounds of messages of one pass."""
+    rounds: list[Round] = []
+
+    def record(sent: Messages) -> None:
+        column = union.edge_at[edges.at]
+        row = column if sent.kept is None else sent.kept.cumsum(0)[column] - 1
+        rounds.append(Round(row, as_rows(sent).size(1)))
+
+    with torch.no_grad():
+        model.engine.outputs(union, record)
+    return rounds
+
+
+def gated(rounds: list[Round], gates: dict[int, Tensor], baselines: list[Tensor]) -> Edit:
+    """Replace messages where ``gates`` (M,) of their round close; ``baselines``: (width,), or (M, width) one for each."""
+
+    def edit(sent: Messages) -> Tensor | None:
+        if sent.number not in gates:
+            return None
+        rows, row, z = as_rows(sent), rounds[sent.number].row, gates[sent.number][:, None]
+        return as_messages(rows.index_copy(0, row, z * rows[row] + (1 - z) * baselines[sent.number]), sent)
+
+    return edit
+
+
+def as_rows(sent: Messages) -> Tensor:
+    """Messages as one row each, all heads in it.  (messages, width)"""
+    return sent.value.movedim(sent.layer.node_dim, 0).flatten(1)
+
+
+def as_messages(rows: Tensor, sent: Messages) -> Tensor:
+    """Rows in the shape of the messages that they are."""
+    shape = sent.value.movedim(sent.layer.node_dim, 0).shape
+    return rows.view(shape).movedim(0, sent.layer.node_dim)
+
+
+def sampled(logit: Tensor, uniform: Tensor) -> Tensor:
+    """Hard concrete gates.  (size,), (size,) -> (size,)"""
+    s = ((uniform.log() - (1 - uniform).log() + logit) / TEMPERATURE).sigmoid()
+    return (s * (HIGH - LOW) + LOW).clamp(0, 1)
+
+
+def chance_open(logit: Tensor) -> Tensor:
+    """P(z > 0).  (size,)"""
+    return (logit - TEMPERATURE * math.log(-LOW / HIGH)).sigmoid()
+
+
+def noise(edges: Entries, seeds: list[int], rounds: int, steps: int, like: Tensor) -> Iterator[Tensor]:
+    """Numbers from U(0, 1) for each step, round and gate, those of copy k from ``seeds[k]``, on the CPU.  (rounds, size) each"""
+    streams = [generator(derive_seed(seed, "noise")) for seed in seeds]
+    for start in range(0, steps, STEPS_AT_ONCE):
+        count = min(STEPS_AT_ONCE, steps - start)
+        drawn = [
+            torch.rand(count, rounds, size, generator=stream, dtype=torch.float64).clamp(1e-6, 1 - 1e-6)
+            for size, stream in zip(edges.count.tolist(), streams, strict=True)
+        ]
+        values = like.new_full((count, rounds, edges.size), 0.5)
+        values[:, :, edges.slot] = torch.cat(drawn, 2).to(like)
+        yield from values
