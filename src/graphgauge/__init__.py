@@ -24,7 +24,19 @@ PUBLIC = {
         "graphgauge.models",
     ),
     **dict.fromkeys(
-        ("BaseExplainer", "InputXGradient", "IntegratedGradients", "RandomExplainer", "Saliency"), "graphgauge.explainers"
+        (
+            "BaseExplainer",
+            "CallableExplainer",
+            "InputXGradient",
+            "IntegratedGradients",
+            "OtherTaskExplainer",
+            "PyGExplainer",
+            "RandomExplainer",
+            "Saliency",
+            "explainer_names",
+            "find_explainer",
+        ),
+        "graphgauge.explainers",
     ),
     "Xplanation": "graphgauge.core.xplanation",
     "GraphgaugeError": "graphgauge.core.errors",

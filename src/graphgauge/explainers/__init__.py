@@ -1,11 +1,26 @@
 """Explainers: one file per family; model and targets in, explanations out."""
 
+from graphgauge.explainers.adapters import CallableExplainer, PyGExplainer
 from graphgauge.explainers.base import BaseExplainer
 from graphgauge.explainers.gradients import InputXGradient, IntegratedGradients, Saliency
+from graphgauge.explainers.other_tasks import OtherTaskExplainer
 from graphgauge.explainers.random_scores import RandomExplainer
+from graphgauge.explainers.registry import explainer_names, find_explainer
 
 EXPLAINERS: dict[str, type[BaseExplainer]] = {
     explainer.name: explainer for explainer in (Saliency, InputXGradient, IntegratedGradients, RandomExplainer)
 }
 
-__all__ = ["EXPLAINERS", "BaseExplainer", "InputXGradient", "IntegratedGradients", "RandomExplainer", "Saliency"]
+__all__ = [
+    "EXPLAINERS",
+    "BaseExplainer",
+    "CallableExplainer",
+    "InputXGradient",
+    "IntegratedGradients",
+    "OtherTaskExplainer",
+    "PyGExplainer",
+    "RandomExplainer",
+    "Saliency",
+    "explainer_names",
+    "find_explainer",
+]
