@@ -33,6 +33,7 @@ PUBLIC = {
             "PyGExplainer",
             "RandomExplainer",
             "Saliency",
+            "check_explainer",
             "explainer_names",
             "find_explainer",
         ),

@@ -16,7 +16,7 @@ from graphgauge.models.promises import nothing_changes
 
 QUICK = {
     "GNNExplainer": {"epochs": 3},
-    "GraphMaskExplainer": {"epochs": 2, "num_layers": 2},
+    "GraphMaskExplainer": {"epochs": 2},
     "DummyExplainer": {},
     "CaptumExplainer": {"attribution_method": "GuidedBackprop"},
 }
@@ -201,7 +201,8 @@ def test_an_algorithm_that_needs_training_is_taken_trained():
 
 def test_options_of_one_graphmask_do_not_leak_into_another():
     before = dict(GraphMaskExplainer.coeffs)
-    built = gg.PyGExplainer("GraphMaskExplainer", {"num_layers": 2, "node_feat_size": 7.0}).built()
+    built = gg.PyGExplainer("GraphMaskExplainer", {"node_feat_size": 7.0}).built(build(Stack, GCNConv, 3))
+    assert built.num_layers == 3
     assert built.coeffs["node_feat_size"] == 7.0
     assert GraphMaskExplainer.coeffs == before
     assert built.log is False
@@ -215,8 +216,8 @@ def test_impossible_algorithms_are_refused():
     with pytest.raises(BadSetting, match="is built: leave them out"):
         gg.PyGExplainer(GNNExplainer(), {"epochs": 3})
     model = gg.NodeClassificationModel(build(Stack, GCNConv), random_graph())
-    with pytest.raises(BadSetting, match=r"cannot be built with .*num_layers"):
-        gg.PyGExplainer("GraphMaskExplainer").explain(model, [3])
+    with pytest.raises(BadSetting, match=r"AttentionExplainer cannot be built with {'heads': 2}: .*'heads'"):
+        gg.PyGExplainer("AttentionExplainer", {"heads": 2}).explain(model, [3])
     with pytest.raises(BadSetting, match="with node_mask='object'"):
         gg.PyGExplainer("CaptumExplainer", {"attribution_method": "Saliency"}, node_mask="object").explain(model, [3])
     assert "ExplainerAlgorithm" not in known_algorithms()

@@ -2,8 +2,10 @@
 
 from graphgauge.explainers.adapters import CallableExplainer, PyGExplainer
 from graphgauge.explainers.base import BaseExplainer
+from graphgauge.explainers.checks import check_explainer
 from graphgauge.explainers.gradients import InputXGradient, IntegratedGradients, Saliency
 from graphgauge.explainers.other_tasks import OtherTaskExplainer
+from graphgauge.explainers.promises import EXPLAINER_CHECKS
 from graphgauge.explainers.random_scores import RandomExplainer
 from graphgauge.explainers.registry import explainer_names, find_explainer
 
@@ -13,6 +15,7 @@ EXPLAINERS: dict[str, type[BaseExplainer]] = {
 
 __all__ = [
     "EXPLAINERS",
+    "EXPLAINER_CHECKS",
     "BaseExplainer",
     "CallableExplainer",
     "InputXGradient",
@@ -21,6 +24,7 @@ __all__ = [
     "PyGExplainer",
     "RandomExplainer",
     "Saliency",
+    "check_explainer",
     "explainer_names",
     "find_explainer",
 ]

@@ -26,6 +26,7 @@ from graphgauge.core.xplanation import Target
 from graphgauge.explainers.base import BaseExplainer, Scores, empty_edges, empty_features
 from graphgauge.models import BaseModel, ComputationGraph, ComputationGraphs
 from graphgauge.models.calling import Call
+from graphgauge.models.masking import message_layers
 
 if TYPE_CHECKING:
     from torch_geometric.explain import ExplainerAlgorithm
@@ -167,7 +168,7 @@ class PyGExplainer(BaseExplainer):
         """PyG's ``Explainer``, with what it has to know about the model."""
         from torch_geometric.explain import Explainer
 
-        algorithm = self.built()
+        algorithm = self.built(net)
         if getattr(algorithm, "_curr_epoch", 0) < getattr(algorithm, "epochs", 0) - 1 and hasattr(algorithm, "_curr_epoch"):
             raise BadSetting(
                 f"{self.algorithm_name} has to be trained before it explains, but has not been. Train it as PyG's pages say, and "
@@ -189,12 +190,14 @@ class PyGExplainer(BaseExplainer):
                 f"{self.node_mask!r} and edge_mask={self.edge_mask!r}: {error}"
             ) from error
 
-    def built(self) -> "ExplainerAlgorithm":
-        """A fresh algorithm: built by name or class, or the copy of an object."""
+    def built(self, net: Module) -> "ExplainerAlgorithm":
+        """A fresh algorithm for ``net``: built by name or class, or the copy of an object."""
         if not isinstance(self.algorithm, (str, type)):
             return deepcopy(self.algorithm)
         make = lookup(known_algorithms(), self.algorithm, "PyG algorithm") if isinstance(self.algorithm, str) else self.algorithm
-        options = {"log": False, **self.options} if self.algorithm_name == "GraphMaskExplainer" else self.options
+        options = dict(self.options)
+        if self.algorithm_name == "GraphMaskExplainer":  # wants to be told what can be counted, and draws bars
+            options = {"num_layers": len(message_layers(net)), "log": False, **options}
         try:
             return made_alone(make, deepcopy(options))
         except TypeError as error:
