@@ -1,5 +1,7 @@
 """PyG's algorithms through the adapter are PyG's algorithms, on every kind of model, and leave no trace; so does any function."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -257,7 +259,9 @@ def test_scores_of_both_scopes_are_taken(function):
 
 
 def test_one_side_may_be_missing():
-    (x,) = gg.CallableExplainer(lambda model, target: (None, np.ones(164)), name="ones").explain(good(), [3])
+    read_only = np.arange(164)[::-1] * 0 + 1
+    read_only.setflags(write=False)
+    (x,) = gg.CallableExplainer(lambda model, target: (None, read_only[::-1]), name="ones").explain(good(), [3])
     assert x.feature_score is None
     assert x.edge_score.sum() == len(x.edges)
     with pytest.raises(BadExplanation, match="neither feature nor edge scores for target 3"):
@@ -322,7 +326,8 @@ def test_params_of_a_function_rebuild_it_where_it_can_be_imported():
     explainer = gg.CallableExplainer("statistics:mean", name="m")
     assert explainer.params["function"] == "statistics:mean"
     assert gg.CallableExplainer(**explainer.params) == explainer
-    with pytest.raises(BadSetting, match="cannot be imported"):
-        gg.CallableExplainer(**gg.CallableExplainer(lambda model, target: None).params)
+    for function in (lambda model, target: None, partial(on_the_whole_graph), nn.Linear(1, 1), "".join):
+        with pytest.raises(BadSetting, match="cannot be imported"):
+            gg.CallableExplainer(**gg.CallableExplainer(function).params)
     with pytest.raises(BadSetting, match="must be callable as function"):
         gg.CallableExplainer(3)

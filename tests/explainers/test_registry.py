@@ -70,6 +70,9 @@ def test_a_plug_in_does_not_replace_a_built_in(offered):
     with pytest.warns(UserWarning, match="the explainer 'saliency' of plugs_for_tests:Plugged is left out"):
         assert gg.find_explainer("saliency") == gg.Saliency()
     assert gg.find_explainer("random") == gg.RandomExplainer()
+    offered(**{"pyg:GNNExplainer": "plugs_for_tests:Plugged"})
+    with pytest.warns(UserWarning, match="is left out: PyG has one of that name"):
+        assert gg.find_explainer("pyg:GNNExplainer") == gg.PyGExplainer("GNNExplainer")
 
 
 def test_two_plug_ins_of_one_name_are_refused_when_asked_for(offered):
@@ -86,5 +89,7 @@ def test_mistakes_are_told():
         gg.find_explainer("integrated_gradients", step=3)
     with pytest.raises(BadSetting, match=r"'random' cannot be built with \['seed'\]: .* Its parameters: none"):
         gg.find_explainer("random", seed=3)
+    with pytest.raises(BadSetting, match=r"'pyg:GNNExplainer' was asked for, but params .* make 'pyg:DummyExplainer'"):
+        gg.find_explainer("pyg:GNNExplainer", algorithm="DummyExplainer")
     with pytest.raises(BadSetting, match="steps must be a whole number"):
         gg.find_explainer("integrated_gradients", steps=0)

@@ -384,8 +384,13 @@ def found_function(function: Any) -> Callable[..., Any]:
 
 
 def address_of(function: Any) -> str:
-    """Where a function can be imported from; of an object without a name, its class."""
-    return f"{function.__module__}:{getattr(function, '__qualname__', type(function).__qualname__)}"
+    """Where a function can be imported from; of any other, a text that says what it is and cannot be imported."""
+    address = f"{function.__module__}:{getattr(function, '__qualname__', type(function).__qualname__)}"
+    try:
+        is_there = resolve(address) is function
+    except (ImportError, AttributeError, ValueError):
+        is_there = False
+    return address if is_there else f"{OBJECT}{address}"
 
 
 def fitted(given: Any, graph: ComputationGraph, explainer: CallableExplainer) -> tuple[Tensor | None, Tensor | None]:
@@ -428,7 +433,7 @@ def as_scores(side: Any, x: Tensor, name: str) -> Tensor | None:
         return None
     if not isinstance(side, (Tensor, np.ndarray)):
         raise BadExplanation(f"{name} must give scores as tensors or arrays, but gave {type(side).__name__}.")
-    return torch.as_tensor(side).detach().to(x)
+    return torch.as_tensor(np.array(side, order="C") if isinstance(side, np.ndarray) else side).detach().to(x)
 
 
 def fits_in(side: Tensor | None, shape: tuple[int, ...]) -> bool:

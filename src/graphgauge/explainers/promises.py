@@ -288,11 +288,12 @@ def gradient_mode_does_not_matter(trial: Trial) -> None:
 
 
 def training_mode_does_not_matter(trial: Trial) -> None:
-    """A network in training mode is explained as it answers in evaluation mode."""
+    """A network in training mode is explained as it answers in evaluation mode, and is in training mode again afterwards."""
     expected, flags = trial.scored, {module: module.training for module in trial.model.net.modules()}
     try:
         trial.model.net.train()
         ensure_same(expected, trial.run(), "scores depend on the training mode")
+        ensure(all(module.training for module in flags), "training mode is not restored")
     finally:
         for module, flag in flags.items():
             module.training = flag

@@ -21,6 +21,7 @@ from graphgauge.explainers.base import BaseExplainer
 
 GROUP = "graphgauge.explainers"
 PYG = "pyg:"
+OURS = ("graphgauge", "PyG")  #: sources that plug-ins do not replace
 
 
 def explainer_names() -> list[str]:
@@ -34,12 +35,14 @@ def find_explainer(name: str, /, **params: Any) -> BaseExplainer:
     >>> find_explainer("integrated_gradients", steps=20)
     IntegratedGradients(explain_output='prob', steps=20)
     """
-    source = lookup(sources(), name, "explainer")
-    if source == "PyG":
-        params = {"algorithm": name.removeprefix(PYG), **params}
     make = explainer_class(name)
+    if make is PyGExplainer:
+        params = {"algorithm": name.removeprefix(PYG), **params}
     check_params(name, make, params)
-    return make(**params)
+    explainer = make(**params)
+    if explainer.name != name:
+        raise BadSetting(f"the explainer {name!r} was asked for, but params {params!r} make {explainer.name!r}: leave one out.")
+    return explainer
 
 
 def explainer_class(name: str) -> type[BaseExplainer]:
@@ -47,17 +50,15 @@ def explainer_class(name: str) -> type[BaseExplainer]:
     from graphgauge.explainers import EXPLAINERS
 
     source = lookup(sources(), name, "explainer")
-    if source == "PyG":
-        return PyGExplainer
     plugs = [plug for plug in plug_ins() if plug.name == name]
-    if name in EXPLAINERS:
-        if plugs:
-            warnings.warn(
-                f"the explainer {name!r} of {packages(plugs)} is left out: graphgauge has one of that name. Rename the plug-in.",
-                stacklevel=3,
-            )
-        return EXPLAINERS[name]
-    return loaded(plugs)
+    if source not in OURS:
+        return loaded(plugs)
+    if plugs:
+        warnings.warn(
+            f"the explainer {name!r} of {packages(plugs)} is left out: {source} has one of that name. Rename the plug-in.",
+            stacklevel=3,
+        )
+    return PyGExplainer if source == "PyG" else EXPLAINERS[name]
 
 
 def sources() -> dict[str, str]:

@@ -89,7 +89,7 @@ def gap(first: Tensor | None, second: Tensor | None) -> float:
 
 
 def is_same(xs: list[Xplanation], ys: list[Xplanation]) -> bool:
-    """Whether two runs gave the same scores and outcomes."""
+    """Whether two runs gave the same scores."""
     return len(xs) == len(ys) and all(
         gap(getattr(x, side), getattr(y, side)) <= CLOSE for x, y in zip(xs, ys, strict=True) for side in SIDES
     )
