@@ -141,6 +141,8 @@ def test_names_classes_and_objects_are_taken():
     first, second = (explainer.explain(model, [3])[0].feature_score for explainer in (by_name, by_object))
     assert first.equal(second)
     assert by_object.algorithm.node_mask is None
+    by_function = gg.PyGExplainer(lambda epochs: GNNExplainer(epochs=epochs), {"epochs": 2})
+    assert by_function.explain(model, [3])[0].feature_score.isfinite().all()
     assert gg.PyGExplainer(**by_name.params) == by_name
     with pytest.raises(BadSetting, match="hand over the object again"):
         gg.PyGExplainer(**by_object.params)
@@ -213,7 +215,7 @@ def test_options_of_one_graphmask_do_not_leak_into_another():
 def test_impossible_algorithms_are_refused():
     with pytest.raises(UnknownName, match="Did you mean 'GNNExplainer'"):
         gg.PyGExplainer("GNNExplayner")
-    with pytest.raises(BadSetting, match="must be the name, class or object"):
+    with pytest.raises(BadSetting, match="must be the name, the class or an object"):
         gg.PyGExplainer(3)
     with pytest.raises(BadSetting, match="is built: leave them out"):
         gg.PyGExplainer(GNNExplainer(), {"epochs": 3})
@@ -223,6 +225,18 @@ def test_impossible_algorithms_are_refused():
     with pytest.raises(BadSetting, match="with node_mask='object'"):
         gg.PyGExplainer("CaptumExplainer", {"attribution_method": "Saliency"}, node_mask="object").explain(model, [3])
     assert "ExplainerAlgorithm" not in known_algorithms()
+
+
+def test_a_network_that_writes_into_its_input_gets_copies():
+    class Writes(Stack):
+        def forward(self, x, edge_index):
+            x.mul_(0.5)
+            return super().forward(2 * x, edge_index)
+
+    data, explainer = random_graph(), gg.PyGExplainer("CaptumExplainer", {"attribution_method": "IntegratedGradients"})
+    models = [gg.NodeClassificationModel(build(make, GCNConv), data) for make in (Stack, Writes)]
+    (plain,), (careless,) = (explainer.explain(model, [3]) for model in models)
+    assert torch.allclose(plain.feature_score, careless.feature_score, atol=1e-7)
 
 
 def test_a_network_that_cannot_be_copied_is_told_so():

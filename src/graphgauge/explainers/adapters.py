@@ -67,8 +67,8 @@ OBJECT = "object of "  #: how params name an algorithm that was handed over as a
 class PyGExplainer(BaseExplainer):
     """An algorithm of `torch_geometric.explain`: ``PyGExplainer("GNNExplainer", {"epochs": 20})``.
 
-    ``algorithm``  its name, its class (then ``options`` are what it is built from), or an object, which is copied for each
-                   target: the way to hand over one that has to be trained first, such as PGExplainer
+    ``algorithm``  its name, its class or a function that makes it (``options`` are what it is built from); or an object, which
+                   is copied for each target: the way to hand over one that has to be trained first, such as PGExplainer
     ``node_mask``  "attributes", "object", "common_attributes" or None, as PyG's ``node_mask_type``
     ``edge_mask``  "object" or None
     ``is_signed``, ``is_deterministic``  for algorithms that PyG does not know
@@ -94,10 +94,10 @@ class PyGExplainer(BaseExplainer):
 
     @property
     def algorithm_name(self) -> str:
-        """The name of the algorithm's class."""
+        """The name of the algorithm's class, or of the function that makes it."""
         if isinstance(self.algorithm, str):
             return self.algorithm
-        return (self.algorithm if isinstance(self.algorithm, type) else type(self.algorithm)).__name__
+        return str(getattr(self.algorithm, "__name__", type(self.algorithm).__name__))
 
     @property
     def signed(self) -> bool:  # type: ignore[override]
@@ -169,7 +169,7 @@ class PyGExplainer(BaseExplainer):
         from torch_geometric.explain import Explainer
 
         algorithm = self.built(net)
-        if getattr(algorithm, "_curr_epoch", 0) < getattr(algorithm, "epochs", 0) - 1 and hasattr(algorithm, "_curr_epoch"):
+        if is_untrained(algorithm):
             raise BadSetting(
                 f"{self.algorithm_name} has to be trained before it explains, but has not been. Train it as PyG's pages say, and "
                 "hand over the trained object: PyGExplainer(algorithm)."
@@ -191,8 +191,8 @@ class PyGExplainer(BaseExplainer):
             ) from error
 
     def built(self, net: Module) -> "ExplainerAlgorithm":
-        """A fresh algorithm for ``net``: built by name or class, or the copy of an object."""
-        if not isinstance(self.algorithm, (str, type)):
+        """A fresh algorithm for ``net``: built by name, class or function, or the copy of an object."""
+        if isinstance(self.algorithm, Module):
             return deepcopy(self.algorithm)
         make = lookup(known_algorithms(), self.algorithm, "PyG algorithm") if isinstance(self.algorithm, str) else self.algorithm
         options = dict(self.options)
@@ -213,8 +213,8 @@ class Called(Module):
 
     def __init__(self, call: Call, g: Data, model: BaseModel, as_probs: bool) -> None:
         super().__init__()
-        self.net, self.call, self.g = call.net, call, g
-        self.task, self.turn, self.mode, self.kind = model.task, "", "regression", "raw"
+        self.net, self.call, self.g, self.copies_input = call.net, call, g, model.writes_input
+        self.turn, self.mode, self.kind = "", "regression", "raw"
         if model.task == "classification":
             kind, columns = model.kind, model.whole_rows(model.everything[:1]).size(1)  # type: ignore[attr-defined]
             self.mode = "binary_classification" if columns == 1 else "multiclass_classification"
@@ -225,7 +225,7 @@ class Called(Module):
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """Raw rows, one for each node, or one for the link or graph."""
         g = self.g.clone()
-        g.x, g.edge_index = x, edge_index
+        g.x, g.edge_index = x.clone() if self.copies_input else x, edge_index
         rows = self.call(g)
         return rows.exp() if self.turn == "log_probs" else rows.sigmoid() if self.turn == "logits" else rows
 
@@ -249,8 +249,13 @@ def check_algorithm(algorithm: Any, options: Mapping[str, Any]) -> None:
         raise BadSetting(f"options build an algorithm by name or class, but {type(algorithm).__name__} is built: leave them out.")
     elif not isinstance(algorithm, ExplainerAlgorithm) and not callable(algorithm):
         raise BadSetting(
-            f"algorithm must be the name, class or object of a torch_geometric.explain algorithm, but is {algorithm!r}."
+            f"algorithm must be the name, the class or an object of a torch_geometric.explain algorithm, but is {algorithm!r}."
         )
+
+
+def is_untrained(algorithm: Any) -> bool:
+    """Whether an algorithm counts the epochs of a training before use, as PGExplainer does, and is not through."""
+    return hasattr(algorithm, "_curr_epoch") and algorithm._curr_epoch < algorithm.epochs - 1
 
 
 def made_alone(make: Any, options: Mapping[str, Any]) -> Any:
