@@ -41,6 +41,17 @@ def test_the_demo_as_json_is_repeatable():
     assert first["accuracy"]["test"] > 0.6
 
 
+def test_explainers_are_listed_with_what_they_are():
+    lines = run("explainers").stdout.splitlines()
+    assert lines[0].split() == ["name", "signed", "deterministic", "from", "what", "it", "is"]
+    found = {line.split()[0]: line.split()[1:4] for line in lines[1:]}
+    assert found["saliency"] == ["no", "yes", "graphgauge"]
+    assert found["pyg:CaptumExplainer"] == ["depends", "depends", "PyG"]
+    rows = json.loads(run("explainers", "--json").stdout)
+    assert [row["name"] for row in rows] == sorted(found)
+    assert all(row["what it is"] for row in rows)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -44,6 +44,15 @@ def demo(
     typer.echo(as_json(shown) if json else as_text(shown))
 
 
+@app.command()
+def explainers(json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False) -> None:
+    """List the explainers that can be used by name."""
+    from graphgauge.cli.explainers import as_json, as_text, listed
+
+    rows = listed()
+    typer.echo(as_json(rows) if json else as_text(rows))
+
+
 def read_list(text: str) -> list[int | str]:
     """Comma-separated numbers; what is no number stays text, so that the library can refuse it by name."""
     return [read_number(part.strip()) for part in text.split(",") if part.strip()]

@@ -56,6 +56,7 @@ class Xplanation:
 
     ``feature_score`` or ``edge_score`` is None when the explainer gives only the other side.
     ``explainer`` and ``params`` rebuild the explainer; ``metrics`` is filled by the Evaluator.
+    ``outcome`` is what an explainer without scores found (see `OtherTaskExplainer`); it can be anything, so `save` leaves it out.
 
     >>> x = Xplanation(target=4, nodes=torch.tensor([4, 1]), feature_score=torch.tensor([[0.5, 0.0], [0.1, 0.2]]),
     ...                edges=torch.tensor([7]), edge_score=torch.tensor([0.3]), num_nodes=6, num_edges=9)
@@ -79,6 +80,7 @@ class Xplanation:
     seed: int | None = None
     seconds: float | None = None
     metrics: dict[str, Any] = field(default_factory=dict)
+    outcome: Any = None
 
     def __post_init__(self) -> None:
         lookup(dict.fromkeys(("node", "link", "graph")), self.level, "level of targets")
@@ -167,7 +169,7 @@ class Xplanation:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one safetensors file: the tensors, and the rest as JSON in its header. Never half a file."""
+        """Write one safetensors file: the tensors, and the rest but ``outcome`` as JSON in its header. Never half a file."""
         from safetensors import SafetensorError
         from safetensors.torch import save_file
 

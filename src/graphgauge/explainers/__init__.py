@@ -1,12 +1,17 @@
 """Explainers: one file per family; model and targets in, explanations out."""
 
+from graphgauge.explainers.adapters import CallableExplainer, PyGExplainer
 from graphgauge.explainers.base import BaseExplainer
+from graphgauge.explainers.checks import check_explainer
 from graphgauge.explainers.gnn_explainer import GNNExplainer
 from graphgauge.explainers.gradients import InputXGradient, IntegratedGradients, Saliency
 from graphgauge.explainers.graphmask import GraphMask
 from graphgauge.explainers.lrp import LRP
+from graphgauge.explainers.other_tasks import OtherTaskExplainer
+from graphgauge.explainers.promises import EXPLAINER_CHECKS
 from graphgauge.explainers.random_scores import RandomExplainer
 from graphgauge.explainers.rectifiers import Deconvolution, GuidedBackprop
+from graphgauge.explainers.registry import explainer_names, find_explainer
 
 EXPLAINERS: dict[str, type[BaseExplainer]] = {
     explainer.name: explainer
@@ -18,20 +23,28 @@ EXPLAINERS: dict[str, type[BaseExplainer]] = {
         Deconvolution,
         LRP,
         GNNExplainer,
+        GraphMask,
         RandomExplainer,
     )
 }
 
 __all__ = [
     "EXPLAINERS",
+    "EXPLAINER_CHECKS",
     "LRP",
     "BaseExplainer",
+    "CallableExplainer",
     "Deconvolution",
     "GNNExplainer",
     "GraphMask",
     "GuidedBackprop",
     "InputXGradient",
     "IntegratedGradients",
+    "OtherTaskExplainer",
+    "PyGExplainer",
     "RandomExplainer",
     "Saliency",
+    "check_explainer",
+    "explainer_names",
+    "find_explainer",
 ]

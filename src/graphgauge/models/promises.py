@@ -350,7 +350,11 @@ def nothing_changes(model: BaseModel) -> Iterator[None]:
     """Compare the network and the global random states before and after."""
     before = state_of(model)
     yield
-    after = state_of(model)
+    ensure_unchanged(before, state_of(model))
+
+
+def ensure_unchanged(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Fail with the names of what differs between two states."""
     changed = [name for name in before if not same(before[name], after.get(name))]
     ensure(not changed and before.keys() == after.keys(), f"changed: {', '.join(changed) or 'attributes came or went'}")
 
@@ -367,6 +371,9 @@ def state_of(model: BaseModel) -> dict[str, Any]:
         state[f"hooks of {name or 'net'}"] = hooks
         state[f"mode of {name or 'net'}"] = module.training
         state[f"attributes of {name or 'net'}"] = sorted(vars(module))
+        state[f"settings of {name or 'net'}"] = {
+            key: value for key, value in vars(module).items() if value is None or isinstance(value, (bool, int, float, str))
+        }
     return state | {"torch's random state": torch.get_rng_state(), "NumPy's random state": str(np.random.get_state())}
 
 

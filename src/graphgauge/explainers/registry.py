@@ -1,0 +1,111 @@
+"""Explainers by name, for the command line and for experiment files: ours, PyG's, and those of installed plug-ins.
+
+A package offers an explainer as a plug-in under the entry-point group `graphgauge.explainers`:
+
+    [project.entry-points."graphgauge.explainers"]
+    my_explainer = "my_package.module:MyExplainer"
+
+Nothing of a plug-in is imported before it is asked for by name, and no plug-in replaces one of our own explainers.
+PyG's algorithms are called "pyg:GNNExplainer" and so on.
+"""
+
+import inspect
+import warnings
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from graphgauge.core.errors import BadSetting, GraphgaugeWarning, MissingExtra
+from graphgauge.core.registry import lookup
+from graphgauge.explainers.adapters import PyGExplainer, known_algorithms
+from graphgauge.explainers.base import BaseExplainer
+
+GROUP = "graphgauge.explainers"
+PYG = "pyg:"
+OURS = ("graphgauge", "PyG")  #: sources that plug-ins do not replace
+
+
+def explainer_names() -> list[str]:
+    """Every name that `find_explainer` knows, sorted."""
+    return sorted(sources())
+
+
+def find_explainer(name: str, /, **params: Any) -> BaseExplainer:
+    """The explainer with this name, built from ``params``; an explanation's ``explainer`` and ``params`` give it again.
+
+    >>> find_explainer("integrated_gradients", steps=20)
+    IntegratedGradients(explain_output='prob', edge_factor='message', steps=20)
+    """
+    make = explainer_class(name)
+    if make is PyGExplainer:
+        params = {"algorithm": name.removeprefix(PYG), **params}
+    check_params(name, make, params)
+    explainer = make(**params)
+    if explainer.name != name:
+        raise BadSetting(f"the explainer {name!r} was asked for, but params {params!r} make {explainer.name!r}: leave one out.")
+    return explainer
+
+
+def explainer_class(name: str) -> type[BaseExplainer]:
+    """The class behind a name; a plug-in is imported now."""
+    from graphgauge.explainers import EXPLAINERS
+
+    source = lookup(sources(), name, "explainer")
+    plugs = [plug for plug in plug_ins() if plug.name == name]
+    if source not in OURS:
+        return loaded(plugs)
+    if plugs:
+        warnings.warn(
+            f"the explainer {name!r} of {packages(plugs)} is left out: {source} has one of that name. Rename the plug-in.",
+            GraphgaugeWarning,
+            stacklevel=3,
+        )
+    return PyGExplainer if source == "PyG" else EXPLAINERS[name]
+
+
+def sources() -> dict[str, str]:
+    """Every name and where it comes from: "graphgauge", "PyG", or the packages of plug-ins."""
+    from graphgauge.explainers import EXPLAINERS
+
+    plugs = plug_ins()
+    plugged = {plug.name: packages([other for other in plugs if other.name == plug.name]) for plug in plugs}
+    of_pyg = dict.fromkeys((PYG + name for name in known_algorithms()), "PyG")
+    return {**plugged, **of_pyg, **dict.fromkeys(EXPLAINERS, "graphgauge")}
+
+
+def plug_ins() -> list[EntryPoint]:
+    """What installed packages offer, not yet imported; the same offer counts once."""
+    return sorted(set(entry_points(group=GROUP)), key=lambda plug: (plug.name, plug.value))
+
+
+def packages(plugs: list[EntryPoint]) -> str:
+    """The packages that offer these plug-ins, for people."""
+    return ", ".join(plug.dist.name if plug.dist is not None else plug.value for plug in plugs)
+
+
+def loaded(plugs: list[EntryPoint]) -> type[BaseExplainer]:
+    """The class of a plug-in, or an error that names the package to blame."""
+    if len(plugs) > 1:
+        raise BadSetting(f"the explainer {plugs[0].name!r} is offered by {packages(plugs)}: uninstall all but one.")
+    (plug,) = plugs
+    try:
+        found = plug.load()
+    except Exception as error:
+        raise MissingExtra(
+            f"the explainer {plug.name!r} comes from {packages(plugs)} ({plug.value}), which cannot be imported: "
+            f"{type(error).__name__}: {error}. Update that package, or uninstall it."
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, BaseExplainer)):
+        raise BadSetting(f"the explainer {plug.name!r} of {packages(plugs)} must be a subclass of BaseExplainer, but is {found!r}.")
+    return found
+
+
+def check_params(name: str, make: type[BaseExplainer], params: dict[str, Any]) -> None:
+    """Refuse parameters that the explainer does not have, and name those it has."""
+    signature = inspect.signature(make)
+    try:
+        signature.bind(**params)
+    except TypeError as error:
+        valid = ", ".join(signature.parameters) or "none"
+        raise BadSetting(
+            f"the explainer {name!r} cannot be built with {sorted(params)}: {error}. Its parameters: {valid}."
+        ) from error

@@ -1,0 +1,138 @@
+"""What the checks of explainers share: an explainer tried on a model, and how two sets of explanations are compared."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.modules.module import register_module_forward_pre_hook
+
+from graphgauge.core.xplanation import Target, Xplanation
+from graphgauge.explainers.base import BaseExplainer
+from graphgauge.models import BaseModel
+from graphgauge.models.promises import Inapplicable, ensure, state_of
+
+SIDES = ("feature_score", "edge_score")
+CLOSE = 1e-4  #: scores this close, measured by the largest of them, are the same
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An explainer, and a model with some targets to try it on; and what the model was before anything was explained."""
+
+    explainer: BaseExplainer
+    model: BaseModel
+    targets: list[Target]
+    state: dict[str, Any]
+    answer: Tensor
+    kept: dict[str, list[Xplanation]] = field(default_factory=dict)  #: explanations on stages that several checks look at
+
+    @classmethod
+    def of(cls, explainer: BaseExplainer, model: BaseModel, targets: list[Target]) -> "Trial":
+        """A trial that has not begun."""
+        model.pred_continuous(targets)
+        return cls(explainer, model, targets, state_of(model), fresh_answer(model))
+
+    def run(self, targets: Any = None, seed: int = 0) -> list[Xplanation]:
+        """Explanations of the targets, made anew."""
+        return self.explainer.explain(self.model, self.targets if targets is None else targets, seed=seed)
+
+    @cached_property
+    def xs(self) -> list[Xplanation]:
+        """Explanations of the targets with seed 0, made once for all checks."""
+        return self.run()
+
+    @cached_property
+    def scored(self) -> list[Xplanation]:
+        """The same; skips the check for explainers that give no scores."""
+        return scored(self.xs)
+
+
+def fresh_answer(model: BaseModel) -> Tensor:
+    """What the network answers now; nothing that is remembered."""
+    with model.session(), torch.no_grad():
+        return model.run_once().clone()
+
+
+def scored(xs: list[Xplanation]) -> list[Xplanation]:
+    """``xs``, if there are scores to look at."""
+    if not any(getattr(x, side) is not None for x in xs for side in SIDES):
+        raise Inapplicable("there are no scores")
+    return xs
+
+
+def sides_of(x: Xplanation) -> list[Tensor]:
+    """The scores there are."""
+    return [score for score in (x.feature_score, x.edge_score) if score is not None]
+
+
+def side_of(xs: list[Xplanation], side: str) -> list[Tensor]:
+    """The scores of one side; skips the check where there are none."""
+    scores = [getattr(x, side) for x in xs if getattr(x, side) is not None]
+    if not any(score.numel() for score in scores):
+        raise Inapplicable(f"there is no {side}")
+    return scores
+
+
+def gap(first: Tensor | None, second: Tensor | None) -> float:
+    """The largest difference of two sides, measured by the largest score; infinite where they cannot be compared."""
+    if first is None or second is None:
+        return 0.0 if first is second else torch.inf
+    if first.shape != second.shape:
+        return torch.inf
+    if not first.numel() or torch.equal(first, second):
+        return 0.0
+    size = float(torch.cat([first, second]).abs().max())
+    return float((first - second).abs().max()) / size if size < torch.inf else torch.inf
+
+
+def is_same(xs: list[Xplanation], ys: list[Xplanation]) -> bool:
+    """Whether two runs gave the same scores."""
+    return len(xs) == len(ys) and all(
+        gap(getattr(x, side), getattr(y, side)) <= CLOSE for x, y in zip(xs, ys, strict=True) for side in SIDES
+    )
+
+
+def ensure_same(xs: list[Xplanation], ys: list[Xplanation], reason: str) -> None:
+    """Fail with ``reason`` and the first target whose scores differ."""
+    ensure(len(xs) == len(ys), f"{reason}: {len(xs)} explanations became {len(ys)}")
+    for x, y in zip(xs, ys, strict=True):
+        differ = [side for side in SIDES if not gap(getattr(x, side), getattr(y, side)) <= CLOSE]
+        ensure(not differ, f"{reason}: {', '.join(differ)} of target {x.target}")
+
+
+def need_deterministic(explainer: BaseExplainer) -> None:
+    """Skip the check for explainers whose random draws depend on the size of the graph."""
+    if not explainer.deterministic:
+        raise Inapplicable("random draws differ where the graph does")
+
+
+class CountedCalls:
+    """Counts calls of any module inside; from call number ``fail_at`` on each one raises."""
+
+    def __init__(self, fail_at: int | None = None) -> None:
+        self.fail_at, self.count = fail_at, 0
+
+    def __enter__(self) -> "CountedCalls":
+        self.handle = register_module_forward_pre_hook(self.note)
+        return self
+
+    def note(self, module: Any, inputs: Any) -> None:
+        """One more call."""
+        self.count += 1
+        if self.fail_at is not None and self.count >= self.fail_at:
+            raise InterruptedError("a call that was made to fail")
+
+    def __exit__(self, *_: Any) -> None:
+        self.handle.remove()
+
+
+def is_refused(action: Callable[[], Any], error: type[Exception]) -> bool:
+    """Whether an action raises this error."""
+    try:
+        action()
+    except error:
+        return True
+    return False
