@@ -22,6 +22,7 @@ lint: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	$(BIN)/python bench/extraction.py
 	$(BIN)/python bench/unions.py --budgets
+	$(BIN)/python bench/explainers.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

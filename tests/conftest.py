@@ -13,6 +13,20 @@ settings.load_profile("graphgauge")
 torch.set_num_threads(1)  # the suite runs in two processes on two cores
 
 
+def pytest_addoption(parser):
+    parser.addoption("--device", default="cpu", help="where tests marked 'numeric' run what they compare with the CPU: cpu, cuda")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "numeric: compares numbers with a definition or a peer on the CPU; takes --device")
+
+
+@pytest.fixture
+def device(request):
+    """Where numeric tests run ours."""
+    return request.config.getoption("--device")
+
+
 @pytest.fixture
 def two_threads():
     """Two threads inside torch, for this test."""

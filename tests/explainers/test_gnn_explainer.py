@@ -67,6 +67,7 @@ def assert_equal(x, reference, tolerance=1e-9):
     assert (x.edge_vector() - reference.edge_mask).abs().max() <= tolerance
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
 def test_every_node_of_a_batch_gets_pygs_masks(layer):
     data, net = bag_of_words(), build(Stack, layer, dtype=torch.float64)
@@ -74,6 +75,7 @@ def test_every_node_of_a_batch_gets_pygs_masks(layer):
         assert_equal(x, peer_for(net, x, data, "node")(data.x, data.edge_index, index=x.target))
 
 
+@pytest.mark.numeric
 def test_links_get_pygs_masks():
     data, net = bag_of_words(), build(LinkForward, dtype=torch.float64)
     for x in gg.GNNExplainer(epochs=30).explain(gg.LinkClassificationModel(net, data), [(0, 5), (7, 3), (21, 2)]):
@@ -81,18 +83,21 @@ def test_links_get_pygs_masks():
         assert_equal(x, peer_for(net, x, data, "edge", epochs=30)(data.x, data.edge_index, edge_label_index=pair))
 
 
+@pytest.mark.numeric
 def test_graphs_get_pygs_masks():
     data, net = [bag_of_words(seed, 6 + seed) for seed in range(4)], build(Pooled, dtype=torch.float64)
     for graph, x in zip(data, gg.GNNExplainer(epochs=30).explain(gg.GraphClassificationModel(net, data), range(4)), strict=True):
         assert_equal(x, peer_for(net, x, graph, "graph", epochs=30)(graph.x, graph.edge_index))
 
 
+@pytest.mark.numeric
 def test_regression_gets_pygs_masks():
     data, net = bag_of_words(), build(Stack, GCNConv, out=1, dtype=torch.float64)
     for x in gg.GNNExplainer(epochs=30).explain(gg.NodeRegressionModel(net, data), range(6)):
         assert_equal(x, peer_for(net, x, data, "node", "regression", epochs=30)(data.x, data.edge_index, index=x.target))
 
 
+@pytest.mark.numeric
 def test_one_logit_gets_pygs_masks():
     data, net = bag_of_words(), build(Stack, GCNConv, out=1, dtype=torch.float64)
     model = gg.NodeClassificationModel(net, data, output="logits")
@@ -100,6 +105,7 @@ def test_one_logit_gets_pygs_masks():
         assert_equal(x, peer_for(net, x, data, "node", "binary_classification", epochs=30)(data.x, data.edge_index, index=x.target))
 
 
+@pytest.mark.numeric
 def test_other_coefficients_are_pygs_too():
     data, net = bag_of_words(), build(Stack, GCNConv, dtype=torch.float64)
     other = {"edge_size": 0.3, "edge_ent": 0.2, "node_feat_size": 0.4, "node_feat_ent": 0.7, "lr": 0.05, "epochs": 40}
@@ -117,6 +123,7 @@ def test_features_that_are_zero_and_paths_that_are_dead_score_exactly_zero():
         assert ((x.feature_score >= 0) & (x.feature_score < 1)).all()
 
 
+@pytest.mark.numeric
 def test_a_decisive_edge_and_a_decisive_feature_come_out_on_top():
     planted = decisive()
     for x in gg.GNNExplainer().explain(planted.model, [planted.target] * 20):

@@ -91,6 +91,7 @@ def assert_equals(x, reference, tolerance=1e-10):
     assert (x.edge_vector() - reference.edge_mask).abs().max() <= tolerance
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
 def test_node_targets_equal_captum(layer, method, captums_weights):
@@ -102,6 +103,7 @@ def test_node_targets_equal_captum(layer, method, captums_weights):
         assert_equals(x, peer(data.x, data.edge_index, index=target))
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("method", METHODS)
 def test_link_targets_equal_captum(method, captums_weights):
     data = plain_graph()
@@ -111,6 +113,7 @@ def test_link_targets_equal_captum(method, captums_weights):
         assert_equals(x, peer(data.x, data.edge_index, edge_label_index=torch.tensor([pair]).t()))
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("method", METHODS)
 def test_graph_targets_equal_captum(method, captums_weights):
     data = [plain_graph(seed, 6 + seed) for seed in range(4)]
@@ -120,6 +123,7 @@ def test_graph_targets_equal_captum(method, captums_weights):
         assert_equals(x, peer(graph.x, graph.edge_index))
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("method", METHODS)
 def test_regression_equals_captum(method, captums_weights):
     data = plain_graph()
@@ -206,6 +210,7 @@ def test_every_explainer_on_every_kind_of_model_gives_finite_scores_of_its_own_s
         assert explainer().explain(models[0][0], []) == []
 
 
+@pytest.mark.numeric
 def test_the_logit_can_be_explained_instead():
     data = plain_graph()
     net = build(Stack, GCNConv, dtype=torch.float64)

@@ -120,6 +120,7 @@ def test_gates_baselines_and_feature_mask_have_moved(layer, monkeypatch):
     assert sum(len(run.union) for run, _ in runs) == 8
 
 
+@pytest.mark.numeric
 def test_a_decisive_edge_and_a_decisive_feature_come_out_on_top():
     planted = decisive(against=0.03)
     for x in gg.GraphMask().explain(planted.model, [planted.target] * 20):
@@ -225,6 +226,7 @@ class Summed(nn.Module):
         return rows.new_zeros(int(batch.max()) + 1, 3).index_add(0, batch, rows)
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("layer", [GCNConv, GATConv], ids=["GCN", "GAT"])
 def test_pygs_variant_is_pygs_own_with_the_same_draws(layer, monkeypatch):
     torch.set_default_dtype(torch.float64)

@@ -57,7 +57,7 @@ def node_model(*args, data=None, **kwargs):
 
 def logits(model, xs):
     """The explained outputs, from the network itself."""
-    raw = model.net(model.source.x, model.source.edge_index)
+    raw = model.net(model.source.x, model.source.edge_index).cpu()
     return torch.stack([raw[x.target].max() for x in xs])
 
 
@@ -65,6 +65,7 @@ def handed_back(xs):
     return torch.stack([x.feature_score.sum() for x in xs])
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
 def test_without_biases_features_add_up_to_the_logit(layer):
     model = node_model(Stack, lambda a, b: layer(a, b, bias=False), 3, dtype=torch.float64)
@@ -75,6 +76,7 @@ def test_without_biases_features_add_up_to_the_logit(layer):
     assert (handed_back(xs) - logits(single, xs)).abs().max() <= 1e-4
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("act", ACTIVATIONS.values(), ids=ACTIVATIONS)
 def test_no_activation_keeps_relevance_for_itself(act):
     model = node_model(Stack, lambda a, b: GCNConv(a, b, bias=False), act=act, dtype=torch.float64)
@@ -167,6 +169,7 @@ def literal_lrp(net, data, target, gamma):
     return back(first, data.x, h1, z1, at_a1 * (z1 > 0)), edge_score, biases, z2[target].max()
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("gamma", [0.0, 0.25, 3.0])
 def test_lrp_is_its_definition_and_biases_keep_their_share(gamma):
     data = random_graph(25, 50, dtype=torch.float64)

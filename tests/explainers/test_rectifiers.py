@@ -32,6 +32,7 @@ def model_with(act, **kwargs):
     )
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("explainer", BOTH.values(), ids=BOTH)
 @pytest.mark.parametrize("act", WAYS_TO_RECTIFY.values(), ids=WAYS_TO_RECTIFY)
 def test_it_does_not_matter_how_a_rectifier_is_called(act, explainer):
@@ -63,6 +64,7 @@ LEAKY = {
 }
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("explainer", BOTH.values(), ids=BOTH)
 @pytest.mark.parametrize(("act", "slope"), LEAKY.values(), ids=LEAKY)
 def test_the_rules_are_their_definition(act, slope, explainer):

@@ -11,7 +11,7 @@ scores seen in the whole graph, zero elsewhere.
 import json
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -103,6 +103,11 @@ class Xplanation:
         if self.level == "graph":
             return ()
         return self.target if isinstance(self.target, tuple) else (self.target,)
+
+    def to(self, device: "torch.device | str") -> "Xplanation":
+        """The same explanation with its tensors on another device."""
+        moved = {name: getattr(self, name).to(device) for name in TENSORS if getattr(self, name) is not None}
+        return replace(self, **moved)
 
     def feature_matrix(self) -> Tensor:
         """Feature scores in the whole graph, zero outside the computation graph.  (N, F)"""
@@ -223,10 +228,12 @@ def check_ids(name: str, ids: Tensor, size: int) -> None:
     """Refuse ids that are not different whole numbers in [0, size)."""
     if not isinstance(ids, Tensor) or ids.dim() != 1 or ids.dtype != torch.int64:
         raise BadExplanation(f"{name} must be a list of int64 ids, but is {form_of(ids)}.")
-    if len(ids) and not (int(ids.min()) >= 0 and int(ids.max()) < size):
-        raise BadExplanation(f"{name} must lie in 0..{size - 1}, but reach from {int(ids.min())} to {int(ids.max())}.")
-    if len(ids.unique()) < len(ids):
-        raise BadExplanation(f"{name} must name each id once, but {len(ids) - len(ids.unique())} come again.")
+    listed = ids.tolist()
+    if listed and not (min(listed) >= 0 and max(listed) < size):
+        raise BadExplanation(f"{name} must lie in 0..{size - 1}, but reach from {min(listed)} to {max(listed)}.")
+    again = len(listed) - len(set(listed))
+    if again:
+        raise BadExplanation(f"{name} must name each id once, but {again} come again.")
 
 
 def check_scores(name: str, score: Tensor | None, ids: Tensor, dims: int) -> None:

@@ -27,6 +27,7 @@ from graphgauge.core.xplanation import Target
 from graphgauge.explainers.base import BaseExplainer, Scores, empty_edges, empty_features
 from graphgauge.models import BaseModel, ComputationGraph, ComputationGraphs
 from graphgauge.models.calling import Call
+from graphgauge.models.guard import untouched
 from graphgauge.models.masking import message_layers
 
 if TYPE_CHECKING:
@@ -461,7 +462,7 @@ def one_by_one(model: BaseModel, graphs: ComputationGraphs, seeds: list[int], ex
     feature, edge = empty_features(graphs), empty_edges(graphs)
     has: set[tuple[bool, bool]] = set()
     for graph, seed in zip(graphs, seeds, strict=True):
-        with model.session(), torch.enable_grad():
+        with untouched(model.net), torch.enable_grad():
             for_nodes, for_edges = explain(graph, seed)
         has.add((for_nodes is not None, for_edges is not None))
         check_same_sides(has, graph.target)

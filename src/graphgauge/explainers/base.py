@@ -47,12 +47,13 @@ class BaseExplainer(ABC):
         """One explanation per target, all in one batch. ``seconds`` of each is its share of the batch."""
         check_seed(seed)
         start = time.perf_counter()
-        graphs = model.computation_graphs(targets)
-        asked = [graph.target for graph in graphs]
-        seeds = [derive_seed(seed, self.name, *entry) for entry in occurrences(asked)]
-        with progress(len(graphs), self.name):
-            scores = self.scores(model, graphs, seeds)
-        prediction = model.pred_continuous(targets)
+        with model.session():
+            graphs = model.computation_graphs(targets)
+            asked = [graph.target for graph in graphs]
+            seeds = [derive_seed(seed, self.name, *entry) for entry in occurrences(asked)]
+            with progress(len(graphs), self.name):
+                scores = self.scores(model, graphs, seeds)
+            prediction = model.pred_continuous(targets)
         shared = {"explainer": self.name, "params": self.params, "level": model.level}
         share = (time.perf_counter() - start) / max(len(graphs), 1)
         return [
