@@ -2,7 +2,8 @@ import pytest
 
 from graphgauge.core import errors
 
-TREE = [error for error in vars(errors).values() if isinstance(error, type) and error is not errors.GraphgaugeError]
+OTHERS = (errors.GraphgaugeError, errors.GraphgaugeWarning)
+TREE = [error for error in vars(errors).values() if isinstance(error, type) and error not in OTHERS]
 
 
 @pytest.mark.parametrize("error", TREE, ids=lambda error: error.__name__)

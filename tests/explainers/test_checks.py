@@ -12,7 +12,7 @@ from zoo import EncodeDecode, Pooled, Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadModel, BadSetting, BadTarget, FailedCheck, UnknownName
-from graphgauge.core.seeds import generator
+from graphgauge.core.seeds import check_seed, generator
 from graphgauge.explainers import EXPLAINER_CHECKS, EXPLAINERS, promises, stage_promises
 from graphgauge.explainers.base import Scores, empty_edges, empty_features
 
@@ -121,6 +121,9 @@ class Naked(gg.BaseExplainer):
     signed = False
     deterministic = False
 
+    def explain(self, model, targets, seed=0):
+        return self.explanations(model, targets, seed)
+
     def scores(self, model, graphs, seeds):
         feature, edge = empty_features(graphs), empty_edges(graphs)
         for graph, seed in zip(graphs, seeds, strict=True):
@@ -194,7 +197,7 @@ class Sloppy(gg.InputXGradient):
         if self.broken == "any seed":
             seed = 0
         try:
-            xs = super().explain(model, targets, seed)
+            xs = self.explanations(model, targets, check_seed(seed))  # outside of the guard that `explain` is
         except BadTarget:
             if self.broken != "any target":
                 raise

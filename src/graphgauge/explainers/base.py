@@ -46,14 +46,17 @@ class BaseExplainer(ABC):
     def explain(self, model: BaseModel, targets: Any, seed: int = 0) -> list[Xplanation]:
         """One explanation per target, all in one batch. ``seconds`` of each is its share of the batch."""
         check_seed(seed)
-        start = time.perf_counter()
         with model.session():
-            graphs = model.computation_graphs(targets)
-            asked = [graph.target for graph in graphs]
-            seeds = [derive_seed(seed, self.name, *entry) for entry in occurrences(asked)]
-            with progress(len(graphs), self.name):
-                scores = self.scores(model, graphs, seeds)
-            prediction = model.pred_continuous(targets)
+            return self.explanations(model, targets, seed)
+
+    def explanations(self, model: BaseModel, targets: Any, seed: int) -> list[Xplanation]:
+        """The same, by whoever has a session open."""
+        start = time.perf_counter()
+        graphs = model.computation_graphs(targets)
+        seeds = [derive_seed(seed, self.name, *entry) for entry in occurrences([graph.target for graph in graphs])]
+        with progress(len(graphs), self.name):
+            scores = self.scores(model, graphs, seeds)
+        prediction = model.pred_continuous(targets)
         shared = {"explainer": self.name, "params": self.params, "level": model.level}
         share = (time.perf_counter() - start) / max(len(graphs), 1)
         return [
