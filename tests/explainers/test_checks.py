@@ -140,6 +140,7 @@ UNGUARDED = ("network_is_untouched", "predictions_stay_the_same", "gradient_mode
 
 
 def test_graphmask_on_the_network_itself_is_caught_where_no_guard_undoes_it():
+    """Trap 3: PyG leaves the user's network frozen and in explain mode."""
     for name in UNGUARDED:
         assert outcome(Naked(), name, plain_model())[0] == "failed"
     reason = outcome(Naked(), "network_is_untouched", plain_model())[1]
@@ -158,6 +159,7 @@ def plain_model():
 
 
 def test_pygs_loop_permutation_is_caught():
+    """Trap 4: where every node stores a loop, PyG's edge mask is shifted."""
     raw = gg.CallableExplainer(
         lambda model, target: as_people_use_it(model, target, GNNExplainer(epochs=30)), signed=False, scope="whole graph"
     )

@@ -149,6 +149,7 @@ def incompleteness(layer, steps):
 
 
 def test_integrated_gradients_are_complete():
+    """Trap 9: the path moves features and messages together, so only both sides together are complete."""
     few, many = (torch.cat([incompleteness(layer, steps) for layer in LAYERS.values()]) for steps in (50, 300))
     assert (few <= 1e-3).double().mean() >= 0.95
     assert few.max() <= 1e-2
@@ -212,6 +213,7 @@ def test_every_explainer_on_every_kind_of_model_gives_finite_scores_of_its_own_s
 
 @pytest.mark.numeric
 def test_the_logit_can_be_explained_instead():
+    """Trap 11: PyG's bridge refuses one column of logits."""
     data = plain_graph()
     net = build(Stack, GCNConv, dtype=torch.float64)
     model = gg.NodeClassificationModel(net, data)

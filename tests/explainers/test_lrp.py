@@ -68,6 +68,7 @@ def handed_back(xs):
 @pytest.mark.numeric
 @pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
 def test_without_biases_features_add_up_to_the_logit(layer):
+    """Trap 12: Captum's LRP does not conserve on PyG's layers."""
     model = node_model(Stack, lambda a, b: layer(a, b, bias=False), 3, dtype=torch.float64)
     xs = gg.LRP().explain(model, range(60))
     assert (handed_back(xs) - logits(model, xs)).abs().max() <= 1e-10

@@ -124,6 +124,7 @@ class Weighted(nn.Module):
 
 
 def test_edges_can_be_scored_through_the_normalisation():
+    """Trap 13: a message times 0 is not an edge that is gone; this score follows the normalisation."""
     data = random_graph(dtype=torch.float64)
     data.edge_weight = torch.rand(data.num_edges, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 0.5
     net = build(Weighted, dtype=torch.float64)

@@ -39,6 +39,7 @@ def with_entry(name, row, value):
 
 
 def hetero():
+    """Trap 10: PyG explains another network than the user's where graphs are heterogeneous; here they are refused."""
     data = HeteroData()
     data["a"].x = torch.rand(3, FEATURES)
     return data

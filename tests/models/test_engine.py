@@ -6,6 +6,7 @@ import textwrap
 
 import pytest
 import torch
+from live import Live
 from torch_geometric.nn import GATConv, GCNConv
 from zoo import Stack, build, random_graph
 
@@ -67,32 +68,6 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory(model, batch):
         model.map(Scarce(model, 0, RuntimeError("mat1 and mat2 shapes cannot be multiplied")), batch, kind="scarce")
     assert not is_out_of_memory(OutOfMemory("ours"))
     assert not is_out_of_memory(KeyError("out of memory"))
-
-
-class Live(torch.utils._python_dispatch.TorchDispatchMode):
-    """Counts the bytes that are alive, allocation by allocation, and remembers the highest number."""
-
-    def __init__(self):
-        super().__init__()
-        self.now, self.peak, self.known = 0, 0, set()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        import weakref
-
-        out = func(*args, **(kwargs or {}))
-        for item in torch.utils._pytree.tree_iter(out):
-            if isinstance(item, torch.Tensor):
-                storage = item.untyped_storage()
-                if storage._cdata not in self.known:
-                    self.known.add(storage._cdata)
-                    self.now += storage.nbytes()
-                    self.peak = max(self.peak, self.now)
-                    weakref.finalize(storage, self.freed, storage._cdata, storage.nbytes())
-        return out
-
-    def freed(self, key, size):
-        self.known.discard(key)
-        self.now -= size
 
 
 def pairs_of_nodes():

@@ -33,6 +33,7 @@ def assert_is(graph, data, expected):
 
 @given(graphs(), st.integers(0, 3), st.sampled_from(range(len(HALOS))), st.sampled_from(SCOPES), st.sampled_from(FLOWS), st.data())
 def test_extracted_graphs_equal_their_definition(data, hops, halo, scope, flow, draw):
+    """Trap 15: edges among neighbours are not those that carry messages; both sets are written down."""
     targets = draw.draw(st.lists(st.integers(0, data.num_nodes - 1), max_size=6))
     batch = Extractor(one_graph(data, set()), flow).extract(torch.tensor(targets, dtype=torch.int64)[:, None], hops, halo, scope)
     assert len(batch) == len(targets)

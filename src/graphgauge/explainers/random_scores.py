@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
+from graphgauge.core.progress import advance
 from graphgauge.core.seeds import generator
 from graphgauge.explainers.base import BaseExplainer, Scores, empty_edges, empty_features
 from graphgauge.models import BaseModel, ComputationGraphs
@@ -24,4 +25,5 @@ class RandomExplainer(BaseExplainer):
             stream = generator(seed)
             feature[graph.node_slice] = torch.randn(feature[graph.node_slice].shape, generator=stream).to(feature)
             edge[graph.edge_slice] = torch.randn(edge[graph.edge_slice].shape, generator=stream).to(edge)
+            advance(1)
         return Scores(feature, edge)
