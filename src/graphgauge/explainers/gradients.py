@@ -127,7 +127,7 @@ class PlainGradient(GradientExplainer):
                 edge[union.edge_row] = for_edges
             advance(len(union))
 
-        model.each(lambda union: (union, work(union)), write, graphs, kind="gradient")
+        model.each(lambda union: (union, work(union)), write, graphs, kind=repr(self))
         x = graphs.source.x[graphs.node]
         return Scores(self.feature_score(x, feature), self.edge_score(edge) if self.scores_edges(model) else None)
 
@@ -203,7 +203,7 @@ class IntegratedGradients(GradientExplainer):
                 edge.index_add_(0, union.edge_row, for_edges * share[union.edge_copy])
             advance(len(union) / self.steps)
 
-        model.each(lambda union: (union, work(union)), add, graphs, of, kind="gradient")
+        model.each(lambda union: (union, work(union)), add, graphs, of, kind=repr(self))
         return Scores(graphs.source.x[graphs.node] * feature, edge if self.scores_edges(model) else None)
 
 
