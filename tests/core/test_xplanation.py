@@ -146,7 +146,7 @@ def test_truncated_missing_and_foreign_files_are_refused(tmp_path):
     save_file({"nodes": torch.zeros(1)}, tmp_path / "foreign")
     save_file({"nodes": torch.zeros(1)}, tmp_path / "bare", metadata={"graphgauge.xplanation": json.dumps([])})
     for name in ("half", "foreign", "absent", ".", "bare"):
-        with pytest.raises(BadFile, match="not an explanation"):
+        with pytest.raises(BadFile, match=r"not an explanation|does not exist"):
             Xplanation.load(tmp_path / name)
 
 
@@ -171,9 +171,25 @@ def test_a_one_sided_explanation_survives_pyg(side):
     assert (back.num_nodes, back.num_edges, getattr(back, side)) == (6, 9, None)
 
 
-def test_of_pygs_predictions_for_all_nodes_the_targets_is_kept():
+def test_pygs_raw_rows_are_not_taken_for_predictions():
     pyg = Explanation(node_mask=torch.rand(3, 2), prediction=torch.arange(6.0).view(3, 2))
-    assert Xplanation.from_pyg(pyg, 1).prediction.tolist() == [2.0, 3.0]
+    assert Xplanation.from_pyg(pyg, 1).prediction is None
+
+
+def test_a_pair_is_a_link_and_one_id_is_not():
+    pyg = Explanation(node_mask=torch.rand(3, 2))
+    assert Xplanation.from_pyg(pyg, (1, 2)).level == "link"
+    for target, level in (((1, 2), "node"), (1, "link")):
+        with pytest.raises(BadExplanation, match=f"is not a {level}: a pair of ids is a link"):
+            Xplanation.from_pyg(pyg, target, level=level)
+
+
+def test_a_computation_graph_of_another_graph_is_refused():
+    class Scope:
+        nodes, edges = torch.tensor([1, 7]), torch.tensor([], dtype=torch.int64)
+
+    with pytest.raises(BadExplanation, match=r"graph names nodes up to 7, but the explanation has 3"):
+        Xplanation.from_pyg(Explanation(node_mask=torch.rand(3, 2)), 1, Scope())
 
 
 def test_pygs_short_masks_are_spread_out():

@@ -13,6 +13,7 @@ from zoo import EncodeDecode, LinkForward, Pooled, Stack, build, random_graph
 import graphgauge as gg
 from graphgauge.core.errors import BadExplanation, BadModel, BadSetting, UnknownName
 from graphgauge.core.randomness import seeded_globally
+from graphgauge.core.seeds import derive_seed
 from graphgauge.explainers.adapters import Called, copied_call, known_algorithms
 from graphgauge.models.promises import nothing_changes
 
@@ -91,7 +92,7 @@ def test_the_adapter_gives_what_pyg_gives():
     data, net = plain_graph(), build(Stack, GCNConv)
     model = gg.NodeClassificationModel(net, data)
     (x,) = gg.PyGExplainer("GNNExplainer", {"epochs": 5}).explain(model, [3], seed=4)
-    with seeded_globally(x.seed):
+    with seeded_globally(derive_seed(x.seed, x.explainer, x.target, x.occurrence)):
         peer = Explainer(
             net,
             algorithm=GNNExplainer(epochs=5),

@@ -38,12 +38,13 @@ def bag_of_words(seed=0, num_nodes=40):
 def start_of(x, data):
     """The random start as it is documented: normal numbers for the features that are not 0, node by node, and for the edges."""
     features, edges = torch.zeros_like(data.x), torch.zeros(data.num_edges, dtype=torch.float64)
-    drawn = iter(randn(x.seed, "features", int((data.x[x.nodes] != 0).sum())))
+    seed = derive_seed(x.seed, x.explainer, x.target, x.occurrence)
+    drawn = iter(randn(seed, "features", int((data.x[x.nodes] != 0).sum())))
     for node in x.nodes.tolist():
         for column in range(data.x.size(1)):
             if data.x[node, column] != 0:
                 features[node, column] = 0.1 * next(drawn)
-    edges[x.edges] = randn(x.seed, "edges", len(x.edges)) * (2 / data.num_nodes) ** 0.5
+    edges[x.edges] = randn(seed, "edges", len(x.edges)) * (2 / data.num_nodes) ** 0.5
     return features, edges
 
 

@@ -1,5 +1,6 @@
 """Gradient explainers equal PyG's CaptumExplainer, one target at a time on the whole graph; and what they promise."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -8,8 +9,9 @@ from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 from zoo import EncodeDecode, LinkForward, Pooled, Stack, build, mlp, random_graph
 
 import graphgauge as gg
-from graphgauge.core.errors import BadSetting
+from graphgauge.core.errors import BadExplanation, BadModel, BadSetting, GraphgaugeWarning
 from graphgauge.explainers import EXPLAINERS, gradients
+from graphgauge.explainers.base import Scores
 from graphgauge.explainers.gradients import gauss_legendre
 
 pytestmark = [
@@ -178,11 +180,12 @@ def test_the_memory_budget_changes_no_bit(explainer):
 @pytest.mark.parametrize("explainer", [*EXPLAINERS.values()], ids=EXPLAINERS)
 def test_a_repeated_target_gets_two_explanations(explainer):
     model = gg.NodeClassificationModel(build(Stack, GCNConv), random_graph())
-    first, second, other = explainer().explain(model, [4, 4, 5])
+    first, second, other = explainer().explain(model, [4, 4, 5], seed=np.int64(6))
     assert first.feature_score.equal(second.feature_score) == explainer.deterministic
-    assert (first.seed != second.seed, first.target, other.target) == (True, 4, 5)
-    (again,) = explainer().explain(model, [4])
-    assert again.feature_score.equal(first.feature_score)
+    assert [(x.target, x.occurrence, x.seed) for x in (first, second, other)] == [(4, 0, 6), (4, 1, 6), (5, 0, 6)]
+    for x in (first, second, other):
+        made = gg.find_explainer(x.explainer, **x.params).again(model, x)
+        assert (made.feature_score.equal(x.feature_score), made.edge_score.equal(x.edge_score)) == (True, True)
 
 
 @pytest.mark.parametrize("explainer", [*EXPLAINERS.values()], ids=EXPLAINERS)
@@ -239,8 +242,12 @@ def test_without_masks_there_are_no_edge_scores():
             return self.lin(x).index_add(0, edge_index[1], self.lin(x)[edge_index[0]])
 
     model = gg.NodeClassificationModel(build(ByHand), random_graph(), num_hops=1)
-    (x,) = gg.InputXGradient().explain(model, [3])
+    with pytest.warns(GraphgaugeWarning, match="there are no edge scores: refused: edges act outside"):
+        (x,) = gg.InputXGradient().explain(model, [3])
     assert x.edge_score is None
+    with pytest.warns(GraphgaugeWarning, match="there are no edge scores"):
+        (learned,) = gg.GraphMask(epochs=2).explain(model, [3])
+    assert (learned.edge_score, bool((learned.feature_score > 0).any())) == (None, True)
     assert x.feature_score.abs().sum() > 0
 
 
@@ -258,3 +265,39 @@ def test_the_quadrature_integrates_polynomials():
     points, weights = gauss_legendre(5)
     for power in range(10):
         assert float((weights * points**power).sum()) == pytest.approx(1 / (power + 1), abs=1e-14)
+
+
+def test_impossible_numbers_of_learned_explainers_are_refused():
+    for options in ({"lr": -1}, {"lr": "a"}, {"edge_size": float("nan")}, {"node_feat_ent": None}, {"edge_ent": True}):
+        with pytest.raises(BadSetting, match=f"{next(iter(options))} must be a finite number, 0 or more"):
+            gg.GNNExplainer(**options)
+    with pytest.raises(BadSetting, match="allowance must be a finite number"):
+        gg.GraphMask(allowance=float("nan"))
+
+
+def test_a_network_that_is_not_wrapped_is_refused():
+    with pytest.raises(BadModel, match=r"explain needs a wrapped network, but got Stack. Wrap it .* gg.NodeClassificationModel"):
+        gg.Saliency().explain(build(Stack, GCNConv), [0])
+
+
+def test_targets_can_come_from_a_generator():
+    model = gg.NodeClassificationModel(build(Stack, GCNConv), random_graph())
+    assert [x.target for x in gg.Saliency().explain(model, (target for target in [4, 2]))] == [4, 2]
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (lambda found: Scores(found.feature[:-1], found.edge), r"feature scores of shape \(\d+, 6\), a row for each"),
+        (lambda found: Scores(found.feature[:, :1], found.edge), r"but gave \(\d+, 1\)"),
+        (lambda found: Scores(found.feature, found.edge.repeat(2)), r"edge scores of shape \(\d+,\)"),
+        (lambda found: (found.feature, found.edge), r"must return Scores\(feature, edge\), but returned tuple"),
+    ],
+)
+def test_scores_that_are_not_packed_as_the_graphs_are_refused(broken, message):
+    class Broken(gg.Saliency):
+        def scores(self, model, graphs, seeds):
+            return broken(super().scores(model, graphs, seeds))
+
+    with pytest.raises(BadExplanation, match=message):
+        Broken().explain(gg.NodeClassificationModel(build(Stack, GCNConv), random_graph()), [3])

@@ -19,6 +19,7 @@ def lookup(table: Mapping[str, T], name: str, kind: str) -> T:
     """
     if name in table:
         return table[name]
-    close = get_close_matches(str(name), table, n=1)
+    same = {key.lower(): key for key in table}.get(str(name).lower())
+    close = [same] if same else get_close_matches(str(name), table, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise UnknownName(f"No {kind} is called {name!r}.{hint} Known: {', '.join(sorted(table)) or 'none'}.")

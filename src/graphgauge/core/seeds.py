@@ -7,6 +7,7 @@ explainers take part, and `PYTHONHASHSEED` plays no role.
 
 import hashlib
 import json
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from graphgauge.core.errors import BadSetting
@@ -26,16 +27,15 @@ def derive_seed(run_seed: int, *content: Any) -> int:
     >>> derive_seed(0, "cora", 17) == derive_seed(0, "cora", "17")
     False
     """
-    check_seed(run_seed)
-    text = json.dumps([run_seed, *map(canonical, content)], ensure_ascii=True, separators=(",", ":"))
+    text = json.dumps([check_seed(run_seed), *map(canonical, content)], ensure_ascii=True, separators=(",", ":"))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 
 def check_seed(seed: Any) -> int:
     """Refuse what cannot start a random stream."""
-    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
+    if isinstance(seed, bool) or not hasattr(seed, "__index__") or not 0 <= index(seed) < 2**63:
         raise BadSetting(f"seed must be a whole number from 0 to 2^63 - 1, but {seed!r} was given.")
-    return seed
+    return index(seed)
 
 
 def canonical(value: Any) -> Any:

@@ -77,7 +77,8 @@ class Xplanation:
     prediction: Tensor | None = None
     explainer: str = ""
     params: dict[str, Any] = field(default_factory=dict)
-    seed: int | None = None
+    seed: int | None = None  #: of the call that made it
+    occurrence: int = 0  #: how often that call had named the target before
     seconds: float | None = None
     metrics: dict[str, Any] = field(default_factory=dict)
     outcome: Any = None
@@ -85,6 +86,8 @@ class Xplanation:
     def __post_init__(self) -> None:
         lookup(dict.fromkeys(("node", "link", "graph")), self.level, "level of targets")
         self.target = plain_target(self.target)
+        if isinstance(self.target, tuple) != (self.level == "link"):
+            raise BadExplanation(f"target {self.target} is not a {self.level}: a pair of ids is a link, one id a node or a graph.")
         check_ids("nodes", self.nodes, self.num_nodes)
         check_ids("edges", self.edges, self.num_edges)
         check_target(self.target_nodes, self.nodes)
@@ -135,7 +138,7 @@ class Xplanation:
         if score is None:
             raise BadExplanation(
                 f"{side} of target {self.target} was asked for, but {self.explainer or 'its explainer'} gave none. "
-                f"Use the other side, or an explainer that scores both."
+                f"Use the other side, an explainer that scores both, or a network whose messages can be masked (model.record())."
             )
         return score
 
@@ -159,18 +162,17 @@ class Xplanation:
         feature_score = full_node_mask(explanation, num_nodes)
         nodes = torch.arange(num_nodes) if graph is None else graph.nodes
         edges = torch.arange(num_edges) if graph is None else graph.edges
-        prediction = explanation.get("prediction")
-        if isinstance(target, int) and prediction is not None and prediction.dim() == 2 and len(prediction) == num_nodes:
-            prediction = prediction[target]  # PyG keeps the predictions of all nodes
+        is_ours = explanation.get("num_stored_edges") is not None  # others keep the network's raw rows, of all nodes
+        prediction = explanation.get("prediction") if is_ours else None
         return cls(
             target=target,
             nodes=nodes,
             edges=edges,
             num_nodes=num_nodes,
             num_edges=num_edges,
-            feature_score=None if feature_score is None else feature_score[nodes],
-            edge_score=None if edge_score is None else edge_score[edges],
-            **{"prediction": prediction, **fields},
+            feature_score=cut_to("nodes", feature_score, nodes),
+            edge_score=cut_to("edges", edge_score, edges),
+            **{"prediction": prediction, "level": "link" if isinstance(target, (list, tuple)) else "node", **fields},
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -199,13 +201,15 @@ class Xplanation:
                 header = json.loads((file.metadata() or {})["graphgauge.xplanation"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
             return cls(**revived(header), **tensors)
+        except FileNotFoundError as error:
+            raise BadFile(f"{os.fspath(path)} does not exist.") from error
         except (OSError, SafetensorError, LookupError, ValueError, TypeError, AttributeError) as error:
             raise BadFile(f"{os.fspath(path)} is not an explanation that graphgauge saved: {error}.") from error
 
 
 FLOAT = "$float"  #: marks a number that JSON does not know
 TENSORS = ("nodes", "edges", "feature_score", "edge_score", "prediction")
-PLAIN = ("target", "num_nodes", "num_edges", "level", "explainer", "params", "seed", "seconds", "metrics")
+PLAIN = ("target", "num_nodes", "num_edges", "level", "explainer", "params", "seed", "occurrence", "seconds", "metrics")
 
 
 def plain_target(target: Any) -> Target:
@@ -253,6 +257,13 @@ def form_of(value: Any) -> str:
 def shape_of(score: Tensor | None) -> str:
     """The shape for people: '12 x 7', '30' or 'none'."""
     return "none" if score is None else " x ".join(map(str, score.shape))
+
+
+def cut_to(name: str, score: Tensor | None, ids: Tensor) -> Tensor | None:
+    """The scores of these ids; refuses ids that the whole graph does not have."""
+    if score is not None and len(ids) and int(ids.max()) >= len(score):
+        raise BadExplanation(f"graph names {name} up to {int(ids.max())}, but the explanation has {len(score)}: another graph's?")
+    return None if score is None else score[ids]
 
 
 def full_node_mask(explanation: "Explanation", num_nodes: int) -> Tensor | None:

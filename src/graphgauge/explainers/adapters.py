@@ -86,6 +86,8 @@ class PyGExplainer(BaseExplainer):
     def __post_init__(self) -> None:
         if isinstance(self.algorithm, type) and self.algorithm in known_algorithms().values():
             object.__setattr__(self, "algorithm", self.algorithm.__name__)
+        if not isinstance(self.options, Mapping):
+            raise BadSetting(f"options must be a dictionary such as {{'epochs': 50}}, but is {self.options!r}.")
         object.__setattr__(self, "options", dict(self.options))
         check_algorithm(self.algorithm, self.options)
 
@@ -152,8 +154,11 @@ class PyGExplainer(BaseExplainer):
             found = explainer(g.x, g.edge_index, target=target, index=index)
         except GraphgaugeError:
             raise
-        except ValueError as error:
-            raise BadSetting(f"PyG's {self.algorithm_name} cannot explain target {graph.target} of {model!r}: {error}") from error
+        except Exception as error:
+            told = str(error) or "no reason given"
+            raise BadSetting(
+                f"PyG's {self.algorithm_name} cannot explain target {graph.target} of {model!r}: {type(error).__name__}: {told}"
+            ) from error
         feature, edge = found.get("node_mask"), found.get("edge_mask")
         if feature is not None:
             feature = feature.detach().expand_as(g.x)[graph.nodes]
@@ -202,7 +207,7 @@ class PyGExplainer(BaseExplainer):
             options = {"num_layers": len(message_layers(net)), "log": False, **options}
         try:
             return made_alone(make, deepcopy(options))
-        except TypeError as error:
+        except (TypeError, ValueError, AttributeError) as error:
             raise BadSetting(f"{self.algorithm_name} cannot be built with {options!r}: {error}.") from error
 
 

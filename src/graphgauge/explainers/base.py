@@ -5,14 +5,16 @@ computation graphs. A target named twice gets two explanations, each with a seed
 """
 
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 from torch import Tensor
 
-from graphgauge.core.errors import BadSetting
+from graphgauge.core.errors import BadExplanation, BadModel, BadSetting, GraphgaugeWarning
 from graphgauge.core.progress import progress
 from graphgauge.core.seeds import check_seed, derive_seed
 from graphgauge.core.xplanation import Target, Xplanation
@@ -45,28 +47,61 @@ class BaseExplainer(ABC):
 
     def explain(self, model: BaseModel, targets: Any, seed: int = 0) -> list[Xplanation]:
         """One explanation per target, all in one batch. ``seconds`` of each is its share of the batch."""
-        check_seed(seed)
-        with model.session():
-            return self.explanations(model, targets, seed)
+        seed = check_seed(seed)
+        with check_wrapped(model).session():
+            target = model.read(targets)
+            return self.explanations(model, target if model.level == "link" else target[:, 0], seed)
+
+    def again(self, model: BaseModel, x: Xplanation) -> Xplanation:
+        """A stored explanation, made anew: with the same model, the same scores."""
+        return self.explain(model, [x.target] * (x.occurrence + 1), seed=x.seed or 0)[-1]
 
     def explanations(self, model: BaseModel, targets: Any, seed: int) -> list[Xplanation]:
-        """The same, by whoever has a session open."""
+        """What `explain` gives, by whoever has a session open."""
         start = time.perf_counter()
         graphs = model.computation_graphs(targets)
-        seeds = [derive_seed(seed, self.name, *entry) for entry in occurrences([graph.target for graph in graphs])]
+        named = occurrences([graph.target for graph in graphs])
+        seeds = [derive_seed(seed, self.name, *entry) for entry in named]
         with progress(len(graphs), self.name):
-            scores = self.scores(model, graphs, seeds)
+            scores = check_packed(self.scores(model, graphs, seeds), graphs, self.name)
         prediction = model.pred_continuous(targets)
-        shared = {"explainer": self.name, "params": self.params, "level": model.level}
+        if scores.edge is None and scores.feature is not None and not can_mask(model):
+            warnings.warn(f"there are no edge scores: {model.mask_support}", GraphgaugeWarning, stacklevel=4)
+        shared = {"explainer": self.name, "params": self.params, "level": model.level, "seed": seed}
         share = (time.perf_counter() - start) / max(len(graphs), 1)
         return [
-            unpacked(graphs, k, scores, prediction=prediction[k], seed=seeds[k], seconds=share, **shared)
+            unpacked(graphs, k, scores, prediction=prediction[k], occurrence=named[k][1], seconds=share, **shared)
             for k in range(len(graphs))
         ]
 
     @abstractmethod
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """Scores of all graphs; graph k draws from ``seeds[k]`` only."""
+
+
+def check_wrapped(model: Any) -> BaseModel:
+    """Refuse a network that is not wrapped."""
+    if not isinstance(model, BaseModel):
+        raise BadModel(
+            f"explain needs a wrapped network, but got {type(model).__name__}. Wrap it with its data, for example "
+            "gg.NodeClassificationModel(net, data)."
+        )
+    return model
+
+
+def check_packed(scores: Any, graphs: ComputationGraphs, name: str) -> Scores:
+    """Refuse scores that are not packed as the graphs are."""
+    if not isinstance(scores, Scores):
+        raise BadExplanation(f"{name}.scores must return Scores(feature, edge), but returned {type(scores).__name__}.")
+    wanted = {"feature": (len(graphs.node), graphs.source.x.size(1)), "edge": (len(graphs.edge),)}
+    for side, shape in wanted.items():
+        found = getattr(scores, side)
+        if found is not None and tuple(found.shape) != shape:
+            raise BadExplanation(
+                f"{name}.scores must give {side} scores of shape {shape}, a row for each of graphs.node and graphs.edge, halo "
+                f"included, but gave {tuple(found.shape)}."
+            )
+    return scores
 
 
 def occurrences(targets: list[Target]) -> list[tuple[Target, int]]:
@@ -140,3 +175,18 @@ def empty_edges(graphs: ComputationGraphs) -> Tensor:
 def can_mask(model: BaseModel) -> bool:
     """Whether single messages can be scaled, so that edges can have scores."""
     return not model.mask_support.startswith("refused")
+
+
+def check_count(name: str, value: int) -> None:
+    """Refuse what is no number of things."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+        raise BadSetting(f"{name} must be a whole number, 1 or more, but {value!r} was given.")
+
+
+def check_numbers(explainer: Any, *names: str, least: float = 0.0) -> None:
+    """Refuse parameters that are not finite numbers, ``least`` or more."""
+    for name in names:
+        value = getattr(explainer, name)
+        is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+        if not is_number or not least <= value < float("inf"):
+            raise BadSetting(f"{name} must be a finite number, {least:g} or more, but {value!r} was given.")

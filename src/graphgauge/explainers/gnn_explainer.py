@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from graphgauge.core.progress import advance
-from graphgauge.explainers.base import BaseExplainer, Scores, can_mask, predicted
-from graphgauge.explainers.learned import Learned, Mask, MaskedCopies, check_count, first_values, learned_scores, misfit
+from graphgauge.explainers.base import BaseExplainer, Scores, can_mask, check_count, check_numbers, predicted
+from graphgauge.explainers.learned import Learned, Mask, MaskedCopies, first_values, learned_scores, misfit
 from graphgauge.models import BaseModel, ComputationGraphs, Union
 
 FEATURE_STD = 0.1
@@ -41,6 +41,7 @@ class GNNExplainer(BaseExplainer):
 
     def __post_init__(self) -> None:
         check_count("epochs", self.epochs)
+        check_numbers(self, "lr", "edge_size", "edge_ent", "node_feat_size", "node_feat_ent")
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """All targets as one optimisation."""

@@ -27,6 +27,7 @@ from graphgauge.explainers.base import (
     BaseExplainer,
     Scores,
     can_mask,
+    check_count,
     check_explained,
     empty_edges,
     empty_features,
@@ -185,8 +186,7 @@ class IntegratedGradients(GradientExplainer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.steps, int) or isinstance(self.steps, bool) or self.steps < 1:
-            raise BadSetting(f"steps must be a whole number, 1 or more, but {self.steps!r} was given.")
+        check_count("steps", self.steps)
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """All steps of all targets as copies; the steps of one target follow each other."""

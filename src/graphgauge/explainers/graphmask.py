@@ -29,14 +29,13 @@ from torch.nn.functional import softplus
 from graphgauge.core.errors import BadSetting
 from graphgauge.core.progress import advance
 from graphgauge.core.seeds import derive_seed, generator
-from graphgauge.explainers.base import BaseExplainer, Scores, can_mask, explained, predicted
+from graphgauge.explainers.base import BaseExplainer, Scores, can_mask, check_count, check_numbers, explained, predicted
 from graphgauge.explainers.gates import chance_open, gated, noise, recorded_rounds, sampled
 from graphgauge.explainers.graphmask_pyg import check_untrained, untrained
 from graphgauge.explainers.learned import (
     Learned,
     Mask,
     MaskedCopies,
-    check_count,
     edge_entries,
     first_values,
     learned_scores,
@@ -76,6 +75,8 @@ class GraphMask(BaseExplainer):
 
     def __post_init__(self) -> None:
         check_count("epochs", self.epochs)
+        check_numbers(self, "lr", "penalty_scaling", "allowance", "lambda_optimizer_lr", "node_feat_size", "node_feat_ent")
+        check_numbers(self, "init_lambda", least=LAMBDA_RANGE[0])
         if self.variant not in ("default", "pyg"):
             raise BadSetting(f"variant must be 'default' or 'pyg', but {self.variant!r} was given.")
 
@@ -119,7 +120,7 @@ class Optimisation:
     def run(self, gates: dict[int, Tensor]) -> Tensor:
         """Raw rows with masked features and gates (size,) in some rounds.  (K, columns)"""
         chosen = {number: gate[self.edges.slot] for number, gate in gates.items()}
-        return self.model.engine.outputs(self.copies.edited, gated(self.rounds, chosen, self.baselines))
+        return self.model.engine.outputs(self.copies.edited, gated(self.rounds, chosen, self.baselines) if chosen else None)
 
     def find_alive(self, label: Tensor | None) -> None:
         """Find the gates and features that can matter: a change of theirs moves the output."""

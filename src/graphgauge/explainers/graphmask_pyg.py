@@ -38,6 +38,9 @@ def check_untrained(model: BaseModel) -> None:
     layers = message_layers(model.net)
     if any(getattr(layer, "heads", 1) > 1 for layer in layers):
         raise BadModel("GraphMask(variant='pyg') cannot explain layers with several heads, as PyG's cannot. Use variant='default'.")
+    unknown = [type(layer).__name__ for layer in layers if not hasattr(layer, "in_channels") or not hasattr(layer, "out_channels")]
+    if unknown:
+        raise BadModel(f"GraphMask(variant='pyg') cannot explain {unknown[0]}, as PyG's cannot. Use variant='default'.")
     if all(getattr(layer, "in_channels", None) == getattr(layer, "out_channels", None) for layer in layers):
         raise BadModel(
             "GraphMask(variant='pyg') is what PyG's does where layers change their width. In this network none does, and PyG's "

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graphgauge.core.errors import BadSetting
 from graphgauge.core.seeds import derive_seed, generator
 from graphgauge.explainers.base import Scores, can_mask, empty_edges, empty_features
 from graphgauge.models import BaseModel, ComputationGraphs, Union
@@ -178,9 +177,3 @@ def learned_scores(
 
     model.each(work, write, graphs, kind=kind, probe=probe)
     return Scores(feature, edge if can_mask(model) else None)
-
-
-def check_count(name: str, value: int) -> None:
-    """Refuse what is no number of things."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise BadSetting(f"{name} must be a whole number, 1 or more, but {value!r} was given.")

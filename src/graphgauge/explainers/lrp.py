@@ -47,7 +47,7 @@ TO_PROBABILITIES = ("softmax", "log_softmax", "sigmoid", "logsigmoid")
 PRODUCTS = ("mul", "multiply", "matmul", "mm", "bmm", "dot", "__matmul__", "__rmul__", "__rmatmul__")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LRP(PlainGradient):
     """Relevance of features and edges for the logit of the predicted class, or the value.
 

@@ -10,10 +10,13 @@ from typing import Any
 
 import torch
 
+from graphgauge.core.progress import advance, progress
 from graphgauge.core.randomness import seeded_globally
+from graphgauge.core.seeds import derive_seed
 from graphgauge.core.xplanation import Target, Xplanation
 from graphgauge.explainers.base import BaseExplainer, Scores
 from graphgauge.models import BaseModel, ComputationGraphs
+from graphgauge.models.guard import untouched
 
 
 @dataclass(frozen=True)
@@ -25,14 +28,16 @@ class OtherTaskExplainer(BaseExplainer):
 
     signed = False
 
-    def explain(self, model: BaseModel, targets: Any, seed: int = 0) -> list[Xplanation]:
+    def explanations(self, model: BaseModel, targets: Any, seed: int) -> list[Xplanation]:
         """One explanation per target, made one after another."""
-        xs = super().explain(model, targets, seed)
-        for x in xs:
-            start = time.perf_counter()
-            with model.session(), torch.enable_grad(), seeded_globally(x.seed or 0):
-                x.outcome = self.outcome(model, x.target, x.seed or 0)
-            x.seconds = (x.seconds or 0.0) + time.perf_counter() - start
+        xs = super().explanations(model, targets, seed)
+        with progress(len(xs), self.name):
+            for x in xs:
+                start, own = time.perf_counter(), derive_seed(seed, self.name, x.target, x.occurrence)
+                with untouched(model.net), torch.enable_grad(), seeded_globally(own):
+                    x.outcome = self.outcome(model, x.target, own)
+                x.seconds = (x.seconds or 0.0) + time.perf_counter() - start
+                advance(1)
         return xs
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:

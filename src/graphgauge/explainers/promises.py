@@ -22,6 +22,7 @@ from graphgauge.core.randomness import preserved_randomness
 from graphgauge.core.xplanation import Xplanation, plain
 from graphgauge.explainers import registry
 from graphgauge.explainers.gradients import InputXGradient
+from graphgauge.explainers.other_tasks import OtherTaskExplainer
 from graphgauge.explainers.stage_promises import STAGE_CHECKS
 from graphgauge.explainers.trials import (
     SIDES,
@@ -65,6 +66,12 @@ def scores_fit_their_ids(trial: Trial) -> None:
             score = getattr(x, side)
             found = None if score is None else tuple(score.shape)
             ensure(found in (None, shape), f"{side} of target {x.target} has shape {found} instead of {shape}")
+
+
+def scores_are_given(trial: Trial) -> None:
+    """Features or edges are scored, unless the explainer is of a kind that has no scores."""
+    has_scores = any(sides_of(x) for x in trial.xs) or isinstance(trial.explainer, OtherTaskExplainer)
+    ensure(has_scores, "there are neither feature nor edge scores; an OtherTaskExplainer may do without")
 
 
 def every_target_has_the_same_sides(trial: Trial) -> str | None:
@@ -380,6 +387,7 @@ EXPLAINER_CHECKS: dict[str, Check] = {
         one_explanation_per_target_in_order,
         ids_are_those_of_the_computation_graph,
         scores_fit_their_ids,
+        scores_are_given,
         every_target_has_the_same_sides,
         scores_are_finite,
         scores_are_like_the_features,

@@ -44,7 +44,7 @@ class RectifiedGradient(PlainGradient):
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """One pass; with a warning where it is the plain gradient."""
         if len(graphs) and not self.num_rectifiers(model):
-            warnings.warn(plain_gradient_warning(self, model), GraphgaugeWarning, stacklevel=3)
+            warnings.warn(plain_gradient_warning(self, model), GraphgaugeWarning, stacklevel=5)
         return super().scores(model, graphs, seeds)
 
     def rules(self, model: BaseModel) -> Rules:

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from graphgauge.core.errors import GraphgaugeError, GraphgaugeWarning
+from graphgauge.core.errors import BadExplanation, GraphgaugeError, GraphgaugeWarning
 from graphgauge.core.xplanation import Xplanation
 from graphgauge.explainers import stages
 from graphgauge.explainers.random_scores import RandomExplainer
-from graphgauge.explainers.trials import CLOSE, Trial, ensure_same, gap, need_deterministic, scored, side_of, sides_of
+from graphgauge.explainers.trials import CLOSE, Trial, ensure_same, gap, is_same, need_deterministic, scored, side_of, sides_of
 from graphgauge.models import BaseModel
 from graphgauge.models.promises import Inapplicable, ensure
 
@@ -34,6 +34,8 @@ def played(trial: Trial, model: BaseModel, targets: list[int] | None = None) -> 
     """Explanations on a stage; skips the check if the explainer refuses the network, or gives no scores."""
     try:
         return scored(explained(trial, model, TARGETS if targets is None else targets))
+    except BadExplanation:
+        raise
     except GraphgaugeError as error:
         raise Inapplicable(f"it refuses this check's network: {error}") from error
 
@@ -48,27 +50,33 @@ def reference(trial: Trial) -> list[Xplanation]:
 # --- every kind of model ---------------------------------------------------------------------------------------------
 
 
-def handled(trial: Trial, model: BaseModel, targets: list[int] | list[tuple[int, int]]) -> str | None:
-    """Finite scores of the right form; or a remark that such models are refused."""
+def handled(
+    trial: Trial, model: BaseModel, targets: list[int] | list[tuple[int, int]], other: BaseModel | None = None
+) -> str | None:
+    """Finite scores of the right form, different for an ``other`` network; or a remark that such models are refused."""
     try:
         xs = explained(trial, model, targets)
+    except BadExplanation:
+        raise
     except GraphgaugeError as error:
         return f"such models are refused: {error}"
     ensure([x.target for x in xs] == targets, f"targets {targets} gave explanations of {[x.target for x in xs]}")
     for x, graph in zip(xs, model.computation_graphs(targets), strict=True):
         ensure(torch.equal(x.nodes, graph.nodes) and torch.equal(x.edges, graph.edges), f"ids of {x.target} are wrong")
         ensure(all(bool(score.isfinite().all()) for score in sides_of(x)), f"scores of {x.target} are NaN or infinite")
+    if other is not None and any(sides_of(x) for x in xs) and not isinstance(trial.explainer, RandomExplainer):
+        ensure(not is_same(xs, explained(trial, other, targets)), "two networks with different weights get the same scores")
     return None
 
 
 def link_models_are_handled(trial: Trial) -> str | None:
     """Classes of links, by encode and decode."""
-    return handled(trial, stages.link_stage(), [(0, 4), (9, 2)])
+    return handled(trial, stages.link_stage(), [(0, 4), (9, 2)], stages.link_stage(seed=1))
 
 
 def graph_models_are_handled(trial: Trial) -> str | None:
     """Classes of whole graphs."""
-    return handled(trial, stages.graph_stage(), [0, 2])
+    return handled(trial, stages.graph_stage(), [0, 2], stages.graph_stage(seed=1))
 
 
 def regression_models_are_handled(trial: Trial) -> str | None:
@@ -115,6 +123,22 @@ def renumbering_nodes_moves_scores_along(trial: Trial) -> None:
             close(x.feature_matrix(), y.feature_matrix()[number], f"feature scores of target {x.target} change with the numbering")
         if x.edge_score is not None:
             close(x.edge_vector(), y.edge_vector(), f"edge scores of target {x.target} change with the numbering of the nodes")
+
+
+def permuting_features_moves_scores_along(trial: Trial) -> None:
+    """Features in another order have the same scores at their new places."""
+    need_deterministic(trial.explainer)
+    model, order = stages.with_permuted_features()
+    for x, y in zip(reference(trial), played(trial, model), strict=True):
+        if x.feature_score is not None and y.feature_score is not None:
+            close(x.feature_score[:, order], y.feature_score, f"feature scores of target {x.target} do not follow their columns")
+
+
+def opposite_edges_are_told_apart(trial: Trial) -> None:
+    """Of two edges that join the same nodes, the one that carries something has the larger score."""
+    need_deterministic(trial.explainer)
+    (carries, idle) = side_of(played(trial, stages.there_and_back(), [0]), "edge_score")[0].abs()
+    ensure(carries > idle, "the edge that carries nothing is scored above the opposite one, which decides")
 
 
 def shuffling_edges_moves_scores_along(trial: Trial) -> None:
@@ -274,6 +298,8 @@ STAGE_CHECKS = (
     isolated_targets_are_handled,
     double_precision_is_kept,
     renumbering_nodes_moves_scores_along,
+    permuting_features_moves_scores_along,
+    opposite_edges_are_told_apart,
     shuffling_edges_moves_scores_along,
     stored_loops_leave_scores_at_their_edges,
     parallel_edges_are_scored_alike,

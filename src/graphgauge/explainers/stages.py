@@ -89,6 +89,18 @@ class OneLayer(Module):
         return self.conv(x, edge_index)
 
 
+class TwoLayers(Module):
+    """Two GCN layers without biases or weights to learn: features pass as they are, then their sum decides."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two = OneLayer(torch.eye(FEATURES)), OneLayer(torch.tensor([[-1.0], [1.0]]).expand(2, FEATURES))
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """Logits of the nodes."""
+        return self.two(torch.relu(self.one(x, edge_index)), edge_index)
+
+
 def built(make: Any, *args: Any, seed: int = 0, **kwargs: Any) -> Any:
     """A network with reproducible weights, for evaluation."""
     with seeded_globally(seed):
@@ -111,14 +123,14 @@ def node_stage(net: Module | None = None, data: Data | None = None) -> NodeClass
     )
 
 
-def link_stage() -> LinkClassificationModel:
+def link_stage(seed: int = 0) -> LinkClassificationModel:
     """Links of a tiny graph."""
-    return LinkClassificationModel(built(Paired), tiny_graph(), output="logits")
+    return LinkClassificationModel(built(Paired, seed=seed), tiny_graph(), output="logits")
 
 
-def graph_stage() -> GraphClassificationModel:
+def graph_stage(seed: int = 0) -> GraphClassificationModel:
     """A few tiny graphs."""
-    return GraphClassificationModel(built(Pooled), [tiny_graph(6 + seed, seed) for seed in range(3)], output="logits")
+    return GraphClassificationModel(built(Pooled, seed=seed), [tiny_graph(6 + size, size) for size in range(3)], output="logits")
 
 
 def regression_stage() -> NodeRegressionModel:
@@ -165,6 +177,20 @@ def renumbered(data: Data) -> tuple[Data, Tensor]:
     """The same graph with its nodes in another order, and the new number of each node."""
     number = torch.randperm(data.num_nodes, generator=generator(2))
     return Data(x=torch.empty_like(data.x).index_copy(0, number, data.x), edge_index=number[data.edge_index]), number
+
+
+def with_permuted_features() -> tuple[NodeClassificationModel, Tensor]:
+    """The plain stage with its columns, and what the first layer makes of them, in another order; and the old place of each."""
+    order, data, net = torch.randperm(FEATURES, generator=generator(4)), tiny_graph(), built(Functional)
+    data.x, net.first.lin.weight.data = data.x[:, order], net.first.lin.weight.data[:, order]
+    return node_stage(net, data), order
+
+
+def there_and_back() -> BaseModel:
+    """Nodes 0 and 1 hear each other; only node 1 has anything to say: edge 0 (from 1 to 0) decides and edge 1 carries nothing."""
+    data = Data(x=torch.zeros(2, FEATURES), edge_index=torch.tensor([[1, 0], [0, 1]]))
+    data.x[1] = 1.0
+    return node_stage(built(TwoLayers), data)
 
 
 def shuffled(data: Data) -> tuple[Data, Tensor]:

@@ -364,7 +364,8 @@ def state_of(model: BaseModel) -> dict[str, Any]:
     net = model.net
     state: dict[str, Any] = {f"value of {name}": value.detach().clone() for name, value in net.state_dict().items()}
     state |= {
-        f"tensor {number}": (id(tensor), tensor.requires_grad, id(tensor.grad)) for number, tensor in enumerate(all_tensors(net))
+        f"tensor {number}": (id(tensor), tensor.requires_grad, id(tensor.grad), tuple(tensor._backward_hooks or ()))
+        for number, tensor in enumerate(all_tensors(net))
     }
     for name, module in net.named_modules():
         hooks = {key: tuple(value) for key, value in vars(module).items() if key.endswith("_hooks") and isinstance(value, dict)}
@@ -374,6 +375,7 @@ def state_of(model: BaseModel) -> dict[str, Any]:
         state[f"settings of {name or 'net'}"] = {
             key: value for key, value in vars(module).items() if value is None or isinstance(value, (bool, int, float, str))
         }
+    state["torch's gradient mode"] = torch.is_grad_enabled()
     return state | {"torch's random state": torch.get_rng_state(), "NumPy's random state": str(np.random.get_state())}
 
 
