@@ -168,6 +168,31 @@ def test_a_batch_is_what_its_targets_get_alone(explainer):
         assert (x.target, x.explainer, x.seed) == (target, explainer.name, alone.seed)
 
 
+class Decoded(EncodeDecode):
+    """Links by a linear decoder, whose products depend on the number of rows."""
+
+    def __init__(self, out):
+        super().__init__()
+        self.lin = nn.Linear(2 * 8, out)
+
+    def decode(self, z, edge_label_index):
+        return self.lin(torch.cat([z[edge_label_index[0]], z[edge_label_index[1]]], 1))
+
+
+@pytest.mark.parametrize("explainer", [*EXPLAINERS.values()], ids=EXPLAINERS)
+@pytest.mark.parametrize("out", [1, 3])
+def test_a_batch_of_links_is_what_its_links_get_alone(explainer, out):
+    make = gg.LinkRegressionModel if out == 1 else gg.LinkClassificationModel
+    torch.set_default_dtype(torch.float32)
+    model = make(build(Decoded, out), random_graph())
+    made = explainer(**{name: 5 for name in ("epochs", "steps") if name in explainer.__dataclass_fields__})
+    pairs = [(k, (k * 7 + 3) % 60) for k in range(37)]
+    for x in made.explain(model, pairs):
+        (alone,) = made.explain(model, [x.target])
+        assert (x.feature_score.equal(alone.feature_score), x.edge_score.equal(alone.edge_score)) == (True, True)
+        assert x.prediction.equal(alone.prediction)
+
+
 @pytest.mark.parametrize("explainer", [*EXPLAINERS.values()], ids=EXPLAINERS)
 def test_the_memory_budget_changes_no_bit(explainer):
     net, data = build(Stack, GCNConv), random_graph(120, 300)
@@ -301,3 +326,10 @@ def test_scores_that_are_not_packed_as_the_graphs_are_refused(broken, message):
 
     with pytest.raises(BadExplanation, match=message):
         Broken().explain(gg.NodeClassificationModel(build(Stack, GCNConv), random_graph()), [3])
+
+
+def test_scores_that_are_no_numbers_are_told():
+    net = build(Stack, GCNConv, final=lambda out: (1e3 * out).softmax(1).log())
+    model = gg.NodeClassificationModel(net, random_graph(), output="log_probs")
+    with pytest.warns(GraphgaugeWarning, match=r"saliency gives NaN or infinite scores for \d+ of 60 targets, the first is"):
+        gg.Saliency().explain(model, range(60))

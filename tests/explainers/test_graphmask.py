@@ -183,6 +183,33 @@ def test_every_kind_of_model_is_explained():
             assert ((x.feature_score >= 0) & (x.feature_score <= 1)).all()
 
 
+def test_a_network_without_messages_has_feature_scores_only_of_use():
+    net = build(lambda: nn.Linear(FEATURES, CLASSES))
+    model = gg.NodeClassificationModel(net, random_graph(), num_hops=0, forward=lambda net, g: net(g.x))
+    for x in gg.GraphMask(epochs=3).explain(model, range(7)):
+        assert (x.feature_score > 0).all()
+
+
+class Certain(nn.Module):
+    """Probabilities that round to 0 and 1."""
+
+    def __init__(self, final):
+        super().__init__()
+        self.encoder, self.final = Stack(GCNConv, out=CLASSES if final == "softmax" else 1), final
+
+    def forward(self, x, edge_index):
+        raw = 300 * self.encoder(x, edge_index)
+        return raw.softmax(1) if self.final == "softmax" else raw.sigmoid()
+
+
+@pytest.mark.parametrize("final", ["softmax", "sigmoid"])
+def test_predictions_that_are_certain_do_not_make_scores_that_are_no_numbers(final):
+    model = gg.NodeClassificationModel(build(Certain, final), random_graph(), output="probs")
+    for explainer in (gg.GraphMask(epochs=10), gg.GNNExplainer(epochs=30)):
+        for x in explainer.explain(model, range(60)):
+            assert (x.feature_score.isfinite().all(), x.edge_score.isfinite().all()) == (True, True)
+
+
 def test_impossible_settings_are_refused():
     with pytest.raises(BadSetting, match="epochs must be a whole number"):
         gg.GraphMask(epochs=0)

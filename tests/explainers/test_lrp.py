@@ -4,6 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch_geometric.data import Data
 from torch_geometric.nn import (
     GATConv,
     GATv2Conv,
@@ -235,9 +236,9 @@ class BooksKept(gg.LRP):
     kept: list = []
 
     def differentiate(self, output, leaves, rules):
-        (share,) = torch.autograd.grad(output.sum(), rules.one, retain_graph=True)
+        shares = torch.autograd.grad(output.sum(), list(rules.ones.values()), retain_graph=True, materialize_grads=True)
         if len(output) == 1:
-            self.kept[-1].append(float(share))
+            self.kept[-1].append(float(sum(share.sum() for share in shares)))
         return super().differentiate(output, leaves, rules)
 
 
@@ -251,6 +252,26 @@ def test_networks_that_end_in_probabilities_are_explained_in_front_of_them():
     model = node_model(Stack, GCNConv, final=lambda out: out.softmax(1).softmax(1), dtype=torch.float64, data=data)
     with pytest.raises(BadModel, match="calls more than one"):
         gg.LRP().explain(model, [0])
+
+
+class Gated(nn.Module):
+    """Probabilities without a softmax at the end, and a sigmoid in the middle."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.gate, self.out = GCNConv(FEATURES, HIDDEN), GCNConv(FEATURES, HIDDEN), nn.Linear(HIDDEN, CLASSES)
+
+    def forward(self, x, edge_index):
+        h = self.out(self.one(x, edge_index) * torch.sigmoid(self.gate(x, edge_index))).relu() + 1e-3
+        return h / h.sum(1, keepdim=True)
+
+
+@pytest.mark.parametrize("final", [lambda out: out.softmax(1).log(), lambda out: out.softmax(1).clamp(1e-3, 0.999)])
+def test_networks_that_go_on_after_their_softmax_are_refused(final):
+    for model in (node_model(Stack, GCNConv, final=final, data=random_graph()), node_model(Gated, data=random_graph())):
+        for targets in ([1], range(60)):
+            with pytest.raises(BadModel, match=r"LRP explains the logits in front of .* goes on from there|without a rule"):
+                gg.LRP().explain(model, targets)
 
 
 @pytest.mark.parametrize(
@@ -272,6 +293,59 @@ def test_an_operation_without_a_rule_is_found_out():
     model = node_model(Stack, GCNConv, act=torch.square, dtype=torch.float64)
     with pytest.raises(BadModel, match="Stack calls an operation without a rule"):
         gg.LRP().explain(model, range(20))
+
+
+class Saturated(nn.Module):
+    """A hidden unit or two are cut off at the top, which is no homogeneous operation."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = GCNConv(FEATURES, HIDDEN, bias=False), GCNConv(HIDDEN, 1, bias=False)
+
+    def forward(self, x, edge_index):
+        return self.two(self.one(x, edge_index).clamp(max=self.top), edge_index)
+
+
+def test_one_target_whose_books_do_not_balance_is_not_lost_among_many():
+    data, net = random_graph(2000, 4000), build(Saturated)
+    net.top = float(net.one(data.x, data.edge_index).detach().max()) * 0.85
+    with pytest.raises(BadModel, match="Saturated calls an operation without a rule"):
+        gg.LRP(gamma=0).explain(gg.NodeRegressionModel(net, data), range(2000))
+
+
+def test_gaps_of_targets_that_cancel_are_found():
+    """Node k + 60 is the mirror image of node k, and the output is odd: all gaps together are 0."""
+    half = random_graph()
+    data = Data(x=torch.cat([half.x, -half.x]), edge_index=torch.cat([half.edge_index, half.edge_index + 60], 1))
+    net = build(Stack, lambda a, b: GCNConv(a, b, bias=False), 1, out=1, final=lambda out: out**3)
+    with pytest.raises(BadModel, match="Stack calls an operation without a rule"):
+        gg.LRP().explain(gg.NodeRegressionModel(net, data), [5, 8, 13, 65, 68, 73])
+
+
+WAYS_TO_ADD = {
+    "add": lambda x, w: torch.add(x, other=w),
+    "add, both named": lambda x, w: torch.add(input=x, other=w),
+    "sub": lambda x, w: x.sub(other=w),
+    "subtract": lambda x, w: torch.subtract(x, w),
+    "rsub": lambda x, w: torch.rsub(x, w),
+    "from one": lambda x, w: 1 - x,
+    "mul": lambda x, w: torch.mul(x, other=w),
+    "matmul": lambda x, w: torch.matmul(x, other=torch.diag(w)),
+    "addmm": lambda x, w: torch.addmm(w, x, torch.diag(w)),
+    "div": lambda x, w: torch.div(x, other=2.0),
+    "true_divide": lambda x, w: torch.true_divide(x, 2.0),
+    "in place": lambda x, w: x.mul_(2.0).add_(w),
+}
+
+
+@pytest.mark.parametrize("way", WAYS_TO_ADD.values(), ids=WAYS_TO_ADD)
+def test_operations_have_their_rule_however_they_are_called(way):
+    """Each call checks its own books; gamma = 0 without biases before it is plain input times gradient."""
+    weight = torch.linspace(0.5, 1.5, HIDDEN, dtype=torch.float64)
+    model = node_model(Stack, lambda a, b: GCNConv(a, b, bias=False), act=lambda x: way(x, weight), dtype=torch.float64)
+    both = (gg.LRP(gamma=0).explain(model, range(20)), gg.InputXGradient(explain_output="logit").explain(model, range(20)))
+    for x, plain in zip(*both, strict=True):
+        assert torch.allclose(x.feature_score, plain.feature_score, rtol=0, atol=1e-12)
 
 
 def test_impossible_settings_are_refused():

@@ -69,10 +69,19 @@ class BaseExplainer(ABC):
             warnings.warn(f"there are no edge scores: {model.mask_support}", GraphgaugeWarning, stacklevel=4)
         shared = {"explainer": self.name, "params": self.params, "level": model.level, "seed": seed}
         share = (time.perf_counter() - start) / max(len(graphs), 1)
-        return [
+        xs = [
             unpacked(graphs, k, scores, prediction=prediction[k], occurrence=named[k][1], seconds=share, **shared)
             for k in range(len(graphs))
         ]
+        bad = [x.target for x in xs if not is_finite(x)]
+        if bad:
+            warnings.warn(
+                f"{self.name} gives NaN or infinite scores for {len(bad)} of {len(xs)} targets, the first is {bad[0]}. A network "
+                "whose own gradient is none there is a common cause, such as log(softmax(x)) instead of log_softmax(x).",
+                GraphgaugeWarning,
+                stacklevel=4,
+            )
+        return xs
 
     @abstractmethod
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
@@ -131,6 +140,11 @@ def unpacked(graphs: ComputationGraphs, k: int, scores: Scores, **fields: Any) -
         edge_score=None if scores.edge is None else scores.edge[graph.edge_slice][: len(graph.edges)].clone(),
         **fields,
     )
+
+
+def is_finite(x: Xplanation) -> bool:
+    """Whether all scores are numbers."""
+    return all(bool(score.isfinite().all()) for score in (x.feature_score, x.edge_score) if score is not None)
 
 
 def explained(model: BaseModel, raw: Tensor, label: Tensor | None, what: str) -> Tensor:

@@ -57,13 +57,16 @@ class GradientExplainer(BaseExplainer):
         if self.edge_factor not in ("message", "weight"):
             raise BadSetting(f"edge_factor must be 'message' or 'weight', but {self.edge_factor!r} was given.")
 
-    def rules(self, model: BaseModel) -> AbstractContextManager[Any]:
-        """Other rules for the gradient of the network's operations; here none."""
+    def rules(self, model: BaseModel, union: Union) -> AbstractContextManager[Any]:
+        """Other rules for the gradient of the network's operations in a pass over ``union``; here none."""
         return nullcontext()
 
     def differentiate(self, output: Tensor, leaves: list[Tensor], rules: Any) -> tuple[Tensor | None, ...]:
         """Gradients of the explained outputs (K,) for ``leaves``; None for one that they do not depend on."""
         return torch.autograd.grad(output.sum(), leaves, allow_unused=True)
+
+    def check_pass(self, model: BaseModel, union: Union, raw: Tensor) -> None:
+        """Refuse a pass whose raw rows (K, columns) show that the rules do not fit the network; here none does."""
 
     def scores_edges(self, model: BaseModel) -> bool:
         """Whether edges get scores; refuses weights that the network does not take."""
@@ -88,8 +91,9 @@ class GradientExplainer(BaseExplainer):
                 if with_edges:
                     leaves.append(factors(union, scale).requires_grad_(True))
                     edited = edited.with_weight_factor(leaves[1]) if on_weight else edited.with_mask(leaves[1])
-                with self.rules(model) as rules:
+                with self.rules(model, union) as rules:
                     raw = model.engine.outputs(edited)
+                self.check_pass(model, union, raw.detach())
                 output = explained(model, raw, None if label is None else label[union.of], self.explain_output)
                 grads = self.differentiate(output, leaves, rules)
             feature, *edge = (torch.zeros_like(leaf) if grad is None else grad for leaf, grad in zip(leaves, grads, strict=True))

@@ -207,6 +207,8 @@ def learned_baselines(model: BaseModel) -> list[Tensor]:
     graphs = model.computation_graphs(targets if model.level == "link" else targets[:, 0])
     first, stream = first_values(model, graphs), generator(derive_seed(0, "graphmask baselines"))
     baselines = [graphs.source.x.new_zeros(width) for width in message_widths(model, graphs)]
+    if not baselines:
+        return []
     adam = torch.optim.Adam(baselines, lr=BASELINE_LR)
     for _ in range(BASELINE_STEPS):
         is_open = (torch.rand(len(baselines), len(graphs.edge), generator=stream) < 0.5).to(first)

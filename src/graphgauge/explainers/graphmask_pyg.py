@@ -65,7 +65,7 @@ def feature_noise(union: Union, seeds: list[int]) -> Tensor:
         torch.randn(count, union.x.size(1), generator=generator(derive_seed(seed, "features")), dtype=torch.float64)
         for count, seed in zip(union.graphs.sizes[union.of].tolist(), seeds, strict=True)
     ]
-    return (FEATURE_STD * torch.cat(drawn)).sigmoid().to(union.x)
+    return torch.cat([(FEATURE_STD * values).sigmoid() for values in drawn]).to(union.x)  # one by one, for equal bits
 
 
 def at_rows(union: Union, values: Tensor) -> Tensor:

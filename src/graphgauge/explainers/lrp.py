@@ -33,7 +33,8 @@ from graphgauge.explainers.base import Scores
 from graphgauge.explainers.gradients import PlainGradient
 from graphgauge.explainers.lrp_captum import captum_rules
 from graphgauge.explainers.rules import Rules, frozen
-from graphgauge.models import BaseModel, ComputationGraphs
+from graphgauge.models import BaseModel, ComputationGraphs, Union
+from graphgauge.models.outputs import probabilities
 
 LAYERS = (GCNConv, GATConv, GATv2Conv, SAGEConv, GINConv, GraphConv)
 AGGREGATIONS = (aggr.SumAggregation, aggr.MeanAggregation, aggr.MaxAggregation, aggr.MinAggregation)
@@ -44,6 +45,8 @@ MODULES = (
     *(nn.ModuleList, nn.ModuleDict, nn.Sequential, nn.Softsign, nn.Hardswish, nn.Hardtanh),
 )
 TO_PROBABILITIES = ("softmax", "log_softmax", "sigmoid", "logsigmoid")
+SUMS = ("add", "sub", "subtract", "rsub", "__radd__", "__rsub__")
+QUOTIENTS = ("div", "divide", "true_divide")
 PRODUCTS = ("mul", "multiply", "matmul", "mm", "bmm", "dot", "__matmul__", "__rmul__", "__rmatmul__")
 
 
@@ -80,20 +83,33 @@ class LRP(PlainGradient):
             check_layers(model.net)
         return super().scores(model, graphs, seeds)
 
-    def rules(self, model: BaseModel) -> AbstractContextManager[Any]:
+    def rules(self, model: BaseModel, union: Union) -> AbstractContextManager[Any]:
         """Homogeneous operations, or Captum's hooks."""
         if self.variant == "captum":
             return captum_rules(model.net)
-        ends_in_logits = model.task == "regression" or model.kind == "logits"  # type: ignore[attr-defined]
-        return ConservingRules(model.net, self.gamma, ends_in_logits, model.source.x.new_ones(()))
+        return ConservingRules(model.net, self.gamma, ends_in_logits(model), union)
 
     def differentiate(self, output: Tensor, leaves: list[Tensor], rules: Any) -> tuple[Tensor | None, ...]:
         """Gradients of the explained outputs (K,); with the books checked."""
         if self.variant == "captum":
             return torch.autograd.grad((output.detach() * output).sum(), leaves, allow_unused=True)
-        *found, share = torch.autograd.grad(output.sum(), [*leaves, rules.one], allow_unused=True)
-        check_books(output, leaves[0], found[0], share, rules)
-        return tuple(found)
+        ones = list(rules.ones.values())
+        found = torch.autograd.grad(output.sum(), [*leaves, *ones], allow_unused=True)
+        shares = {len(one): grad for one, grad in zip(ones, found[len(leaves) :], strict=True) if grad is not None}
+        check_books(rules, output.detach(), leaves[0].detach(), found[0], shares)
+        return found[: len(leaves)]
+
+    def check_pass(self, model: BaseModel, union: Union, raw: Tensor) -> None:
+        """What stands in front of the last softmax or sigmoid must give the network's probabilities."""
+        if self.variant == "captum" or ends_in_logits(model):
+            return
+        target = union.graphs.target[union.of]
+        wanted = model.pred_continuous(target if model.level == "link" else target[:, 0])
+        if not bool(((probabilities(raw, "logits") - wanted).abs() <= 1e-3).all()):
+            raise BadModel(
+                f"LRP explains the logits in front of a last softmax or sigmoid, but {type(model.net).__name__} goes on from "
+                "there. Use IntegratedGradients, or return logits from the network."
+            )
 
     def feature_score(self, x: Tensor, gradient: Tensor) -> Tensor:
         """Input times gradient; Captum's hooks have multiplied already."""
@@ -105,12 +121,23 @@ class LRP(PlainGradient):
 
 
 class ConservingRules(Rules):
-    """Operations of degree 1. ``one`` is a factor on every bias and shift, so that its gradient is their share."""
+    """Operations of degree 1. ``ones`` are factors on the biases and shifts of rows, so that their gradients are the shares.
 
-    def __init__(self, net: nn.Module, gamma: float, ends_in_logits: bool, one: Tensor) -> None:
+    By the number of rows that an operation has: (rows,) each, all 1.
+    """
+
+    def __init__(self, net: nn.Module, gamma: float, ends_in_logits: bool, union: Union) -> None:
         super().__init__(net)
-        self.gamma, self.ends_in_logits, self.one = gamma, ends_in_logits, one.requires_grad_(True)
+        self.gamma, self.ends_in_logits, self.union = gamma, ends_in_logits, union
+        self.ones: dict[int, Tensor] = {}
         self.ends = 0
+
+    def share(self, constant: Any, shape: torch.Size | tuple[int, ...]) -> Any:
+        """A constant summand of a result of this shape, row by row times a factor of 1."""
+        rows = shape[0] if shape else 1
+        if rows not in self.ones:
+            self.ones[rows] = self.union.x.new_ones(rows).requires_grad_(True)
+        return constant * self.ones[rows].view(-1, *[1] * (len(shape) - 1)) if shape else constant * self.ones[1][0]
 
     def add_hooks(self) -> None:
         """Only features and factors have gradients, and attention is constant."""
@@ -122,8 +149,7 @@ class ConservingRules(Rules):
     def apply(self, func: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]) -> Any:
         """The rule for one operation, where it has one and something to hand on."""
         rule = self.rule_of(name)
-        inputs = (*args, *kwargs.values())
-        if rule is None or not any(isinstance(item, Tensor) and item.requires_grad for item in inputs):
+        if rule is None or not any(requires_grad(item) for item in (*args, *kwargs.values())):
             return func(*args, **kwargs)
         return rule(func, *args, **kwargs)
 
@@ -132,39 +158,53 @@ class ConservingRules(Rules):
         plain = name.removesuffix("_") if not name.endswith("__") else name
         if plain in (*ACTIVATIONS, "normalize"):
             return self.activation
-        if plain in ("add", "sub", "__radd__", "__rsub__"):
+        if plain in SUMS:
             return self.plus_constant
         if plain in PRODUCTS and not self.passing:
             return self.product
         if plain in TO_PROBABILITIES and not self.passing and not self.ends_in_logits:
             return self.end
-        others: dict[str, Callable[..., Any]] = {"linear": self.linear, "batch_norm": self.batch_norm, "div": self.quotient}
+        if plain in QUOTIENTS:
+            return self.quotient
+        others: dict[str, Callable[..., Any]] = {"linear": self.linear, "batch_norm": self.batch_norm, "addmm": self.addmm}
         return others.get(plain)
 
     def linear(self, func: Callable[..., Any], input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         """Y = z' [z / z']."""
-        return favoured(input, weight, None if bias is None else bias * self.one, self.gamma)
+        shape = (*input.shape[:-1], weight.size(0))
+        return favoured(input, weight, None if bias is None else self.share(bias, shape), self.gamma)
+
+    def addmm(self, func: Callable[..., Any], input: Tensor, mat1: Tensor, mat2: Tensor, **kwargs: Any) -> Tensor:
+        """A bias and a product of matrices."""
+        if kwargs or requires_grad(input) or requires_grad(mat2):
+            return func(input, mat1, mat2, **kwargs)
+        return favoured(mat1, mat2.t(), self.share(input, (mat1.size(0), mat2.size(1))), self.gamma)
 
     def activation(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Tensor:
         """Y = x [act(x) / x]."""
         return self.replaced(lambda act, x: x * ratio(act(x.detach().clone()), x.detach()), func, args, kwargs)
 
-    def plus_constant(self, func: Callable[..., Any], first: Any, second: Any, **kwargs: Any) -> Any:
+    def plus_constant(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """A constant summand takes its share."""
-        first, second = (item if requires_grad(item) or both(first, second) else item * self.one for item in (first, second))
-        return func(first, second, **kwargs)
+        (first, second), rest = operands(args, kwargs)
+        if not both(first, second):
+            shape = torch.broadcast_shapes(*(item.shape for item in (first, second) if isinstance(item, Tensor)))
+            first, second = (item if requires_grad(item) else self.share(item, shape) for item in (first, second))
+        return func(first, second, **rest)
 
-    def product(self, func: Callable[..., Any], first: Any, second: Any, **kwargs: Any) -> Any:
+    def product(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Y = (u [v] + [u] v) / 2 where both depend on features; x W with the rule of linear maps."""
+        (first, second), rest = operands(args, kwargs)
         if both(first, second):
-            return (func(first, second.detach(), **kwargs) + func(first.detach(), second, **kwargs)) / 2
+            return (func(first, second.detach(), **rest) + func(first.detach(), second, **rest)) / 2
         if getattr(func, "__name__", "") in ("matmul", "mm", "__matmul__") and requires_grad(first) and second.dim() == 2:
             return favoured(first, second.t(), None, self.gamma)
-        return func(first, second, **kwargs)
+        return func(first, second, **rest)
 
-    def quotient(self, func: Callable[..., Any], first: Any, second: Any, **kwargs: Any) -> Any:
+    def quotient(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Y = u / [v]."""
-        return func(first, second.detach() if isinstance(second, Tensor) else second, **kwargs)
+        (first, second), rest = operands(args, kwargs)
+        return func(first, second.detach() if isinstance(second, Tensor) else second, **rest)
 
     def batch_norm(
         self,
@@ -183,7 +223,8 @@ class ConservingRules(Rules):
             raise BadModel("LRP has no rule for batch norm without running statistics, which mixes targets. Use another explainer.")
         scale = (running_var + eps).rsqrt() * (1 if weight is None else weight)
         shift = (0 if bias is None else bias) - running_mean * scale
-        return input * scale + shift * self.one
+        shape = (1, -1, *[1] * (input.dim() - 2))
+        return input * scale.view(shape) + self.share(shift.view(shape), input.shape)
 
     def end(self, func: Callable[..., Any], input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """The logits themselves, where the network would turn them into probabilities."""
@@ -197,11 +238,12 @@ class ConservingRules(Rules):
 
 
 def favoured(x: Tensor, weight: Tensor, bias: Tensor | None, gamma: float) -> Tensor:
-    """W x + b with the derivatives of the γ-rule.  (..., in), (out, in), (out,) -> (..., out)"""
-    z = F.linear(x, weight, bias)
+    """W x + b with the derivatives of the γ-rule.  (..., in), (out, in), (..., out) -> (..., out)"""
+    none = x.new_zeros(())
+    z = F.linear(x, weight) + (none if bias is None else bias)
     if gamma == 0:
         return z
-    positive = F.linear(x.clamp(min=0), weight.clamp(min=0), None if bias is None else bias.clamp(min=0))
+    positive = F.linear(x.clamp(min=0), weight.clamp(min=0)) + (none if bias is None else bias.clamp(min=0))
     if bool((x < 0).any()):
         positive = positive + F.linear(x.clamp(max=0), weight.clamp(max=0))
     more = z + gamma * torch.where(z > 0, positive, z - positive)
@@ -245,13 +287,55 @@ def refuse(layer: str) -> None:
     )
 
 
-def check_books(output: Tensor, x: Tensor, gradient: Tensor | None, share: Tensor | None, rules: ConservingRules) -> None:
-    """Refuse a network with an operation that loses or makes relevance: features and biases must add up to the outputs."""
-    relevance = torch.zeros_like(x) if gradient is None else x.detach() * gradient
-    gap = (relevance.sum() + (0 if share is None else share * rules.one.detach()) - output.detach().sum()).abs()
-    if bool(gap > 1e-3 * output.detach().abs().sum() + 1e-4 * relevance.abs().sum()):
+def ends_in_logits(model: BaseModel) -> bool:
+    """Whether the network returns what LRP explains: logits or values."""
+    return model.task == "regression" or model.kind == "logits"  # type: ignore[attr-defined]
+
+
+def operands(args: Any, kwargs: dict[str, Any]) -> tuple[tuple[Any, Any], dict[str, Any]]:
+    """The two operands of an operation, given by place or by name, and what else it was given."""
+    rest = dict(kwargs)
+    named = [rest.pop(name) for name in ("input", "other", "mat2", "tensor", "vec2") if name in rest]
+    first, second, *more = (*args, *named) if "input" not in kwargs else (*named, *args)
+    if more:
+        raise BadModel(f"LRP has no rule for an operation with the operands {[type(item).__name__ for item in more]}.")
+    return (first, second), rest
+
+
+def check_books(rules: ConservingRules, output: Tensor, x: Tensor, gradient: Tensor | None, shares: dict[int, Tensor]) -> None:
+    """Refuse a network with an operation that loses or makes relevance: features and biases must add up to each output (K,)."""
+    union = rules.union
+    rows = (torch.zeros_like(x) if gradient is None else x * gradient)[union.node_at]
+    relevance, size = (per_copy(union, part.sum(1), union.node_copy) for part in (rows, rows.abs()))
+    owners = {rows: owner_of(union, rows) for rows in shares}
+    if any(owner is None for owner in owners.values()):  # rows that may be of several kinds: only all together can be checked
+        kept = sum(share.sum() for share in shares.values())
+        relevance, size, output = relevance.sum()[None] + kept, size.sum()[None], output.sum()[None]
+    for number, owner in owners.items():
+        if owner is not None and len(output) == len(union):
+            relevance = relevance + per_copy(union, shares[number][owner[0]], owner[1])
+    gap = (relevance - output).abs()
+    if not bool((gap <= 1e-3 * output.abs() + 1e-4 * size + 1e-6).all()):
+        worst = int(gap.nan_to_num(torch.inf).argmax())
         raise BadModel(
-            f"LRP hands back {float(relevance.sum()):.4g} and leaves {float(share or 0):.4g} with biases, but the outputs add up "
-            f"to {float(output.detach().sum()):.4g}: {type(rules.net).__name__} calls an operation without a rule. "
-            "Use IntegratedGradients."
+            f"LRP hands back {float(relevance[worst]):.4g}, the share of biases included, of an output of "
+            f"{float(output[worst]):.4g}: {type(rules.net).__name__} calls an operation without a rule. Use IntegratedGradients."
         )
+
+
+def per_copy(union: Union, values: Tensor, copy: Tensor) -> Tensor:
+    """Sums of values over the copies that they belong to.  (n,), (n,) -> (K,)"""
+    return values.new_zeros(len(union)).index_add(0, copy, values)
+
+
+def owner_of(union: Union, rows: int) -> tuple[Tensor, Tensor] | None:
+    """Which of so many rows belong to copies, and to which: nodes, answers or edges; None where that cannot be told.
+
+    (n,), (n,)
+    """
+    answers = (union.answer_at, torch.arange(len(union), device=union.of.device))
+    kinds = {"nodes": (union.x.size(0), (union.node_at, union.node_copy))}
+    if union.target_rows.size(1) != 1:
+        kinds["answers"] = (union.num_answers, answers)
+    fitting = [owner for size, owner in kinds.values() if size == rows]
+    return fitting[0] if len(fitting) == 1 else None

@@ -24,7 +24,7 @@ from graphgauge.core.errors import BadSetting, GraphgaugeWarning
 from graphgauge.explainers.base import Scores
 from graphgauge.explainers.gradients import PlainGradient
 from graphgauge.explainers.rules import Rule, Rules
-from graphgauge.models import BaseModel, ComputationGraphs
+from graphgauge.models import BaseModel, ComputationGraphs, Union
 
 RECTIFIERS = ("relu", "leaky_relu", "prelu", "rrelu")
 Activation = Callable[[Tensor], Tensor]
@@ -47,7 +47,7 @@ class RectifiedGradient(PlainGradient):
             warnings.warn(plain_gradient_warning(self, model), GraphgaugeWarning, stacklevel=5)
         return super().scores(model, graphs, seeds)
 
-    def rules(self, model: BaseModel) -> Rules:
+    def rules(self, model: BaseModel, union: Union) -> Rules:
         """Clip at rectifiers."""
         return RectifierRules(model.net, self.rectified, only_modules=self.variant == "captum")
 

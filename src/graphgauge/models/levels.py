@@ -17,9 +17,9 @@ from graphgauge.models.extraction import Extractor
 from graphgauge.models.graphs import Graphs, as_list, check_graph, many_graphs, one_graph
 from graphgauge.models.outputs import as_rows, check_finite_rows, check_rows
 from graphgauge.models.probing import is_close
-from graphgauge.models.union import Union, assemble, copied
+from graphgauge.models.union import ALIGN, Layout, Union, assemble, copied
 
-PAIRS_AT_ONCE = 1_000_000
+PAIRS_AT_ONCE, ALIGNED_PAIRS = 1_000_000, 10_000
 
 
 class OneGraph(BaseModel):
@@ -149,13 +149,18 @@ class LinkLevel(OneGraph):
         return self.known("z", lambda: self.call.encode(self.whole_data()))
 
     def rows_for(self, target: Tensor, fresh: bool = False) -> Tensor:
-        """Raw rows for pairs, a million at a time.  (T, columns)"""
+        """Raw rows for pairs, a million at a time.  (T, columns)
+
+        Up to 10,000 pairs each stand at a multiple of 16, as in a union, so that each gets the bits that it gets alone.
+        """
+        align = ALIGN if len(target) <= ALIGNED_PAIRS and target.device.type == "cpu" else 1
+        asked = spread_out(target, align)
         if self.call.style == "encode_decode":
             z = self.call.encode(self.whole_data()) if fresh else self.z
-            parts = [self.call.decode(z, pairs.t()) for pairs in target.split(PAIRS_AT_ONCE)]
+            parts = [self.call.decode(z, pairs.t()) for pairs in asked.split(PAIRS_AT_ONCE)]
         else:
-            parts = [self.call(self.whole_data(pairs.t())) for pairs in target.split(PAIRS_AT_ONCE)]
-        rows = check_rows(torch.cat(parts), len(target), "link")
+            parts = [self.call(self.whole_data(pairs.t())) for pairs in asked.split(PAIRS_AT_ONCE)]
+        rows = check_rows(torch.cat(parts), len(asked), "link")[: len(target) * align : align]
         check_finite_rows(rows, "link")
         return rows
 
@@ -177,6 +182,15 @@ class LinkLevel(OneGraph):
     def pairs_unlike_nodes(self, target: Tensor) -> Tensor:
         """``target``, with one pair more where there are as many pairs as nodes: rows must tell what they are of."""
         return torch.cat([target, self.probes[:1]]) if len(target) == self.source.num_nodes else target
+
+
+def spread_out(target: Tensor, align: int) -> Tensor:
+    """Pairs at multiples of ``align``, the first pair in all other places, as many places as a union has.  (places, 2)"""
+    if align == 1 or not len(target):
+        return target
+    places = target[:1].repeat(Layout.of(torch.ones_like(target[:, 0]), align, spare=0).size, 1)
+    places[: len(target) * align : align] = target
+    return places
 
 
 class GraphLevel(BaseModel):

@@ -94,7 +94,9 @@ def log_probabilities(raw: Tensor, kind: str) -> Tensor:
     """
     if kind == "logits":
         return torch.cat([logsigmoid(-raw), logsigmoid(raw)], 1) if raw.size(1) == 1 else raw.log_softmax(1)
-    return raw if kind == "log_probs" and raw.size(1) > 1 else probabilities(raw, kind).log()
+    if kind == "log_probs" and raw.size(1) > 1:
+        return raw
+    return probabilities(raw, kind).clamp(min=torch.finfo(raw.dtype).tiny).log()  # of 0, a number that has a gradient
 
 
 def likeliest(prob: Tensor) -> Tensor:

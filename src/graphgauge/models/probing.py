@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from graphgauge.core.errors import BadModel
+from graphgauge.core.memory import budget_bytes
 from graphgauge.core.seeds import generator
 from graphgauge.models import depth, masking
 from graphgauge.models.computation import HALOS, ComputationGraphs
@@ -33,6 +34,7 @@ FINE = 1e-4  #: of the SD of raw rows, for probes on changed data
 NUM_PROBES = {"node": 12, "link": 12, "graph": 32}
 MOST_EXTRA_HOPS = 4
 MOST_TRACED_EDGES = 512
+FIRST_PART, BYTES_TO_CUT = 16, 160  #: targets cut out first, and what cutting takes at most for each node and edge it lists
 
 #: what networks raise on graphs they cannot work on, such as a norm on a single node
 FORWARD_ERRORS = (RuntimeError, ValueError, LookupError, AssertionError, TypeError, AttributeError)
@@ -275,7 +277,7 @@ def checked_graphs(model: "BaseModel", target: Tensor, scope: str) -> Computatio
     """Computation graphs whose predictions are the whole graph's; where one is not, its halo grows."""
     halo = model.base_halo
     model.check_room(target, halo)
-    graphs = model.cut(target, model.hops, halo, scope)
+    graphs = cut_in_parts(model, target, halo, scope)
     while halo < len(HALOS) - 1 and model.level != "graph" and len(graphs):
         wrong = (differs(model, graphs) & (graphs.halo == halo)).nonzero().squeeze(1)
         if not len(wrong):
@@ -284,6 +286,21 @@ def checked_graphs(model: "BaseModel", target: Tensor, scope: str) -> Computatio
         model.check_room(target[wrong], halo)
         graphs = replaced(graphs, wrong, model.cut(target[wrong], model.hops, halo, scope))
     return graphs
+
+
+def cut_in_parts(model: "BaseModel", target: Tensor, halo: int, scope: str) -> ComputationGraphs:
+    """Computation graphs, cut so many at a time that what cutting takes fits into the budget, going by the first few."""
+    budget = budget_bytes(model.engine.budget, model.source.device)
+    most = len(target) * (model.source.num_nodes + model.source.num_edges) * BYTES_TO_CUT
+    if model.level == "graph" or most <= budget:
+        return model.cut(target, model.hops, halo, scope)
+    parts, start, size = [], 0, max(1, min(FIRST_PART, budget * len(target) // most))
+    while start < len(target):
+        parts.append(model.cut(target[start : start + size], model.hops, halo, scope))
+        start += size
+        largest = max((len(part.node) + len(part.edge)) / len(part) for part in parts)
+        size = max(1, int(budget / (2 * largest * BYTES_TO_CUT)))
+    return ComputationGraphs.join(parts)
 
 
 def replaced(graphs: ComputationGraphs, index: Tensor, others: ComputationGraphs) -> ComputationGraphs:
