@@ -73,7 +73,9 @@ class BaseExplainer(ABC):
             unpacked(graphs, k, scores, prediction=prediction[k], occurrence=named[k][1], seconds=share, **shared)
             for k in range(len(graphs))
         ]
-        bad = [x.target for x in xs if not is_finite(x)]
+        bad = (
+            [] if is_finite(scores.feature, scores.edge) else [x.target for x in xs if not is_finite(x.feature_score, x.edge_score)]
+        )
         if bad:
             warnings.warn(
                 f"{self.name} gives NaN or infinite scores for {len(bad)} of {len(xs)} targets, the first is {bad[0]}. A network "
@@ -142,9 +144,9 @@ def unpacked(graphs: ComputationGraphs, k: int, scores: Scores, **fields: Any) -
     )
 
 
-def is_finite(x: Xplanation) -> bool:
+def is_finite(*sides: Tensor | None) -> bool:
     """Whether all scores are numbers."""
-    return all(bool(score.isfinite().all()) for score in (x.feature_score, x.edge_score) if score is not None)
+    return all(bool(side.isfinite().all()) for side in sides if side is not None)
 
 
 def explained(model: BaseModel, raw: Tensor, label: Tensor | None, what: str) -> Tensor:
