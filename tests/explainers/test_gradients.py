@@ -107,9 +107,10 @@ def test_node_targets_equal_captum(layer, method, captums_weights):
 
 @pytest.mark.numeric
 @pytest.mark.parametrize("method", METHODS)
-def test_link_targets_equal_captum(method, captums_weights):
+@pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
+def test_link_targets_equal_captum(layer, method, captums_weights):
     data = plain_graph()
-    net = build(lambda: LinkProbabilities(LinkForward(act=nn.ReLU())), dtype=torch.float64)
+    net = build(lambda: LinkProbabilities(LinkForward(layer, act=nn.ReLU())), dtype=torch.float64)
     peer, pairs = captum(net, method, "edge"), [(0, 5), (7, 3), (21, 2)]
     for pair, x in zip(pairs, EXPLAINERS[method]().explain(gg.LinkClassificationModel(net, data), pairs), strict=True):
         assert_equals(x, peer(data.x, data.edge_index, edge_label_index=torch.tensor([pair]).t()))
@@ -117,12 +118,25 @@ def test_link_targets_equal_captum(method, captums_weights):
 
 @pytest.mark.numeric
 @pytest.mark.parametrize("method", METHODS)
-def test_graph_targets_equal_captum(method, captums_weights):
+@pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
+def test_graph_targets_equal_captum(layer, method, captums_weights):
     data = [plain_graph(seed, 6 + seed) for seed in range(4)]
-    net = build(lambda: GraphProbabilities(Pooled(act=nn.ReLU())), dtype=torch.float64)
+    net = build(lambda: GraphProbabilities(Pooled(layer, act=nn.ReLU())), dtype=torch.float64)
     peer = captum(net, method, "graph")
     for graph, x in zip(data, EXPLAINERS[method]().explain(gg.GraphClassificationModel(net, data), range(4)), strict=True):
         assert_equals(x, peer(graph.x, graph.edge_index))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
+def test_single_precision_equals_captum_too(layer, method):
+    torch.set_default_dtype(torch.float32)
+    data = plain_graph()
+    data.x = data.x.float()
+    net = build(lambda: Probabilities(Stack(layer, act=nn.ReLU())))
+    peer = captum(net, method, "node")
+    for target, x in enumerate(EXPLAINERS[method]().explain(gg.NodeClassificationModel(net, data), range(8))):
+        assert_equals(x, peer(data.x, data.edge_index, index=target), tolerance=1e-6)
 
 
 @pytest.mark.numeric
