@@ -49,7 +49,7 @@ PUBLIC = {
 }
 
 #: rooms that can be reached as ``graphgauge.models`` without importing them first
-ROOMS = ("core", "datasets", "explainers", "metrics", "models")
+ROOMS = ("core", "datasets", "explainers", "metrics", "models", "perturbation")
 
 __all__ = ["__version__", *PUBLIC]
 
