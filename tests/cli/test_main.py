@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import graphgauge
+import graphgauge as gg
+from graphgauge.datasets import ba_shapes, trained_gcn
 
 COMMAND = Path(sys.executable).parent / "graphgauge"
 
@@ -39,6 +41,10 @@ def test_the_demo_as_json_is_repeatable():
     assert [row["target"] for row in first["targets"]] == [5, 400]
     assert first["largest_difference"] <= 1e-5
     assert first["accuracy"]["test"] > 0.6
+    data = ba_shapes(1)
+    model = gg.NodeClassificationModel(trained_gcn(data, seed=1), data)
+    for row, x in zip(first["targets"], gg.IntegratedGradients().explain(model, [5, 400]), strict=True):
+        assert row["strongest_edge"] == data.edge_index[:, x.edge_vector().argmax()].tolist()
 
 
 def test_explainers_are_listed_with_what_they_are():

@@ -14,7 +14,7 @@ import graphgauge as gg
 from graphgauge.core.errors import BadExplanation, BadModel, BadSetting, UnknownName
 from graphgauge.core.randomness import seeded_globally
 from graphgauge.core.seeds import derive_seed
-from graphgauge.explainers.adapters import Called, copied_call, known_algorithms
+from graphgauge.explainers.pyg import Called, copied_call, known_algorithms
 from graphgauge.models.promises import nothing_changes
 
 QUICK = {

@@ -156,8 +156,7 @@ def incompleteness(layer, steps):
     batch, label = model.computation_graphs(range(60)), model.pred_discrete(range(60))
 
     def nothing(union):
-        is_relevant = union.edge_position < union.graphs.num_edges[union.of][union.edge_copy]
-        return union.with_x(0 * union.x).with_mask((~is_relevant).double())
+        return union.with_x(0 * union.x).with_mask((~union.is_relevant).double())
 
     start, end = (model.pred_copies(batch, edit=edit)[torch.arange(60), label] for edit in (nothing, None))
     xs = gg.IntegratedGradients(steps=steps).explain(model, range(60))

@@ -313,6 +313,25 @@ def test_one_target_whose_books_do_not_balance_is_not_lost_among_many():
         gg.LRP(gamma=0).explain(gg.NodeRegressionModel(net, data), range(2000))
 
 
+class Turned(nn.Module):
+    """A shift on rows that are features, not nodes: whose share it is cannot be told, only how large it is."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = GCNConv(FEATURES, HIDDEN), GCNConv(HIDDEN, CLASSES)
+        self.shift = nn.Parameter(torch.ones(HIDDEN, 1))
+        nn.init.ones_(self.one.bias)
+
+    def forward(self, x, edge_index):
+        return self.two((self.one(x, edge_index).t() + self.shift).t().relu(), edge_index)
+
+
+def test_shares_of_unknown_owners_are_counted_once_alone_and_in_a_batch():
+    model = node_model(Turned, data=random_graph())
+    (alone,), batch = gg.LRP().explain(model, [3]), gg.LRP().explain(model, range(9))
+    assert torch.equal(alone.feature_score, batch[3].feature_score)
+
+
 def test_gaps_of_targets_that_cancel_are_found():
     """Node k + 60 is the mirror image of node k, and the output is odd: all gaps together are 0."""
     half = random_graph()
@@ -349,7 +368,7 @@ def test_operations_have_their_rule_however_they_are_called(way):
 
 
 def test_impossible_settings_are_refused():
-    with pytest.raises(BadSetting, match="gamma must be a number"):
+    with pytest.raises(BadSetting, match="gamma must be a finite number, 0 or more"):
         gg.LRP(gamma=-1)
     with pytest.raises(BadSetting, match="variant must be 'gamma' or 'captum'"):
         gg.LRP(variant="epsilon")

@@ -1,4 +1,4 @@
-"""The demo: from a generated graph to predictions and computation graphs, in a few seconds and without a network."""
+"""The demo: from a generated graph to predictions and what decides them, in a few seconds and without a network."""
 
 import json
 import time
@@ -7,7 +7,9 @@ from typing import Any
 from torch import Tensor
 from torch_geometric.data import Data
 
+from graphgauge.core.xplanation import Xplanation
 from graphgauge.datasets import accuracy, ba_shapes, trained_gcn
+from graphgauge.explainers import IntegratedGradients
 from graphgauge.models import ComputationGraph, NodeClassificationModel
 from graphgauge.models.targets import read_targets
 
@@ -29,7 +31,10 @@ def run_demo(targets: list[Any], seed: int) -> dict[str, Any]:
         "training_seconds": seconds,
         "model": model.record(),
         "largest_difference": float(gap.max()) if len(targets) else None,
-        "targets": [describe(graph, row, data) for graph, row in zip(graphs, prob, strict=True)],
+        "targets": [
+            describe(graph, row, data) | strongest_edge(x, data)
+            for graph, row, x in zip(graphs, prob, IntegratedGradients().explain(model, targets), strict=True)
+        ],
     }
 
 
@@ -46,9 +51,21 @@ def describe(graph: ComputationGraph, prob: Tensor, data: Data) -> dict[str, Any
     }
 
 
+def strongest_edge(x: Xplanation, data: Data) -> dict[str, Any]:
+    """The edge whose messages raise the probability most, by integrated gradients; None for a target without edges."""
+    if not len(x.edges):
+        return {"strongest_edge": None}
+    return {"strongest_edge": data.edge_index[:, x.edges[x.need("edge_score").argmax()]].tolist()}
+
+
 def as_json(shown: dict[str, Any]) -> str:
     """The result for programs."""
     return json.dumps(shown, indent=2, allow_nan=False)
+
+
+def arrow(edge: list[int] | None) -> str:
+    """An edge for people: '304 -> 302', or a dash."""
+    return "-" if edge is None else f"{edge[0]} -> {edge[1]}"
 
 
 def as_text(shown: dict[str, Any]) -> str:
@@ -60,11 +77,11 @@ def as_text(shown: dict[str, Any]) -> str:
         f"{score['test']:.2f} test",
         f"Messages travel {model['hops']} hops; extracted graphs carry the halo {model['halo']!r}; copies run {model['copies']}",
         "",
-        "target  label   predicted  probability  nodes  relevant edges  halo edges",
+        "target  label   predicted  probability  nodes  relevant edges  halo edges  strongest edge",
     ]
     lines += [
         f"{row['target']:>6}  {row['label']:<6}  {row['prediction']:<9}  {row['probability']:>11.3f}  {row['nodes']:>5}  "
-        f"{row['relevant_edges']:>14}  {row['halo_edges']:>10}"
+        f"{row['relevant_edges']:>14}  {row['halo_edges']:>10}  {arrow(row['strongest_edge']):>14}"
         for row in shown["targets"]
     ]
     if shown["largest_difference"] is not None:

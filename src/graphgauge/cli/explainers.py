@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from graphgauge.core.errors import GraphgaugeError
-from graphgauge.explainers.adapters import TRAITS
+from graphgauge.explainers.pyg import TRAITS
 from graphgauge.explainers.registry import PYG, explainer_class, sources
 
 HEADINGS = ("name", "signed", "deterministic", "from", "what it is")

@@ -1,7 +1,7 @@
 """Explainers: one file per family; model and targets in, explanations out."""
 
-from graphgauge.explainers.adapters import CallableExplainer, PyGExplainer
 from graphgauge.explainers.base import BaseExplainer
+from graphgauge.explainers.callables import CallableExplainer
 from graphgauge.explainers.checks import check_explainer
 from graphgauge.explainers.gnn_explainer import GNNExplainer
 from graphgauge.explainers.gradients import InputXGradient, IntegratedGradients, Saliency
@@ -9,6 +9,7 @@ from graphgauge.explainers.graphmask import GraphMask
 from graphgauge.explainers.lrp import LRP
 from graphgauge.explainers.other_tasks import OtherTaskExplainer
 from graphgauge.explainers.promises import EXPLAINER_CHECKS
+from graphgauge.explainers.pyg import PyGExplainer
 from graphgauge.explainers.random_scores import RandomExplainer
 from graphgauge.explainers.rectifiers import Deconvolution, GuidedBackprop
 from graphgauge.explainers.registry import explainer_names, find_explainer

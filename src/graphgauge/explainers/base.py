@@ -49,8 +49,7 @@ class BaseExplainer(ABC):
         """One explanation per target, all in one batch. ``seconds`` of each is its share of the batch."""
         seed = check_seed(seed)
         with check_wrapped(model).session():
-            target = model.read(targets)
-            return self.explanations(model, target if model.level == "link" else target[:, 0], seed)
+            return self.explanations(model, model.asked(model.read(targets)), seed)
 
     def again(self, model: BaseModel, x: Xplanation) -> Xplanation:
         """A stored explanation, made anew: with the same model, the same scores."""
@@ -65,24 +64,13 @@ class BaseExplainer(ABC):
         with progress(len(graphs), self.name):
             scores = check_packed(self.scores(model, graphs, seeds), graphs, self.name)
         prediction = model.pred_continuous(targets)
-        if scores.edge is None and scores.feature is not None and not can_mask(model):
-            warnings.warn(f"there are no edge scores: {model.mask_support}", GraphgaugeWarning, stacklevel=4)
         shared = {"explainer": self.name, "params": self.params, "level": model.level, "seed": seed}
         share = (time.perf_counter() - start) / max(len(graphs), 1)
         xs = [
             unpacked(graphs, k, scores, prediction=prediction[k], occurrence=named[k][1], seconds=share, **shared)
             for k in range(len(graphs))
         ]
-        bad = (
-            [] if is_finite(scores.feature, scores.edge) else [x.target for x in xs if not is_finite(x.feature_score, x.edge_score)]
-        )
-        if bad:
-            warnings.warn(
-                f"{self.name} gives NaN or infinite scores for {len(bad)} of {len(xs)} targets, the first is {bad[0]}. A network "
-                "whose own gradient is none there is a common cause, such as log(softmax(x)) instead of log_softmax(x).",
-                GraphgaugeWarning,
-                stacklevel=4,
-            )
+        tell_gaps(self.name, model, scores, xs)
         return xs
 
     @abstractmethod
@@ -144,6 +132,22 @@ def unpacked(graphs: ComputationGraphs, k: int, scores: Scores, **fields: Any) -
     )
 
 
+def tell_gaps(name: str, model: BaseModel, scores: Scores, xs: list[Xplanation]) -> None:
+    """Warn of scores that are missing because of the network, or are no numbers."""
+    if scores.edge is None and scores.feature is not None and not can_mask(model):
+        warnings.warn(f"there are no edge scores: {model.mask_support}", GraphgaugeWarning, stacklevel=5)
+    if is_finite(scores.feature, scores.edge):
+        return
+    bad = [x.target for x in xs if not is_finite(x.feature_score, x.edge_score)]
+    if bad:
+        warnings.warn(
+            f"{name} gives NaN or infinite scores for {len(bad)} of {len(xs)} targets, the first is {bad[0]}. A network whose own "
+            "gradient is none there is a common cause, such as log(softmax(x)) instead of log_softmax(x).",
+            GraphgaugeWarning,
+            stacklevel=5,
+        )
+
+
 def is_finite(*sides: Tensor | None) -> bool:
     """Whether all scores are numbers."""
     return all(bool(side.isfinite().all()) for side in sides if side is not None)
@@ -168,7 +172,7 @@ def predicted(model: BaseModel, graphs: ComputationGraphs) -> Tensor | None:
     """The class first predicted for each graph's target, on the whole graph; None for regression.  (T,)"""
     if model.task == "regression":
         return None
-    return model.pred_discrete(graphs.target if model.level == "link" else graphs.target[:, 0])
+    return model.pred_discrete(model.asked(graphs.target))
 
 
 def check_explained(what: str) -> str:

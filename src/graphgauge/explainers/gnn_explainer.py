@@ -27,7 +27,7 @@ FEATURE_STD = 0.1
 
 @dataclass(frozen=True)
 class GNNExplainer(BaseExplainer):
-    """Learned masks; parameters are named as in PyG."""
+    """Masks on features and edges, learned to keep the prediction while they shrink; parameters are named as in PyG."""
 
     name = "gnn_explainer"
     signed = False

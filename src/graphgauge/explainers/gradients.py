@@ -112,8 +112,7 @@ def factors(union: Union, scale: Tensor | None) -> Tensor:
     ones = union.x.new_ones(union.num_edges)
     if scale is None:
         return ones
-    is_relevant = union.edge_position < union.graphs.num_edges[union.of][union.edge_copy]
-    return torch.where(is_relevant, scale[union.copy][union.edge_copy], ones)
+    return torch.where(union.is_relevant, scale[union.copy][union.edge_copy], ones)
 
 
 @dataclass(frozen=True)

@@ -204,7 +204,7 @@ def learned_baselines(model: BaseModel) -> list[Tensor]:
     predictions with all gates open.
     """
     targets = spaced(model.everything, BASELINE_TARGETS)
-    graphs = model.computation_graphs(targets if model.level == "link" else targets[:, 0])
+    graphs = model.computation_graphs(model.asked(targets))
     first, stream = first_values(model, graphs), generator(derive_seed(0, "graphmask baselines"))
     baselines = [graphs.source.x.new_zeros(width) for width in message_widths(model, graphs)]
     if not baselines:

@@ -60,15 +60,13 @@ class Entries:
 
 def feature_entries(union: Union) -> Entries:
     """The features that are not 0 at scored nodes."""
-    is_scored = union.node_position < union.graphs.num_nodes[union.of][union.node_copy]
-    row, column = (union.x[union.node_at] * is_scored[:, None]).nonzero(as_tuple=True)
+    row, column = (union.x[union.node_at] * union.is_scored[:, None]).nonzero(as_tuple=True)
     return Entries.of(union.node_at[row] * union.x.size(1) + column, union.node_copy[row], len(union), union.align)
 
 
 def edge_entries(union: Union, align: int) -> Entries:
     """The relevant edges."""
-    is_relevant = union.edge_position < union.graphs.num_edges[union.of][union.edge_copy]
-    (at,) = is_relevant.nonzero(as_tuple=True)
+    (at,) = union.is_relevant.nonzero(as_tuple=True)
     return Entries.of(at, union.edge_copy[at], len(union), align)
 
 
@@ -154,7 +152,7 @@ class Mask:
 
 def first_values(model: BaseModel, graphs: ComputationGraphs) -> Tensor:
     """The predictions that masks have to keep, on the whole graph.  (T, C) or (T,)"""
-    return model.pred_continuous(graphs.target if model.level == "link" else graphs.target[:, 0])
+    return model.pred_continuous(model.asked(graphs.target))
 
 
 def misfit(model: BaseModel, raw: Tensor, label: Tensor | None, value: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, GINConv, GraphConv, MessagePassing, SAGEConv, aggr
 
 from graphgauge.core.errors import BadModel, BadSetting
-from graphgauge.explainers.base import Scores
+from graphgauge.explainers.base import Scores, check_numbers
 from graphgauge.explainers.gradients import PlainGradient
 from graphgauge.explainers.lrp_captum import captum_rules
 from graphgauge.explainers.rules import Rules, frozen
@@ -69,8 +69,7 @@ class LRP(PlainGradient):
     def __post_init__(self) -> None:
         if self.variant not in ("gamma", "captum"):
             raise BadSetting(f"variant must be 'gamma' or 'captum', but {self.variant!r} was given.")
-        if not isinstance(self.gamma, (int, float)) or isinstance(self.gamma, bool) or not 0 <= self.gamma < float("inf"):
-            raise BadSetting(f"gamma must be a number, 0 or more, but {self.gamma!r} was given.")
+        check_numbers(self, "gamma")
         if not self.explain_output:
             object.__setattr__(self, "explain_output", "logit" if self.variant == "gamma" else "prob")
         if self.variant == "gamma" and self.explain_output != "logit":
@@ -103,8 +102,7 @@ class LRP(PlainGradient):
         """What stands in front of the last softmax or sigmoid must give the network's probabilities."""
         if self.variant == "captum" or ends_in_logits(model):
             return
-        target = union.graphs.target[union.of]
-        wanted = model.pred_continuous(target if model.level == "link" else target[:, 0])
+        wanted = model.pred_continuous(model.asked(union.graphs.target[union.of]))
         if not bool(((probabilities(raw, "logits") - wanted).abs() <= 1e-3).all()):
             raise BadModel(
                 f"LRP explains the logits in front of a last softmax or sigmoid, but {type(model.net).__name__} goes on from "
@@ -305,22 +303,31 @@ def operands(args: Any, kwargs: dict[str, Any]) -> tuple[tuple[Any, Any], dict[s
 def check_books(rules: ConservingRules, output: Tensor, x: Tensor, gradient: Tensor | None, shares: dict[int, Tensor]) -> None:
     """Refuse a network with an operation that loses or makes relevance: features and biases must add up to each output (K,)."""
     union = rules.union
-    rows = (torch.zeros_like(x) if gradient is None else x * gradient)[union.node_at]
-    relevance, size = (per_copy(union, part.sum(1), union.node_copy) for part in (rows, rows.abs()))
-    owners = {rows: owner_of(union, rows) for rows in shares}
-    if any(owner is None for owner in owners.values()):  # rows that may be of several kinds: only all together can be checked
-        kept = sum(share.sum() for share in shares.values())
-        relevance, size, output = relevance.sum()[None] + kept, size.sum()[None], output.sum()[None]
-    for number, owner in owners.items():
-        if owner is not None and len(output) == len(union):
-            relevance = relevance + per_copy(union, shares[number][owner[0]], owner[1])
-    gap = (relevance - output).abs()
+    by_node = (torch.zeros_like(x) if gradient is None else x * gradient)[union.node_at]
+    relevance, size = (per_copy(union, part.sum(1), union.node_copy) for part in (by_node, by_node.abs()))
+    kept = share_per_copy(union, shares)
+    if kept is None:  # rows of which it cannot be told whose they are: only all targets together can be checked
+        relevance, size, output = (part.sum()[None] for part in (relevance, size, output))
+        kept = torch.stack([share.sum() for share in shares.values()]).sum()[None]
+    handed_back = relevance + kept
+    gap = (handed_back - output).abs()
     if not bool((gap <= 1e-3 * output.abs() + 1e-4 * size + 1e-6).all()):
         worst = int(gap.nan_to_num(torch.inf).argmax())
         raise BadModel(
-            f"LRP hands back {float(relevance[worst]):.4g}, the share of biases included, of an output of "
+            f"LRP hands back {float(handed_back[worst]):.4g}, the share of biases included, of an output of "
             f"{float(output[worst]):.4g}: {type(rules.net).__name__} calls an operation without a rule. Use IntegratedGradients."
         )
+
+
+def share_per_copy(union: Union, shares: dict[int, Tensor]) -> Tensor | None:
+    """What biases keep of each copy's output, from shares by their number of rows; None where it cannot be told.  (K,)"""
+    kept = union.x.new_zeros(len(union))
+    for rows, share in shares.items():
+        owner = owner_of(union, rows)
+        if owner is None:
+            return None
+        kept = kept + per_copy(union, share[owner[0]], owner[1])
+    return kept
 
 
 def per_copy(union: Union, values: Tensor, copy: Tensor) -> Tensor:
@@ -329,13 +336,12 @@ def per_copy(union: Union, values: Tensor, copy: Tensor) -> Tensor:
 
 
 def owner_of(union: Union, rows: int) -> tuple[Tensor, Tensor] | None:
-    """Which of so many rows belong to copies, and to which: nodes, answers or edges; None where that cannot be told.
+    """Which of so many rows belong to copies, and to which: nodes, or links and graphs; None where that cannot be told.
 
     (n,), (n,)
     """
-    answers = (union.answer_at, torch.arange(len(union), device=union.of.device))
-    kinds = {"nodes": (union.x.size(0), (union.node_at, union.node_copy))}
+    kinds = [(union.x.size(0), (union.node_at, union.node_copy))]
     if union.target_rows.size(1) != 1:
-        kinds["answers"] = (union.num_answers, answers)
-    fitting = [owner for size, owner in kinds.values() if size == rows]
+        kinds.append((union.num_answers, (union.answer_at, torch.arange(len(union), device=union.of.device))))
+    fitting = [owner for size, owner in kinds if size == rows]
     return fitting[0] if len(fitting) == 1 else None

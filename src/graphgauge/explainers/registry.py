@@ -16,8 +16,8 @@ from typing import Any
 
 from graphgauge.core.errors import BadSetting, GraphgaugeWarning, MissingExtra
 from graphgauge.core.registry import lookup
-from graphgauge.explainers.adapters import PyGExplainer, known_algorithms
 from graphgauge.explainers.base import BaseExplainer
+from graphgauge.explainers.pyg import PyGExplainer, known_algorithms
 
 GROUP = "graphgauge.explainers"
 PYG = "pyg:"

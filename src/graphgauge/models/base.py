@@ -100,7 +100,7 @@ class BaseModel(ABC):
 
     def population(self) -> Tensor:
         """Everything a statistic of predictions runs over.  (P,) nodes or graphs, (P, 2) links"""
-        return self.everything.clone() if self.level == "link" else self.everything[:, 0].clone()
+        return self.asked(self.everything).clone()
 
     def computation_graphs(self, targets: Any, edge_scope: str | None = None) -> ComputationGraphs:
         """The computation graphs of the targets, each checked against the whole graph."""
@@ -298,6 +298,10 @@ class BaseModel(ABC):
     def read(self, targets: Any) -> Tensor:
         """Targets as (T, 1) or (T, 2) ids on the data's device."""
         return read_targets(targets, self.level, self.num_targets()).to(self.source.device).clone()
+
+    def asked(self, target: Tensor) -> Tensor:
+        """Targets as people give them.  (T, 1) -> (T,) nodes or graphs, (T, 2) -> (T, 2) links"""
+        return target if self.level == "link" else target[:, 0]
 
     def first_call(self) -> Tensor:
         """One call on the data as it is; what goes wrong is told with what the net was given."""

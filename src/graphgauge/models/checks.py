@@ -45,7 +45,7 @@ def check_model(
     chosen = list(MODEL_CHECKS) if only is None else list(only)
     checks = {name: lookup(MODEL_CHECKS, name, "model check") for name in chosen}
     target = (spaced(model.everything, NUM_TARGETS) if targets is None else model.read(targets))[:NUM_TARGETS]
-    asked = target if model.level == "link" else target[:, 0]
+    asked = model.asked(target)
     results = [run_check(name, check, model, asked) for name, check in checks.items()]
     return reported(results, repr(model), on_fail)
 

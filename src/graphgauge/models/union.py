@@ -99,6 +99,16 @@ class Union:
         return self.edge_row - self.graphs.edge_ptr[self.of][self.edge_copy]
 
     @property
+    def is_scored(self) -> Tensor:
+        """Which nodes are their target's, not of the halo.  (num_nodes,) bool"""
+        return self.node_position < self.graphs.num_nodes[self.of][self.node_copy]
+
+    @property
+    def is_relevant(self) -> Tensor:
+        """Which edges can carry a message to their target.  (num_edges,) bool"""
+        return self.edge_position < self.graphs.num_edges[self.of][self.edge_copy]
+
+    @property
     def target_rows(self) -> Tensor:
         """Rows of the copies' target nodes.  (K, 1), (K, 2), or (K, 0) in graph tasks"""
         return self.graphs.target_row[self.of] + self.node_start[:, None]
