@@ -108,18 +108,20 @@ class BaseModel(ABC):
         with self.session(), torch.no_grad():
             return probing.checked_graphs(self, self.read(targets), scope)
 
-    def pred_copies(self, graphs: ComputationGraphs, of: Tensor | None = None, edit: Edit | None = None) -> Tensor:
+    def pred_copies(
+        self, graphs: ComputationGraphs, of: Tensor | None = None, edit: Edit | None = None, kind: str = "copies"
+    ) -> Tensor:
         """Predictions of copies of ``graphs[of]`` after ``edit`` (a pure function of a union).  (K, C) or (K,)
 
         ``of`` (K,) says which graph each copy is of (default: each once). ``edit`` sees some of the copies at a time, finds
-        their numbers in ``union.copy`` and may be called more than once for a copy.
+        their numbers in ``union.copy`` and may be called more than once for a copy. What a copy costs is kept under ``kind``.
         """
 
         def work(union: Union) -> Tensor:
             return self.engine.outputs(union if edit is None else check_union(edit(union)))
 
-        with self.session(), torch.no_grad():
-            rows = self.map(work, graphs, of)
+        with self.session(), torch.no_grad(), self.unwritten_features():
+            rows = self.map(work, graphs, of, kind)
             return self.interpret(rows if len(rows) else self.whole_rows(self.everything[:0]))
 
     def map(self, work: Work, graphs: ComputationGraphs, of: Tensor | None = None, kind: str | None = None) -> Tensor:
@@ -277,6 +279,15 @@ class BaseModel(ABC):
     def joining(self) -> str:
         """How copies may share a call of the net."""
         return self.known("joining", lambda: probing.find_joining(self))
+
+    @contextmanager
+    def unwritten_features(self) -> Iterator[None]:
+        """Let the network have features that are written out only where it needs them; see `features`."""
+        self.engine.lazy = self.known("lazy", lambda: probing.find_lazy(self))
+        try:
+            yield
+        finally:
+            self.engine.lazy = False
 
     @property
     def base_halo(self) -> int:

@@ -16,12 +16,13 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_iter
+from torch.utils._pytree import tree_iter, tree_map
 
 from graphgauge.core.errors import BadSetting, OutOfMemory
 from graphgauge.core.memory import budget_bytes
 from graphgauge.models.calling import Call
 from graphgauge.models.computation import ComputationGraphs
+from graphgauge.models.features import written_out
 from graphgauge.models.masking import Edit, edited_messages, masked_messages
 from graphgauge.models.outputs import as_rows
 from graphgauge.models.union import ALIGN, Union, assemble
@@ -58,6 +59,7 @@ class Engine:
     budget: int | str | None = None
     joining: str = TOGETHER
     copies_input: bool = False  #: for networks that write into what they are given
+    lazy: bool = False  #: whether features may stay unwritten where no gradient is asked for
     costs: dict[str, Cost] = field(default_factory=dict)
     halvings: int = 0  #: how often a union did not fit, over the engine's life
 
@@ -66,7 +68,8 @@ class Engine:
 
         (K, columns)
         """
-        g = union.data(with_batch=self.passes_batch(union))
+        lazy = self.lazy and edit is None and not self.copies_input and not torch.is_grad_enabled()
+        g = union.data(self.passes_batch(union), lazy)
         if self.copies_input:
             g = g.clone()
         net, edge_index = self.call.net, union.edge_index
@@ -166,7 +169,7 @@ class Engine:
             with CountAllocations() as counted:
                 self.attempt(work, graphs, of, largest, largest + 1)
             union = self.union(graphs, of, largest, largest + 1)
-            self.costs[kind] = Cost(counted.bytes, union.x.size(0), union.edge_index.size(1))
+            self.costs[kind] = Cost(counted.bytes, union.num_rows, union.edge_index.size(1))
         return self.costs[kind]
 
 
@@ -208,6 +211,8 @@ class CountAllocations(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run one operation; count its outputs unless they are views of, or written into, its inputs."""
+        with self:  # what is written out for this operation counts too
+            args, kwargs = tree_map(written_out, (args, kwargs))
         known = {key for item in tree_iter((args, kwargs)) for key, _ in storages(item)}
         out = func(*args, **(kwargs or {}))
         self.bytes += sum(size for item in tree_iter(out) for key, size in storages(item) if key not in known)

@@ -82,7 +82,7 @@ def find_writes_input(model: "BaseModel") -> bool:
     """Whether the network changes its input, seen on a small part of the data."""
     union = small_union(model)
     engine = Engine(model.call, None, ALONE)
-    tensors = [union.edge_index, *union.node_attrs.values(), *union.edge_attrs.values()]
+    tensors = [union.edge_index, union.x, *union.node_attrs.values(), *union.edge_attrs.values()]
     before = [tensor._version for tensor in tensors]
     try:
         engine.outputs(union)
@@ -199,6 +199,20 @@ def joint_rows(model: "BaseModel", graphs: ComputationGraphs, of: Tensor, joinin
         return engine.outputs(union.with_x(union.x.index_copy(0, union.node_at, union.x[mirrored])))
 
     return engine.map(work, graphs, of, kind="joining")
+
+
+def find_lazy(model: "BaseModel") -> bool:
+    """Whether the network gives the same rows for features that are written out only where it needs them."""
+    graphs = model.cut(model.probes[:4], model.hops, model.base_halo, "messages")
+    of = torch.arange(len(graphs), device=model.source.device).repeat(2)
+    rows = []
+    for lazy in (False, True):
+        engine = Engine(model.call, model.engine.budget, model.joining, model.writes_input, lazy)
+        try:
+            rows.append(engine.map(engine.outputs, graphs, of, kind="lazy"))
+        except (BadModel, *FORWARD_ERRORS):
+            return False
+    return is_close(*rows)
 
 
 # --- whether an extracted graph is the model -------------------------------------------------------------------------

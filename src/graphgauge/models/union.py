@@ -20,6 +20,7 @@ from torch_geometric.data import Data
 from graphgauge.core.errors import BadSetting
 from graphgauge.models.arcs import ragged_ranges
 from graphgauge.models.computation import ComputationGraphs
+from graphgauge.models.features import Features, Gathered, Written
 
 ALIGN, STEP, LEAST = 16, 64, 128
 
@@ -55,7 +56,8 @@ class Union:
     copy: Tensor  #: (K,) numbers of these copies in the whole request
     of: Tensor  #: (K,) which computation graph each is a copy of
     align: int  #: 16, or 1 for a union without filling
-    node_attrs: dict[str, Tensor]  #: "x" and what else the net takes
+    features: Features  #: x, written out when it is asked for
+    node_attrs: dict[str, Tensor]  #: what else the net takes
     edge_attrs: dict[str, Tensor]
     edge_index: Tensor
     node_at: Tensor  #: (num_nodes,) row of each node
@@ -76,7 +78,12 @@ class Union:
     @property
     def x(self) -> Tensor:
         """Features, filling included."""
-        return self.node_attrs["x"]
+        return self.features.written
+
+    @property
+    def num_rows(self) -> int:
+        """Nodes, filling included."""
+        return self.features.shape[0]
 
     @property
     def num_nodes(self) -> int:
@@ -115,10 +122,14 @@ class Union:
 
     def with_x(self, x: Tensor) -> "Union":
         """The same copies with other features (a tensor like ``x``; rows at ``node_at``)."""
-        check_shape("x", x, self.x.shape)
-        if x.dtype != self.x.dtype:
-            raise BadSetting(f"x must be {self.x.dtype} in this union, but is {x.dtype}.")
-        return replace(self, node_attrs={**self.node_attrs, "x": x})
+        check_shape("x", x, torch.Size(self.features.shape))
+        if x.dtype != self.features.like.dtype:
+            raise BadSetting(f"x must be {self.features.like.dtype} in this union, but is {x.dtype}.")
+        return replace(self, features=Written(x))
+
+    def with_features(self, features: Features) -> "Union":
+        """The same copies with other features, which need not be written out."""
+        return replace(self, features=features)
 
     def with_mask(self, factor: Tensor) -> "Union":
         """The same copies with each edge's messages multiplied by ``factor`` (num_edges,); normalisation stays."""
@@ -147,10 +158,14 @@ class Union:
             return None
         return self.edge_mask.new_ones(self.edge_index.size(1)).index_copy(0, self.edge_at, self.edge_mask)
 
-    def data(self, with_batch: bool) -> Data:
-        """What the network sees, with the pairs of link targets and, if asked for, which graph each node belongs to."""
+    def data(self, with_batch: bool, lazy: bool = False) -> Data:
+        """What the network sees, with the pairs of link targets and, if asked for, which graph each node belongs to.
+
+        ``lazy``: features may come as an `Unwritten` tensor, which is for networks without gradients.
+        """
         source = self.graphs.source
-        g = Data(edge_index=self.edge_index, **self.node_attrs, **self.edge_attrs)
+        x = self.features.for_network() if lazy else self.x
+        g = Data(x=x, edge_index=self.edge_index, **self.node_attrs, **self.edge_attrs)
         for name, value in source.graph_attrs.items():
             g[name] = self.per_graph(value) if self.target_rows.size(1) == 0 else copied(value)
         if self.target_rows.size(1) == 2:
@@ -177,13 +192,13 @@ class Union:
 
     def pairs(self) -> Tensor:
         """The copies' link targets, and pairs of two nodes of the filling.  (2, num_answers)"""
-        filler = self.edge_index.new_tensor([[self.x.size(0) - 2], [self.x.size(0) - 1]]).expand(2, self.num_answers).clone()
+        filler = self.edge_index.new_tensor([[self.num_rows - 2], [self.num_rows - 1]]).expand(2, self.num_answers).clone()
         filler[:, self.answer_at] = self.target_rows.t()
         return filler
 
     def batch(self) -> Tensor:
         """The graph of each row, in rising order: copy k is graph ``align * k``, filling behind it the graph after that."""
-        batch = torch.full((self.x.size(0),), self.num_answers - 1, device=self.of.device)
+        batch = torch.full((self.num_rows,), self.num_answers - 1, device=self.of.device)
         if len(self) and self.align > 1:
             gap = torch.bucketize(torch.arange(len(batch), device=batch.device), self.node_start, right=True) - 1
             batch = torch.where(gap < len(self) - 1, gap * self.align + 1, batch)
@@ -209,13 +224,14 @@ def assemble(graphs: ComputationGraphs, of: Tensor, copy: Tensor, align: int = A
     edge_copy, edge_row = ragged_ranges(graphs.edge_ptr[of], graphs.edge_sizes[of])
     layout = Layout.of(graphs.sizes[of], align, spare=2)
     node_at = layout.start[node_copy] + node_row - graphs.node_ptr[of][node_copy]
-    attrs = {name: placed(value, graphs.node[node_row], node_at, layout.size) for name, value in graphs.source.node_attrs.items()}
+    others = {name: value for name, value in graphs.source.node_attrs.items() if name != "x"}
     bare = Union(
         graphs=graphs,
         copy=copy,
         of=of,
         align=align,
-        node_attrs=attrs,
+        features=gathered(graphs, of, node_copy, node_row, node_at, layout.size, align),
+        node_attrs={name: placed(value, graphs.node[node_row], node_at, layout.size) for name, value in others.items()},
         edge_attrs={},
         edge_index=graphs.edge_index[:, :0],
         node_at=node_at,
@@ -229,9 +245,23 @@ def assemble(graphs: ComputationGraphs, of: Tensor, copy: Tensor, align: int = A
     return with_edges(bare, edge_row, edge_copy)
 
 
+def gathered(
+    graphs: ComputationGraphs, of: Tensor, node_copy: Tensor, node_row: Tensor, node_at: Tensor, size: int, align: int
+) -> Gathered:
+    """Features of a union: those of its distinct graphs, laid out as in a union of one copy of each, and where each row is."""
+    distinct, own = of.unique(return_inverse=True)
+    table_copy, table_row = ragged_ranges(graphs.node_ptr[distinct], graphs.sizes[distinct])
+    layout = Layout.of(graphs.sizes[distinct], align, spare=2)
+    place = layout.start[table_copy] + table_row - graphs.node_ptr[distinct][table_copy]
+    node = graphs.node.new_full((layout.size,), -1).index_copy(0, place, graphs.node[table_row])
+    position = node_row - graphs.node_ptr[of][node_copy]
+    index = node_at.new_full((size,), max(layout.size - 1, 0)).index_copy(0, node_at, layout.start[own][node_copy] + position)
+    return Gathered(graphs.source.x, node, index)
+
+
 def with_edges(union: Union, edge_row: Tensor, edge_copy: Tensor) -> Union:
     """``union`` with these edges of its graphs, given in the order of their copies, instead of its own."""
-    graphs, num_rows = union.graphs, union.x.size(0)
+    graphs, num_rows = union.graphs, union.num_rows
     ends = graphs.edge_index[:, edge_row] + union.node_start[edge_copy]
     edge_at, num_links, size = edge_places(edge_copy, ends[0] == ends[1], len(union), union.align)
     edge_index = ends.new_full((2, size), num_rows - 1)

@@ -1,6 +1,18 @@
 """Perturbation: edits of computation graphs, in the order of an explanation or at random, as batched curves."""
 
-from graphgauge.perturbation.edges import edge_curves
-from graphgauge.perturbation.orders import random_steps, steps_by_score
+from graphgauge.perturbation.curves import Edits, Lines, Points, points
+from graphgauge.perturbation.edges import EdgeEdits
+from graphgauge.perturbation.features import FeatureEdits, feature_candidates
+from graphgauge.perturbation.orders import orders_by_score, random_orders
 
-__all__ = ["edge_curves", "random_steps", "steps_by_score"]
+__all__ = [
+    "EdgeEdits",
+    "Edits",
+    "FeatureEdits",
+    "Lines",
+    "Points",
+    "feature_candidates",
+    "orders_by_score",
+    "points",
+    "random_orders",
+]

@@ -1,45 +1,101 @@
-"""Deletion curves of edges: the output after the first k edges of an order are gone, for many targets and orders at once.
+"""Removing edges.
 
 ``removal="mask"`` multiplies the messages of an edge by 0, normalisation and attention staying as they were; "drop" takes the
-edge out of the graph. Each point of each curve is a copy of its target's computation graph; all of them are one stream of
-disjoint unions inside the memory budget.
+edge out of the graph. What is removed at a step is a *unit*: one directed edge, or, with ``unit="undirected"``, all relevant edges
+between two nodes, either way.
 """
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from graphgauge.core.errors import BadModel, BadSetting
 from graphgauge.models import BaseModel, ComputationGraphs, Union
+from graphgauge.perturbation.curves import Edits, Lines, when_edited
 
 REMOVALS = ("mask", "drop")
+UNITS = ("directed", "undirected")
 
 
-def edge_curves(model: BaseModel, graphs: ComputationGraphs, steps: Tensor, length: Tensor, removal: str = "mask") -> Tensor:
-    """Predictions after 1..K removals.  steps (R, edges), length (T,) -> (T, R, K, C) or (T, R, K), K the largest length
+@dataclass(frozen=True)
+class EdgeEdits(Edits):
+    """One case for each target."""
 
-    ``steps`` says when each edge goes (see `orders`). Behind the length of a target's curves stands NaN.
-    """
-    check_removal(model, removal)
-    target, order, step = points(length, len(steps))
+    graphs: ComputationGraphs
+    removal: str
+    unit_of: Tensor  #: (sum of edges,) number of each relevant edge's unit in its own graph; -1 for other edges
+    num_units: Tensor  #: (T,)
 
-    def edit(union: Union) -> Union:
-        when = steps[order[union.copy][union.edge_copy], union.edge_row]
-        is_gone = (when > 0) & (when <= step[union.copy][union.edge_copy])
-        return union.without_edges(is_gone) if removal == "drop" else union.with_mask((~is_gone).to(union.x))
+    @staticmethod
+    def of(model: BaseModel, graphs: ComputationGraphs, removal: str = "mask", unit: str = "directed") -> "EdgeEdits":
+        """Edits of the relevant edges of ``graphs``."""
+        check_removal(model, removal)
+        if unit not in UNITS:
+            raise BadSetting(f"removal_unit must be 'directed' or 'undirected', but {unit!r} was given.")
+        return EdgeEdits(graphs, removal, *(directed_units if unit == "directed" else undirected_units)(graphs))
 
-    found = model.pred_copies(graphs, target, edit)
-    size = int(length.max()) if len(length) else 0
-    curves = found.new_full((len(length), len(steps), size, *found.shape[1:]), torch.nan)
-    curves[target, order, step - 1] = found
-    return curves
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """For the memory plan."""
+        return f"{self.removal} edges"
+
+    @property
+    def graph(self) -> Tensor:  # type: ignore[override]
+        """Case q is target q."""
+        return torch.arange(len(self.graphs), device=self.num_units.device)
+
+    @property
+    def candidates(self) -> Tensor:
+        """Units."""
+        return self.num_units
+
+    def changes(self, lines: Lines) -> Tensor:
+        """Each removal may matter."""
+        return lines.order >= 0
+
+    def edit(self, union: Union, lines: Lines, line: Tensor, step: Tensor) -> Union:
+        """Without the units whose turn has come."""
+        distinct, own = line.unique(return_inverse=True)
+        when, first = when_edited(lines.order[distinct], self.num_units[lines.case[distinct]])
+        unit = self.unit_of[union.edge_row]
+        is_relevant = unit >= 0
+        turn = when[(first[own][union.edge_copy] + unit)[is_relevant]]
+        is_gone = is_relevant.masked_scatter(is_relevant, (turn > 0) & (turn <= step[union.edge_copy][is_relevant]))
+        if self.removal == "drop":
+            return union.without_edges(is_gone)
+        return union.with_mask((~is_gone).to(union.features.like.dtype))
+
+    def unit_scores(self, edge_score: Tensor) -> Tensor:
+        """The sum of the scores of each unit's edges, packed.  (sum of relevant edges,) -> (sum of units,)"""
+        is_relevant = self.unit_of >= 0
+        first = (self.num_units.cumsum(0) - self.num_units).repeat_interleave(self.graphs.edge_sizes)
+        total = edge_score.new_zeros(int(self.num_units.sum()))
+        return total.index_add(0, (first + self.unit_of)[is_relevant], edge_score)
 
 
-def points(length: Tensor, orders: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Target, order and step (from 1) of every point; target by target, order by order.  (P,), (P,), (P,)"""
-    target = torch.repeat_interleave(torch.arange(len(length), device=length.device), length * orders)
-    within = torch.arange(len(target), device=length.device) - (orders * (length.cumsum(0) - length))[target]
-    own = length[target].clamp(min=1)
-    return target, within // own, within % own + 1
+def directed_units(graphs: ComputationGraphs) -> tuple[Tensor, Tensor]:
+    """Each relevant edge is a unit."""
+    place = torch.arange(len(graphs.edge), device=graphs.edge.device) - graphs.edge_ptr[:-1].repeat_interleave(graphs.edge_sizes)
+    is_relevant = place < graphs.num_edges.repeat_interleave(graphs.edge_sizes)
+    return torch.where(is_relevant, place, -1), graphs.num_edges
+
+
+def undirected_units(graphs: ComputationGraphs) -> tuple[Tensor, Tensor]:
+    """All relevant edges of one graph between the same two nodes are a unit; units come in the order of their first edge."""
+    single, _ = directed_units(graphs)
+    relevant = (single >= 0).nonzero()[:, 0]
+    owner = torch.repeat_interleave(torch.arange(len(graphs), device=graphs.edge.device), graphs.edge_sizes)[relevant]
+    ends = graphs.edge_index[:, relevant]
+    width = int(graphs.edge_index.max()) + 1 if graphs.edge_index.numel() else 1
+    pair = (owner * width + ends.amin(0)) * width + ends.amax(0)
+    _, group = pair.unique(return_inverse=True)
+    place = torch.arange(len(group), device=group.device)
+    first_edge = torch.full((len(group),), len(group), device=group.device).scatter_reduce(0, group, place, "amin")
+    is_first = first_edge[group] == place
+    num_units = torch.bincount(owner[is_first], minlength=len(graphs))
+    number = is_first.cumsum(0) - 1 - (num_units.cumsum(0) - num_units)[owner]
+    return single.index_copy(0, relevant, number[first_edge[group]]), num_units
 
 
 def check_removal(model: BaseModel, removal: str) -> None:

@@ -1,64 +1,87 @@
-"""In which order edges are taken away: by their scores, or at random.
+"""In which order edits are made: by their scores, or at random.
 
-An order is kept as the *step* at which each edge goes: 1 for the first, and so on; 0 for edges that never go (those that are not
-relevant to their target). Steps are packed like the edges of a batch of computation graphs, so that many targets and many orders
-are one tensor (R, number of edges).
+Each target has a number of candidates (edges to remove, features to substitute). An order lists the first K of them,
+
+    order (K,)    candidate of the first edit, of the second ...; -1 behind the last
+
+and orders of many targets are one tensor (M, K). Random orders are the first K of a uniformly drawn permutation, by K swaps
+(Fisher and Yates), so that 3,000 candidates cost no more than K. They are drawn in blocks of ten trials, each from a seed of its
+own: trial 7 is the same however many trials there are.
 """
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from graphgauge.core.seeds import derive_seed, generator
-from graphgauge.models import ComputationGraphs
+from graphgauge.models.arcs import starts
+
+TRIALS_AT_ONCE = 10
+MOST_PLACES = 2**24  #: of the tables in which candidates are swapped, at a time
 
 
-def steps_by_score(score: Tensor, graphs: ComputationGraphs, seeds: list[int]) -> Tensor:
-    """Highest score first, within each graph; equal scores in an order drawn from the graph's own seed.  (edges,) -> (edges,)"""
-    relevant, owner = relevant_edges(graphs)
-    drawn = [uniform(derive_seed(seed, "ties"), count) for count, seed in counts(graphs, seeds)]
-    by_chance = joined(drawn).to(score.device).argsort()
-    by_score = by_chance[score[relevant][by_chance].argsort(descending=True, stable=True)]
-    order = by_score[owner[by_score].argsort(stable=True)]
-    return placed(order, graphs, relevant, owner)
+def orders_by_score(score: Tensor, count: Tensor, seeds: Sequence[int], size: int) -> Tensor:
+    """Highest score first; equal scores in an order drawn from the target's own seed.  (sum of count,), (T,) -> (T, size)
+
+    >>> orders_by_score(torch.tensor([0.1, 0.7, -3.0, 5.0]), torch.tensor([3, 1]), [0, 1], 2)
+    tensor([[ 1,  0],
+            [ 0, -1]])
+    """
+    drawn = [uniform(derive_seed(seed, "ties"), number) for number, seed in zip(count.tolist(), seeds, strict=True)]
+    owner = torch.repeat_interleave(torch.arange(len(count), device=score.device), count)
+    by_chance = torch.cat([*drawn, torch.zeros(0, dtype=torch.float64)]).to(score.device).argsort()
+    by_score = by_chance[score[by_chance].argsort(descending=True, stable=True)]
+    listed = by_score[owner[by_score].argsort(stable=True)]
+    first = starts(count)[:-1]
+    return listed_first(listed - first[owner[listed]], count, size)
 
 
-def random_steps(graphs: ComputationGraphs, number: int, seeds: list[int]) -> Tensor:
-    """``number`` random orders of each graph's edges, drawn from its own seed; they serve every explainer.  (number, edges)"""
-    relevant, _ = relevant_edges(graphs)
-    drawn = [uniform(derive_seed(seed, "orders"), number, count).argsort(1).argsort(1) + 1 for count, seed in counts(graphs, seeds)]
-    steps = torch.zeros(number, len(graphs.edge), dtype=torch.int64, device=graphs.edge.device)
-    if drawn:
-        steps[:, relevant] = torch.cat(drawn, 1).to(steps.device)
-    return steps
+def listed_first(listed: Tensor, count: Tensor, size: int) -> Tensor:
+    """The first ``size`` of each run of ``count`` things; -1 where a run is shorter.  (sum of count,), (T,) -> (T, size)"""
+    place = torch.arange(size, device=count.device)
+    at = starts(count)[:-1, None] + place
+    is_there = place < count[:, None]
+    return torch.where(is_there, listed[at.clamp(max=max(len(listed) - 1, 0))] if len(listed) else -1, -1)
 
 
-def relevant_edges(graphs: ComputationGraphs) -> tuple[Tensor, Tensor]:
-    """Places of the relevant edges in the batch, and the graph of each.  (M,), (M,)"""
-    owner = torch.repeat_interleave(torch.arange(len(graphs), device=graphs.edge.device), graphs.edge_sizes)
-    place = torch.arange(len(graphs.edge), device=graphs.edge.device)
-    is_relevant = place - graphs.edge_ptr[owner] < graphs.num_edges[owner]
-    return place[is_relevant], owner[is_relevant]
+def random_orders(count: Tensor, seeds: Sequence[int], size: int, first: int, last: int) -> Tensor:
+    """Random orders number ``first`` to ``last`` - 1 of each of Q cases with ``count`` candidates.  (Q,) -> (Q, R, size)
+
+    They depend on the case's seed, its number of candidates and ``size`` only, and serve every explainer.
+    """
+    draws = torch.stack([trials(seed, size, first, last) for seed in seeds]) if seeds else torch.zeros(0, last - first, size)
+    lines, each = draws.flatten(0, 1), count.cpu().repeat_interleave(last - first)
+    parts = (each.cumsum(0) // MOST_PLACES).unique_consecutive(return_counts=True)[1].tolist()
+    found = [swapped(a, b) for a, b in zip(lines.split(parts), each.split(parts), strict=True)]
+    return torch.cat([*found, torch.zeros(0, size, dtype=torch.int64)]).view(len(count), last - first, size).to(count.device)
 
 
-def counts(graphs: ComputationGraphs, seeds: list[int]) -> list[tuple[int, int]]:
-    """Number of relevant edges and seed of each graph."""
-    return list(zip(graphs.num_edges.tolist(), seeds, strict=True))
+def trials(seed: int, size: int, first: int, last: int) -> Tensor:
+    """Uniform numbers of trials ``first`` to ``last`` - 1, drawn on the CPU and in double precision.  (R, size)"""
+    blocks = range(first // TRIALS_AT_ONCE, -(-last // TRIALS_AT_ONCE))
+    drawn = [uniform(derive_seed(seed, "orders", block), TRIALS_AT_ONCE, size) for block in blocks]
+    start = blocks.start * TRIALS_AT_ONCE
+    return torch.cat([*drawn, torch.zeros(0, size, dtype=torch.float64)])[first - start : last - start]
+
+
+def swapped(draw: Tensor, count: Tensor) -> Tensor:
+    """The first entries of a permutation of 0..count-1 for each line of uniform draws.  (M, K), (M,) -> (M, K)
+
+    At step k entry k is exchanged with one of the entries k..count-1.
+    """
+    start = starts(count)[:-1]
+    table = torch.arange(int(count.sum())) - start.repeat_interleave(count)
+    order = torch.full(draw.shape, -1, dtype=torch.int64)
+    for k in range(draw.size(1)):
+        is_left = count > k
+        here = start[is_left] + k
+        there = here + (draw[is_left, k] * (count[is_left] - k)).long()
+        order[is_left, k] = table[there]
+        table[there] = table[here]
+    return order
 
 
 def uniform(seed: int, *shape: int) -> Tensor:
     """U(0, 1), on the CPU and in double precision."""
     return torch.rand(shape, generator=generator(seed), dtype=torch.float64)
-
-
-def joined(drawn: list[Tensor]) -> Tensor:
-    """All draws one after another."""
-    return torch.cat(drawn) if drawn else torch.zeros(0, dtype=torch.float64)
-
-
-def placed(order: Tensor, graphs: ComputationGraphs, relevant: Tensor, owner: Tensor) -> Tensor:
-    """Steps from 1 for edges listed graph by graph in their order.  (M,) -> (edges,)"""
-    start = graphs.num_edges.cumsum(0) - graphs.num_edges
-    step = torch.arange(1, len(order) + 1, device=order.device) - start[owner[order]]
-    steps = torch.zeros(len(graphs.edge), dtype=torch.int64, device=graphs.edge.device)
-    steps[relevant[order]] = step
-    return steps

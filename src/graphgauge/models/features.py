@@ -1,0 +1,168 @@
+"""Features of a union that are not written out before somebody needs them.
+
+The first thing most networks do with x is a linear map, x W' + b. In a union of thousands of copies of a few graphs the rows of x
+repeat, or differ from each other in a few columns, and the map of all rows follows from that of the few:
+
+    rows that repeat          (x W')[i] = (table W')[index[i]]
+
+So a network is handed an `Unwritten` tensor. A linear map of it is worked out the short way; any other operation makes it write
+itself out first and gets an ordinary tensor. With 1,433 features a copy takes a hundredth of the memory that way.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.utils._pytree import tree_map
+
+from graphgauge.core.errors import BadModel
+
+
+class Features(ABC):
+    """The features of all rows of a union: how to write them out, and the short way to a linear map of them."""
+
+    @property
+    @abstractmethod
+    def like(self) -> Tensor:
+        """A tensor of their type, on their device."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+
+    @property
+    @abstractmethod
+    def written(self) -> Tensor:
+        """All of them.  (rows, F)"""
+
+    @abstractmethod
+    def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """``F.linear(self.written, weight, bias)``.  (H, F), (H,) -> (rows, H)"""
+
+    def for_network(self) -> Tensor:
+        """What a network is given."""
+        return Unwritten(self)
+
+
+@dataclass(frozen=True)
+class Written(Features):
+    """Features as an ordinary tensor."""
+
+    x: Tensor
+
+    @property
+    def like(self) -> Tensor:
+        """The tensor itself."""
+        return self.x
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        return self.x.shape[0], self.x.shape[1]
+
+    @property
+    def written(self) -> Tensor:
+        """The tensor itself."""
+        return self.x
+
+    def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """As it is."""
+        return F.linear(self.x, weight, bias)
+
+    def for_network(self) -> Tensor:
+        """The tensor itself."""
+        return self.x
+
+
+@dataclass(frozen=True)
+class Gathered(Features):
+    """Rows ``table[index]`` of a table that is itself rows ``source[node]``, or 0 where ``node`` is -1.
+
+    Each graph of a union stands in the table once. As in unions its rows start at a multiple of 16 and filling is 0, so that
+    their bits do not depend on what else is in the table.
+    """
+
+    source: Tensor  #: (N, F)
+    node: Tensor  #: (table rows,)
+    index: Tensor  #: (rows,)
+
+    @property
+    def like(self) -> Tensor:
+        """The data's features."""
+        return self.source
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        return len(self.index), self.source.size(1)
+
+    @cached_property
+    def written(self) -> Tensor:
+        """Straight from the source."""
+        return rows_or_zero(self.source, self.node[self.index])
+
+    def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The map of the table, gathered."""
+        return F.linear(rows_or_zero(self.source, self.node), weight, bias)[self.index]
+
+
+def rows_or_zero(source: Tensor, node: Tensor) -> Tensor:
+    """Rows ``source[node]``; zeros where ``node`` is -1.  (N, F), (rows,) -> (rows, F)"""
+    if not len(source):
+        return source.new_zeros(len(node), source.size(1))
+    is_filling = node < 0
+    return source[node.clamp(min=0)].masked_fill_(is_filling[:, None], 0)
+
+
+class Unwritten(Tensor):
+    """Stands in for the features in a network without gradients; see above."""
+
+    features: Features
+
+    @staticmethod
+    def __new__(cls, features: Features) -> "Unwritten":
+        like = features.like
+        shell: Unwritten = Tensor._make_wrapper_subclass(cls, features.shape, dtype=like.dtype, device=like.device)
+        shell.features = features
+        return shell
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """A linear map goes the short way; dropout in evaluation mode does nothing; the rest is written out below."""
+        kwargs = kwargs or {}
+        if func is F.linear and args and isinstance(args[0], Unwritten):
+            return args[0].features.linear(*linear_arguments(*args[1:], **kwargs))
+        if func is F.dropout and isinstance(args[0], Unwritten) and not is_training(*args[1:], **kwargs):
+            return args[0]
+        with torch._C.DisableTorchFunctionSubclass():
+            return func(*args, **kwargs)
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
+        """Any operation, on the features written out."""
+        if func._schema.is_mutable:
+            raise BadModel(f"features of a union cannot be changed in place ({func}): work on a copy, x = x.clone().")
+        return func(*tree_map(written_out, args), **tree_map(written_out, kwargs or {}))
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        return f"Unwritten{tuple(self.shape)}"
+
+
+def linear_arguments(weight: Tensor, bias: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+    """What F.linear takes besides its input."""
+    return weight, bias
+
+
+def is_training(p: float = 0.5, training: bool = True, inplace: bool = False) -> bool:
+    """Whether F.dropout would drop something; its other arguments besides its input."""
+    return training
+
+
+def written_out(value: Any) -> Any:
+    """An `Unwritten` as an ordinary tensor; anything else as it is."""
+    return value.features.written if isinstance(value, Unwritten) else value

@@ -1,0 +1,104 @@
+"""Deletion curves: the prediction after each of the first k edits of an order, for many targets and orders at once.
+
+A *case* is a target together with the kind of edits made to it (removed edges; features substituted from one reference). A *line*
+is a case and an order of its candidates. Each point (line, step k) is a copy of the target's computation graph with the first k
+edits made; all points are one stream of disjoint unions inside the memory budget. A step that changes nothing in the graph (a
+feature that is the same in the reference) is not run again: its prediction is that of the step before.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from graphgauge.models import BaseModel, ComputationGraphs, Union
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Orders of edits."""
+
+    case: Tensor  #: (M,) which case each line is of
+    order: Tensor  #: (M, K) candidates in the order of their edits; -1 behind the last
+
+    def __len__(self) -> int:
+        return len(self.case)
+
+
+@dataclass(frozen=True)
+class Points:
+    """Predictions along lines."""
+
+    line: Tensor  #: (P,)
+    step: Tensor  #: (P,) from 1
+    prediction: Tensor  #: (P, C) or (P,)
+
+
+class Edits(ABC):
+    """Edits of one side: of edges, or of features."""
+
+    graphs: ComputationGraphs  #: of the targets
+    graph: Tensor  #: (Q,) the number of each case's target
+    kind: str  #: for the memory plan
+
+    @property
+    @abstractmethod
+    def candidates(self) -> Tensor:
+        """How many edits each case has.  (Q,)"""
+
+    @abstractmethod
+    def changes(self, lines: Lines) -> Tensor:
+        """Whether a step changes anything.  (M, K) bool"""
+
+    @abstractmethod
+    def edit(self, union: Union, lines: Lines, line: Tensor, step: Tensor) -> Union:
+        """The union with the first ``step`` (copies,) edits of ``line`` (copies,) made in each copy; lines come in rising order."""
+
+
+def points(model: BaseModel, edits: Edits, lines: Lines, after: Tensor, upto: Tensor) -> Points:
+    """Predictions at the steps after[m] + 1 .. upto[m] of each line m.  (M,), (M,)"""
+    line, step = steps_between(after, upto)
+    changes = edits.changes(lines)
+    latest = latest_change(changes)[line, step - 1]
+    graph = edits.graph[lines.case]
+    key = torch.where(latest > 0, (len(edits.graphs) + line) * (changes.size(1) + 1) + latest, graph[line])
+    which, one = grouped(key)
+    run_line, run_step = line[one], latest[one]
+
+    def edit(union: Union) -> Union:
+        return edits.edit(union, lines, run_line[union.copy], run_step[union.copy])
+
+    found = model.pred_copies(edits.graphs, graph[run_line], edit, kind=edits.kind)
+    return Points(line, step, found[which])
+
+
+def grouped(key: Tensor) -> tuple[Tensor, Tensor]:
+    """Which group of equal keys each belongs to, groups in rising order, and a member of each.  (P,) -> (P,), (groups,)"""
+    distinct, which = key.unique(return_inverse=True)
+    place = torch.arange(len(key), device=key.device)
+    return which, torch.zeros_like(distinct).scatter_reduce(0, which, place, "amin", include_self=False)
+
+
+def steps_between(after: Tensor, upto: Tensor) -> tuple[Tensor, Tensor]:
+    """Line and step of every point, line by line.  (M,), (M,) -> (P,), (P,)"""
+    count = (upto - after).clamp(min=0)
+    line = torch.repeat_interleave(torch.arange(len(count), device=count.device), count)
+    within = torch.arange(len(line), device=count.device) - (count.cumsum(0) - count)[line]
+    return line, after[line] + within + 1
+
+
+def latest_change(changes: Tensor) -> Tensor:
+    """For each step the last step up to it that changed something; 0: none.  (M, K) bool -> (M, K)"""
+    step = torch.arange(1, changes.size(1) + 1, device=changes.device)
+    return torch.where(changes, step, 0).cummax(1).values if changes.size(1) else torch.zeros_like(changes, dtype=torch.int64)
+
+
+def when_edited(order: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
+    """At which step each candidate of each line is edited, packed; 0: never.  (M, K), (M,) -> (sum of count,), first (M,)"""
+    first = count.cumsum(0) - count
+    step = torch.arange(1, order.size(1) + 1, device=order.device).expand_as(order)
+    when = torch.zeros(int(count.sum()), dtype=torch.int64, device=order.device)
+    is_there = order >= 0
+    when[(first[:, None] + order)[is_there]] = step[is_there]
+    return when, first

@@ -1,0 +1,192 @@
+"""Substituting features from a reference.
+
+A target has 2 F candidates: its own F features, and F features of all its neighbours together (links: 3 F, with a block for each
+end; graphs: F, of all nodes; a node that stands alone: its own F). Candidate b F + j substitutes feature j in the nodes of block b:
+every such node takes the value of its *donor*, a node of the reference (see `references`).
+
+The first linear map of a network is followed step by step instead of being computed anew for every copy. With the columns
+j_1, j_2 ... of the weight W in the order of a line, and d the donor of node v,
+
+    (x W')_v after k steps = (x W')_v + Σ_{i <= k, j_i in v's block} (x_d,j_i - x_v,j_i) W_j_i
+
+added up in double precision from the first step on, so that a copy gets the same bits in every union.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from graphgauge.models import ComputationGraphs, Union
+from graphgauge.models.arcs import ragged_ranges
+from graphgauge.models.features import Features
+from graphgauge.perturbation.curves import Edits, Lines
+
+MOST_CELLS = 2**24  #: compared at a time
+
+
+@dataclass(frozen=True)
+class FeatureEdits(Edits):
+    """One case for each target and reference."""
+
+    graphs: ComputationGraphs
+    graph: Tensor  #: (Q,)
+    donor: Tensor  #: (sum of n,) row of the data's x that each node of each case takes its values from
+    donor_ptr: Tensor  #: (Q + 1,)
+    kind: str = "features"
+
+    @property
+    def num_features(self) -> int:
+        """F."""
+        return self.graphs.source.x.size(1)
+
+    @property
+    def num_blocks(self) -> int:
+        """Blocks of candidates, the neighbours' last."""
+        return self.graphs.target_row.size(1) + 1
+
+    @property
+    def candidates(self) -> Tensor:
+        """Without neighbours there is no block of theirs.  (Q,)"""
+        return feature_candidates(self.graphs)[self.graph]
+
+    @cached_property
+    def matters(self) -> Tensor:
+        """Whether a substitution changes a value.  (Q * blocks, F) bool"""
+        x, found = self.graphs.source.x, []
+        size = self.donor_ptr.diff()
+        per_part = max(1, MOST_CELLS // max(self.num_features, 1))
+        for part in torch.arange(len(self.graph), device=x.device).split(cases_per_part(size, per_part)):
+            case, place = ragged_ranges(self.donor_ptr[part], size[part])
+            position = place - self.donor_ptr[part][case]
+            graph = self.graph[part][case]
+            differs = x[self.donor[place]] != x[self.graphs.node[self.graphs.node_ptr[graph] + position]]
+            row = case * self.num_blocks + block_of(self.graphs, graph, position)
+            count = torch.zeros(len(part) * self.num_blocks, self.num_features, device=x.device)
+            found.append(count.index_add_(0, row, differs.to(count)) > 0)
+        return torch.cat(found) if found else torch.zeros(0, self.num_features, dtype=torch.bool, device=x.device)
+
+    def changes(self, lines: Lines) -> Tensor:
+        """Whether a value differs from its donor's.  (M, K)"""
+        block, column = lines.order // self.num_features, lines.order % self.num_features
+        is_there = lines.order >= 0
+        return is_there & self.matters[lines.case[:, None] * self.num_blocks + torch.where(is_there, block, 0), column]
+
+    def edit(self, union: Union, lines: Lines, line: Tensor, step: Tensor) -> Union:
+        """With the features substituted whose turn has come."""
+        return union.with_features(Substituted.of(self, union, lines, line, step))
+
+
+def cases_per_part(size: Tensor, most: int) -> list[int]:
+    """How many cases of ``size`` nodes follow one another so that each part has about ``most`` nodes.  (Q,)"""
+    if not len(size):
+        return [0]
+    return (size.cumsum(0) // most).unique_consecutive(return_counts=True)[1].tolist()
+
+
+def feature_candidates(graphs: ComputationGraphs) -> Tensor:
+    """F for each block that a target has.  (T,)"""
+    ends = graphs.target_row.size(1)
+    return (ends + (graphs.num_nodes > ends).long()) * graphs.source.x.size(1)
+
+
+def block_of(graphs: ComputationGraphs, graph: Tensor, position: Tensor) -> Tensor:
+    """The block of nodes at ``position`` in graphs number ``graph``: that of their end, or the neighbours'.  (n,), (n,) -> (n,)"""
+    is_end = graphs.target_row[graph] == position[:, None]
+    number = torch.arange(is_end.size(1), device=position.device)
+    return torch.where(is_end.any(1), (is_end * number).sum(1), is_end.size(1))
+
+
+@dataclass(frozen=True)
+class Substituted(Features):
+    """Features of a union of edited copies. L lines take part; of each, the nodes are listed once as *pairs*."""
+
+    base: Features
+    source: Tensor  #: (N, F)
+    order: Tensor  #: (L, S) candidates that change something, in order; -1 behind the last
+    num_features: int
+    pair_line: Tensor  #: (pairs,)
+    pair_block: Tensor  #: (pairs,)
+    pair_node: Tensor  #: (pairs,) row of source
+    pair_donor: Tensor  #: (pairs,) row of source
+    at: Tensor  #: (rows of scored nodes,) where they stand in the union
+    pair: Tensor  #: (rows of scored nodes,)
+    step: Tensor  #: (rows of scored nodes,) how many changes are made; 0: none
+
+    @staticmethod
+    def of(edits: FeatureEdits, union: Union, lines: Lines, line: Tensor, step: Tensor) -> "Substituted":
+        """From the lines and steps of a union's copies."""
+        graphs = edits.graphs
+        distinct, own = line.unique(return_inverse=True)
+        here = Lines(lines.case[distinct], lines.order[distinct])
+        changes = edits.changes(here)
+        made = changes.cumsum(1)
+        num_made = torch.where(step > 0, made[own, (step - 1).clamp(min=0)], 0)
+        graph = edits.graph[here.case]
+        pair_line, pair_place = ragged_ranges(edits.donor_ptr[here.case], edits.donor_ptr.diff()[here.case])
+        position = pair_place - edits.donor_ptr[here.case][pair_line]
+        pair_start = graphs.num_nodes[graph].cumsum(0) - graphs.num_nodes[graph]
+        is_scored = union.is_scored
+        copy = union.node_copy[is_scored]
+        return Substituted(
+            base=union.features,
+            source=graphs.source.x,
+            order=changed_only(here.order, changes, int(num_made.max()) if len(num_made) else 0),
+            num_features=edits.num_features,
+            pair_line=pair_line,
+            pair_block=block_of(graphs, graph[pair_line], position),
+            pair_node=graphs.node[graphs.node_ptr[graph[pair_line]] + position],
+            pair_donor=edits.donor[pair_place],
+            at=union.node_at[is_scored],
+            pair=pair_start[own][copy] + union.node_position[is_scored],
+            step=num_made[copy],
+        )
+
+    @property
+    def like(self) -> Tensor:
+        """The data's features."""
+        return self.source
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        return self.base.shape
+
+    @cached_property
+    def written(self) -> Tensor:
+        """Each row with its donor's values in the columns whose turn has come."""
+        blocks = int(self.pair_block.max()) + 1 if len(self.pair_block) else 1
+        never = torch.iinfo(torch.int32).max
+        when = torch.full((self.order.size(0), blocks * self.num_features), never, dtype=torch.int32, device=self.order.device)
+        is_there = (self.order >= 0) & (self.order < blocks * self.num_features)
+        turn = torch.arange(1, self.order.size(1) + 1, device=self.order.device, dtype=torch.int32).expand_as(self.order)
+        when[is_there.nonzero()[:, 0], self.order[is_there]] = turn[is_there]
+        own = when.view(-1, self.num_features)[self.pair_line * blocks + self.pair_block][self.pair]
+        theirs, donated = self.source[self.pair_node[self.pair]], self.source[self.pair_donor[self.pair]]
+        return self.base.written.index_copy(0, self.at, torch.where(own <= self.step[:, None], donated, theirs))
+
+    def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The map of the unedited rows, and the changes added up."""
+        rows = self.base.linear(weight, bias)
+        if not self.order.size(1):
+            return rows
+        column, block = self.order % self.num_features, self.order // self.num_features
+        applies = (self.order[self.pair_line] >= 0) & (block[self.pair_line] == self.pair_block[:, None])
+        column_of_pair = column[self.pair_line]
+        donated = self.source[self.pair_donor[:, None], column_of_pair].double()
+        change = torch.where(applies, donated - self.source[self.pair_node[:, None], column_of_pair].double(), 0)
+        moved = (change[:, :, None] * weight.double().t()[column][self.pair_line]).cumsum_(1)  # (pairs, S, H)
+        is_moved = self.step > 0
+        at = self.at[is_moved]
+        new = rows[at].double() + moved[self.pair[is_moved], self.step[is_moved] - 1]
+        return rows.index_copy(0, at, new.to(rows.dtype))
+
+
+def changed_only(order: Tensor, changes: Tensor, size: int) -> Tensor:
+    """The steps that change something, moved together; the first ``size`` of them.  (L, K), (L, K) -> (L, size)"""
+    place = changes.cumsum(1) - 1
+    is_kept = changes & (place < size)
+    kept = order.new_full((len(order), size), -1)
+    kept[is_kept.nonzero()[:, 0], place[is_kept]] = order[is_kept]
+    return kept
