@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphgauge.core.errors import UndefinedScore
-from graphgauge.metrics import p_value, rank, tied_wins, wins
+from graphgauge.metrics import change, combined_p, p_value, rank, tied_wins, towards, wins
 
 HEIGHTS = st.sampled_from([0.0, 0.2, 0.2 + 5e-7, 0.5, 0.9])  # many ties, some only within the tolerance
 CURVES = st.lists(st.lists(HEIGHTS, min_size=6, max_size=6), min_size=2, max_size=6)
@@ -37,7 +37,8 @@ def random_curves(targets, curves, steps, seed=0):
     return (torch.arange(1, steps + 1) <= place[..., None]).double()
 
 
-def test_chance_is_one_half_for_the_tied_form_and_not_for_the_papers():
+def test_trap_22_chance_is_one_half_for_the_tied_form_and_not_for_the_papers():
+    """The paper counts ties as lost, so that random and constant scores fall below 1/2."""
     drawn = random_curves(2000, 31, 10)
     curve, random, steps = drawn[:, 0], drawn[:, 1:], torch.full((2000,), 10)
     assert abs(tied_wins(curve, random, steps).mean() - 0.5) < 0.01
@@ -63,3 +64,49 @@ def test_curves_without_steps_are_refused():
     for length in (0, 4):
         with pytest.raises(UndefinedScore, match="curves are compared over 1 to 3 steps"):
             wins(torch.zeros(1, 3), torch.zeros(1, 1, 3), torch.tensor([length]))
+
+
+P_VALUES = st.lists(st.tuples(st.integers(1, 20).map(lambda n: n / 20), st.integers(0, 3)), min_size=1, max_size=8)
+
+
+@given(P_VALUES)
+def test_p_values_of_a_target_combine_to_twice_their_mean(cases):
+    p, target = zip(*cases, strict=True)
+    found = combined_p(torch.tensor(p, dtype=torch.float64), torch.tensor(target), 4).tolist()
+    for number, value in enumerate(found):
+        own = [entry for entry, at in cases if at == number]
+        if own:
+            wanted = own[0] if len(own) == 1 else min(1.0, 2 * sum(own) / len(own))
+            assert value == pytest.approx(wanted, abs=1e-12)
+        else:
+            assert value != value  # NaN
+
+
+def test_combined_p_values_keep_their_promise_whatever_references_share():
+    """Six references per target: independent, equal, or half of each."""
+    generator = torch.Generator().manual_seed(0)
+    alone = torch.rand(4000, 6, generator=generator, dtype=torch.float64)
+    same = torch.rand(4000, 1, generator=generator, dtype=torch.float64).expand(-1, 6)
+    mixed = torch.cat([alone[:, :3], same[:, :3]], 1)
+    for p in (alone, same, mixed):
+        found = combined_p(p.flatten(), torch.arange(4000).repeat_interleave(6), 4000)
+        for level in (0.05, 0.2, 0.5):
+            assert (found <= level).double().mean() <= level + 3 * (level * (1 - level) / 4000) ** 0.5
+
+
+SIDES = st.lists(st.floats(-2, 2), min_size=4, max_size=4)
+
+
+@given(SIDES, SIDES, st.sampled_from([-3.0, 3.0]))
+def test_change_and_towards_turn_curves_so_that_lower_means_further(curve, other, reference):
+    start, curves = torch.tensor([0.5], dtype=torch.float64), torch.tensor([[curve, other]], dtype=torch.float64)
+    assert change(curves, start)[0].tolist() == [[-abs(height - 0.5) for height in row] for row in (curve, other)]
+    assert torch.equal(change(curves[:, 0], start), change(curves, start)[:, 0])
+    turned = towards(curves, start, torch.tensor([reference]))
+    for a, b, first, second in zip(curve, other, *turned[0].tolist(), strict=True):
+        assert (first < second) == (a > b if reference > 0 else a < b)
+
+
+def test_a_reference_at_the_start_gives_no_direction():
+    with pytest.raises(UndefinedScore, match="gives no direction"):
+        towards(torch.zeros(1, 2), torch.tensor([1.0]), torch.tensor([1.0]))

@@ -7,8 +7,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphgauge.core.errors import UndefinedScore
-from graphgauge.metrics import binomial, corrected, edge_stability, feature_stability
+from graphgauge.core.errors import BadSetting, UndefinedScore
+from graphgauge.metrics import (
+    binomial,
+    corrected,
+    edge_chance,
+    edge_stability,
+    edge_stability_corrected,
+    feature_chance,
+    feature_stability,
+    feature_stability_corrected,
+)
 
 SCORES = st.floats(-3, 3).map(lambda value: 0.0 if abs(value) < 0.5 else value)
 
@@ -66,7 +75,7 @@ CHANCE = {
 
 
 @pytest.mark.parametrize(("law", "wanted"), CHANCE.values(), ids=CHANCE)
-def test_independent_scores_are_not_at_zero(law, wanted):
+def test_trap_21_independent_scores_are_not_at_zero(law, wanted):
     draws = law(torch.randn(2, 200, 2000, generator=torch.Generator().manual_seed(0), dtype=torch.float64))
     mean = edge_stability(*draws).mean()
     assert abs(mean - wanted) < 0.003
@@ -99,3 +108,93 @@ def test_nothing_to_compare_is_an_error():
         feature_stability(torch.zeros(1, 0, 3), torch.zeros(1, 0, 3), torch.zeros(0, dtype=torch.bool))
     with pytest.raises(UndefinedScore, match="needs 3 explanations"):
         binomial(torch.ones(2, 2))
+
+
+def literal_shuffles(first, second, generator):
+    """Entries where either is not zero trade places in the second; all else stays."""
+    places = [i for i, (a, b) in enumerate(zip(first, second, strict=True)) if a or b]
+    order = torch.randperm(len(places), generator=generator).tolist()
+    moved = list(second)
+    for place, source in zip(places, order, strict=True):
+        moved[place] = second[places[source]]
+    return moved
+
+
+@given(st.integers(1, 6).flatmap(lambda n: st.lists(st.lists(SCORES, min_size=n, max_size=n), min_size=4, max_size=4)))
+def test_chance_is_the_likeness_after_a_permutation_inside_the_joint_support(rows):
+    generator = torch.Generator().manual_seed(0)
+    wanted = [1 - literal_distance(a, literal_shuffles(a, b, generator)) for a, b in zip(rows[:2], rows[2:], strict=True)]
+    first, second = torch.tensor(rows, dtype=torch.float64).reshape(2, 2, -1)
+    assert edge_chance(first, second, torch.Generator().manual_seed(0)).tolist() == pytest.approx(wanted, abs=1e-12)
+
+
+@given(st.lists(st.lists(SCORES, min_size=6, max_size=6), min_size=4, max_size=4), st.integers(0, 3))
+def test_chance_of_features_permutes_each_block_on_its_own(rows, targets):
+    generator, cut, wanted = torch.Generator().manual_seed(0), 2 * targets, []
+    for a, b in zip(rows[:2], rows[2:], strict=True):
+        parts = [(a[part], b[part]) for part in (slice(cut), slice(cut, None)) if a[part]]
+        apart = [literal_distance(x, literal_shuffles(x, y, generator)) for x, y in parts]
+        wanted.append(1 - sum(apart) / len(apart))
+    first, second = torch.tensor(rows, dtype=torch.float64).reshape(2, 2, 3, 2)
+    found = feature_chance(first, second, torch.arange(3) < targets, torch.Generator().manual_seed(0))
+    assert found.tolist() == pytest.approx(wanted, abs=1e-12)
+
+
+def test_chance_draws_pair_by_pair_and_leaves_its_input_alone():
+    first, second = torch.randn(2, 5, 4, 3, generator=torch.Generator().manual_seed(0))
+    kept, is_target = second.clone(), torch.arange(4) < 1
+    five = feature_chance(first, second, is_target, torch.Generator().manual_seed(1))
+    two = feature_chance(first[:2], second[:2], is_target, torch.Generator().manual_seed(1))
+    assert torch.equal(five[:2], two)
+    assert torch.equal(second, kept)
+
+
+NOISE = {
+    "normal": lambda z: z,
+    "half-normal": torch.abs,
+    "uniform": torch.special.ndtr,
+    "start of a learned mask": lambda z: (0.1 * z).sigmoid(),
+    "log-normal": torch.exp,
+    "three values": lambda z: 1 + (z > -0.5).double() + (z > 0.5).double(),
+    "on one entry in ten": lambda z: z * (torch.arange(z.size(-1)) % 10 == 0),
+}
+
+
+@pytest.mark.parametrize("law", NOISE.values(), ids=NOISE)
+def test_trap_21_noise_of_every_kind_is_corrected_to_zero(law):
+    first, second = law(torch.randn(2, 40, 2000, generator=torch.Generator().manual_seed(0), dtype=torch.float64))
+    assert edge_stability(first, second).mean() > 0.28
+    assert abs(edge_stability_corrected(first, second, torch.Generator().manual_seed(1), 40)) < 0.02
+    blocks, is_target = (first.reshape(40, 20, 100), second.reshape(40, 20, 100)), torch.arange(20) < 4
+    assert abs(feature_stability_corrected(*blocks, is_target, torch.Generator().manual_seed(2), 40)) < 0.02
+
+
+def test_a_signal_survives_the_correction():
+    """Logits of 3 on one entry in ten, plus noise: 0.97 as the paper counts, 0.84 above chance."""
+    logit = 3.0 * (torch.arange(2000) % 10 == 0) + 0.1 * torch.randn(2, 30, 2000, generator=torch.Generator().manual_seed(0))
+    first, second = logit.double().sigmoid()
+    assert abs(edge_stability(first, second).mean() - 0.971) < 0.003
+    assert abs(edge_stability_corrected(first, second, torch.Generator().manual_seed(1)) - 0.84) < 0.02
+
+
+def test_scores_on_other_entries_each_time_are_below_chance():
+    drawn = (torch.rand(2, 30, 1000, generator=torch.Generator().manual_seed(0)) < 0.1).double()
+    assert edge_stability_corrected(*drawn, torch.Generator().manual_seed(1)) < -0.1
+
+
+def test_where_no_permutation_changes_anything_there_is_no_value():
+    generator = torch.Generator().manual_seed(0)
+    cases = {
+        "one edge": ([[0.3], [0.5]], [[0.7], [-0.5]]),
+        "one entry of many": ([[0.0, 0.3]], [[0.0, 0.7]]),
+        "zeros": ([[0.0, 0.0]], [[0.0, 0.0]]),
+        "equal scores": ([[0.1] * 7], [[0.3] * 7]),
+    }
+    for dtype in (torch.float32, torch.float64):
+        for first, second in cases.values():
+            rows = torch.tensor(first, dtype=dtype), torch.tensor(second, dtype=dtype)
+            assert edge_stability_corrected(*rows, generator).isnan()
+            blocks = rows[0][:, None], rows[1][:, None]
+            assert feature_stability_corrected(*blocks, torch.tensor([True]), generator).isnan()
+    with pytest.raises(BadSetting, match="one permutation or more"):
+        edge_stability_corrected(torch.ones(1, 2), torch.ones(1, 2), generator, 0)

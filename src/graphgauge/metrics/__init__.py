@@ -1,25 +1,149 @@
-"""Metrics: pure functions on score tensors and curves. They run no model and no explainer."""
+"""Metrics: pure functions on score tensors and curves, and a thin class for each. They run no model and no explainer."""
 
-from graphgauge.metrics.compactness import Compactness, class_flips, effective_compactness, flip_curve, value_flips
-from graphgauge.metrics.pertinence import p_value, rank, tied_wins, wins
-from graphgauge.metrics.stability import Binomial, binomial, corrected, edge_stability, feature_stability
+from typing import Any
+
+from graphgauge.metrics.base import Curves, Metric, Pairs, Truths, Vectors, least_over_cases, mean_over_cases
+from graphgauge.metrics.betting import betting, log_wealth
+from graphgauge.metrics.compactness import (
+    Compactness,
+    EffectiveCompactness,
+    class_flips,
+    effective_compactness,
+    flip_curve,
+    value_flips,
+)
+from graphgauge.metrics.fidelity import (
+    Characterization,
+    DeletionAuc,
+    FidelityMinus,
+    FidelityPlus,
+    Sparsity,
+    Unfaithfulness,
+    characterization,
+    deletion_auc,
+    fidelity_minus,
+    fidelity_plus,
+    sparsity,
+    unfaithfulness,
+)
+from graphgauge.metrics.pertinence import (
+    Pertinence,
+    PertinenceAbs,
+    PertinenceP,
+    PertinenceRank,
+    PertinenceTied,
+    change,
+    combined_p,
+    p_value,
+    rank,
+    tied_wins,
+    towards,
+    wins,
+)
+from graphgauge.metrics.stability import (
+    Binomial,
+    EdgeStability,
+    EdgeStabilityCorrected,
+    FeatureStability,
+    FeatureStabilityCorrected,
+    binomial,
+    corrected,
+    edge_chance,
+    edge_stability,
+    edge_stability_corrected,
+    feature_chance,
+    feature_stability,
+    feature_stability_corrected,
+)
 from graphgauge.metrics.stopping import Stopped, stopped
+from graphgauge.metrics.truth import Auroc, AveragePrecision, Jaccard, auroc, average_precision, jaccard
+
+#: every metric by its name; those on curves serve features and edges alike
+METRICS: dict[str, type[Metric[Any]]] = {
+    metric.name: metric
+    for metric in (
+        EffectiveCompactness,
+        Pertinence,
+        PertinenceTied,
+        PertinenceRank,
+        PertinenceP,
+        PertinenceAbs,
+        FeatureStability,
+        EdgeStability,
+        FeatureStabilityCorrected,
+        EdgeStabilityCorrected,
+        DeletionAuc,
+        FidelityPlus,
+        FidelityMinus,
+        Characterization,
+        Unfaithfulness,
+        Sparsity,
+        Auroc,
+        AveragePrecision,
+        Jaccard,
+    )
+}
 
 __all__ = [
+    "METRICS",
+    "Auroc",
+    "AveragePrecision",
     "Binomial",
+    "Characterization",
     "Compactness",
+    "Curves",
+    "DeletionAuc",
+    "EdgeStability",
+    "EdgeStabilityCorrected",
+    "EffectiveCompactness",
+    "FeatureStability",
+    "FeatureStabilityCorrected",
+    "FidelityMinus",
+    "FidelityPlus",
+    "Jaccard",
+    "Metric",
+    "Pairs",
+    "Pertinence",
+    "PertinenceAbs",
+    "PertinenceP",
+    "PertinenceRank",
+    "PertinenceTied",
+    "Sparsity",
     "Stopped",
+    "Truths",
+    "Unfaithfulness",
+    "Vectors",
+    "auroc",
+    "average_precision",
+    "betting",
     "binomial",
+    "change",
+    "characterization",
     "class_flips",
+    "combined_p",
     "corrected",
+    "deletion_auc",
+    "edge_chance",
     "edge_stability",
+    "edge_stability_corrected",
     "effective_compactness",
+    "feature_chance",
     "feature_stability",
+    "feature_stability_corrected",
+    "fidelity_minus",
+    "fidelity_plus",
     "flip_curve",
+    "jaccard",
+    "least_over_cases",
+    "log_wealth",
+    "mean_over_cases",
     "p_value",
     "rank",
+    "sparsity",
     "stopped",
     "tied_wins",
+    "towards",
+    "unfaithfulness",
     "value_flips",
     "wins",
 ]

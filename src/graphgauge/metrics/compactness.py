@@ -8,12 +8,14 @@ it is, and the *flip curve* F(k) = share of targets flipped within k edits has n
     mean of min(T, cap) = 1 + Σ_{k=1}^{cap-1} (1 - F(k)).
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from graphgauge.core.errors import BadSetting, UndefinedScore
+from graphgauge.metrics.base import Curves, Metric, least_over_cases
 
 TOLERANCE = 1e-6
 
@@ -58,3 +60,19 @@ def flip_curve(found: Compactness, cap: int = 100) -> Tensor:
     """Share of targets flipped within k edits, k = 1..cap.  (cap,)"""
     steps = torch.arange(1, cap + 1, device=found.ec.device)
     return (found.flipped[:, None] & (found.ec[:, None] <= steps)).double().mean(0)
+
+
+@dataclass(frozen=True)
+class EffectiveCompactness(Metric[Curves]):
+    """Smallest number of edits that changes the prediction, the least over a target's cases; at most min(cap, candidates)."""
+
+    name = "effective_compactness"
+    bounds = (1.0, torch.inf)
+    higher_is_better = False
+    chance = None
+    needs = "curves"
+
+    def __call__(self, bundle: Curves) -> Tensor:
+        """(T,)"""
+        ec = effective_compactness(bundle.flips, bundle.candidates, bundle.cap).ec
+        return least_over_cases(ec, bundle.target, bundle.num_targets)

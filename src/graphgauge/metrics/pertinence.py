@@ -10,12 +10,22 @@ calibrated twins take K = min(cap, candidates), the same for all curves:
     tied    share of k with C(k) < R(k) - tol, plus half the share of ties               a random ranking: exactly 1/2 on average
     rank    with T(C) = mean of C:  (number of R with T(R) > T(C), ties half) / N
     p       (1 + number of R with T(R) <= T(C)) / (N + 1)                    under chance P(p <= x) <= x, whatever N
+    abs     tied, of the curves -|C - start|: which order moves the output more, either way
+
+Over several references of a target, values are averaged; p-values become twice their mean, at most 1, which keeps the promise
+whatever the references share (a single p stays as it is). All comparisons ask which curve is *lower*; `change` and `towards` turn
+curves so that lower means "moved further" or "moved further towards the reference".
 """
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from graphgauge.core.errors import UndefinedScore
+from graphgauge.metrics.base import Curves, Metric, least_over_cases, mean_over_cases
+from graphgauge.metrics.compactness import effective_compactness
+from graphgauge.metrics.stopping import Stopped, stopped
 
 TOLERANCE = 1e-6
 
@@ -70,3 +80,154 @@ def p_value(curve: Tensor, random: Tensor, length: Tensor, tolerance: float = TO
     """Chance that a random order does as well.  (T, K), (T, N, K), (T,) -> (T,)"""
     as_good = mean_height(random, length) <= mean_height(curve[:, None], length) + tolerance
     return (1 + as_good.sum(1)).double() / (1 + random.size(1))
+
+
+def combined_p(p: Tensor, target: Tensor, num_targets: int) -> Tensor:
+    """One p-value per target: p itself, or twice the mean over its cases, at most 1; NaN without a case.  (Q,), (Q,) -> (T,)
+
+    >>> combined_p(torch.tensor([0.25, 0.125, 0.25]), torch.tensor([0, 1, 1]), 2)
+    tensor([0.2500, 0.3750], dtype=torch.float64)
+    """
+    is_shared = target.bincount(minlength=num_targets) > 1
+    mean = mean_over_cases(p, target, num_targets)
+    return torch.where(is_shared, 2 * mean, mean).clamp(max=1)
+
+
+def change(curve: Tensor, start: Tensor) -> Tensor:
+    """Curves turned so that lower means further from the start, either way: -|C - start|.  (T, ..., K), (T,) -> (T, ..., K)
+
+    >>> change(torch.tensor([[1.5, 0.0]]), torch.tensor([1.0]))
+    tensor([[-0.5000, -1.0000]])
+    """
+    return -(curve - beside(start, curve)).abs()
+
+
+def towards(curve: Tensor, start: Tensor, reference: Tensor) -> Tensor:
+    """Curves turned so that lower means further towards the value of the reference.  (T, ..., K), (T,), (T,) -> (T, ..., K)
+
+    >>> towards(torch.tensor([[1.5, 0.0]]), torch.tensor([1.0]), torch.tensor([3.0]))
+    tensor([[-1.5000, -0.0000]])
+    """
+    side = (reference - start).sign()
+    if bool((side == 0).any()):
+        raise UndefinedScore("a reference with the target's own value gives no direction: choose another, or compare |change|.")
+    return -beside(side, curve) * curve
+
+
+def beside(value: Tensor, curve: Tensor) -> Tensor:
+    """One value per target, shaped so that it meets each of its curves.  (T,) -> (T, 1, ..., 1)"""
+    return value.reshape(-1, *[1] * (curve.dim() - 1))
+
+
+def pertinence_length(curves: Curves) -> Tensor:
+    """The paper's K: the EC of each case's target, the least over its cases.  (Q,)"""
+    ec = effective_compactness(curves.flips, curves.candidates, curves.cap).ec
+    return least_over_cases(ec, curves.target, curves.num_targets)[curves.target].long()
+
+
+def random_curves(curves: Curves, trials: int | None) -> Tensor:
+    """The first ``trials`` random curves (None: all), or say that there are too few.  (Q, trials, K)"""
+    found = curves.random.size(1)
+    wanted = found if trials is None else trials
+    if not 1 <= wanted <= found:
+        raise UndefinedScore(f"pertinence compares with 1 random curve or more, but {wanted} of {found} measured were asked for.")
+    return curves.random[:, :wanted]
+
+
+@dataclass(frozen=True)
+class Pertinence(Metric[Curves]):
+    """The paper's: share of steps up to the EC where the explanation's curve lies below a random one; ties count as lost.
+
+    Each case stops early by the paper's rule (``least`` to ``most`` random curves); the mean over cases. Chance is below 1/2 by
+    half the share of ties, and K depends on the explanation's own curve: `PertinenceTied` is the fair one.
+    """
+
+    name = "pertinence"
+    bounds = (0.0, 1.0)
+    higher_is_better = True
+    chance = None
+    needs = "curves"
+    least: int = 30
+    most: int = 100
+    tau: float | None = 0.5
+    epsilon: float = 0.05
+
+    def stopped(self, bundle: Curves) -> tuple[Tensor, Stopped]:
+        """The comparisons of each case (Q, most), and where they stop."""
+        random = random_curves(bundle, self.most)
+        won = wins(bundle.curve, random, pertinence_length(bundle), bundle.tolerance)
+        return won, stopped(won, self.least, self.most, self.tau, self.epsilon)
+
+    def __call__(self, bundle: Curves) -> Tensor:
+        """(T,)"""
+        won, stop = self.stopped(bundle)
+        return mean_over_cases(stop.mean(won), bundle.target, bundle.num_targets)
+
+
+@dataclass(frozen=True)
+class PertinenceTied(Metric[Curves]):
+    """Share of all steps where the explanation's curve lies below a random one, ties half; the mean over cases."""
+
+    name = "pertinence_tied"
+    bounds = (0.0, 1.0)
+    higher_is_better = True
+    chance = 0.5
+    needs = "curves"
+    trials: int | None = None
+
+    def __call__(self, bundle: Curves) -> Tensor:
+        """(T,)"""
+        won = tied_wins(bundle.curve, random_curves(bundle, self.trials), bundle.length, bundle.tolerance)
+        return mean_over_cases(won.mean(1), bundle.target, bundle.num_targets)
+
+
+@dataclass(frozen=True)
+class PertinenceRank(Metric[Curves]):
+    """Share of random curves whose mean height is above the explanation's, ties half; the mean over cases."""
+
+    name = "pertinence_rank"
+    bounds = (0.0, 1.0)
+    higher_is_better = True
+    chance = 0.5
+    needs = "curves"
+    trials: int | None = None
+
+    def __call__(self, bundle: Curves) -> Tensor:
+        """(T,)"""
+        found = rank(bundle.curve, random_curves(bundle, self.trials), bundle.length, bundle.tolerance)
+        return mean_over_cases(found, bundle.target, bundle.num_targets)
+
+
+@dataclass(frozen=True)
+class PertinenceP(Metric[Curves]):
+    """Chance that a random order does as well (p-value); over several cases twice the mean, at most 1."""
+
+    name = "pertinence_p"
+    bounds = (0.0, 1.0)
+    higher_is_better = False
+    chance = None
+    needs = "curves"
+    trials: int | None = None
+
+    def __call__(self, bundle: Curves) -> Tensor:
+        """(T,)"""
+        found = p_value(bundle.curve, random_curves(bundle, self.trials), bundle.length, bundle.tolerance)
+        return combined_p(found, bundle.target, bundle.num_targets)
+
+
+@dataclass(frozen=True)
+class PertinenceAbs(Metric[Curves]):
+    """Share of all steps where the explanation's order has moved the output further than a random one, either way; ties half."""
+
+    name = "pertinence_abs"
+    bounds = (0.0, 1.0)
+    higher_is_better = True
+    chance = 0.5
+    needs = "curves"
+    trials: int | None = None
+
+    def __call__(self, bundle: Curves) -> Tensor:
+        """(T,)"""
+        moved, others = (change(part, bundle.start) for part in (bundle.curve, random_curves(bundle, self.trials)))
+        won = tied_wins(moved, others, bundle.length, bundle.tolerance)
+        return mean_over_cases(won.mean(1), bundle.target, bundle.num_targets)

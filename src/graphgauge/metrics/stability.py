@@ -10,15 +10,26 @@ Edges: over E_rel. Features: the target's own scores (A) and those of all other 
 
 As in the paper, but: a vector of zeros counts as one that nothing changes (both zero: 1; one zero: 1/2), and B leaves the target
 out (the paper's text does, its algorithm does not). 0 is not chance: independent scores reach 0.29 (normal), 0.65 (uniform) and
-0.965 (σ(0.1 n), what GNNExplainer's and GraphMask's masks start from). `corrected` puts chance at 0.
+0.965 (σ(0.1 n), what GNNExplainer's and GraphMask's masks start from). `corrected` puts chance at 0:
+
+    (S - S0) / (1 - S0),   S0 = mean likeness after permuting b inside the joint support, the entries where a or b is not 0
+
+for features in each of the two blocks on its own. Noise on fixed entries then scores 0. Scores that are non-zero on *other*
+entries each time score below 0: they are less alike than chance on their joint support. Where no permutation changes anything
+(one edge, equal scores) there is no value: NaN, "constant".
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from graphgauge.core.errors import UndefinedScore
+from graphgauge.core.errors import BadSetting, UndefinedScore
+from graphgauge.metrics.base import Metric, Pairs, listed
+
+CONSTANT = 1e-6
 
 
 def unit(rows: Tensor) -> Tensor:
@@ -45,11 +56,16 @@ def edge_stability(first: Tensor, second: Tensor) -> Tensor:
 
 def feature_stability(first: Tensor, second: Tensor, is_target: Tensor) -> Tensor:
     """Likeness of feature scores (the paper's StabilityPairFeature).  (R, n, F), (R, n, F), (n,) bool -> (R,)"""
-    blocks = [part for part in (is_target, ~is_target) if bool(part.any())]
-    if not blocks or first.size(-1) == 0:
+    parts = blocks(is_target)
+    if not parts or first.size(-1) == 0:
         raise UndefinedScore("feature stability compares scores of features, but there are none.")
-    apart = [distance(first[:, part].flatten(1), second[:, part].flatten(1)) for part in blocks]
+    apart = [distance(first[:, part].flatten(1), second[:, part].flatten(1)) for part in parts]
     return 1 - torch.stack(apart).mean(0)
+
+
+def blocks(is_target: Tensor) -> list[Tensor]:
+    """The target's rows and the others', where there are any.  (n,) bool -> up to two (n,) bool"""
+    return [part for part in (is_target, ~is_target) if bool(part.any())]
 
 
 class Binomial(NamedTuple):
@@ -75,6 +91,153 @@ def binomial(likeness: Tensor) -> Binomial:
     return Binomial(total / (count * (count - 1) / 2), error)
 
 
+def shuffled(first: Tensor, second: Tensor, generator: torch.Generator) -> Tensor:
+    """The second vector, permuted inside the joint support; drawn on the CPU.  (n,), (n,) -> (n,)"""
+    places = ((first != 0) | (second != 0)).nonzero()[:, 0]
+    order = torch.randperm(len(places), generator=generator).to(places.device)
+    return second.scatter(0, places, second[places[order]])
+
+
+def edge_chance(first: Tensor, second: Tensor, generator: torch.Generator) -> Tensor:
+    """Likeness of edge scores by chance: one permutation per pair, drawn pair by pair.  (R, E), (R, E) -> (R,)
+
+    >>> edge_chance(torch.tensor([[1.0, 1.0]]), torch.tensor([[2.0, 2.0]]), torch.Generator())
+    tensor([1.])
+    """
+    moved = second.clone()
+    for row in range(len(first)):
+        moved[row] = shuffled(first[row], second[row], generator)
+    return edge_stability(first, moved)
+
+
+def feature_chance(first: Tensor, second: Tensor, is_target: Tensor, generator: torch.Generator) -> Tensor:
+    """Likeness of feature scores by chance: each block permuted on its own, pair by pair.  (R, n, F), (R, n, F), (n,) -> (R,)"""
+    moved = second.clone()
+    for row in range(len(first)):
+        for part in blocks(is_target):
+            own = shuffled(first[row, part].flatten(), second[row, part].flatten(), generator)
+            moved[row, part] = own.reshape(-1, first.size(-1))
+    return feature_stability(first, moved, is_target)
+
+
+def repeated(number: int, pairs: int) -> Tensor:
+    """Which pair each of ``number`` permutations is of: all in turn.  (number,)"""
+    if number < 1:
+        raise BadSetting(f"chance needs one permutation or more, but {number} were asked for.")
+    return torch.arange(number) % pairs
+
+
+def edge_stability_corrected(first: Tensor, second: Tensor, generator: torch.Generator, permutations: int = 20) -> Tensor:
+    """Mean likeness of R pairs with chance at 0; NaN where nothing can be permuted.  (R, E), (R, E) -> ()"""
+    which = repeated(permutations, len(first)).to(first.device)
+    chance = edge_chance(first[which], second[which], generator).double().mean()
+    found = corrected(edge_stability(first, second).double().mean(), chance)
+    return torch.where(can_move(first, second), found, torch.nan)
+
+
+def feature_stability_corrected(
+    first: Tensor, second: Tensor, is_target: Tensor, generator: torch.Generator, permutations: int = 20
+) -> Tensor:
+    """Mean likeness of R pairs with chance at 0; NaN where nothing can be permuted.  (R, n, F), (R, n, F), (n,) -> ()"""
+    which = repeated(permutations, len(first)).to(first.device)
+    chance = feature_chance(first[which], second[which], is_target, generator).double().mean()
+    found = corrected(feature_stability(first, second, is_target).double().mean(), chance)
+    movable = [can_move(first[:, part].flatten(1), second[:, part].flatten(1)) for part in blocks(is_target)]
+    return torch.where(torch.stack(movable).any(), found, torch.nan)
+
+
+def can_move(first: Tensor, second: Tensor) -> Tensor:
+    """Whether a pair has two entries or more to permute.  (R, n), (R, n) -> () bool"""
+    return (((first != 0) | (second != 0)).sum(1) > 1).any()
+
+
 def corrected(mean: Tensor, chance: Tensor) -> Tensor:
-    """Stability with chance at 0 and 1 at 1:  (S - S0) / (1 - S0); NaN where chance is 1 (nothing can vary).  (R,), (R,) -> (R,)"""
-    return torch.where(chance < 1, (mean - chance) / torch.where(chance < 1, 1 - chance, 1), torch.nan)
+    """Stability with chance at 0 and 1 at 1:  (S - S0) / (1 - S0).  (R,), (R,) -> (R,)
+
+    NaN where chance is 1 (nothing can vary), or less by 1e-6 or less: vectors of equal scores, made unit in single precision,
+    differ by rounding, and rounding is not chance.
+    """
+    varies = 1 - chance > CONSTANT
+    return torch.where(varies, (mean - chance) / torch.where(varies, 1 - chance, 1), torch.nan)
+
+
+def given_side(first: Sequence[Tensor], pairs: Pairs, side: str) -> None:
+    """Refuse pairs that hold only the other side."""
+    if pairs.given and not len(first):
+        raise UndefinedScore(f"{side} stability was asked for, but the pairs hold no {side} scores: the explainer gives none.")
+
+
+NO_VALUE = torch.tensor(torch.nan, dtype=torch.float64)
+
+
+@dataclass(frozen=True)
+class EdgeStability(Metric[Pairs]):
+    """The paper's: mean likeness of edge scores over pairs. For the binomial form, give all pairs of M explanations."""
+
+    name = "edge_stability"
+    bounds = (0.0, 1.0)
+    higher_is_better = True
+    chance = None
+    needs = "pairs"
+
+    def __call__(self, bundle: Pairs) -> Tensor:
+        """(T,)"""
+        given_side(bundle.first_edge, bundle, "edge")
+        both = zip(bundle.first_edge, bundle.second_edge, strict=True)
+        return listed([edge_stability(a, b).double().mean().cpu() if a.size(1) else NO_VALUE for a, b in both])
+
+
+@dataclass(frozen=True)
+class FeatureStability(Metric[Pairs]):
+    """The paper's: mean likeness of feature scores over pairs, the target's own and all others' apart."""
+
+    name = "feature_stability"
+    bounds = (0.0, 1.0)
+    higher_is_better = True
+    chance = None
+    needs = "pairs"
+
+    def __call__(self, bundle: Pairs) -> Tensor:
+        """(T,)"""
+        given_side(bundle.first_feature, bundle, "feature")
+        parts = zip(bundle.first_feature, bundle.second_feature, bundle.is_target, strict=True)
+        return listed([feature_stability(*part).double().mean().cpu() if part[0][0].numel() else NO_VALUE for part in parts])
+
+
+@dataclass(frozen=True)
+class EdgeStabilityCorrected(Metric[Pairs]):
+    """Edge stability with chance at 0. Below 0: less alike than chance. No value where nothing can be permuted ("constant")."""
+
+    name = "edge_stability_corrected"
+    bounds = (-torch.inf, 1.0)
+    higher_is_better = True
+    chance = 0.0
+    needs = "pairs"
+    permutations: int = 20
+
+    def __call__(self, bundle: Pairs) -> Tensor:
+        """(T,)"""
+        given_side(bundle.first_edge, bundle, "edge")
+        parts = zip(bundle.first_edge, bundle.second_edge, bundle.generators(len(bundle.first_edge)), strict=True)
+        return listed([edge_stability_corrected(*part, self.permutations).cpu() if part[0].size(1) else NO_VALUE for part in parts])
+
+
+@dataclass(frozen=True)
+class FeatureStabilityCorrected(Metric[Pairs]):
+    """Feature stability with chance at 0. Below 0: less alike than chance. No value where nothing can be permuted ("constant")."""
+
+    name = "feature_stability_corrected"
+    bounds = (-torch.inf, 1.0)
+    higher_is_better = True
+    chance = 0.0
+    needs = "pairs"
+    permutations: int = 20
+
+    def __call__(self, bundle: Pairs) -> Tensor:
+        """(T,)"""
+        given_side(bundle.first_feature, bundle, "feature")
+        generators = bundle.generators(len(bundle.first_feature))
+        parts = zip(bundle.first_feature, bundle.second_feature, bundle.is_target, generators, strict=True)
+        return listed(
+            [feature_stability_corrected(*part, self.permutations).cpu() if part[0][0].numel() else NO_VALUE for part in parts]
+        )

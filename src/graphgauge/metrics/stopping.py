@@ -7,7 +7,7 @@ After i trials (30 at least, 100 at most) with mean m and standard error se = SD
     se = 0                    nothing varies                             "constant"
 
 The rule is applied after every trial, as the paper writes it. Read as a test it errs far more often than its constants say: on
-series whose true mean is τ it decides in 37 of 100 cases, not in 5. So it saves trials; it makes no verdicts.
+series whose true mean is τ it decides in 37 of 100 cases, not in 5. So it saves trials; it makes no verdicts (`betting` does).
 """
 
 from typing import NamedTuple

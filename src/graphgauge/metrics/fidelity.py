@@ -1,0 +1,214 @@
+"""Fidelity and its relatives: what the output loses with the top edits made, and what it keeps with only them left unedited.
+
+For an output that starts at height s (probability of the class first predicted, or the value), with S the top edits of an order,
+
+    fidelity_plus     s - (height with the edits S made)                    high: what S names is necessary
+    fidelity_minus    s - (height with all edits but S made)                low: what S names is sufficient
+    characterization  (w+ + w-) / (w+ / f+ + w- / (1 - f-))                 both at once; f cut to [0, 1], 0 where a part is 0
+    unfaithfulness    1 - exp(-KL(first prediction || prediction with all edits but S made)),   KL(p || q) = Σ p ln(p / q)
+    deletion_auc      mean height over 1..K edits, K = min(cap, candidates): low is good
+    sparsity          1 - share of scores whose magnitude exceeds 1 % of the largest
+
+S is always a hard set, the first `top` of the order, and edits are made or not. Peers multiply scores into the input as they are,
+and one minus the scores for the complement. With signed scores of any scale (a gradient, say, between -0.06 and 0.09) that is
+neither the one nor the other, and gave fidelities of (0, 0). What counts here is the order, so raw, signed and scaled scores of
+one order have one fidelity.
+
+`unfaithfulness` takes the direction of KL that its definition gives. PyG documents the same but computes KL(kept || first), and
+takes a softmax over the single column of a binary model, which is 1 whatever the model says: 0 always. Here one column is refused.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from graphgauge.core.errors import BadSetting, UndefinedScore
+from graphgauge.metrics.base import Curves, Metric, Vectors, listed, mean_over_cases
+from graphgauge.metrics.pertinence import mean_height
+
+NEGLIGIBLE = 0.01
+SUM_TOLERANCE = 1e-3
+
+
+def fidelity_plus(start: Tensor, curve: Tensor, length: Tensor, top: int = 10) -> Tensor:
+    """What the output loses with its top edits made, all of them where there are fewer.  (Q,), (Q, K), (Q,) -> (Q,)
+
+    >>> fidelity_plus(torch.tensor([0.75]), torch.tensor([[0.5, 0.25]]), torch.tensor([2]), top=1)
+    tensor([0.2500])
+    """
+    if top < 1:
+        raise BadSetting(f"top must be 1 or more, but is {top}.")
+    return start - curve.gather(1, length.clamp(max=top)[:, None] - 1)[:, 0]
+
+
+def fidelity_minus(start: Tensor, kept: Tensor) -> Tensor:
+    """What the output loses with all edits but the top ones made.  (Q,), (Q,) -> (Q,)"""
+    return start - kept
+
+
+def characterization(plus: Tensor, minus: Tensor, plus_weight: float = 0.5, minus_weight: float = 0.5) -> Tensor:
+    """The weighted harmonic mean of fidelity_plus and 1 - fidelity_minus, of probabilities.  (Q,), (Q,) -> (Q,)
+
+    Below 0 a fidelity counts as 0: a class that gains when its top edits are made has nothing necessary in them, and one that
+    gains when only they are left has lost nothing.
+
+    >>> characterization(torch.tensor([1.0, 0.5]), torch.tensor([0.0, 0.5]), 0.2, 0.8)
+    tensor([1.0000, 0.5000])
+    """
+    if not (plus_weight > 0 and minus_weight > 0):
+        raise BadSetting(f"the weights of a characterization must be above 0, but are {plus_weight} and {minus_weight}.")
+    if plus.numel() and float(torch.maximum(plus.abs(), minus.abs()).max()) > 1 + SUM_TOLERANCE:
+        raise UndefinedScore("characterization is for probabilities, but a fidelity lies outside [-1, 1]: leave regression out.")
+    needed, enough = plus.clamp(0, 1), 1 - minus.clamp(0, 1)
+    return (plus_weight + minus_weight) / (plus_weight / needed + minus_weight / enough)  # 1 / (w / 0) is 0, as it should be
+
+
+def unfaithfulness(first: Tensor, kept: Tensor) -> Tensor:
+    """1 - exp(-KL(first || kept)), 0 ln 0 being 0; 1 where ``kept`` excludes a class that was possible.  (Q, C), (Q, C) -> (Q,)
+
+    >>> unfaithfulness(torch.tensor([[0.5, 0.5], [1.0, 0.0]]), torch.tensor([[0.5, 0.5], [0.5, 0.5]]))
+    tensor([0.0000, 0.5000], dtype=torch.float64)
+    """
+    for prob in (first, kept):
+        check_probabilities(prob)
+    first, kept = first.double(), kept.double()
+    divergence = (torch.xlogy(first, first) - torch.xlogy(first, kept)).sum(1)
+    return -torch.expm1(-divergence.clamp(min=0))
+
+
+def check_probabilities(prob: Tensor) -> None:
+    """Refuse what is no distribution over two classes or more.  (Q, C)"""
+    if prob.size(1) < 2:
+        raise UndefinedScore(
+            f"unfaithfulness compares distributions over classes, but found {prob.size(1)} column: give both classes, (Q, 2)."
+        )
+    if bool((prob < 0).any()) or bool(((prob.sum(1) - 1).abs() > SUM_TOLERANCE).any()):
+        raise UndefinedScore("unfaithfulness compares probabilities, but rows below 0 or with a sum other than 1 were given.")
+
+
+def deletion_auc(curve: Tensor, length: Tensor) -> Tensor:
+    """The mean height within the length.  (Q, K), (Q,) -> (Q,)"""
+    return mean_height(curve[:, None], length)[:, 0]
+
+
+def sparsity(score: Tensor) -> Tensor:
+    """1 - share of scores whose magnitude exceeds 1 % of the largest; 1 where all are 0.  (E,) -> ()
+
+    >>> sparsity(torch.tensor([1.0, -0.5, 0.009, 0.0])).item()
+    0.5
+    """
+    if len(score) == 0:
+        raise UndefinedScore("sparsity is a share of the scores, but there are none: record the target as 'empty'.")
+    size = score.abs()
+    return 1 - (size > NEGLIGIBLE * size.max()).double().mean()
+
+
+def measured(found: Tensor | None, what: str, metric: str) -> Tensor:
+    """What was measured, or say that it is missing."""
+    if found is None:
+        raise UndefinedScore(f"{metric} needs '{what}' of the curves, which was not measured; regression has no probabilities.")
+    return found
+
+
+def over_targets(value: Tensor, curves: Curves) -> Tensor:
+    """The mean over each target's cases.  (Q,) -> (T,)"""
+    return mean_over_cases(value, curves.target, curves.num_targets)
+
+
+@dataclass(frozen=True)
+class FidelityPlus(Metric[Curves]):
+    """What the output loses with its top edits made, the mean over cases. Between -1 and 1 for probabilities."""
+
+    name = "fidelity_plus"
+    bounds = (-torch.inf, torch.inf)
+    higher_is_better = True
+    chance = None
+    needs = "curves"
+    top: int = 10
+
+    def __call__(self, bundle: Curves) -> Tensor:
+        """(T,)"""
+        if self.top > bundle.cap:
+            raise BadSetting(f"fidelity_plus asks for the top {self.top} edits, but the curves end at the cap of {bundle.cap}.")
+        return over_targets(fidelity_plus(bundle.start, bundle.curve, bundle.length, self.top), bundle)
+
+
+@dataclass(frozen=True)
+class FidelityMinus(Metric[Curves]):
+    """What the output loses with all edits but the top ones made, the mean over cases. Between -1 and 1 for probabilities."""
+
+    name = "fidelity_minus"
+    bounds = (-torch.inf, torch.inf)
+    higher_is_better = False
+    chance = None
+    needs = "curves"
+
+    def __call__(self, bundle: Curves) -> Tensor:
+        """(T,)"""
+        return over_targets(fidelity_minus(bundle.start, measured(bundle.kept, "kept", self.name)), bundle)
+
+
+@dataclass(frozen=True)
+class Characterization(Metric[Curves]):
+    """The harmonic mean of fidelity_plus and 1 - fidelity_minus, for the same top edits, the mean over cases."""
+
+    name = "characterization"
+    bounds = (0.0, 1.0)
+    higher_is_better = True
+    chance = None
+    needs = "curves"
+    plus_weight: float = 0.5
+    minus_weight: float = 0.5
+
+    def __call__(self, bundle: Curves) -> Tensor:
+        """(T,)"""
+        minus = fidelity_minus(bundle.start, measured(bundle.kept, "kept", self.name))
+        plus = fidelity_plus(bundle.start, bundle.curve, bundle.length, min(bundle.top, bundle.cap))
+        return over_targets(characterization(plus, minus, self.plus_weight, self.minus_weight), bundle)
+
+
+@dataclass(frozen=True)
+class Unfaithfulness(Metric[Curves]):
+    """How far the prediction moves with all edits but the top ones made (GraphXAI's GEF), the mean over cases."""
+
+    name = "unfaithfulness"
+    bounds = (0.0, 1.0)
+    higher_is_better = False
+    chance = None
+    needs = "curves"
+
+    def __call__(self, bundle: Curves) -> Tensor:
+        """(T,)"""
+        first = measured(bundle.start_prob, "start_prob", self.name)
+        return over_targets(unfaithfulness(first, measured(bundle.kept_prob, "kept_prob", self.name)), bundle)
+
+
+@dataclass(frozen=True)
+class DeletionAuc(Metric[Curves]):
+    """The mean height of the explanation's curve, the mean over cases. Between 0 and 1 for probabilities."""
+
+    name = "deletion_auc"
+    bounds = (-torch.inf, torch.inf)
+    higher_is_better = False
+    chance = None
+    needs = "curves"
+
+    def __call__(self, bundle: Curves) -> Tensor:
+        """(T,)"""
+        return over_targets(deletion_auc(bundle.curve, bundle.length), bundle)
+
+
+@dataclass(frozen=True)
+class Sparsity(Metric[Vectors]):
+    """Share of scores that are negligible; no value where there are no scores."""
+
+    name = "sparsity"
+    bounds = (0.0, 1.0)
+    higher_is_better = True
+    chance = None
+    needs = "scores"
+
+    def __call__(self, bundle: Vectors) -> Tensor:
+        """(T,)"""
+        return listed([sparsity(score).cpu() if len(score) else torch.tensor(torch.nan) for score in bundle.score])

@@ -1,0 +1,85 @@
+"""Agreement with a ground truth, against the definitions, pair by pair and tie by tie."""
+
+from itertools import combinations
+
+import pytest
+import torch
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from made_curves import tensor
+
+from graphgauge.core.errors import UndefinedScore
+from graphgauge.metrics import Auroc, AveragePrecision, Jaccard, Truths, auroc, average_precision, jaccard
+
+ENTRIES = st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=9)  # four values: many ties
+
+
+def literal_auroc(score, truth):
+    """Every pair of a true and another one; a tie counts half."""
+    pairs = [(s, t) for s, m in zip(score, truth, strict=True) if m for t, n in zip(score, truth, strict=True) if not n]
+    return sum((s > t) + (s == t) / 2 for s, t in pairs) / len(pairs)
+
+
+def literal_average_precision(score, truth):
+    """For each true one: of those scored at least as high, how many are true?"""
+    shares = []
+    for own, is_true in zip(score, truth, strict=True):
+        if is_true:
+            reached = [other for s, other in zip(score, truth, strict=True) if s >= own]
+            shares.append(sum(reached) / len(reached))
+    return sum(shares) / len(shares)
+
+
+def literal_jaccard(score, truth):
+    """Every choice of as many things as are true that leaves no higher score out; the mean overlap."""
+    true = {i for i, is_true in enumerate(truth) if is_true}
+    overlaps = []
+    for chosen in combinations(range(len(score)), len(true)):
+        left = set(range(len(score))) - set(chosen)
+        if all(score[i] >= score[j] for i in chosen for j in left):
+            overlaps.append(len(true & set(chosen)) / len(true | set(chosen)))
+    return sum(overlaps) / len(overlaps)
+
+
+@given(ENTRIES)
+def test_auroc_equals_its_definition(entries):
+    score, truth = zip(*entries, strict=True)
+    assume(any(truth) and not all(truth))
+    assert auroc(tensor(score), torch.tensor(truth)).item() == pytest.approx(literal_auroc(score, truth), abs=1e-12)
+
+
+@given(ENTRIES)
+def test_average_precision_and_jaccard_equal_their_definitions(entries):
+    score, truth = zip(*entries, strict=True)
+    assume(any(truth))
+    own, is_true = tensor(score), torch.tensor(truth)
+    assert average_precision(own, is_true).item() == pytest.approx(literal_average_precision(score, truth), abs=1e-12)
+    assert jaccard(own, is_true).item() == pytest.approx(literal_jaccard(score, truth), abs=1e-9)
+
+
+def test_scores_of_no_meaning_reach_one_half():
+    generator, truth = torch.Generator().manual_seed(0), torch.arange(20) < 5
+    draws = torch.stack([auroc(torch.rand(20, generator=generator), truth) for _ in range(2000)])
+    assert abs(draws.mean() - 0.5) < 4 * draws.std() / 2000**0.5
+
+
+def test_constant_scores_do_not_profit_from_the_order_of_the_list():
+    truth = torch.arange(50_000) < 20_000
+    assert auroc(torch.ones(50_000), truth).item() == 0.5
+    assert average_precision(torch.ones(50_000), truth).item() == pytest.approx(0.4, abs=1e-12)
+    assert jaccard(torch.ones(50_000), truth).item() == pytest.approx(jaccard(torch.ones(50_000), truth.flip(0)).item(), abs=1e-12)
+    assert jaccard(torch.ones(50_000), truth).item() == pytest.approx(0.25, abs=1e-3)  # 0.4 of 20,000 hit: 8 / (40 - 8)
+
+
+def test_what_is_undefined_is_an_error_of_the_function_and_a_gap_of_the_class():
+    score = torch.ones(2)
+    for truth in (torch.tensor([True, True]), torch.tensor([False, False])):
+        with pytest.raises(UndefinedScore, match="auroc compares true entries with others"):
+            auroc(score, truth)
+    for value in (average_precision, jaccard):
+        with pytest.raises(UndefinedScore, match="none of the 2 is true"):
+            value(score, torch.tensor([False, False]))
+    bundle = Truths([score, score], [torch.tensor([True, True]), torch.tensor([False, False])])
+    assert Auroc()(bundle).isnan().tolist() == [True, True]
+    assert AveragePrecision()(bundle).isnan().tolist() == [False, True]
+    assert Jaccard()(bundle).isnan().tolist() == [False, True]
