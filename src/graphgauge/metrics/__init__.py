@@ -55,7 +55,7 @@ from graphgauge.metrics.stability import (
     feature_stability,
     feature_stability_corrected,
 )
-from graphgauge.metrics.stopping import Stopped, stopped
+from graphgauge.metrics.stopping import Stopped, stopped, stopped_together
 from graphgauge.metrics.truth import Auroc, AveragePrecision, Jaccard, auroc, average_precision, jaccard
 
 #: every metric by its name; those on curves serve features and edges alike
@@ -141,6 +141,7 @@ __all__ = [
     "rank",
     "sparsity",
     "stopped",
+    "stopped_together",
     "tied_wins",
     "towards",
     "unfaithfulness",

@@ -237,19 +237,27 @@ class Truths(Vectors):
 
 
 def mean_over_cases(value: Tensor, target: Tensor, num_targets: int) -> Tensor:
-    """The mean of each target's cases, NaN for a target without a case.  (Q,), (Q,) -> (T,)
+    """The mean of each target's cases, NaN for a target without a case.  (Q, ...), (Q,) -> (T, ...)
 
     >>> mean_over_cases(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([0, 2, 2]), 3)
     tensor([1., nan, 3.], dtype=torch.float64)
     """
-    total = torch.zeros(num_targets, dtype=torch.float64, device=value.device).index_add(0, target, value.double())
-    return total / target.bincount(minlength=num_targets)
+    total = torch.zeros(num_targets, *value.shape[1:], dtype=torch.float64, device=value.device).index_add(
+        0, target, value.double()
+    )
+    return total / cases_per_target(target, num_targets, value.dim())
+
+
+def cases_per_target(target: Tensor, num_targets: int, dim: int) -> Tensor:
+    """How many cases each target has, shaped to meet values of ``dim`` axes.  (Q,) -> (T, 1, ...)"""
+    return target.bincount(minlength=num_targets).view(-1, *[1] * (dim - 1))
 
 
 def least_over_cases(value: Tensor, target: Tensor, num_targets: int) -> Tensor:
-    """The least of each target's cases, NaN for a target without a case.  (Q,), (Q,) -> (T,)"""
-    gap = torch.full((num_targets,), torch.nan, dtype=torch.float64, device=value.device)
-    return gap.scatter_reduce(0, target, value.double(), "amin", include_self=False)
+    """The least of each target's cases, NaN for a target without a case.  (Q, ...), (Q,) -> (T, ...)"""
+    gap = torch.full((num_targets, *value.shape[1:]), torch.nan, dtype=torch.float64, device=value.device)
+    index = target.view(-1, *[1] * (value.dim() - 1)).expand_as(value)
+    return gap.scatter_reduce(0, index, value.double(), "amin", include_self=False)
 
 
 def listed(values: Sequence[Tensor]) -> Tensor:

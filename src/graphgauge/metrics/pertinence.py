@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from graphgauge.core.errors import UndefinedScore
-from graphgauge.metrics.base import Curves, Metric, least_over_cases, mean_over_cases
+from graphgauge.metrics.base import Curves, Metric, cases_per_target, least_over_cases, mean_over_cases
 from graphgauge.metrics.compactness import effective_compactness
 from graphgauge.metrics.stopping import Stopped, stopped
 
@@ -83,12 +83,12 @@ def p_value(curve: Tensor, random: Tensor, length: Tensor, tolerance: float = TO
 
 
 def combined_p(p: Tensor, target: Tensor, num_targets: int) -> Tensor:
-    """One p-value per target: p itself, or twice the mean over its cases, at most 1; NaN without a case.  (Q,), (Q,) -> (T,)
+    """One p-value per target: p itself, or twice the mean over cases, at most 1; NaN without a case.  (Q, ...), (Q,) -> (T, ...)
 
     >>> combined_p(torch.tensor([0.25, 0.125, 0.25]), torch.tensor([0, 1, 1]), 2)
     tensor([0.2500, 0.3750], dtype=torch.float64)
     """
-    is_shared = target.bincount(minlength=num_targets) > 1
+    is_shared = cases_per_target(target, num_targets, p.dim()) > 1
     mean = mean_over_cases(p, target, num_targets)
     return torch.where(is_shared, 2 * mean, mean).clamp(max=1)
 

@@ -7,7 +7,7 @@ After i trials (30 at least, 100 at most) with mean m and standard error se = SD
     se = 0                    nothing varies                             "constant"
 
 The rule is applied after every trial, as the paper writes it. Read as a test it errs far more often than its constants say: on
-series whose true mean is τ it decides in 37 of 100 cases, not in 5. So it saves trials; it makes no verdicts (`betting` does).
+series whose true mean is τ it decides in 37 of 100 cases, not in 5. So it saves trials; it makes no verdicts.
 """
 
 from typing import NamedTuple
@@ -39,6 +39,23 @@ def stopped(values: Tensor, least: int = 30, most: int = 100, tau: float | None 
     >>> stopped(torch.ones(1, 100)).reason, stopped(torch.tensor([0.0, 1.0]).repeat(1, 50), tau=None).trials.tolist()
     (['constant'], [100])
     """
+    kinds = reasons_to_stop(values, least, most, tau, epsilon)
+    trials = kinds.any(0).int().argmax(1)
+    return Stopped(trials + 1, named(kinds, trials))
+
+
+def stopped_together(
+    first: Tensor, second: Tensor, least: int = 30, most: int = 100, tau: float | None = 0.5, epsilon: float = 0.05
+) -> tuple[Stopped, Stopped]:
+    """Where pairs of series (R, n) stop that go on until a rule holds for both after the same trial, as the paper's Stability."""
+    kinds = [reasons_to_stop(values, least, most, tau, epsilon) for values in (first, second)]
+    trials = (kinds[0].any(0) & kinds[1].any(0)).int().argmax(1)
+    one, other = (Stopped(trials + 1, named(kind, trials)) for kind in kinds)
+    return one, other
+
+
+def reasons_to_stop(values: Tensor, least: int, most: int, tau: float | None, epsilon: float) -> Tensor:
+    """Which of `REASONS` hold after each trial.  (R, n) -> (4, R, most) bool"""
     check_trials(values, least, most)
     count = torch.arange(1, most + 1, device=values.device, dtype=torch.float64)
     mean, error = running(values[:, :most].double(), count)
@@ -46,10 +63,13 @@ def stopped(values: Tensor, least: int = 30, most: int = 100, tau: float | None 
     is_precise = epsilon > PRECISE_AT * error
     is_decided = (mean - tau).abs() > DECIDED_AT * error if tau is not None else torch.zeros_like(is_precise)
     is_last = (count == most).expand_as(is_precise)
-    kinds = torch.stack([is_decided & ~is_constant, is_precise & ~is_constant, is_constant, is_last]) & (count >= least)
-    trials = kinds.any(0).int().argmax(1)
-    reason = kinds.int().argmax(0).gather(1, trials[:, None])[:, 0]
-    return Stopped(trials + 1, [REASONS[k] for k in reason.tolist()])
+    return torch.stack([is_decided & ~is_constant, is_precise & ~is_constant, is_constant, is_last]) & (count >= least)
+
+
+def named(kinds: Tensor, at: Tensor) -> list[str]:
+    """The first reason that holds at trial ``at`` (R,), counted from 0, of each series."""
+    reason = kinds.int().argmax(0).gather(1, at[:, None])[:, 0]
+    return [REASONS[k] for k in reason.tolist()]
 
 
 def running(values: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:

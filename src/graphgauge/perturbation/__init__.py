@@ -4,14 +4,19 @@ from graphgauge.perturbation.curves import Edits, Lines, Points, points
 from graphgauge.perturbation.edges import EdgeEdits
 from graphgauge.perturbation.features import FeatureEdits, feature_candidates
 from graphgauge.perturbation.orders import orders_by_score, random_orders
+from graphgauge.perturbation.references import Donors, References, donors, find_references
 
 __all__ = [
+    "Donors",
     "EdgeEdits",
     "Edits",
     "FeatureEdits",
     "Lines",
     "Points",
+    "References",
+    "donors",
     "feature_candidates",
+    "find_references",
     "orders_by_score",
     "points",
     "random_orders",

@@ -1,0 +1,63 @@
+"""Scores of explanations as the orders of edits need them: one number per candidate, in the model's own listing.
+
+Explanations made elsewhere may list other nodes and edges (the whole graph, say). What they do not list has score 0; what the
+computation graph does not have is left out.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from graphgauge.core.xplanation import POOLINGS, Xplanation
+from graphgauge.models import ComputationGraphs
+from graphgauge.models.computation import ComputationGraph
+
+NO_SCORES, NAN, EMPTY = "no_scores", "nan_attribution", "empty"
+
+
+def aligned(score: Tensor, ids: Tensor, wanted: Tensor) -> Tensor:
+    """The rows of ``score`` (m, ...) that belong to ``wanted`` (n,); 0 where ``ids`` (m,) does not have them.  (n, ...)
+
+    >>> aligned(torch.tensor([0.5, 0.7]), torch.tensor([9, 4]), torch.tensor([4, 5]))
+    tensor([0.7000, 0.0000])
+    """
+    if torch.equal(ids, wanted) or not len(ids):
+        return score if len(ids) == len(wanted) else score.new_zeros(len(wanted), *score.shape[1:])
+    order = ids.argsort()
+    place = torch.searchsorted(ids[order], wanted).clamp(max=len(ids) - 1)
+    row = order[place]
+    is_there = (ids[row] == wanted).view(-1, *[1] * (score.dim() - 1))
+    return torch.where(is_there, score[row], 0)
+
+
+def status_of(score: Tensor | None, count: int) -> str:
+    """Why scores cannot be judged: 'empty', 'no_scores', 'nan_attribution'; '' if they can."""
+    if count == 0:
+        return EMPTY
+    if score is None:
+        return NO_SCORES
+    return "" if bool(score.isfinite().all()) else NAN
+
+
+def edge_scores(x: Xplanation, graph: ComputationGraph) -> Tensor:
+    """Scores of the relevant edges.  (E_rel,)"""
+    return aligned(x.need("edge_score"), x.edges.to(graph.edges), graph.edges).to(graph.x)
+
+
+def feature_scores(x: Xplanation, graph: ComputationGraph) -> Tensor:
+    """Scores of the features of all nodes within reach.  (n, F)"""
+    return aligned(x.need("feature_score"), x.nodes.to(graph.nodes), graph.nodes).to(graph.x)
+
+
+def priority(score: Tensor, target_rows: Tensor, pooling: str) -> Tensor:
+    """The paper's priority vector: the target's own scores, and those of all other nodes pooled.  (n, F) -> (candidates,)"""
+    is_end = torch.zeros(len(score), dtype=torch.bool, device=score.device).index_fill(0, target_rows, True)
+    others = score[~is_end]
+    pooled = [POOLINGS[pooling](others)] if len(others) else []
+    return torch.cat([score[target_rows].flatten(), *pooled])
+
+
+def packed(parts: Sequence[Tensor], graphs: ComputationGraphs) -> Tensor:
+    """Scores of several targets one after another."""
+    return torch.cat([*parts, graphs.source.x.new_zeros(0)])

@@ -1,0 +1,52 @@
+"""One number of one explanation, or the reason why there is none."""
+
+from dataclasses import dataclass
+from typing import Any
+
+OK = "ok"
+
+#: every reason why a value is missing, for people
+STATUSES = {
+    OK: "there is a value",
+    "empty": "no edge can carry a message to the target",
+    "no_reference": "no other class, or nothing one SD above or below, is predicted: there is nothing to substitute from",
+    "no_scores": "the explainer gives no scores of this side",
+    "nan_attribution": "a score is NaN or infinite",
+    "nan_prediction": "the network predicts NaN or infinity for an edited graph",
+    "no_mask": "messages of this network cannot be masked: use edge_removal='drop'",
+    "no_explainer": "the explanation was made elsewhere, and its explainer cannot be run again",
+    "constant": "permuting the scores changes nothing, so there is no chance to correct for",
+    "not_timed": "only some targets are explained alone; see the setting `timed`",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value, or a status that says why there is none; how it was found.
+
+    ``trials`` and ``stop`` have one entry per reference (one for edges), ``per_reference`` the EC or pertinence for each.
+    """
+
+    value: float | None = None
+    status: str = OK
+    trials: tuple[int, ...] | None = None
+    stop: tuple[str, ...] | None = None
+    flipped: bool | None = None
+    per_reference: tuple[float, ...] | None = None
+    error: float | None = None  #: standard error
+
+    def record(self) -> dict[str, Any]:
+        """As plain data, without what is not known."""
+        kept = {name: value for name, value in vars(self).items() if value is not None}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
+
+    @staticmethod
+    def from_record(record: dict[str, Any]) -> "Cell":
+        """What `record` gave."""
+        fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
+        return Cell(**fields)
+
+
+def missing(status: str) -> Cell:
+    """No value, for this reason."""
+    return Cell(status=status)

@@ -1,0 +1,79 @@
+"""Explanations as the Evaluator takes them: by explainer, each under the name that results show."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphgauge.core.errors import BadSetting, GraphgaugeError
+from graphgauge.core.xplanation import Target, Xplanation
+from graphgauge.evaluation.alignment import status_of
+from graphgauge.explainers import BaseExplainer, find_explainer
+from graphgauge.explainers.base import occurrences
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One explainer's explanations, at most one per target."""
+
+    label: str
+    occurrence: int
+    explainer: BaseExplainer | None  #: None: made elsewhere
+    xs: Mapping[Target, Xplanation]
+
+    def status(self, target: Target, side: str, count: int) -> str:
+        """Why one side of the explanation of a target cannot be judged, given its number of candidates; '' if it can."""
+        return status_of(getattr(self.xs[target], f"{side}_score"), count) if target in self.xs else "absent"
+
+
+def labelled(explainers: Any) -> dict[str, BaseExplainer]:
+    """Explainers under the names that results show."""
+    if isinstance(explainers, BaseExplainer):
+        explainers = [explainers]
+    named = explainers if isinstance(explainers, Mapping) else None
+    found = list(explainers.values() if named is not None else explainers)
+    wrong = [item for item in found if not isinstance(item, BaseExplainer)]
+    if wrong:
+        raise BadSetting(
+            f"compare needs explainers such as gg.Saliency(), but got {wrong[0]!r}. By name: gg.find_explainer('saliency')."
+        )
+    if named is not None:
+        return {str(label): explainer for label, explainer in named.items()}
+    labels = labels_of([(explainer.name, explainer) for explainer in found])
+    if len(set(labels)) < len(labels):
+        again = next(label for label in labels if labels.count(label) > 1)
+        raise BadSetting(
+            f"{again} is listed twice: give different settings, or names, compare({{'first': ..., 'second': ...}}, ...)."
+        )
+    return dict(zip(labels, found, strict=True))
+
+
+def labels_of(explainers: list[tuple[str, BaseExplainer | None]]) -> list[str]:
+    """The name of each explainer; with the parameters that are not the defaults where a name comes more than once."""
+    names = [name for name, _ in explainers]
+    return [
+        name if names.count(name) == 1 or explainer is None else f"{name}{changed_parameters(explainer)}"
+        for name, explainer in explainers
+    ]
+
+
+def changed_parameters(explainer: BaseExplainer) -> str:
+    """Parameters that differ from the defaults, as ``(epochs=50)``; '' if none does."""
+    fields = type(explainer).__dataclass_fields__
+    changed = [f"{name}={value}" for name, value in explainer.params.items() if value != fields[name].default]
+    return f"({', '.join(changed)})" if changed else ""
+
+
+def rebuilt(x: Xplanation) -> BaseExplainer | None:
+    """The explainer that made an explanation; None if it cannot be made again."""
+    try:
+        return find_explainer(x.explainer, **x.params) if x.explainer else None
+    except (GraphgaugeError, TypeError):
+        return None
+
+
+def split_by_occurrence(label: str, explainer: BaseExplainer | None, xs: Sequence[Xplanation]) -> list[Entry]:
+    """Entries with each target once: the second explanation of a target goes into the second entry, and so on."""
+    parts: dict[int, dict[Target, Xplanation]] = {}
+    for x, (target, number) in zip(xs, occurrences([x.target for x in xs]), strict=True):
+        parts.setdefault(number, {})[target] = x
+    return [Entry(label, number, explainer, own) for number, own in parts.items()]

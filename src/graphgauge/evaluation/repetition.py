@@ -1,0 +1,271 @@
+"""Stability: an explainer is run again and again on the same targets, all repetitions as one batch.
+
+    pairs       30 to 100 pairs of independent explanations; the two lists (features, edges) go on until both may stop
+    binomial    M explanations, all M (M - 1) / 2 pairs, with the jackknife's standard error
+
+An explainer that says it is deterministic is run twice; if the two agree to the last bit, so would all others.
+The corrected twin compares with what permuted scores reach.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from graphgauge.core.memory import budget_bytes
+from graphgauge.core.progress import advance
+from graphgauge.core.seeds import derive_seed, generator
+from graphgauge.core.xplanation import Target, Xplanation
+from graphgauge.evaluation.alignment import EMPTY, NAN, NO_SCORES
+from graphgauge.evaluation.cells import Cell, missing
+from graphgauge.evaluation.settings import Settings
+from graphgauge.evaluation.sides import STAGES
+from graphgauge.explainers import BaseExplainer
+from graphgauge.metrics import (
+    binomial,
+    corrected,
+    edge_chance,
+    edge_stability,
+    feature_chance,
+    feature_stability,
+    stopped,
+    stopped_together,
+)
+from graphgauge.metrics.stability import blocks, can_move
+from graphgauge.models import BaseModel
+
+Likeness = Callable[[Tensor, Tensor], Tensor]
+SHARE_OF_BUDGET = 0.25  #: of the memory budget that explanations may fill at a time
+
+
+@dataclass
+class Repetitions:
+    """The repeated explanations of one target, one side, kept as likenesses."""
+
+    status: str = ""
+    values: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.float64))
+    chance: float = float("nan")
+    error: float | None = None
+
+
+def stability_cells(
+    explainer: BaseExplainer, model: BaseModel, targets: Sequence[Target], settings: Settings, seed: int
+) -> dict[Target, dict[str, Cell]]:
+    """Stability of both sides for each target, and its corrected twin."""
+    if explainer.deterministic:
+        found = twice(explainer, model, targets, settings, seed)
+        changing = [target for target in targets if target not in found]
+    else:
+        found, changing = {}, list(targets)
+    run = in_pairs if settings.stability == "pairs" else all_pairs
+    return {**found, **(run(explainer, model, changing, settings, seed) if changing else {})}
+
+
+def twice(
+    explainer: BaseExplainer, model: BaseModel, targets: Sequence[Target], settings: Settings, seed: int
+) -> dict[Target, dict[str, Cell]]:
+    """Targets whose two explanations are the same to the last bit."""
+    found = {}
+    for target, xs in repeated(explainer, model, targets, 2, derive_seed(seed, "stability", 0)):
+        advance(1)
+        if not all(is_same(getattr(xs[0], side), getattr(xs[1], side)) for side in ("feature_score", "edge_score")):
+            continue
+        cells: dict[str, Cell] = {}
+        for side in SIDES:
+            status = status_of_side(xs, side)
+            again = [xs[0]] * (2 * settings.permutations) if settings.twins and not status else []
+            chance = chance_of(again, side, settings, chance_seed(seed, target, side)) if again else float("nan")
+            cells |= side_cells(side, status, 1.0, chance, settings, trials=1, stop="deterministic", error=0.0)
+        found[target] = cells
+    return found
+
+
+def in_pairs(
+    explainer: BaseExplainer, model: BaseModel, targets: Sequence[Target], settings: Settings, seed: int
+) -> dict[Target, dict[str, Cell]]:
+    """The paper's algorithm, for all targets at once, stage by stage."""
+    done: dict[Target, dict[str, Cell]] = {}
+    series = {target: {side: Repetitions() for side in SIDES} for target in targets}
+    left, start = list(targets), 0
+    for end in pair_stages(settings):
+        for target, xs in repeated(explainer, model, left, 2 * (end - start), derive_seed(seed, "stability", start)):
+            for side, own in series[target].items():
+                add_pairs(own, xs, side, settings, chance_seed(seed, target, side), is_first=start == 0)
+            found = paired_cells(series[target], end, settings)
+            if found is not None:
+                done[target] = found
+                advance(1)
+        left, start = [target for target in left if target not in done], end
+        if not left:
+            break
+    return done
+
+
+def pair_stages(settings: Settings) -> list[int]:
+    """Numbers of pairs after which the rule is applied."""
+    least, most = settings.trials
+    if settings.early_stop == "none":
+        return [most]
+    ends = [least]
+    for more in STAGES:
+        ends.append(ends[-1] + more)
+    return [*(end for end in ends if end < most), most]
+
+
+def add_pairs(own: Repetitions, xs: list[Xplanation], side: str, settings: Settings, seed: int, is_first: bool) -> None:
+    """Likenesses of explanations 0 and 1, 2 and 3 ..., and once the likeness by chance."""
+    own.status = own.status or status_of_side(xs, side)
+    if own.status:
+        return
+    likeness = likeness_of(xs[0], side)
+    stack = scores_of(xs, side)
+    own.values = torch.cat([own.values, likeness(stack[0::2], stack[1::2]).double().cpu()])
+    if is_first and settings.twins:
+        own.chance = chance_of(xs, side, settings, seed)
+
+
+def paired_cells(series: dict[str, Repetitions], end: int, settings: Settings) -> dict[str, Cell] | None:
+    """The cells of a target once both of its lists may stop; None: go on."""
+    open_sides = [side for side in SIDES if not series[side].status]
+    if not open_sides:
+        return {name: cell for side in SIDES for name, cell in side_cells(side, series[side].status, 0, 0, settings).items()}
+    least, most = settings.trials
+    tau = settings.tau if settings.early_stop == "paper" else None
+    lists = [series[side].values[None] for side in open_sides]
+    rule = (most if settings.early_stop == "none" else least, end, tau, settings.epsilon)
+    stops = [stopped(lists[0], *rule)] if len(lists) == 1 else list(stopped_together(lists[0], lists[1], *rule))
+    if end < most and any(stop.reason == ["most"] for stop in stops):
+        return None
+    cells: dict[str, Cell] = {}
+    reasons = {side: stop.reason[0] for side, stop in zip(open_sides, stops, strict=True)}
+    trials = int(stops[0].trials[0])
+    for side, own in series.items():
+        counted = own.values[:trials]
+        error = float(counted.std(correction=0) / trials**0.5) if trials and not own.status else None
+        mean = float(counted.mean()) if not own.status else 0.0
+        cells |= side_cells(side, own.status, mean, own.chance, settings, trials, reasons.get(side, ""), error)
+    return cells
+
+
+def all_pairs(
+    explainer: BaseExplainer, model: BaseModel, targets: Sequence[Target], settings: Settings, seed: int
+) -> dict[Target, dict[str, Cell]]:
+    """All pairs of M explanations."""
+    done = {}
+    for target, xs in repeated(explainer, model, targets, settings.calls, derive_seed(seed, "stability", 0)):
+        cells: dict[str, Cell] = {}
+        for side in SIDES:
+            status = status_of_side(xs, side)
+            if status:
+                cells |= side_cells(side, status, 0, 0, settings)
+                continue
+            stack, likeness = scores_of(xs, side), likeness_of(xs[0], side)
+            matrix = torch.stack([likeness(own[None].expand_as(stack), stack) for own in stack])
+            found = binomial(matrix)
+            pairs = [x for k in range(settings.permutations) for x in (xs[k % len(xs)], xs[(k + 1) % len(xs)])]
+            chance = chance_of(pairs, side, settings, chance_seed(seed, target, side)) if settings.twins else float("nan")
+            cells |= side_cells(side, "", float(found.mean), chance, settings, settings.calls, "binomial", float(found.error))
+        done[target] = cells
+        advance(1)
+    return done
+
+
+# --- small parts -----------------------------------------------------------------------------------------------------
+
+SIDES = ("feature", "edge")
+
+
+def repeated(
+    explainer: BaseExplainer, model: BaseModel, targets: Sequence[Target], count: int, seed: int
+) -> Iterator[tuple[Target, list[Xplanation]]]:
+    """``count`` independent explanations of each target, in as few calls as memory allows."""
+    if not targets:
+        return
+    graphs = model.computation_graphs(list(targets))
+    each = graphs.num_nodes * graphs.source.x.size(1) + graphs.num_edges
+    room = SHARE_OF_BUDGET * budget_bytes(model.engine.budget, graphs.source.device)
+    filled = (each.double() * graphs.source.x.element_size() * count / room).cumsum(0)
+    for part in filled.floor().unique_consecutive(return_counts=True)[1].tolist():
+        some, targets = targets[:part], targets[part:]
+        xs = explainer.explain(model, [target for target in some for _ in range(count)], seed=seed)
+        for k, target in enumerate(some):
+            yield target, xs[k * count : (k + 1) * count]
+
+
+def status_of_side(xs: Sequence[Xplanation], side: str) -> str:
+    """Why there is no stability; '' if there is."""
+    scores = [getattr(x, f"{side}_score") for x in xs]
+    if side == "edge" and len(xs[0].edges) == 0:
+        return EMPTY
+    if any(score is None for score in scores):
+        return NO_SCORES
+    return "" if all(bool(score.isfinite().all()) for score in scores) else NAN
+
+
+def scores_of(xs: Sequence[Xplanation], side: str) -> Tensor:
+    """Scores of several explanations of one target.  (R, n, F) or (R, E_rel)"""
+    return torch.stack([x.need(f"{side}_score") for x in xs])
+
+
+def likeness_of(x: Xplanation, side: str) -> Likeness:
+    """How alike two stacks of scores are."""
+    if side == "edge":
+        return edge_stability
+    own = is_target(x)
+    return lambda first, second: feature_stability(first, second, own)
+
+
+def is_target(x: Xplanation) -> Tensor:
+    """Which nodes are the target's own.  (n,) bool"""
+    ends = torch.tensor(x.target_nodes, dtype=torch.int64, device=x.nodes.device)
+    return torch.isin(x.nodes, ends)
+
+
+def chance_of(xs: Sequence[Xplanation], side: str, settings: Settings, seed: int) -> float:
+    """Mean likeness of pairs after permuting one of each, over the first ``permutations`` pairs."""
+    number = min(settings.permutations, len(xs) // 2)
+    first, second = scores_of(xs[0 : 2 * number : 2], side), scores_of(xs[1 : 2 * number : 2], side)
+    random, parts = (
+        generator(seed),
+        [torch.ones_like(xs[0].edges, dtype=torch.bool)] if side == "edge" else blocks(is_target(xs[0])),
+    )
+    if not any(bool(can_move(first[:, part].flatten(1), second[:, part].flatten(1))) for part in parts):
+        return 1.0
+    if side == "edge":
+        return float(edge_chance(first, second, random).double().mean())
+    return float(feature_chance(first, second, is_target(xs[0]), random).double().mean())
+
+
+def chance_seed(seed: int, target: Target, side: str) -> int:
+    """For the permutations."""
+    return derive_seed(seed, "permuted scores", target, side)
+
+
+def side_cells(
+    side: str,
+    status: str,
+    mean: float,
+    chance: float,
+    settings: Settings,
+    trials: int = 0,
+    stop: str = "",
+    error: float | None = None,
+) -> dict[str, Cell]:
+    """The paper's number and its twin."""
+    names = [f"{side}_stability", *([f"{side}_stability_corrected"] if settings.twins else [])]
+    if status:
+        return dict.fromkeys(names, missing(status))
+    cells = {names[0]: Cell(mean, trials=(trials,), stop=(stop,), error=error)}
+    if settings.twins:
+        value = float(corrected(torch.tensor(mean, dtype=torch.float64), torch.tensor(chance, dtype=torch.float64)))
+        cells[names[1]] = Cell(value, trials=(trials,), stop=(stop,)) if value == value else missing("constant")
+    return cells
+
+
+def is_same(first: Any, second: Any) -> bool:
+    """Whether two score tensors are equal to the last bit, NaN included; or both missing."""
+    if first is None or second is None:
+        return first is second
+    return torch.equal(first.nan_to_num(), second.nan_to_num()) and torch.equal(first.isnan(), second.isnan())

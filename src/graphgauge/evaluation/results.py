@@ -1,0 +1,219 @@
+"""Results: one row per explanation and metric, with a value or the reason why there is none."""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphgauge.core.errors import BadFile, BadSetting, UnknownName
+from graphgauge.core.registry import lookup
+from graphgauge.core.xplanation import Target
+from graphgauge.evaluation.cells import OK, STATUSES, Cell
+from graphgauge.evaluation.meanings import higher_is_better
+from graphgauge.evaluation.settings import Settings
+from graphgauge.evaluation.stories import Story
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FLIPPED_WITHIN = (10, 25, 100)  #: shares of targets flipped within so many edits, told in a summary
+LISTS = ("trials", "stop", "per_reference")  #: columns with an entry per reference
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number of one explanation."""
+
+    task: str
+    model: str
+    explainer: str
+    target: Target
+    occurrence: int
+    metric: str
+    cell: Cell
+    seconds: float | None  #: the explanation's share of its batch
+    seed: int
+    settings: str  #: digest
+    version: str
+
+    def record(self) -> dict[str, Any]:
+        """As one flat dictionary."""
+        flat = {**vars(self), **vars(self.cell)}
+        del flat["cell"]
+        return flat
+
+
+@dataclass(frozen=True, repr=False)
+class Results:
+    """What an `Evaluator` found. ``stories`` hold the curves behind the numbers of this run."""
+
+    rows: tuple[Row, ...]
+    settings: Settings
+    stories: Mapping[tuple[str, Target, int, str], Callable[[], Story]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        explainers = list(dict.fromkeys(row.explainer for row in self.rows))
+        targets = {row.target for row in self.rows}
+        return f"Results({len(self.rows)} rows: {len(targets)} targets, explainers {', '.join(explainers)})"
+
+    def _repr_html_(self) -> str:
+        return self.summary().to_html(float_format="%.3f")
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """One row per (task, model, explainer, target, metric)."""
+        import pandas as pd
+
+        table = pd.DataFrame([row.record() for row in self.rows], columns=COLUMNS)
+        return table.astype({"value": "float64", "error": "float64", "seconds": "float64"})
+
+    def values(self, metric: str, explainer: str | None = None) -> "pd.Series":
+        """The values of one metric, where there are any."""
+        table = self.to_pandas()
+        self.check_metric(metric)
+        chosen = table[(table["metric"] == metric) & (table["status"] == OK)]
+        return (chosen if explainer is None else chosen[chosen["explainer"] == explainer])["value"]
+
+    def check_metric(self, metric: str) -> None:
+        """Refuse a name that no row has."""
+        lookup(dict.fromkeys(row.metric for row in self.rows), metric, "metric of these results")
+
+    def summary(self) -> "pd.DataFrame":
+        """Mean over targets for each explainer and metric; then mean and SD over (task, model), if there are several.
+
+        Columns: mean; sd over (task, model), or over targets if there is one; n targets with a value; missing, with the reasons.
+        """
+        import pandas as pd
+
+        table = pd.concat([self.to_pandas(), self.flip_rows()], ignore_index=True)
+        lines = [summary_line(name, part) for name, part in table.groupby(["explainer", "metric"], sort=False)]
+        found = pd.DataFrame(lines, columns=["explainer", "metric", "mean", "sd", "n", "missing"])
+        return found.set_index(["explainer", "metric"])
+
+    def flip_rows(self) -> "pd.DataFrame":
+        """Whether each explanation flips within 10, 25 and 100 edits, as rows of values 0 and 1."""
+        table = self.to_pandas()
+        ecs = table[table["metric"].isin(["edge_ec", "feature_ec"]) & (table["status"] == OK)]
+        parts = []
+        for k in (k for k in FLIPPED_WITHIN if k <= self.settings.cap):
+            part = ecs.copy()
+            part["metric"] = ecs["metric"].str.replace("_ec", f"_flipped_{k}")
+            part["value"] = (ecs["flipped"].astype(bool) & (ecs["value"] <= k)).astype(float)
+            parts.append(part)
+        import pandas as pd
+
+        return pd.concat(parts) if parts else ecs
+
+    def flip_curve(self, side: str = "edge") -> "pd.DataFrame":
+        """Share of targets whose prediction changed within k edits, k = 1..cap; a column for each explainer."""
+        import pandas as pd
+
+        table = self.to_pandas()
+        ecs = table[(table["metric"] == f"{check_side(side)}_ec") & (table["status"] == OK)]
+        steps = range(1, self.settings.cap + 1)
+        shares = {
+            name: [float((part["flipped"].astype(bool) & (part["value"] <= k)).mean()) for k in steps]
+            for name, part in ecs.groupby("explainer", sort=False)
+        }
+        return pd.DataFrame(shares, index=pd.Index(steps, name="k"))
+
+    def pareto(self, first: str, second: str) -> "pd.DataFrame":
+        """Means of two metrics for each explainer, and who is on the front: nobody is as good in both and better in one."""
+        means = self.summary()["mean"].unstack("metric")
+        for metric in (first, second):
+            lookup(dict.fromkeys(means.columns), metric, "metric of these results")
+        both = means[[first, second]].dropna()
+        signs = [1 if higher_is_better(metric) else -1 for metric in (first, second)]
+        good = both.to_numpy() * signs
+        both["front"] = [not any((other >= own).all() and (other > own).any() for other in good) for own in good]
+        return both
+
+    def explain(self, row: Any) -> Story:
+        """The curves and counts behind a row: its number, or anything with its explainer, target and metric."""
+        found = self.rows[row] if isinstance(row, int) else row
+        record = found.record() if isinstance(found, Row) else found
+        side = str(record["metric"]).partition("_")[0]
+        target = record["target"]
+        key = (
+            str(record["explainer"]),
+            target if isinstance(target, tuple) else int(target),
+            int(record.get("occurrence", 0)),
+            side,
+        )
+        if key not in self.stories:
+            raise UnknownName(
+                f"there are no curves behind {record['metric']} of {key[0]} for target {key[1]}: only Effective Compactness and "
+                "Pertinence have curves, where they have a value, and only in the session that measured them."
+            )
+        return self.stories[key]()
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write ``rows.csv`` (numbers to the last bit) and ``settings.json``; curves stay in memory."""
+        place = Path(folder)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            table = self.to_pandas()
+            for name in ("target", *LISTS):
+                table[name] = [None if value is None else json.dumps(value) for value in table[name]]
+            table.to_csv(place / "rows.csv.part", index=False)
+            (place / "settings.json").write_text(json.dumps(self.settings.record(), indent=2) + "\n")
+            (place / "rows.csv.part").replace(place / "rows.csv")
+        except OSError as error:
+            raise BadFile(f"{os.fspath(folder)} could not be written: {error}.") from error
+
+    @staticmethod
+    def load(folder: str | os.PathLike[str]) -> "Results":
+        """Read what `save` wrote."""
+        import pandas as pd
+
+        place = Path(folder)
+        try:
+            record = json.loads((place / "settings.json").read_text())
+            table = pd.read_csv(place / "rows.csv", float_precision="round_trip", keep_default_na=False, dtype=str)
+            settings = Settings(**{**record, "trials": tuple(record["trials"])})
+            return Results(tuple(map(read_row, table.to_dict("records"))), settings)
+        except (OSError, KeyError, ValueError, TypeError) as error:
+            raise BadFile(f"{os.fspath(folder)} holds no results that graphgauge saved: {error}.") from error
+
+
+#: columns of `to_pandas`
+COLUMNS = [*(name for name in Row.__dataclass_fields__ if name != "cell"), *Cell.__dataclass_fields__]
+
+
+def summary_line(name: Any, part: "pd.DataFrame") -> tuple[Any, ...]:
+    """One explainer and metric: mean, sd, n, missing."""
+    good = part[part["status"] == OK]
+    groups = good.groupby(["task", "model"])["value"].mean()
+    spread = groups if len(groups) > 1 else good["value"]
+    missing = part[part["status"] != OK]["status"].value_counts()
+    told = ", ".join(f"{count} {reason}" for reason, count in missing.items())
+    return (*name, groups.mean() if len(groups) else float("nan"), spread.std(ddof=1), len(good), told)
+
+
+def check_side(side: str) -> str:
+    """Refuse what is not a side."""
+    if side not in ("edge", "feature"):
+        raise BadSetting(f"side must be 'edge' or 'feature', but {side!r} was given.")
+    return side
+
+
+def read_row(text: dict[str, str]) -> Row:
+    """A row of ``rows.csv``."""
+    target = json.loads(text["target"])
+    lists = {name: tuple(json.loads(text[name])) if text[name] else None for name in LISTS}
+    numbers = {name: float(text[name]) if text[name] else None for name in ("value", "error")}
+    flipped = {"True": True, "False": False}.get(text["flipped"])
+    cell = Cell(status=lookup(dict.fromkeys(STATUSES), text["status"], "status"), flipped=flipped, **numbers, **lists)  # type: ignore[arg-type]
+    kept = {name: text[name] for name in ("task", "model", "explainer", "metric", "settings", "version")}
+    return Row(
+        target=tuple(target) if isinstance(target, list) else target,
+        occurrence=int(text["occurrence"]),
+        cell=cell,
+        seconds=float(text["seconds"]) if text["seconds"] else None,
+        seed=int(text["seed"]),
+        **kept,
+    )

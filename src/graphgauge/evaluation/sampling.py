@@ -1,0 +1,53 @@
+"""Which targets to evaluate on: spread over predicted classes and over how sure the model is.
+
+Classification: each predicted class in turn, and within it thirds by the probability of that class. Regression: tenths by value.
+Each stratum gives the same number of targets as long as it has any; within it they are drawn at random.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from graphgauge.core.errors import BadSetting
+from graphgauge.core.seeds import derive_seed, generator
+from graphgauge.core.xplanation import Target, plain_target
+from graphgauge.models import BaseModel
+
+THIRDS, TENTHS = 3, 10
+
+
+def sample_targets(model: BaseModel, count: int, among: Any = None, seed: int = 0) -> list[Target]:
+    """``count`` targets, or all if there are fewer, spread over strata; ``among``: only these (default: the population)."""
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise BadSetting(f"count must be a number of targets, 1 or more, but is {count!r}.")
+    pool = model.population() if among is None else model.asked(model.read(among))
+    chosen = spread(strata(model, pool).cpu(), count, seed)
+    return [plain_target(target) for target in pool[chosen.to(pool.device)].tolist()]
+
+
+def strata(model: BaseModel, pool: Tensor) -> Tensor:
+    """The stratum of each target.  (P,)"""
+    prediction = model.pred_continuous(pool)
+    if model.task == "regression":
+        return parts(prediction, torch.zeros(len(pool), dtype=torch.int64, device=pool.device), TENTHS)
+    label = model.pred_discrete(pool)
+    return label * THIRDS + parts(prediction.gather(1, label[:, None])[:, 0], label, THIRDS)
+
+
+def parts(value: Tensor, group: Tensor, number: int) -> Tensor:
+    """Which of ``number`` equal parts of its group each value falls into, lowest first.  (P,), (P,) -> (P,)"""
+    order = value.argsort(stable=True)
+    order = order[group[order].argsort(stable=True)]
+    size = torch.bincount(group)
+    place = torch.arange(len(order), device=order.device) - (size.cumsum(0) - size)[group[order]]
+    return torch.empty_like(order).index_copy(0, order, place * number // size[group[order]])
+
+
+def spread(stratum: Tensor, count: int, seed: int) -> Tensor:
+    """Rows taken from all strata in turn, in a random order inside each; listed in rising order.  (P,) -> (count,)"""
+    by_chance = torch.randperm(len(stratum), generator=generator(derive_seed(seed, "sample")))
+    by_stratum = by_chance[stratum[by_chance].argsort(stable=True)]
+    size = torch.bincount(stratum)
+    turn = torch.arange(len(stratum)) - (size.cumsum(0) - size)[stratum[by_stratum]]
+    return by_stratum[turn.argsort(stable=True)[:count]].sort().values

@@ -1,0 +1,133 @@
+"""Every choice that moves a number, in one place; recorded with every result.
+
+The paper leaves many of them open. `PRESETS["paper"]` holds the readings that fit its published numbers best,
+`PRESETS["calibrated"]` those under which a number means what it says (a random ranking scores 1/2, a p-value is one).
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from graphgauge.core.errors import BadSetting
+from graphgauge.core.registry import lookup
+from graphgauge.core.xplanation import POOLINGS
+
+CHOICES = {
+    "edge_removal": ("mask", "drop"),
+    "edge_scope": ("messages", "induced"),
+    "removal_unit": ("directed", "undirected"),
+    "order": ("signed", "magnitude"),
+    "regression_curve": ("raw", "towards", "abs"),
+    "pooling": tuple(POOLINGS),
+    "early_stop": ("paper", "betting", "none"),
+    "stability": ("pairs", "binomial"),
+    "headline": ("paper", "twins"),
+}
+
+
+def is_count(value: Any, least: int) -> bool:
+    """Whether a value is a whole number, ``least`` or more."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite number, 0 or more."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The defaults are the paper's."""
+
+    edge_removal: str = "mask"  #: "mask": messages times 0; "drop": the edge leaves the graph
+    edge_scope: str = "messages"  #: or "induced": all edges among the nodes within reach
+    removal_unit: str = "directed"  #: or "undirected": both directions go together
+    order: str = "signed"  #: highest score first; or "magnitude"
+    cap: int = 100  #: most edits
+    flip: float = 0.2  #: a value has changed when it moved by more than this many SD of predictions (inferred, not in the paper)
+    tolerance: float = 1e-6  #: smaller differences are ties; of a probability, or of the SD of predictions
+    regression_curve: str = "raw"  #: or "towards" (the reference), or "abs" (change either way)
+    pooling: str = "max"  #: of the neighbours' feature scores
+    medoids: int = 1  #: candidate references per class; of several, the easiest under separate random curves is used
+    trials: tuple[int, int] = (30, 100)  #: least and most random curves, or pairs of explanations
+    early_stop: str = "paper"  #: or "betting" (a valid test), or "none"
+    tau: float | None = 0.5  #: stop when the mean is on one side of it; None: never for that reason
+    epsilon: float = 0.05  #: stop when the mean is known to within it
+    twins: bool = True  #: the calibrated numbers beside the paper's
+    twin_trials: int = 30  #: random curves the twins use, never early stopped
+    stability: str = "pairs"  #: or "binomial": all pairs of ``calls`` explanations
+    calls: int = 15
+    permutations: int = 20  #: for the stability that chance reaches
+    timed: int = 5  #: targets explained alone for `time`
+    extras: bool = False  #: fidelity, characterization, unfaithfulness, sparsity, deletion AUC
+    top: int = 10  #: edits that fidelity makes
+    headline: str = "paper"  #: which numbers a summary shows first
+    keep: int | str = 100  #: scores a side that stored runs keep, or "all"
+
+    def __post_init__(self) -> None:
+        problems = [problem for problem in map(self.problem_with, (field.name for field in fields(self))) if problem]
+        if problems:
+            raise BadSetting("; ".join(problems) + ".")
+
+    def problem_with(self, name: str) -> str:
+        """What is wrong with one setting; '' if nothing is."""
+        value = getattr(self, name)
+        if name in CHOICES:
+            known = ", ".join(map(repr, CHOICES[name]))
+            return "" if value in CHOICES[name] else f"{name} must be one of {known}, but {value!r} was given"
+        if name == "trials":
+            is_pair = isinstance(value, (tuple, list)) and len(value) == 2 and all(is_count(item, 1) for item in value)
+            return (
+                ""
+                if is_pair and value[0] <= value[1]
+                else f"trials must be (least, most) with 1 <= least <= most, but is {value!r}"
+            )
+        if name == "keep":
+            return "" if value == "all" or is_count(value, 1) else f"keep must be 'all' or a number of scores, but is {value!r}"
+        if name in ("twins", "extras"):
+            return "" if isinstance(value, bool) else f"{name} must be True or False, but is {value!r}"
+        if name == "tau":
+            return "" if value is None or is_number(value) else f"tau must be a number or None, but is {value!r}"
+        if name in ("flip", "tolerance", "epsilon"):
+            return "" if is_number(value) else f"{name} must be a number, 0 or more, but is {value!r}"
+        least = {"calls": 3, "timed": 0}.get(name, 1)
+        return "" if is_count(value, least) else f"{name} must be a whole number, {least} or more, but is {value!r}"
+
+    def record(self) -> dict[str, Any]:
+        """As plain data."""
+        return {**asdict(self), "trials": list(self.trials)}
+
+    @property
+    def digest(self) -> str:
+        """A short name of exactly these settings."""
+        return hashlib.blake2b(json.dumps(self.record(), sort_keys=True).encode(), digest_size=6).hexdigest()
+
+
+PRESETS = {
+    "paper": Settings(),
+    "calibrated": Settings(
+        trials=(100, 100),
+        early_stop="none",
+        twin_trials=100,
+        pooling="sum",
+        medoids=3,
+        stability="binomial",
+        headline="twins",
+    ),
+}
+
+
+def settings_of(preset: str, **changed: Any) -> Settings:
+    """A preset with some settings changed; refuses unknown names, all at once.
+
+    >>> settings_of("paper", cap=50).cap
+    50
+    """
+    base = lookup(PRESETS, preset, "preset")
+    names = [field.name for field in fields(Settings)]
+    for name in changed:
+        lookup(dict.fromkeys(names), name, "setting")
+    if isinstance(changed.get("trials"), list):
+        changed["trials"] = tuple(changed["trials"])
+    return replace(base, **changed)

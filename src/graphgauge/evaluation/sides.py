@@ -1,0 +1,324 @@
+"""One side (features or edges) of many targets, judged for all explainers at once.
+
+    1  curves in the order of each explanation           (case, explainer)     → EC
+    2  curves in random orders, shared by all explainers (case, trial)
+    3  both compared                                     (case, explainer, trial) → Pertinence, early stopped, and its twins
+
+A case is a target and, for features, one of its references. Everything is a tensor over cases (Q), explainers (E), trials (N) and
+steps (K); what was not measured is NaN.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from graphgauge.evaluation.settings import Settings
+from graphgauge.metrics import (
+    Compactness,
+    Stopped,
+    betting,
+    change,
+    class_flips,
+    combined_p,
+    effective_compactness,
+    least_over_cases,
+    mean_over_cases,
+    p_value,
+    rank,
+    stopped,
+    tied_wins,
+    value_flips,
+    wins,
+)
+from graphgauge.metrics.pertinence import mean_height
+from graphgauge.models import BaseModel
+from graphgauge.perturbation import Edits, Lines, Points, points, random_orders
+
+FIRST_BLOCKS = (4, 16, 64)  #: an EC is searched in growing blocks of steps, so an early flip costs little
+STAGES = (10, 20, 40)  #: further trials at a time
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What predictions along curves say of T targets."""
+
+    first: Tensor  #: (T,) probability of the class first predicted, or value
+    label: Tensor | None  #: (T,) that class; None: regression
+    width: float  #: a value has changed when it moved by more
+    tolerance: float  #: smaller differences are ties
+
+    @staticmethod
+    def of(model: BaseModel, targets: Any, settings: Settings) -> "Reading":
+        """From the predictions on the whole graph."""
+        prediction = model.pred_continuous(targets)
+        if model.task == "regression":
+            spread: float = model.spread  # type: ignore[attr-defined]
+            return Reading(prediction, None, settings.flip * spread, settings.tolerance * spread)
+        label = model.pred_discrete(targets)
+        return Reading(prediction.gather(1, label[:, None])[:, 0], label, 0.0, settings.tolerance)
+
+    def height(self, prediction: Tensor, target: Tensor) -> Tensor:
+        """The number whose curve is drawn.  (P, C) or (P,), (P,) -> (P,)"""
+        return prediction if self.label is None else prediction.gather(1, self.label[target][:, None])[:, 0]
+
+    def flips(self, prediction: Tensor, target: Tensor) -> Tensor:
+        """Whether predictions differ from the first one.  (P, C) or (P,), (P,) -> (P,) bool"""
+        if self.label is None:
+            return value_flips(prediction[:, None], self.first[target], self.width)[:, 0]
+        return class_flips(prediction[:, None], self.label[target], self.tolerance)[:, 0]
+
+
+@dataclass(frozen=True)
+class Side:
+    """The cases of one side."""
+
+    edits: Edits
+    target: Tensor  #: (Q,) number of each case's target among the T of the group
+    seeds: list[int]  #: (Q) for random orders
+    reference: list[Any]  #: (Q) the reference as people name it; None for edges
+    pull: Tensor  #: (Q,) +1 / -1 where the reference's value is higher / lower than the target's; 0 where there is none
+
+    @property
+    def candidates(self) -> Tensor:
+        """Edits that each case has.  (Q,)"""
+        return self.edits.candidates
+
+
+@dataclass
+class Judged:
+    """What was measured of one side. ``values`` holds the metrics (T, E); NaN where there is none."""
+
+    side: Side
+    reading: Reading
+    length: Tensor  #: (Q,) min(cap, candidates)
+    curve: Tensor  #: (Q, E, K)
+    flips: Tensor  #: (Q, E, K) bool
+    random: Tensor  #: (Q, N, K)
+    per_case: Compactness  #: (Q, E) EC for each reference
+    ec: Tensor  #: (T, E) least EC over the references
+    flipped: Tensor  #: (T, E)
+    trials: Tensor  #: (Q, E) trials that count
+    reason: list[list[str]]  #: (Q, E) why no more
+    score: Tensor  #: (Q, E) the paper's pertinence against one reference
+    is_finite: Tensor  #: (T, E) no NaN or infinity was predicted
+    values: dict[str, Tensor] = field(default_factory=dict)
+
+
+def judged(model: BaseModel, side: Side, order: Tensor, valid: Tensor, reading: Reading, settings: Settings) -> Judged:
+    """Judge explanations whose orders of edits are ``order`` (T, E, cap), where ``valid`` (T, E)."""
+    length = side.candidates.clamp(max=settings.cap)
+    curve, flips = explained_curves(model, side, order, valid, reading, settings)
+    found = effective_compactness(flips.flatten(0, 1), side.candidates.repeat_interleave(order.size(1)), settings.cap)
+    per_case = Compactness(*(part.view(flips.shape[:2]) for part in found))
+    ec = least_over_cases(per_case.ec, side.target, len(order)).nan_to_num(1).long()
+    flipped = torch.zeros_like(ec).index_add(0, side.target, per_case.flipped.long()) > 0
+    race = Race(model, side, curve, ec[side.target], valid[side.target], length, reading, settings)
+    race.run()
+    read = length[:, None].expand_as(per_case.ec) if settings.twins else per_case.ec
+    is_bad = (~curve.isfinite() & steps_within(read, curve.size(2))).any(2) | race.is_bad[:, None]
+    is_finite = valid & ~(torch.zeros_like(valid, dtype=torch.int64).index_add(0, side.target, is_bad.long()) > 0)
+    result = Judged(
+        side, reading, length, curve, flips, race.random, per_case, ec, flipped, race.trials, race.reason, race.score, is_finite
+    )
+    result.values = {name: torch.where(is_finite, value, torch.nan) for name, value in metric_values(result, settings).items()}
+    return result
+
+
+def steps_within(length: Tensor, size: int) -> Tensor:
+    """Which of ``size`` steps lie within a length.  (...) -> (..., size) bool"""
+    return torch.arange(size, device=length.device) < length[..., None]
+
+
+# --- curves ----------------------------------------------------------------------------------------------------------
+
+
+def explained_curves(
+    model: BaseModel, side: Side, order: Tensor, valid: Tensor, reading: Reading, settings: Settings
+) -> tuple[Tensor, Tensor]:
+    """Heights and flips along each explanation's order: all steps for the twins, else up to the first flip.  (Q, E, K) twice"""
+    case, explainer = valid[side.target].nonzero(as_tuple=True)
+    height, flips = searched(model, side, Lines(case, order[side.target[case], explainer]), reading, settings.twins)
+    shape = (len(side.target), order.size(1), height.size(1))
+    full = height.new_full(shape, torch.nan).index_put((case, explainer), height)
+    return full, torch.zeros_like(full, dtype=torch.bool).index_put((case, explainer), flips)
+
+
+def searched(model: BaseModel, side: Side, lines: Lines, reading: Reading, at_once: bool) -> tuple[Tensor, Tensor]:
+    """Heights and flips along lines, up to the block of steps that holds the first flip, or all of them.  (M, K) twice"""
+    length = side.candidates.clamp(max=lines.order.size(1))
+    size = int(length.max())
+    height = reading.first.new_full((len(lines), size), torch.nan)
+    flips = torch.zeros_like(height, dtype=torch.bool)
+    left = torch.arange(len(lines), device=height.device)
+    for after, upto in blocks(size, at_once):
+        some = Lines(lines.case[left], lines.order[left])
+        own = length[some.case]
+        found = points(model, side.edits, some, own.clamp(max=after), own.clamp(max=upto))
+        target = side.target[some.case[found.line]]
+        height[left[found.line], found.step - 1] = reading.height(found.prediction, target)
+        flips[left[found.line], found.step - 1] = reading.flips(found.prediction, target)
+        left = left[~flips[left].any(1) & (own > upto)]
+    return height, flips
+
+
+def blocks(size: int, at_once: bool) -> Iterator[tuple[int, int]]:
+    """Steps (after, up to] to be searched one after another.
+
+    >>> list(blocks(20, at_once=False))
+    [(0, 4), (4, 16), (16, 20)]
+    """
+    ends = [size] if at_once else [*(end for end in FIRST_BLOCKS if end < size), size]
+    return zip([0, *ends], ends, strict=False)
+
+
+def heights_of(found: Points, shape: tuple[int, int], height: Tensor) -> Tensor:
+    """Heights at points as a tensor over lines and steps; NaN elsewhere.  (P,) -> (M, K)"""
+    return height.new_full(shape, torch.nan).index_put((found.line, found.step - 1), height)
+
+
+# --- the race against random orders ----------------------------------------------------------------------------------
+
+
+@dataclass
+class Race:
+    """Random curves are added until every explanation's comparison has stopped. ``length`` and ``K`` say how far curves reach."""
+
+    model: BaseModel
+    side: Side
+    curve: Tensor  #: (Q, E, K)
+    K: Tensor  #: (Q, E) steps that the paper's comparison covers
+    valid: Tensor  #: (Q, E)
+    length: Tensor  #: (Q,)
+    reading: Reading
+    settings: Settings
+    random: Tensor = field(init=False)
+    is_bad: Tensor = field(init=False)  #: (Q,) a random curve is not finite
+    trials: Tensor = field(init=False)
+    score: Tensor = field(init=False)
+    reason: list[list[str]] = field(init=False)
+    won: Tensor = field(init=False)  #: (Q, E, N)
+
+    def __post_init__(self) -> None:
+        Q, E, K = self.curve.shape
+        self.random = self.curve.new_zeros(Q, 0, K)
+        self.is_bad = torch.zeros(Q, dtype=torch.bool, device=self.curve.device)
+        self.trials = torch.zeros(Q, E, dtype=torch.int64, device=self.curve.device)
+        self.score = torch.full((Q, E), torch.nan, dtype=torch.float64, device=self.curve.device)
+        self.reason = [[""] * E for _ in range(Q)]
+        self.won = torch.zeros(Q, E, 0, dtype=torch.float64, device=self.curve.device)
+
+    def run(self) -> None:
+        """Add trials stage by stage."""
+        is_open = self.valid.clone()
+        for end in self.stages():
+            if not bool(is_open.any()) and self.random.size(1):
+                return
+            self.add(is_open, end)
+            is_open = self.stop(is_open, end)
+
+    def stages(self) -> list[int]:
+        """Numbers of trials after which the rule is applied."""
+        least, most = self.settings.trials
+        start = {"paper": least, "betting": min(10, most), "none": most}[self.settings.early_stop]
+        ends = [max(start, self.settings.twin_trials if self.settings.twins else 0)]
+        for more in STAGES:
+            ends.append(ends[-1] + more)
+        return [end for end in ends[:1] if end >= most] or [*(end for end in ends if end < most), most]
+
+    def add(self, is_open: Tensor, end: int) -> None:
+        """Random curves up to trial number ``end`` of the cases that still need them."""
+        start = self.random.size(1)
+        order = random_orders(self.side.candidates, self.side.seeds, self.settings.cap, start, end)
+        needed = torch.where(is_open, self.K, 0).amax(1)
+        is_twin = torch.arange(start, end, device=needed.device) < (self.settings.twin_trials if self.settings.twins else 0)
+        upto = torch.where(is_twin & self.valid.any(1)[:, None], self.length[:, None], needed[:, None]).flatten()
+        case = torch.arange(len(order), device=needed.device).repeat_interleave(end - start)
+        found = points(self.model, self.side.edits, Lines(case, order.flatten(0, 1)), torch.zeros_like(upto), upto)
+        height = self.reading.height(found.prediction, self.side.target[case[found.line]])
+        self.is_bad[case[found.line[~height.isfinite()]]] = True
+        fresh = heights_of(found, (len(case), self.curve.size(2)), height).view(len(order), end - start, -1)
+        self.random = torch.cat([self.random, fresh], 1)
+        self.won = torch.cat([self.won, self.compared(fresh)], 2)
+
+    def compared(self, fresh: Tensor) -> Tensor:
+        """The paper's comparison of each explanation with each new random curve.  (Q, N, K) -> (Q, E, N)"""
+        theirs, own, tolerance = self.seen(fresh), self.seen(self.curve), self.reading.tolerance
+        return torch.stack([wins(own[:, e], theirs, self.K[:, e], tolerance) for e in range(own.size(1))], 1)
+
+    def seen(self, curve: Tensor) -> Tensor:
+        """Curves as regression looks at them.  (Q, N, K)"""
+        return as_seen(curve, self.side, self.reading, self.settings.regression_curve)
+
+    def stop(self, is_open: Tensor, end: int) -> Tensor:
+        """Which comparisons go on after ``end`` trials; those that stop are written down."""
+        case, explainer = is_open.nonzero(as_tuple=True)
+        values = self.won[case, explainer]
+        found = stopping(values, end, self.settings)
+        goes_on = torch.tensor([r == "most" for r in found.reason], device=values.device) & (end < self.settings.trials[1])
+        self.trials[case, explainer], self.score[case, explainer] = found.trials, found.mean(values)
+        for q, e, why in zip(case.tolist(), explainer.tolist(), found.reason, strict=True):
+            self.reason[q][e] = why
+        return is_open.index_put((case, explainer), goes_on)
+
+
+def stopping(values: Tensor, end: int, settings: Settings) -> Stopped:
+    """Where series of trials stop by the chosen rule.  (R, n)"""
+    least, most = settings.trials
+    end = min(end, most)
+    if settings.early_stop == "paper":
+        return stopped(values, min(least, end), end, settings.tau, settings.epsilon)
+    if settings.early_stop == "betting":
+        return betting(values[:, :end], 0.5 if settings.tau is None else settings.tau, most=end)
+    trials = torch.full((len(values),), end, device=values.device)
+    return Stopped(trials, ["most"] * len(values))
+
+
+def as_seen(curve: Tensor, side: Side, reading: Reading, how: str) -> Tensor:
+    """Curves of values as ``regression_curve`` says, so that lower is better; those of probabilities as they are.  (Q, N, K)"""
+    if reading.label is not None or how == "raw":
+        return curve
+    if how == "abs":
+        return change(curve, reading.first[side.target])
+    return torch.where(side.pull > 0, -1, 1)[:, None, None] * curve
+
+
+# --- metrics ---------------------------------------------------------------------------------------------------------
+
+
+def metric_values(found: Judged, settings: Settings) -> dict[str, Tensor]:
+    """The metrics of one side.  name -> (T, E)"""
+    values = {"ec": found.ec.double(), "pertinence": mean_over_cases(found.score, found.side.target, len(found.ec))}
+    return {**values, **twin_values(found, settings)} if settings.twins else values
+
+
+def twin_values(found: Judged, settings: Settings) -> dict[str, Tensor]:
+    """The calibrated pertinences, over full curves.  name -> (T, E)"""
+    raw = compared_fully(found, settings, settings.regression_curve)
+    values = {f"pertinence_{name}": mean_over_cases(raw[name], found.side.target, len(found.ec)) for name in ("tied", "rank")}
+    values["pertinence_p"] = combined_p(raw["p"], found.side.target, len(found.ec))
+    if found.reading.label is None:
+        either_way = compared_fully(found, settings, "abs")
+        values["pertinence_abs"] = mean_over_cases(either_way["tied"], found.side.target, len(found.ec))
+    return values
+
+
+def compared_fully(found: Judged, settings: Settings, how: str) -> dict[str, Tensor]:
+    """Each explanation's whole curve against the twins' random curves.  name -> (Q, E)"""
+    random = as_seen(found.random[:, : settings.twin_trials], found.side, found.reading, how)
+    curve = as_seen(found.curve, found.side, found.reading, how)
+    tied, ranks, p = [], [], []
+    for e in range(curve.size(1)):
+        given = (curve[:, e], random, found.length, found.reading.tolerance)
+        tied.append(tied_wins(*given).mean(1))
+        ranks.append(rank(*given))
+        p.append(p_value(*given))
+    return {"tied": torch.stack(tied, 1), "rank": torch.stack(ranks, 1), "p": torch.stack(p, 1)}
+
+
+def deletion_auc(found: Judged) -> Tensor:
+    """Mean height along the explanation's curve.  (T, E)"""
+    heights = mean_height(found.curve.nan_to_num(), found.length)
+    return mean_over_cases(heights, found.side.target, len(found.ec))

@@ -1,0 +1,103 @@
+"""How one number came about: the curve of the explanation, the random ones, and what was counted.
+
+`Results.explain(row)` gives the story of a row; printed, it is a short text, and `plot` draws it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from graphgauge.core.later import later
+from graphgauge.core.xplanation import Target
+from graphgauge.evaluation.sides import Judged
+
+BAND = (0.1, 0.5, 0.9)  #: quantiles of the random curves that are shown
+
+
+@dataclass(frozen=True)
+class Case:
+    """One deletion curve of an explanation among random ones; for features, against one reference."""
+
+    reference: Any  #: None for edges
+    start: float  #: probability of the class first predicted, or value, before any edit
+    curve: Tensor  #: (K,) after 1..K edits
+    random: Tensor  #: (N, K) NaN where it was not needed
+    candidates: int  #: edits there are
+    ec: int
+    flipped: bool
+    steps: int  #: K of the paper's comparison
+    trials: int
+    stop: str
+    score: float  #: the paper's pertinence against this reference
+    won: float  #: of all comparisons with a random curve's point: share below it,
+    tied: float  #: equal to it,
+    lost: float  #: above it
+
+    def band(self) -> Tensor:
+        """Quantiles of the random curves after each edit.  (3, K)"""
+        return self.random.double().nanquantile(torch.tensor(BAND, dtype=torch.float64), 0)
+
+
+@dataclass(frozen=True)
+class Story:
+    """What stands behind the numbers of one side of one explanation."""
+
+    explainer: str
+    target: Target
+    side: str
+    cases: tuple[Case, ...]
+    values: dict[str, float]  #: every metric of this side
+
+    plot = later("graphgauge.report.curves:plot_deletion_curve")
+
+    def __str__(self) -> str:
+        unit = "edges removed" if self.side == "edge" else "features substituted"
+        lines = [f"{self.explainer}, target {self.target}: {unit} in the order of the explanation"]
+        for case in self.cases:
+            against = "" if case.reference is None else f"reference {case.reference}: "
+            change = f"prediction changes after {case.ec}" if case.flipped else f"no change within {case.ec}"
+            lines.append(
+                f"  {against}{change} of {case.candidates}; output {case.start:.4g} -> {float(case.curve[case.ec - 1]):.4g}, "
+                f"random orders {float(case.band()[1, case.ec - 1]):.4g} (median)"
+            )
+            lines.append(
+                f"    over K = {case.steps} steps against {case.trials} random orders ({case.stop}): below in {case.won:.0%}, "
+                f"tied in {case.tied:.0%}, above in {case.lost:.0%} of points; pertinence {case.score:.3f}"
+            )
+        lines += [f"  {name} = {value:.4g}" for name, value in self.values.items()]
+        return "\n".join(lines)
+
+
+def story_of(found: Judged, side: str, explainer: str, e: int, target: Target, t: int) -> Story:
+    """The story of explainer number e on target number t of what was judged."""
+    cases = [case_of(found, q, e) for q in (found.side.target == t).nonzero()[:, 0].tolist()]
+    values = {f"{side}_{name}": float(value[t, e]) for name, value in found.values.items()}
+    return Story(explainer, target, side, tuple(cases), {k: v for k, v in values.items() if v == v})
+
+
+def case_of(found: Judged, q: int, e: int) -> Case:
+    """One case, with what was counted."""
+    length, K = int(found.length[q]), int(found.ec[found.side.target[q], e])
+    trials = int(found.trials[q, e])
+    curve, random = found.curve[q, e, :length].cpu(), found.random[q, :, :length].cpu()
+    gap = random[:trials, :K] - curve[:K]
+    won, lost = (gap > found.reading.tolerance), (gap < -found.reading.tolerance)
+    share = [float(part.double().mean()) if part.numel() else 0.0 for part in (won, ~won & ~lost, lost)]
+    return Case(
+        reference=found.side.reference[q],
+        start=float(found.reading.first[found.side.target[q]]),
+        curve=curve,
+        random=random,
+        candidates=int(found.side.candidates[q]),
+        ec=int(found.per_case.ec[q, e]),
+        flipped=bool(found.per_case.flipped[q, e]),
+        steps=K,
+        trials=trials,
+        stop=found.reason[q][e],
+        score=float(found.score[q, e]),
+        won=share[0],
+        tied=share[1],
+        lost=share[2],
+    )

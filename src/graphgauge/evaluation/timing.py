@@ -1,0 +1,35 @@
+"""How long one explanation takes when it is asked for alone."""
+
+import time
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+import torch
+
+from graphgauge.explainers import BaseExplainer
+from graphgauge.models import BaseModel
+
+REPEATS = 3
+
+
+def seconds_alone(explainer: BaseExplainer, model: BaseModel, targets: Sequence[Any], seed: int) -> list[float]:
+    """Median wall clock of three calls for each target, after one call to warm up."""
+    if targets:
+        explainer.explain(model, targets[:1], seed=seed)
+    return [median(one_call(explainer, model, target, seed) for _ in range(REPEATS)) for target in targets]
+
+
+def one_call(explainer: BaseExplainer, model: BaseModel, target: Any, seed: int) -> float:
+    """Seconds of one call, until the device has finished."""
+    synchronise(model.source.device)
+    start = time.perf_counter()
+    explainer.explain(model, [target], seed=seed)
+    synchronise(model.source.device)
+    return time.perf_counter() - start
+
+
+def synchronise(device: torch.device) -> None:
+    """Wait for work that a GPU still has to do."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
