@@ -14,65 +14,26 @@ from functools import partial
 from typing import Any
 
 import torch
+from cora import FEATURES, cora_sized, untrained
+from pyg_peers import ALGORITHMS, pyg_explainer
 from timing import once, seconds
-from torch import Tensor, nn
+from torch import nn
 from torch_geometric.data import Data
-from torch_geometric.explain import Explainer, GNNExplainer, GraphMaskExplainer
-from torch_geometric.nn import GCNConv
 
 import graphgauge as gg
 
-NODES, LINKS, FEATURES, WORDS, HIDDEN, CLASSES = 2708, 5278, 1433, 18, 16, 7
-
-
-class Net(nn.Module):
-    """Two layers of GCN."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.one, self.act, self.two = GCNConv(FEATURES, HIDDEN), nn.ReLU(), GCNConv(HIDDEN, CLASSES)
-
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """Probabilities, which is what PyG's bridge to Captum explains."""
-        return self.two(self.act(self.one(x, edge_index)), edge_index).softmax(1)
-
-
-def cora_sized() -> Data:
-    """A random graph with Cora's numbers."""
-    random = torch.Generator().manual_seed(0)
-    ends = torch.randint(NODES, (2, LINKS), generator=random)
-    ends = ends[:, ends[0] != ends[1]]
-    edge_index = torch.cat([ends, ends.flip(0)], dim=1).unique(dim=1)
-    words = torch.randint(FEATURES, (NODES, WORDS), generator=random)
-    return Data(x=torch.zeros(NODES, FEATURES).scatter_(1, words, 1.0), edge_index=edge_index)
-
-
-def captum(method: str) -> Any:
-    """PyG's bridge to Captum; imported here since it is not needed on every machine."""
-    from torch_geometric.explain import CaptumExplainer
-
-    return CaptumExplainer(method)
-
-
 #: ours, how the peer is made, and how many targets of it are enough
 PAIRS: dict[str, tuple[Any, Callable[[], Any], int]] = {
-    "input_x_gradient": (gg.InputXGradient(), lambda: captum("InputXGradient"), 20),
-    "integrated_gradients": (gg.IntegratedGradients(), lambda: captum("IntegratedGradients"), 3),
-    "gnn_explainer": (gg.GNNExplainer(), GNNExplainer, 3),
-    "graphmask": (gg.GraphMask(), lambda: GraphMaskExplainer(num_layers=2, log=False), 2),
+    "input_x_gradient": (gg.InputXGradient(), ALGORITHMS["input_x_gradient"], 20),
+    "integrated_gradients": (gg.IntegratedGradients(), ALGORITHMS["integrated_gradients"], 3),
+    "gnn_explainer": (gg.GNNExplainer(), ALGORITHMS["gnn_explainer"], 3),
+    "graphmask": (gg.GraphMask(), ALGORITHMS["graphmask"], 2),
 }
 
 
 def peer_seconds(net: nn.Module, data: Data, algorithm: Any, count: int) -> float:
     """Of PyG's loop, per target."""
-    explainer = Explainer(
-        net,
-        algorithm=algorithm,
-        explanation_type="model",
-        node_mask_type="attributes",
-        edge_mask_type="object",
-        model_config={"mode": "multiclass_classification", "task_level": "node", "return_type": "probs"},
-    )
+    explainer = pyg_explainer(net, algorithm)
     explainer(data.x, data.edge_index, index=count)
 
     def loop() -> None:
@@ -101,8 +62,7 @@ def main() -> None:
 def measure(name: str, data: Data, sizes: list[int]) -> None:
     """One explainer, for several numbers of targets."""
     ours, algorithm, count = PAIRS[name]
-    torch.manual_seed(0)
-    net = Net().to(data.x.device).eval()
+    net = untrained().to(data.x.device)
     model = gg.NodeClassificationModel(net, data)
     ours.explain(model, range(1500, 1510))
     measured = {size: seconds(partial(ours.explain, model, range(size)), 3) / size for size in sizes}
