@@ -2,5 +2,6 @@
 
 from graphgauge.perturbation.edges import edge_curves
 from graphgauge.perturbation.orders import random_steps, steps_by_score
+from graphgauge.perturbation.references import Donors, References, donors, find_references
 
-__all__ = ["edge_curves", "random_steps", "steps_by_score"]
+__all__ = ["Donors", "References", "donors", "edge_curves", "find_references", "random_steps", "steps_by_score"]
