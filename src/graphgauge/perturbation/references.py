@@ -1,0 +1,241 @@
+"""References: the targets whose features replace those of a target, and which node replaces which.
+
+Classification: for each class other than the one predicted for the target, the medoid of the population that is predicted as that
+class. Regression: with σ the standard deviation of the predictions over the population, the medoid of those predicted at least σ
+above the target, and of those predicted at least σ below. The space is `model.embed`, the distance Euclidean, squared (see
+`medoids`). A class that nothing is predicted as, or a side that nothing lies on, gives no reference.
+
+A reference lends its neighbours' features, so it must have a neighbour: its computation graph must hold a node that is not the
+reference itself (in graph tasks, and for networks without messages, every member will do). The mean is taken over all members,
+and the medoid is the nearest to it among those with a neighbour; equally near ones: the first of the population.
+
+The paper asks for "one medoid for class" and leaves space, population and neighbours open. In the raw features of bags of words,
+medoids are the emptiest documents and most of them are isolated; in the hidden space they are ordinary ones.
+
+The map φ of a case (target, reference): the reference's own nodes replace the target's own, in order; each other node of the
+target's computation graph gets a random one of the reference's neighbours, different ones where there are enough of them. φ is
+drawn once from the seed of the case and serves all explainers and curves.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from graphgauge.core.errors import BadModel, BadSetting, BadTarget
+from graphgauge.core.seeds import generator
+from graphgauge.core.xplanation import Target
+from graphgauge.models import BaseModel, ComputationGraphs
+from graphgauge.models.arcs import message_routes, ragged_ranges, starts
+from graphgauge.models.computation import refuse_foreign
+from graphgauge.models.wrappers import Regression
+from graphgauge.perturbation.medoids import medoids_above, medoids_of_labels
+
+
+@dataclass(frozen=True)
+class References:
+    """Q cases: a target and one of its references. Sorted by target, then kind, then rank."""
+
+    num_targets: int  #: T
+    target: Tensor  #: (Q,) number of the target in the list that was asked for, rising
+    reference: Tensor  #: (Q, 1) node or graph ids, (Q, 2) links
+    kind: Tensor  #: (Q,) class of the reference; regression: -1 below the target, +1 above
+    rank: Tensor  #: (Q,) which medoid of its kind, from 0
+    graphs: ComputationGraphs  #: of the different references
+    graph: Tensor  #: (Q,) number of the reference in ``graphs``
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    def __repr__(self) -> str:
+        return f"References({len(self)} cases of {self.num_targets} targets, {len(self.graphs)} different references)"
+
+    def ids(self) -> list[Target]:
+        """Each case's reference as people write it: a node id, a pair, a graph index."""
+        return [(ids[0], ids[1]) if len(ids) == 2 else ids[0] for ids in self.reference.tolist()]
+
+    def count(self) -> Tensor:
+        """How many references each target has; 0: nothing differs from it.  (T,)"""
+        return torch.bincount(self.target, minlength=self.num_targets)
+
+    def lacks(self, kind: int) -> Tensor:
+        """Which targets have no reference of this class, or on this side (-1 or +1).  (T,) bool"""
+        return torch.bincount(self.target[self.kind == kind], minlength=self.num_targets) == 0
+
+
+@dataclass(frozen=True)
+class Donors:
+    """For each case, the node that lends its features to each node of the target's computation graph.
+
+    Case q owns ``node[ptr[q]:ptr[q+1]]``, one entry for each of the n nodes within L hops of its target, in their order.
+    """
+
+    node: Tensor  #: (sum of n,) ids as in ``ComputationGraphs.node``: rows of ``source.x``
+    ptr: Tensor  #: (Q + 1,)
+
+    def __len__(self) -> int:
+        return len(self.ptr) - 1
+
+
+# --- finding references ----------------------------------------------------------------------------------------------
+
+
+def find_references(model: BaseModel, targets: Any, number: int = 1) -> References:
+    """The references of each target: of each other class, or above and below it, up to ``number`` medoids.
+
+    With ``number`` above 1 the members are split by k-medoids, so that a class with several clusters is represented by each.
+    One prediction and one embedding of the population serve all targets.
+    """
+    check_number(number)
+    asked, population = model.asked(model.read(targets)), model.population()
+    points = check_embedding(model.embed(population))
+    members = Members(population.reshape(len(population), -1), points, has_neighbour(model, population))
+    if isinstance(model, Regression):
+        row, kind = rows_by_value(model, asked, population, members, number)
+    else:
+        row, kind = rows_by_class(model, asked, population, members, number)
+    return gathered(model, members, row, kind)
+
+
+@dataclass(frozen=True)
+class Members:
+    """The population: what may be a reference.  ids (P, 1 or 2), points (P, D), eligible (P,) bool"""
+
+    ids: Tensor
+    points: Tensor
+    eligible: Tensor
+
+
+def rows_by_class(model: BaseModel, asked: Tensor, population: Tensor, members: Members, number: int) -> tuple[Tensor, Tensor]:
+    """Rows of the medoids of each class but the target's own, and the classes.  (T, C, number), (C,)"""
+    label = model.pred_discrete(population)
+    kind = torch.arange(int(label.max()) + 1, device=label.device)
+    row = medoids_of_labels(members.points, label, len(kind), number, members.eligible)
+    is_other = kind != model.pred_discrete(asked)[:, None]
+    return row.where(is_other[:, :, None], -1), kind
+
+
+def rows_by_value(model: Regression, asked: Tensor, population: Tensor, members: Members, number: int) -> tuple[Tensor, Tensor]:
+    """Rows of the medoids at least one SD below and above each target; none if predictions are constant.  (T, 2, number), (2,)"""
+    kind = torch.tensor([-1, 1], device=population.device)
+    if model.spread <= model.tolerance():
+        return kind.new_full((len(asked), 2, number), -1), kind
+    value, own = model.pred_continuous(population).double(), model.pred_continuous(asked).double()
+    sides = [
+        medoids_above(members.points, sign * value, sign * own + model.spread, number, members.eligible) for sign in kind.tolist()
+    ]
+    return torch.stack(sides, 1), kind
+
+
+def gathered(model: BaseModel, members: Members, row: Tensor, kind: Tensor) -> References:
+    """One case for each row that is not -1.  (T, kinds, number), (kinds,)"""
+    target, which, rank = (row >= 0).nonzero().unbind(1)
+    reference = members.ids[row[target, which, rank]]
+    different, graph = reference.unique(dim=0, return_inverse=True)
+    graphs = model.computation_graphs(model.asked(different))
+    return References(len(row), target, reference, kind[which], rank, graphs, graph)
+
+
+def has_neighbour(model: BaseModel, targets: Tensor) -> Tensor:
+    """Whether the computation graph of each target holds a node that is not its own.  (P,) or (P, 2) -> (P,) bool
+
+    A message must come to the node from another one; to an end of a link from one that is not the other end. It is enough to know
+    the lowest and the highest sender to each node. Graphs, and networks without messages, need no neighbour: all True.
+    """
+    ids, size = targets.reshape(len(targets), -1), model.source.num_nodes
+    if model.level == "graph" or model.hops == 0:
+        return torch.ones_like(ids[:, 0], dtype=torch.bool)
+    tail, head, _ = message_routes(model.source.edge_index, model.trace.flow)
+    tail, head = tail[tail != head], head[tail != head]
+    low = ids.new_full((size,), size).scatter_reduce(0, head, tail, "amin")[ids]
+    high = ids.new_full((size,), -1).scatter_reduce(0, head, tail, "amax")[ids]
+    other_end = ids.flip(1)
+    return ((high >= 0) & ((low != other_end) | (high != other_end))).any(1)
+
+
+# --- who lends features to whom --------------------------------------------------------------------------------------
+
+
+def donors(graphs: ComputationGraphs, references: References, seeds: list[int]) -> Donors:
+    """The map φ of every case, drawn from its own seed; ``graphs`` are those of the T targets, ``seeds`` one for each case."""
+    check_cases(graphs, references, seeds)
+    lent, lent_ptr = neighbours(references.graphs)
+    case, place = ragged_ranges(starts(graphs.num_nodes)[references.target], graphs.num_nodes[references.target])
+    is_own = own_nodes(graphs)[place]
+    wanted = torch.bincount(case[~is_own], minlength=len(references))
+    drawn = draws(wanted, lent_ptr.diff()[references.graph], references, seeds)
+    node = torch.empty_like(place)
+    node[~is_own] = lent[lent_ptr[references.graph][case[~is_own]] + drawn]
+    ptr = starts(graphs.num_nodes[references.target])
+    for end in range(graphs.target_row.size(1)):
+        lender = references.graphs.node_ptr[:-1] + references.graphs.target_row[:, end]
+        node[ptr[:-1] + graphs.target_row[references.target, end]] = references.graphs.node[lender[references.graph]]
+    return Donors(node, ptr)
+
+
+def draws(wanted: Tensor, there: Tensor, references: References, seeds: list[int]) -> Tensor:
+    """For each case as many of its reference's neighbours as are wanted, as positions among them.  (Q,), (Q,) -> (sum of wanted,)
+
+    Without repetition if there are enough, else with. Drawn on the CPU.
+    """
+    found = [torch.zeros(0, dtype=torch.int64)]
+    for case, (count, size, seed) in enumerate(zip(wanted.tolist(), there.tolist(), seeds, strict=True)):
+        if count and not size:
+            raise BadTarget(f"reference {references.ids()[case]} has no neighbour to lend features: choose one with an edge.")
+        found.append(some_of(size, count, seed))
+    return torch.cat(found).to(wanted.device)
+
+
+def some_of(size: int, count: int, seed: int) -> Tensor:
+    """``count`` numbers below ``size``, all different if possible.  (count,)"""
+    if size >= count:
+        return torch.randperm(size, generator=generator(seed))[:count]
+    return torch.randint(size, (count,), generator=generator(seed))
+
+
+def neighbours(graphs: ComputationGraphs) -> tuple[Tensor, Tensor]:
+    """Nodes within L hops that are not the target's own, graph by graph, and where each graph's begin.  (sum,), (T + 1,)"""
+    owner, place = ragged_ranges(graphs.node_ptr[:-1], graphs.num_nodes)
+    is_other = ~own_nodes(graphs)
+    return graphs.node[place[is_other]], starts(torch.bincount(owner[is_other], minlength=len(graphs)))
+
+
+def own_nodes(graphs: ComputationGraphs) -> Tensor:
+    """Of the nodes within L hops, graph by graph: which are the target's own.  (sum of num_nodes,) bool"""
+    is_own = torch.zeros(int(graphs.num_nodes.sum()), dtype=torch.bool, device=graphs.node.device)
+    is_own[(starts(graphs.num_nodes)[:-1, None] + graphs.target_row).reshape(-1)] = True
+    return is_own
+
+
+# --- small checks ----------------------------------------------------------------------------------------------------
+
+
+def check_number(number: Any) -> None:
+    """Refuse a number of medoids that is not a whole number from 1."""
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise BadSetting(f"references per class must be a whole number, 1 or more, but {number!r} was given.")
+
+
+def check_embedding(points: Tensor) -> Tensor:
+    """The hidden space as rows; refuses one in which distances mean nothing.  (P, D)"""
+    points = points.reshape(len(points), -1)
+    bad = (~points.isfinite()).any(1).nonzero()
+    if len(bad):
+        raise BadModel(
+            f"the hidden space holds NaN or infinity for {len(bad)} of {len(points)} members of the population, so references "
+            "cannot be found in it. Say which space to use: embedding=lambda net, g: ..."
+        )
+    return points
+
+
+def check_cases(graphs: ComputationGraphs, references: References, seeds: list[int]) -> None:
+    """Refuse references of other targets or data, and another number of seeds than cases."""
+    refuse_foreign(graphs, references.graphs.source)
+    if len(graphs) != references.num_targets:
+        raise BadTarget(
+            f"the references belong to {references.num_targets} targets, but there are {len(graphs)} computation graphs: "
+            "use the same list of targets for both."
+        )
+    if len(seeds) != len(references):
+        raise BadSetting(f"donors need one seed for each of the {len(references)} cases, but {len(seeds)} were given.")
