@@ -9,7 +9,7 @@ steps (K); what was not measured is NaN.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -33,7 +33,6 @@ from graphgauge.metrics import (
     value_flips,
     wins,
 )
-from graphgauge.metrics.pertinence import mean_height
 from graphgauge.models import BaseModel
 from graphgauge.perturbation import Edits, Lines, Points, points, random_orders
 
@@ -45,6 +44,7 @@ STAGES = (10, 20, 40)  #: further trials at a time
 class Reading:
     """What predictions along curves say of T targets."""
 
+    prediction: Tensor  #: (T, C) or (T,) on the whole graph
     first: Tensor  #: (T,) probability of the class first predicted, or value
     label: Tensor | None  #: (T,) that class; None: regression
     width: float  #: a value has changed when it moved by more
@@ -56,9 +56,9 @@ class Reading:
         prediction = model.pred_continuous(targets)
         if model.task == "regression":
             spread: float = model.spread  # type: ignore[attr-defined]
-            return Reading(prediction, None, settings.flip * spread, settings.tolerance * spread)
+            return Reading(prediction, prediction, None, settings.flip * spread, settings.tolerance * spread)
         label = model.pred_discrete(targets)
-        return Reading(prediction.gather(1, label[:, None])[:, 0], label, 0.0, settings.tolerance)
+        return Reading(prediction, prediction.gather(1, label[:, None])[:, 0], label, 0.0, settings.tolerance)
 
     def height(self, prediction: Tensor, target: Tensor) -> Tensor:
         """The number whose curve is drawn.  (P, C) or (P,), (P,) -> (P,)"""
@@ -93,6 +93,7 @@ class Judged:
 
     side: Side
     reading: Reading
+    order: Tensor  #: (T, E, cap) candidates in the order of each explanation
     length: Tensor  #: (Q,) min(cap, candidates)
     curve: Tensor  #: (Q, E, K)
     flips: Tensor  #: (Q, E, K) bool
@@ -105,6 +106,13 @@ class Judged:
     score: Tensor  #: (Q, E) the paper's pertinence against one reference
     is_finite: Tensor  #: (T, E) no NaN or infinity was predicted
     values: dict[str, Tensor] = field(default_factory=dict)
+
+    def on_cpu(self) -> "Judged":
+        """The same, with what is read one by one on the CPU; curves stay where they are."""
+        read = {name: getattr(self, name).cpu() for name in ("ec", "flipped", "trials", "score", "is_finite", "length")}
+        read["per_case"] = Compactness(*(part.cpu() for part in self.per_case))
+        read["values"] = {name: value.cpu() for name, value in self.values.items()}
+        return replace(self, side=replace(self.side, target=self.side.target.cpu()), **read)
 
 
 def judged(model: BaseModel, side: Side, order: Tensor, valid: Tensor, reading: Reading, settings: Settings) -> Judged:
@@ -121,7 +129,20 @@ def judged(model: BaseModel, side: Side, order: Tensor, valid: Tensor, reading: 
     is_bad = (~curve.isfinite() & steps_within(read, curve.size(2))).any(2) | race.is_bad[:, None]
     is_finite = valid & ~(torch.zeros_like(valid, dtype=torch.int64).index_add(0, side.target, is_bad.long()) > 0)
     result = Judged(
-        side, reading, length, curve, flips, race.random, per_case, ec, flipped, race.trials, race.reason, race.score, is_finite
+        side=side,
+        reading=reading,
+        order=order,
+        length=length,
+        curve=curve,
+        flips=flips,
+        random=race.random,
+        per_case=per_case,
+        ec=ec,
+        flipped=flipped,
+        trials=race.trials,
+        reason=race.reason,
+        score=race.score,
+        is_finite=is_finite,
     )
     result.values = {name: torch.where(is_finite, value, torch.nan) for name, value in metric_values(result, settings).items()}
     return result
@@ -316,9 +337,3 @@ def compared_fully(found: Judged, settings: Settings, how: str) -> dict[str, Ten
         ranks.append(rank(*given))
         p.append(p_value(*given))
     return {"tied": torch.stack(tied, 1), "rank": torch.stack(ranks, 1), "p": torch.stack(p, 1)}
-
-
-def deletion_auc(found: Judged) -> Tensor:
-    """Mean height along the explanation's curve.  (T, E)"""
-    heights = mean_height(found.curve.nan_to_num(), found.length)
-    return mean_over_cases(heights, found.side.target, len(found.ec))
