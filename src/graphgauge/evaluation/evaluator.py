@@ -29,7 +29,7 @@ from graphgauge.evaluation.settings import Settings, settings_of
 from graphgauge.evaluation.sides import Judged
 from graphgauge.evaluation.stories import Story, story_of
 from graphgauge.evaluation.timing import seconds_alone
-from graphgauge.explainers import OtherTaskExplainer
+from graphgauge.explainers import BaseExplainer, OtherTaskExplainer
 from graphgauge.explainers.base import check_wrapped
 from graphgauge.metrics import Metric
 from graphgauge.models import BaseModel
@@ -207,12 +207,16 @@ class Evaluator:
     def add_time(self, entry: Entry, k: int, cells: Any) -> None:
         """Seconds of one explanation alone, for the first few targets, and the share of the batch."""
         timed = list(entry.xs)[: self.settings.timed] if entry.occurrence == 0 else []
-        found = [] if entry.explainer is None else seconds_alone(entry.explainer, self.model, timed, self.seed)
+        found = [] if entry.explainer is None else self.seconds_alone(entry.explainer, timed)
         seconds = dict(zip(timed, found, strict=False))
         for target, x in entry.xs.items():
             why = "no_explainer" if entry.explainer is None else "not_timed"
             cells[k, target]["time"] = Cell(seconds[target]) if target in seconds else missing(why)
             cells[k, target]["time_batched"] = missing("no_explainer") if x.seconds is None else Cell(x.seconds)
+
+    def seconds_alone(self, explainer: BaseExplainer, targets: list[Target]) -> list[float]:
+        """Seconds of one explanation alone; where stability was measured, the explainer has just been run."""
+        return seconds_alone(explainer, self.model, targets, self.seed, is_warm=self.settings.stability != "none")
 
     def row(self, entry: Entry, x: Xplanation, metric: str, cell: Cell) -> Row:
         """One row of the results."""

@@ -54,8 +54,11 @@ def gated(rounds: list[Round], gates: dict[int, Tensor], baselines: list[Tensor]
     def edit(sent: Messages) -> Tensor | None:
         if sent.number not in gates:
             return None
-        rows, row, z = as_rows(sent), rounds[sent.number].row, gates[sent.number][:, None]
-        return as_messages(rows.index_copy(0, row, z * rows[row] + (1 - z) * baselines[sent.number]), sent)
+        rows, row, z, baseline = as_rows(sent), rounds[sent.number].row, gates[sent.number], baselines[sent.number]
+        if baseline.dim() == 2:
+            return as_messages(rows.index_copy(0, row, torch.lerp(baseline, rows[row], z[:, None])), sent)
+        is_open = z.new_ones(len(rows)).index_copy(0, row, z)  # messages without a gate pass
+        return as_messages(torch.lerp(baseline.expand_as(rows), rows, is_open[:, None]), sent)
 
     return edit
 

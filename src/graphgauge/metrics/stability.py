@@ -91,11 +91,11 @@ def binomial(likeness: Tensor) -> Binomial:
     return Binomial(total / (count * (count - 1) / 2), error)
 
 
-def shuffled(first: Tensor, second: Tensor, generator: torch.Generator) -> Tensor:
-    """The second vector, permuted inside the joint support; drawn on the CPU.  (n,), (n,) -> (n,)"""
+def shuffled_distance(first: Tensor, second: Tensor, generator: torch.Generator) -> Tensor:
+    """`distance` after permuting the second vector inside the joint support; drawn on the CPU.  (n,), (n,) -> ()"""
     places = ((first != 0) | (second != 0)).nonzero()[:, 0]
     order = torch.randperm(len(places), generator=generator).to(places.device)
-    return second.scatter(0, places, second[places[order]])
+    return distance(first[places][None], second[places[order]][None])[0]
 
 
 def edge_chance(first: Tensor, second: Tensor, generator: torch.Generator) -> Tensor:
@@ -104,20 +104,21 @@ def edge_chance(first: Tensor, second: Tensor, generator: torch.Generator) -> Te
     >>> edge_chance(torch.tensor([[1.0, 1.0]]), torch.tensor([[2.0, 2.0]]), torch.Generator())
     tensor([1.])
     """
-    moved = second.clone()
-    for row in range(len(first)):
-        moved[row] = shuffled(first[row], second[row], generator)
-    return edge_stability(first, moved)
+    if first.size(-1) == 0:
+        raise UndefinedScore("edge stability compares scores of edges, but there is no edge: record the target as 'empty'.")
+    return 1 - torch.stack([shuffled_distance(a, b, generator) for a, b in zip(first, second, strict=True)])
 
 
 def feature_chance(first: Tensor, second: Tensor, is_target: Tensor, generator: torch.Generator) -> Tensor:
     """Likeness of feature scores by chance: each block permuted on its own, pair by pair.  (R, n, F), (R, n, F), (n,) -> (R,)"""
-    moved = second.clone()
-    for row in range(len(first)):
-        for part in blocks(is_target):
-            own = shuffled(first[row, part].flatten(), second[row, part].flatten(), generator)
-            moved[row, part] = own.reshape(-1, first.size(-1))
-    return feature_stability(first, moved, is_target)
+    parts = blocks(is_target)
+    if not parts or first.size(-1) == 0:
+        raise UndefinedScore("feature stability compares scores of features, but there are none.")
+    apart = [
+        torch.stack([shuffled_distance(a[part].flatten(), b[part].flatten(), generator) for part in parts]).mean()
+        for a, b in zip(first, second, strict=True)
+    ]
+    return 1 - torch.stack(apart)
 
 
 def repeated(number: int, pairs: int) -> Tensor:

@@ -32,7 +32,7 @@ Work = Callable[[Union], Tensor]
 ALLOCATION_FAILED = ("out of memory", "can't allocate memory", "not enough memory", "cannot allocate memory")
 
 #: bytes allocated per union and thread beyond which a CPU hardly gets faster, or slower (measured: docs/performance.md)
-FASTEST_PER_THREAD = 32 * 2**20
+FASTEST_PER_THREAD = 256 * 2**20
 
 #: how copies can share a call of the network
 TOGETHER, WITH_BATCH, ALONE = "together", "together with batch=", "one by one"
@@ -74,8 +74,8 @@ class Engine:
         if self.copies_input:
             g = g.clone()
         net, edge_index = self.call.net, union.edge_index
-        seen = nullcontext() if edit is None else edited_messages(net, edge_index, edit)
-        with masked_messages(net, edge_index, union.full_mask()), seen:
+        seen = nullcontext() if edit is None else edited_messages(net, edge_index, edit, union.edge_use)
+        with masked_messages(net, edge_index, union.full_mask(), memo=union.edge_use), seen:
             raw = self.call(g)
         return union.answers(as_rows(raw))
 

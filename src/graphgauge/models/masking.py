@@ -52,21 +52,29 @@ class Messages:
 
 Edit = Callable[[Messages], Tensor | None]
 
+#: number of a call of `propagate` -> which edges it used (see `kept_edges`), how many, and how many columns there were
+EdgeUse = dict[int, tuple[Tensor | None, int, int]]
+
 
 @contextmanager
-def masked_messages(net: Module, edge_index: Tensor, factor: Tensor | None, loop_factor: float = 1.0) -> Iterator[None]:
+def masked_messages(
+    net: Module, edge_index: Tensor, factor: Tensor | None, loop_factor: float = 1.0, memo: EdgeUse | None = None
+) -> Iterator[None]:
     """Multiply the messages of edge e by ``factor[e]`` (E,), and those of self-loops that layers append by ``loop_factor``."""
     if factor is None:
         yield
         return
-    with edited_messages(net, edge_index, lambda sent: sent.times(sent.factors(factor, loop_factor))):
+    with edited_messages(net, edge_index, lambda sent: sent.times(sent.factors(factor, loop_factor)), memo):
         yield
 
 
 @contextmanager
-def edited_messages(net: Module, edge_index: Tensor, edit: Edit) -> Iterator[None]:
-    """Let ``edit`` see, and replace, all messages that are sent along ``edge_index`` (2, E)."""
-    editor = Editor(edge_index, edit)
+def edited_messages(net: Module, edge_index: Tensor, edit: Edit, memo: EdgeUse | None = None) -> Iterator[None]:
+    """Let ``edit`` see, and replace, all messages that are sent along ``edge_index`` (2, E).
+
+    ``memo`` keeps what was seen of the edges for further passes over the same graph.
+    """
+    editor = Editor(edge_index, edit, {} if memo is None else memo)
     with ExitStack() as stack:
         for layer in message_layers(net):
             stack.callback(layer.register_propagate_forward_pre_hook(editor.see_edges).remove)
@@ -82,21 +90,27 @@ def message_layers(net: Module) -> list[MessagePassing]:
 class Editor:
     """The hooks: before `propagate` its edges are seen, after `message` its messages are edited."""
 
-    def __init__(self, edge_index: Tensor, edit: Edit) -> None:
-        self.edge_index, self.edit, self.number = edge_index, edit, 0
+    def __init__(self, edge_index: Tensor, edit: Edit, memo: EdgeUse) -> None:
+        self.edge_index, self.edit, self.memo = edge_index, edit, memo
+        self.calls, self.number = 0, 0
         self.inputs: tuple[Any, ...] = ()
-        self.kept: Tensor | None = None
 
     def see_edges(self, layer: MessagePassing, inputs: tuple[Any, ...]) -> None:
         """Before `propagate`."""
-        self.inputs, self.kept = inputs, kept_edges(type(layer).__name__, self.edge_index, inputs[0])
+        self.inputs = inputs
+        known = self.memo.get(self.calls)
+        if known is None or not isinstance(inputs[0], Tensor) or known[2] != inputs[0].size(1):
+            kept = kept_edges(type(layer).__name__, self.edge_index, inputs[0])
+            count = self.edge_index.size(1) if kept is None else int(kept.sum())
+            self.memo[self.calls] = (kept, count, inputs[0].size(1))
+        self.calls += 1
 
     def see_messages(self, layer: MessagePassing, inputs: tuple[Any, ...], message: Tensor) -> Tensor | None:
         """After `message`."""
         used, number = self.inputs[0], self.number
+        kept, num_own, _ = self.memo[self.calls - 1]
         self.number += 1
-        num_own = self.edge_index.size(1) if self.kept is None else int(self.kept.sum())
-        return self.edit(Messages(number, layer, message, used, self.kept, used.size(1) - num_own, self.inputs[2]))
+        return self.edit(Messages(number, layer, message, used, kept, used.size(1) - num_own, self.inputs[2]))
 
 
 def kept_edges(layer: str, edge_index: Tensor, used: Any) -> Tensor | None:

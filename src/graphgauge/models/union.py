@@ -10,7 +10,7 @@ filled up to multiples of 64, at least 128. The filling is zero nodes without a 
 them; in graph tasks it forms graphs of its own.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -21,6 +21,7 @@ from graphgauge.core.errors import BadSetting
 from graphgauge.models.arcs import ragged_ranges
 from graphgauge.models.computation import ComputationGraphs
 from graphgauge.models.features import Features, Gathered, Written
+from graphgauge.models.masking import EdgeUse
 
 ALIGN, STEP, LEAST = 16, 64, 128
 
@@ -68,6 +69,7 @@ class Union:
     edge_copy: Tensor  #: (num_edges,) its copy k
     node_start: Tensor  #: (K,) first row of each copy
     edge_mask: Tensor | None = None  #: (num_edges,) factor on each edge's messages
+    edge_use: EdgeUse = field(default_factory=dict, repr=False)  #: which edges the layers were seen to use, for the next pass
 
     def __len__(self) -> int:
         return len(self.of)
@@ -275,6 +277,7 @@ def with_edges(union: Union, edge_row: Tensor, edge_copy: Tensor) -> Union:
         edge_at=edge_at,
         edge_row=edge_row,
         edge_copy=edge_copy,
+        edge_use={},
     )
 
 
