@@ -45,12 +45,13 @@ PUBLIC = {
         "graphgauge.explainers",
     ),
     **dict.fromkeys(("Evaluator", "Results", "sample_targets"), "graphgauge.evaluation"),
+    "plot_deletion_curve": "graphgauge.report",
     "Xplanation": "graphgauge.core.xplanation",
     "GraphgaugeError": "graphgauge.core.errors",
 }
 
 #: rooms that can be reached as ``graphgauge.models`` without importing them first
-ROOMS = ("core", "datasets", "evaluation", "explainers", "metrics", "models", "perturbation")
+ROOMS = ("core", "datasets", "evaluation", "explainers", "metrics", "models", "perturbation", "report")
 
 __all__ = ["__version__", *PUBLIC]
 

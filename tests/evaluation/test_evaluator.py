@@ -445,7 +445,10 @@ def test_an_explanation_of_the_whole_graph_is_judged_as_the_cut_one(kind):
     x = gg.RandomExplainer().explain(model, targets[:1])[0]
     whole = gg.Xplanation.from_pyg(x.to_pyg(), x.target, explainer=x.explainer, params=x.params, seed=x.seed)
     assert len(whole.nodes) == 60 > len(x.nodes)
-    assert numbers(gg.Evaluator(model, **QUICK).evaluate(whole)) == numbers(gg.Evaluator(model, **QUICK).evaluate(x))
+    evaluator = gg.Evaluator(model, **QUICK, extras=True)
+    found = numbers(evaluator.evaluate(x))
+    assert numbers(evaluator.evaluate(whole)) == found
+    assert found[x.explainer, x.target, 0, "feature_sparsity"].status == "ok"
 
 
 def test_scores_in_another_order_or_precision_are_the_same_scores():

@@ -7,38 +7,36 @@ reference) and serve every explainer. Seeds derive from what a draw is for, so t
 explainers take part, on the batch size or on the number of threads.
 """
 
-import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import torch
-from torch import Tensor
-
 import graphgauge
-from graphgauge.core.errors import BadExplanation, GraphgaugeWarning
+from graphgauge.core.errors import BadExplanation
 from graphgauge.core.progress import advance, progress
 from graphgauge.core.seeds import check_seed, derive_seed
 from graphgauge.core.xplanation import Target, Xplanation
-from graphgauge.evaluation.alignment import edge_scores, feature_scores, priority
 from graphgauge.evaluation.cells import Cell, missing
 from graphgauge.evaluation.entries import Entry, grouped_by_explainer, labelled, split_by_occurrence
+from graphgauge.evaluation.extras import extra_metrics
+from graphgauge.evaluation.groups import Group
 from graphgauge.evaluation.identity import digest_of_model, digest_of_scores
 from graphgauge.evaluation.repetition import stability_cells
 from graphgauge.evaluation.results import Results, Row
 from graphgauge.evaluation.sampling import sample_targets
 from graphgauge.evaluation.settings import Settings, settings_of
-from graphgauge.evaluation.sides import Judged, Reading, Side, judged
-from graphgauge.evaluation.substitution import feature_side
+from graphgauge.evaluation.sides import Judged
+from graphgauge.evaluation.stories import Story, story_of
 from graphgauge.evaluation.timing import seconds_alone
 from graphgauge.explainers import OtherTaskExplainer
 from graphgauge.explainers.base import check_wrapped
-from graphgauge.models import BaseModel, ComputationGraphs
-from graphgauge.models.computation import ComputationGraph
-from graphgauge.perturbation import EdgeEdits, References, find_references, orders_by_score
+from graphgauge.metrics import Metric
+from graphgauge.models import BaseModel
+from graphgauge.perturbation import References, find_references
 
 MOST_HEIGHTS = 2**25  #: heights of random curves held at a time; targets are judged in groups of so many
+Stories = dict[tuple[str, Target, int, str], Callable[[], Story]]
 RECORD = "evaluation"  #: where `Xplanation.metrics` keeps what is needed not to measure again
 
 
@@ -47,6 +45,7 @@ class Evaluator:
     """Measures explanations of ``model``. Any setting can be given by name: ``Evaluator(model, edge_removal="drop", cap=50)``.
 
     ``task`` and ``name`` are written into every row, and into seeds: what differs in them draws different random numbers.
+    ``metrics`` are metrics of your own, on curves or on scores.
     """
 
     model: BaseModel
@@ -54,13 +53,23 @@ class Evaluator:
     seed: int
     task: str
     name: str
+    metrics: tuple[Metric[Any], ...]
 
     def __init__(
-        self, model: BaseModel, preset: str = "paper", seed: int = 0, *, task: str = "", name: str = "", **settings: Any
+        self,
+        model: BaseModel,
+        preset: str = "paper",
+        seed: int = 0,
+        *,
+        task: str = "",
+        name: str = "",
+        metrics: Sequence[Metric[Any]] = (),
+        **settings: Any,
     ) -> None:
         check_wrapped(model)
         chosen = settings_of(preset, **{"edge_scope": model.edge_scope, **settings})
         values = {"model": model, "settings": chosen, "seed": check_seed(seed), "task": task, "name": name}
+        values["metrics"] = extra_metrics(metrics, model.task, chosen)
         for field, value in values.items():
             object.__setattr__(self, field, value)
 
@@ -116,13 +125,13 @@ class Evaluator:
                 rows += [self.row(entry, x, metric, cell) for metric, cell in own.items()]
         return Results(tuple(rows), self.settings, stories)
 
-    def measured(self, entries: list[Entry]) -> tuple[dict[tuple[int, Target], dict[str, Cell]], dict[Any, Any]]:
+    def measured(self, entries: list[Entry]) -> tuple[dict[tuple[int, Target], dict[str, Cell]], Stories]:
         """Cells of every entry and target, and the stories behind them."""
         targets = list(dict.fromkeys(target for entry in entries for target in entry.xs))
         cells: dict[tuple[int, Target], dict[str, Cell]] = {
             (k, target): {} for k, entry in enumerate(entries) for target in entry.xs
         }
-        stories: dict[Any, Any] = {}
+        stories: Stories = {}
         if targets:
             self.add_curves(entries, targets, cells, stories)
         for k, entry in enumerate(entries):
@@ -136,81 +145,12 @@ class Evaluator:
         most = max(1, int(references.count().max()) if len(references) else 1) * self.settings.trials[1] * self.settings.cap
         size = max(1, MOST_HEIGHTS // most)
         for start in range(0, len(targets), size):
-            group = targets[start : start + size]
-            own = references_of(references, start, start + len(group))
-            graphs = self.model.computation_graphs(group, self.settings.edge_scope)
-            reading = Reading.of(self.model, self.model.asked(graphs.target), self.settings)
-            for name, found, status in (
-                ("edge", *self.edge_curves(entries, group, graphs, reading)),
-                ("feature", *self.feature_curves(entries, group, graphs, reading, own)),
-            ):
-                self.write_curves(name, found, status, entries, group, cells, stories)
-                advance(len(group))
-
-    def edge_curves(
-        self, entries: list[Entry], targets: list[Target], graphs: ComputationGraphs, reading: Reading
-    ) -> tuple[Judged | None, list[list[str]]]:
-        """What was judged of the edges, and why (target, entry) was not."""
-        status = [
-            [entry.status(target, "edge", len(graph.edges)) for entry in entries]
-            for target, graph in zip(targets, graphs, strict=True)
-        ]
-        if self.settings.edge_removal == "mask" and self.model.mask_support != "exact":
-            if any(len(graph.edges) for graph in graphs):
-                tell_no_mask(self.model)
-            return None, [[why or "no_mask" for why in row] for row in status]
-        valid = is_valid(status, graphs.node.device)
-        used = valid.any(1).nonzero()[:, 0]
-        if not len(used):
-            return None, status
-        edits = EdgeEdits.of(self.model, graphs.take(used), self.settings.edge_removal, self.settings.removal_unit)
-        seeds = [self.seed_of(targets[k], "edges") for k in used.tolist()]
-        order = torch.full((len(targets), len(entries), self.settings.cap), -1, device=graphs.node.device)
-        for e, entry in enumerate(entries):
-            parts = [
-                edge_scores(entry.xs[targets[k]], graphs[k]) if not status[k][e] else graphs[k].x.new_zeros(len(graphs[k].edges))
-                for k in used.tolist()
-            ]
-            score = self.ranked(edits.unit_scores(torch.cat(parts)))
-            order[used, e] = orders_by_score(score, edits.num_units, seeds, self.settings.cap)
-        side = Side(edits, used, seeds, [None] * len(used), torch.zeros_like(used))
-        return judged(self.model, side, order, valid, reading, self.settings), status
-
-    def feature_curves(
-        self, entries: list[Entry], targets: list[Target], graphs: ComputationGraphs, reading: Reading, references: References
-    ) -> tuple[Judged | None, list[list[str]]]:
-        """What was judged of the features, and why (target, entry) was not."""
-        has_reference = references.count().tolist()
-        status = [
-            [entry.status(t, "feature", graphs.source.x.size(1)) or ("" if has else "no_reference") for entry in entries]
-            for t, has in zip(targets, has_reference, strict=True)
-        ]
-        valid = is_valid(status, graphs.node.device)
-        if not bool(valid.any()):
-            return None, status
-        side = feature_side(self.model, graphs, references, reading, self.settings, partial(self.reference_seed, targets))
-        seeds = [self.seed_of(target, "features") for target in targets]
-        count = torch.bincount(side.target, minlength=len(targets)) > 0
-        order = torch.full((len(targets), len(entries), self.settings.cap), -1, device=graphs.node.device)
-        for e, entry in enumerate(entries):
-            rows = [k for k in range(len(targets)) if not status[k][e] and bool(count[k])]
-            parts = [
-                priority(feature_scores(entry.xs[targets[k]], graphs[k]), graphs[k].target_rows, self.settings.pooling)
-                for k in rows
-            ]
-            if rows:
-                sizes = torch.tensor([len(part) for part in parts], device=graphs.node.device)
-                score = self.ranked(torch.cat(parts))
-                order[rows, e] = orders_by_score(score, sizes, [seeds[k] for k in rows], self.settings.cap)
-        return judged(self.model, side, order, valid, reading, self.settings), status
-
-    def priority(self, x: Xplanation, graph: ComputationGraph) -> Tensor:
-        """One score for each candidate of the features.  (candidates,)"""
-        return priority(feature_scores(x, graph), graph.target_rows, self.settings.pooling)
-
-    def ranked(self, score: Tensor) -> Tensor:
-        """Scores as they sort: signed, or by magnitude."""
-        return score.abs() if self.settings.order == "magnitude" else score
+            chosen = targets[start : start + size]
+            group = Group.of(self.model, self.settings, self.metrics, entries, chosen, self.seed_of)
+            own = references_of(references, start, start + len(chosen))
+            for name, judge in (("edge", group.edges), ("feature", partial(group.features, own))):
+                self.write_curves(name, *judge(), entries, chosen, cells, stories)
+                advance(len(chosen))
 
     def write_curves(
         self,
@@ -223,7 +163,7 @@ class Evaluator:
         stories: Any,
     ) -> None:
         """One cell for each entry, target and metric of a side."""
-        names = curve_metrics(side, self.model.task, self.settings)
+        names = [*curve_metrics(self.model.task, self.settings), *(metric.name for metric in self.metrics)]
         for t, target in enumerate(targets):
             for e, entry in enumerate(entries):
                 if target not in entry.xs:
@@ -236,13 +176,14 @@ class Evaluator:
                 cells[e, target].update(own)
                 if own[f"{side}_ec"].value is not None:
                     key = (entry.label, target, entry.occurrence, side)
-                    stories[key] = partial(told, found, side, entry.label, e, target, t)
+                    stories[key] = partial(story_of, found, side, entry.label, e, target, t)
 
     def add_stability(self, entry: Entry, k: int, cells: Any) -> None:
         """Stability of both sides; only what can be run again has one."""
-        names = [
-            f"{side}_stability{twin}" for side in ("feature", "edge") for twin in ("", *(["_corrected"] * self.settings.twins))
-        ]
+        if self.settings.stability == "none":
+            return
+        forms = ("stability", "stability_corrected") if self.settings.twins else ("stability",)
+        names = [f"{side}_{form}" for side in ("feature", "edge") for form in forms]
         targets = list(entry.xs)
         if entry.explainer is None or isinstance(entry.explainer, OtherTaskExplainer):
             why = "no_explainer" if entry.explainer is None else "no_scores"
@@ -286,13 +227,10 @@ class Evaluator:
         """The seed of what is drawn for one target."""
         return derive_seed(self.seed, self.task, self.name, target, *purpose)
 
-    def reference_seed(self, targets: list[Target], t: int, reference: Any, purpose: str) -> int:
-        """The seed of what is drawn for one target and reference."""
-        return self.seed_of(targets[t], "features", reference, purpose)
-
     def key(self, x: Xplanation) -> str:
         """What must be the same for a stored number to hold: settings, seed, names, explainer, network, data, scores."""
-        names = f"{self.settings.digest}/{self.seed}/{self.task}/{self.name}/{x.explainer}/{sorted(x.params.items())}"
+        names = f"{self.settings.digest}/{self.seed}/{self.task}/{self.name}/{self.metrics}"
+        names = f"{names}/{x.explainer}/{sorted(x.params.items())}"
         return f"{names}/{digest_of_model(self.model)}/{digest_of_scores(x)}"
 
     def stored(self, x: Xplanation) -> dict[str, Cell] | None:
@@ -311,7 +249,7 @@ class Evaluator:
 # --- cells of curves -------------------------------------------------------------------------------------------------
 
 
-def curve_metrics(side: str, task: str, settings: Settings) -> list[str]:
+def curve_metrics(task: str, settings: Settings) -> list[str]:
     """Names of the metrics of a side that come from curves."""
     twins = ["pertinence_tied", "pertinence_rank", "pertinence_p", *(["pertinence_abs"] if task == "regression" else [])]
     return ["ec", "pertinence", *(twins if settings.twins else [])]
@@ -330,28 +268,6 @@ def curve_cell(found: Judged, name: str, t: int, e: int) -> Cell:
         trials, stop = tuple(int(found.trials[q, e]) for q in cases), tuple(found.reason[q][e] for q in cases)
         return Cell(value, trials=trials, stop=stop, per_reference=per)
     return Cell(value)
-
-
-def told(found: Judged, side: str, label: str, e: int, target: Target, t: int) -> Any:
-    """The story, made when it is asked for."""
-    from graphgauge.evaluation.stories import story_of
-
-    return story_of(found, side, label, e, target, t)
-
-
-def is_valid(status: list[list[str]], device: torch.device) -> Tensor:
-    """Which (target, entry) can be judged.  (T, E) bool"""
-    return torch.tensor([[not why for why in row] for row in status], device=device)
-
-
-def tell_no_mask(model: BaseModel) -> None:
-    """Warn that edges cannot be judged by masks."""
-    warnings.warn(
-        f"edges are not judged: edge_removal='mask' is not possible for {type(model.net).__name__} ({model.mask_support}). "
-        "Use Evaluator(model, edge_removal='drop').",
-        GraphgaugeWarning,
-        stacklevel=6,
-    )
 
 
 def references_of(references: References, start: int, end: int) -> References:

@@ -22,7 +22,7 @@ CHOICES = {
     "regression_curve": ("raw", "towards", "abs"),
     "pooling": tuple(POOLINGS),
     "early_stop": ("paper", "betting", "none"),
-    "stability": ("pairs", "binomial"),
+    "stability": ("pairs", "binomial", "none"),
     "headline": ("paper", "twins"),
 }
 
@@ -57,7 +57,7 @@ class Settings:
     epsilon: float = 0.05  #: stop when the mean is known to within it
     twins: bool = True  #: the calibrated numbers beside the paper's
     twin_trials: int = 30  #: random curves the twins use, never early stopped
-    stability: str = "pairs"  #: or "binomial": all pairs of ``calls`` explanations
+    stability: str = "pairs"  #: or "binomial": all pairs of ``calls`` explanations; or "none": not measured
     calls: int = 15
     permutations: int = 20  #: for the stability that chance reaches
     timed: int = 5  #: targets explained alone for `time`

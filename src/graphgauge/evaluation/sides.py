@@ -9,7 +9,7 @@ steps (K); what was not measured is NaN.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -33,7 +33,6 @@ from graphgauge.metrics import (
     value_flips,
     wins,
 )
-from graphgauge.metrics.pertinence import mean_height
 from graphgauge.models import BaseModel
 from graphgauge.perturbation import Edits, Lines, Points, points, random_orders
 
@@ -45,6 +44,7 @@ STAGES = (10, 20, 40)  #: further trials at a time
 class Reading:
     """What predictions along curves say of T targets."""
 
+    prediction: Tensor  #: (T, C) or (T,) on the whole graph
     first: Tensor  #: (T,) probability of the class first predicted, or value
     label: Tensor | None  #: (T,) that class; None: regression
     width: float  #: a value has changed when it moved by more
@@ -57,9 +57,10 @@ class Reading:
         if model.task == "regression":
             spread: float = model.spread  # type: ignore[attr-defined]
             noise = model.tolerance() if spread <= model.tolerance() else 0.0  # constant predictions: rounding is no change
-            return Reading(prediction, None, max(settings.flip * spread, noise), max(settings.tolerance * spread, noise))
+            width, tolerance = max(settings.flip * spread, noise), max(settings.tolerance * spread, noise)
+            return Reading(prediction, prediction, None, width, tolerance)
         label = model.pred_discrete(targets)
-        return Reading(prediction.gather(1, label[:, None])[:, 0], label, 0.0, settings.tolerance)
+        return Reading(prediction, prediction.gather(1, label[:, None])[:, 0], label, 0.0, settings.tolerance)
 
     def height(self, prediction: Tensor, target: Tensor) -> Tensor:
         """The number whose curve is drawn; NaN where any class has no finite probability.  (P, C) or (P,), (P,) -> (P,)"""
@@ -96,6 +97,7 @@ class Judged:
 
     side: Side
     reading: Reading
+    order: Tensor  #: (T, E, cap) candidates in the order of each explanation
     length: Tensor  #: (Q,) min(cap, candidates)
     curve: Tensor  #: (Q, E, K)
     flips: Tensor  #: (Q, E, K) bool
@@ -106,8 +108,16 @@ class Judged:
     trials: Tensor  #: (Q, E) trials that count
     reason: list[list[str]]  #: (Q, E) why no more
     score: Tensor  #: (Q, E) the paper's pertinence against one reference
+    is_finite: Tensor  #: (T, E) no metric read NaN or infinity
     how: str  #: the setting `regression_curve`
     values: dict[str, Tensor] = field(default_factory=dict)
+
+    def on_cpu(self) -> "Judged":
+        """The same, with what is read one by one on the CPU; curves stay where they are."""
+        read = {name: getattr(self, name).cpu() for name in ("ec", "flipped", "trials", "score", "is_finite", "length")}
+        read["per_case"] = Compactness(*(part.cpu() for part in self.per_case))
+        read["values"] = {name: value.cpu() for name, value in self.values.items()}
+        return replace(self, side=replace(self.side, target=self.side.target.cpu()), **read)
 
 
 def judged(model: BaseModel, side: Side, order: Tensor, valid: Tensor, reading: Reading, settings: Settings) -> Judged:
@@ -120,11 +130,27 @@ def judged(model: BaseModel, side: Side, order: Tensor, valid: Tensor, reading: 
     flipped = torch.zeros_like(ec).index_add(0, side.target, per_case.flipped.long()) > 0
     race = Race(model, side, curve, ec[side.target], valid[side.target], length, reading, settings)
     race.run()
-    seen, how = (race.trials, race.reason, race.score), settings.regression_curve
-    result = Judged(side, reading, length, curve, flips, race.random, per_case, ec, flipped, *seen, how)
+    result = Judged(
+        side=side,
+        reading=reading,
+        order=order,
+        length=length,
+        curve=curve,
+        flips=flips,
+        random=race.random,
+        per_case=per_case,
+        ec=ec,
+        flipped=flipped,
+        trials=race.trials,
+        reason=race.reason,
+        score=race.score,
+        is_finite=valid,
+        how=settings.regression_curve,
+    )
     for name, value in metric_values(result, settings).items():
         is_bad = torch.zeros_like(valid, dtype=torch.int64).index_add(0, side.target, has_gaps(result, name, settings).long()) > 0
         result.values[name] = value.where(valid & ~is_bad, torch.nan)
+    result.is_finite = torch.stack([value.isfinite() for value in result.values.values()]).all(0)
     return result
 
 
@@ -331,9 +357,3 @@ def compared_fully(found: Judged, settings: Settings, how: str) -> dict[str, Ten
         ranks.append(rank(*given))
         p.append(p_value(*given))
     return {"tied": torch.stack(tied, 1), "rank": torch.stack(ranks, 1), "p": torch.stack(p, 1)}
-
-
-def deletion_auc(found: Judged) -> Tensor:
-    """Mean height along the explanation's curve.  (T, E)"""
-    heights = mean_height(found.curve.nan_to_num(), found.length)
-    return mean_over_cases(heights, found.side.target, len(found.ec))

@@ -56,7 +56,7 @@ class GNNExplainer(BaseExplainer):
         with_edges = can_mask(model)
 
         def optimise(union: Union, epochs: int) -> Learned:
-            copies = MaskedCopies(union, with_edges)
+            copies = MaskedCopies(model, union, with_edges)
             masks = self.masks(copies, [seeds[k] for k in union.of.tolist()], std[union.of])
             adam = torch.optim.Adam([mask.logit for mask in masks], lr=self.lr)
             wanted = None if label is None else label[union.of]
@@ -69,13 +69,13 @@ class GNNExplainer(BaseExplainer):
                     mask.logit.grad = mask.gradient(gradient)
                 adam.step()
                 advance(len(union) / self.epochs)
-            return union, *copies.scores(*(mask.score() for mask in masks))
+            return copies.scores(*(mask.score() for mask in masks))
 
         return optimise
 
     def masks(self, copies: MaskedCopies, seeds: list[int], std: Tensor) -> list[Mask]:
         """The masks of features and, where messages can be masked, edges, at their random start."""
-        features, edges, like = copies.features, copies.edges, copies.union.x
+        features, edges, like = copies.features, copies.edges, copies.value
         start = FEATURE_STD * features.drawn(seeds, "features", like)
         found = [Mask(features, start, self.node_feat_size, self.node_feat_ent, mean_size=True)]
         if edges is not None:

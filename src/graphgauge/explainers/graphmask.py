@@ -99,7 +99,7 @@ class GraphMask(BaseExplainer):
             run = Optimisation(self, model, union, [seeds[k] for k in union.of.tolist()], baselines)
             run.find_alive(None if label is None else label[union.of])
             run.learn(first[union.of], epochs)
-            return union, *run.scores()
+            return run.scores()
 
         return optimise
 
@@ -109,12 +109,12 @@ class Optimisation:
 
     def __init__(self, settings: GraphMask, model: BaseModel, union: Union, seeds: list[int], baselines: list[Tensor]) -> None:
         self.settings, self.model, self.union, self.seeds, self.baselines = settings, model, union, seeds, baselines
-        self.copies = MaskedCopies(union, with_edges=False)
-        start = FEATURE_STD * self.copies.features.drawn(seeds, "features", union.x)
+        self.copies = MaskedCopies(model, union, with_edges=False)
+        start = FEATURE_STD * self.copies.features.drawn(seeds, "features", self.copies.value)
         self.mask = Mask(self.copies.features, start, settings.node_feat_size, settings.node_feat_ent, mean_size=True)
         self.edges = edge_entries(union, union.align)
         self.rounds = recorded_rounds(model, union, self.edges) if baselines else []
-        self.logits = [union.x.new_full((self.edges.size,), GATE_START).requires_grad_(True) for _ in self.rounds]
+        self.logits = [self.copies.value.new_full((self.edges.size,), GATE_START).requires_grad_(True) for _ in self.rounds]
         self.is_alive: list[Tensor] = []
 
     def run(self, gates: dict[int, Tensor]) -> Tensor:
@@ -128,7 +128,7 @@ class Optimisation:
         with torch.enable_grad():
             opened = [torch.ones_like(logit, requires_grad=True) for logit in self.logits]
             output = explained(self.model, self.run(dict(enumerate(opened))), label, "logit").sum()
-            for_x, *for_gates = torch.autograd.grad(output, [self.copies.x, *opened], materialize_grads=True)
+            for_x, *for_gates = torch.autograd.grad(output, [self.copies.leaf, *opened], materialize_grads=True)
         self.mask.start_penalties(self.copies.at_places(for_x) != 0)
         self.is_alive = [gradient != 0 for gradient in for_gates]
 
@@ -138,10 +138,10 @@ class Optimisation:
         self.worst = self.divergence_of_nothing(first)
         stages = [stage for stage in reversed(range(max(len(self.rounds), 1))) for _ in range(epochs)] or [0]
         spread_out = (-(-len(self.union) // 8) * 8, 16)  # for equal bits, whatever the number of copies
-        multiplier = self.union.x.new_full(spread_out, settings.init_lambda).requires_grad_(True)
+        multiplier = self.copies.value.new_full(spread_out, settings.init_lambda).requires_grad_(True)
         adam = torch.optim.Adam([{"params": [self.mask.logit], "lr": FEATURE_LR}, {"params": self.logits, "lr": settings.lr}])
         ascent = torch.optim.RMSprop([multiplier], lr=settings.lambda_optimizer_lr, centered=True, maximize=True)
-        draws = noise(self.edges, self.seeds, len(self.rounds), len(stages), self.union.x)
+        draws = noise(self.edges, self.seeds, len(self.rounds), len(stages), self.copies.value)
         for stage, uniform in zip(stages, draws, strict=True):
             self.set_gradients(first, stage, uniform, multiplier)
             adam.step()
@@ -160,7 +160,7 @@ class Optimisation:
             loss = (softplus(multiplier)[: len(excess), 0] * excess).sum()
             for number, logit in learning.items():
                 loss = loss + self.settings.penalty_scaling * (chance_open(logit) * self.share(number)).sum()
-            leaves = [self.copies.x, multiplier, *learning.values()]
+            leaves = [self.copies.leaf, multiplier, *learning.values()]
             for_x, *others = torch.autograd.grad(loss, leaves, materialize_grads=True)
         self.mask.logit.grad = self.mask.gradient(self.copies.at_places(for_x))
         for leaf, gradient in zip(leaves[1:], others, strict=True):
@@ -176,17 +176,17 @@ class Optimisation:
     def share(self, number: int) -> Tensor:
         """What a gate counts in the mean over its copy's gates that matter.  (size,)"""
         is_alive = self.is_alive[number]
-        return is_alive / self.edges.counted(is_alive).clamp(min=1).to(self.union.x)[self.edges.copy]
+        return is_alive / self.edges.counted(is_alive).clamp(min=1).to(self.copies.value)[self.edges.copy]
 
     @torch.no_grad()
-    def scores(self) -> tuple[Tensor, Tensor]:
-        """Scores of the union's nodes (num_nodes, F) and edges (num_edges,)."""
-        feature, edge = self.copies.scores(self.mask.score())
+    def scores(self) -> Learned:
+        """Scores of the union's features and edges."""
+        union, at, feature, edge = self.copies.scores(self.mask.score())
         if self.rounds:
             is_alive = torch.stack(self.is_alive).to(edge)
             opened = torch.stack([chance_open(logit) for logit in self.logits]) * is_alive
             edge[self.edges.at] = (opened.sum(0) / is_alive.sum(0).clamp(min=1))[self.edges.slot]
-        return feature, edge
+        return union, at, feature, edge
 
 
 def divergence(model: BaseModel, first: Tensor, raw: Tensor) -> Tensor:

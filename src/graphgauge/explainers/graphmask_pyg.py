@@ -49,14 +49,15 @@ def check_untrained(model: BaseModel) -> None:
 
 
 def untrained(model: BaseModel, union: Union, seeds: list[int]) -> Learned:
-    """Scores of a union's nodes (num_nodes, F) and edges (num_edges,)."""
+    """Scores of a union's features and edges."""
     noise = feature_noise(union, seeds)
     first = seen_layers(model, union, seeds, [])
     masked = union.with_x(union.x * at_rows(union, noise))
     last = seen_layers(model, masked, seeds, [layer.sampled() for layer in first])
     score = torch.stack([layer.edge_score(union) for layer in last]).mean(0) if last else union.x.new_zeros(union.num_edges)
     advance(len(union))
-    return union, noise, score
+    at = union.node_row[:, None] * noise.size(1) + torch.arange(noise.size(1), device=noise.device)
+    return union, at.flatten(), noise.flatten(), score
 
 
 def feature_noise(union: Union, seeds: list[int]) -> Tensor:

@@ -14,11 +14,14 @@ from torch import Tensor
 from graphgauge.core.seeds import derive_seed, generator
 from graphgauge.explainers.base import Scores, can_mask, empty_edges, empty_features
 from graphgauge.models import BaseModel, ComputationGraphs, Union
+from graphgauge.models.arcs import ragged_ranges
+from graphgauge.models.features import Scattered, Written
 from graphgauge.models.outputs import log_probabilities
 from graphgauge.models.union import Layout
 
-#: a union and the scores of its nodes (num_nodes, F) and edges (num_edges,)
-Learned = tuple[Union, Tensor, Tensor]
+#: a union, places in the packed feature scores (flat) and their scores (M,), and scores of the union's edges (num_edges,)
+Learned = tuple[Union, Tensor, Tensor, Tensor]
+MOST_FILLED = 0.2  #: share of features that are not 0 up to which listing them is faster than a table
 
 
 @dataclass(frozen=True)
@@ -58,10 +61,23 @@ class Entries:
         return torch.bincount(self.copy[chosen], minlength=len(self.count))
 
 
-def feature_entries(union: Union) -> Entries:
-    """The features that are not 0 at scored nodes."""
-    row, column = (union.x[union.node_at] * union.is_scored[:, None]).nonzero(as_tuple=True)
-    return Entries.of(union.node_at[row] * union.x.size(1) + column, union.node_copy[row], len(union), union.align)
+@dataclass(frozen=True)
+class NonZero:
+    """Features of a union that are not 0, in the order of its nodes: which node, which column, what value.  (M,) each"""
+
+    node: Tensor
+    column: Tensor
+    value: Tensor
+
+    @staticmethod
+    def of(union: Union) -> "NonZero":
+        """Found once for each node of the data that takes part."""
+        source = union.graphs.source.x
+        ids, which = union.graphs.node[union.node_row].unique(return_inverse=True)
+        row, column = source[ids].nonzero(as_tuple=True)
+        count = torch.bincount(row, minlength=len(ids))
+        node, place = ragged_ranges((count.cumsum(0) - count)[which], count[which])
+        return NonZero(node, column[place], source[ids[row], column][place])
 
 
 def edge_entries(union: Union, align: int) -> Entries:
@@ -71,44 +87,61 @@ def edge_entries(union: Union, align: int) -> Entries:
 
 
 class MaskedCopies:
-    """A union whose features and messages are multiplied by gates; the same memory serves every step of an optimisation."""
+    """A union whose features and messages are multiplied by gates; the same memory serves every step of an optimisation.
 
-    def __init__(self, union: Union, with_edges: bool) -> None:
-        self.union, self.features = union, feature_entries(union)
+    ``leaf`` is what the network is differentiated in: the features that are not 0, listed, where most are 0 and the network does
+    nothing but linear maps with them; else all of x.
+    """
+
+    def __init__(self, model: BaseModel, union: Union, with_edges: bool) -> None:
+        self.union, self.num_features = union, union.features.shape[1]
+        listed = NonZero.of(union)
+        self.scored = union.is_scored[listed.node].nonzero()[:, 0]
+        node, column = listed.node[self.scored], listed.column[self.scored]
+        self.score_at = union.node_row[node] * self.num_features + column
+        self.is_sparse = model.feature_use == "linear" and filled(model) <= MOST_FILLED
+        at = self.scored if self.is_sparse else union.node_at[node] * self.num_features + column
+        self.features = Entries.of(at, union.node_copy[node], len(union), union.align)
         self.edges = edge_entries(union, union.align) if with_edges else None
-        self.x = union.x.clone().requires_grad_(True)
-        self.value = union.x.flatten()[self.features.at]
-        self.factor = union.x.new_ones(union.num_edges).requires_grad_(True)
-        self.edited = union.with_x(self.x)
+        self.value = listed.value[self.scored]
+        self.leaf = (listed.value if self.is_sparse else union.x).clone().requires_grad_(True)
+        self.factor = self.leaf.detach().new_ones(union.num_edges).requires_grad_(True)
+        scattered = Scattered(self.leaf, union.node_at[listed.node], listed.column, union.features.shape)
+        self.edited = union.with_features(scattered if self.is_sparse else Written(self.leaf))
         if with_edges:
             self.edited = self.edited.with_mask(self.factor)
 
     @torch.no_grad()
     def set_gates(self, for_features: Tensor, for_edges: Tensor | None = None) -> None:
         """Multiply features and messages by gates (size,)."""
-        self.x.view(-1)[self.features.at] = self.value * for_features[self.features.slot]
+        self.leaf.view(-1)[self.features.at] = self.value * for_features[self.features.slot]
         if self.edges is not None and for_edges is not None:
             self.factor[self.edges.at] = for_edges[self.edges.slot]
 
     def gradients(self, loss: Tensor) -> list[Tensor]:
         """How ``loss`` changes with the gates of features and, if there are any, edges, at their places.  (size,), (size,)"""
-        leaves = [self.x] if self.edges is None else [self.x, self.factor]
+        leaves = [self.leaf] if self.edges is None else [self.leaf, self.factor]
         found = torch.autograd.grad(loss, leaves, allow_unused=True)
-        for_x, *for_factor = (torch.zeros_like(leaf) if grad is None else grad for leaf, grad in zip(leaves, found, strict=True))
-        gradients = [self.at_places(for_x)]
+        for_leaf, *for_factor = (torch.zeros_like(leaf) if grad is None else grad for leaf, grad in zip(leaves, found, strict=True))
+        gradients = [self.at_places(for_leaf)]
         return gradients if self.edges is None else [*gradients, placed(self.edges, for_factor[0][self.edges.at])]
 
-    def at_places(self, for_x: Tensor) -> Tensor:
-        """From a gradient for the features as they enter the network, that for their gates.  (rows, F) -> (size,)"""
-        return placed(self.features, self.value * for_x.flatten()[self.features.at])
+    def at_places(self, for_leaf: Tensor) -> Tensor:
+        """From a gradient for ``leaf``, that for the gates of features.  (size,)"""
+        return placed(self.features, self.value * for_leaf.flatten()[self.features.at])
 
-    def scores(self, for_features: Tensor, for_edges: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Gates (size,) as scores of the union's nodes (num_nodes, F) and edges (num_edges,); 0 for what has no gate."""
-        feature, edge = torch.zeros_like(self.union.x), self.union.x.new_zeros(self.union.num_edges)
-        feature.view(-1)[self.features.at] = for_features[self.features.slot]
+    def scores(self, for_features: Tensor, for_edges: Tensor | None = None) -> Learned:
+        """Gates (size,) as scores; 0 for what has no gate."""
+        edge = self.value.new_zeros(self.union.num_edges)
         if self.edges is not None and for_edges is not None:
             edge[self.edges.at] = for_edges[self.edges.slot]
-        return feature[self.union.node_at], edge
+        return self.union, self.score_at, for_features[self.features.slot], edge
+
+
+def filled(model: BaseModel) -> float:
+    """Share of the data's features that are not 0."""
+    x = model.source.x
+    return model.lasting("filled features", lambda: float((x != 0).double().mean()) if x.numel() else 1.0)
 
 
 def placed(entries: Entries, values: Tensor) -> Tensor:
@@ -169,8 +202,8 @@ def learned_scores(
     feature, edge = empty_features(graphs), empty_edges(graphs)
 
     def write(done: Learned) -> None:
-        union, for_nodes, for_edges = done
-        feature[union.node_row] = for_nodes
+        union, at, for_features, for_edges = done
+        feature.view(-1)[at] = for_features
         edge[union.edge_row] = for_edges
 
     model.each(work, write, graphs, kind=kind, probe=probe)

@@ -280,10 +280,15 @@ class BaseModel(ABC):
         """How copies may share a call of the net."""
         return self.known("joining", lambda: probing.find_joining(self))
 
+    @property
+    def feature_use(self) -> str:
+        """What the network does with features first: "linear" (nothing but linear maps), "written" (something else), or "no"."""
+        return self.known("feature use", lambda: probing.find_lazy(self))
+
     @contextmanager
     def unwritten_features(self) -> Iterator[None]:
         """Let the network have features that are written out only where it needs them; see `features`."""
-        self.engine.lazy = self.known("lazy", lambda: probing.find_lazy(self))
+        self.engine.lazy = self.feature_use != "no"
         try:
             yield
         finally:

@@ -68,7 +68,8 @@ class Engine:
 
         (K, columns)
         """
-        lazy = self.lazy and edit is None and not self.copies_input and not torch.is_grad_enabled()
+        unwritten = self.lazy and edit is None and not self.copies_input and not torch.is_grad_enabled()
+        lazy = unwritten or union.features.has_gradient
         g = union.data(self.passes_batch(union), lazy)
         if self.copies_input:
             g = g.clone()

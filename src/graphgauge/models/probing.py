@@ -21,6 +21,7 @@ from graphgauge.models import depth, masking
 from graphgauge.models.computation import HALOS, ComputationGraphs
 from graphgauge.models.engine import ALONE, TOGETHER, WITH_BATCH, Engine
 from graphgauge.models.extraction import Extractor
+from graphgauge.models.features import Watched
 from graphgauge.models.graphs import part_of
 from graphgauge.models.outputs import check_finite_rows
 from graphgauge.models.union import Union, assemble
@@ -201,18 +202,30 @@ def joint_rows(model: "BaseModel", graphs: ComputationGraphs, of: Tensor, joinin
     return engine.map(work, graphs, of, kind="joining")
 
 
-def find_lazy(model: "BaseModel") -> bool:
-    """Whether the network gives the same rows for features that are written out only where it needs them."""
+def find_lazy(model: "BaseModel") -> str:
+    """Whether the network works on features that are written out only where it needs them.
+
+    "linear": a linear map is all it does with them; "written": they are written out on the way; "no": it gives other rows.
+    """
     graphs = model.cut(model.probes[:4], model.hops, model.base_halo, "messages")
     of = torch.arange(len(graphs), device=model.source.device).repeat(2)
-    rows = []
-    for lazy in (False, True):
-        engine = Engine(model.call, model.engine.budget, model.joining, model.writes_input, lazy)
-        try:
-            rows.append(engine.map(engine.outputs, graphs, of, kind="lazy"))
-        except (BadModel, *FORWARD_ERRORS):
-            return False
-    return is_close(*rows)
+    seen: list[bool] = []
+
+    def watched(union: Union) -> Tensor:
+        features = Watched(union.features, seen)
+        return lazy.outputs(union.with_features(features))
+
+    plain = Engine(model.call, model.engine.budget, model.joining, model.writes_input)
+    lazy = Engine(model.call, model.engine.budget, model.joining, model.writes_input, lazy=True)
+    try:
+        wanted = plain.map(plain.outputs, graphs, of, kind="lazy")
+        with torch.no_grad():
+            found = lazy.map(watched, graphs, of, kind="lazy, watched")
+    except (BadModel, *FORWARD_ERRORS):
+        return "no"
+    if not is_close(wanted, found):
+        return "no"
+    return "written" if any(seen) or model.writes_input else "linear"
 
 
 # --- whether an extracted graph is the model -------------------------------------------------------------------------

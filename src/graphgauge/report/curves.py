@@ -1,0 +1,49 @@
+"""The deletion curve of an explanation, drawn into the band of random orders."""
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from graphgauge.core.errors import UndefinedScore
+from graphgauge.evaluation.stories import Case, Story
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: told apart with any kind of colour vision (Okabe and Ito)
+EXPLAINED, RANDOM, CHANGE = "#0072B2", "#999999", "#D55E00"
+
+
+def plot_deletion_curve(story: Story, reference: Any = None, ax: "Axes | None" = None) -> "Axes":
+    """Draw one case of a story: by default that with the lowest EC, else that of ``reference``.
+
+    The line is the output after each edit in the order of the explanation, the band holds 80 % of the random orders, the dashed
+    line is their median, and the upright line marks the EC: where the prediction changes.
+    """
+    import matplotlib.pyplot as plt
+
+    case = chosen_case(story, reference)
+    axes = ax if ax is not None else plt.subplots(figsize=(6, 3.6), layout="constrained")[1]
+    steps = range(len(case.curve) + 1)
+    low, middle, high = torch.cat([torch.full((3, 1), case.start, dtype=torch.float64), case.band()], 1).tolist()
+    axes.fill_between(steps, low, high, color=RANDOM, alpha=0.3, linewidth=0, label="random orders, 80 %")
+    axes.plot(steps, middle, color=RANDOM, linestyle="--", label="random orders, median")
+    axes.plot(steps, [case.start, *case.curve.tolist()], color=EXPLAINED, marker="o", markersize=3, label=story.explainer)
+    word = "prediction changes" if case.flipped else "no change up to here"
+    axes.axvline(case.ec, color=CHANGE, linewidth=1, label=f"{word}: {case.ec}")
+    axes.set_xlabel("edges removed" if story.side == "edge" else "features substituted")
+    axes.set_ylabel("output")
+    against = "" if case.reference is None else f", reference {case.reference}"
+    axes.set_title(f"target {story.target}{against}: pertinence {case.score:.2f}")
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def chosen_case(story: Story, reference: Any) -> Case:
+    """The case of a reference, or the one with the lowest EC."""
+    cases = [case for case in story.cases if reference is None or case.reference == reference]
+    if not cases:
+        known = ", ".join(str(case.reference) for case in story.cases)
+        raise UndefinedScore(f"there is no curve against reference {reference!r}; there are {known or 'none'}.")
+    return min(cases, key=lambda case: (not case.flipped, case.ec))
