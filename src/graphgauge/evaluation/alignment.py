@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from graphgauge.core.errors import BadExplanation
 from graphgauge.core.xplanation import POOLINGS, Xplanation
 from graphgauge.models import ComputationGraphs
 from graphgauge.models.computation import ComputationGraph
@@ -42,12 +43,26 @@ def status_of(score: Tensor | None, count: int) -> str:
 
 def edge_scores(x: Xplanation, graph: ComputationGraph) -> Tensor:
     """Scores of the relevant edges.  (E_rel,)"""
-    return aligned(x.need("edge_score"), x.edges.to(graph.edges), graph.edges).to(graph.x)
+    check_same_graph("edges", x.num_edges, graph.num_source_edges, x)
+    score = x.need("edge_score").to(graph.edges.device, torch.float64)
+    return aligned(score, x.edges.to(graph.edges), graph.edges)
 
 
 def feature_scores(x: Xplanation, graph: ComputationGraph) -> Tensor:
     """Scores of the features of all nodes within reach.  (n, F)"""
-    return aligned(x.need("feature_score"), x.nodes.to(graph.nodes), graph.nodes).to(graph.x)
+    check_same_graph("nodes", x.num_nodes, graph.num_source_nodes, x)
+    score = x.need("feature_score").to(graph.nodes.device, torch.float64)
+    check_same_graph("features", score.size(1), graph.batch.source.x.size(1), x)
+    return aligned(score, x.nodes.to(graph.nodes), graph.nodes)
+
+
+def check_same_graph(what: str, found: int, wanted: int, x: Xplanation) -> None:
+    """Refuse scores of another graph."""
+    if found != wanted:
+        raise BadExplanation(
+            f"an explanation of target {x.target} by {x.explainer or 'an unnamed explainer'} is of a graph with {found} {what}, "
+            f"but the model's has {wanted}: evaluate it with the model that it explains."
+        )
 
 
 def priority(score: Tensor, target_rows: Tensor, pooling: str) -> Tensor:

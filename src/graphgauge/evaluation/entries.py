@@ -1,6 +1,6 @@
 """Explanations as the Evaluator takes them: by explainer, each under the name that results show."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ class Entry:
 
 def labelled(explainers: Any) -> dict[str, BaseExplainer]:
     """Explainers under the names that results show."""
-    if isinstance(explainers, BaseExplainer):
+    if isinstance(explainers, (BaseExplainer, str)) or not isinstance(explainers, Iterable):
         explainers = [explainers]
     named = explainers if isinstance(explainers, Mapping) else None
     found = list(explainers.values() if named is not None else explainers)
@@ -38,7 +38,7 @@ def labelled(explainers: Any) -> dict[str, BaseExplainer]:
         )
     if named is not None:
         return {str(label): explainer for label, explainer in named.items()}
-    labels = labels_of([(explainer.name, explainer) for explainer in found])
+    labels = labels_of([(explainer.name, changed_parameters(explainer)) for explainer in found])
     if len(set(labels)) < len(labels):
         again = next(label for label in labels if labels.count(label) > 1)
         raise BadSetting(
@@ -47,20 +47,21 @@ def labelled(explainers: Any) -> dict[str, BaseExplainer]:
     return dict(zip(labels, found, strict=True))
 
 
-def labels_of(explainers: list[tuple[str, BaseExplainer | None]]) -> list[str]:
-    """The name of each explainer; with the parameters that are not the defaults where a name comes more than once."""
+def labels_of(explainers: list[tuple[str, str]]) -> list[str]:
+    """The name of each explainer; with its parameters, the second text, where a name comes more than once."""
     names = [name for name, _ in explainers]
-    return [
-        name if names.count(name) == 1 or explainer is None else f"{name}{changed_parameters(explainer)}"
-        for name, explainer in explainers
-    ]
+    return [name if names.count(name) == 1 else name + params for name, params in explainers]
 
 
 def changed_parameters(explainer: BaseExplainer) -> str:
     """Parameters that differ from the defaults, as ``(epochs=50)``; '' if none does."""
     fields = type(explainer).__dataclass_fields__
-    changed = [f"{name}={value}" for name, value in explainer.params.items() if value != fields[name].default]
-    return f"({', '.join(changed)})" if changed else ""
+    return listed({name: value for name, value in explainer.params.items() if value != fields[name].default})
+
+
+def listed(params: Mapping[str, Any]) -> str:
+    """Parameters as ``(epochs=50, lr=0.1)``; '' if there are none."""
+    return f"({', '.join(f'{name}={value}' for name, value in params.items())})" if params else ""
 
 
 def rebuilt(x: Xplanation) -> BaseExplainer | None:
@@ -69,6 +70,24 @@ def rebuilt(x: Xplanation) -> BaseExplainer | None:
         return find_explainer(x.explainer, **x.params) if x.explainer else None
     except (GraphgaugeError, TypeError):
         return None
+
+
+def grouped_by_explainer(xs: Sequence[Xplanation]) -> list[Entry]:
+    """Explanations by what made them; of groups that have one label in the end, the second gets the next occurrences."""
+    groups: dict[tuple[str, str], list[Xplanation]] = {}
+    for x in xs:
+        groups.setdefault((x.explainer, repr(sorted(x.params.items()))), []).append(x)
+    explainers = [rebuilt(part[0]) for part in groups.values()]
+    labels = labels_of(
+        [
+            (part[0].explainer, listed(part[0].params) if explainer is None else changed_parameters(explainer))
+            for part, explainer in zip(groups.values(), explainers, strict=True)
+        ]
+    )
+    merged: dict[str, tuple[BaseExplainer | None, list[Xplanation]]] = {}
+    for label, explainer, part in zip(labels, explainers, groups.values(), strict=True):
+        merged.setdefault(label, (explainer, []))[1].extend(part)
+    return [entry for label, (explainer, own) in merged.items() for entry in split_by_occurrence(label, explainer, own)]
 
 
 def split_by_occurrence(label: str, explainer: BaseExplainer | None, xs: Sequence[Xplanation]) -> list[Entry]:

@@ -18,7 +18,7 @@ from graphgauge.core.progress import advance, progress
 from graphgauge.core.seeds import check_seed, derive_seed
 from graphgauge.core.xplanation import Target, Xplanation
 from graphgauge.evaluation.cells import Cell, missing
-from graphgauge.evaluation.entries import Entry, labelled, labels_of, rebuilt, split_by_occurrence
+from graphgauge.evaluation.entries import Entry, grouped_by_explainer, labelled, split_by_occurrence
 from graphgauge.evaluation.extras import extra_metrics
 from graphgauge.evaluation.groups import Group
 from graphgauge.evaluation.identity import digest_of_model, digest_of_scores
@@ -77,11 +77,11 @@ class Evaluator:
         """Explain ``targets`` with each explainer (one, a list, or a dictionary of names) and evaluate."""
         named = labelled(explainers)
         with self.model.session():
-            asked = [graph.target for graph in self.model.computation_graphs(targets)]
+            asked = self.model.asked(self.model.read(targets))
             with progress(len(named) * len(asked) * 2 + len(asked) * 2, "compare"):
                 entries = []
                 for label, explainer in named.items():
-                    xs = explainer.explain(self.model, targets, seed=self.seed)
+                    xs = explainer.explain(self.model, asked, seed=self.seed)
                     advance(len(asked))
                     entries += split_by_occurrence(label, explainer, xs)
                 return self.evaluated(entries)
@@ -90,16 +90,7 @@ class Evaluator:
         """Score explanations, from `explain` or from elsewhere, and fill their ``metrics``."""
         given = [xs] if isinstance(xs, Xplanation) else list(xs)
         self.check_explanations(given)
-        groups: dict[tuple[str, str], list[Xplanation]] = {}
-        for x in given:
-            groups.setdefault((x.explainer, repr(sorted(x.params.items()))), []).append(x)
-        explainers = {key: rebuilt(part[0]) for key, part in groups.items()}
-        labels = labels_of([(key[0], explainers[key]) for key in groups])
-        entries = [
-            entry
-            for label, (key, part) in zip(labels, groups.items(), strict=True)
-            for entry in split_by_occurrence(label, explainers[key], part)
-        ]
+        entries = grouped_by_explainer(given)
         with self.model.session(), progress(sum(len(entry.xs) for entry in entries) + 2 * len(given), "evaluate"):
             return self.evaluated(entries)
 
@@ -178,14 +169,14 @@ class Evaluator:
                 if target not in entry.xs:
                     continue
                 why = status[t][e]
-                if found is not None and not why and not bool(found.is_finite[t, e]):
-                    why = "nan_prediction"
                 if why or found is None:
                     cells[e, target].update({f"{side}_{name}": missing(why) for name in names})
                     continue
-                cells[e, target].update({f"{side}_{name}": curve_cell(found, name, t, e) for name in names})
-                key = (entry.label, target, entry.occurrence, side)
-                stories[key] = partial(story_of, found, side, entry.label, e, target, t)
+                own = {f"{side}_{name}": curve_cell(found, name, t, e) for name in names}
+                cells[e, target].update(own)
+                if own[f"{side}_ec"].value is not None:
+                    key = (entry.label, target, entry.occurrence, side)
+                    stories[key] = partial(story_of, found, side, entry.label, e, target, t)
 
     def add_stability(self, entry: Entry, k: int, cells: Any) -> None:
         """Stability of both sides; only what can be run again has one."""
@@ -241,8 +232,9 @@ class Evaluator:
         return derive_seed(self.seed, self.task, self.name, target, *purpose)
 
     def key(self, x: Xplanation) -> str:
-        """What must be the same for a stored number to hold: settings, seed, names, network, data, scores."""
+        """What must be the same for a stored number to hold: settings, seed, names, explainer, network, data, scores."""
         names = f"{self.settings.digest}/{self.seed}/{self.task}/{self.name}/{self.metrics}"
+        names = f"{names}/{x.explainer}/{sorted(x.params.items())}"
         return f"{names}/{digest_of_model(self.model)}/{digest_of_scores(x)}"
 
     def stored(self, x: Xplanation) -> dict[str, Cell] | None:
@@ -268,8 +260,10 @@ def curve_metrics(task: str, settings: Settings) -> list[str]:
 
 
 def curve_cell(found: Judged, name: str, t: int, e: int) -> Cell:
-    """The cell of one metric."""
+    """The cell of one metric; without a value where it would have read a prediction that is no number."""
     value, cases = float(found.values[name][t, e]), (found.side.target == t).nonzero()[:, 0].tolist()
+    if value != value:
+        return missing("nan_prediction")
     if name == "ec":
         per = tuple(float(found.per_case.ec[q, e]) for q in cases)
         return Cell(value, flipped=bool(found.flipped[t, e]), per_reference=per)

@@ -132,7 +132,9 @@ class Group:
         found = judged(self.model, side, order, valid, self.reading, self.settings)
 
         def scores(t: int, e: int) -> Tensor:
-            return self.entries[e].xs[self.targets[t]].need(f"{name}_score").flatten()
+            return (edge_scores if name == "edge" else feature_scores)(
+                self.entries[e].xs[self.targets[t]], self.graphs[t]
+            ).flatten()
 
         found.values |= extra_values(self.model, found, self.metrics, scores, self.settings)
         return found.on_cpu()

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable
 
+import torch
 from torch import Tensor
 
 from graphgauge.core.xplanation import Xplanation
@@ -13,17 +14,25 @@ def digest(tensors: Iterable[Tensor]) -> str:
     """A short name of the shapes, types and bits of tensors."""
     found = hashlib.blake2b(digest_size=8)
     for tensor in tensors:
-        plain = tensor.detach().cpu().contiguous()
+        plain = (tensor.detach() if tensor.layout == torch.strided else tensor.detach().to_dense()).cpu().contiguous()
         found.update(f"{plain.dtype}{tuple(plain.shape)}".encode())
-        found.update(plain.flatten().view(dtype=plain.dtype).numpy().tobytes())
+        found.update(plain.flatten().view(torch.uint8).numpy().tobytes())
     return found.hexdigest()
 
 
 def digest_of_model(model: BaseModel) -> str:
-    """The network's parameters and buffers, and the data; made anew when either has changed."""
-    source = model.source
-    data = [source.edge_index, *source.node_attrs.values(), *source.edge_attrs.values()]
-    return model.known("digest", lambda: digest([*model.net.parameters(), *model.net.buffers(), *data]))
+    """The network's parameters and buffers, and the data; made anew when either has changed.
+
+    How the network is called and what its hidden space is may differ with the same weights: answers to a few targets tell.
+    """
+
+    def find() -> str:
+        source, probes = model.source, model.asked(model.probes)
+        data = [source.edge_index, *source.node_attrs.values(), *source.edge_attrs.values()]
+        answers = [model.pred_continuous(probes), model.embed(probes)]
+        return f"{type(model).__name__}/{model.hops}/{digest([*model.net.parameters(), *model.net.buffers(), *data, *answers])}"
+
+    return model.known("digest", find)
 
 
 def digest_of_scores(x: Xplanation) -> str:

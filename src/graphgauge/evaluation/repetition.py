@@ -232,9 +232,9 @@ def is_target(x: Xplanation) -> Tensor:
 
 
 def chance_of(xs: Sequence[Xplanation], side: str, settings: Settings, seed: int) -> float:
-    """Mean likeness of pairs after permuting one of each, over the first ``permutations`` pairs."""
-    number = min(settings.permutations, len(xs) // 2)
-    first, second = scores_of(xs[0 : 2 * number : 2], side), scores_of(xs[1 : 2 * number : 2], side)
+    """Mean likeness of pairs after permuting one of each, ``permutations`` times, over all pairs in turn."""
+    pairs = [2 * (k % (len(xs) // 2)) for k in range(settings.permutations)]
+    first, second = scores_of([xs[k] for k in pairs], side), scores_of([xs[k + 1] for k in pairs], side)
     random, parts = (
         generator(seed),
         [torch.ones_like(xs[0].edges, dtype=torch.bool)] if side == "edge" else blocks(is_target(xs[0])),

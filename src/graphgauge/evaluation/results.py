@@ -106,7 +106,7 @@ class Results:
             parts.append(part)
         import pandas as pd
 
-        return pd.concat(parts) if parts else ecs
+        return pd.concat(parts) if parts else ecs.iloc[:0]
 
     def flip_curve(self, side: str = "edge") -> "pd.DataFrame":
         """Share of targets whose prediction changed within k edits, k = 1..cap; a column for each explainer."""
@@ -173,10 +173,10 @@ class Results:
         place = Path(folder)
         try:
             record = json.loads((place / "settings.json").read_text())
-            table = pd.read_csv(place / "rows.csv", float_precision="round_trip", keep_default_na=False, dtype=str)
+            table = pd.read_csv(place / "rows.csv", keep_default_na=False, dtype=str)
             settings = Settings(**{**record, "trials": tuple(record["trials"])})
             return Results(tuple(map(read_row, table.to_dict("records"))), settings)
-        except (OSError, KeyError, ValueError, TypeError) as error:
+        except (OSError, LookupError, ValueError, TypeError) as error:
             raise BadFile(f"{os.fspath(folder)} holds no results that graphgauge saved: {error}.") from error
 
 
@@ -207,7 +207,8 @@ def read_row(text: dict[str, str]) -> Row:
     lists = {name: tuple(json.loads(text[name])) if text[name] else None for name in LISTS}
     numbers = {name: float(text[name]) if text[name] else None for name in ("value", "error")}
     flipped = {"True": True, "False": False}.get(text["flipped"])
-    cell = Cell(status=lookup(dict.fromkeys(STATUSES), text["status"], "status"), flipped=flipped, **numbers, **lists)  # type: ignore[arg-type]
+    lookup(STATUSES, text["status"], "status")
+    cell = Cell(status=text["status"], flipped=flipped, **numbers, **lists)  # type: ignore[arg-type]
     kept = {name: text[name] for name in ("task", "model", "explainer", "metric", "settings", "version")}
     return Row(
         target=tuple(target) if isinstance(target, list) else target,

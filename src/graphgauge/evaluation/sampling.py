@@ -1,7 +1,8 @@
 """Which targets to evaluate on: spread over predicted classes and over how sure the model is.
 
 Classification: each predicted class in turn, and within it thirds by the probability of that class. Regression: tenths by value.
-Each stratum gives the same number of targets as long as it has any; within it they are drawn at random.
+Each stratum gives the same number of targets as long as it has any; within it they are drawn at random. Strata are numbered so
+that also the first few reach far: neighbouring numbers are of different classes and thirds, or of tenths far apart.
 """
 
 from typing import Any
@@ -21,18 +22,19 @@ def sample_targets(model: BaseModel, count: int, among: Any = None, seed: int = 
     """``count`` targets, or all if there are fewer, spread over strata; ``among``: only these (default: the population)."""
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
         raise BadSetting(f"count must be a number of targets, 1 or more, but is {count!r}.")
-    pool = model.population() if among is None else model.asked(model.read(among))
+    pool = (model.population() if among is None else model.asked(model.read(among))).unique(dim=0)
     chosen = spread(strata(model, pool).cpu(), count, seed)
     return [plain_target(target) for target in pool[chosen.to(pool.device)].tolist()]
 
 
 def strata(model: BaseModel, pool: Tensor) -> Tensor:
-    """The stratum of each target.  (P,)"""
+    """The stratum of each target, numbered in the order in which they are visited.  (P,)"""
     prediction = model.pred_continuous(pool)
     if model.task == "regression":
-        return parts(prediction, torch.zeros(len(pool), dtype=torch.int64, device=pool.device), TENTHS)
-    label = model.pred_discrete(pool)
-    return label * THIRDS + parts(prediction.gather(1, label[:, None])[:, 0], label, THIRDS)
+        return 3 * parts(prediction, torch.zeros(len(pool), dtype=torch.int64, device=pool.device), TENTHS) % TENTHS
+    _, label = model.pred_discrete(pool).unique(return_inverse=True)
+    third = parts(prediction.gather(1, model.pred_discrete(pool)[:, None])[:, 0], label, THIRDS)
+    return (third - label) % THIRDS * prediction.size(1) + label
 
 
 def parts(value: Tensor, group: Tensor, number: int) -> Tensor:

@@ -6,10 +6,11 @@ The paper leaves many of them open. `PRESETS["paper"]` holds the readings that f
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from graphgauge.core.errors import BadSetting
+from graphgauge.core.errors import BadSetting, UnknownName
 from graphgauge.core.registry import lookup
 from graphgauge.core.xplanation import POOLINGS
 
@@ -118,6 +119,16 @@ PRESETS = {
 }
 
 
+def check_names(given: Iterable[str]) -> None:
+    """Refuse names that are no settings, all at once."""
+    known = {field.name: None for field in fields(Settings)}
+    unknown = [name for name in given if name not in known]
+    if len(unknown) > 1:
+        raise UnknownName(f"No settings are called {', '.join(map(repr, unknown))}. Known: {', '.join(sorted(known))}.")
+    for name in unknown:
+        lookup(known, name, "setting")
+
+
 def settings_of(preset: str, **changed: Any) -> Settings:
     """A preset with some settings changed; refuses unknown names, all at once.
 
@@ -125,9 +136,7 @@ def settings_of(preset: str, **changed: Any) -> Settings:
     50
     """
     base = lookup(PRESETS, preset, "preset")
-    names = [field.name for field in fields(Settings)]
-    for name in changed:
-        lookup(dict.fromkeys(names), name, "setting")
+    check_names(changed)
     if isinstance(changed.get("trials"), list):
         changed["trials"] = tuple(changed["trials"])
     return replace(base, **changed)

@@ -56,13 +56,17 @@ class Reading:
         prediction = model.pred_continuous(targets)
         if model.task == "regression":
             spread: float = model.spread  # type: ignore[attr-defined]
-            return Reading(prediction, prediction, None, settings.flip * spread, settings.tolerance * spread)
+            noise = model.tolerance() if spread <= model.tolerance() else 0.0  # constant predictions: rounding is no change
+            width, tolerance = max(settings.flip * spread, noise), max(settings.tolerance * spread, noise)
+            return Reading(prediction, prediction, None, width, tolerance)
         label = model.pred_discrete(targets)
         return Reading(prediction, prediction.gather(1, label[:, None])[:, 0], label, 0.0, settings.tolerance)
 
     def height(self, prediction: Tensor, target: Tensor) -> Tensor:
-        """The number whose curve is drawn.  (P, C) or (P,), (P,) -> (P,)"""
-        return prediction if self.label is None else prediction.gather(1, self.label[target][:, None])[:, 0]
+        """The number whose curve is drawn; NaN where any class has no finite probability.  (P, C) or (P,), (P,) -> (P,)"""
+        if self.label is None:
+            return prediction
+        return prediction.gather(1, self.label[target][:, None])[:, 0].where(prediction.isfinite().all(1), torch.nan)
 
     def flips(self, prediction: Tensor, target: Tensor) -> Tensor:
         """Whether predictions differ from the first one.  (P, C) or (P,), (P,) -> (P,) bool"""
@@ -104,7 +108,8 @@ class Judged:
     trials: Tensor  #: (Q, E) trials that count
     reason: list[list[str]]  #: (Q, E) why no more
     score: Tensor  #: (Q, E) the paper's pertinence against one reference
-    is_finite: Tensor  #: (T, E) no NaN or infinity was predicted
+    is_finite: Tensor  #: (T, E) no metric read NaN or infinity
+    how: str  #: the setting `regression_curve`
     values: dict[str, Tensor] = field(default_factory=dict)
 
     def on_cpu(self) -> "Judged":
@@ -125,9 +130,6 @@ def judged(model: BaseModel, side: Side, order: Tensor, valid: Tensor, reading: 
     flipped = torch.zeros_like(ec).index_add(0, side.target, per_case.flipped.long()) > 0
     race = Race(model, side, curve, ec[side.target], valid[side.target], length, reading, settings)
     race.run()
-    read = length[:, None].expand_as(per_case.ec) if settings.twins else per_case.ec
-    is_bad = (~curve.isfinite() & steps_within(read, curve.size(2))).any(2) | race.is_bad[:, None]
-    is_finite = valid & ~(torch.zeros_like(valid, dtype=torch.int64).index_add(0, side.target, is_bad.long()) > 0)
     result = Judged(
         side=side,
         reading=reading,
@@ -142,10 +144,31 @@ def judged(model: BaseModel, side: Side, order: Tensor, valid: Tensor, reading: 
         trials=race.trials,
         reason=race.reason,
         score=race.score,
-        is_finite=is_finite,
+        is_finite=valid,
+        how=settings.regression_curve,
     )
-    result.values = {name: torch.where(is_finite, value, torch.nan) for name, value in metric_values(result, settings).items()}
+    for name, value in metric_values(result, settings).items():
+        is_bad = torch.zeros_like(valid, dtype=torch.int64).index_add(0, side.target, has_gaps(result, name, settings).long()) > 0
+        result.values[name] = value.where(valid & ~is_bad, torch.nan)
+    result.is_finite = torch.stack([value.isfinite() for value in result.values.values()]).all(0)
     return result
+
+
+def has_gaps(found: Judged, name: str, settings: Settings) -> Tensor:
+    """Whether a metric reads a prediction that is no number: an EC of its own curve, the others of random ones too.  (Q, E) bool"""
+    Q, E, K = found.curve.shape
+    is_paper = name in ("ec", "pertinence")
+    upto = found.per_case.ec if is_paper else found.length[:, None].expand(Q, E)
+    is_bad = (~found.curve.isfinite() & steps_within(upto, K)).any(2)
+    if name == "ec":
+        return is_bad
+    steps = found.ec[found.side.target] if is_paper else upto
+    trials = found.trials if is_paper else torch.full_like(found.trials, settings.twin_trials)
+    number, gap = torch.arange(found.random.size(1), device=upto.device), ~found.random.isfinite()
+    for e in range(E):
+        is_read = steps_within(steps[:, e], K)[:, None] & (number < trials[:, e, None])[:, :, None]
+        is_bad[:, e] |= (gap & is_read).any(2).any(1)
+    return is_bad
 
 
 def steps_within(length: Tensor, size: int) -> Tensor:
@@ -216,7 +239,6 @@ class Race:
     reading: Reading
     settings: Settings
     random: Tensor = field(init=False)
-    is_bad: Tensor = field(init=False)  #: (Q,) a random curve is not finite
     trials: Tensor = field(init=False)
     score: Tensor = field(init=False)
     reason: list[list[str]] = field(init=False)
@@ -225,7 +247,6 @@ class Race:
     def __post_init__(self) -> None:
         Q, E, K = self.curve.shape
         self.random = self.curve.new_zeros(Q, 0, K)
-        self.is_bad = torch.zeros(Q, dtype=torch.bool, device=self.curve.device)
         self.trials = torch.zeros(Q, E, dtype=torch.int64, device=self.curve.device)
         self.score = torch.full((Q, E), torch.nan, dtype=torch.float64, device=self.curve.device)
         self.reason = [[""] * E for _ in range(Q)]
@@ -259,7 +280,6 @@ class Race:
         case = torch.arange(len(order), device=needed.device).repeat_interleave(end - start)
         found = points(self.model, self.side.edits, Lines(case, order.flatten(0, 1)), torch.zeros_like(upto), upto)
         height = self.reading.height(found.prediction, self.side.target[case[found.line]])
-        self.is_bad[case[found.line[~height.isfinite()]]] = True
         fresh = heights_of(found, (len(case), self.curve.size(2)), height).view(len(order), end - start, -1)
         self.random = torch.cat([self.random, fresh], 1)
         self.won = torch.cat([self.won, self.compared(fresh)], 2)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from graphgauge.core.later import later
 from graphgauge.core.xplanation import Target
-from graphgauge.evaluation.sides import Judged
+from graphgauge.evaluation.sides import Judged, as_seen
 
 BAND = (0.1, 0.5, 0.9)  #: quantiles of the random curves that are shown
 
@@ -58,9 +58,10 @@ class Story:
         for case in self.cases:
             against = "" if case.reference is None else f"reference {case.reference}: "
             change = f"prediction changes after {case.ec}" if case.flipped else f"no change within {case.ec}"
+            median = float(case.band()[1, case.ec - 1])
+            random = f", random orders {median:.4g} (median)" if median == median else ""  # not followed so far without twins
             lines.append(
-                f"  {against}{change} of {case.candidates}; output {case.start:.4g} -> {float(case.curve[case.ec - 1]):.4g}, "
-                f"random orders {float(case.band()[1, case.ec - 1]):.4g} (median)"
+                f"  {against}{change} of {case.candidates}; output {case.start:.4g} -> {float(case.curve[case.ec - 1]):.4g}{random}"
             )
             lines.append(
                 f"    over K = {case.steps} steps against {case.trials} random orders ({case.stop}): below in {case.won:.0%}, "
@@ -82,7 +83,8 @@ def case_of(found: Judged, q: int, e: int) -> Case:
     length, K = int(found.length[q]), int(found.ec[found.side.target[q], e])
     trials = int(found.trials[q, e])
     curve, random = found.curve[q, e, :length].cpu(), found.random[q, :, :length].cpu()
-    gap = random[:trials, :K] - curve[:K]
+    own, others = (as_seen(part, found.side, found.reading, found.how) for part in (found.curve, found.random))
+    gap = (others[q, :trials, :K] - own[q, e, :K]).cpu()
     won, lost = (gap > found.reading.tolerance), (gap < -found.reading.tolerance)
     share = [float(part.double().mean()) if part.numel() else 0.0 for part in (won, ~won & ~lost, lost)]
     return Case(
