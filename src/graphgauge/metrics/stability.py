@@ -213,6 +213,7 @@ class EdgeStabilityCorrected(Metric[Pairs]):
     higher_is_better = True
     chance = 0.0
     needs = "pairs"
+    randomised = True
     permutations: int = 20
 
     def __call__(self, bundle: Pairs) -> Tensor:
@@ -231,6 +232,7 @@ class FeatureStabilityCorrected(Metric[Pairs]):
     higher_is_better = True
     chance = 0.0
     needs = "pairs"
+    randomised = True
     permutations: int = 20
 
     def __call__(self, bundle: Pairs) -> Tensor:
