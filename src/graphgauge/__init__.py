@@ -44,6 +44,7 @@ PUBLIC = {
         ),
         "graphgauge.explainers",
     ),
+    "check_metric": "graphgauge.metrics",
     **dict.fromkeys(("Evaluator", "Results", "sample_targets"), "graphgauge.evaluation"),
     "plot_deletion_curve": "graphgauge.report",
     "Xplanation": "graphgauge.core.xplanation",

@@ -11,7 +11,7 @@
     ├── BadFile          (OSError)      a file is missing, damaged or not ours
     ├── OutOfMemory      (MemoryError)  even one copy of a graph does not fit
     ├── MissingExtra     (ImportError)  an optional package is not installed
-    └── FailedCheck      (AssertionError) a model or explainer broke a promise that `check_...` tests
+    └── FailedCheck      (AssertionError) a model, explainer or metric broke a promise that `check_...` tests
 
 The command line shows any of them as one line and exits with code 2. What is done but should be known is a
 `GraphgaugeWarning` (UserWarning).
@@ -63,7 +63,7 @@ class MissingExtra(GraphgaugeError, ImportError):
 
 
 class FailedCheck(GraphgaugeError, AssertionError):
-    """A model or explainer broke a promise that a public check tests."""
+    """A model, explainer or metric broke a promise that a public check tests."""
 
 
 class GraphgaugeWarning(UserWarning):

@@ -4,6 +4,7 @@ from typing import Any
 
 from graphgauge.metrics.base import Curves, Metric, Pairs, Truths, Vectors, least_over_cases, mean_over_cases
 from graphgauge.metrics.betting import betting, log_wealth
+from graphgauge.metrics.checks import check_metric
 from graphgauge.metrics.compactness import (
     Compactness,
     EffectiveCompactness,
@@ -40,6 +41,7 @@ from graphgauge.metrics.pertinence import (
     towards,
     wins,
 )
+from graphgauge.metrics.promises import METRIC_CHECKS
 from graphgauge.metrics.stability import (
     Binomial,
     EdgeStability,
@@ -86,6 +88,7 @@ METRICS: dict[str, type[Metric[Any]]] = {
 
 __all__ = [
     "METRICS",
+    "METRIC_CHECKS",
     "Auroc",
     "AveragePrecision",
     "Binomial",
@@ -119,6 +122,7 @@ __all__ = [
     "binomial",
     "change",
     "characterization",
+    "check_metric",
     "class_flips",
     "combined_p",
     "corrected",

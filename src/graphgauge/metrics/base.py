@@ -34,6 +34,8 @@ class Metric(ABC, Generic[Bundle]):
     higher_is_better: ClassVar[bool]
     chance: ClassVar[float | None]  #: mean value of scores that mean nothing; None: it depends on the case
     needs: ClassVar[str]  #: the bundle it is called on, of `NEEDS`
+    ordered_trials: ClassVar[bool] = False  #: are random curves, or pairs, looked at one after the other, as in early stopping?
+    randomised: ClassVar[bool] = False  #: does it draw from the seeds of its bundle?
 
     @abstractmethod
     def __call__(self, bundle: Bundle) -> Tensor:

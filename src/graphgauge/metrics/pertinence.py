@@ -147,6 +147,7 @@ class Pertinence(Metric[Curves]):
     higher_is_better = True
     chance = None
     needs = "curves"
+    ordered_trials = True
     least: int = 30
     most: int = 100
     tau: float | None = 0.5

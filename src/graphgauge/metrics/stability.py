@@ -214,6 +214,7 @@ class EdgeStabilityCorrected(Metric[Pairs]):
     higher_is_better = True
     chance = 0.0
     needs = "pairs"
+    randomised = True
     permutations: int = 20
 
     def __call__(self, bundle: Pairs) -> Tensor:
@@ -232,6 +233,7 @@ class FeatureStabilityCorrected(Metric[Pairs]):
     higher_is_better = True
     chance = 0.0
     needs = "pairs"
+    randomised = True
     permutations: int = 20
 
     def __call__(self, bundle: Pairs) -> Tensor:
