@@ -20,7 +20,7 @@ from torch_geometric.nn import GCNConv
 import graphgauge as gg
 from graphgauge.core.errors import BadFile, UndefinedScore
 from graphgauge.metrics import class_flips, edge_stability, effective_compactness, feature_stability, stopped, wins
-from graphgauge.perturbation import edge_curves
+from graphgauge.perturbation import EdgeEdits, Lines, points
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Input Tensor . did not already require gradients", "ignore:Setting backward hooks on ReLU"
@@ -93,11 +93,10 @@ def test_removals_ec_and_pertinence_equal_the_batched_curves(net, data):
     place = {tuple(pair): column for column, pair in enumerate(case.local.ids[case.local.edge_index].T.tolist())}
     ours = [place[tuple(pair)] for pair in data.edge_index[:, graphs[0].edges].T.tolist()]
     count, label = len(ours), torch.tensor([case.label])
-    steps = torch.stack([torch.randperm(count) + 1 for _ in range(2)])
-    packed = torch.zeros(2, len(graphs.edge), dtype=torch.int64)
-    packed[:, :count] = steps
-    curves = edge_curves(model, graphs, packed, torch.tensor([count]))[0]
-    orders = [[ours[edge] for edge in row.argsort().tolist()] for row in steps]
+    lines = Lines(torch.zeros(2, dtype=torch.int64), torch.stack([torch.randperm(count) for _ in range(2)]))
+    found = points(model, EdgeEdits.of(model, graphs), lines, torch.tensor([0, 0]), torch.tensor([count, count]))
+    curves = found.prediction.view(2, count, CLASSES)
+    orders = [[ours[edge] for edge in row.tolist()] for row in lines.order]
     literal = torch.tensor([list(case.removals(order)) for order in orders])
     assert torch.allclose(literal, curves, atol=1e-6)
     fast = effective_compactness(class_flips(curves, label.expand(2)), torch.tensor([count, count]))
