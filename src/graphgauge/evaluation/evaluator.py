@@ -246,7 +246,10 @@ class Evaluator:
 
     def fill(self, x: Xplanation, cells: dict[str, Cell]) -> None:
         """Write the values into the explanation, and what is needed not to measure again."""
-        x.metrics = {name: cell.value for name, cell in cells.items()}
+        before = x.metrics.get(RECORD)
+        stale = set(before["cells"]) if isinstance(before, dict) and "cells" in before else set()
+        kept = {name: value for name, value in x.metrics.items() if name not in stale}
+        x.metrics = {**kept, **{name: cell.value for name, cell in cells.items()}}
         x.metrics[RECORD] = {"key": self.key(x), "cells": {name: cell.record() for name, cell in cells.items()}}
 
 

@@ -11,7 +11,7 @@ from graphgauge.core.errors import BadFile, BadSetting, UnknownName
 from graphgauge.core.registry import lookup
 from graphgauge.core.xplanation import Target
 from graphgauge.evaluation.cells import OK, STATUSES, Cell
-from graphgauge.evaluation.meanings import higher_is_better
+from graphgauge.evaluation.meanings import HEADLINES, higher_is_better
 from graphgauge.evaluation.settings import Settings
 from graphgauge.evaluation.stories import Story
 
@@ -62,7 +62,7 @@ class Results:
         return f"Results({len(self.rows)} rows: {len(targets)} targets, explainers {', '.join(explainers)})"
 
     def _repr_html_(self) -> str:
-        return self.summary().to_html(float_format="%.3f")
+        return self.headline().to_html(float_format="%.3f")
 
     def to_pandas(self) -> "pd.DataFrame":
         """One row per (task, model, explainer, target, metric)."""
@@ -93,6 +93,12 @@ class Results:
         lines = [summary_line(name, part) for name, part in table.groupby(["explainer", "metric"], sort=False)]
         found = pd.DataFrame(lines, columns=["explainer", "metric", "mean", "sd", "n", "missing"])
         return found.set_index(["explainer", "metric"])
+
+    def headline(self) -> "pd.DataFrame":
+        """The means that matter most, a row for each explainer: the paper's seven numbers, or their calibrated twins."""
+        means = self.summary()["mean"].unstack("metric")
+        order = list(dict.fromkeys(row.explainer for row in self.rows))
+        return means.reindex(index=order, columns=[name for name in HEADLINES[self.settings.headline] if name in means.columns])
 
     def flip_rows(self) -> "pd.DataFrame":
         """Whether each explanation flips within 10, 25 and 100 edits, as rows of values 0 and 1."""

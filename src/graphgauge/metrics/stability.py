@@ -33,9 +33,13 @@ CONSTANT = 1e-6
 
 
 def unit(rows: Tensor) -> Tensor:
-    """Rows of length 1; rows of zeros stay.  (R, n)"""
-    size = rows.norm(dim=-1, keepdim=True)
-    return torch.where(size > 0, rows / torch.where(size > 0, size, 1), 0)
+    """Rows of length 1, whatever their scale; rows of zeros stay.  (R, n)"""
+    if rows.size(-1) == 0:
+        return rows
+    largest = rows.abs().amax(-1, keepdim=True)
+    scaled = rows / torch.where(largest > 0, largest, 1)  # squares of very large or small scores would not be numbers
+    size = scaled.norm(dim=-1, keepdim=True)
+    return scaled / torch.where(size > 0, size, 1)
 
 
 def distance(first: Tensor, second: Tensor) -> Tensor:
