@@ -1,6 +1,7 @@
 """Stability: an explainer is run again and again on the same targets, all repetitions as one batch.
 
     pairs       30 to 100 pairs of independent explanations; the two lists (features, edges) go on until both may stop
+                (with ``early_stop="betting"`` by the rule of precision alone: there is no null value to bet against)
     binomial    M explanations, all M (M - 1) / 2 pairs, with the jackknife's standard error
 
 An explainer that says it is deterministic is run twice; if the two are alike to within 1e-5 (on a CPU they are equal to the last
@@ -9,7 +10,7 @@ The corrected twin compares with what permuted scores reach.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -18,7 +19,7 @@ from graphgauge.core.memory import budget_bytes
 from graphgauge.core.progress import advance
 from graphgauge.core.seeds import derive_seed, generator
 from graphgauge.core.xplanation import Target, Xplanation
-from graphgauge.evaluation.alignment import EMPTY, NAN, NO_SCORES
+from graphgauge.evaluation.alignment import EMPTY, NAN, NO_SCORES, edge_scores
 from graphgauge.evaluation.cells import Cell, missing
 from graphgauge.evaluation.settings import Settings
 from graphgauge.evaluation.sides import STAGES
@@ -35,6 +36,7 @@ from graphgauge.metrics import (
 )
 from graphgauge.metrics.stability import blocks, can_move
 from graphgauge.models import BaseModel
+from graphgauge.models.computation import ComputationGraph
 
 Likeness = Callable[[Tensor, Tensor], Tensor]
 SAME = 1e-5  #: likeness that a deterministic explainer may miss
@@ -69,7 +71,7 @@ def twice(
 ) -> dict[Target, dict[str, Cell]]:
     """Targets whose two explanations are the same."""
     found = {}
-    for target, xs in repeated(explainer, model, targets, 2, derive_seed(seed, "stability", 0)):
+    for target, xs in repeated(explainer, model, targets, 2, settings, derive_seed(seed, "stability", 0)):
         advance(1)
         statuses = {side: status_of_side(xs, side) for side in SIDES}
         alike = {side: 1.0 if why else likeness_of_two(xs, side) for side, why in statuses.items()}
@@ -92,7 +94,7 @@ def in_pairs(
     series = {target: {side: Repetitions() for side in SIDES} for target in targets}
     left, start = list(targets), 0
     for end in pair_stages(settings):
-        for target, xs in repeated(explainer, model, left, 2 * (end - start), derive_seed(seed, "stability", start)):
+        for target, xs in repeated(explainer, model, left, 2 * (end - start), settings, derive_seed(seed, "stability", start)):
             for side, own in series[target].items():
                 add_pairs(own, xs, side, settings, chance_seed(seed, target, side), is_first=start == 0)
             found = paired_cells(series[target], end, settings)
@@ -141,7 +143,8 @@ def paired_cells(series: dict[str, Repetitions], end: int, settings: Settings) -
     if end < most and any(stop.reason == ["most"] for stop in stops):
         return None
     cells: dict[str, Cell] = {}
-    reasons = {side: stop.reason[0] for side, stop in zip(open_sides, stops, strict=True)}
+    is_fixed = settings.early_stop == "none"  # then no rule ends the lists, whatever holds at their end
+    reasons = {side: "most" if is_fixed else stop.reason[0] for side, stop in zip(open_sides, stops, strict=True)}
     trials = int(stops[0].trials[0])
     for side, own in series.items():
         counted = own.values[:trials]
@@ -156,7 +159,7 @@ def all_pairs(
 ) -> dict[Target, dict[str, Cell]]:
     """All pairs of M explanations."""
     done = {}
-    for target, xs in repeated(explainer, model, targets, settings.calls, derive_seed(seed, "stability", 0)):
+    for target, xs in repeated(explainer, model, targets, settings.calls, settings, derive_seed(seed, "stability", 0)):
         cells: dict[str, Cell] = {}
         for side in SIDES:
             status = status_of_side(xs, side)
@@ -180,12 +183,13 @@ SIDES = ("feature", "edge")
 
 
 def repeated(
-    explainer: BaseExplainer, model: BaseModel, targets: Sequence[Target], count: int, seed: int
+    explainer: BaseExplainer, model: BaseModel, targets: Sequence[Target], count: int, settings: Settings, seed: int
 ) -> Iterator[tuple[Target, list[Xplanation]]]:
     """``count`` independent explanations of each target, in as few calls as memory allows."""
     if not targets:
         return
-    graphs = model.computation_graphs(list(targets))
+    graphs = model.computation_graphs(list(targets), settings.edge_scope)
+    graph = iter(graphs)
     each = graphs.num_nodes * graphs.source.x.size(1) + graphs.num_edges
     room = SHARE_OF_BUDGET * budget_bytes(model.engine.budget, graphs.source.device)
     filled = (each.double() * graphs.source.x.element_size() * count / room).cumsum(0)
@@ -193,7 +197,15 @@ def repeated(
         some, targets = targets[:part], targets[part:]
         xs = explainer.explain(model, [target for target in some for _ in range(count)], seed=seed)
         for k, target in enumerate(some):
-            yield target, xs[k * count : (k + 1) * count]
+            own = next(graph)
+            yield target, [in_scope(x, own) for x in xs[k * count : (k + 1) * count]]
+
+
+def in_scope(x: Xplanation, graph: ComputationGraph) -> Xplanation:
+    """The explanation with scores of the edges that count, where the model's own scope is another."""
+    if torch.equal(x.edges, graph.edges):
+        return x
+    return replace(x, edges=graph.edges, edge_score=None if x.edge_score is None else edge_scores(x, graph))
 
 
 def likeness_of_two(xs: Sequence[Xplanation], side: str) -> float:
