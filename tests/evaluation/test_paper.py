@@ -1,5 +1,6 @@
 """Every equation and algorithm of the paper by its name: what the Evaluator gives, against `literal`."""
 
+import os
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from statistics import pstdev
@@ -24,6 +25,9 @@ from graphgauge.perturbation.orders import uniform
 LAYERS = {"GCN": GCNConv, "GAT": GATConv, "SAGE": SAGEConv}
 FEW = {"trials": (3, 6), "twin_trials": 4, "cap": 7, "tau": 0.4, "permutations": 3, "timed": 0}
 CLOSE = 1e-12
+DEVICE = os.environ.get("GRAPHGAUGE_TEST_DEVICE", "cpu")  # what --device says
+
+pytestmark = pytest.mark.numeric
 
 
 # --- models, and how their networks are asked on the whole graph -----------------------------------------------------
@@ -64,7 +68,15 @@ def inputs(data):
 
 
 def pair(t):
-    return torch.tensor([t]).t()
+    return torch.tensor([t], device=DEVICE).t()
+
+
+def built(*args, **kwargs):
+    return build(*args, **kwargs).to(DEVICE)
+
+
+def placed_graphs():
+    return [graph.to(DEVICE) for graph in many_graphs()]
 
 
 def probabilities(logit):
@@ -72,27 +84,33 @@ def probabilities(logit):
 
 
 def node_classes(layer, data, **options):
-    model = gg.NodeClassificationModel(build(Stack, layer, seed=2, dtype=torch.float64), data, output="logits", **options)
+    model = gg.NodeClassificationModel(
+        built(Stack, layer, seed=2, dtype=torch.float64), data.to(DEVICE), output="logits", **options
+    )
     return Task(model, [3, 8, 29], lambda t: lambda net, x, e: net(x, e)[t].softmax(0))
 
 
 def node_values(layer, data, **options):
-    model = gg.NodeRegressionModel(build(Stack, layer, out=1, dtype=torch.float64), data, **options)
+    model = gg.NodeRegressionModel(built(Stack, layer, out=1, dtype=torch.float64), data.to(DEVICE), **options)
     return Task(model, [3, 8], lambda t: lambda net, x, e: net(x, e)[t, 0])
 
 
 def link_existence(layer, data, **options):
-    model = gg.LinkClassificationModel(build(EncodeDecode, layer, seed=9, dtype=torch.float64), data, output="logits", **options)
+    model = gg.LinkClassificationModel(
+        built(EncodeDecode, layer, seed=9, dtype=torch.float64), data.to(DEVICE), output="logits", **options
+    )
     return Task(model, [(0, 5), (7, 29)], lambda t: lambda net, x, e: probabilities(net.decode(net.encode(x, e), pair(t))[0]))
 
 
 def link_classes(layer, data, **options):
-    model = gg.LinkClassificationModel(build(LinkForward, layer, seed=9, dtype=torch.float64), data, output="logits", **options)
+    model = gg.LinkClassificationModel(
+        built(LinkForward, layer, seed=9, dtype=torch.float64), data.to(DEVICE), output="logits", **options
+    )
     return Task(model, [(2, 9), (29, 28)], lambda t: lambda net, x, e: net(x, e, pair(t))[0].softmax(0))
 
 
 def link_values(layer, data, **options):
-    model = gg.LinkRegressionModel(build(LinkForward, layer, out=1, dtype=torch.float64), data, **options)
+    model = gg.LinkRegressionModel(built(LinkForward, layer, out=1, dtype=torch.float64), data.to(DEVICE), **options)
     return Task(model, [(2, 9), (4, 5)], lambda t: lambda net, x, e: net(x, e, pair(t))[0, 0])
 
 
@@ -105,13 +123,13 @@ def many_graphs():
 
 
 def graph_classes(layer, data, **options):
-    net = build(Pooled, layer, seed=1, dtype=torch.float64)
-    model = gg.GraphClassificationModel(net, many_graphs(), output="logits", **options)
+    net = built(Pooled, layer, seed=1, dtype=torch.float64)
+    model = gg.GraphClassificationModel(net, placed_graphs(), output="logits", **options)
     return Task(model, [0, 2, 5], lambda t: lambda net, x, e: net(x, e)[0].softmax(0))
 
 
 def graph_values(layer, data, **options):
-    model = gg.GraphRegressionModel(build(Pooled, layer, out=1, dtype=torch.float64), many_graphs(), **options)
+    model = gg.GraphRegressionModel(built(Pooled, layer, out=1, dtype=torch.float64), placed_graphs(), **options)
     return Task(model, [1, 3], lambda t: lambda net, x, e: net(x, e)[0, 0])
 
 
