@@ -79,8 +79,8 @@ def twice(
             continue
         cells: dict[str, Cell] = {}
         for side, status in statuses.items():
-            again = [xs[0]] * (2 * settings.permutations) if settings.twins and not status else []
-            chance = chance_of(again, side, settings, chance_seed(seed, target, side)) if again else float("nan")
+            is_wanted = settings.twins and not status
+            chance = chance_of([xs[0]] * 2, side, settings, chance_seed(seed, target, side)) if is_wanted else float("nan")
             cells |= side_cells(side, status, alike[side], chance, settings, trials=1, stop="deterministic", error=0.0)
         found[target] = cells
     return found
@@ -245,17 +245,16 @@ def is_target(x: Xplanation) -> Tensor:
 
 def chance_of(xs: Sequence[Xplanation], side: str, settings: Settings, seed: int) -> float:
     """Mean likeness of pairs after permuting one of each, ``permutations`` times, over all pairs in turn."""
-    pairs = [2 * (k % (len(xs) // 2)) for k in range(settings.permutations)]
+    num_pairs = len(xs) // 2
+    number = settings.permutations if num_pairs == 1 else 1
+    pairs = [2 * (k % num_pairs) for k in range(settings.permutations // number)]
     first, second = scores_of([xs[k] for k in pairs], side), scores_of([xs[k + 1] for k in pairs], side)
-    random, parts = (
-        generator(seed),
-        [torch.ones_like(xs[0].edges, dtype=torch.bool)] if side == "edge" else blocks(is_target(xs[0])),
-    )
-    if not any(bool(can_move(first[:, part].flatten(1), second[:, part].flatten(1))) for part in parts):
+    own = torch.ones_like(xs[0].edges, dtype=torch.bool) if side == "edge" else is_target(xs[0])
+    if not any(bool(can_move(first[:, part].flatten(1), second[:, part].flatten(1))) for part in blocks(own)):
         return 1.0
     if side == "edge":
-        return float(edge_chance(first, second, random).double().mean())
-    return float(feature_chance(first, second, is_target(xs[0]), random).double().mean())
+        return float(edge_chance(first, second, generator(seed), number).double().mean())
+    return float(feature_chance(first, second, own, generator(seed), number).double().mean())
 
 
 def chance_seed(seed: int, target: Target, side: str) -> int:

@@ -95,34 +95,41 @@ def binomial(likeness: Tensor) -> Binomial:
     return Binomial(total / (count * (count - 1) / 2), error)
 
 
-def shuffled_distance(first: Tensor, second: Tensor, generator: torch.Generator) -> Tensor:
-    """`distance` after permuting the second vector inside the joint support; drawn on the CPU.  (n,), (n,) -> ()"""
-    places = ((first != 0) | (second != 0)).nonzero()[:, 0]
-    order = torch.randperm(len(places), generator=generator).to(places.device)
-    return distance(first[places][None], second[places[order]][None])[0]
+def shuffled_likeness(pairs: list[tuple[Tensor, Tensor]], generator: torch.Generator, number: int) -> Tensor:
+    """Likeness of two explanations, given as blocks (n,), (n,), after permuting the second inside the joint support of each block.
+
+    ``number`` permutations of all blocks, drawn on the CPU one after another.  (number,)
+    """
+    places = [((a != 0) | (b != 0)).nonzero()[:, 0] for a, b in pairs]
+    drawn = [[torch.randperm(len(place), generator=generator) for place in places] for _ in range(number)]
+    apart = []
+    for (a, b), place, orders in zip(pairs, places, zip(*drawn, strict=True), strict=True):
+        order = torch.stack(orders).to(place.device)
+        apart.append(distance(a[place].expand(number, -1), b[place][order]))
+    return 1 - torch.stack(apart).mean(0)
 
 
-def edge_chance(first: Tensor, second: Tensor, generator: torch.Generator) -> Tensor:
-    """Likeness of edge scores by chance: one permutation per pair, drawn pair by pair.  (R, E), (R, E) -> (R,)
+def edge_chance(first: Tensor, second: Tensor, generator: torch.Generator, number: int = 1) -> Tensor:
+    """Likeness of edge scores by chance, ``number`` permutations per pair, drawn pair by pair.  (R, E), (R, E) -> (R * number,)
 
     >>> edge_chance(torch.tensor([[1.0, 1.0]]), torch.tensor([[2.0, 2.0]]), torch.Generator())
     tensor([1.])
     """
     if first.size(-1) == 0:
         raise UndefinedScore("edge stability compares scores of edges, but there is no edge: record the target as 'empty'.")
-    return 1 - torch.stack([shuffled_distance(a, b, generator) for a, b in zip(first, second, strict=True)])
+    return torch.cat([shuffled_likeness([pair], generator, number) for pair in zip(first, second, strict=True)])
 
 
-def feature_chance(first: Tensor, second: Tensor, is_target: Tensor, generator: torch.Generator) -> Tensor:
-    """Likeness of feature scores by chance: each block permuted on its own, pair by pair.  (R, n, F), (R, n, F), (n,) -> (R,)"""
+def feature_chance(first: Tensor, second: Tensor, is_target: Tensor, generator: torch.Generator, number: int = 1) -> Tensor:
+    """Likeness of feature scores by chance, each block permuted on its own.  (R, n, F), (R, n, F), (n,) -> (R * number,)"""
     parts = blocks(is_target)
     if not parts or first.size(-1) == 0:
         raise UndefinedScore("feature stability compares scores of features, but there are none.")
-    apart = [
-        torch.stack([shuffled_distance(a[part].flatten(), b[part].flatten(), generator) for part in parts]).mean()
+    found = [
+        shuffled_likeness([(a[part].flatten(), b[part].flatten()) for part in parts], generator, number)
         for a, b in zip(first, second, strict=True)
     ]
-    return 1 - torch.stack(apart)
+    return torch.cat(found)
 
 
 def repeated(number: int, pairs: int) -> Tensor:
