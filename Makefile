@@ -23,6 +23,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python bench/extraction.py
 	$(BIN)/python bench/unions.py --budgets
 	$(BIN)/python bench/explainers.py
+	$(BIN)/python bench/evaluation.py --growth
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
