@@ -523,7 +523,8 @@ def test_stability_of_a_learned_explainer_and_of_one_that_always_says_the_same(l
     for target, question in found.questions.items():
         for side in ("feature", "edge") if question.e_rel else ("feature",):
             cell = learned.cell("gradient", target, f"{side}_stability")
-            assert (cell.value, cell.trials, cell.stop) == (1.0, (1,), ("deterministic",))
+            assert (cell.trials, cell.stop) == ((1,), ("deterministic",))
+            assert cell.value == (1.0 if DEVICE == "cpu" else pytest.approx(1.0, abs=CLOSE))  # a GPU adds up in any order
 
 
 # --- Effective Compactness and Pertinence ----------------------------------------------------------------------------

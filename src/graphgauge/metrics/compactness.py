@@ -66,7 +66,7 @@ def flip_curve(found: Compactness, cap: int = 100) -> Tensor:
 class EffectiveCompactness(Metric[Curves]):
     """Smallest number of edits that changes the prediction, the least over a target's cases; at most min(cap, candidates)."""
 
-    name = "effective_compactness"
+    name = "ec"
     bounds = (1.0, torch.inf)
     higher_is_better = False
     chance = None

@@ -105,7 +105,8 @@ def shuffled_likeness(pairs: list[tuple[Tensor, Tensor]], generator: torch.Gener
     apart = []
     for (a, b), place, orders in zip(pairs, places, zip(*drawn, strict=True), strict=True):
         order = torch.stack(orders).to(place.device)
-        apart.append(distance(a[place].expand(number, -1), b[place][order]))
+        moved = unit(b[place][None])[0][order]  # a permutation does not change the length
+        apart.append((unit(a[place][None]) - moved).norm(dim=-1) / 2)
     return 1 - torch.stack(apart).mean(0)
 
 
