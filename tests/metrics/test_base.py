@@ -107,7 +107,7 @@ def test_every_metric_stays_in_bounds_and_ignores_the_order_of_targets(metric):
     assert torch.allclose(metric()(turn(bundle)), found.flip(0), rtol=0, atol=1e-12, equal_nan=True)
     if metric.needs == "curves":
         assert has_value.tolist() == [True, True, True, True, False, True]
-        assert metric.name == "effective_compactness" or found[has_value].abs().max() <= 1  # these are probabilities
+        assert metric.name == "ec" or found[has_value].abs().max() <= 1  # these are probabilities
 
 
 @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)

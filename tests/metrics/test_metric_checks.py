@@ -487,8 +487,8 @@ def test_a_difference_of_one_bit_is_seen():
 
 def test_the_worst_explanation_never_moves_and_the_ideal_one_falls_at_once():
     ideal, mediocre, worst = graded("curves")["probabilities"]
-    assert METRICS["effective_compactness"]()(ideal).tolist() == [1.0] * 4
-    assert METRICS["effective_compactness"]()(mediocre).tolist() == [6.0] * 4
+    assert METRICS["ec"]()(ideal).tolist() == [1.0] * 4
+    assert METRICS["ec"]()(mediocre).tolist() == [6.0] * 4
     assert not worst.flips.any()
     assert PertinenceRank()(worst).tolist() == [0.0] * 4
     same, _, opposite = graded("pairs")["pairs"]
