@@ -58,7 +58,7 @@ class GNNExplainer(BaseExplainer):
         def optimise(union: Union, epochs: int) -> Learned:
             copies = MaskedCopies(model, union, with_edges)
             masks = self.masks(copies, [seeds[k] for k in union.of.tolist()], std[union.of])
-            adam = torch.optim.Adam([mask.logit for mask in masks], lr=self.lr)
+            adam = torch.optim.Adam([mask.logit for mask in masks], lr=self.lr, fused=True)
             wanted = None if label is None else label[union.of]
             for _ in range(epochs):
                 copies.set_gates(*(mask.gates() for mask in masks))

@@ -139,7 +139,9 @@ class Optimisation:
         stages = [stage for stage in reversed(range(max(len(self.rounds), 1))) for _ in range(epochs)] or [0]
         spread_out = (-(-len(self.union) // 8) * 8, 16)  # for equal bits, whatever the number of copies
         multiplier = self.copies.value.new_full(spread_out, settings.init_lambda).requires_grad_(True)
-        adam = torch.optim.Adam([{"params": [self.mask.logit], "lr": FEATURE_LR}, {"params": self.logits, "lr": settings.lr}])
+        adam = torch.optim.Adam(
+            [{"params": [self.mask.logit], "lr": FEATURE_LR}, {"params": self.logits, "lr": settings.lr}], fused=True
+        )
         ascent = torch.optim.RMSprop([multiplier], lr=settings.lambda_optimizer_lr, centered=True, maximize=True)
         draws = noise(self.edges, self.seeds, len(self.rounds), len(stages), self.copies.value)
         for stage, uniform in zip(stages, draws, strict=True):
