@@ -113,7 +113,7 @@ class Optimisation:
         start = FEATURE_STD * self.copies.features.drawn(seeds, "features", self.copies.value)
         self.mask = Mask(self.copies.features, start, settings.node_feat_size, settings.node_feat_ent, mean_size=True)
         self.edges = edge_entries(union, union.align)
-        self.rounds = recorded_rounds(model, union, self.edges) if baselines else []
+        self.rounds = recorded_rounds(model, self.copies.edited, self.edges) if baselines else []
         self.logits = [self.copies.value.new_full((self.edges.size,), GATE_START).requires_grad_(True) for _ in self.rounds]
         self.is_alive: list[Tensor] = []
 
