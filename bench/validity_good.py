@@ -1,8 +1,8 @@
 """Good explanations win, bad ones lose: InputXGradient on Cora's edges, and explanations of another model.
 
 An explanation of a network with random weights knows nothing of the trained one. It can be asked for the class that the random
-network predicts, or for the class that the trained one does (as Adebayo et al., 2018, ask); the row "constant weights" is the
-network with all weights equal, which knows the graph alone.
+network predicts, or for the class that the trained one does. "Constant weights" is a network with all weights equal: it knows
+the graph alone.
 """
 
 import itertools
