@@ -24,6 +24,7 @@ import graphgauge as gg
 from graphgauge.core.seeds import generator
 from graphgauge.core.xplanation import POOLINGS, Xplanation
 from graphgauge.evaluation.alignment import edge_scores, feature_scores, priority
+from graphgauge.evaluation.groups import reference_seed
 from graphgauge.evaluation.sides import Reading
 from graphgauge.evaluation.substitution import feature_side
 from graphgauge.metrics import average_precision
@@ -42,7 +43,7 @@ def substitution_effects(model: BaseModel, targets: list[int]) -> dict[int, Tens
     graphs = model.computation_graphs(targets)
     reading = Reading.of(model, model.asked(graphs.target), judge.settings)
     references = find_references(model, targets, 1)
-    side = feature_side(model, graphs, references, reading, judge.settings, partial(judge.reference_seed, list(targets)))
+    side = feature_side(model, graphs, references, reading, judge.settings, partial(reference_seed, judge.seed_of, list(targets)))
     count = side.candidates
     case = torch.arange(len(count)).repeat_interleave(count)
     candidate = torch.cat([torch.arange(int(number)) for number in count])
