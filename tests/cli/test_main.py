@@ -1,6 +1,7 @@
 """The command line: right exit codes, one line per mistake, no traceback, JSON that is JSON."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,8 @@ COMMAND = Path(sys.executable).parent / "graphgauge"
 
 
 def run(*arguments):
-    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False)
+    one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}  # two processes of the suite share two cores
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False, env=one_thread)
 
 
 def test_help_and_version():
