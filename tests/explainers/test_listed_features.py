@@ -11,7 +11,7 @@ from graphgauge.core.seeds import generator
 from graphgauge.explainers import learned
 from graphgauge.models.features import Gathered, Scattered, Unwritten, Written
 
-EXPLAINERS = [gg.GNNExplainer(epochs=12), gg.GraphMask(epochs=6)]
+EXPLAINERS = [gg.GNNExplainer(epochs=4), gg.GraphMask(epochs=2)]
 
 
 def sparse_graph(dtype=torch.float64, seed=0, nodes=40):

@@ -113,7 +113,7 @@ def test_feature_curves_of_every_task_are_one_forward_pass_per_point(layer):
 @pytest.mark.parametrize("removal", ["mask", "drop"])
 @pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
 @pytest.mark.parametrize("scope", ["messages", "induced"])
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(data=graphs(), draw=st.data())
 def test_curves_on_any_graph_are_one_forward_pass_per_point(layer, removal, scope, data, draw):
     net = build(Stack, layer, dtype=torch.float64)
