@@ -4,14 +4,11 @@ Explanations made elsewhere may list other nodes and edges (the whole graph, say
 computation graph does not have is left out.
 """
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
 from graphgauge.core.errors import BadExplanation
 from graphgauge.core.xplanation import POOLINGS, Xplanation
-from graphgauge.models import ComputationGraphs
 from graphgauge.models.computation import ComputationGraph
 
 NO_SCORES, NAN, EMPTY = "no_scores", "nan_attribution", "empty"
@@ -71,8 +68,3 @@ def priority(score: Tensor, target_rows: Tensor, pooling: str) -> Tensor:
     others = score[~is_end]
     pooled = [POOLINGS[pooling](others)] if len(others) else []
     return torch.cat([score[target_rows].flatten(), *pooled])
-
-
-def packed(parts: Sequence[Tensor], graphs: ComputationGraphs) -> Tensor:
-    """Scores of several targets one after another."""
-    return torch.cat([*parts, graphs.source.x.new_zeros(0)])

@@ -142,8 +142,8 @@ class Evaluator:
     def add_curves(self, entries: list[Entry], targets: list[Target], cells: Any, stories: Any) -> None:
         """EC, pertinence and their twins, in groups of targets."""
         references = find_references(self.model, targets, self.settings.medoids)
-        most = max(1, int(references.count().max()) if len(references) else 1) * self.settings.trials[1] * self.settings.cap
-        size = max(1, MOST_HEIGHTS // most)
+        cases = int(references.count().max()) if len(references) else 1
+        size = max(1, MOST_HEIGHTS // (cases * max(self.settings.trials[1], self.settings.twin_trials) * self.settings.cap))
         for start in range(0, len(targets), size):
             chosen = targets[start : start + size]
             group = Group.of(self.model, self.settings, self.metrics, entries, chosen, self.seed_of)

@@ -22,7 +22,7 @@ from graphgauge.core.xplanation import Target, Xplanation
 from graphgauge.evaluation.alignment import EMPTY, NAN, NO_SCORES, edge_scores
 from graphgauge.evaluation.cells import Cell, missing
 from graphgauge.evaluation.settings import Settings
-from graphgauge.evaluation.sides import STAGES
+from graphgauge.evaluation.sides import growing
 from graphgauge.explainers import BaseExplainer
 from graphgauge.metrics import (
     binomial,
@@ -50,7 +50,6 @@ class Repetitions:
     status: str = ""
     values: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.float64))
     chance: float = float("nan")
-    error: float | None = None
 
 
 def stability_cells(
@@ -110,12 +109,7 @@ def in_pairs(
 def pair_stages(settings: Settings) -> list[int]:
     """Numbers of pairs after which the rule is applied."""
     least, most = settings.trials
-    if settings.early_stop == "none":
-        return [most]
-    ends = [least]
-    for more in STAGES:
-        ends.append(ends[-1] + more)
-    return [*(end for end in ends if end < most), most]
+    return growing(most if settings.early_stop == "none" else least, most)
 
 
 def add_pairs(own: Repetitions, xs: list[Xplanation], side: str, settings: Settings, seed: int, is_first: bool) -> None:

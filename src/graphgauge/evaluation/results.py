@@ -153,7 +153,7 @@ class Results:
         if key not in self.stories:
             raise UnknownName(
                 f"there are no curves behind {record['metric']} of {key[0]} for target {key[1]}: only Effective Compactness and "
-                "Pertinence have curves, where they have a value, and only in the session that measured them."
+                "Pertinence have curves, where they have a value, in the call that measured them (not where x.metrics had them)."
             )
         return self.stories[key]()
 

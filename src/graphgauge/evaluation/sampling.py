@@ -32,8 +32,9 @@ def strata(model: BaseModel, pool: Tensor) -> Tensor:
     prediction = model.pred_continuous(pool)
     if model.task == "regression":
         return 3 * parts(prediction, torch.zeros(len(pool), dtype=torch.int64, device=pool.device), TENTHS) % TENTHS
-    _, label = model.pred_discrete(pool).unique(return_inverse=True)
-    third = parts(prediction.gather(1, model.pred_discrete(pool)[:, None])[:, 0], label, THIRDS)
+    predicted = model.pred_discrete(pool)
+    _, label = predicted.unique(return_inverse=True)
+    third = parts(prediction.gather(1, predicted[:, None])[:, 0], label, THIRDS)
     return (third - label) % THIRDS * prediction.size(1) + label
 
 

@@ -10,6 +10,7 @@ steps (K); what was not measured is NaN.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -33,6 +34,7 @@ from graphgauge.metrics import (
     value_flips,
     wins,
 )
+from graphgauge.metrics.pertinence import inside
 from graphgauge.models import BaseModel
 from graphgauge.perturbation import Edits, Lines, Points, points, random_orders
 
@@ -159,21 +161,16 @@ def has_gaps(found: Judged, name: str, settings: Settings) -> Tensor:
     Q, E, K = found.curve.shape
     is_paper = name in ("ec", "pertinence")
     upto = found.per_case.ec if is_paper else found.length[:, None].expand(Q, E)
-    is_bad = (~found.curve.isfinite() & steps_within(upto, K)).any(2)
+    is_bad = (~found.curve.isfinite() & inside(upto, K)).any(2)
     if name == "ec":
         return is_bad
     steps = found.ec[found.side.target] if is_paper else upto
     trials = found.trials if is_paper else torch.full_like(found.trials, settings.twin_trials)
     number, gap = torch.arange(found.random.size(1), device=upto.device), ~found.random.isfinite()
     for e in range(E):
-        is_read = steps_within(steps[:, e], K)[:, None] & (number < trials[:, e, None])[:, :, None]
+        is_read = inside(steps[:, e], K)[:, None] & (number < trials[:, e, None])[:, :, None]
         is_bad[:, e] |= (gap & is_read).any(2).any(1)
     return is_bad
-
-
-def steps_within(length: Tensor, size: int) -> Tensor:
-    """Which of ``size`` steps lie within a length.  (...) -> (..., size) bool"""
-    return torch.arange(size, device=length.device) < length[..., None]
 
 
 # --- curves ----------------------------------------------------------------------------------------------------------
@@ -265,10 +262,7 @@ class Race:
         """Numbers of trials after which the rule is applied."""
         least, most = self.settings.trials
         start = {"paper": least, "betting": min(10, most), "none": most}[self.settings.early_stop]
-        ends = [max(start, self.settings.twin_trials if self.settings.twins else 0)]
-        for more in STAGES:
-            ends.append(ends[-1] + more)
-        return [end for end in ends[:1] if end >= most] or [*(end for end in ends if end < most), most]
+        return growing(max(start, self.settings.twin_trials if self.settings.twins else 0), most)
 
     def add(self, is_open: Tensor, end: int) -> None:
         """Random curves up to trial number ``end`` of the cases that still need them."""
@@ -303,6 +297,16 @@ class Race:
         for q, e, why in zip(case.tolist(), explainer.tolist(), found.reason, strict=True):
             self.reason[q][e] = why
         return is_open.index_put((case, explainer), goes_on)
+
+
+def growing(first: int, most: int) -> list[int]:
+    """Numbers of trials after which a rule is applied: the first, then a few more at a time.
+
+    >>> growing(30, 100), growing(120, 100)
+    ([30, 40, 60, 100], [120])
+    """
+    ends = list(accumulate((first, *STAGES)))
+    return [first] if first >= most else [*(end for end in ends if end < most), most]
 
 
 def stopping(values: Tensor, end: int, settings: Settings) -> Stopped:

@@ -31,8 +31,8 @@ TOLERANCE = 1e-6
 
 
 def inside(length: Tensor, size: int) -> Tensor:
-    """Which of ``size`` steps are within each curve's length.  (T,) -> (T, size) bool"""
-    return torch.arange(1, size + 1, device=length.device) <= length[:, None]
+    """Which of ``size`` steps are within each curve's length.  (...) -> (..., size) bool"""
+    return torch.arange(1, size + 1, device=length.device) <= length[..., None]
 
 
 def check_length(length: Tensor, size: int) -> None:

@@ -283,7 +283,7 @@ class BaseModel(ABC):
     @property
     def feature_use(self) -> str:
         """What the network does with features first: "linear" (nothing but linear maps), "written" (something else), or "no"."""
-        return self.known("feature use", lambda: probing.find_lazy(self))
+        return self.known("feature use", lambda: probing.find_feature_use(self))
 
     @contextmanager
     def unwritten_features(self) -> Iterator[None]:

@@ -202,7 +202,7 @@ def joint_rows(model: "BaseModel", graphs: ComputationGraphs, of: Tensor, joinin
     return engine.map(work, graphs, of, kind="joining")
 
 
-def find_lazy(model: "BaseModel") -> str:
+def find_feature_use(model: "BaseModel") -> str:
     """Whether the network works on features that are written out only where it needs them.
 
     "linear": a linear map is all it does with them; "written": they are written out on the way; "no": it gives other rows.

@@ -21,6 +21,7 @@ def plot_deletion_curve(story: Story, reference: Any = None, ax: "Axes | None" =
     line is their median, and the upright line marks the EC: where the prediction changes.
     """
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import MaxNLocator
 
     case = chosen_case(story, reference)
     axes = ax if ax is not None else plt.subplots(figsize=(6, 3.6), layout="constrained")[1]
@@ -31,6 +32,7 @@ def plot_deletion_curve(story: Story, reference: Any = None, ax: "Axes | None" =
     axes.plot(steps, [case.start, *case.curve.tolist()], color=EXPLAINED, marker="o", markersize=3, label=story.explainer)
     word = "prediction changes" if case.flipped else "no change up to here"
     axes.axvline(case.ec, color=CHANGE, linewidth=1, label=f"{word}: {case.ec}")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("edges removed" if story.side == "edge" else "features substituted")
     axes.set_ylabel("output")
     against = "" if case.reference is None else f", reference {case.reference}"

@@ -1,0 +1,101 @@
+"""Numbers do not depend on the company they are measured in."""
+
+import pytest
+import torch
+from made_networks import OfNodes, explanation, graph, own_features
+from quick import EXPLAINERS, QUICK, cells_of, constant_scores, node_model, numbers, shared
+
+import graphgauge as gg
+from graphgauge.core.seeds import derive_seed
+from graphgauge.evaluation import evaluator
+from graphgauge.perturbation import random_orders
+
+
+def test_numbers_do_not_depend_on_the_memory_budget(compared):
+    make, targets, found = compared
+    assert numbers(gg.Evaluator(make(memory_budget="600KiB"), **QUICK).compare(EXPLAINERS, targets)) == found
+
+
+def test_numbers_do_not_depend_on_the_order_of_targets(compared):
+    make, targets, found = compared
+    assert numbers(gg.Evaluator(make(), **QUICK).compare(EXPLAINERS[::-1], targets[::-1])) == found
+
+
+def test_numbers_do_not_depend_on_other_targets_or_explainers(compared):
+    make, targets, found = compared
+    alone = numbers(gg.Evaluator(make(), **QUICK).compare(EXPLAINERS[1], targets[1:2]))
+    ours, theirs = shared(alone, found)
+    assert len(ours) == len(alone)
+    assert ours == theirs
+
+
+def test_numbers_do_not_depend_on_the_number_of_threads(compared, two_threads):
+    make, targets, found = compared
+    few = {**QUICK, "twins": False}
+    assert numbers(gg.Evaluator(make(), **few).compare(EXPLAINERS[1], targets[:1])).items() <= found.items()
+
+
+def test_the_papers_numbers_do_not_depend_on_the_twins(compared):
+    make, targets, found = compared
+    without = numbers(gg.Evaluator(make(), **{**QUICK, "twins": False}).compare(EXPLAINERS, targets))
+    ours, theirs = shared(without, found)
+    assert len(ours) == len(without)
+    assert ours == theirs
+
+
+def test_the_papers_numbers_do_not_depend_on_how_many_curves_the_twins_need(compared):
+    make, targets, found = compared
+    paper = [metric for _, _, _, metric in found if metric.endswith(("_ec", "_pertinence", "_stability"))]
+    more = numbers(gg.Evaluator(make(), **{**QUICK, "twin_trials": 9}).compare(EXPLAINERS[1], targets[:2]), paper)
+    ours, theirs = shared(more, found)
+    assert ours == theirs
+
+
+def test_numbers_do_not_depend_on_how_many_targets_are_judged_at_a_time(compared, monkeypatch):
+    make, targets, found = compared
+    monkeypatch.setattr(evaluator, "MOST_HEIGHTS", 1)
+    assert numbers(gg.Evaluator(make(), **QUICK).compare(EXPLAINERS[:2], targets)).items() <= found.items()
+
+
+def test_calibrated_numbers_do_not_depend_on_company_either():
+    quick = {**QUICK, "trials": (6, 6), "twin_trials": 6, "calls": 3}
+    found = numbers(gg.Evaluator(node_model(), "calibrated", **quick).compare(EXPLAINERS[:2], [3, 20, 41]))
+    alone = numbers(gg.Evaluator(node_model(memory_budget="600KiB"), "calibrated", **quick).compare(EXPLAINERS[1], [20]))
+    assert alone.items() <= found.items()
+
+
+@pytest.mark.parametrize("change", [{"seed": 1}, {"task": "other"}, {"name": "other"}])
+def test_seed_task_and_name_change_what_is_drawn(change):
+    model, constant = node_model(), gg.CallableExplainer(constant_scores, deterministic=True)
+    found, other = (numbers(gg.Evaluator(model, **QUICK, **more).compare(constant, [3, 20, 41])) for more in ({}, change))
+    assert found.keys() == other.keys()
+    different = {key[-1] for key, cell in found.items() if other[key] != cell}
+    assert {"edge_pertinence_tied", "feature_pertinence_tied"} <= different
+
+
+def test_stability_draws_other_explanations_with_another_seed_or_name():
+    model = node_model()
+    values = [
+        numbers(gg.Evaluator(model, **QUICK, **more).compare(gg.RandomExplainer(), [3]))["random", 3, 0, "edge_stability"].value
+        for more in ({}, {"seed": 1}, {"task": "other"}, {"name": "other"})
+    ]
+    assert len(set(values)) == 4
+
+
+def test_pertinence_is_that_of_the_random_orders_of_the_target():
+    """The orders that everyone can draw from the seed of the target, counted by hand on an additive network."""
+    weights = [8.0, 1.0, 4.0, 2.0]
+    data = graph([(k, 0, w) for k, w in enumerate(weights, 1)], [[1.0]] * 5)
+    model = gg.NodeRegressionModel(OfNodes(lambda x, sent: sent), data, embedding=own_features)
+    settings = {**QUICK, "trials": (7, 7), "twin_trials": 7, "early_stop": "none"}
+    cells = cells_of(gg.Evaluator(model, seed=5, task="t", name="n", **settings).evaluate(explanation(model, 0, [4, 3, 2, 1])))
+    seed = derive_seed(5, "t", "n", 0, "edges")
+    orders = random_orders(torch.tensor([4]), [seed], 100, 0, 7)[0, :, :4].tolist()
+    edges = model.computation_graphs([0])[0].edges.tolist()
+    curves = [[15 - sum(weights[edges[c]] for c in order[:k]) for k in (1, 2, 3, 4)] for order in orders]
+    own = [7, 6, 2, 0]
+    assert cells["edge_ec"].value == 1
+    assert cells["edge_pertinence"].value == pytest.approx(sum(own[0] < curve[0] for curve in curves) / 7)
+    halves = [[(a < b) + (a == b) / 2 for a, b in zip(own, curve, strict=True)] for curve in curves]
+    assert cells["edge_pertinence_tied"].value == pytest.approx(sum(map(sum, halves)) / 28)
+    assert cells["edge_pertinence_p"].value == pytest.approx((1 + sum(sum(curve) <= sum(own) for curve in curves)) / 8)
