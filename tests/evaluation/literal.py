@@ -460,16 +460,17 @@ def chance(parts_of_pairs, draw):
 
     ``draw(n)`` gives 0..n-1 in a random order.
     """
-    found, most = [], 0
-    for parts in parts_of_pairs:
+    apart, most = [], 0
+    for pairs in zip(*parts_of_pairs, strict=True):  # first f_A of all pairs, then f_B
         d = []
-        for a, b in parts:
+        for a, b in pairs:
             places = [k for k in range(len(a)) if a[k] != 0 or b[k] != 0]
             moved, most = list(b), max(most, len(places))
             for k, other in zip(places, draw(len(places)), strict=True):
                 moved[k] = b[places[other]]
             d.append(distance(a, moved))
-        found.append(1 - average(d))
+        apart.append(d)
+    found = [1 - average(both) for both in zip(*apart, strict=True)]
     return average(found) if most > 1 else None
 
 

@@ -18,6 +18,7 @@ from graphgauge.metrics import (
     feature_stability,
     feature_stability_corrected,
 )
+from graphgauge.metrics.stability import permuted
 
 SCORES = st.floats(-3, 3).map(lambda value: 0.0 if abs(value) < 0.5 else value)
 
@@ -130,23 +131,65 @@ def test_chance_is_the_likeness_after_a_permutation_inside_the_joint_support(row
 
 @given(st.lists(st.lists(SCORES, min_size=6, max_size=6), min_size=4, max_size=4), st.integers(0, 3))
 def test_chance_of_features_permutes_each_block_on_its_own(rows, targets):
-    generator, cut, wanted = torch.Generator().manual_seed(0), 2 * targets, []
-    for a, b in zip(rows[:2], rows[2:], strict=True):
-        parts = [(a[part], b[part]) for part in (slice(cut), slice(cut, None)) if a[part]]
-        apart = [literal_distance(x, literal_shuffles(x, y, generator)) for x, y in parts]
-        wanted.append(1 - sum(apart) / len(apart))
+    generator, cut, apart = torch.Generator().manual_seed(0), 2 * targets, []
+    for part in (slice(cut), slice(cut, None)):
+        pairs = [(a[part], b[part]) for a, b in zip(rows[:2], rows[2:], strict=True) if a[part]]
+        apart += [[literal_distance(a, literal_shuffles(a, b, generator)) for a, b in pairs]] if pairs else []
+    wanted = [1 - sum(both) / len(both) for both in zip(*apart, strict=True)]
     first, second = torch.tensor(rows, dtype=torch.float64).reshape(2, 2, 3, 2)
     found = feature_chance(first, second, torch.arange(3) < targets, torch.Generator().manual_seed(0))
     assert found.tolist() == pytest.approx(wanted, abs=1e-12)
 
 
+@given(st.lists(st.lists(SCORES, min_size=7, max_size=7), min_size=2, max_size=2), st.integers(2, 5), st.integers(0, 7))
+def test_more_permutations_of_one_pair_are_one_turned_by_random_steps(rows, number, cut):
+    generator, apart = torch.Generator().manual_seed(0), []
+    for part in (slice(cut), slice(cut, None)):
+        a, b = (row[part] for row in rows)
+        places = [i for i in range(len(a)) if a[i] or b[i]]
+        if a:
+            order = torch.randperm(len(places), generator=generator).tolist()
+            steps = torch.randint(len(places), (number,), generator=generator).tolist() if places else [0] * number
+            apart.append([])
+            for step in steps:
+                moved = list(b)
+                for place, source in zip(places, order[step:] + order[:step], strict=True):
+                    moved[place] = b[places[source]]
+                apart[-1].append(literal_distance(a, moved))
+    wanted = [1 - sum(both) / len(both) for both in zip(*apart, strict=True)]
+    first, second = torch.tensor(rows, dtype=torch.float64).reshape(2, 1, 7, 1)
+    found = feature_chance(first, second, torch.arange(7) < cut, torch.Generator().manual_seed(0), number)
+    assert found.tolist() == pytest.approx(wanted, abs=1e-12)
+
+
+def test_each_of_many_permutations_is_as_likely_as_any_other():
+    """Of 4 values all 24 orders come equally often, also in the last of five: chi-square with 23 degrees of freedom, p > 0.001."""
+    generator, count = torch.Generator().manual_seed(0), {}
+    for _ in range(4800):
+        last = tuple(permuted(torch.arange(4.0)[None], generator, 5)[0, -1].tolist())
+        count[last] = count.get(last, 0) + 1
+    assert len(count) == 24
+    assert sum((number - 200) ** 2 / 200 for number in count.values()) < 49.7
+
+
 def test_chance_draws_pair_by_pair_and_leaves_its_input_alone():
     first, second = torch.randn(2, 5, 4, 3, generator=torch.Generator().manual_seed(0))
-    kept, is_target = second.clone(), torch.arange(4) < 1
+    kept, is_target = second.clone(), torch.zeros(4, dtype=torch.bool)  # one block
     five = feature_chance(first, second, is_target, torch.Generator().manual_seed(1))
     two = feature_chance(first[:2], second[:2], is_target, torch.Generator().manual_seed(1))
     assert torch.equal(five[:2], two)
     assert torch.equal(second, kept)
+
+
+def test_pairs_with_supports_of_their_own_are_permuted_as_those_that_share_one():
+    """A zero more or less decides which way is taken; the draws, and so the values, are the same."""
+    first, second = torch.randn(2, 3, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    shared = edge_chance(first, second, torch.Generator().manual_seed(1))
+    wider = [torch.cat([rows, torch.zeros(3, 1, dtype=torch.float64)], 1) for rows in (first, second)]
+    wider[0] = torch.cat([wider[0], torch.tensor([[0.0] * 6 + [1.0]], dtype=torch.float64)])
+    wider[1] = torch.cat([wider[1], torch.tensor([[0.0] * 6 + [2.0]], dtype=torch.float64)])
+    apart = edge_chance(*wider, torch.Generator().manual_seed(1))
+    assert apart.tolist() == pytest.approx([*shared.tolist(), 1.0], abs=1e-12)
 
 
 NOISE = {

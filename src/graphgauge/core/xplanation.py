@@ -88,9 +88,8 @@ class Xplanation:
         self.target = plain_target(self.target)
         if isinstance(self.target, tuple) != (self.level == "link"):
             raise BadExplanation(f"target {self.target} is not a {self.level}: a pair of ids is a link, one id a node or a graph.")
-        check_ids("nodes", self.nodes, self.num_nodes)
+        check_target(self.target_nodes, check_ids("nodes", self.nodes, self.num_nodes))
         check_ids("edges", self.edges, self.num_edges)
-        check_target(self.target_nodes, self.nodes)
         check_scores("feature_score", self.feature_score, self.nodes, dims=2)
         check_scores("edge_score", self.edge_score, self.edges, dims=1)
 
@@ -221,23 +220,24 @@ def plain_target(target: Any) -> Target:
     return int(target)
 
 
-def check_target(target_nodes: tuple[int, ...], nodes: Tensor) -> None:
+def check_target(target_nodes: tuple[int, ...], nodes: set[int]) -> None:
     """Refuse a node or link target that is not among the nodes of its own explanation."""
-    missing = set(target_nodes) - set(nodes.tolist())
+    missing = set(target_nodes) - nodes
     if missing:
         raise BadExplanation(f"target node {min(missing)} is not among the {len(nodes)} nodes of its explanation.")
 
 
-def check_ids(name: str, ids: Tensor, size: int) -> None:
-    """Refuse ids that are not different whole numbers in [0, size)."""
+def check_ids(name: str, ids: Tensor, size: int) -> set[int]:
+    """The ids as numbers; refuses those that are not different whole numbers in [0, size)."""
     if not isinstance(ids, Tensor) or ids.dim() != 1 or ids.dtype != torch.int64:
         raise BadExplanation(f"{name} must be a list of int64 ids, but is {form_of(ids)}.")
     listed = ids.tolist()
     if listed and not (min(listed) >= 0 and max(listed) < size):
         raise BadExplanation(f"{name} must lie in 0..{size - 1}, but reach from {min(listed)} to {max(listed)}.")
-    again = len(listed) - len(set(listed))
-    if again:
-        raise BadExplanation(f"{name} must name each id once, but {again} come again.")
+    different = set(listed)
+    if len(different) < len(listed):
+        raise BadExplanation(f"{name} must name each id once, but {len(listed) - len(different)} come again.")
+    return different
 
 
 def check_scores(name: str, score: Tensor | None, ids: Tensor, dims: int) -> None:

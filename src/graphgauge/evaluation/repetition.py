@@ -191,14 +191,13 @@ def repeated(
         some, targets = targets[:part], targets[part:]
         xs = explainer.explain(model, [target for target in some for _ in range(count)], seed=seed)
         for k, target in enumerate(some):
+            found = xs[k * count : (k + 1) * count]  # all of one computation graph
             own = next(graph)
-            yield target, [in_scope(x, own) for x in xs[k * count : (k + 1) * count]]
+            yield target, found if torch.equal(found[0].edges, own.edges) else [in_scope(x, own) for x in found]
 
 
 def in_scope(x: Xplanation, graph: ComputationGraph) -> Xplanation:
     """The explanation with scores of the edges that count, where the model's own scope is another."""
-    if torch.equal(x.edges, graph.edges):
-        return x
     return replace(x, edges=graph.edges, edge_score=None if x.edge_score is None else edge_scores(x, graph))
 
 
@@ -215,7 +214,7 @@ def status_of_side(xs: Sequence[Xplanation], side: str) -> str:
         return EMPTY
     if any(score is None for score in scores):
         return NO_SCORES
-    return "" if all(bool(score.isfinite().all()) for score in scores) else NAN
+    return "" if bool(torch.stack(scores).isfinite().all()) else NAN
 
 
 def scores_of(xs: Sequence[Xplanation], side: str) -> Tensor:

@@ -120,14 +120,15 @@ def occurrences(targets: list[Target]) -> list[tuple[Target, int]]:
 def unpacked(graphs: ComputationGraphs, k: int, scores: Scores, **fields: Any) -> Xplanation:
     """The explanation of graph k, cut out of the packed scores."""
     graph = graphs[k]
+    nodes, edges = graph.nodes, graph.edges
     return Xplanation(
         target=graph.target,
-        nodes=graph.nodes,
-        edges=graph.edges,
+        nodes=nodes,
+        edges=edges,
         num_nodes=graph.num_source_nodes,
         num_edges=graph.num_source_edges,
-        feature_score=None if scores.feature is None else scores.feature[graph.node_slice][: len(graph.nodes)].clone(),
-        edge_score=None if scores.edge is None else scores.edge[graph.edge_slice][: len(graph.edges)].clone(),
+        feature_score=None if scores.feature is None else scores.feature[graph.node_slice][: len(nodes)].clone(),
+        edge_score=None if scores.edge is None else scores.edge[graph.edge_slice][: len(edges)].clone(),
         **fields,
     )
 

@@ -91,9 +91,9 @@ def noise(edges: Entries, seeds: list[int], rounds: int, steps: int, like: Tenso
     for start in range(0, steps, STEPS_AT_ONCE):
         count = min(STEPS_AT_ONCE, steps - start)
         drawn = [
-            torch.rand(count, rounds, size, generator=stream, dtype=torch.float64).clamp(1e-6, 1 - 1e-6)
+            torch.rand(count, rounds, size, generator=stream, dtype=torch.float64)
             for size, stream in zip(edges.count.tolist(), streams, strict=True)
         ]
         values = like.new_full((count, rounds, edges.size), 0.5)
-        values[:, :, edges.slot] = torch.cat(drawn, 2).to(like)
+        values[:, :, edges.slot] = torch.cat(drawn, 2).clamp(1e-6, 1 - 1e-6).to(like)
         yield from values

@@ -20,6 +20,7 @@ from torch import Tensor
 from graphgauge.core.progress import advance
 from graphgauge.explainers.base import BaseExplainer, Scores, can_mask, check_count, check_numbers, predicted
 from graphgauge.explainers.learned import Learned, Mask, MaskedCopies, first_values, learned_scores, misfit
+from graphgauge.explainers.replay import Replay
 from graphgauge.models import BaseModel, ComputationGraphs, Union
 
 FEATURE_STD = 0.1
@@ -58,16 +59,21 @@ class GNNExplainer(BaseExplainer):
         def optimise(union: Union, epochs: int) -> Learned:
             copies = MaskedCopies(model, union, with_edges)
             masks = self.masks(copies, [seeds[k] for k in union.of.tolist()], std[union.of])
-            adam = torch.optim.Adam([mask.logit for mask in masks], lr=self.lr, fused=True)
-            wanted = None if label is None else label[union.of]
-            for _ in range(epochs):
+            adam = torch.optim.Adam([mask.logit for mask in masks], lr=self.lr, fused=True, capturable=copies.value.is_cuda)
+            wanted, wished = None if label is None else label[union.of], value[union.of]
+
+            def step() -> None:
                 copies.set_gates(*(mask.gates() for mask in masks))
                 with torch.enable_grad():
-                    loss = misfit(model, model.engine.outputs(copies.edited), wanted, value[union.of]).sum()
+                    loss = misfit(model, model.engine.outputs(copies.edited), wanted, wished).sum()
                     gradients = copies.gradients(loss)
                 for mask, gradient in zip(masks, gradients, strict=True):
                     mask.logit.grad = mask.gradient(gradient)
                 adam.step()
+
+            again = Replay(step, copies.value.device)
+            for _ in range(epochs):
+                again()
                 advance(len(union) / self.epochs)
             return copies.scores(*(mask.score() for mask in masks))
 

@@ -21,6 +21,7 @@ gates closed. ``variant="pyg"`` is PyG's code as it behaves, with nothing traine
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -40,6 +41,7 @@ from graphgauge.explainers.learned import (
     first_values,
     learned_scores,
 )
+from graphgauge.explainers.replay import Replay
 from graphgauge.models import BaseModel, ComputationGraphs, Union
 from graphgauge.models.outputs import log_probabilities
 from graphgauge.models.probing import spaced
@@ -116,6 +118,7 @@ class Optimisation:
         self.rounds = recorded_rounds(model, self.copies.edited, self.edges) if baselines else []
         self.logits = [self.copies.value.new_full((self.edges.size,), GATE_START).requires_grad_(True) for _ in self.rounds]
         self.is_alive: list[Tensor] = []
+        self.shares: list[Tensor] = []
 
     def run(self, gates: dict[int, Tensor]) -> Tensor:
         """Raw rows with masked features and gates (size,) in some rounds.  (K, columns)"""
@@ -136,20 +139,27 @@ class Optimisation:
         """From the last round to the first, ``epochs`` steps each; with 0, one step of all."""
         settings = self.settings
         self.worst = self.divergence_of_nothing(first)
+        self.shares = [self.share(is_alive) for is_alive in self.is_alive]
         stages = [stage for stage in reversed(range(max(len(self.rounds), 1))) for _ in range(epochs)] or [0]
         spread_out = (-(-len(self.union) // 8) * 8, 16)  # for equal bits, whatever the number of copies
         multiplier = self.copies.value.new_full(spread_out, settings.init_lambda).requires_grad_(True)
-        adam = torch.optim.Adam(
-            [{"params": [self.mask.logit], "lr": FEATURE_LR}, {"params": self.logits, "lr": settings.lr}], fused=True
-        )
-        ascent = torch.optim.RMSprop([multiplier], lr=settings.lambda_optimizer_lr, centered=True, maximize=True)
-        draws = noise(self.edges, self.seeds, len(self.rounds), len(stages), self.copies.value)
-        for stage, uniform in zip(stages, draws, strict=True):
+        on_gpu, gates = multiplier.is_cuda, {"params": self.logits, "lr": settings.lr}
+        adam = torch.optim.Adam([{"params": [self.mask.logit], "lr": FEATURE_LR}, gates], fused=True, capturable=on_gpu)
+        ascent = torch.optim.RMSprop([multiplier], lr=settings.lambda_optimizer_lr, centered=True, maximize=True, capturable=on_gpu)
+        uniform = multiplier.new_empty(len(self.rounds), self.edges.size)
+
+        def step(stage: int) -> None:
             self.set_gradients(first, stage, uniform, multiplier)
             adam.step()
             ascent.step()
             with torch.no_grad():
                 multiplier.clamp_(*LAMBDA_RANGE)
+
+        again = {stage: Replay(partial(step, stage), multiplier.device) for stage in stages}
+        draws = noise(self.edges, self.seeds, len(self.rounds), len(stages), self.copies.value)
+        for stage, drawn in zip(stages, draws, strict=True):
+            uniform.copy_(drawn)
+            again[stage]()
             advance(len(self.union) / len(stages))
 
     def set_gradients(self, first: Tensor, stage: int, uniform: Tensor, multiplier: Tensor) -> None:
@@ -161,7 +171,7 @@ class Optimisation:
             excess = divergence(self.model, first, raw) / self.worst - self.settings.allowance
             loss = (softplus(multiplier)[: len(excess), 0] * excess).sum()
             for number, logit in learning.items():
-                loss = loss + self.settings.penalty_scaling * (chance_open(logit) * self.share(number)).sum()
+                loss = loss + self.settings.penalty_scaling * (chance_open(logit) * self.shares[number]).sum()
             leaves = [self.copies.leaf, multiplier, *learning.values()]
             for_x, *others = torch.autograd.grad(loss, leaves, materialize_grads=True)
         self.mask.logit.grad = self.mask.gradient(self.copies.at_places(for_x))
@@ -175,9 +185,8 @@ class Optimisation:
         worst = divergence(self.model, first, self.run({k: torch.zeros_like(logit) for k, logit in enumerate(self.logits)}))
         return torch.where(worst > 0, worst, 1)
 
-    def share(self, number: int) -> Tensor:
+    def share(self, is_alive: Tensor) -> Tensor:
         """What a gate counts in the mean over its copy's gates that matter.  (size,)"""
-        is_alive = self.is_alive[number]
         return is_alive / self.edges.counted(is_alive).clamp(min=1).to(self.copies.value)[self.edges.copy]
 
     @torch.no_grad()

@@ -95,42 +95,63 @@ def binomial(likeness: Tensor) -> Binomial:
     return Binomial(total / (count * (count - 1) / 2), error)
 
 
-def shuffled_likeness(pairs: list[tuple[Tensor, Tensor]], generator: torch.Generator, number: int) -> Tensor:
-    """Likeness of two explanations, given as blocks (n,), (n,), after permuting the second inside the joint support of each block.
+def chance_apart(first: Tensor, second: Tensor, generator: torch.Generator, number: int) -> Tensor:
+    """Distance of each pair after permuting the second inside the pair's joint support, ``number`` times; pair by pair.
 
-    ``number`` permutations of all blocks, drawn on the CPU one after another.  (number,)
+    Pairs that share their support, as those of a learned mask do, are worked out together.  (R, n), (R, n) -> (R, number)
     """
-    places = [((a != 0) | (b != 0)).nonzero()[:, 0] for a, b in pairs]
-    drawn = [[torch.randperm(len(place), generator=generator) for place in places] for _ in range(number)]
-    apart = []
-    for (a, b), place, orders in zip(pairs, places, zip(*drawn, strict=True), strict=True):
-        order = torch.stack(orders).to(place.device)
-        moved = unit(b[place][None])[0][order]  # a permutation does not change the length
-        apart.append((unit(a[place][None]) - moved).norm(dim=-1) / 2)
-    return 1 - torch.stack(apart).mean(0)
+    is_inside = (first != 0) | (second != 0)
+    if bool((is_inside == is_inside[:1]).all()):
+        place = is_inside[0].nonzero()[:, 0]
+        return shuffled_apart(first[:, place], second[:, place], generator, number)
+    rows = zip(first, second, is_inside, strict=True)
+    return torch.cat([shuffled_apart(a[None, inside], b[None, inside], generator, number) for a, b, inside in rows])
+
+
+def shuffled_apart(first: Tensor, second: Tensor, generator: torch.Generator, number: int) -> Tensor:
+    """Likewise, where all entries count.  (R, n), (R, n) -> (R, number)"""
+    moved = permuted(unit(second), generator, number)  # a permutation does not change the length
+    return (unit(first)[:, None] - moved).norm(dim=-1) / 2
+
+
+def permuted(rows: Tensor, generator: torch.Generator, number: int) -> Tensor:
+    """``number`` permutations of each row, drawn on the CPU: one at random, or for more than one this one turned by random steps.
+
+    Turning a uniformly drawn permutation gives a uniformly drawn permutation, at a twentieth of the cost of twenty draws.
+
+    (R, n) -> (R, number, n)
+    """
+    size = rows.size(1)
+    orders = [torch.randperm(size, generator=generator, dtype=torch.int32) for _ in rows]
+    drawn = rows.gather(1, torch.stack(orders).to(rows.device, torch.int64))
+    if number == 1 or size == 0:
+        return drawn[:, None].expand(-1, number, -1)
+    steps = torch.randint(size, (number,), generator=generator).tolist()
+    twice = torch.cat([drawn, drawn], dim=1)
+    return torch.stack([twice[:, step : step + size] for step in steps], dim=1)
 
 
 def edge_chance(first: Tensor, second: Tensor, generator: torch.Generator, number: int = 1) -> Tensor:
-    """Likeness of edge scores by chance, ``number`` permutations per pair, drawn pair by pair.  (R, E), (R, E) -> (R * number,)
+    """Likeness of edge scores by chance, ``number`` permutations per pair.  (R, E), (R, E) -> (R * number,)
 
     >>> edge_chance(torch.tensor([[1.0, 1.0]]), torch.tensor([[2.0, 2.0]]), torch.Generator())
     tensor([1.])
     """
     if first.size(-1) == 0:
         raise UndefinedScore("edge stability compares scores of edges, but there is no edge: record the target as 'empty'.")
-    return torch.cat([shuffled_likeness([pair], generator, number) for pair in zip(first, second, strict=True)])
+    return 1 - chance_apart(first, second, generator, number).flatten()
 
 
 def feature_chance(first: Tensor, second: Tensor, is_target: Tensor, generator: torch.Generator, number: int = 1) -> Tensor:
-    """Likeness of feature scores by chance, each block permuted on its own.  (R, n, F), (R, n, F), (n,) -> (R * number,)"""
+    """Likeness of feature scores by chance, each block permuted on its own, first all pairs' target block, then the others'.
+
+    (R, n, F), (R, n, F), (n,) -> (R * number,)
+    """
     parts = blocks(is_target)
     if not parts or first.size(-1) == 0:
         raise UndefinedScore("feature stability compares scores of features, but there are none.")
-    found = [
-        shuffled_likeness([(a[part].flatten(), b[part].flatten()) for part in parts], generator, number)
-        for a, b in zip(first, second, strict=True)
-    ]
-    return torch.cat(found)
+    apart = [chance_apart(first[:, part].flatten(1), second[:, part].flatten(1), generator, number) for part in parts]
+    return 1 - torch.stack(apart).mean(0).flatten()
 
 
 def repeated(number: int, pairs: int) -> Tensor:

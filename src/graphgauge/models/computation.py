@@ -12,6 +12,7 @@ graph i owns ``node[node_ptr[i]:node_ptr[i+1]]``, and likewise for edges.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -72,6 +73,21 @@ class ComputationGraphs:
         """Edges of each graph, relevant or not.  (T,)"""
         return self.edge_ptr.diff()
 
+    @cached_property
+    def bounds(self) -> tuple[list[int], list[int]]:
+        """``node_ptr`` and ``edge_ptr`` as numbers, read from the device once."""
+        return self.node_ptr.tolist(), self.edge_ptr.tolist()
+
+    @cached_property
+    def counts(self) -> tuple[list[int], list[int]]:
+        """``num_nodes`` and ``num_edges`` as numbers."""
+        return self.num_nodes.tolist(), self.num_edges.tolist()
+
+    @cached_property
+    def target_ids(self) -> list[list[int]]:
+        """``target`` as numbers."""
+        return self.target.tolist()
+
     def take(self, index: Tensor) -> "ComputationGraphs":
         """The graphs with these numbers, in this order; a number may come twice."""
         _, node_row = ragged_ranges(self.node_ptr[index], self.sizes[index])
@@ -126,18 +142,18 @@ class ComputationGraph:
     @property
     def target(self) -> Target:
         """The node id, pair of node ids, or graph index."""
-        ids = self.batch.target[self.number].tolist()
+        ids = self.batch.target_ids[self.number]
         return (ids[0], ids[1]) if len(ids) == 2 else int(ids[0])
 
     @property
     def nodes(self) -> Tensor:
         """Ids of the nodes within L hops.  (n,)"""
-        return self.all_nodes[: self.batch.num_nodes[self.number]]
+        return self.all_nodes[: self.batch.counts[0][self.number]]
 
     @property
     def edges(self) -> Tensor:
         """Ids of the relevant edges.  (E_rel,)"""
-        return self.all_edges[: self.batch.num_edges[self.number]]
+        return self.all_edges[: self.batch.counts[1][self.number]]
 
     @property
     def all_nodes(self) -> Tensor:
@@ -152,7 +168,7 @@ class ComputationGraph:
     @property
     def hops(self) -> Tensor:
         """Distance of each of ``nodes`` to the target.  (n,)"""
-        return self.batch.hop[self.node_slice][: self.batch.num_nodes[self.number]]
+        return self.batch.hop[self.node_slice][: self.batch.counts[0][self.number]]
 
     @property
     def x(self) -> Tensor:
@@ -185,27 +201,27 @@ class ComputationGraph:
     @property
     def num_source_nodes(self) -> int:
         """Nodes of the graph it is cut from."""
-        return self.size_of_source(self.batch.source.node_ptr)
+        return self.size_of_source(self.batch.source.bounds[0])
 
     @property
     def num_source_edges(self) -> int:
         """Edges of the graph it is cut from."""
-        return self.size_of_source(self.batch.source.edge_ptr)
+        return self.size_of_source(self.batch.source.bounds[1])
 
-    def size_of_source(self, ptr: Tensor) -> int:
+    def size_of_source(self, ptr: list[int]) -> int:
         """In graph tasks of the target's own graph, else of the only one."""
-        graph = int(self.batch.target[self.number, 0]) if self.batch.target_row.size(1) == 0 else 0
-        return int(ptr[graph + 1] - ptr[graph])
+        graph = self.batch.target_ids[self.number][0] if self.batch.target_row.size(1) == 0 else 0
+        return ptr[graph + 1] - ptr[graph]
 
     @property
     def node_slice(self) -> slice:
         """Where this graph's nodes stand in the batch."""
-        return slice(int(self.batch.node_ptr[self.number]), int(self.batch.node_ptr[self.number + 1]))
+        return slice(*self.batch.bounds[0][self.number : self.number + 2])
 
     @property
     def edge_slice(self) -> slice:
         """Where this graph's edges stand in the batch."""
-        return slice(int(self.batch.edge_ptr[self.number]), int(self.batch.edge_ptr[self.number + 1]))
+        return slice(*self.batch.bounds[1][self.number : self.number + 2])
 
 
 def whole_graphs(source: Graphs, index: Tensor) -> ComputationGraphs:

@@ -24,6 +24,7 @@ from graphgauge.models.calling import Call
 from graphgauge.models.computation import ComputationGraphs
 from graphgauge.models.features import written_out
 from graphgauge.models.masking import Edit, edited_messages, masked_messages
+from graphgauge.models.normalisation import shared_normalisation
 from graphgauge.models.outputs import as_rows
 from graphgauge.models.union import ALIGN, Union, assemble
 
@@ -75,7 +76,8 @@ class Engine:
             g = g.clone()
         net, edge_index = self.call.net, union.edge_index
         seen = nullcontext() if edit is None else edited_messages(net, edge_index, edit, union.edge_use)
-        with masked_messages(net, edge_index, union.full_mask(), memo=union.edge_use), seen:
+        masked = masked_messages(net, edge_index, union.full_mask(), memo=union.edge_use)
+        with shared_normalisation(net, union.normalised), masked, seen:
             raw = self.call(g)
         return union.answers(as_rows(raw))
 

@@ -6,6 +6,7 @@ A list of graphs becomes one numbering: graph g owns the nodes ``node_ptr[g]..no
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -50,6 +51,11 @@ class Graphs:
     def num_graphs(self) -> int:
         """G."""
         return len(self.node_ptr) - 1
+
+    @cached_property
+    def bounds(self) -> tuple[list[int], list[int]]:
+        """``node_ptr`` and ``edge_ptr`` as numbers."""
+        return self.node_ptr.tolist(), self.edge_ptr.tolist()
 
     @property
     def device(self) -> torch.device:

@@ -11,6 +11,7 @@ them; in graph tasks it forms graphs of its own.
 """
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from graphgauge.models.arcs import ragged_ranges
 from graphgauge.models.computation import ComputationGraphs
 from graphgauge.models.features import Features, Gathered, Written
 from graphgauge.models.masking import EdgeUse
+from graphgauge.models.normalisation import Normalised
 
 ALIGN, STEP, LEAST = 16, 64, 128
 
@@ -70,6 +72,7 @@ class Union:
     node_start: Tensor  #: (K,) first row of each copy
     edge_mask: Tensor | None = None  #: (num_edges,) factor on each edge's messages
     edge_use: EdgeUse = field(default_factory=dict, repr=False)  #: which edges the layers were seen to use, for the next pass
+    normalised: Normalised = field(default_factory=Normalised, repr=False)  #: what GCN layers made of the edges, for the next pass
 
     def __len__(self) -> int:
         return len(self.of)
@@ -171,9 +174,9 @@ class Union:
         for name, value in source.graph_attrs.items():
             g[name] = self.per_graph(value) if self.target_rows.size(1) == 0 else copied(value)
         if self.target_rows.size(1) == 2:
-            g.edge_label_index = self.pairs()
+            g.edge_label_index = self.pairs
         if with_batch:
-            g.batch = self.batch()
+            g.batch = self.batch
         return g
 
     def answers(self, rows: Tensor) -> Tensor:
@@ -187,17 +190,19 @@ class Union:
         """Which of the links or graphs the network is asked for are the copies' own.  (K,)"""
         return torch.arange(len(self), device=self.of.device) * self.align
 
-    @property
+    @cached_property
     def num_answers(self) -> int:
         """How many links or graphs the network is asked for, filling included."""
         return Layout.of(torch.ones_like(self.of), self.align, spare=1).size
 
+    @cached_property
     def pairs(self) -> Tensor:
         """The copies' link targets, and pairs of two nodes of the filling.  (2, num_answers)"""
         filler = self.edge_index.new_tensor([[self.num_rows - 2], [self.num_rows - 1]]).expand(2, self.num_answers).clone()
         filler[:, self.answer_at] = self.target_rows.t()
         return filler
 
+    @cached_property
     def batch(self) -> Tensor:
         """The graph of each row, in rising order: copy k is graph ``align * k``, filling behind it the graph after that."""
         batch = torch.full((self.num_rows,), self.num_answers - 1, device=self.of.device)
@@ -278,6 +283,7 @@ def with_edges(union: Union, edge_row: Tensor, edge_copy: Tensor) -> Union:
         edge_row=edge_row,
         edge_copy=edge_copy,
         edge_use={},
+        normalised=Normalised(),
     )
 
 

@@ -18,7 +18,7 @@ from graphgauge.core.seeds import derive_seed, generator
 from graphgauge.models.arcs import starts
 
 TRIALS_AT_ONCE = 10
-MOST_PLACES = 2**24  #: of the tables in which candidates are swapped, at a time
+MOST_PLACES = 2**22  #: of the table in which candidates are swapped
 
 
 def orders_by_score(score: Tensor, count: Tensor, seeds: Sequence[int], size: int) -> Tensor:
@@ -51,10 +51,8 @@ def random_orders(count: Tensor, seeds: Sequence[int], size: int, first: int, la
     They depend on the case's seed, its number of candidates and ``size`` only, and serve every explainer.
     """
     draws = torch.stack([trials(seed, size, first, last) for seed in seeds]) if seeds else torch.zeros(0, last - first, size)
-    lines, each = draws.flatten(0, 1), count.cpu().repeat_interleave(last - first)
-    parts = (each.cumsum(0) // MOST_PLACES).unique_consecutive(return_counts=True)[1].tolist()
-    found = [swapped(a, b) for a, b in zip(lines.split(parts), each.split(parts), strict=True)]
-    return torch.cat([*found, torch.zeros(0, size, dtype=torch.int64)]).view(len(count), last - first, size).to(count.device)
+    each = count.cpu().repeat_interleave(last - first)
+    return swapped(draws.flatten(0, 1), each).view(len(count), last - first, size).to(count.device)
 
 
 def trials(seed: int, size: int, first: int, last: int) -> Tensor:
@@ -66,20 +64,31 @@ def trials(seed: int, size: int, first: int, last: int) -> Tensor:
 
 
 def swapped(draw: Tensor, count: Tensor) -> Tensor:
-    """The first entries of a permutation of 0..count-1 for each line of uniform draws.  (M, K), (M,) -> (M, K)
+    """The first entries of a permutation of 0..count-1 for each line of uniform draws.  (M, K), (M,) -> (M, K)"""
+    widest = int(count.max()) if len(count) else 0
+    if widest == 0:
+        return torch.full(draw.shape, -1, dtype=torch.int64)
+    table = torch.arange(widest, dtype=torch.int32).repeat(min(len(draw), max(1, MOST_PLACES // widest)), 1)
+    parts = zip(draw.split(len(table)), count.split(len(table)), strict=True)
+    return torch.cat([swapped_in(table, lines, each) for lines, each in parts])
+
+
+def swapped_in(table: Tensor, draw: Tensor, count: Tensor) -> Tensor:
+    """Likewise, in a ``table`` (lines or more, candidates or more) of 0, 1, 2 ... in each line, which is put back at the end.
 
     At step k entry k is exchanged with one of the entries k..count-1.
     """
-    start = starts(count)[:-1]
-    table = torch.arange(int(count.sum())) - start.repeat_interleave(count)
-    order = torch.full(draw.shape, -1, dtype=torch.int64)
-    for k in range(draw.size(1)):
-        is_left = count > k
-        here = start[is_left] + k
-        there = here + (draw[is_left, k] * (count[is_left] - k)).long()
-        order[is_left, k] = table[there]
-        table[there] = table[here]
-    return order
+    start, flat = torch.arange(len(draw)) * table.size(1), table.view(-1)
+    step = torch.arange(draw.size(1))[:, None]
+    here = torch.minimum(step, (count - 1).clamp(min=0))
+    chosen = here + (draw.t() * (count - step).clamp(min=0)).long()
+    here, there = here + start, chosen + start
+    order = torch.empty(there.shape, dtype=torch.int32)
+    for k in range(len(there)):
+        order[k] = flat[there[k]]
+        flat[there[k]] = flat[here[k]]
+    flat[there] = chosen.int()
+    return torch.where(step < count, order, -1).t().long().contiguous()
 
 
 def uniform(seed: int, *shape: int) -> Tensor:
