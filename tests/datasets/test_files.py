@@ -53,7 +53,7 @@ def test_a_damaged_file_is_refused_before_anything_is_parsed(linked, monkeypatch
     replace(linked / path, damaged((linked / path).read_bytes()))
     monkeypatch.setitem(loading.READ, name, lambda contents: pytest.fail("parsed"))
     expected = next(file.sha256 for file in (*DATASETS[name].files, *DATASETS[name].one_of) if file.path == path)
-    with pytest.raises(BadFile, match=f"{path} has the sha256 [0-9a-f]{{64}}, but {expected} was expected.* Fetch it again"):
+    with pytest.raises(BadFile, match=f"{path} has the sha256 [0-9a-f]{{64}}, but {expected} was expected.* Delete it and fetch"):
         load(name, "node", linked)
     assert state_of(DATASETS[name], linked) == ("damaged", linked)
 
@@ -223,6 +223,13 @@ def test_another_github_file_is_accepted_by_its_checksum_and_noted(linked, array
     assert data.num_edges == 462406
 
 
+def with_two_loops(edges):
+    """The first pair, in both directions, gives way to two loops."""
+    first = edges[0].tolist()
+    others = [pair for pair in edges.tolist() if pair not in (first, first[::-1])]
+    return np.array([*others, [0, 0], [1, 1]])
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -230,6 +237,7 @@ def test_another_github_file_is_accepted_by_its_checksum_and_noted(linked, array
         (lambda a: {**a, "target": 1 - a["target"]}, r"the classes do not have \[27961, 9739\] members"),
         (lambda a: {**a, "edges": a["edges"] + 1}, "names a node that is not there"),
         (lambda a: {**a, "edges": np.r_[a["edges"][1:], [[0, 0]]]}, "one direction only"),
+        (lambda a: {**a, "edges": with_two_loops(a["edges"])}, "a node has an edge to itself"),
         (lambda a: {**a, "features": a["features"] * np.float16(np.nan)}, "features are not finite"),
         (lambda a: {"features": a["features"], "target": a["target"]}, "edges is not a file in the archive"),
         (lambda a: {**a, "target": a["target"].astype(object)}, "allow_pickle=False"),

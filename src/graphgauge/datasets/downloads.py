@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 
 def fetch_cora(root: Path) -> None:
@@ -40,10 +41,10 @@ def fetch_movielens(root: Path) -> None:
 FETCH: dict[str, Callable[[Path], None]] = {"Cora": fetch_cora, "GitHub": fetch_github, "MovieLens": fetch_movielens}
 
 
-def fetch(loader: "object") -> None:
+def fetch(loader: Any) -> None:
     """Call the download step of one of PyG's data sets."""
-    os.makedirs(loader.raw_dir, exist_ok=True)  # type: ignore[attr-defined]
-    loader.download()  # type: ignore[attr-defined]
+    os.makedirs(loader.raw_dir, exist_ok=True)
+    loader.download()
 
 
 def download(name: str, folder: Path, paths: list[str]) -> None:

@@ -94,7 +94,7 @@ def checked_content(folder: Path, file: RawFile) -> bytes:
     if found not in (file.sha256, accepted(file)):
         raise BadFile(
             f"{folder / file.path} has the sha256 {found}, but {file.sha256} was expected: it is damaged or another file. "
-            f"Nothing of it was read. Fetch it again; {GUIDE}.{other_file(file, found)}"
+            f"Nothing of it was used. Delete it and fetch it again; {GUIDE}.{other_file(file, found)}"
         )
     return content
 
