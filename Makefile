@@ -8,7 +8,7 @@ ifneq ($(SHARED_DATA),)
 export GRAPHGAUGE_DATA ?= $(abspath $(SHARED_DATA))
 endif
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint data bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/graphgauge demo
@@ -18,6 +18,11 @@ test: lint
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/pre-commit run --all-files
+
+# the tests of Cora, GitHub and MovieLens skip themselves without their files; where none may be skipped, this comes first
+data:
+	@test -d "$(GRAPHGAUGE_DATA)" || { echo "The data folder '$(GRAPHGAUGE_DATA)' is not there. Set GRAPHGAUGE_DATA to a folder with the" \
+	"files that docs/datasets.md lists; without the variable, ../shared/data is used where it exists." >&2; exit 1; }
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python bench/extraction.py

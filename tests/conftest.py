@@ -1,6 +1,7 @@
 """Settings of the whole suite."""
 
 import os
+from pathlib import Path
 
 import pytest
 import torch
@@ -20,6 +21,22 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     os.environ["GRAPHGAUGE_TEST_DEVICE"] = config.getoption("--device")  # for networks that are built when tests are collected
     config.addinivalue_line("markers", "numeric: compares numbers with a definition or a peer on the CPU; takes --device")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory):
+    """The suite keeps parsed data sets to itself."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRAPHGAUGE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    """The folder with the raw files of Cora, GitHub and MovieLens."""
+    if not os.environ.get("GRAPHGAUGE_DATA"):
+        pytest.skip("set GRAPHGAUGE_DATA to the folder with the files of Cora, GitHub and MovieLens (docs/datasets.md)")
+    return Path(os.environ["GRAPHGAUGE_DATA"])
 
 
 @pytest.fixture

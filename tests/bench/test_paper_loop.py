@@ -1,15 +1,12 @@
 """The loop that graphgauge is timed against does what the paper says, and its length is counted right."""
 
 import math
-import os
-import pickle
-from pathlib import Path
 
 import paper_algorithms
 import paper_loop
 import pytest
 import torch
-from cora import cora_sized, cut, real_cora, sampled_targets, unpickled, untrained
+from cora import cora_sized, sampled_targets, untrained
 from paper_algorithms import Substitutes
 from paper_loop import Setting, Trials, Units
 from pyg_peers import ALGORITHMS, LEARNED, explained
@@ -18,7 +15,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv
 
 import graphgauge as gg
-from graphgauge.core.errors import BadFile, UndefinedScore
+from graphgauge.core.errors import UndefinedScore
 from graphgauge.metrics import class_flips, edge_stability, effective_compactness, feature_stability, stopped, wins
 from graphgauge.perturbation import EdgeEdits, Lines, points
 
@@ -272,18 +269,3 @@ def test_targets_are_seeded_and_receive_messages():
 def test_the_random_network_names_every_class():
     net, data = untrained(), cora_sized()
     assert len(paper_algorithms.class_medoids(net, data)) == 7
-
-
-def test_a_file_that_asks_for_foreign_code_is_refused(tmp_path):
-    path = tmp_path / "ind.cora.graph"
-    path.write_bytes(pickle.dumps(os.getcwd))
-    with pytest.raises(BadFile, match="getcwd"):
-        unpickled(path)
-
-
-@pytest.mark.skipif(not os.environ.get("GRAPHGAUGE_DATA"), reason="Cora's files are in the folder GRAPHGAUGE_DATA")
-def test_the_real_cora_has_the_papers_numbers():
-    data = real_cora(Path(os.environ["GRAPHGAUGE_DATA"]) / "Cora" / "raw")
-    assert (data.num_nodes, data.num_edges, data.x.shape[1]) == (2708, 10556, 1433)
-    assert (int(data.x.sum()), int(data.train_mask.sum()), int(data.test_mask.sum())) == (49216, 140, 1000)
-    assert cut(data).num_edges == 8448

@@ -60,6 +60,25 @@ def test_explainers_are_listed_with_what_they_are():
     assert all(row["what it is"] for row in rows)
 
 
+def test_data_sets_are_listed_with_counts_licence_and_files(data_folder):
+    lines = run("datasets", "--data", str(data_folder)).stdout.splitlines()
+    assert lines[0].split() == ["name", "nodes", "edges", "features", "classes", "edge", "classes", "files", "licence"]
+    assert lines[1].split() == ["Cora", "2,708", "8,448", "1,433", "7", "2", "ready", "in", str(data_folder), "MIT"]
+    assert [line.split()[0] for line in lines[1:]] == ["Cora", "GitHub", "BA-Shapes", "MovieLens", "Synthetic"]
+    rows = json.loads(run("datasets", "--json", "--data", str(data_folder)).stdout)
+    assert [row["files"] for row in rows] == ["ready", "ready", "generated", "ready", "generated"]
+    assert [row["edges"] for row in rows] == [8448, 462406, 3942, 226272, 150324]
+
+
+def test_data_sets_without_their_files_say_which_to_put_there(monkeypatch, tmp_path):
+    monkeypatch.delenv("GRAPHGAUGE_DATA", raising=False)
+    done = run("datasets", "--data", str(tmp_path))
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[2].split()[6:8] == ["missing", "MIT"]
+    assert "GitHub (missing): put GitHub/raw/github.npz into the data folder, see docs/datasets.md." in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -76,6 +95,7 @@ def test_explainers_are_listed_with_what_they_are():
         (["demo", "--seed", "99999999999999999999"], "seed"),
         (["demo", "--nonsense"], "nonsense"),
         (["dmo"], "dmo"),
+        (["datasets", "--data", "no/such/folder"], "folder= (--data) names no/such/folder as data folder, but there is no such"),
     ],
 )
 def test_mistakes_end_with_code_2_and_without_a_traceback(arguments, message):

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from graphgauge.datasets import accuracy, ba_shapes, trained_gcn
-from graphgauge.datasets.ba_shapes import stratified_split
+from graphgauge.datasets.ba_shapes import CLASS_NAMES, EDGE_CLASSES, edge_class_names, edge_classes
+from graphgauge.datasets.splits import stratified_split
 
 
 def edge_set(edge_index):
@@ -56,3 +57,11 @@ def test_training_is_repeatable_and_learns():
     assert all(a.equal(b) for a, b in zip(one.state_dict().values(), other.state_dict().values(), strict=True))
     assert not one.training
     assert accuracy(one, data, data.test_mask) > data.y.bincount().max() / 700 + 0.1
+
+
+def test_the_class_of_an_edge_is_that_of_its_two_ends_in_any_order():
+    data = ba_shapes()
+    literal = [EDGE_CLASSES.index(tuple(sorted((int(data.y[u]), int(data.y[v]))))) for u, v in data.edge_index.t().tolist()]
+    assert edge_classes(data.y, data.edge_index).tolist() == literal
+    assert torch.tensor(literal).bincount().tolist() == [3942 - 1120, 160, 160, 320, 320, 160]
+    assert edge_class_names()[4] == f"{CLASS_NAMES[1]}-{CLASS_NAMES[3]}" == "middle-top"

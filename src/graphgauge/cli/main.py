@@ -53,6 +53,18 @@ def explainers(json: Annotated[bool, typer.Option("--json", help="Print JSON ins
     typer.echo(as_json(rows) if json else as_text(rows))
 
 
+@app.command()
+def datasets(
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    data: Annotated[str | None, typer.Option(help="Folder with the raw files; else GRAPHGAUGE_DATA, else the cache.")] = None,
+) -> None:
+    """List the data sets of the paper, and whether their files are there."""
+    from graphgauge.cli.datasets import as_json, as_text, listed
+
+    rows = listed(data)
+    typer.echo(as_json(rows) if json else as_text(rows))
+
+
 def read_list(text: str) -> list[int | str]:
     """Comma-separated numbers; what is no number stays text, so that the library can refuse it by name."""
     return [read_number(part.strip()) for part in text.split(",") if part.strip()]

@@ -1,7 +1,8 @@
 """BA-Shapes: a preferential-attachment graph of 300 nodes with 80 "houses" of five nodes tied to it (GNNExplainer, 2019).
 
-Node classes: 0 base graph, 1 middle, 2 bottom, 3 top of a house. Features are the node's own one-hot code, as in the paper
-this library implements: 700 nodes, 700 features. With seed 1 there are 3,942 directed edges, the paper's number.
+Node classes: 0 base graph, 1 middle, 2 bottom, 3 top of a house. An edge has one of six classes, by those of its two ends.
+Features are the node's own one-hot code, as in the paper this library implements: 700 nodes, 700 features. With seed 1
+there are 3,942 directed edges, the paper's number.
 """
 
 import torch
@@ -10,12 +11,13 @@ from torch_geometric.data import Data
 from torch_geometric.utils import barabasi_albert_graph
 
 from graphgauge.core.randomness import seeded_globally
-from graphgauge.core.seeds import generator
+from graphgauge.datasets.splits import stratified_split
 
 NUM_BASE, NUM_HOUSES, ATTACHED = 300, 80, 5
 HOUSE_LABEL = (1, 1, 2, 2, 3)  #: two middle nodes, two bottom nodes, the top
 HOUSE_EDGES = ((0, 1), (0, 3), (0, 4), (1, 2), (1, 4), (2, 3))  #: undirected; node 0 is tied to the base graph
 CLASS_NAMES = ("base", "middle", "bottom", "top")
+EDGE_CLASSES = ((0, 0), (0, 1), (1, 1), (1, 2), (1, 3), (2, 2))  #: classes of the two ends, smaller first
 
 
 def ba_shapes(seed: int = 1) -> Data:
@@ -49,12 +51,13 @@ def houses(anchor: Tensor) -> Tensor:
     return torch.cat([pairs, pairs.flip(0)], dim=1)
 
 
-def stratified_split(y: Tensor, seed: int, val: float = 0.1, test: float = 0.1) -> tuple[Tensor, Tensor, Tensor]:
-    """Training, validation and test masks with each class in the same shares.  (N,) -> three (N,) bool"""
-    order = torch.randperm(len(y), generator=generator(seed))
-    rank = torch.empty(len(y))
-    for label in y.unique():
-        members = order[y[order] == label]
-        rank[members] = torch.arange(len(members)) / len(members)
-    is_test, is_val = rank < test, (rank >= test) & (rank < test + val)
-    return ~(is_test | is_val), is_val, is_test
+def edge_classes(y: Tensor, pairs: Tensor) -> Tensor:
+    """The number of each pair's unordered end classes in `EDGE_CLASSES`.  (N,), (2, P) -> (P,)"""
+    low, high = y[pairs].sort(dim=0).values
+    ends = torch.stack([low, high], dim=1)
+    return (ends[:, None] == torch.tensor(EDGE_CLASSES)).all(2).int().argmax(1)
+
+
+def edge_class_names() -> list[str]:
+    """The six classes in words, such as 'base-middle'."""
+    return [f"{CLASS_NAMES[low]}-{CLASS_NAMES[high]}" for low, high in EDGE_CLASSES]

@@ -1,0 +1,97 @@
+"""Cora: 2,708 articles, 10,556 directed citation edges (each both ways), 1,433 words, 7 subjects (Planetoid's files).
+
+The files are Python pickles. They are parsed only after their checksums matched, and by a reader that knows arrays, lists
+and dictionaries and refuses everything else, so that no file can run code. SciPy, whose matrices they hold, is not needed.
+"""
+
+import io
+import pickle
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from graphgauge.core.errors import BadFile
+from graphgauge.datasets.splits import named_masks
+
+#: the subjects in Planetoid's order; the files hold numbers only, the sizes of the seven classes tell which is which
+CLASS_NAMES = (
+    "Theory",
+    "Reinforcement Learning",
+    "Genetic Algorithms",
+    "Neural Networks",
+    "Probabilistic Methods",
+    "Case Based",
+    "Rule Learning",
+)
+NUM_TRAIN, NUM_VAL = 140, 500  #: the public split: 20 articles of each subject, the next 500; the test articles are listed
+
+
+def read_cora(contents: Mapping[str, bytes]) -> Data:
+    """The whole graph with the public split, edges in PyG's order."""
+    part = {name.removeprefix("ind.cora."): content for name, content in contents.items()}
+    test = torch.tensor([int(line) for line in part["test.index"].split()])
+    neighbours = unpickled(part["graph"])
+    return Data(
+        x=joined(unpickled(part["allx"]).dense(), unpickled(part["tx"]).dense(), test),
+        edge_index=citations(neighbours),
+        y=joined(torch.as_tensor(unpickled(part["ally"])), torch.as_tensor(unpickled(part["ty"])), test).argmax(1),
+        class_names=list(CLASS_NAMES),
+        **public_split(len(neighbours), test),
+    )
+
+
+def citations(neighbours: Mapping[int, list[int]]) -> Tensor:
+    """Edges both ways, sorted by target, then source: PyG's order, on which the link split depends.  (2, E)"""
+    pairs = torch.tensor([(u, v) for u, others in neighbours.items() for v in others if u != v]).T
+    return torch.cat([pairs, pairs.flip(0)], dim=1).unique(dim=1).flip(0)
+
+
+def public_split(num_nodes: int, test: Tensor) -> dict[str, Tensor]:
+    """140 articles for training, 500 for validation, 1,000 for tests; the others are in no part."""
+    node = torch.arange(num_nodes)
+    is_val = (node >= NUM_TRAIN) & (node < NUM_TRAIN + NUM_VAL)
+    return named_masks(node < NUM_TRAIN, is_val, torch.isin(node, test))
+
+
+def joined(first: Tensor, rest: Tensor, test: Tensor) -> Tensor:
+    """Rows of the first nodes, then those of the test nodes at their places.  (n, D), (m, D), (m,) -> (n + m, D)"""
+    return torch.cat([first, rest]).index_copy(0, test, rest)
+
+
+class Sparse:
+    """A stored matrix in compressed rows; stands for SciPy's."""
+
+    data: Any
+    indices: Any
+    indptr: Any
+    _shape: tuple[int, int]
+
+    def dense(self) -> Tensor:
+        """(rows, columns)"""
+        row = np.repeat(np.arange(self._shape[0]), np.diff(self.indptr))
+        full = np.zeros(self._shape, dtype=np.float32)
+        full[row, self.indices] = self.data
+        return torch.from_numpy(full)
+
+
+class Reader(pickle.Unpickler):
+    """Reads arrays, lists and dictionaries, and nothing that could run code of its own."""
+
+    KNOWN = ("numpy.core.multiarray _reconstruct", "numpy ndarray", "numpy dtype", "collections defaultdict", "__builtin__ list")
+
+    def find_class(self, module: str, name: str) -> Any:
+        """The class behind a stored name."""
+        if (module, name) == ("scipy.sparse.csr", "csr_matrix"):
+            return Sparse
+        if f"{module} {name}" not in self.KNOWN:
+            raise BadFile(f"a file of Cora asks for {module}.{name}, which its originals do not hold. Fetch the files again.")
+        return super().find_class(module, name)
+
+
+def unpickled(content: bytes) -> Any:
+    """What a file of Planetoid holds."""
+    return Reader(io.BytesIO(content), encoding="latin1").load()

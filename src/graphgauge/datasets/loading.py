@@ -1,0 +1,121 @@
+"""`load`: one of the paper's ten tasks by name and level.
+
+A loader gives the whole graph (read, or generated); a task then says which edges carry messages, what the labels are and how they
+are split. What is read is kept in the cache (`cache.py`); splits are computed anew, from seed 0.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from torch_geometric.data import Data
+
+from graphgauge.core.registry import lookup
+from graphgauge.datasets.ba_shapes import ba_shapes, edge_class_names, edge_classes
+from graphgauge.datasets.cache import kept
+from graphgauge.datasets.cora import read_cora
+from graphgauge.datasets.descriptions import Description, find_dataset
+from graphgauge.datasets.files import raw_contents
+from graphgauge.datasets.github import read_github
+from graphgauge.datasets.movielens import read_movielens
+from graphgauge.datasets.pairs import undirected_pairs
+from graphgauge.datasets.splits import split_of
+from graphgauge.datasets.synthetic import synthetic
+from graphgauge.datasets.tasks import SPLIT_SEED, existence_task, held_out, pair_task
+
+LEVELS = {"node": "node", "link": "link"}
+
+
+def load(name: str, level: str, folder: str | Path | None = None) -> Data:
+    """A task of the paper as one homogeneous graph.
+
+    ``name``: Cora, GitHub, BA-Shapes, MovieLens or Synthetic, in any case; ``level``: "node" or "link"; ``folder``: where raw
+    files lie (else `GRAPHGAUGE_DATA`, else the cache, filled by PyG's download).
+
+    Always: x (N, F) float32, edge_index (2, E) the message edges, name, level, task ("classification" or "regression"), notes.
+    Node level: y (N,) and train_mask, val_mask, test_mask (N,).
+    Link level: edge_label_index (2, L) with each unordered pair once, edge_label (L,), and the three masks (L,) over these rows.
+    Labels are int64 classes, named in class_names, or float32 values; feature_names, node_names and unit where they exist.
+
+    >>> data = load("ba-shapes", "link")
+    >>> data.name, data.task, data.edge_index.shape, data.edge_label_index.shape
+    ('BA-Shapes', 'classification', torch.Size([2, 3942]), torch.Size([2, 1971]))
+    """
+    description, level = find_dataset(name), lookup(LEVELS, level, "level of a task")
+    data = TASKS[description.name, level](whole_graph(description, folder))
+    data.name, data.level = description.name, level
+    data.task = "regression" if description.classes is None else "classification"
+    data.notes = list(data.get("notes") or [])
+    return data
+
+
+def whole_graph(description: Description, folder: str | Path | None) -> Data:
+    """All nodes and edges, before any split: generated, or read from checked files or from what was kept of them."""
+    if description.name in GENERATED:
+        return GENERATED[description.name]()
+    contents = raw_contents(description, folder)
+    return kept(description.name, contents, lambda: READ[description.name](contents))
+
+
+GENERATED: dict[str, Callable[[], Data]] = {"BA-Shapes": ba_shapes, "Synthetic": synthetic}
+READ: dict[str, Callable[[Mapping[str, bytes]], Data]] = {"Cora": read_cora, "GitHub": read_github, "MovieLens": read_movielens}
+
+
+def with_training_edges(data: Data) -> Data:
+    """The node labels as they are; messages along the training part of the links."""
+    data.edge_index = held_out(data)[0]
+    return data
+
+
+def github_node(data: Data) -> Data:
+    """Kinds of developers; messages along the training part of the links."""
+    return with_split(with_training_edges(data))
+
+
+def github_link(data: Data) -> Data:
+    """Existence, with what is to be known of the features."""
+    return existence_task(data).update({"notes": data.notes})
+
+
+def with_split(data: Data) -> Data:
+    """Labels of all nodes, split 80/10/10."""
+    return data.update(split_of(data.y, SPLIT_SEED))
+
+
+def ba_shapes_link(data: Data) -> Data:
+    """Six classes of edges."""
+    pairs = undirected_pairs(data.edge_index, data.num_nodes)
+    return pair_task(data, pairs, edge_classes(data.y, pairs)).update({"class_names": edge_class_names()})
+
+
+def movielens_node(data: Data) -> Data:
+    """Average ratings; shared fractions as edge_weight (E,) and edge_attr (E, 1)."""
+    data.edge_attr, data.unit = data.edge_weight[:, None], "stars"
+    return with_split(data)
+
+
+def movielens_link(data: Data) -> Data:
+    """Shared fractions are what is to be predicted, so no edge carries them."""
+    is_first = data.edge_index[0] < data.edge_index[1]
+    task = pair_task(data, data.edge_index[:, is_first], data.edge_weight[is_first])
+    return task.update({key: data[key] for key in ("node_names", "feature_names", "notes")})
+
+
+def synthetic_link(data: Data) -> Data:
+    """Sums of the two ends' labels, and the rule behind the labels."""
+    pairs = undirected_pairs(data.edge_index, data.num_nodes)
+    task = pair_task(data, pairs, data.y[pairs].sum(0))
+    return task.update({key: data[key] for key in ("label_weights", "hop_weights", "label_scale")})
+
+
+TASKS: dict[tuple[str, str], Callable[[Data], Data]] = {
+    ("Cora", "node"): with_training_edges,
+    ("Cora", "link"): existence_task,
+    ("GitHub", "node"): github_node,
+    ("GitHub", "link"): github_link,
+    ("BA-Shapes", "node"): with_split,
+    ("BA-Shapes", "link"): ba_shapes_link,
+    ("MovieLens", "node"): movielens_node,
+    ("MovieLens", "link"): movielens_link,
+    ("Synthetic", "node"): with_split,
+    ("Synthetic", "link"): synthetic_link,
+}

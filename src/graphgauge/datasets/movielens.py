@@ -1,0 +1,138 @@
+"""MovieLens: 1,180 movies, joined where at least 20 different users rated both; 404 features; average ratings.
+
+From 100,836 ratings of 9,742 movies by 610 users (ml-latest-small). With W_i the users who rated movie i, whatever the rating,
+
+    i and j are joined   if i ≠ j and |W_i ∩ W_j| ≥ 20                    113,136 pairs; movies without an edge are left out
+    shared fraction      |W_i ∩ W_j| / |W_i ∪ W_j|                        edge weight of the node task, label of the link task
+    node label           mean of the ratings of i, in stars (0.5 to 5)
+
+Features: 384 numbers of the title's embedding (all-MiniLM-L6-v2), then 20 genres. The genre columns are those of all 9,742 movies:
+"(no genres listed)" never occurs among the 1,180, but the paper's count of 404 includes it.
+"""
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from graphgauge.core.errors import BadFile, MissingExtra
+
+NUM_SHARED = 20  #: at least so many users rated both movies
+MODEL = "all-MiniLM-L6-v2"
+
+
+def read_movielens(contents: Mapping[str, bytes]) -> Data:
+    """The graph with its features, average ratings ``y`` and shared fractions ``edge_weight``."""
+    movies, ratings = tables(contents)
+    joined, shared = joined_movies(movies, ratings)
+    genres = movies["genres"].str.get_dummies("|")
+    edge_index = edges(shared)
+    title = title_embeddings(contents, joined)
+    return Data(
+        x=torch.cat([title, float_tensor(genres.loc[joined.index])], dim=1),
+        edge_index=edge_index,
+        y=float_tensor(ratings.groupby("movieId")["rating"].mean().loc[joined.index]),
+        edge_weight=shared_fractions(shared, edge_index),
+        node_names=joined["title"].tolist(),
+        feature_names=[*(f"title {number}" for number in range(title.shape[1])), *genres.columns],
+        notes=embedding_notes(contents),
+    )
+
+
+def tables(contents: Mapping[str, bytes]) -> tuple[Any, Any]:
+    """The movies, indexed by their ids, and the ratings, as data frames."""
+    import pandas as pd
+
+    return pd.read_csv(io.BytesIO(contents["movies.csv"]), index_col="movieId"), pd.read_csv(io.BytesIO(contents["ratings.csv"]))
+
+
+def joined_movies(movies: Any, ratings: Any) -> tuple[Any, Tensor]:
+    """The movies with an edge, in the order of the file, and how many users rated both of two.  n rows, (n, n)"""
+    often = ratings.groupby("movieId")["userId"].nunique() >= NUM_SHARED  # a movie with fewer has no edge
+    candidates = movies[movies.index.isin(often.index[often])]
+    shared = shared_watchers(candidates.index, ratings)
+    has_edge = has_enough(shared).any(1)
+    return candidates[has_edge.numpy()], shared[has_edge][:, has_edge]
+
+
+def shared_watchers(ids: Any, ratings: Any) -> Tensor:
+    """|W_i ∩ W_j| for the movies ``ids``; the diagonal holds |W_i|.  (n, n) float64"""
+    known = ratings[ratings["movieId"].isin(ids)]
+    watched = torch.zeros(len(ids), int(ratings["userId"].max()) + 1, dtype=torch.float64)
+    watched[torch.tensor(ids.get_indexer(known["movieId"])), torch.tensor(known["userId"].to_numpy())] = 1.0
+    return watched @ watched.t()
+
+
+def has_enough(shared: Tensor) -> Tensor:
+    """Which two movies are joined.  (n, n) -> (n, n) bool"""
+    return (shared >= NUM_SHARED).fill_diagonal_(False)
+
+
+def edges(shared: Tensor) -> Tensor:
+    """Both directions of every edge, sorted.  (n, n) -> (2, E)"""
+    return has_enough(shared).nonzero().t().contiguous()
+
+
+def shared_fractions(shared: Tensor, edge_index: Tensor) -> Tensor:
+    """|W_i ∩ W_j| / |W_i ∪ W_j| of every edge.  (n, n), (2, E) -> (E,)"""
+    (head, tail), size = edge_index, shared.diagonal()
+    both = shared[head, tail]
+    return (both / (size[head] + size[tail] - both)).float()
+
+
+def float_tensor(values: Any) -> Tensor:
+    """Numbers of a data frame or column as float32."""
+    return torch.tensor(values.to_numpy(), dtype=torch.float32)
+
+
+def embedding_file(contents: Mapping[str, bytes]) -> str | None:
+    """The precomputed file, if one was found."""
+    return next((name for name in contents if name.endswith(".npz")), None)
+
+
+def title_embeddings(contents: Mapping[str, bytes], movies: Any) -> Tensor:
+    """The titles of ``movies`` as vectors: from the precomputed file, else by the language model.  (n, 384)"""
+    name = embedding_file(contents)
+    return computed_embeddings(movies["title"].tolist()) if name is None else stored_embeddings(contents[name], movies.index)
+
+
+def stored_embeddings(content: bytes, ids: Any) -> Tensor:
+    """The rows of a precomputed file that belong to the movies ``ids``.  (n, 384)"""
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        row = {int(movie): number for number, movie in enumerate(file["movieId"])}
+        stored = torch.from_numpy(file["embedding"]).float()
+    if lacking := [movie for movie in ids if movie not in row]:
+        raise BadFile(
+            f"the embeddings lack the title of {len(lacking)} movies, {lacking[0]} the first. Use the files of docs/datasets.md."
+        )
+    return stored[[row[movie] for movie in ids]]
+
+
+def computed_embeddings(titles: list[str]) -> Tensor:
+    """What the language model makes of the titles.  (n, 384)"""
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise MissingExtra(
+            "MovieLens needs embeddings of its titles. No precomputed file was found (MovieLens/embeddings/title_minilm_*.npz, see "
+            "docs/datasets.md), and sentence-transformers is not installed: pip install 'graphgauge[embeddings]'."
+        ) from error
+    return SentenceTransformer(MODEL).encode(titles, convert_to_tensor=True).cpu().float()
+
+
+def embedding_notes(contents: Mapping[str, bytes]) -> list[str]:
+    """What people should know of the titles' embeddings: nothing, if they are the float32 ones."""
+    name = embedding_file(contents)
+    if name is None:
+        return [
+            f"The title embeddings were computed by {MODEL} on this machine; their last digits may differ from the stored ones."
+        ]
+    return (
+        ["The title embeddings were stored as float16: they differ by up to 1.1e-4 from the float32 ones."]
+        if "float16" in name
+        else []
+    )

@@ -1,0 +1,57 @@
+"""Unordered pairs of nodes, each once and with the smaller node first, in memory proportional to their number.
+
+A pair (u, v), u < v, of N nodes has the code  u N + v,  so that sets of pairs are sorted lists of whole numbers.
+"""
+
+import torch
+from torch import Tensor
+
+from graphgauge.core.errors import BadSetting
+
+
+def pair_codes(pairs: Tensor, num_nodes: int) -> Tensor:
+    """One number for each unordered pair, whatever way it is written.  (2, P) -> (P,)"""
+    low, high = pairs.sort(dim=0).values
+    return low * num_nodes + high
+
+
+def undirected_pairs(edge_index: Tensor, num_nodes: int) -> Tensor:
+    """Every linked pair once, sorted.  (2, E) -> (2, P)
+
+    >>> undirected_pairs(torch.tensor([[2, 0, 1], [0, 2, 2]]), 3)
+    tensor([[0, 1],
+            [2, 2]])
+    """
+    codes = pair_codes(edge_index, num_nodes).unique()
+    return torch.stack([codes // num_nodes, codes % num_nodes])
+
+
+def both_directions(pairs: Tensor) -> Tensor:
+    """Two directed edges for each pair, sorted by source, then target.  (2, P) -> (2, 2 P)"""
+    return torch.cat([pairs, pairs.flip(0)], dim=1).unique(dim=1)
+
+
+def random_pairs(num_nodes: int, number: int, generator: torch.Generator, without: Tensor | None = None) -> Tensor:
+    """Different pairs, uniform among those that are not in ``without`` (2, Q), in random order.  (2, number)"""
+    taken = pair_codes(without, num_nodes).unique() if without is not None else torch.empty(0, dtype=torch.int64)
+    free = num_nodes * (num_nodes - 1) // 2 - len(taken)
+    if number > free:
+        raise BadSetting(f"{number} pairs of {num_nodes} nodes were asked for, but only {free} are free. Ask for fewer.")
+    chosen = torch.empty(0, dtype=torch.int64)
+    while len(chosen) < number:
+        drawn = torch.randint(num_nodes, (2, 2 * number + 16), generator=generator)
+        codes = pair_codes(drawn[:, drawn[0] != drawn[1]], num_nodes)
+        chosen = first_occurrences(torch.cat([chosen, codes[~torch.isin(codes, taken)]]))[:number]
+    return torch.stack([chosen // num_nodes, chosen % num_nodes])
+
+
+def first_occurrences(values: Tensor) -> Tensor:
+    """The different values in the order in which they first appear.
+
+    >>> first_occurrences(torch.tensor([7, 3, 7, 1, 3]))
+    tensor([7, 3, 1])
+    """
+    ordered, place = values.sort(stable=True)
+    is_first = torch.ones_like(ordered, dtype=torch.bool)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    return values[place[is_first].sort().values]
