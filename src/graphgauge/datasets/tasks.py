@@ -1,0 +1,81 @@
+"""The paper's twenty networks by name, such as ``cora-node-gcn``, with the figure the paper gives for each.
+
+Accuracy for classes, r² for values (appendix "Models"). The paper does not say on which part of the data it was measured.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch_geometric.data import Data
+
+from graphgauge.core.registry import lookup
+
+DATA_SETS = ("BA-Shapes", "Cora", "GitHub", "MovieLens", "Synthetic")
+LEVELS, CONVS = ("node", "link"), ("gcn", "gat")
+
+#: (data set, level) -> GCN, GAT
+PAPER = {
+    ("BA-Shapes", "node"): (0.81, 0.87),
+    ("BA-Shapes", "link"): (0.97, 0.99),
+    ("Cora", "node"): (0.76, 0.79),
+    ("Cora", "link"): (0.86, 0.92),
+    ("GitHub", "node"): (0.86, 0.86),
+    ("GitHub", "link"): (0.62, 0.60),
+    ("MovieLens", "node"): (0.44, 0.64),
+    ("MovieLens", "link"): (0.78, 0.76),
+    ("Synthetic", "node"): (0.80, 0.90),
+    ("Synthetic", "link"): (0.31, 0.64),
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A data set, a level and a kind of network."""
+
+    data_set: str
+    level: str
+    conv: str
+
+    @property
+    def name(self) -> str:
+        """For file names and the command line.
+
+        >>> Task("BA-Shapes", "link", "gat").name
+        'ba-shapes-link-gat'
+        """
+        return f"{self.data_set.lower()}-{self.level}-{self.conv}"
+
+    @property
+    def paper(self) -> float:
+        """The paper's figure."""
+        return PAPER[self.data_set, self.level][CONVS.index(self.conv)]
+
+    def load(self, folder: str | Path | None = None) -> Data:
+        """Its data."""
+        from graphgauge.datasets.load import load
+
+        return load(self.data_set, self.level, folder=folder)
+
+
+TASKS = {task.name: task for task in (Task(data_set, level, conv) for data_set in DATA_SETS for level in LEVELS for conv in CONVS)}
+
+
+def find_tasks(name: str) -> list[Task]:
+    """The tasks behind ``cora-node-gcn``, ``cora-node`` (both networks) or ``all``.
+
+    >>> [task.name for task in find_tasks("cora-node")]
+    ['cora-node-gcn', 'cora-node-gat']
+    """
+    groups = {"all": list(TASKS.values())}
+    for task in TASKS.values():
+        groups.setdefault(task.name.rpartition("-")[0], []).append(task)
+        groups[task.name] = [task]
+    return lookup(groups, name.lower(), "task")
+
+
+def find_task(data_set: str, level: str, conv: str) -> Task:
+    """One task by its three names."""
+    lookup(dict.fromkeys(DATA_SETS), data_set, "data set")
+    lookup(dict.fromkeys(LEVELS), level, "level")
+    lookup(dict.fromkeys(CONVS), conv, "network")
+    return Task(data_set, level, conv)
