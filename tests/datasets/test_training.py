@@ -61,13 +61,15 @@ def assert_same(done, state, tolerance):
     [*((kind, False, False) for kind in KINDS), ("existence", True, False), ("link_values", True, True), ("classes", False, True)],
 )
 @pytest.mark.parametrize("conv", ["gcn", "gat"])
-def test_stacked_networks_are_those_of_torch_and_pyg(conv, kind, bias, sparse):
+@pytest.mark.numeric
+def test_stacked_networks_are_those_of_torch_and_pyg(conv, kind, bias, sparse, device):
     data = made_task(kind, sparse=sparse)
     recipes = [Recipe(8, rate, decay, 0.0, bias, seed) for seed, (rate, decay) in enumerate(RATES)]
-    for recipe, done in zip(recipes, train(data, conv, recipes, epochs=30, patience=30), strict=True):
+    tolerance = 1e-10 if device == "cpu" else 1e-6  # where a slope is 0 but for rounding, Adam scales the rounding up
+    for recipe, done in zip(recipes, train(data.clone().to(device), conv, recipes, epochs=30, patience=30), strict=True):
         state, lowest, best_epoch, _ = literal_training(data, conv, recipe, 30, 30)
-        assert_same(done, state, 1e-10)
-        assert (done.val_loss, done.best_epoch) == (pytest.approx(lowest, abs=1e-10), best_epoch)
+        assert_same(done, state, tolerance)
+        assert (done.val_loss, done.best_epoch) == (pytest.approx(lowest, abs=tolerance), best_epoch)
 
 
 @pytest.mark.parametrize("kind", ["classes", "link_values"])
