@@ -4,7 +4,7 @@ from torch_geometric.data import Data
 
 from graphgauge.core.errors import UnknownName
 from graphgauge.datasets import benchmark_targets, targets_of
-from graphgauge.datasets.tasks import EXISTENCE
+from graphgauge.datasets.links import EXISTENCE
 
 
 @pytest.fixture

@@ -65,6 +65,28 @@ def datasets(
     typer.echo(as_json(rows) if json else as_text(rows))
 
 
+@app.command()
+def train(
+    task: Annotated[str, typer.Argument(help="Such as cora-node-gcn, cora-node (both networks) or all.")],
+    data: Annotated[str | None, typer.Option(help="Folder with the data sets (default: GRAPHGAUGE_DATA).")] = None,
+    device: Annotated[str | None, typer.Option(help="Such as cpu or cuda (default: cuda where there is one).")] = None,
+    folder: Annotated[str | None, typer.Option(help="Where finished runs are kept (default: the cache folder).")] = None,
+    keep: Annotated[str | None, typer.Option(help="Write the chosen network (.toml and .safetensors) to this folder.")] = None,
+    decoder_bias: Annotated[bool, typer.Option("--decoder-bias", help="Also try inner products plus a learned number.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the grid; the next five are those of the chosen network.")] = 0,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs at most.")] = 200,
+    points: Annotated[int | None, typer.Option(min=1, help="Try so many points of the grid, not all.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Search the paper's grid for its networks, and train the best again with five seeds."""
+    from graphgauge.cli.train import as_json, as_text, run_training
+    from graphgauge.datasets.grid import Search
+
+    wanted = Search(seed=seed, epochs=epochs, points=points, decoder_bias=decoder_bias)
+    rows = run_training(task, wanted, data, device, folder, keep)
+    typer.echo(as_json(rows) if json else as_text(rows))
+
+
 def read_list(text: str) -> list[int | str]:
     """Comma-separated numbers; what is no number stays text, so that the library can refuse it by name."""
     return [read_number(part.strip()) for part in text.split(",") if part.strip()]

@@ -3,25 +3,34 @@
 from graphgauge.datasets.ba_shapes import ba_shapes
 from graphgauge.datasets.descriptions import DATASETS, Description, RawFile, find_dataset
 from graphgauge.datasets.files import cache_folder, folder_with, state_of
+from graphgauge.datasets.kept import trained, trained_record
 from graphgauge.datasets.loading import load
-from graphgauge.datasets.networks import GCN, accuracy, trained_gcn
+from graphgauge.datasets.networks import GAT, GCN, accuracy, architecture, network, trained_gcn
 from graphgauge.datasets.synthetic import synthetic
 from graphgauge.datasets.targets import benchmark_targets, targets_of
+from graphgauge.datasets.training import Recipe, train
 
 __all__ = [
     "DATASETS",
+    "GAT",
     "GCN",
     "Description",
     "RawFile",
+    "Recipe",
     "accuracy",
+    "architecture",
     "ba_shapes",
     "benchmark_targets",
     "cache_folder",
     "find_dataset",
     "folder_with",
     "load",
+    "network",
     "state_of",
     "synthetic",
     "targets_of",
+    "train",
+    "trained",
     "trained_gcn",
+    "trained_record",
 ]

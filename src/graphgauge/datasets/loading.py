@@ -16,11 +16,11 @@ from graphgauge.datasets.cora import read_cora
 from graphgauge.datasets.descriptions import Description, find_dataset
 from graphgauge.datasets.files import raw_contents
 from graphgauge.datasets.github import read_github
+from graphgauge.datasets.links import SPLIT_SEED, existence_task, held_out, pair_task
 from graphgauge.datasets.movielens import read_movielens
 from graphgauge.datasets.pairs import undirected_pairs
 from graphgauge.datasets.splits import split_of
 from graphgauge.datasets.synthetic import synthetic
-from graphgauge.datasets.tasks import SPLIT_SEED, existence_task, held_out, pair_task
 
 LEVELS = {"node": "node", "link": "link"}
 

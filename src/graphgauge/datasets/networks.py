@@ -1,27 +1,203 @@
-"""Small networks in the paper's shape, and their training."""
+"""The paper's networks: two graph convolutions (GCN, or GAT with one head), for nodes or, with a decoder, for links.
+
+    h = dropout(act(conv(x)))        act: nn.ReLU for classes, nn.LeakyReLU for values
+    z = conv(h)                      nodes: C logits or one value; links: an embedding of the hidden size (sum: one number)
+
+    inner product   z_u . z_v (+ b)                     does the link exist (one logit); MovieLens' value
+    hadamard        W (z_u * z_v) + b                   the kinds of link of BA-Shapes
+    sum             z_u + z_v                           Synthetic's value
+
+A network for values whose last step has a bias starts with that bias at the mean training label (half of it where two are added):
+Adam moves a weight by about one learning rate a step, and labels around 3.5 would take 3,500 steps of 0.001 to reach.
+"""
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
-from torch_geometric.nn import GCNConv
+from torch_geometric.nn import GATConv, GCNConv
 
 from graphgauge.core.randomness import seeded_globally
+from graphgauge.core.registry import lookup
+
+EDGE_INPUT = {"gcn": "edge_weight", "gat": "edge_attr"}  #: what each network takes of an edge, in node tasks that have it
+RECTIFIERS = {"relu": nn.ReLU, "leaky_relu": nn.LeakyReLU}
 
 
 class GCN(nn.Module):
     """Two graph convolutions with a ReLU module and dropout in between; returns logits (N, C)."""
 
-    def __init__(self, num_features: int, num_hidden: int, num_classes: int, dropout: float = 0.2) -> None:
+    def __init__(
+        self, num_features: int, num_hidden: int, num_classes: int, dropout: float = 0.2, act: nn.Module | None = None
+    ) -> None:
         super().__init__()
         self.first = GCNConv(num_features, num_hidden)
-        self.act = nn.ReLU()
+        self.act = act or nn.ReLU()
         self.dropout = nn.Dropout(dropout)
         self.second = GCNConv(num_hidden, num_classes)
 
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Logits.  (N, C)"""
-        hidden = self.dropout(self.act(self.first(x, edge_index)))
-        return self.second(hidden, edge_index)
+        hidden = self.dropout(self.act(self.first(x, edge_index, edge_weight)))
+        return self.second(hidden, edge_index, edge_weight)
+
+
+class GAT(nn.Module):
+    """Two attention layers of one head each, with an activation module and dropout in between; returns (N, C)."""
+
+    def __init__(
+        self,
+        num_features: int,
+        num_hidden: int,
+        num_classes: int,
+        dropout: float = 0.2,
+        act: nn.Module | None = None,
+        edge_dim: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.first = GATConv(num_features, num_hidden, edge_dim=edge_dim)
+        self.act = act or nn.ReLU()
+        self.dropout = nn.Dropout(dropout)
+        self.second = GATConv(num_hidden, num_classes, edge_dim=edge_dim)
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:
+        """Logits or values.  (N, C)"""
+        hidden = self.dropout(self.act(self.first(x, edge_index, edge_attr)))
+        return self.second(hidden, edge_index, edge_attr)
+
+
+class LinkNetwork(nn.Module):
+    """An encoder of nodes and a decoder of pairs."""
+
+    def __init__(self, encoder: nn.Module, decoder: nn.Module) -> None:
+        super().__init__()
+        self.encoder, self.decoder = encoder, decoder
+
+    def encode(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """Node embeddings.  (N, D)"""
+        return self.encoder(x, edge_index)
+
+    def decode(self, z: Tensor, edge_label_index: Tensor) -> Tensor:
+        """One row per pair.  (N, D), (2, P) -> (P,) or (P, C)"""
+        return self.decoder(z[edge_label_index[0]], z[edge_label_index[1]])
+
+
+class InnerProduct(nn.Module):
+    """z_u . z_v, plus a learned number if wanted."""
+
+    def __init__(self, bias: bool = False) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(1)) if bias else None
+
+    def forward(self, u: Tensor, v: Tensor) -> Tensor:
+        """(P, D), (P, D) -> (P,)"""
+        product = (u * v).sum(1)
+        return product if self.bias is None else product + self.bias
+
+
+class Hadamard(nn.Module):
+    """A linear layer on the element-wise product."""
+
+    def __init__(self, size: int, num_classes: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(size, num_classes)
+
+    def forward(self, u: Tensor, v: Tensor) -> Tensor:
+        """(P, D), (P, D) -> (P, C)"""
+        return self.linear(u * v)
+
+
+class Sum(nn.Module):
+    """z_u + z_v of one number per node."""
+
+    def forward(self, u: Tensor, v: Tensor) -> Tensor:
+        """(P, 1), (P, 1) -> (P,)"""
+        return (u + v)[:, 0]
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """All that is needed to build a network without its data."""
+
+    conv: str  #: "gcn" or "gat"
+    num_features: int
+    hidden: int
+    outputs: int  #: of the second convolution
+    dropout: float
+    rectifier: str  #: "relu" or "leaky_relu"
+    edge_input: bool  #: edge_weight (GCN) or edge_attr (GAT) is used
+    decoder: str  #: "none" (node task), "inner_product", "hadamard" or "sum"
+    classes: int  #: 0 for values
+    decoder_bias: bool
+
+    def build(self) -> nn.Module:
+        """The network, drawn from the global random state."""
+        act = lookup(RECTIFIERS, self.rectifier, "rectifier")()
+        sizes = (self.num_features, self.hidden, self.outputs, self.dropout, act)
+        encoder: nn.Module = GCN(*sizes) if self.conv == "gcn" else GAT(*sizes, edge_dim=1 if self.edge_input else None)
+        return encoder if self.decoder == "none" else LinkNetwork(encoder, self.build_decoder())
+
+    def build_decoder(self) -> nn.Module:
+        """The decoder by its name."""
+        if self.decoder == "hadamard":
+            return Hadamard(self.outputs, self.classes)
+        return Sum() if self.decoder == "sum" else InnerProduct(self.decoder_bias)
+
+
+def architecture(data: Data, conv: str, hidden: int, dropout: float, bias: bool = False) -> Architecture:
+    """The network of the paper for this task. ``bias``: a learned number in an inner-product decoder."""
+    lookup(EDGE_INPUT, conv, "network")
+    decoder = decoder_of(data)
+    classes = len(data.class_names) if data.task == "classification" else 0
+    outputs = {"none": max(classes, 1), "sum": 1}.get(decoder, hidden)
+    rectifier = "relu" if classes else "leaky_relu"
+    used = bool(edge_input(data, conv))
+    inner = decoder == "inner_product"
+    return Architecture(conv, data.num_node_features, hidden, outputs, dropout, rectifier, used, decoder, classes, bias and inner)
+
+
+def decoder_of(data: Data) -> str:
+    """Which decoder the task has."""
+    if data.level == "node":
+        return "none"
+    if data.task == "classification":
+        return "inner_product" if len(data.class_names) == 2 else "hadamard"
+    return "sum" if data.name == "Synthetic" else "inner_product"
+
+
+def edge_input(data: Data, conv: str) -> dict[str, Tensor]:
+    """What the network takes beside x and edge_index, by keyword: in node tasks, the weights of edges where there are any."""
+    name = EDGE_INPUT[conv]
+    return {name: data[name]} if data.level == "node" and name in data else {}
+
+
+def network(data: Data, conv: str, hidden: int, dropout: float, bias: bool = False, seed: int = 0) -> nn.Module:
+    """A new network for the task, in the float type of ``data.x``; global random states are left alone."""
+    with seeded_globally(seed):
+        net = architecture(data, conv, hidden, dropout, bias).build()
+    start_at_mean_label(net, data)
+    return net.to(data.x.dtype)
+
+
+def start_at_mean_label(net: nn.Module, data: Data) -> None:
+    """Set the last bias of a network for values to what it would learn first."""
+    bias = last_bias(net)
+    if data.task == "regression" and bias is not None:
+        share = 0.5 if decoder_of(data) == "sum" else 1.0
+        bias.data.fill_(share * float(labels(data)[data.train_mask].double().mean()))
+
+
+def last_bias(net: nn.Module) -> nn.Parameter | None:
+    """The bias that is added last; None where there is none."""
+    if not isinstance(net, LinkNetwork):
+        return net.second.bias  # type: ignore[union-attr, return-value]
+    return net.encoder.second.bias if isinstance(net.decoder, Sum) else getattr(net.decoder, "bias", None)  # type: ignore[union-attr, return-value]
+
+
+def labels(data: Data) -> Tensor:
+    """Of the nodes (N,), or of the pairs (L,)."""
+    return data.y if data.level == "node" else data.edge_label
 
 
 def trained_gcn(data: Data, num_hidden: int = 32, epochs: int = 200, learning_rate: float = 0.02, seed: int = 0) -> GCN:

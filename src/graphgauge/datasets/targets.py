@@ -8,8 +8,8 @@ from torch_geometric.data import Data
 
 from graphgauge.core.registry import lookup
 from graphgauge.core.seeds import derive_seed, generator
+from graphgauge.datasets.links import is_existence
 from graphgauge.datasets.splits import PARTS
-from graphgauge.datasets.tasks import is_existence
 
 Target = int | tuple[int, int]
 

@@ -1,0 +1,128 @@
+"""Sparse products for K networks at once: one matrix with K blocks on its diagonal, all with the same places of its entries.
+
+Entries e = 1..E sit at (row_e, col_e) of an (R, C) matrix; network k has its own values v_ke there. With dense h and g,
+
+    weighted_sums(v, h)_kr = sum over e with row_e = r of  v_ke h_k,col_e           (K, E), (K, C, D) -> (K, R, D)
+    dots(g, h)_ke          = g_k,row_e . h_k,col_e                                  (K, R, D), (K, C, D) -> (K, E)
+
+Each is the other's derivative, so both stay sparse in the backward pass: nothing of size E x D is ever written.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+LARGEST_INDEX = 2**31 - 1  #: entries and rows are counted in 32 bits
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Where the entries are, sorted by row, then column. ``order``: from the order given to the sorted one."""
+
+    row: Tensor  #: (E,)
+    col: Tensor  #: (E,)
+    num_rows: int
+    num_cols: int
+    order: Tensor  #: (E,)
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+def pattern(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> Pattern:
+    """Sort the places (row, col) of the entries."""
+    order = (row * num_cols + col).argsort(stable=True)
+    return Pattern(row[order], col[order], num_rows, num_cols, order)
+
+
+class Blocks:
+    """A pattern repeated for ``count`` networks, and the same transposed."""
+
+    def __init__(self, places: Pattern, count: int) -> None:
+        self.places, self.count = places, count
+        self.turn = (places.col * places.num_rows + places.row).argsort(stable=True)  # the transposed order of entries
+        self.shape = (count * places.num_rows, count * places.num_cols)
+        self.index = repeated(places.row, places.col, places.num_rows, places.num_cols, count)
+        turned = (places.col[self.turn], places.row[self.turn], places.num_cols, places.num_rows)
+        self.turned_index = repeated(*turned, count)
+
+    def times(self, value: Tensor, h: Tensor) -> Tensor:
+        """Weighted sums of rows of h.  (K, E), (K, C, D) -> (K, R, D)"""
+        product = compressed(self.index, value, self.shape) @ h.reshape(self.shape[1], -1)
+        return product.view(self.count, self.places.num_rows, -1)
+
+    def turned_times(self, value: Tensor, g: Tensor) -> Tensor:
+        """The same with the transposed matrix.  (K, E), (K, R, D) -> (K, C, D)"""
+        product = compressed(self.turned_index, value[:, self.turn], self.shape[::-1]) @ g.reshape(self.shape[0], -1)
+        return product.view(self.count, self.places.num_cols, -1)
+
+    def dots(self, g: Tensor, h: Tensor) -> Tensor:
+        """Inner products of rows of g with rows of h.  (K, R, D), (K, C, D) -> (K, E)"""
+        left, right = g.reshape(self.shape[0], -1), h.reshape(self.shape[1], -1)
+        empty = compressed(self.index, left.new_zeros(self.count * len(self.places)), self.shape)
+        return torch.sparse.sampled_addmm(empty, left, right.t(), beta=0.0).values().view(self.count, -1)
+
+
+def repeated(row: Tensor, col: Tensor, num_rows: int, num_cols: int, count: int) -> tuple[Tensor, Tensor]:
+    """Row pointers and columns of the matrix with ``count`` equal blocks."""
+    ends = row.bincount(minlength=num_rows).cumsum(0)
+    block = torch.arange(count, device=row.device)[:, None]
+    pointer = torch.cat([ends.new_zeros(1), (ends + block * len(row)).flatten()])
+    return pointer.int(), (col + block * num_cols).flatten().int()
+
+
+def compressed(index: tuple[Tensor, Tensor], value: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A sparse matrix of compressed rows."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state", UserWarning)
+        return torch.sparse_csr_tensor(*index, value.reshape(-1), shape, check_invariants=False)
+
+
+class WeightedSums(Function):
+    """`Blocks.times` with its derivatives."""
+
+    @staticmethod
+    def forward(ctx: Any, blocks: Blocks, value: Tensor, h: Tensor) -> Tensor:
+        """(K, E), (K, C, D) -> (K, R, D)"""
+        ctx.blocks = blocks
+        ctx.save_for_backward(value, h)
+        return blocks.times(value, h)
+
+    @staticmethod
+    def backward(ctx: Any, *outer: Any) -> Any:
+        """Of the values, inner products; of h, sums with the transposed matrix."""
+        value, h = ctx.saved_tensors
+        _, to_value, to_h = ctx.needs_input_grad
+        by_value = ctx.blocks.dots(outer[0], h) if to_value else None
+        return None, by_value, ctx.blocks.turned_times(value, outer[0]) if to_h else None
+
+
+class Dots(Function):
+    """`Blocks.dots` with its derivatives."""
+
+    @staticmethod
+    def forward(ctx: Any, blocks: Blocks, g: Tensor, h: Tensor) -> Tensor:
+        """(K, R, D), (K, C, D) -> (K, E)"""
+        ctx.blocks = blocks
+        ctx.save_for_backward(g, h)
+        return blocks.dots(g, h)
+
+    @staticmethod
+    def backward(ctx: Any, *outer: Any) -> Any:
+        """Sums of the other side's rows, weighted by what comes back."""
+        g, h = ctx.saved_tensors
+        return None, ctx.blocks.times(outer[0], h), ctx.blocks.turned_times(outer[0], g)
+
+
+def weighted_sums(blocks: Blocks, value: Tensor, h: Tensor) -> Tensor:
+    """The sum over e with row_e = r of  v_ke h_k,col_e.  (K, E), (K, C, D) -> (K, R, D)"""
+    return WeightedSums.apply(blocks, value, h)
+
+
+def dots(blocks: Blocks, g: Tensor, h: Tensor) -> Tensor:
+    """g_k,row_e . h_k,col_e.  (K, R, D), (K, C, D) -> (K, E)"""
+    return Dots.apply(blocks, g, h)

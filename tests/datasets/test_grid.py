@@ -1,0 +1,197 @@
+"""The search: the paper's points, chosen on validation only, resumed where it stopped, kept with all that made it."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+from made_tasks import made_task
+from typer.testing import CliRunner
+
+from graphgauge.cli.main import app
+from graphgauge.core.errors import BadFile, BadSetting, UnknownName
+from graphgauge.datasets import grid, trained, trained_record
+from graphgauge.datasets.grid import Search, best_of, search
+from graphgauge.datasets.scores import scores
+from graphgauge.datasets.tasks import PAPER, TASKS, find_tasks
+
+SMALL = Search(epochs=6, points=9)
+FIELDS = {"learning_rate": 0.01, "weight_decay": 0.0, "dropout": 0.0, "seed": 0}
+
+
+def row(hidden, val_score, val_loss, bias=False):
+    return {**FIELDS, "hidden": hidden, "bias": bias, "val_score": val_score, "val_loss": val_loss}
+
+
+@pytest.fixture
+def stacks_trained(monkeypatch):
+    """The sizes of all stacks that are trained."""
+    sizes, train = [], grid.train
+    monkeypatch.setattr(
+        grid, "train", lambda data, conv, recipes, *rest: sizes.append(len(recipes)) or train(data, conv, recipes, *rest)
+    )
+    return sizes
+
+
+def test_the_grid_is_the_papers():
+    recipes = Search().recipes(made_task("classes"))
+    assert len(set(recipes)) == len(recipes) == 225
+    assert sorted({r.hidden for r in recipes}) == [8, 16, 32, 64, 128]
+    assert sorted({r.learning_rate for r in recipes}) == [1e-4, 1e-3, 1e-2]
+    assert sorted({r.weight_decay for r in recipes}) == [1e-5, 1e-4, 1e-3]
+    assert sorted({r.dropout for r in recipes}) == [0.0, 0.2, 0.3, 0.4, 0.5]
+    assert [len(stack) for stack in grid.stacks(recipes)] == [45] * 5
+
+
+def test_a_decoder_bias_doubles_the_grid_of_inner_products_only():
+    wanted = Search(decoder_bias=True)
+    sizes = {kind: len(wanted.recipes(made_task(kind))) for kind in ("existence", "link_values", "link_classes", "sums", "classes")}
+    assert sizes == {"existence": 450, "link_values": 450, "link_classes": 225, "sums": 225, "classes": 225}
+
+
+def test_more_points_than_there_are_is_refused():
+    with pytest.raises(BadSetting, match="from 1 to 225"):
+        Search(points=226).recipes(made_task("classes"))
+
+
+def test_validation_score_decides_then_loss_then_size():
+    assert best_of([row(8, 0.5, 0.1), row(16, 0.6, 0.9)]).hidden == 16
+    assert best_of([row(8, 0.6, 0.9), row(16, 0.6, 0.8)]).hidden == 16
+    assert best_of([row(16, 0.6, 0.8), row(8, 0.6, 0.8)]).hidden == 8
+    assert best_of([row(8, 0.6, 0.8, bias=True), row(8, 0.6, 0.8)]).bias is False
+    assert best_of([row(8, float("nan"), float("inf")), row(16, -3.0, 2.0)]).hidden == 16
+
+
+def test_what_is_found_is_the_best_point_trained_with_five_other_seeds(tmp_path):
+    data = made_task("classes")
+    found = search(data, "gcn", SMALL, tmp_path / "made.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "made.jsonl").read_text().splitlines()][1:]
+    best = max(rows, key=lambda row: (row["val_score"], -row["val_loss"]))
+    assert (found.recipe.hidden, found.recipe.dropout, found.recipe.learning_rate) == (
+        best["hidden"],
+        best["dropout"],
+        best["learning_rate"],
+    )
+    assert found.seeds == [1, 2, 3, 4, 5]
+    results = grid.train(data, "gcn", [replace(found.recipe, seed=seed) for seed in found.seeds], 6)
+    nets = [grid.rebuilt(found.plan, done.state) for done in results]
+    assert found.scores == [scores(net, data, ("train", "val", "test", "all")) for net in nets]
+    kept = max(range(5), key=lambda number: (found.scores[number]["val"], -results[number].val_loss))
+    assert found.recipe.seed == found.seeds[kept]
+    assert all(value.equal(results[kept].state[name]) for name, value in found.state.items())
+    values = torch.tensor([row["test"] for row in found.scores], dtype=torch.float64)
+    assert (found.mean("test"), found.sd("test")) == (pytest.approx(float(values.mean())), pytest.approx(float(values.std())))
+
+
+def test_the_test_part_decides_nothing(tmp_path):
+    data = made_task("classes")
+    changed = data.clone()
+    changed.y = torch.where(data.test_mask, (data.y + 1) % 3, data.y)
+    one, other = (search(task, "gcn", SMALL) for task in (data, changed))
+    assert one.recipe == other.recipe
+    assert all(value.equal(other.state[name]) for name, value in one.state.items())
+    assert one.mean("test") != other.mean("test")
+
+
+def test_a_search_that_broke_off_goes_on_and_finds_the_same(tmp_path, stacks_trained, monkeypatch):
+    data, path = made_task("existence"), tmp_path / "runs" / "made.jsonl"
+    whole = search(data, "gat", SMALL)
+    assert stacks_trained == [2, 2, 2, 2, 1, 5]
+    stacks_trained.clear()
+    add = grid.Rows.add
+    monkeypatch.setattr(grid.Rows, "add", lambda rows, new: add(rows, new) if len(rows.known) < 4 else 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        search(data, "gat", SMALL, path)
+    assert len(path.read_text().splitlines()) == 1 + 4
+    monkeypatch.setattr(grid.Rows, "add", add)
+    stacks_trained.clear()
+    resumed = search(data, "gat", SMALL, path)
+    assert stacks_trained == [2, 2, 1, 5]
+    assert (resumed.recipe, resumed.scores) == (whole.recipe, whole.scores)
+    stacks_trained.clear()
+    search(data, "gat", SMALL, path)
+    assert stacks_trained == [5]
+
+
+def test_rows_of_other_settings_are_refused_with_what_changed(tmp_path):
+    data, path = made_task("classes"), tmp_path / "made.jsonl"
+    search(data, "gcn", Search(epochs=2, points=1), path)
+    with pytest.raises(BadFile, match="epochs was 2 and is 3, seed was 0 and is 7"):
+        search(data, "gcn", Search(epochs=3, points=1, seed=7), path)
+    with pytest.raises(BadFile, match="data was"):
+        search(made_task("classes", seed=1), "gcn", Search(epochs=2, points=1), path)
+    path.write_text("nonsense\n")
+    with pytest.raises(BadFile, match="is not a file of finished training runs"):
+        search(data, "gcn", Search(epochs=2, points=1), path)
+
+
+def test_twenty_tasks_with_the_papers_figures():
+    assert (len(TASKS), len(PAPER)) == (20, 10)
+    assert (TASKS["movielens-node-gat"].paper, TASKS["synthetic-link-gcn"].paper) == (0.64, 0.31)
+    assert [len(find_tasks(name)) for name in ("all", "cora-link", "github-node-gat")] == [20, 2, 1]
+    with pytest.raises(UnknownName, match=r"No task is called 'cora-nod'\. Did you mean 'cora-node'"):
+        find_tasks("cora-nod")
+
+
+@pytest.fixture
+def made_loader(monkeypatch):
+    """A loader that gives small made data in place of the real ones."""
+    made = {"node": "weighted_values", "link": "link_values"}
+    monkeypatch.setattr("graphgauge.datasets.tasks.load", lambda name, level, folder=None: made_task(made[level]))
+
+
+@pytest.fixture
+def command(made_loader, tmp_path):
+    """Runs ``graphgauge train`` for a moment."""
+    usual = ["--device", "cpu", "--epochs", "3", "--points", "2", "--folder", str(tmp_path / "runs")]
+    return lambda *given: CliRunner().invoke(app, ["train", *given, *usual], catch_exceptions=False)
+
+
+def test_the_command_prints_a_table_beside_the_papers_figure(command):
+    done = command("movielens-node")
+    heading, gcn, gat = done.stdout.splitlines()
+    assert heading.split() == ["task", "train", "val", "test", "all", "paper", "settings"]
+    assert [line.split()[0] for line in (gcn, gat)] == ["movielens-node-gcn", "movielens-node-gat"]
+    assert "0.44  hidden" in gcn
+
+
+@pytest.mark.parametrize("conv", ["gcn", "gat"])
+def test_a_kept_network_comes_back_with_its_scores_and_its_story(command, tmp_path, conv):
+    done = command(f"movielens-link-{conv}", "--json", "--keep", str(tmp_path / "kept"), "--decoder-bias")
+    (shown,) = json.loads(done.stdout)
+    record = trained_record("MovieLens", "link", conv, tmp_path / "kept")
+    assert record["scores"] == {part: value["mean"] for part, value in shown["scores"].items()}
+    assert record["task"]["command"] == f"graphgauge train movielens-link-{conv} --epochs 3 --points 2 --decoder-bias"
+    assert record["settings"]["hidden"] == shown["hidden"]
+    assert record["task"]["data"] == grid.digest(made_task("link_values"))
+    net = trained("MovieLens", "link", conv, tmp_path / "kept")
+    assert not net.training
+    assert scores(net, made_task("link_values"), ("train", "val", "test", "all")) == record["scores_kept"]
+
+
+def test_a_network_that_is_not_there_or_damaged_is_told(command, tmp_path):
+    with pytest.raises(BadFile, match="`graphgauge train movielens-link-gcn` makes it"):
+        trained("MovieLens", "link", "gcn", tmp_path)
+    command("movielens-link-gcn", "--keep", str(tmp_path))
+    (tmp_path / "movielens-link-gcn.safetensors").write_bytes(b"nothing")
+    with pytest.raises(BadFile, match="does not hold the weights"):
+        trained("MovieLens", "link", "gcn", tmp_path)
+    with pytest.raises(UnknownName, match="Did you mean 'Cora'"):
+        trained("corra", "link", "gcn")
+
+
+def test_runs_go_to_the_cache_unless_said_otherwise(monkeypatch, tmp_path):
+    from graphgauge.cli.train import default_folder
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.delenv("GRAPHGAUGE_CACHE", raising=False)
+    assert default_folder() == tmp_path / "xdg" / "graphgauge" / "train"
+    monkeypatch.setenv("GRAPHGAUGE_CACHE", str(tmp_path / "own"))
+    assert default_folder() == tmp_path / "own" / "train"
+
+
+def test_an_unknown_device_is_refused(made_loader):
+    from graphgauge.cli.train import chosen_device
+
+    with pytest.raises(BadSetting, match="device 'gpu' cannot be used here"):
+        chosen_device("gpu")
