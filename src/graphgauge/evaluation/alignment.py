@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from graphgauge.core.errors import BadExplanation
+from graphgauge.core.numbers import all_finite
 from graphgauge.core.xplanation import POOLINGS, Xplanation
 from graphgauge.models.computation import ComputationGraph
 
@@ -35,7 +36,7 @@ def status_of(score: Tensor | None, count: int) -> str:
         return EMPTY
     if score is None:
         return NO_SCORES
-    return "" if bool(score.isfinite().all()) else NAN
+    return "" if all_finite(score) else NAN
 
 
 def edge_scores(x: Xplanation, graph: ComputationGraph) -> Tensor:

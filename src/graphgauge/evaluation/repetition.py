@@ -9,13 +9,14 @@ bit, on a GPU sums come in any order), so would all others be, and that likeness
 The corrected twin compares with what permuted scores reach.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
 from graphgauge.core.memory import budget_bytes
+from graphgauge.core.numbers import all_finite
 from graphgauge.core.progress import advance
 from graphgauge.core.seeds import derive_seed, generator
 from graphgauge.core.xplanation import Target, Xplanation
@@ -38,7 +39,6 @@ from graphgauge.metrics.stability import blocks, can_move
 from graphgauge.models import BaseModel
 from graphgauge.models.computation import ComputationGraph
 
-Likeness = Callable[[Tensor, Tensor], Tensor]
 SAME = 1e-5  #: likeness that a deterministic explainer may miss
 SHARE_OF_BUDGET = 0.25  #: of the memory budget that explanations may fill at a time
 
@@ -72,15 +72,18 @@ def twice(
     found = {}
     for target, xs in repeated(explainer, model, targets, 2, settings, derive_seed(seed, "stability", 0)):
         advance(1)
-        statuses = {side: status_of_side(xs, side) for side in SIDES}
-        alike = {side: 1.0 if why else likeness_of_two(xs, side) for side, why in statuses.items()}
-        if min(alike.values()) < 1 - SAME:
+        given = [Given.of(xs, side) for side in SIDES]
+        alike = [1.0 if one.status else float(one.likeness(one.scores[:1], one.scores[1:])) for one in given]
+        if min(alike) < 1 - SAME:
             continue
         cells: dict[str, Cell] = {}
-        for side, status in statuses.items():
-            is_wanted = settings.twins and not status
-            chance = chance_of([xs[0]] * 2, side, settings, chance_seed(seed, target, side)) if is_wanted else float("nan")
-            cells |= side_cells(side, status, alike[side], chance, settings, trials=1, stop="deterministic", error=0.0)
+        for one, mean in zip(given, alike, strict=True):
+            is_wanted = settings.twins and not one.status
+            same = one.scores[:1]
+            chance = (
+                one.chance(same, same, settings.permutations, chance_seed(seed, target, one.side)) if is_wanted else float("nan")
+            )
+            cells |= side_cells(one.side, one.status, mean, chance, settings, trials=1, stop="deterministic", error=0.0)
         found[target] = cells
     return found
 
@@ -95,7 +98,7 @@ def in_pairs(
     for end in pair_stages(settings):
         for target, xs in repeated(explainer, model, left, 2 * (end - start), settings, derive_seed(seed, "stability", start)):
             for side, own in series[target].items():
-                add_pairs(own, xs, side, settings, chance_seed(seed, target, side), is_first=start == 0)
+                add_pairs(own, Given.of(xs, side), settings, chance_seed(seed, target, side), is_first=start == 0)
             found = paired_cells(series[target], end, settings)
             if found is not None:
                 done[target] = found
@@ -112,16 +115,15 @@ def pair_stages(settings: Settings) -> list[int]:
     return growing(most if settings.early_stop == "none" else least, most)
 
 
-def add_pairs(own: Repetitions, xs: list[Xplanation], side: str, settings: Settings, seed: int, is_first: bool) -> None:
+def add_pairs(own: Repetitions, given: "Given", settings: Settings, seed: int, is_first: bool) -> None:
     """Likenesses of explanations 0 and 1, 2 and 3 ..., and once the likeness by chance."""
-    own.status = own.status or status_of_side(xs, side)
+    own.status = own.status or given.status
     if own.status:
         return
-    likeness = likeness_of(xs[0], side)
-    stack = scores_of(xs, side)
-    own.values = torch.cat([own.values, likeness(stack[0::2], stack[1::2]).double().cpu()])
+    first, second = given.scores[0::2], given.scores[1::2]
+    own.values = torch.cat([own.values, given.likeness(first, second).double().cpu()])
     if is_first and settings.twins:
-        own.chance = chance_of(xs, side, settings, seed)
+        own.chance = given.chance(first, second, settings.permutations, seed)
 
 
 def paired_cells(series: dict[str, Repetitions], end: int, settings: Settings) -> dict[str, Cell] | None:
@@ -155,17 +157,17 @@ def all_pairs(
     done = {}
     for target, xs in repeated(explainer, model, targets, settings.calls, settings, derive_seed(seed, "stability", 0)):
         cells: dict[str, Cell] = {}
-        for side in SIDES:
-            status = status_of_side(xs, side)
-            if status:
-                cells |= side_cells(side, status, 0, 0, settings)
+        for given in (Given.of(xs, side) for side in SIDES):
+            if given.status:
+                cells |= side_cells(given.side, given.status, 0, 0, settings)
                 continue
-            stack, likeness = scores_of(xs, side), likeness_of(xs[0], side)
-            matrix = torch.stack([likeness(own[None].expand_as(stack), stack) for own in stack])
-            found = binomial(matrix)
-            pairs = [x for k in range(settings.permutations) for x in (xs[k % len(xs)], xs[(k + 1) % len(xs)])]
-            chance = chance_of(pairs, side, settings, chance_seed(seed, target, side)) if settings.twins else float("nan")
-            cells |= side_cells(side, "", float(found.mean), chance, settings, settings.calls, "binomial", float(found.error))
+            scores, seed_of_side = given.scores, chance_seed(seed, target, given.side)
+            found = binomial(torch.stack([given.likeness(own[None].expand_as(scores), scores) for own in scores]))
+            chance = (
+                given.chance(scores, scores.roll(-1, 0), settings.permutations, seed_of_side) if settings.twins else float("nan")
+            )
+            error = float(found.error)
+            cells |= side_cells(given.side, "", float(found.mean), chance, settings, settings.calls, "binomial", error)
         done[target] = cells
         advance(1)
     return done
@@ -201,53 +203,47 @@ def in_scope(x: Xplanation, graph: ComputationGraph) -> Xplanation:
     return replace(x, edges=graph.edges, edge_score=None if x.edge_score is None else edge_scores(x, graph))
 
 
-def likeness_of_two(xs: Sequence[Xplanation], side: str) -> float:
-    """How alike the first two explanations are."""
-    stack = scores_of(xs[:2], side)
-    return float(likeness_of(xs[0], side)(stack[:1], stack[1:]))
+@dataclass(frozen=True)
+class Given:
+    """Scores of one side of several explanations of one target, or why there are none.  scores (R, n, F) or (R, E_rel)"""
 
+    side: str
+    status: str
+    scores: Tensor
+    is_target: Tensor  #: (n,) bool; all edges
 
-def status_of_side(xs: Sequence[Xplanation], side: str) -> str:
-    """Why there is no stability; '' if there is."""
-    scores = [getattr(x, f"{side}_score") for x in xs]
-    if side == "edge" and len(xs[0].edges) == 0:
-        return EMPTY
-    if any(score is None for score in scores):
-        return NO_SCORES
-    return "" if bool(torch.stack(scores).isfinite().all()) else NAN
+    @staticmethod
+    def of(xs: Sequence[Xplanation], side: str) -> "Given":
+        """Put together once."""
+        found = [score for x in xs if (score := getattr(x, f"{side}_score")) is not None]
+        own = torch.ones_like(xs[0].edges, dtype=torch.bool) if side == "edge" else is_target(xs[0])
+        if side == "edge" and len(xs[0].edges) == 0:
+            return Given(side, EMPTY, torch.zeros(0), own)
+        if len(found) < len(xs):
+            return Given(side, NO_SCORES, torch.zeros(0), own)
+        scores = torch.stack(found)
+        return Given(side, "" if all_finite(scores) else NAN, scores, own)
 
+    def likeness(self, first: Tensor, second: Tensor) -> Tensor:
+        """How alike two stacks of scores are.  (R,)"""
+        return edge_stability(first, second) if self.side == "edge" else feature_stability(first, second, self.is_target)
 
-def scores_of(xs: Sequence[Xplanation], side: str) -> Tensor:
-    """Scores of several explanations of one target.  (R, n, F) or (R, E_rel)"""
-    return torch.stack([x.need(f"{side}_score") for x in xs])
-
-
-def likeness_of(x: Xplanation, side: str) -> Likeness:
-    """How alike two stacks of scores are."""
-    if side == "edge":
-        return edge_stability
-    own = is_target(x)
-    return lambda first, second: feature_stability(first, second, own)
+    def chance(self, first: Tensor, second: Tensor, permutations: int, seed: int) -> float:
+        """Mean likeness of pairs after permuting one of each, ``permutations`` times, over all pairs in turn."""
+        number = permutations if len(first) == 1 else 1
+        pairs = torch.arange(permutations // number, device=first.device) % len(first)
+        first, second = first[pairs], second[pairs]
+        if not any(bool(can_move(first[:, part].flatten(1), second[:, part].flatten(1))) for part in blocks(self.is_target)):
+            return 1.0
+        if self.side == "edge":
+            return float(edge_chance(first, second, generator(seed), number).double().mean())
+        return float(feature_chance(first, second, self.is_target, generator(seed), number).double().mean())
 
 
 def is_target(x: Xplanation) -> Tensor:
     """Which nodes are the target's own.  (n,) bool"""
     ends = torch.tensor(x.target_nodes, dtype=torch.int64, device=x.nodes.device)
     return torch.isin(x.nodes, ends)
-
-
-def chance_of(xs: Sequence[Xplanation], side: str, settings: Settings, seed: int) -> float:
-    """Mean likeness of pairs after permuting one of each, ``permutations`` times, over all pairs in turn."""
-    num_pairs = len(xs) // 2
-    number = settings.permutations if num_pairs == 1 else 1
-    pairs = [2 * (k % num_pairs) for k in range(settings.permutations // number)]
-    first, second = scores_of([xs[k] for k in pairs], side), scores_of([xs[k + 1] for k in pairs], side)
-    own = torch.ones_like(xs[0].edges, dtype=torch.bool) if side == "edge" else is_target(xs[0])
-    if not any(bool(can_move(first[:, part].flatten(1), second[:, part].flatten(1))) for part in blocks(own)):
-        return 1.0
-    if side == "edge":
-        return float(edge_chance(first, second, generator(seed), number).double().mean())
-    return float(feature_chance(first, second, own, generator(seed), number).double().mean())
 
 
 def chance_seed(seed: int, target: Target, side: str) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 from torch import Tensor
 
 from graphgauge.core.errors import BadExplanation, BadModel, BadSetting, GraphgaugeWarning
+from graphgauge.core.numbers import all_finite
 from graphgauge.core.progress import progress
 from graphgauge.core.seeds import check_seed, derive_seed
 from graphgauge.core.xplanation import Target, Xplanation
@@ -151,7 +152,7 @@ def tell_gaps(name: str, model: BaseModel, scores: Scores, xs: list[Xplanation])
 
 def is_finite(*sides: Tensor | None) -> bool:
     """Whether all scores are numbers."""
-    return all(bool(side.isfinite().all()) for side in sides if side is not None)
+    return all(all_finite(side) for side in sides if side is not None)
 
 
 def explained(model: BaseModel, raw: Tensor, label: Tensor | None, what: str) -> Tensor:

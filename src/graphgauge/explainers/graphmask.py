@@ -122,7 +122,7 @@ class Optimisation:
 
     def run(self, gates: dict[int, Tensor]) -> Tensor:
         """Raw rows with masked features and gates (size,) in some rounds.  (K, columns)"""
-        chosen = {number: gate[self.edges.slot] for number, gate in gates.items()}
+        chosen = {number: gate.index_select(0, self.edges.slot) for number, gate in gates.items()}
         return self.model.engine.outputs(self.copies.edited, gated(self.rounds, chosen, self.baselines) if chosen else None)
 
     def find_alive(self, label: Tensor | None) -> None:

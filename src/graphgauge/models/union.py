@@ -182,8 +182,8 @@ class Union:
     def answers(self, rows: Tensor) -> Tensor:
         """Of the network's rows, those of the copies' targets.  (rows, columns) -> (K, columns)"""
         if self.target_rows.size(1) == 1:
-            return rows[self.target_rows[:, 0]]
-        return rows[self.answer_at] if len(rows) == self.num_answers else rows
+            return rows.index_select(0, self.target_rows[:, 0])
+        return rows.index_select(0, self.answer_at) if len(rows) == self.num_answers else rows
 
     @property
     def answer_at(self) -> Tensor:
