@@ -13,7 +13,7 @@ from timing import once
 from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 
-from graphgauge.datasets import Recipe, ba_shapes, network, train
+from graphgauge.datasets import Recipe, Stopping, ba_shapes, network, train
 
 
 def task(device: str) -> Data:
@@ -46,9 +46,10 @@ def main() -> None:
     given = parser.parse_args()
     data = task(given.device)
     recipes = [Recipe(given.hidden, 1e-3, 1e-4, (0.0, 0.2, 0.5)[number % 3], seed=number) for number in range(given.networks)]
+    stopping = Stopping(given.epochs, given.epochs)
     for conv in ("gcn", "gat"):
-        train(data, conv, recipes[:2], 2)  # to warm up
-        together = once(lambda conv=conv: train(data, conv, recipes, given.epochs, given.epochs))  # type: ignore[misc]
+        train(data, conv, recipes[:2], Stopping(2))  # to warm up
+        together = once(lambda conv=conv: train(data, conv, recipes, stopping))  # type: ignore[misc]
         alone = once(lambda conv=conv: one_after_another(data, conv, recipes, given.epochs))  # type: ignore[misc]
         print(
             f"{conv}: {given.networks} networks, {given.epochs} epochs: one after another {alone:.2f} s, "

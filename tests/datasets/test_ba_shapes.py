@@ -53,7 +53,7 @@ def test_the_split_is_80_10_10_in_each_class():
 
 def test_training_is_repeatable_and_learns():
     data = ba_shapes()
-    one, other = (trained_gcn(data, epochs=60, seed=4) for _ in range(2))
+    one, other = (trained_gcn(data, epochs=25, seed=4) for _ in range(2))
     assert all(a.equal(b) for a, b in zip(one.state_dict().values(), other.state_dict().values(), strict=True))
     assert not one.training
     assert accuracy(one, data, data.test_mask) > data.y.bincount().max() / 700 + 0.1

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 from made_tasks import made_task
+from safetensors.torch import save_file
 from typer.testing import CliRunner
 
 from graphgauge.cli.main import app
@@ -13,9 +14,10 @@ from graphgauge.core.errors import BadFile, BadSetting, UnknownName
 from graphgauge.datasets import grid, trained, trained_record
 from graphgauge.datasets.grid import Search, best_of, search
 from graphgauge.datasets.scores import scores
+from graphgauge.datasets.stopping import Stopping
 from graphgauge.datasets.tasks import PAPER, TASKS, find_tasks
 
-SMALL = Search(epochs=6, points=9)
+SMALL = Search(Stopping(6), points=9)
 FIELDS = {"learning_rate": 0.01, "weight_decay": 0.0, "dropout": 0.0, "seed": 0}
 
 
@@ -73,7 +75,7 @@ def test_what_is_found_is_the_best_point_trained_with_five_other_seeds(tmp_path)
         best["learning_rate"],
     )
     assert found.seeds == [1, 2, 3, 4, 5]
-    results = grid.train(data, "gcn", [replace(found.recipe, seed=seed) for seed in found.seeds], 6)
+    results = grid.train(data, "gcn", [replace(found.recipe, seed=seed) for seed in found.seeds], Stopping(6))
     nets = [grid.rebuilt(found.plan, done.state) for done in results]
     assert found.scores == [scores(net, data, ("train", "val", "test", "all")) for net in nets]
     kept = max(range(5), key=lambda number: (found.scores[number]["val"], -results[number].val_loss))
@@ -115,14 +117,18 @@ def test_a_search_that_broke_off_goes_on_and_finds_the_same(tmp_path, stacks_tra
 
 def test_rows_of_other_settings_are_refused_with_what_changed(tmp_path):
     data, path = made_task("classes"), tmp_path / "made.jsonl"
-    search(data, "gcn", Search(epochs=2, points=1), path)
+    wanted = Search(Stopping(2), points=1)
+    search(data, "gcn", wanted, path)
     with pytest.raises(BadFile, match="epochs was 2 and is 3, seed was 0 and is 7"):
-        search(data, "gcn", Search(epochs=3, points=1, seed=7), path)
+        search(data, "gcn", Search(Stopping(3), seed=7, points=1), path)
+    with pytest.raises(BadFile, match="patience was 10 and is 9, watch was 'val' and is 'train'"):
+        search(data, "gcn", Search(Stopping(2, 9, "train"), points=1), path)
     with pytest.raises(BadFile, match="data was"):
-        search(made_task("classes", seed=1), "gcn", Search(epochs=2, points=1), path)
+        search(made_task("classes", seed=1), "gcn", wanted, path)
+    search(data, "gcn", replace(wanted, points=2), path)  # another part of the same grid
     path.write_text("nonsense\n")
     with pytest.raises(BadFile, match="is not a file of finished training runs"):
-        search(data, "gcn", Search(epochs=2, points=1), path)
+        search(data, "gcn", wanted, path)
 
 
 def test_twenty_tasks_with_the_papers_figures():
@@ -131,6 +137,16 @@ def test_twenty_tasks_with_the_papers_figures():
     assert [len(find_tasks(name)) for name in ("all", "cora-link", "github-node-gat")] == [20, 2, 1]
     with pytest.raises(UnknownName, match=r"No task is called 'cora-nod'\. Did you mean 'cora-node'"):
         find_tasks("cora-nod")
+
+
+def test_the_grid_is_judged_by_validation_also_where_the_training_loss_is_watched(tmp_path):
+    data, path = made_task("classes", seed=2), tmp_path / "made.jsonl"
+    found = search(data, "gcn", Search(Stopping(30, 3, "train"), points=9), path)
+    first, *rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert first["watch"] == "train"
+    best = max(rows, key=lambda row: (row["val_score"], -row["val_loss"]))
+    assert replace(found.recipe, seed=0) == grid.recipe_of(best)
+    assert best["train_score"] < max(row["train_score"] for row in rows)
 
 
 @pytest.fixture
@@ -157,11 +173,14 @@ def test_the_command_prints_a_table_beside_the_papers_figure(command):
 
 @pytest.mark.parametrize("conv", ["gcn", "gat"])
 def test_a_kept_network_comes_back_with_its_scores_and_its_story(command, tmp_path, conv):
-    done = command(f"movielens-link-{conv}", "--json", "--keep", str(tmp_path / "kept"), "--decoder-bias")
+    changed = ["--decoder-bias", "--patience", "4", "--watch", "train"]
+    done = command(f"movielens-link-{conv}", "--json", "--keep", str(tmp_path / "kept"), *changed)
     (shown,) = json.loads(done.stdout)
     record = trained_record("MovieLens", "link", conv, tmp_path / "kept")
     assert record["scores"] == {part: value["mean"] for part, value in shown["scores"].items()}
-    assert record["task"]["command"] == f"graphgauge train movielens-link-{conv} --epochs 3 --points 2 --decoder-bias"
+    options = "--epochs 3 --patience 4 --watch train --points 2 --decoder-bias"
+    assert record["task"]["command"] == f"graphgauge train movielens-link-{conv} {options}"
+    assert [record["settings"][name] for name in ("epochs", "patience", "watch")] == [3, 4, "train"]
     assert record["settings"]["hidden"] == shown["hidden"]
     assert record["task"]["data"] == grid.digest(made_task("link_values"))
     net = trained("MovieLens", "link", conv, tmp_path / "kept")
@@ -173,7 +192,11 @@ def test_a_network_that_is_not_there_or_damaged_is_told(command, tmp_path):
     with pytest.raises(BadFile, match="`graphgauge train movielens-link-gcn` makes it"):
         trained("MovieLens", "link", "gcn", tmp_path)
     command("movielens-link-gcn", "--keep", str(tmp_path))
-    (tmp_path / "movielens-link-gcn.safetensors").write_bytes(b"nothing")
+    kept = trained("MovieLens", "link", "gcn", tmp_path).state_dict()
+    save_file({name: value + 1 for name, value in kept.items()}, tmp_path / "movielens-link-gcn.safetensors")
+    with pytest.raises(BadFile, match="tells of: their checksum is another"):
+        trained("MovieLens", "link", "gcn", tmp_path)
+    (tmp_path / "movielens-link-gcn.safetensors").unlink()
     with pytest.raises(BadFile, match="does not hold the weights"):
         trained("MovieLens", "link", "gcn", tmp_path)
     with pytest.raises(UnknownName, match="Did you mean 'Cora'"):
@@ -195,3 +218,44 @@ def test_an_unknown_device_is_refused(made_loader):
 
     with pytest.raises(BadSetting, match="device 'gpu' cannot be used here"):
         chosen_device("gpu")
+
+
+@pytest.fixture
+def failing_gcn(monkeypatch):
+    """GCNs fail as a device does that gives up, GATs work."""
+    search = grid.search
+    monkeypatch.setattr(
+        "graphgauge.cli.train.search", lambda data, conv, *rest: search(data, conv, *rest) if conv == "gat" else [][0]
+    )
+
+
+def test_a_task_that_fails_does_not_lose_the_others(command, failing_gcn, tmp_path):
+    done = command("movielens-node", "--keep", str(tmp_path / "kept"))
+    _, gcn, gat = done.stdout.splitlines()
+    assert gcn.split(maxsplit=1) == ["movielens-node-gcn", "failed: IndexError: list index out of range"]
+    assert gat.startswith("movielens-node-gat")
+    assert done.exit_code == 1
+    assert done.stderr.splitlines()[0] == "Traceback (most recent call last):"
+    assert done.stderr.splitlines()[-1] == "graphgauge: error: no network was made for movielens-node-gcn"
+    assert {path.stem for path in (tmp_path / "kept").iterdir()} == {"movielens-node-gat"}
+    rows = json.loads(command("movielens-node", "--json").stdout)
+    assert [row.get("error", "fine") for row in rows] == ["IndexError: list index out of range", "fine"]
+
+
+def test_each_line_is_there_as_soon_as_its_network_is(made_loader, tmp_path, capsys, monkeypatch):
+    from graphgauge.cli import train as cli
+
+    seen, train_one = [], cli.train_one
+    monkeypatch.setattr(cli, "train_one", lambda *given: seen.append(capsys.readouterr().out) or train_one(*given))
+    cli.show_training("movielens-node", Search(Stopping(1), points=1), cli.places(None, "cpu", str(tmp_path), None), False)
+    assert [text.split()[0] for text in [*seen, capsys.readouterr().out]] == ["task", "movielens-node-gcn", "movielens-node-gat"]
+
+
+def test_a_network_is_kept_as_a_whole_or_not_at_all(command, tmp_path, monkeypatch):
+    kept = tmp_path / "kept"
+    command("movielens-node-gcn", "--keep", str(kept))
+    before = {path.name: path.read_bytes() for path in kept.iterdir()}
+    monkeypatch.setattr("os.replace", lambda *names: 1 / 0)
+    done = command("movielens-node-gcn", "--keep", str(kept))
+    assert "failed: ZeroDivisionError" in done.stdout
+    assert {path.name: path.read_bytes() for path in kept.iterdir()} == before

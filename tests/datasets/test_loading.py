@@ -6,7 +6,7 @@ import torch_geometric.data
 
 from graphgauge.core.errors import UnknownName
 from graphgauge.datasets import DATASETS, ba_shapes, load
-from graphgauge.datasets.loading import GENERATED, READ, TASKS
+from graphgauge.datasets.loading import GENERATED, MAKE_TASK, READ
 
 PAPER = {
     "Cora": (2708, 8448, 1433, 7, 2),
@@ -41,7 +41,7 @@ def pair_set(pairs):
 
 def test_every_described_set_has_a_source_and_two_tasks():
     assert {*GENERATED, *READ} == set(DATASETS) == set(PAPER)
-    assert set(TASKS) == set(LABELLED) == {(name, level) for name in DATASETS for level in ("node", "link")}
+    assert set(MAKE_TASK) == set(LABELLED) == {(name, level) for name in DATASETS for level in ("node", "link")}
     assert {name for name in DATASETS if DATASETS[name].is_generated} == set(GENERATED)
 
 

@@ -17,7 +17,7 @@ def literal_labels(data):
     near = {v: {s for s, t in data.edge_index.t().tolist() if t == v} for v in nodes}
     far = {v: {w for u in near[v] for w in near[u]} - near[v] - {v} for v in nodes}
     signal = [sum(w * value for w, value in zip(weight, row, strict=True)) for row in data.x.tolist()]
-    raw = [signal[v] + sum(signal[u] for u in near[v]) / 2 + sum(signal[u] for u in far[v]) / 4 for v in nodes]
+    raw = [signal[v] + sum(signal[u] for u in near[v]) / 4 + sum(signal[u] for u in far[v]) / 16 for v in nodes]
     mean = sum(raw) / len(raw)
     deviation = math.sqrt(sum((value - mean) ** 2 for value in raw) / len(raw))
     return [value / deviation for value in raw], deviation
@@ -34,7 +34,7 @@ def test_labels_equal_their_definition(num_nodes, num_edges):
 def test_the_rule_is_kept_with_the_data(loaded):
     for level in ("node", "link"):
         data = loaded("Synthetic", level)
-        assert data.hop_weights.tolist() == [1.0, 0.5, 0.25]
+        assert data.hop_weights.tolist() == [1.0, 0.25, 0.0625]
         assert data.label_weights.tolist() == pytest.approx([(-0.75) ** f for f in range(16)], rel=1e-6)
     assert loaded("Synthetic", "node").y.std(correction=0).item() == pytest.approx(1.0, abs=1e-5)
 

@@ -75,16 +75,20 @@ def train(
     decoder_bias: Annotated[bool, typer.Option("--decoder-bias", help="Also try inner products plus a learned number.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the grid; the next five are those of the chosen network.")] = 0,
     epochs: Annotated[int, typer.Option(min=1, help="Epochs at most.")] = 200,
+    patience: Annotated[int, typer.Option(min=1, help="Epochs without a lower loss before training stops.")] = 10,
+    watch: Annotated[str, typer.Option(help="Whose loss early stopping watches: val or train.")] = "val",
     points: Annotated[int | None, typer.Option(min=1, help="Try so many points of the grid, not all.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Search the paper's grid for its networks, and train the best again with five seeds."""
-    from graphgauge.cli.train import as_json, as_text, run_training
+    from graphgauge.cli.train import places, show_training
     from graphgauge.datasets.grid import Search
+    from graphgauge.datasets.stopping import Stopping
 
-    wanted = Search(seed=seed, epochs=epochs, points=points, decoder_bias=decoder_bias)
-    rows = run_training(task, wanted, data, device, folder, keep)
-    typer.echo(as_json(rows) if json else as_text(rows))
+    wanted = Search(Stopping(epochs, patience, watch), seed, points, decoder_bias)
+    if failed := show_training(task, wanted, places(data, device, folder, keep), json):
+        typer.echo(f"graphgauge: error: no network was made for {', '.join(failed)}", err=True)
+        raise typer.Exit(1)
 
 
 def read_list(text: str) -> list[int | str]:

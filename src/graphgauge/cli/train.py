@@ -3,39 +3,83 @@
 import json
 import shlex
 import time
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+import typer
 
-from graphgauge.core.errors import BadSetting
+from graphgauge.core.errors import BadSetting, GraphgaugeError
 from graphgauge.datasets.files import cache_folder
 from graphgauge.datasets.grid import Found, Search, digest, search
 from graphgauge.datasets.kept import keep as write_network
 from graphgauge.datasets.scores import SCORED_PARTS
 from graphgauge.datasets.tasks import Task, find_tasks
 
-
-def run_training(
-    name: str, wanted: Search, data: str | None, device: str | None, folder: str | None, keep: str | None
-) -> list[dict[str, Any]]:
-    """One row for each network that ``name`` stands for."""
-    where, runs = chosen_device(device), Path(folder) if folder else default_folder()
-    return [train_one(task, wanted, data, where, runs, keep) for task in find_tasks(name)]
+Row = dict[str, Any]  #: what people see of one network, or its task and an "error"
 
 
-def train_one(task: Task, wanted: Search, folder: str | None, device: torch.device, runs: Path, keep: str | None) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Places:
+    """Where the data sets are (None: GRAPHGAUGE_DATA), what computes, where finished runs go, and the networks (None: nowhere)."""
+
+    data: str | None
+    device: torch.device
+    runs: Path
+    networks: Path | None
+
+
+def places(data: str | None, device: str | None, folder: str | None, keep: str | None) -> Places:
+    """As typed, or as usual."""
+    return Places(data, chosen_device(device), Path(folder) if folder else default_folder(), Path(keep) if keep else None)
+
+
+def show_training(name: str, wanted: Search, where: Places, json_at_end: bool) -> list[str]:
+    """Train what ``name`` stands for, show each network as soon as it is there, and return the names of those that failed.
+
+    ``json_at_end``: instead of lines, all rows as JSON when the last is there.
+    """
+    rows = (outcome(task, wanted, where) for task in find_tasks(name))
+    done = list(rows if json_at_end else with_lines(rows))
+    if json_at_end:
+        typer.echo(as_json(done))
+    return [row["task"] for row in done if "error" in row]
+
+
+def with_lines(rows: Iterator[Row]) -> Iterator[Row]:
+    """The rows, each printed (and flushed) when it comes."""
+    typer.echo(heading())
+    for row in rows:
+        typer.echo(line_of(row))
+        yield row
+
+
+def outcome(task: Task, wanted: Search, where: Places) -> Row:
+    """A network's row, or the error that stopped it; so the other tasks go on."""
+    try:
+        return train_one(task, wanted, where)
+    except GraphgaugeError as error:
+        return {"task": task.name, "error": str(error)}
+    except Exception as error:  # a defect, or a device that gave up: where it was is worth knowing
+        typer.echo(traceback.format_exc(), err=True)
+        return {"task": task.name, "error": f"{type(error).__name__}: {error}"}
+
+
+def train_one(task: Task, wanted: Search, where: Places) -> Row:
     """Search, and write down the best."""
     start = time.perf_counter()
-    data = task.load(folder).to(device)
-    found = search(data, task.conv, wanted, runs / f"{task.name}.jsonl", task.name)
-    if keep is not None:
-        facts = {"command": command(task, wanted), "device": device_name(device), "data": digest(data)}
-        write_network(task, found, wanted, facts, Path(keep))
+    data = task.load(where.data).to(where.device)
+    found = search(data, task.conv, wanted, where.runs / f"{task.name}.jsonl", task.name)
+    if where.networks is not None:
+        facts = {"command": command(task, wanted), "device": device_name(where.device), "data": digest(data)}
+        write_network(task, found, wanted, facts, where.networks)
     return row_of(task, found, time.perf_counter() - start)
 
 
-def row_of(task: Task, found: Found, seconds: float) -> dict[str, Any]:
+def row_of(task: Task, found: Found, seconds: float) -> Row:
     """What people see of one network."""
     recipe = found.recipe
     return {
@@ -53,11 +97,22 @@ def row_of(task: Task, found: Found, seconds: float) -> dict[str, Any]:
 
 
 def command(task: Task, wanted: Search) -> str:
-    """What to type for the same search."""
-    given = {"--seed": wanted.seed, "--epochs": wanted.epochs, "--points": wanted.points}
-    usual = {"--seed": 0, "--epochs": Search.epochs, "--points": None}
-    options = [f"{name} {value}" for name, value in given.items() if value != usual[name]]
-    return " ".join(["graphgauge train", shlex.quote(task.name), *options, *(["--decoder-bias"] if wanted.decoder_bias else [])])
+    """What to type for the same search: the options that are not the usual ones."""
+    given, usual = options(wanted), options(Search())
+    changed = [f"{name} {value}" for name, value in given.items() if value != usual[name]]
+    return " ".join(["graphgauge train", shlex.quote(task.name), *changed, *(["--decoder-bias"] if wanted.decoder_bias else [])])
+
+
+def options(wanted: Search) -> dict[str, Any]:
+    """The options of a search that have a value."""
+    stopping = wanted.stopping
+    return {
+        "--seed": wanted.seed,
+        "--epochs": stopping.epochs,
+        "--patience": stopping.patience,
+        "--watch": stopping.watch,
+        "--points": wanted.points,
+    }
 
 
 def chosen_device(name: str | None) -> torch.device:
@@ -80,19 +135,20 @@ def default_folder() -> Path:
     return cache_folder() / "train"
 
 
-def as_json(rows: list[dict[str, Any]]) -> str:
+def as_json(rows: list[Row]) -> str:
     """The rows for programs; a score that is no number is null."""
     return json.dumps(json.loads(json.dumps(rows), parse_constant=lambda _: None), indent=2, allow_nan=False)
 
 
-def as_text(rows: list[dict[str, Any]]) -> str:
-    """The rows for people."""
-    heading = f"{'task':<20}" + "".join(f"{part:>17}" for part in SCORED_PARTS) + f"{'paper':>8}  settings"
-    return "\n".join([heading, *(line_of(row) for row in rows)])
+def heading() -> str:
+    """The first line of the table."""
+    return f"{'task':<20}" + "".join(f"{part:>17}" for part in SCORED_PARTS) + f"{'paper':>8}  settings"
 
 
-def line_of(row: dict[str, Any]) -> str:
+def line_of(row: Row) -> str:
     """One network: mean ± SD over five seeds, the paper's figure, the chosen settings."""
+    if "error" in row:
+        return f"{row['task']:<20}  failed: {row['error']}"
     cells = (f"{row['scores'][part]['mean']:.3f} ± {row['scores'][part]['sd']:.3f}" for part in SCORED_PARTS)
     chosen = f"hidden {row['hidden']}, lr {row['learning_rate']:g}, decay {row['weight_decay']:g}, dropout {row['dropout']:g}"
     bias = ", decoder bias" if row["decoder_bias"] else ""

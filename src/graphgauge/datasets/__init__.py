@@ -6,6 +6,7 @@ from graphgauge.datasets.files import cache_folder, folder_with, state_of
 from graphgauge.datasets.kept import trained, trained_record
 from graphgauge.datasets.loading import load
 from graphgauge.datasets.networks import GAT, GCN, accuracy, architecture, network, trained_gcn
+from graphgauge.datasets.stopping import Stopping
 from graphgauge.datasets.synthetic import synthetic
 from graphgauge.datasets.targets import benchmark_targets, targets_of
 from graphgauge.datasets.training import Recipe, train
@@ -17,6 +18,7 @@ __all__ = [
     "Description",
     "RawFile",
     "Recipe",
+    "Stopping",
     "accuracy",
     "architecture",
     "ba_shapes",

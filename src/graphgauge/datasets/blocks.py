@@ -9,6 +9,8 @@ Each is the other's derivative, so both stay sparse in the backward pass: nothin
 """
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +19,17 @@ from torch import Tensor
 from torch.autograd import Function
 
 LARGEST_INDEX = 2**31 - 1  #: entries and rows are counted in 32 bits
+#: what torch has to say of every sparse matrix; 2.11 and 2.12 say the second also to who has opted out of the checks
+KNOWN_WARNINGS = ("Sparse CSR tensor support is in beta state", "Sparse invariant checks are implicitly disabled")
+
+
+@contextmanager
+def without_known_warnings() -> Iterator[None]:
+    """Ignore these two warnings of torch, and no others; torch's own switch for the checks is not touched."""
+    with warnings.catch_warnings():
+        for message in KNOWN_WARNINGS:
+            warnings.filterwarnings("ignore", message, UserWarning)
+        yield
 
 
 @dataclass(frozen=True)
@@ -50,16 +63,19 @@ class Blocks:
         turned = (places.col[self.turn], places.row[self.turn], places.num_cols, places.num_rows)
         self.turned_index = repeated(*turned, count)
 
+    @without_known_warnings()
     def times(self, value: Tensor, h: Tensor) -> Tensor:
         """Weighted sums of rows of h.  (K, E), (K, C, D) -> (K, R, D)"""
         product = compressed(self.index, value, self.shape) @ h.reshape(self.shape[1], -1)
         return product.view(self.count, self.places.num_rows, -1)
 
+    @without_known_warnings()
     def turned_times(self, value: Tensor, g: Tensor) -> Tensor:
         """The same with the transposed matrix.  (K, E), (K, R, D) -> (K, C, D)"""
         product = compressed(self.turned_index, value[:, self.turn], self.shape[::-1]) @ g.reshape(self.shape[0], -1)
         return product.view(self.count, self.places.num_cols, -1)
 
+    @without_known_warnings()
     def dots(self, g: Tensor, h: Tensor) -> Tensor:
         """Inner products of rows of g with rows of h.  (K, R, D), (K, C, D) -> (K, E)"""
         left, right = g.reshape(self.shape[0], -1), h.reshape(self.shape[1], -1)
@@ -77,9 +93,7 @@ def repeated(row: Tensor, col: Tensor, num_rows: int, num_cols: int, count: int)
 
 def compressed(index: tuple[Tensor, Tensor], value: Tensor, shape: tuple[int, ...]) -> Tensor:
     """A sparse matrix of compressed rows."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state", UserWarning)
-        return torch.sparse_csr_tensor(*index, value.reshape(-1), shape, check_invariants=False)
+    return torch.sparse_csr_tensor(*index, value.reshape(-1), shape, check_invariants=False)
 
 
 class WeightedSums(Function):

@@ -1,14 +1,11 @@
 """Parsed data sets, kept so that the next load is quick: tensors as safetensors, texts and a checksum as JSON, no pickle.
 
 A kept set is named after the checksums of the raw files it was made of and the version of this format, so another raw file or
-another version never meets it. Files are written under a temporary name and renamed, the JSON last. Whatever does not
-match its checksum is made anew.
+another version never meets it. Each file is written as a whole, the JSON last. Whatever does not match its checksum is made anew.
 """
 
 import hashlib
 import json
-import os
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,19 +16,19 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from graphgauge.core.errors import GraphgaugeWarning
-from graphgauge.datasets.files import cache_folder, sha256
+from graphgauge.datasets.files import cache_folder, sha256, write_whole
 
 FORMAT = 1  #: raised whenever a parser gives something else for the same files
 
 
-def kept(name: str, contents: Mapping[str, bytes], make: Callable[[], Data]) -> Data:
+def cached(name: str, contents: Mapping[str, bytes], make: Callable[[], Data]) -> Data:
     """The parsed data set from the cache, or made and kept."""
     stem = cache_folder() / "processed" / f"{name}-{key_of(name, contents)}"
     found = read(stem)
     if found is not None:
         return found
     made = make()
-    keep(stem, made)
+    store(stem, made)
     return made
 
 
@@ -56,13 +53,13 @@ def digest(content: bytes, texts: dict[str, Any]) -> str:
     return sha256(content + json.dumps(texts).encode())
 
 
-def keep(stem: Path, data: Data) -> None:
+def store(stem: Path, data: Data) -> None:
     """Write both files; a cache that cannot be written to is told, and does not stop the load."""
     tensors, texts = parts_of(data)
     content = save(tensors)
     try:
-        write(stem.with_suffix(".safetensors"), content)
-        write(stem.with_suffix(".json"), json.dumps({"sha256": digest(content, texts), "texts": texts}).encode())
+        write_whole(stem.with_suffix(".safetensors"), content)
+        write_whole(stem.with_suffix(".json"), json.dumps({"sha256": digest(content, texts), "texts": texts}).encode())
     except OSError as error:
         warnings.warn(
             f"The parsed data set could not be kept in {stem.parent}: {error}. It will be parsed again next time; "
@@ -77,16 +74,3 @@ def parts_of(data: Data) -> tuple[dict[str, Tensor], dict[str, Any]]:
     items = data.to_dict()
     tensors = {key: value.contiguous() for key, value in items.items() if isinstance(value, Tensor)}
     return tensors, {key: value for key, value in items.items() if key not in tensors}
-
-
-def write(path: Path, content: bytes) -> None:
-    """The whole file or none of it: written under another name, then renamed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -153,6 +153,8 @@ SYNTHETIC = Description(
     source="graphgauge.datasets.synthetic",
 )
 
+LEVELS = ("node", "link")  #: of a task
+
 #: every data set by its name
 DATASETS = {description.name: description for description in (CORA, GITHUB, BA_SHAPES, MOVIELENS, SYNTHETIC)}
 
@@ -165,3 +167,8 @@ def find_dataset(name: str) -> Description:
     """
     spelled = {known.lower(): known for known in DATASETS}
     return lookup(DATASETS, spelled.get(str(name).lower(), name), "data set")
+
+
+def find_level(name: str) -> str:
+    """The level of a task, or an error that says which there are."""
+    return lookup({level: level for level in LEVELS}, name, "level of a task")

@@ -11,6 +11,7 @@ import hashlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from uuid import uuid4
 
 from graphgauge.core.errors import BadFile
 from graphgauge.datasets.descriptions import Description, RawFile
@@ -112,6 +113,18 @@ def other_file(file: RawFile, found: str) -> str:
 def sha256(content: bytes) -> str:
     """The checksum, in hexadecimal digits."""
     return hashlib.sha256(content).hexdigest()
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """The whole file or none of it: written under another name beside it, then renamed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{uuid4().hex}")
+    try:
+        fresh.write_bytes(content)
+        os.replace(fresh, path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
 
 
 def downloaded(description: Description, folder: str | Path | None) -> Path:

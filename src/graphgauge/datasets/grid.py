@@ -2,17 +2,17 @@
 
 The point with the highest validation score is chosen (among equals the lower validation loss, then the smaller network), and
 trained again with five other seeds; mean and SD of the scores are over these five, and the one with the best validation score is
-kept. Test scores are computed for these five only, and decide nothing. Points of one hidden size are one stack (training.py).
+kept, whichever part early stopping watched. Test scores are computed for these five only, and decide nothing. Points of one
+hidden size are one stack (training.py).
 
 A search can be broken off: after each stack its rows go to one file, and the same command goes on from there.
 """
 
 import hashlib
 import json
-import os
 import statistics
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby, product
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,11 @@ from torch_geometric.data import Data
 
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.core.progress import progress
-from graphgauge.datasets.networks import Architecture, architecture, decoder_of
+from graphgauge.datasets.files import write_whole
+from graphgauge.datasets.networks import Architecture, architecture, decoder_of, rebuilt
 from graphgauge.datasets.scores import SCORED_PARTS, scores
-from graphgauge.datasets.training import EPOCHS, PATIENCE, Recipe, Trained, rebuilt, train
+from graphgauge.datasets.stopping import Stopping
+from graphgauge.datasets.training import Recipe, Trained, train
 
 HIDDEN = (8, 16, 32, 64, 128)
 LEARNING_RATE = (1e-4, 1e-3, 1e-2)
@@ -38,11 +40,10 @@ Row = dict[str, Any]  #: a recipe's fields and what came out of it
 
 @dataclass(frozen=True)
 class Search:
-    """What is asked for: the seed, the length of training, and how much of the grid."""
+    """What is asked for: when training stops, the seed, and how much of the grid."""
 
+    stopping: Stopping = field(default_factory=Stopping)
     seed: int = 0
-    epochs: int = EPOCHS
-    patience: int = PATIENCE
     points: int | None = None  #: None: all of them
     decoder_bias: bool = False  #: also try inner products with a learned number
 
@@ -83,7 +84,7 @@ class Found:
 def search(data: Data, conv: str, wanted: Search, path: Path | None = None, title: str = "training") -> Found:
     """Try the points that ``path`` does not hold yet, choose, and train the chosen one again."""
     recipes = wanted.recipes(data)
-    rows = Rows(path, {**asdict(wanted), "conv": conv, "data": digest(data)})
+    rows = Rows(path, {**asdict(wanted.stopping), "seed": wanted.seed, "conv": conv, "data": digest(data)})
     missing = [recipe for recipe in recipes if recipe not in rows.known]
     with progress(len(missing) + NUM_SEEDS, title):
         for stack in stacks(missing):
@@ -99,7 +100,7 @@ def stacks(recipes: list[Recipe]) -> Iterator[list[Recipe]]:
 
 def tried(data: Data, conv: str, recipes: list[Recipe], wanted: Search) -> list[Row]:
     """One row for each point: the scores on training and validation part. Nothing here looks at the test part."""
-    results = train(data, conv, recipes, wanted.epochs, wanted.patience)
+    results = train(data, conv, recipes, wanted.stopping)
     return [row_of(data, conv, recipe, done, ("train", "val")) for recipe, done in zip(recipes, results, strict=True)]
 
 
@@ -130,7 +131,7 @@ def retrained(data: Data, conv: str, recipe: Recipe, wanted: Search, points: int
     """The chosen recipe with five seeds that the choice has not seen."""
     seeds = [wanted.seed + 1 + number for number in range(NUM_SEEDS)]
     recipes = [replace(recipe, seed=seed) for seed in seeds]
-    results = train(data, conv, recipes, wanted.epochs, wanted.patience)
+    results = train(data, conv, recipes, wanted.stopping)
     rows = [row_of(data, conv, one, done, SCORED_PARTS) for one, done in zip(recipes, results, strict=True)]
     kept = recipes.index(best_of(rows))
     plan = architecture(data, conv, recipe.hidden, recipe.dropout, recipe.bias)
@@ -139,13 +140,10 @@ def retrained(data: Data, conv: str, recipe: Recipe, wanted: Search, points: int
 
 
 class Rows:
-    """The finished points of one search, in one file: a line with what was asked for, then a line for each point."""
+    """The finished points of one search, in one file: a line with the settings that all share, then a line for each point."""
 
     def __init__(self, path: Path | None, asked: dict[str, Any]) -> None:
-        self.path = path
-        self.asked = {
-            name: value for name, value in asked.items() if name not in ("points", "decoder_bias")
-        }  # any part of the grid
+        self.path, self.asked = path, asked
         self.known: dict[Recipe, Row] = {}
         if path is not None and path.exists():
             self.read(path)
@@ -166,10 +164,8 @@ class Rows:
         """Keep rows; the file is replaced as a whole, so that it never holds half a stack."""
         self.known.update({recipe_of(row): row for row in rows})
         if self.path is not None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            part = self.path.with_suffix(".part")
-            part.write_text("".join(json.dumps(row) + "\n" for row in (self.asked, *self.known.values())))
-            os.replace(part, self.path)
+            lines = (json.dumps(row) + "\n" for row in (self.asked, *self.known.values()))
+            write_whole(self.path, "".join(lines).encode())
 
 
 def digest(data: Data) -> str:

@@ -1,6 +1,7 @@
 """Trained networks that travel with the library: one ``.toml`` with all about it and one ``.safetensors`` with the weights.
 
-Nobody has to train before evaluating, and whoever wants to, finds the command in the file.
+Nobody has to train before evaluating, and whoever wants to, finds the command in the file. Each of the two files is written as a
+whole, and the ``.toml`` holds the checksum of the weights, so that files of two different networks are noticed.
 """
 
 import json
@@ -13,15 +14,15 @@ from typing import Any
 import torch
 import torch_geometric
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load, save
 from torch import nn
 
 from graphgauge.core.errors import BadFile
+from graphgauge.datasets.files import sha256, write_whole
 from graphgauge.datasets.grid import Found, Search
-from graphgauge.datasets.networks import Architecture
+from graphgauge.datasets.networks import Architecture, rebuilt
 from graphgauge.datasets.scores import SCORED_PARTS
 from graphgauge.datasets.tasks import Task, find_task
-from graphgauge.datasets.training import rebuilt
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -34,11 +35,13 @@ Sections = dict[str, dict[str, Any]]
 
 def trained(name: str, level: str, conv: str, folder: str | Path | None = None) -> nn.Module:
     """The kept network of a task, in evaluation mode, on the CPU: ``trained("Cora", "node", "gcn")``."""
-    task = find_task(name, level, conv)
-    plan = Architecture(**trained_record(name, level, conv, folder)["architecture"])
-    path = Path(folder or FOLDER) / f"{task.name}.safetensors"
+    record = trained_record(name, level, conv, folder)
+    path = Path(folder or FOLDER) / f"{find_task(name, level, conv).name}.safetensors"
     try:
-        return rebuilt(plan, load_file(path))
+        content = path.read_bytes()
+        if sha256(content) != record["task"].get("weights"):
+            raise OSError("their checksum is another")
+        return rebuilt(Architecture(**record["architecture"]), load(content))
     except (SafetensorError, RuntimeError, OSError) as error:
         raise BadFile(f"{path} does not hold the weights its .toml tells of: {error}. Install graphgauge again.") from error
 
@@ -54,10 +57,9 @@ def trained_record(name: str, level: str, conv: str, folder: str | Path | None =
 
 def keep(task: Task, found: Found, wanted: Search, facts: dict[str, str], folder: Path) -> Path:
     """Write a network and all about it; ``facts``: the command, the device and the data's digest."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{task.name}.toml"
-    save_file({name: value.contiguous() for name, value in found.state.items()}, path.with_suffix(".safetensors"))
-    path.write_text(as_toml(described(task, found, wanted, facts)))
+    path, weights = folder / f"{task.name}.toml", save({name: value.contiguous() for name, value in found.state.items()})
+    write_whole(path.with_suffix(".safetensors"), weights)
+    write_whole(path, as_toml(described(task, found, wanted, {**facts, "weights": sha256(weights)})).encode())
     return path
 
 
@@ -69,8 +71,7 @@ def described(task: Task, found: Found, wanted: Search, facts: dict[str, str]) -
         "settings": {
             **{name: value for name, value in asdict(found.recipe).items() if name not in ("seed", "bias")},
             "points": found.points,
-            "epochs": wanted.epochs,
-            "patience": wanted.patience,
+            **asdict(wanted.stopping),
             "grid_seed": wanted.seed,
             "seeds": found.seeds,
             "kept_seed": found.recipe.seed,

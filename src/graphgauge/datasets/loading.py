@@ -9,20 +9,17 @@ from pathlib import Path
 
 from torch_geometric.data import Data
 
-from graphgauge.core.registry import lookup
 from graphgauge.datasets.ba_shapes import ba_shapes, edge_class_names, edge_classes
-from graphgauge.datasets.cache import kept
+from graphgauge.datasets.cache import cached
 from graphgauge.datasets.cora import read_cora
-from graphgauge.datasets.descriptions import Description, find_dataset
+from graphgauge.datasets.descriptions import Description, find_dataset, find_level
 from graphgauge.datasets.files import raw_contents
 from graphgauge.datasets.github import read_github
-from graphgauge.datasets.links import SPLIT_SEED, existence_task, held_out, pair_task
+from graphgauge.datasets.links import existence_task, pair_task
 from graphgauge.datasets.movielens import read_movielens
 from graphgauge.datasets.pairs import undirected_pairs
-from graphgauge.datasets.splits import split_of
+from graphgauge.datasets.splits import message_edges, split_of
 from graphgauge.datasets.synthetic import synthetic
-
-LEVELS = {"node": "node", "link": "link"}
 
 
 def load(name: str, level: str, folder: str | Path | None = None) -> Data:
@@ -40,8 +37,8 @@ def load(name: str, level: str, folder: str | Path | None = None) -> Data:
     >>> data.name, data.task, data.edge_index.shape, data.edge_label_index.shape
     ('BA-Shapes', 'classification', torch.Size([2, 3942]), torch.Size([2, 1971]))
     """
-    description, level = find_dataset(name), lookup(LEVELS, level, "level of a task")
-    data = TASKS[description.name, level](whole_graph(description, folder))
+    description, level = find_dataset(name), find_level(level)
+    data = MAKE_TASK[description.name, level](whole_graph(description, folder))
     data.name, data.level = description.name, level
     data.task = "regression" if description.classes is None else "classification"
     data.notes = list(data.get("notes") or [])
@@ -53,7 +50,7 @@ def whole_graph(description: Description, folder: str | Path | None) -> Data:
     if description.name in GENERATED:
         return GENERATED[description.name]()
     contents = raw_contents(description, folder)
-    return kept(description.name, contents, lambda: READ[description.name](contents))
+    return cached(description.name, contents, lambda: READ[description.name](contents))
 
 
 GENERATED: dict[str, Callable[[], Data]] = {"BA-Shapes": ba_shapes, "Synthetic": synthetic}
@@ -62,7 +59,7 @@ READ: dict[str, Callable[[Mapping[str, bytes]], Data]] = {"Cora": read_cora, "Gi
 
 def with_training_edges(data: Data) -> Data:
     """The node labels as they are; messages along the training part of the links."""
-    data.edge_index = held_out(data)[0]
+    data.edge_index = message_edges(data.edge_index)
     return data
 
 
@@ -78,7 +75,7 @@ def github_link(data: Data) -> Data:
 
 def with_split(data: Data) -> Data:
     """Labels of all nodes, split 80/10/10."""
-    return data.update(split_of(data.y, SPLIT_SEED))
+    return data.update(split_of(data.y))
 
 
 def ba_shapes_link(data: Data) -> Data:
@@ -107,7 +104,8 @@ def synthetic_link(data: Data) -> Data:
     return task.update({key: data[key] for key in ("label_weights", "hop_weights", "label_scale")})
 
 
-TASKS: dict[tuple[str, str], Callable[[Data], Data]] = {
+#: how a whole graph becomes a task
+MAKE_TASK: dict[tuple[str, str], Callable[[Data], Data]] = {
     ("Cora", "node"): with_training_edges,
     ("Cora", "link"): existence_task,
     ("GitHub", "node"): github_node,

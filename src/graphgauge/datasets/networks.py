@@ -180,6 +180,15 @@ def network(data: Data, conv: str, hidden: int, dropout: float, bias: bool = Fal
     return net.to(data.x.dtype)
 
 
+def rebuilt(plan: Architecture, state: dict[str, Tensor]) -> nn.Module:
+    """The network with these weights, in evaluation mode."""
+    with seeded_globally(0):
+        net = plan.build()
+    net = net.to(next(iter(state.values())).dtype)
+    net.load_state_dict(state)
+    return net.eval()
+
+
 def start_at_mean_label(net: nn.Module, data: Data) -> None:
     """Set the last bias of a network for values to what it would learn first."""
     bias = last_bias(net)

@@ -1,6 +1,6 @@
 """Unordered pairs of nodes, each once and with the smaller node first, in memory proportional to their number.
 
-A pair (u, v), u < v, of N nodes has the code  u N + v,  so that sets of pairs are sorted lists of whole numbers.
+A pair (u, v) of N nodes has the code  u N + v,  so that sets of pairs are sorted lists of whole numbers.
 """
 
 import torch
@@ -15,6 +15,11 @@ def pair_codes(pairs: Tensor, num_nodes: int) -> Tensor:
     return low * num_nodes + high
 
 
+def decoded(codes: Tensor, num_nodes: int) -> Tensor:
+    """The pairs behind codes.  (P,) -> (2, P)"""
+    return torch.stack([codes // num_nodes, codes % num_nodes])
+
+
 def undirected_pairs(edge_index: Tensor, num_nodes: int) -> Tensor:
     """Every linked pair once, sorted.  (2, E) -> (2, P)
 
@@ -22,13 +27,18 @@ def undirected_pairs(edge_index: Tensor, num_nodes: int) -> Tensor:
     tensor([[0, 1],
             [2, 2]])
     """
-    codes = pair_codes(edge_index, num_nodes).unique()
-    return torch.stack([codes // num_nodes, codes % num_nodes])
+    return decoded(pair_codes(edge_index, num_nodes).unique(), num_nodes)
 
 
-def both_directions(pairs: Tensor) -> Tensor:
-    """Two directed edges for each pair, sorted by source, then target.  (2, P) -> (2, 2 P)"""
-    return torch.cat([pairs, pairs.flip(0)], dim=1).unique(dim=1)
+def both_directions(pairs: Tensor, num_nodes: int) -> Tensor:
+    """Two directed edges for each pair, sorted by source, then target.  (2, P) -> (2, 2 P)
+
+    >>> both_directions(torch.tensor([[0, 1], [2, 2]]), 3)
+    tensor([[0, 1, 2, 2],
+            [2, 2, 0, 1]])
+    """
+    one, other = pairs
+    return decoded(torch.cat([one * num_nodes + other, other * num_nodes + one]).sort().values, num_nodes)
 
 
 def random_pairs(num_nodes: int, number: int, generator: torch.Generator, without: Tensor | None = None) -> Tensor:
@@ -42,7 +52,7 @@ def random_pairs(num_nodes: int, number: int, generator: torch.Generator, withou
         drawn = torch.randint(num_nodes, (2, 2 * number + 16), generator=generator)
         codes = pair_codes(drawn[:, drawn[0] != drawn[1]], num_nodes)
         chosen = first_occurrences(torch.cat([chosen, codes[~torch.isin(codes, taken)]]))[:number]
-    return torch.stack([chosen // num_nodes, chosen % num_nodes])
+    return decoded(chosen, num_nodes)
 
 
 def first_occurrences(values: Tensor) -> Tensor:

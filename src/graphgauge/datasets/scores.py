@@ -9,20 +9,21 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from graphgauge.datasets.networks import GCN, LinkNetwork, edge_input, labels
+from graphgauge.datasets.splits import PARTS, part_mask
 
-SCORED_PARTS = ("train", "val", "test", "all")
+SCORED_PARTS = (*PARTS, "all")
 
 
 def scores(net: nn.Module, data: Data, parts: tuple[str, ...]) -> dict[str, float]:
     """The score on each part; "all" is every labelled row."""
-    output, label = rows_of(net, data), labels(data)
-    masks = {part: torch.ones_like(data.train_mask) if part == "all" else data[f"{part}_mask"] for part in parts}
+    output, label = outputs_of(net, data), labels(data)
+    masks = {part: part_mask(data, part) for part in parts}
     score = accuracy_of if data.task == "classification" else r2_of
     return {part: score(output[mask], label[mask]) for part, mask in masks.items()}
 
 
 @torch.no_grad()
-def rows_of(net: nn.Module, data: Data) -> Tensor:
+def outputs_of(net: nn.Module, data: Data) -> Tensor:
     """What the network says of all nodes, or of all labelled pairs."""
     if isinstance(net, LinkNetwork):
         return net.decode(net.encode(data.x, data.edge_index), data.edge_label_index)

@@ -18,10 +18,10 @@ from torch_geometric.utils import add_self_loops, remove_self_loops
 
 from graphgauge.datasets.blocks import Blocks, Pattern, dots, pattern, weighted_sums
 from graphgauge.datasets.networks import Architecture, decoder_of, edge_input, labels
+from graphgauge.datasets.stopping import WATCHED
 
 MOSTLY_ZERO = 0.1  #: features filled less than this are kept sparse
 ATTENTION_SLOPE = 0.2  #: of the leaky ReLU inside GATConv
-PARTS = ("train", "val")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def prepare(data: Data, conv: str) -> Inputs:
     edges = pattern(edge_index[1], edge_index[0], data.num_nodes, data.num_nodes)
     edge_value = edge_value[edges.order]
     x = Blocks(edges, 1).times(edge_value[None], data.x[None])[0] if conv == "gcn" else data.x
-    parts = {name: part_of(data, data[f"{name}_mask"]) for name in PARTS}
+    parts = {name: part_of(data, data[f"{name}_mask"]) for name in WATCHED}
     if float((x != 0).double().mean()) >= MOSTLY_ZERO:
         return Inputs(x, None, x[:0], edges, edge_value, parts)
     row, col = x.nonzero(as_tuple=True)

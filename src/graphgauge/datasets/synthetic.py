@@ -4,11 +4,18 @@ G(n, m): m = 75,162 of all pairs of n = 10,000 nodes, all choices equally likely
 features. With N_1(v) the neighbours of v and N_2(v) the nodes at a distance of exactly two,
 
     s_u = sum over f of w_f x_uf                                 w_f = (-3/4)^f,  f = 0..15  (``label_weights``)
-    r_v = h_0 s_v + h_1 (sum of s over N_1(v)) + h_2 (sum of s over N_2(v))     h = (1, 1/2, 1/4)  (``hop_weights``)
+    r_v = h_0 s_v + h_1 (sum of s over N_1(v)) + h_2 (sum of s over N_2(v))     h = (1, 1/4, 1/16)  (``hop_weights``)
     y_v = r_v / σ                                                σ = SD of r over all nodes, dividing by n  (``label_scale``)
 
 So the first features matter most, with alternating sign, and the last hardly at all: |w_15| = 0.013. The paper asks for "an
-arbitrary, weighted aggregation" of this kind and does not say which. Everything is computed in float64; no n x n matrix is made.
+arbitrary, weighted aggregation" of this kind and does not say which.
+
+Each hop counts a quarter, so that the paper's networks can learn most of it. At the mean degree of 15, two linear layers of GCN
+weigh hops by (16, 2, 1) / 256: the squared normalised adjacency has d + 1, 2 and 1 over (d + 1)². With 1, 15 and 15 * 14 nodes
+at the three distances and independent s, the squared correlation with 16 : 4 : 1 is
+(256 + 15 * 8 + 210)² / ((256 + 15 * 4 + 210) (256 + 15 * 16 + 210)) = 0.92; with h = (1, 1/2, 1/4) it would be 0.74.
+
+Everything is computed in float64; no n x n matrix is made.
 """
 
 import torch
@@ -17,10 +24,10 @@ from torch_geometric.data import Data
 from torch_geometric.utils import degree
 
 from graphgauge.core.seeds import derive_seed, generator
-from graphgauge.datasets.pairs import both_directions, random_pairs
+from graphgauge.datasets.pairs import both_directions, decoded, random_pairs
 
 NUM_FEATURES, DECAY = 16, -0.75
-HOP_WEIGHTS = (1.0, 0.5, 0.25)
+HOP_WEIGHTS = (1.0, 1 / 4, 1 / 16)
 
 
 def synthetic(seed: int = 0, num_nodes: int = 10_000, num_edges: int = 75_162) -> Data:
@@ -28,11 +35,11 @@ def synthetic(seed: int = 0, num_nodes: int = 10_000, num_edges: int = 75_162) -
 
     >>> data = synthetic(num_nodes=50, num_edges=100)
     >>> data.x.shape, data.edge_index.shape, data.hop_weights
-    (torch.Size([50, 16]), torch.Size([2, 200]), tensor([1.0000, 0.5000, 0.2500]))
+    (torch.Size([50, 16]), torch.Size([2, 200]), tensor([1.0000, 0.2500, 0.0625]))
     """
     pairs = random_pairs(num_nodes, num_edges, generator(derive_seed(seed, "synthetic", "edges")))
     x = torch.randn(num_nodes, NUM_FEATURES, generator=generator(derive_seed(seed, "synthetic", "features")))
-    edge_index, weight = both_directions(pairs), DECAY ** torch.arange(NUM_FEATURES, dtype=torch.float64)
+    edge_index, weight = both_directions(pairs, num_nodes), DECAY ** torch.arange(NUM_FEATURES, dtype=torch.float64)
     raw = aggregated(x.double() @ weight, edge_index)
     scale = raw.std(correction=0)
     return Data(
@@ -69,5 +76,4 @@ def at_distance_two(edge_index: Tensor, num_nodes: int) -> Tensor:
     step = torch.arange(int(length.sum())) - (length.cumsum(0) - length).repeat_interleave(length)
     start, end = source.repeat_interleave(length), target[first[target].repeat_interleave(length) + step]
     codes = (start * num_nodes + end)[start != end].unique()
-    far = codes[~torch.isin(codes, source * num_nodes + target)]
-    return torch.stack([far // num_nodes, far % num_nodes])
+    return decoded(codes[~torch.isin(codes, source * num_nodes + target)], num_nodes)

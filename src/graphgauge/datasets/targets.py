@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 from graphgauge.core.registry import lookup
 from graphgauge.core.seeds import derive_seed, generator
 from graphgauge.datasets.links import is_existence
-from graphgauge.datasets.splits import PARTS
+from graphgauge.datasets.splits import PARTS, part_mask
 
 Target = int | tuple[int, int]
 
@@ -21,22 +21,21 @@ def targets_of(data: Data, part: str = "test") -> list[Target]:
     >>> len(targets_of(load("BA-Shapes", "link"), "all"))
     1971
     """
-    return [target_at(data, row) for row in rows_of(data, part).tolist()]
+    return targets_at(data, rows_of(data, part))
 
 
 def rows_of(data: Data, part: str) -> Tensor:
     """Row numbers in the labels.  (T,)"""
     part = lookup({name: name for name in (*PARTS, "all")}, part, "part")
-    mask = torch.ones_like(data.test_mask) if part == "all" else data[f"{part}_mask"]
-    return mask.nonzero()[:, 0].cpu()
+    return part_mask(data, part).nonzero()[:, 0].cpu()
 
 
-def target_at(data: Data, row: int) -> Target:
-    """The node, or the pair of nodes, that a row of the labels belongs to."""
+def targets_at(data: Data, rows: Tensor) -> list[Target]:
+    """The nodes, or the pairs of nodes, that rows of the labels belong to.  (T,)"""
     if data.level == "node":
-        return row
-    source, target = data.edge_label_index[:, row].tolist()
-    return source, target
+        return rows.tolist()
+    source, target = data.edge_label_index.cpu()[:, rows].tolist()
+    return list(zip(source, target, strict=True))
 
 
 def benchmark_targets(data: Data, number: int = 100, seed: int = 0) -> list[Target]:
@@ -48,7 +47,7 @@ def benchmark_targets(data: Data, number: int = 100, seed: int = 0) -> list[Targ
     drawn = rows[torch.randperm(len(rows), generator=generator(derive_seed(seed, data.name, data.level, "benchmark targets")))]
     if is_existence(data):
         drawn = taking_turns(drawn, data.edge_label.cpu()[drawn] == 1)
-    return [target_at(data, row) for row in drawn[:number].tolist()]
+    return targets_at(data, drawn[:number])
 
 
 def taking_turns(rows: Tensor, is_link: Tensor) -> Tensor:

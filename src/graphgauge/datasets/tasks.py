@@ -9,11 +9,10 @@ from pathlib import Path
 from torch_geometric.data import Data
 
 from graphgauge.core.registry import lookup
-from graphgauge.datasets.descriptions import find_dataset
+from graphgauge.datasets.descriptions import find_dataset, find_level
 from graphgauge.datasets.loading import load
 
-DATA_SETS = ("BA-Shapes", "Cora", "GitHub", "MovieLens", "Synthetic")
-LEVELS, CONVS = ("node", "link"), ("gcn", "gat")
+CONVS = ("gcn", "gat")
 
 #: (data set, level) -> GCN, GAT
 PAPER = {
@@ -57,7 +56,7 @@ class Task:
         return load(self.data_set, self.level, folder=folder)
 
 
-TASKS = {task.name: task for task in (Task(data_set, level, conv) for data_set in DATA_SETS for level in LEVELS for conv in CONVS)}
+TASKS = {task.name: task for task in (Task(data_set, level, conv) for data_set, level in PAPER for conv in CONVS)}
 
 
 def find_tasks(name: str) -> list[Task]:
@@ -75,6 +74,5 @@ def find_tasks(name: str) -> list[Task]:
 
 def find_task(data_set: str, level: str, conv: str) -> Task:
     """One task by its three names."""
-    lookup(dict.fromkeys(LEVELS), level, "level of a task")
     lookup(dict.fromkeys(CONVS), conv, "network")
-    return Task(find_dataset(data_set).name, level, conv)
+    return Task(find_dataset(data_set).name, find_level(level), conv)

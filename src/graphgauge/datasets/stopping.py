@@ -1,0 +1,69 @@
+"""When a network stops learning, and which of its weights are kept.
+
+After each epoch the loss on one part of the labels is taken, without dropout. The weights with the lowest loss so far are kept, and
+a network stops once the loss has not gone lower for ``patience`` epochs. ``watch`` names the part: "val", or "train" for a network
+that shall fit its training part, whatever that does to other data (docs/training.md has numbers for both).
+"""
+
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+
+from graphgauge.core.errors import BadSetting
+from graphgauge.core.registry import lookup
+
+WATCHED = ("train", "val")  #: parts of the labels that training looks at
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """The longest training, the patience, and the part whose loss is watched.
+
+    >>> Stopping(watch="test")
+    Traceback (most recent call last):
+    ...
+    graphgauge.core.errors.UnknownName: No part to watch is called 'test'. Known: train, val.
+    """
+
+    epochs: int = 200
+    patience: int = 10
+    watch: str = "val"
+
+    def __post_init__(self) -> None:
+        lookup(dict.fromkeys(WATCHED), self.watch, "part to watch")
+        if self.epochs < 1 or self.patience < 1:
+            raise BadSetting(f"epochs and patience must be at least 1, but are {self.epochs} and {self.patience}.")
+
+
+@dataclass(frozen=True)
+class Best:
+    """Of each of K networks: the lowest loss so far, the weights and the epoch that gave it, and how long ago that was."""
+
+    loss: Tensor  #: (K,)
+    theta: Tensor  #: (K, T)
+    epoch: Tensor  #: (K,)
+    last_epoch: Tensor  #: (K,) the last one in which it learnt
+    waited: Tensor  #: (K,) epochs since
+
+    def after(self, epoch: int, loss: Tensor, theta: Tensor, patience: int) -> "Best":
+        """With one epoch more; who has stopped stays as it is.  (K,), (K, T)"""
+        learnt = self.waited < patience
+        better = learnt & (loss < self.loss)
+        return Best(
+            loss=torch.where(better, loss, self.loss),
+            theta=torch.where(better[:, None], theta, self.theta),
+            epoch=torch.where(better, epoch, self.epoch),
+            last_epoch=torch.where(learnt, epoch, self.last_epoch),
+            waited=torch.where(better, 0, self.waited + learnt),
+        )
+
+    def rows(self, index: Tensor) -> "Best":
+        """Some of the networks."""
+        return Best(**{field.name: getattr(self, field.name)[index] for field in fields(self)})
+
+
+def best_at_start(theta: Tensor) -> Best:
+    """Before the first epoch.  (K, T)"""
+    zero = torch.zeros(len(theta), dtype=torch.int64, device=theta.device)
+    return Best(theta.new_full((len(theta),), torch.inf), theta, zero, zero, zero)
