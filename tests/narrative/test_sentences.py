@@ -142,3 +142,15 @@ def test_the_evaluator_fills_what_the_sentences_say():
     assert ways[cells["edge_ec"]["flipped"]] in text
     assert f" {int(x.metrics['edge_ec'])} removal" in text
     assert "Explainer: input_x_gradient (scores with a sign" in text
+
+
+def test_the_loan_sentence_claims_nothing_where_only_one_side_spoke():
+    against, alone = torch.zeros(6, 4), torch.zeros(6, 4)
+    against[0], alone[0, 2] = torch.tensor([-0.2, 0.0, 0.73, 0.0]), 0.73
+    options = {"template": "paper-loan", "quality": None, "names": names(groups={})}
+    assert told(explanation(feature_score=against), **options) == (
+        "Your loan application was denied primarily due to debt (importance: 0.73). Income spoke against this."
+    )
+    assert told(explanation(feature_score=alone), **options) == (
+        "Your loan application was denied primarily due to debt (importance: 0.73)."
+    )

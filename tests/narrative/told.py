@@ -143,7 +143,7 @@ def names(language="en", **changes):
 
 def told(x=None, *, level="node", task="classification", explainer=SIGNED, language="en", **options):
     found = explanation(level, task, explainer) if x is None else x
-    given = {"names": names(language), "quality": QUALITY, **options}
+    given = {"names": names(language) if "names" not in options else None, "quality": QUALITY, **options}
     return evaluator(level, task).get_textual_explanation(found, language=language, **given)
 
 

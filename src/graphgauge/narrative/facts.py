@@ -143,10 +143,11 @@ def feature_facts(x: Xplanation, names: Names, ranking: Ranking) -> dict[str, An
         [feature_entry(columns[k % len(columns)], owners[k // len(columns)], scores[k], names) for k in part]
         for part in ranking.split(scores)
     ]
-    idle = [column for column, used in zip(columns, (single.need("feature_score") != 0).any(0).tolist(), strict=True) if not used]
+    is_used = (single.need("feature_score") != 0).any(0).tolist()
+    idle = [column for column, used in zip(columns, is_used, strict=True) if not used and any(is_used)]
     idle_names = [column.name for column in idle if column.name]
     return {
-        "status": OK if any(scores) else ZERO,
+        "status": OK if any(is_used) else ZERO,
         "top": told[0],
         "opposing": told[1],
         "total": len(columns),
