@@ -46,13 +46,14 @@ PUBLIC = {
     ),
     "check_metric": "graphgauge.metrics",
     **dict.fromkeys(("Evaluator", "Results", "sample_targets"), "graphgauge.evaluation"),
+    "Names": "graphgauge.narrative",
     "plot_deletion_curve": "graphgauge.report",
     "Xplanation": "graphgauge.core.xplanation",
     "GraphgaugeError": "graphgauge.core.errors",
 }
 
 #: rooms that can be reached as ``graphgauge.models`` without importing them first
-ROOMS = ("core", "datasets", "evaluation", "explainers", "metrics", "models", "perturbation", "report")
+ROOMS = ("core", "datasets", "evaluation", "explainers", "metrics", "models", "narrative", "perturbation", "report")
 
 __all__ = ["__version__", *PUBLIC]
 

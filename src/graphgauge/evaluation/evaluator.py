@@ -14,6 +14,7 @@ from typing import Any
 
 import graphgauge
 from graphgauge.core.errors import BadExplanation
+from graphgauge.core.later import later
 from graphgauge.core.progress import advance, progress
 from graphgauge.core.seeds import check_seed, derive_seed
 from graphgauge.core.xplanation import Target, Xplanation
@@ -54,6 +55,8 @@ class Evaluator:
     task: str
     name: str
     metrics: tuple[Metric[Any], ...]
+
+    get_textual_explanation = later("graphgauge.narrative.telling:textual_explanation")
 
     def __init__(
         self,

@@ -1,0 +1,229 @@
+"""The facts of one explanation as plain data: everything that a text about it may say, and every number in it.
+
+Numbers are rounded once, here: scores, values and metrics to three significant digits, probabilities to a tenth of a percent (a
+probability below 1 is never rounded to 1). A text shows them as they stand, so that each number in it can be found in the facts.
+
+Redacted facts hold no name and no id of another node, and so no template can tell one: of the neighbours and the connections
+there are counts and the user's groups, of a link not even its ends.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from graphgauge.core.xplanation import Xplanation
+from graphgauge.evaluation.alignment import check_same_graph, status_of
+from graphgauge.evaluation.entries import rebuilt
+from graphgauge.models import BaseModel
+from graphgauge.narrative.names import Names, tidy
+from graphgauge.narrative.quality import Quality, quality_facts
+from graphgauge.narrative.ranking import Ranking, entries, folded
+
+OK, ZERO = "ok", "zero"
+TOLD_METRICS = ("stability", "stability_corrected", "pertinence", "pertinence_tied")
+
+
+def facts_of(
+    x: Xplanation, model: BaseModel, names: Names, ranking: Ranking, *, redact: bool = False, quality: Quality = None
+) -> dict[str, Any]:
+    """What can be said of ``x``, as data that JSON can hold."""
+    check_fit(x, model, names)
+    return {
+        "level": x.level,
+        "task": model.task,
+        "explainer": tidy(x.explainer),
+        "signed": ranking.signed,
+        "order": ranking.order,
+        "top_k": int(ranking.top_k),
+        "redacted": redact,
+        "target": target_facts(x, names, redact),
+        "prediction": prediction_facts(x, model, names),
+        "features": feature_facts(x, names, ranking),
+        "edges": edge_facts(x, edge_ends(x, model), names, ranking, redact),
+        "change": {side: change_facts(x, side) for side in ("feature", "edge")},
+        "metrics": metric_facts(x),
+        "quality": quality_facts(quality, x),
+        "nouns": {kind: list(getattr(names, kind)) for kind in ("node", "link", "graph")},
+        "decision": names.decision,
+        "role": names.role,
+        "not_used": list(names.not_used),
+    }
+
+
+def rounded(value: float, digits: int = 3) -> float:
+    """``value`` to so many significant digits.
+
+    >>> rounded(0.0123456), rounded(1234.5), rounded(0.0)
+    (0.0123, 1230.0, 0.0)
+    """
+    return float(f"{value:.{digits}g}")
+
+
+def shown_value(value: float) -> float:
+    """A predicted value to three significant digits, but never coarser than whole numbers."""
+    return rounded(value) if abs(value) < 1000 else float(round(value))
+
+
+def share(probability: float) -> float:
+    """A probability to a tenth of a percent; only certainty is shown as certain.
+
+    >>> share(0.87349), share(0.99999), share(1.0), share(0.0001)
+    (0.873, 0.999, 1.0, 0.001)
+    """
+    if probability in (0.0, 1.0):
+        return probability
+    return min(max(round(probability, 3), 0.001), 0.999)
+
+
+def is_signed(x: Xplanation) -> bool:
+    """Whether the scores carry a direction; those of an explainer that is not known do not."""
+    explainer = rebuilt(x)
+    return explainer is not None and bool(explainer.signed)
+
+
+def check_fit(x: Xplanation, model: BaseModel, names: Names) -> None:
+    """Refuse an explanation of another graph, and names of things that the graph does not have."""
+    first, last = span(x, model, "node_ptr")
+    check_same_graph("nodes", x.num_nodes, last - first, x)
+    first, last = span(x, model, "edge_ptr")
+    check_same_graph("edges", x.num_edges, last - first, x)
+    width = model.source.x.size(1)
+    if x.feature_score is not None:
+        check_same_graph("features", x.feature_score.size(1), width, x)
+    sizes = {"features": width, "feature_groups": width}
+    names.check_fits(sizes if x.level == "graph" else {**sizes, "nodes": x.num_nodes, "groups": x.num_nodes})
+
+
+def span(x: Xplanation, model: BaseModel, pointer: str) -> tuple[int, int]:
+    """Where the target's graph begins and ends among all nodes or edges."""
+    bounds: Tensor = getattr(model.source, pointer)
+    number = x.target if x.level == "graph" and isinstance(x.target, int) else 0
+    return int(bounds[number]), int(bounds[number + 1])
+
+
+def edge_ends(x: Xplanation, model: BaseModel) -> list[tuple[int, int]]:
+    """Source and destination of each edge of the explanation, as ids in the target's graph."""
+    first_node, first_edge = span(x, model, "node_ptr")[0], span(x, model, "edge_ptr")[0]
+    ends = model.source.edge_index[:, x.edges.to(model.source.device) + first_edge] - first_node
+    return [(int(source), int(destination)) for source, destination in ends.t().tolist()]
+
+
+def target_facts(x: Xplanation, names: Names, redact: bool) -> dict[str, Any]:
+    """Ids and names of the target; nothing of a link's two ends where they are other people's."""
+    if x.level == "graph":
+        return {"ids": [x.target], "names": [names.of_one("graphs", int(x.target))]}  # type: ignore[arg-type]
+    ids = [] if redact and x.level == "link" else list(x.target_nodes)
+    return {"ids": ids, "names": [names.of_one("nodes", number) for number in ids]}
+
+
+def prediction_facts(x: Xplanation, model: BaseModel, names: Names) -> dict[str, Any]:
+    """The class with its probability, or the value; status 'nan_prediction' if it is no number."""
+    found = x.prediction if x.prediction is not None else model.pred_continuous([x.target])[0]
+    numbers = found.double().flatten()
+    if not len(numbers) or not bool(numbers.isfinite().all()):
+        return {"status": "nan_prediction"}
+    if model.task == "regression":
+        return {"status": OK, "value": shown_value(float(numbers[0])), "unit": names.unit}
+    names.check_fits({"classes": len(numbers)})
+    best = int(numbers.argmax())
+    return {"status": OK, "class": best, "name": names.of_one("classes", best), "probability": share(float(numbers[best]))}
+
+
+def feature_facts(x: Xplanation, names: Names, ranking: Ranking) -> dict[str, Any]:
+    """The features that are told, and how many had no part in it."""
+    status = status_of(x.feature_score, len(x.nodes)) or OK
+    if status != OK:
+        return {"status": status, "top": [], "opposing": [], "total": 0, "idle": 0, "idle_names": []}
+    single, columns = folded(x, names)
+    rows, owners = entries(single, ranking.pooling)
+    scores = rows.double().flatten().tolist()
+    told = [
+        [feature_entry(columns[k % len(columns)], owners[k // len(columns)], scores[k], names) for k in part]
+        for part in ranking.split(scores)
+    ]
+    is_used = (single.need("feature_score") != 0).any(0).tolist()
+    idle = [column for column, used in zip(columns, is_used, strict=True) if not used and any(is_used)]
+    idle_names = [column.name for column in idle if column.name]
+    return {
+        "status": OK if any(is_used) else ZERO,
+        "top": told[0],
+        "opposing": told[1],
+        "total": len(columns),
+        "idle": len(idle),
+        "idle_names": idle_names if len(idle_names) == len(idle) <= ranking.top_k else [],
+    }
+
+
+def feature_entry(column: Any, owner: str, score: float, names: Names) -> dict[str, Any]:
+    """One feature that is told."""
+    remark = names.remarks.get(column.name, "")
+    return {"index": column.index, "name": column.name, "of": owner, "score": rounded(score), "remark": remark}
+
+
+def edge_facts(x: Xplanation, ends: list[tuple[int, int]], names: Names, ranking: Ranking, redact: bool) -> dict[str, Any]:
+    """The edges that are told, the groups they lead to, and counts; edges with score 0 do not count."""
+    status = status_of(x.edge_score, len(x.edges)) or OK
+    scores = x.edge_score.double().tolist() if x.edge_score is not None and status == OK else []
+    used = [k for k, score in enumerate(scores) if score]
+    top, opposing = ([], []) if redact else ranking.split(scores)
+    others = {node for k in used for node in ends[k]} - set(x.target_nodes)
+    return {
+        "status": status if used or status != OK else ZERO,
+        "top": [edge_entry(x, ends[k], k, scores[k], names) for k in top],
+        "opposing": [edge_entry(x, ends[k], k, scores[k], names) for k in opposing],
+        "total": len(used),
+        "positive": sum(score > 0 for score in scores),
+        "negative": sum(score < 0 for score in scores),
+        "neighbours": len(others),
+        "groups": group_facts(names, others, [(ends[k], scores[k]) for k in used], ranking),
+    }
+
+
+def edge_entry(x: Xplanation, ends: tuple[int, int], k: int, score: float, names: Names) -> dict[str, Any]:
+    """One edge that is told; ``other`` are the positions of its ends that are not the target."""
+    source, destination = ({"id": node, "name": names.of_one("nodes", node)} for node in ends)
+    return {
+        "source": source,
+        "destination": destination,
+        "other": [way for way, node in zip(("source", "destination"), ends, strict=True) if node not in x.target_nodes],
+        "relation": names.related(int(x.edges[k])),
+        "score": rounded(score),
+    }
+
+
+def group_facts(
+    names: Names, others: set[int], used: list[tuple[tuple[int, int], float]], ranking: Ranking
+) -> list[dict[str, Any]]:
+    """Groups of nodes that used edges lead to: members there, those edges, the sum of their scores; the strongest first.
+
+    An edge between members of two groups counts for both.
+    """
+    found = []
+    for (one, other), group in names.groups.items():
+        members = others & set(group)
+        own = [score for ends, score in used if members & set(ends)]
+        if members:
+            found.append({"one": one, "other": other, "count": len(members), "edges": len(own), "score": rounded(sum(own))})
+    return sorted(found, key=lambda group: -abs(group["score"]))[: ranking.top_k]
+
+
+def change_facts(x: Xplanation, side: str) -> dict[str, Any] | None:
+    """The effective compactness of a side: how many edits, and whether the prediction changed; None if it was not measured."""
+    value: Any = x.metrics.get(f"{side}_ec")
+    record = x.metrics.get("evaluation")
+    cells = record.get("cells", {}) if isinstance(record, dict) else {}
+    flipped = cells.get(f"{side}_ec", {}).get("flipped")
+    return {"count": int(value), "flipped": bool(flipped)} if is_number(value) and flipped is not None else None
+
+
+def metric_facts(x: Xplanation) -> dict[str, float]:
+    """What was measured of the explanation's quality, by metric."""
+    wanted = [f"{side}_{metric}" for metric in TOLD_METRICS for side in ("feature", "edge")]
+    return {name: rounded(float(x.metrics[name])) for name in wanted if is_number(x.metrics.get(name))}
+
+
+def is_number(value: Any) -> bool:
+    """Whether there is a value, and a finite one."""
+    return isinstance(value, (int, float, torch.Tensor)) and not isinstance(value, bool) and math.isfinite(float(value))

@@ -1,0 +1,164 @@
+"""One language: a folder with its phrases and templates, and Babel for plurals, numbers, percentages and lists.
+
+    languages/it/phrases.toml            words and short phrases, checked against the English ones
+    languages/it/expert.txt              one template per audience: internal.txt, affected-person.txt
+    languages/it/paper-loan.txt ...      further templates, by name
+
+A folder given as ``languages=`` is looked through first, file by file. It can hold further languages (the folder's name is the
+language, `locale` in its phrases says whose numbers and plurals it has), or other words and templates for those that are there.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from babel import Locale, UnknownLocaleError
+from babel.lists import format_list
+from babel.numbers import format_decimal, format_percent
+
+from graphgauge.core.errors import BadFile, BadSetting
+from graphgauge.core.registry import lookup
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+SHIPPED = Path(__file__).parent / "languages"
+PHRASES = "phrases.toml"
+OPTIONAL = ("last_word",)  #: what some languages need and others do not
+Folder = str | os.PathLike[str] | None
+
+
+@dataclass(frozen=True)
+class Language:
+    """How one language writes. ``folders`` are where its templates are, the first wins."""
+
+    code: str
+    locale: Locale
+    folders: tuple[Path, ...]
+    phrases: Mapping[str, Any]
+
+    def number(self, value: float) -> str:
+        """A number as it stands, with the language's separators."""
+        is_whole = float(value).is_integer() and abs(value) < 1e15
+        grouped = abs(value) >= self.phrases["group_from"]
+        return format_decimal(
+            int(value) if is_whole else value, locale=self.locale, decimal_quantization=False, group_separator=grouped
+        )
+
+    def percent(self, value: float) -> str:
+        """A share of 1 as a percentage."""
+        return format_percent(value, locale=self.locale, decimal_quantization=False)
+
+    def listing(self, items: Iterable[str]) -> str:
+        """Several things as one phrase: "a, b and c"."""
+        parts = [str(item) for item in items]
+        text = format_list(parts, locale=self.locale) if parts else ""
+        word = self.phrases.get("last_word")
+        if word and len(parts) > 1 and re.match(word["before"], parts[-1], re.IGNORECASE):
+            tail = word["usual"] + parts[-1]
+            text = text.removesuffix(tail) + word["instead"] + parts[-1] if text.endswith(tail) else text
+        return text
+
+    def plural(self, count: float, **forms: str) -> str:
+        """The form for so many (zero, one, two, few, many or other), with ``{n}`` as the number."""
+        if "other" not in forms:
+            raise BadSetting(f"plural needs a form called 'other', but has {', '.join(sorted(forms)) or 'none'}.")
+        form = forms.get(self.locale.plural_form(count), forms["other"])
+        return filled(form, {"n": self.number(count)})
+
+    def counted(self, count: int, one: str, other: str) -> str:
+        """So many of a thing: "3 accounts"; "accounts (1)" where the singular is not known."""
+        if self.locale.plural_form(count) == "one" and not one:
+            return f"{other} ({self.number(count)})"
+        return self.plural(count, one="{n} ", other="{n} ") + (one if self.locale.plural_form(count) == "one" else other)
+
+    def phrase(self, *path: str, **values: str) -> str:
+        """One of the phrases, with its gaps filled."""
+        found: Any = self.phrases
+        for part in path:
+            found = found[part]
+        return filled(found, values)
+
+    def quoted(self, text: str) -> str:
+        """In the language's quotation marks."""
+        first, last = self.phrases["quotes"]
+        return f"{first}{text}{last}"
+
+
+def filled(phrase: str, values: Mapping[str, str]) -> str:
+    """``phrase`` with each ``{name}`` replaced, in one go: what is filled in is never read again.
+
+    >>> filled("{a} and {b}", {"a": "{b}", "b": "c"})
+    '{b} and c'
+    """
+    return re.sub(r"\{(\w+)\}", lambda gap: lookup(values, gap[1], f"value for {gap[0]} in {phrase!r}"), phrase)
+
+
+def find_language(code: str, languages: Folder = None) -> Language:
+    """The language in the folder ``code``, of ``languages`` or of those that are shipped."""
+    places = [Path(languages), SHIPPED] if languages is not None else [SHIPPED]
+    known = known_languages(places)
+    lookup(dict.fromkeys(known), code, "language")
+    folders = tuple(place / code for place in places if (place / code).is_dir())
+    phrases = read_phrases(code, folders)
+    return Language(code, read_locale(code, phrases), folders, phrases)
+
+
+def known_languages(places: Iterable[Path]) -> list[str]:
+    """Names of the folders with phrases, and of those that add to them."""
+    for place in places:
+        if not place.is_dir():
+            raise BadFile(f"languages={os.fspath(place)!r} is not a folder. Give the folder that holds one folder per language.")
+    return sorted(
+        {path.name for place in places for path in place.iterdir() if path.is_dir() and not path.name.startswith((".", "_"))}
+    )
+
+
+def read_phrases(code: str, folders: tuple[Path, ...]) -> Mapping[str, Any]:
+    """The first phrases that are found, complete."""
+    path = next((folder / PHRASES for folder in folders if (folder / PHRASES).is_file()), None)
+    if path is None:
+        raise BadFile(f"the language {code!r} has no {PHRASES} in {', '.join(map(str, folders))}. Copy {SHIPPED / 'en' / PHRASES}.")
+    phrases, wanted = parsed(path), parsed(SHIPPED / "en" / PHRASES)
+    gaps = [name for name in flat(wanted) if name not in flat(phrases)]
+    if gaps:
+        raise BadFile(f"{path} has no {', '.join(gaps)}. Every phrase of {SHIPPED / 'en' / PHRASES} is needed.")
+    return phrases
+
+
+@lru_cache
+def read_text(path: Path, changed: float) -> dict[str, Any]:
+    """A TOML file, read again when it has changed."""
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def parsed(path: Path) -> dict[str, Any]:
+    """What a file of phrases holds."""
+    try:
+        return read_text(path, path.stat().st_mtime)
+    except (OSError, ValueError) as error:
+        raise BadFile(f"{path} cannot be read as TOML: {error}.") from error
+
+
+def flat(phrases: Mapping[str, Any], above: str = "") -> list[str]:
+    """Dotted names of all phrases."""
+    names: list[str] = []
+    for key, value in phrases.items():
+        if key not in OPTIONAL:
+            names += flat(value, f"{above}{key}.") if isinstance(value, Mapping) else [above + key]
+    return names
+
+
+def read_locale(code: str, phrases: Mapping[str, Any]) -> Locale:
+    """Babel's rules for the language."""
+    try:
+        return Locale.parse(phrases["locale"])
+    except (UnknownLocaleError, ValueError, TypeError) as error:
+        raise BadFile(f"locale = {phrases['locale']!r} in the phrases of {code!r} is none that Babel knows: {error}.") from error

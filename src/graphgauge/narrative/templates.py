@@ -1,0 +1,127 @@
+"""Templates: Jinja2 in a sandbox. They see the facts and a few functions, nothing else, and an unknown name is an error.
+
+What a template is given is data: a feature called ``{{ 7 * 7 }}`` is told under that name. Output is plain text: whoever puts it
+into a page escapes it there. Each sentence can have lines of its own; lines are joined, an empty line begins a paragraph.
+"""
+
+import re
+import traceback
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+from jinja2 import FileSystemLoader, StrictUndefined, Template, TemplateError, TemplateSyntaxError, UndefinedError, meta
+from jinja2.exceptions import SecurityError, TemplateNotFound, TemplateRuntimeError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from graphgauge.core.errors import BadFile, BadSetting, GraphgaugeError, UnknownName
+from graphgauge.core.registry import lookup
+from graphgauge.narrative.language import Language
+
+ENDING = ".txt"
+#: the filters there are: none that makes a long text of a short one
+FILTERS = (
+    "capitalize default first join last length list lower map reject rejectattr reverse select selectattr sort trim unique upper"
+).split()
+
+
+class Sandbox(ImmutableSandboxedEnvironment):
+    """A sandbox without the operators that make a lot out of a little."""
+
+    intercepted_binops = frozenset(["*", "**", "%"])
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        """Refuse the operator."""
+        raise SecurityError(f"the operator {operator} is not there for templates")
+
+
+def sandbox(folders: tuple[Path, ...]) -> Sandbox:
+    """Where the templates of a language, in these folders, are run."""
+    found = Sandbox(
+        undefined=StrictUndefined,
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=FileSystemLoader([str(folder) for folder in folders]),
+    )
+    found.globals.clear()
+    found.filters = {name: found.filters[name] for name in FILTERS}
+    return found
+
+
+@lru_cache(maxsize=64)
+def compiled(source: str, folders: tuple[Path, ...]) -> tuple[Template, frozenset[str]]:
+    """A template, and the names it asks for."""
+    room = sandbox(folders)
+    return room.from_string(source), frozenset(meta.find_undeclared_variables(room.parse(source)))
+
+
+def template_names(language: Language) -> list[str]:
+    """Names of the templates of a language."""
+    return sorted({path.stem for folder in language.folders for path in folder.glob(f"*{ENDING}")})
+
+
+def source_of(template: str | Path, language: Language) -> tuple[str, str]:
+    """The text of a template and what to call it: a file's (Path), a shipped one's (its name), or the text itself."""
+    if isinstance(template, Path):
+        try:
+            return template.read_text(encoding="utf-8"), str(template)
+        except (OSError, ValueError) as error:
+            raise BadFile(f"the template {template} cannot be read: {error}.") from error
+    if not isinstance(template, str):
+        raise BadSetting(f"template must be a name, a text or a Path, but is {type(template).__name__}.")
+    if re.search(r"[{}\n]", template):
+        return template, "the template"
+    lookup(dict.fromkeys(template_names(language)), template, f"template in the language {language.code!r}")
+    path = next(folder / (template + ENDING) for folder in language.folders if (folder / (template + ENDING)).is_file())
+    return path.read_text(encoding="utf-8"), path.name
+
+
+def rendered(template: str | Path, language: Language, context: Mapping[str, Any]) -> str:
+    """The text that a template makes of ``context``."""
+    source, called = source_of(template, language)
+    try:
+        made, asked = compiled(source, language.folders)
+        unknown = asked - set(context)
+        if unknown:
+            refuse_unknown(called, ", ".join(map(repr, sorted(unknown))), context)
+        return paragraphs(made.render(context))
+    except GraphgaugeError:
+        raise
+    except TemplateSyntaxError as error:
+        raise BadSetting(f"{called} is no template, line {error.lineno}: {error.message}.") from error
+    except UndefinedError as error:
+        refuse_unknown(called, f"{error.message} (line {line_of(error)})", context, error)
+    except (TemplateError, TemplateRuntimeError, TemplateNotFound, TypeError, ValueError, LookupError, ArithmeticError) as error:
+        raise BadSetting(f"{called} failed in line {line_of(error)}: {type(error).__name__}: {error}.") from error
+
+
+def refuse_unknown(called: str, what: str, context: Mapping[str, Any], cause: Exception | None = None) -> NoReturn:
+    """Tell which names there are."""
+    raise UnknownName(f"{called} asks for what is not there: {what}. Known: {', '.join(known_names(context))}.") from cause
+
+
+def known_names(context: Mapping[str, Any]) -> list[str]:
+    """Dotted names of what a template can ask for."""
+    names = []
+    for name, value in sorted(context.items()):
+        names += [f"{name}.{part}" for part in value] if isinstance(value, Mapping) else [f"{name}()" if callable(value) else name]
+    return names
+
+
+def line_of(error: BaseException) -> int:
+    """The line of the template in which an error came up: Jinja puts it into the traceback."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno or 0 for frame in frames if frame.filename == "<template>" or frame.filename.endswith(ENDING)]
+    return lines[-1] if lines else 0
+
+
+def paragraphs(text: str) -> str:
+    r"""Lines joined to paragraphs, with one empty line between them.
+
+    >>> paragraphs("One.\n  Two.\n\n\nThree.\n")
+    'One. Two.\n\nThree.'
+    """
+    joined = (re.sub(r"[ \t\n]+", " ", part).strip(" ") for part in re.split(r"\n[ \t]*\n", text))
+    return "\n\n".join(part for part in joined if part)
