@@ -153,7 +153,7 @@ def draw_axes(axes: "Axes", pair: Pair) -> None:
         axes.set_yscale("log")
     axes.margins(0.1)
     if pair[1].endswith("_ec"):
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(bottom=max(0.0, axes.get_ylim()[0]))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#DDDDDD", linewidth=0.5)
     axes.set_axisbelow(True)
