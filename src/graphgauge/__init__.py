@@ -47,13 +47,24 @@ PUBLIC = {
     "check_metric": "graphgauge.metrics",
     **dict.fromkeys(("Evaluator", "Results", "sample_targets"), "graphgauge.evaluation"),
     "Names": "graphgauge.narrative",
-    "plot_deletion_curve": "graphgauge.report",
+    **dict.fromkeys(("plot_deletion_curve", "plot_fronts", "plot_pareto", "write_analysis"), "graphgauge.report"),
     "Xplanation": "graphgauge.core.xplanation",
     "GraphgaugeError": "graphgauge.core.errors",
 }
 
 #: rooms that can be reached as ``graphgauge.models`` without importing them first
-ROOMS = ("core", "datasets", "evaluation", "explainers", "metrics", "models", "narrative", "perturbation", "report")
+ROOMS = (
+    "benchmark",
+    "core",
+    "datasets",
+    "evaluation",
+    "explainers",
+    "metrics",
+    "models",
+    "narrative",
+    "perturbation",
+    "report",
+)
 
 __all__ = ["__version__", *PUBLIC]
 

@@ -91,6 +91,21 @@ def train(
         raise typer.Exit(1)
 
 
+@app.command()
+def analyse(
+    run: Annotated[str, typer.Argument(help="Folder of a run, or of saved results.")],
+    out: Annotated[str | None, typer.Option(help="Where to write (default: the folder 'analysis' in the run).")] = None,
+    draws: Annotated[int, typer.Option(min=1, help="Bootstrap draws.")] = 2000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print the written files as JSON.")] = False,
+) -> None:
+    """Write what a run says: the paper's Table 1, the comparison with it, Pareto fronts, tables and pictures."""
+    from graphgauge.cli.analyse import as_json, as_text, run_analysis
+
+    paths = run_analysis(run, out, draws, seed)
+    typer.echo(as_json(paths) if json else as_text(paths))
+
+
 def read_list(text: str) -> list[int | str]:
     """Comma-separated numbers; what is no number stays text, so that the library can refuse it by name."""
     return [read_number(part.strip()) for part in text.split(",") if part.strip()]

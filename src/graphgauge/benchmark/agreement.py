@@ -1,0 +1,185 @@
+"""Do fidelity and its relatives agree with Pertinence and Effective Compactness? The paper claims "a clear relationship".
+
+Two questions, both answered by Spearman's ρ with a bootstrap interval (targets drawn again inside each task and model):
+
+    targets      within one explainer, task and model, over targets: is the explanation that one metric likes liked by the other?
+                 ρ of each, then the mean over tasks and models (and over explainers)
+    explainers   within a kind of task, over the explainers' means: do both metrics put explainers in the same order?
+
+``expected`` is the sign that agreement has: fidelity_plus and pertinence should rise together, fidelity_plus and EC should not.
+``agree``: the whole interval lies on that side. "all" rows average the ρ of the rows above them.
+
+The ranks of a draw come from counts: with cases sorted into groups of equal values, and C_g the number drawn from group g,
+
+    rank of group g = C_1 + ... + C_g - (C_g - 1) / 2
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from graphgauge.benchmark.draws import Configuration, drawn_means, interval, mean_of_known
+from graphgauge.benchmark.paper import BASELINES
+from graphgauge.benchmark.ranks import Floats, spearman
+from graphgauge.benchmark.study import CONFIGURATION, Study, study_of
+from graphgauge.core.errors import UndefinedScore
+from graphgauge.evaluation.meanings import higher_is_better
+from graphgauge.evaluation.results import Results
+
+FIDELITY = ("fidelity_plus", "fidelity_minus", "characterization", "unfaithfulness")
+OURS = ("pertinence", "ec")
+LEAST = 3  #: cases or explainers below which a correlation says nothing
+ALL = "all"
+DRAWS = 500
+
+
+@dataclass(frozen=True)
+class Part:
+    """One correlation: of the targets of a configuration and explainer, or of the explainers of a kind."""
+
+    level: str
+    kind: str
+    explainer: str
+    side: str
+    fidelity: str
+    metric: str
+    rho: float
+    drawn: Floats  #: (B,)
+    points: int
+
+
+def agreement(
+    results: Results | Study, fidelity: Sequence[str] = FIDELITY, ours: Sequence[str] = OURS, draws: int = DRAWS, seed: int = 0
+) -> pd.DataFrame:
+    """Correlations of the fidelity family with ours; one row per level, kind, explainer, side and pair of metrics."""
+    study = without_baselines(study_of(results))
+    parts = [*over_targets(study, fidelity, ours, draws, seed), *over_explainers(study, fidelity, ours, draws, seed)]
+    if not parts:
+        raise UndefinedScore(
+            f"there is nothing to correlate: none of {', '.join(fidelity)} is in these results for three targets or more. They are "
+            "extra metrics: evaluate with extras=True."
+        )
+    return summarised(parts)
+
+
+def without_baselines(study: Study) -> Study:
+    """The explainers that are no baselines: random scores are last by every metric, which would pass for agreement."""
+    return study.only(explainer=[name for name in study.explainers if name not in BASELINES])
+
+
+# --- over targets ----------------------------------------------------------------------------------------------------
+
+
+def over_targets(study: Study, fidelity: Sequence[str], ours: Sequence[str], draws: int, seed: int) -> Iterator[Part]:
+    """One correlation for each configuration, explainer, side and pair of metrics."""
+    names = [f"{side}_{form}" for side in ("feature", "edge") for form in (*fidelity, *ours)]
+    chosen = study.good[study.good["metric"].isin(names)]
+    for (task, model, kind, explainer), part in chosen.groupby([*CONFIGURATION, "kind", "explainer"], sort=False):
+        wide = part.pivot(index="case", columns="metric", values="value").sort_index()
+        for side in ("feature", "edge"):
+            own = wide[[name for name in wide.columns if name.startswith(side)]].dropna(axis=1, how="all").dropna()
+            yield from of_side(own, (kind, explainer, side), (fidelity, ours), task, model, draws, seed)
+
+
+def of_side(own: pd.DataFrame, place: Any, forms: Any, task: str, model: str, draws: int, seed: int) -> Iterator[Part]:
+    """The correlations of one side."""
+    kind, explainer, side = place
+    if len(own) < LEAST:
+        return
+    counts = Configuration(task, model, tuple(own.index), own.to_numpy(np.float64)).counts(draws, seed)
+    weights = np.concatenate([np.ones((1, len(own))), counts])
+    ranked = {name: drawn_ranks(own[name].to_numpy(np.float64), weights) for name in own.columns}
+    for first, second in ((f, o) for f in forms[0] for o in forms[1] if {f"{side}_{f}", f"{side}_{o}"} <= set(own.columns)):
+        rho = weighted_correlation(ranked[f"{side}_{first}"], ranked[f"{side}_{second}"], weights)
+        if not np.isnan(rho[0]):
+            yield Part("targets", kind, explainer, side, first, second, float(rho[0]), rho[1:], len(own))
+
+
+def drawn_ranks(values: Floats, counts: Floats) -> Floats:
+    """Ranks of each case in each draw, less their mean.  (n,), (B, n) -> (B, n)
+
+    >>> drawn_ranks(np.array([5.0, 1.0, 5.0]), np.array([[1.0, 1.0, 1.0], [2.0, 1.0, 0.0]])).tolist()
+    [[0.5, -1.0, 0.5], [0.5, -1.0, 0.5]]
+    """
+    _, group = np.unique(values, return_inverse=True)
+    size = counts @ (group[:, None] == np.arange(group.max() + 1)).astype(np.float64)
+    rank = size.cumsum(1) - (size - 1) / 2
+    return rank[:, group] - (counts.sum(1, keepdims=True) + 1) / 2
+
+
+def weighted_correlation(first: Floats, second: Floats, weight: Floats) -> Floats:
+    """Correlation of ranks whose weighted mean is 0; NaN where one does not vary.  (B, n) x 3 -> (B,)"""
+    scale = np.sqrt((weight * first**2).sum(1) * (weight * second**2).sum(1))
+    return np.divide((weight * first * second).sum(1), scale, out=np.full_like(scale, np.nan), where=scale > 0)
+
+
+# --- over explainers -------------------------------------------------------------------------------------------------
+
+
+def over_explainers(study: Study, fidelity: Sequence[str], ours: Sequence[str], draws: int, seed: int) -> Iterator[Part]:
+    """One correlation for each kind, side and pair of metrics."""
+    for kind in study.kinds:
+        own = study.only(kind=kind)
+        for side in ("feature", "edge"):
+            for first, second in ((f, o) for f in fidelity for o in ours):
+                yield from of_means(own, kind, side, first, second, draws, seed)
+
+
+def of_means(study: Study, kind: str, side: str, first: str, second: str, draws: int, seed: int) -> Iterator[Part]:
+    """The correlation of two metrics' means over explainers."""
+    names = (f"{side}_{first}", f"{side}_{second}")
+    means = study.means.unstack("metric")
+    if not set(names) <= set(means.columns):
+        return
+    both = means[list(names)].dropna()
+    if len(both) < LEAST:
+        return
+    rho = float(spearman(both[names[0]].to_numpy(float), both[names[1]].to_numpy(float)))
+    if rho == rho:
+        drawn = [drawn_means(study, name, list(both.index), draws, seed).round(9) for name in names]
+        yield Part("explainers", kind, ALL, side, first, second, rho, spearman(*drawn), len(both))
+
+
+# --- together --------------------------------------------------------------------------------------------------------
+
+
+def summarised(parts: list[Part]) -> pd.DataFrame:
+    """Means over parts: for each kind and explainer, over explainers, over kinds, over both."""
+    groups: dict[tuple[str, ...], list[Part]] = {}
+    for part in parts:
+        for kind, explainer in dict.fromkeys((k, e) for k in (part.kind, ALL) for e in (part.explainer, ALL)):
+            groups.setdefault((part.level, part.side, part.fidelity, part.metric, kind, explainer), []).append(part)
+    found = pd.DataFrame([summary_row(name, own) for name, own in groups.items()])
+    order = ["level", "side", "fidelity", "metric"]
+    return found.sort_values(order, kind="stable", key=in_given_order).reset_index(drop=True)
+
+
+def summary_row(name: tuple[str, ...], parts: list[Part]) -> dict[str, Any]:
+    """One row: the mean of the parts' ρ, and of their draws."""
+    level, side, fidelity, metric, kind, explainer = name
+    low, high = interval(mean_of_known(np.stack([part.drawn for part in parts])))
+    expected = 1 if higher_is_better(fidelity) == higher_is_better(metric) else -1
+    return {
+        "level": level,
+        "side": side,
+        "fidelity": fidelity,
+        "metric": metric,
+        "kind": kind,
+        "explainer": explainer,
+        "rho": float(np.mean([part.rho for part in parts])),
+        "low": low,
+        "high": high,
+        "expected": expected,
+        "agree": bool(low > 0 if expected > 0 else high < 0),
+        "parts": len(parts),
+        "points": sum(part.points for part in parts),
+    }
+
+
+def in_given_order(column: pd.Series) -> pd.Series:
+    """Sort by first appearance."""
+    place = {name: k for k, name in enumerate(dict.fromkeys(column))}
+    return column.map(place)

@@ -1,0 +1,135 @@
+"""Is one explainer better than another, or was it these targets? The paired bootstrap.
+
+For the targets that both explainers have a value for, inside each configuration c (a task and a model),
+
+    difference = mean over c of mean over t of (first - second)
+
+and the same for targets drawn again with replacement inside each c. The interval holds the middle 95 % of the draws. Pairing
+takes out what makes a target hard for everyone. Only configurations in which all compared explainers have values count: an
+explainer that is missing where the task is hard must not win for it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from graphgauge.benchmark.draws import DRAWS, INTERVAL, SAME, Configuration, configurations, interval
+from graphgauge.benchmark.ranks import Floats
+from graphgauge.benchmark.study import Study, study_of
+from graphgauge.core.errors import UndefinedScore
+from graphgauge.evaluation.meanings import higher_is_better
+from graphgauge.evaluation.results import Results
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Mean of the first explainer less that of the second, with a 95 % interval.
+
+    ``wins``: share of the draws in which the first is better, a tie counting half. ``targets`` and ``configurations`` are what
+    both have in common.
+    """
+
+    metric: str
+    first: str
+    second: str
+    difference: float
+    low: float
+    high: float
+    wins: float
+    targets: int
+    configurations: int
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether 0 lies outside the interval."""
+        return not self.low <= 0 <= self.high
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """All explainers against all: ``difference``, ``low`` and ``high`` (row less column), and how often each is ``best``."""
+
+    metric: str
+    difference: pd.DataFrame
+    low: pd.DataFrame
+    high: pd.DataFrame
+    best: pd.Series
+    targets: int
+    configurations: int
+
+    def as_table(self) -> pd.DataFrame:
+        """One row for each pair."""
+        names = list(self.difference.index)
+        pairs = [(first, second) for k, first in enumerate(names) for second in names[k + 1 :]]
+        parts = {name: [getattr(self, name).loc[pair] for pair in pairs] for name in ("difference", "low", "high")}
+        columns = {"first": [first for first, _ in pairs], "second": [second for _, second in pairs], **parts}
+        found = pd.DataFrame(columns)
+        return found.assign(clear=(found["low"] > 0) | (found["high"] < 0))
+
+
+def paired_bootstrap(
+    results: Results | Study, metric: str, first: str, second: str, draws: int = DRAWS, seed: int = 0
+) -> Difference:
+    """How much better the first explainer is than the second, and how sure that is."""
+    study = study_of(results).only(explainer=[first, second])
+    common = common_configurations(study, metric, [first, second])
+    own, drawn = means_of(common, draws, seed)
+    gap = drawn[:, 0] - drawn[:, 1]
+    sign = 1 if higher_is_better(metric) else -1
+    wins = float(((sign * gap > SAME) + (np.abs(gap) <= SAME) / 2).mean())
+    count = sum(len(part.cases) for part in common)
+    return Difference(metric, first, second, float(own[0] - own[1]), *interval(gap), wins, count, len(common))
+
+
+def ranking(
+    results: Results | Study, metric: str, explainers: list[str] | None = None, draws: int = DRAWS, seed: int = 0
+) -> Ranking:
+    """All explainers (those that have values of this metric, or those named) against all others, on the same draws."""
+    study = study_of(results)
+    having = set(study.values(metric)["explainer"])
+    names = [name for name in study.explainers if name in having] if explainers is None else explainers
+    common = common_configurations(study.only(explainer=names), metric, names)
+    own, drawn = means_of(common, draws, seed)
+    low, high = np.quantile(drawn[:, :, None] - drawn[:, None, :], INTERVAL, axis=0)
+    square = {"index": names, "columns": names}
+    return Ranking(
+        metric,
+        pd.DataFrame(own[:, None] - own[None, :], **square),
+        pd.DataFrame(low, **square),
+        pd.DataFrame(high, **square),
+        pd.Series(share_best(drawn, higher_is_better(metric)), index=names, name="best"),
+        sum(len(part.cases) for part in common),
+        len(common),
+    )
+
+
+def common_configurations(study: Study, metric: str, names: list[str]) -> list[Configuration]:
+    """The configurations in which all have values, or an error that says who is missing where."""
+    found = configurations(study, metric, names)
+    common = [part for part in found if part.cases and not np.isnan(part.values).any()]
+    if not common:
+        raise UndefinedScore(
+            f"{', '.join(names)} cannot be compared by {metric}: in no task and model do all of them have values for the same "
+            "target. Compare fewer explainers at a time, or run them on the same tasks."
+        )
+    return common
+
+
+def means_of(common: list[Configuration], draws: int, seed: int) -> tuple[Floats, Floats]:
+    """The means over configurations, of all cases and of each draw.  (E,), (B, E)"""
+    own = np.stack([part.values.mean(0) for part in common]).mean(0)
+    return own, np.stack([part.means(draws, seed) for part in common]).mean(0)
+
+
+def share_best(drawn: Floats, is_higher_better: bool) -> Floats:
+    """In which share of the draws each explainer is best; those who tie share the draw.  (B, E) -> (E,)
+
+    >>> share_best(np.array([[1.0, 1.0], [0.0, 2.0]]), True).tolist()
+    [0.25, 0.75]
+    """
+    good = drawn if is_higher_better else -drawn
+    is_best = good >= good.max(1, keepdims=True) - SAME
+    shares: Any = (is_best / is_best.sum(1, keepdims=True)).mean(0)
+    return shares

@@ -1,0 +1,201 @@
+"""Our Table 1 beside the paper's: differences, the order of the explainers, and the cells that disagree, with the likely reason.
+
+    difference     ours - paper, of means over (data set, model)
+    order          Spearman's ρ between our means and the paper's over the explainers that both have (see `ranks`); means closer
+                   than TIES count as tied: 0.03 for pertinence, 3 edits of the cap of 100, and what the paper's last digit can
+                   tell for stability and time, 0.005 and 0.01 s
+    disagreement   |difference| above ALLOWED: 0.1 for numbers in [0, 1], 10 edits; times differ by more than a factor of 3, times
+                   below 0.01 s counting as 0.01 s
+
+The allowances are fixed numbers, not multiples of the SDs in the table: those are differences between data sets, which both
+sides share (49.0 ± 53.8 would excuse anything). ``sds`` tells |difference| / sqrt(sd² + paper's sd²) all the same.
+
+Where results hold a variant that mimics what the paper ran (``lrp(variant=captum)``), the variant is compared, not the default.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from graphgauge.benchmark.kinds import KINDS
+from graphgauge.benchmark.paper import EXPLAINERS, METRICS, method_of, table_1_of_the_paper
+from graphgauge.benchmark.ranks import spearman
+from graphgauge.benchmark.reasons import likely_reason
+from graphgauge.benchmark.study import Study, study_of
+from graphgauge.benchmark.table import table_1
+from graphgauge.core.errors import UndefinedScore
+from graphgauge.evaluation.results import Results, Row
+
+TIES = {"pertinence": 0.03, "stability": 0.005, "ec": 3.0, "time": 0.01}
+ALLOWED = {"pertinence": 0.1, "stability": 0.1, "ec": 10.0}
+FACTOR, SHORTEST = 3.0, 0.01  #: for times
+VARIANTS = {"lrp": "captum", "guided_backprop": "captum", "deconvolution": "captum", "graphmask": "pyg"}
+DETERMINISTIC = ("deconvolution", "guided_backprop", "input_x_gradient", "integrated_gradients", "lrp", "saliency")
+BEST_OF_THE_PAPER = ("input_x_gradient", "integrated_gradients")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``cells``: every cell that both have; ``orders``: one row per kind and metric; ``disagreements``: cells with a reason."""
+
+    cells: pd.DataFrame
+    orders: pd.DataFrame
+    disagreements: pd.DataFrame
+
+    def claims(self) -> pd.DataFrame:
+        """Whether what the paper found is found again: claim, what was found, holds."""
+        orders = self.orders[self.orders["metric"].str.endswith("pertinence")]
+        good, mean = int((orders["spearman"] >= 0.8).sum()), float(mean_difference(self.cells))
+        parts = [
+            ("stability of the six deterministic methods is 1.00", *stable_enough(self.cells)),
+            ("Input×Grad or IntGrad has the best feature pertinence in every kind of task", *best_enough(self.cells)),
+            (
+                "Spearman of the order by pertinence is 0.8 or more in 7 of 8 cells",
+                f"{good} of {len(orders)}",
+                8 * good >= 7 * len(orders),
+            ),
+            ("mean absolute difference of pertinence is 0.10 or less", f"{mean:.3f}", mean <= 0.10),
+        ]
+        return pd.DataFrame(parts, columns=["claim", "found", "holds"])
+
+
+def compare_with_paper(results: Results | Study) -> Comparison:
+    """Our results beside the paper's Table 1; needs tasks of the paper, such as ``cora-node``."""
+    study = study_of(results)
+    cells = compared_cells(study)
+    off = cells[~cells["agrees"]]
+    reasons = [likely_reason(cell, study.settings) for cell in off.to_dict("records")]
+    return Comparison(cells, compared_orders(cells), off.assign(reason=reasons).reset_index(drop=True))
+
+
+def with_variants(results: Results, variants: Results) -> Results:
+    """Results in which the explainers of a run of variants stand in the places of the defaults, under the variant's name."""
+    renamed = [replace(row, explainer=variant_label(row.explainer)) for row in variants.rows]
+    replaced = {method_of(row.explainer) for row in renamed}
+    kept = [row for row in results.rows if method_of(row.explainer) not in replaced]
+    rows: tuple[Row, ...] = (*kept, *renamed)
+    return replace(results, rows=rows, stories={})
+
+
+def variant_label(label: str) -> str:
+    """The name of the variant that mimics the paper.
+
+    >>> variant_label("lrp"), variant_label("graphmask(variant=pyg)"), variant_label("saliency")
+    ('lrp(variant=captum)', 'graphmask(variant=pyg)', 'saliency')
+    """
+    return f"{label}(variant={VARIANTS[label]})" if label in VARIANTS else label
+
+
+def labels_in_place(labels: list[str]) -> dict[str, str]:
+    """Label -> the paper's method that it stands for: of several, a variant that mimics the paper, else the default.
+
+    >>> labels_in_place(["lrp", "lrp(variant=captum)", "saliency", "random"])
+    {'lrp(variant=captum)': 'lrp', 'saliency': 'saliency'}
+    """
+    chosen: dict[str, str] = {}
+    for method in EXPLAINERS:
+        own = [label for label in labels if method_of(label) == method]
+        mimic = VARIANTS.get(method, "\0")
+        chosen |= {min(own, key=lambda label: (mimic not in label, label != method)): method} if own else {}
+    return chosen
+
+
+def compared_cells(study: Study) -> pd.DataFrame:
+    """Every cell that both tables have."""
+    paper, table = table_1_of_the_paper(), table_1(study).cells
+    methods = labels_in_place(study.explainers)
+    lines = [
+        compared(methods[row["explainer"]], row, paper[row["kind"], methods[row["explainer"]], row["metric"]])
+        for row in table.to_dict("records")
+        if row["kind"] in KINDS and row["explainer"] in methods and row["n"]
+    ]
+    if not lines:
+        raise UndefinedScore(
+            f"nothing can be compared with the paper: its tasks are called cora-node, movielens-link and so on, its explainers "
+            f"{', '.join(EXPLAINERS)}; these results have the tasks {', '.join(study.tasks) or 'without a name'} and "
+            f"the explainers {', '.join(study.explainers)}."
+        )
+    return pd.DataFrame(lines)
+
+
+def compared(method: str, row: dict[Any, Any], paper: Any) -> dict[str, Any]:
+    """One of them."""
+    difference = row["mean"] - paper.mean
+    spread = float(np.hypot(row["sd"], paper.sd))
+    return {
+        "kind": row["kind"],
+        "metric": row["metric"],
+        "explainer": method,
+        "label": row["explainer"],
+        "ours": row["mean"],
+        "ours_sd": row["sd"],
+        "configurations": row["configurations"],
+        "paper": paper.mean,
+        "paper_sd": paper.sd,
+        "paper_configurations": paper.configurations,
+        "difference": difference,
+        "sds": abs(difference) / spread if spread > 0 else float("nan"),
+        "agrees": agrees(row["metric"], row["mean"], paper.mean),
+    }
+
+
+def agrees(metric: str, ours: float, paper: float) -> bool:
+    """Whether two means are as close as allowed.
+
+    >>> agrees("edge_pertinence", 0.8, 0.9), agrees("edge_ec", 31, 20), agrees("time", 0.001, 0.02)
+    (True, False, True)
+    """
+    if metric == "time":
+        ratio = max(ours, SHORTEST) / max(paper, SHORTEST)
+        return 1 / FACTOR <= ratio <= FACTOR
+    return bool(abs(ours - paper) <= ALLOWED[form_of(metric)] + 1e-9)
+
+
+def form_of(metric: str) -> str:
+    """A metric without its side.
+
+    >>> form_of("edge_pertinence"), form_of("time")
+    ('pertinence', 'time')
+    """
+    return metric.removeprefix("feature_").removeprefix("edge_")
+
+
+def compared_orders(cells: pd.DataFrame) -> pd.DataFrame:
+    """For each kind and metric: ρ of the order, and the differences."""
+    groups = [(kind, metric, cells[(cells["kind"] == kind) & (cells["metric"] == metric)]) for kind in KINDS for metric in METRICS]
+    return pd.DataFrame([compared_order(kind, metric, part) for kind, metric, part in groups if len(part)])
+
+
+def compared_order(kind: str, metric: str, part: pd.DataFrame) -> dict[str, Any]:
+    """One of them."""
+    return {
+        "kind": kind,
+        "metric": metric,
+        "explainers": len(part),
+        "spearman": float(spearman(part["ours"].to_numpy(float), part["paper"].to_numpy(float), TIES[form_of(metric)])),
+        "mean_difference": float(part["difference"].mean()),
+        "mean_abs_difference": float(part["difference"].abs().mean()),
+        "largest_difference": float(part["difference"].abs().max()),
+        "disagreeing": int((~part["agrees"]).sum()),
+    }
+
+
+def mean_difference(cells: pd.DataFrame) -> float:
+    """Mean absolute difference over the cells of pertinence."""
+    return float(cells[cells["metric"].str.endswith("pertinence")]["difference"].abs().mean())
+
+
+def stable_enough(cells: pd.DataFrame) -> tuple[str, bool]:
+    """The lowest stability of the deterministic methods, and whether it is 1.00."""
+    chosen = cells[cells["metric"].str.endswith("stability") & cells["explainer"].isin(DETERMINISTIC)]["ours"]
+    return (f"lowest {chosen.min():.4f}", bool(chosen.min() >= 0.995)) if len(chosen) else ("not measured", False)
+
+
+def best_enough(cells: pd.DataFrame) -> tuple[str, bool]:
+    """In how many kinds one of the two has the best feature pertinence, to two digits."""
+    chosen = cells[cells["metric"] == "feature_pertinence"].assign(ours=lambda table: table["ours"].round(2))
+    best = chosen[chosen["ours"] == chosen.groupby("kind")["ours"].transform("max")]
+    good, whole = best[best["explainer"].isin(BEST_OF_THE_PAPER)]["kind"].nunique(), chosen["kind"].nunique()
+    return f"{good} of {whole}", good == whole > 0

@@ -1,0 +1,160 @@
+"""Who is not beaten: the Pareto fronts of pertinence against Effective Compactness and against time.
+
+An explainer is on the front of two metrics if no other is as good in both and better in one. Means decide; how far noise could
+have decided is told by ``share``: targets are drawn again (see `draws`), and the front is made anew from the means of each draw.
+
+The paper speaks of "robustly non-dominated" solutions, on the front "across metric pairs and tasks". Here: an explainer that is
+on the front in every task, for a pair of metrics, or for all four pairs. ``share`` is then the share of draws in which that holds.
+
+Random scores are a baseline, not a choice: nothing is faster, so they would be on every front against time. They are shown, but
+are on no front and beat nobody.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from graphgauge.benchmark.draws import DRAWS, INTERVAL, SAME, drawn_means
+from graphgauge.benchmark.kinds import KINDS
+from graphgauge.benchmark.paper import BASELINES, EXPLAINERS, papers_order, table_1_of_the_paper
+from graphgauge.benchmark.ranks import Floats
+from graphgauge.benchmark.study import Study, study_of
+from graphgauge.core.errors import UndefinedScore
+from graphgauge.evaluation.meanings import higher_is_better
+from graphgauge.evaluation.results import Results
+
+#: the paper's pairs of metrics
+PAIRS = (
+    ("feature_pertinence", "feature_ec"),
+    ("edge_pertinence", "edge_ec"),
+    ("feature_pertinence", "time"),
+    ("edge_pertinence", "time"),
+)
+Pair = tuple[str, str]
+Bools = NDArray[np.bool_]
+ALL_PAIRS = "all pairs"
+
+
+def on_front(points: Floats) -> Bools:
+    """Who is on the front, more being better in both; NaN is on none.  (..., E, 2) -> (..., E)
+
+    >>> on_front(np.array([[1.0, 3.0], [2.0, 2.0], [1.0, 2.0], [2.0, 2.0]])).tolist()
+    [True, True, False, True]
+    """
+    other, own = points[..., None, :, :], points[..., :, None, :]
+    beaten = ((other >= own - SAME).all(-1) & (other > own + SAME).any(-1)).any(-1)
+    return np.asarray(~beaten & ~np.isnan(points).any(-1))
+
+
+def signs(pair: Pair) -> Floats:
+    """1 where more is better, -1 where less is.  (2,)"""
+    return np.array([1.0 if higher_is_better(metric) else -1.0 for metric in pair])
+
+
+def known_pairs(study: Study, pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs of which results have both metrics."""
+    found = [pair for pair in pairs if set(pair) <= set(study.by_metric)]
+    if not found:
+        raise UndefinedScore(f"a front needs two metrics, but of {', '.join(map(str, pairs))} these results have no pair.")
+    return found
+
+
+def front(study: Study, pair: Pair, draws: int = DRAWS, seed: int = 0) -> tuple[pd.DataFrame, Bools]:
+    """The front of one study: a row for each explainer that has both metrics, and who is on it in each draw.  (B, E)"""
+    means, names = study.means, papers_order(study.explainers)
+    own = np.array([[means.get((name, metric), np.nan) for metric in pair] for name in names])
+    names, own = [name for name, row in zip(names, own, strict=True) if not np.isnan(row).any()], own[~np.isnan(own).any(1)]
+    drawn = np.stack([drawn_means(study, metric, names, draws, seed) for metric in pair], -1)
+    ways = signs(pair) * np.array([[np.nan if name in BASELINES else 1.0] for name in names]).reshape(-1, 1)
+    fronts_drawn = on_front(drawn * ways)
+    low, high = np.quantile(drawn, INTERVAL, axis=0) if len(names) else (own, own)
+    table = pd.DataFrame(
+        {
+            "first": pair[0],
+            "second": pair[1],
+            "explainer": names,
+            "first_mean": own[:, 0],
+            "second_mean": own[:, 1],
+            "front": on_front(own * ways),
+            "share": fronts_drawn.mean(0),
+            **{
+                f"{place}_{end}": bound[:, k]
+                for k, place in enumerate(("first", "second"))
+                for end, bound in (("low", low), ("high", high))
+            },
+        }
+    )
+    return table, fronts_drawn
+
+
+def fronts(results: Results | Study, pairs: Sequence[Pair] = PAIRS, draws: int = DRAWS, seed: int = 0) -> pd.DataFrame:
+    """The fronts of every kind of task and of every task; for kinds, also who is on the front of the paper's own table."""
+    study = study_of(results)
+    wanted = known_pairs(study, pairs)
+    parts = [
+        front(own, pair, draws, seed)[0].assign(scope=scope, name=name) for scope, name, own in scopes(study) for pair in wanted
+    ]
+    found = pd.concat(parts, ignore_index=True)
+    found["paper_front"] = [paper_front(*row) for row in found[["name", "first", "second", "explainer"]].itertuples(index=False)]
+    leading = ["scope", "name"]
+    return found[[*leading, *(column for column in found.columns if column not in leading)]]
+
+
+def scopes(study: Study) -> list[tuple[str, str, Study]]:
+    """Every kind of task, then every task."""
+    kinds = [("kind", kind, study.only(kind=kind)) for kind in study.kinds]
+    return kinds + [("task", task, study.only(task=task)) for task in study.tasks]
+
+
+def paper_front(kind: str, first: str, second: str, explainer: str) -> bool | None:
+    """Whether an explainer is on the front of the paper's table; None where the paper has no such cell."""
+    if kind not in KINDS or explainer not in EXPLAINERS or (first, second) not in PAIRS:
+        return None
+    paper = table_1_of_the_paper()
+    points = np.array([[paper[kind, name, metric].mean for metric in (first, second)] for name in EXPLAINERS])
+    return bool(on_front(points * signs((first, second)))[list(EXPLAINERS).index(explainer)])
+
+
+def robustly_non_dominated(
+    results: Results | Study, pairs: Sequence[Pair] = PAIRS, draws: int = DRAWS, seed: int = 0
+) -> pd.DataFrame:
+    """Who is on the front in every task, for each pair of metrics and for all of them.
+
+    Columns: pair, explainer, tasks (in which it has both metrics), on_front (in how many), robust (in every task there is, none
+    missing), share of the draws in which it is robust.
+    """
+    study = study_of(results)
+    wanted, names = known_pairs(study, pairs), [name for name in papers_order(study.explainers) if name not in BASELINES]
+    measured = [(pair, [front_of_all(study.only(task=task), pair, names, draws, seed) for task in study.tasks]) for pair in wanted]
+    lines = [line for pair, parts in measured for line in robust_lines(" / ".join(pair), parts, names)]
+    everything = [part for _, parts in measured for part in parts]
+    return pd.DataFrame([*lines, *(robust_lines(ALL_PAIRS, everything, names) if len(wanted) > 1 else [])])
+
+
+def front_of_all(study: Study, pair: Pair, names: list[str], draws: int, seed: int) -> tuple[Bools, Bools, Bools]:
+    """Of one task, for all explainers: is it measured, is it on the front, and in each draw.  (E,), (E,), (B, E)"""
+    table, drawn = front(study.only(explainer=[name for name in names if name in study.explainers]), pair, draws, seed)
+    place = [names.index(name) for name in table["explainer"]]
+    is_measured, is_on = np.zeros(len(names), bool), np.zeros(len(names), bool)
+    every = np.zeros((draws, len(names)), bool)
+    is_measured[place], is_on[place], every[:, place] = True, table["front"].to_numpy(bool), drawn
+    return is_measured, is_on, every
+
+
+def robust_lines(pair: str, parts: list[tuple[Bools, Bools, Bools]], names: list[str]) -> list[dict[str, Any]]:
+    """A row for each explainer, over all tasks."""
+    measured, on, drawn = (np.stack([part[k] for part in parts]) for k in range(3))
+    return [
+        {
+            "pair": pair,
+            "explainer": name,
+            "tasks": int(measured[:, e].sum()),
+            "on_front": int(on[:, e].sum()),
+            "robust": bool(on[:, e].all()),
+            "share": float(drawn[:, :, e].all(0).mean()),
+        }
+        for e, name in enumerate(names)
+    ]

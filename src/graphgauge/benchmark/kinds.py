@@ -1,0 +1,57 @@
+"""The four kinds of task in the paper's Table 1, and which of them a task is.
+
+Results name their tasks ``cora-node``, ``movielens-link`` and so on. A link is an edge to the paper. Its three data sets with
+classes make the classification tasks, the two with values the regression tasks. A task that is not of the paper is a kind of
+its own, so that every table also works for the tasks of other people.
+"""
+
+import re
+from collections.abc import Iterable
+
+from graphgauge.datasets.descriptions import DATASETS
+
+#: kind -> the paper's words, in the paper's order
+KINDS = {
+    "node_classification": "Node Class.",
+    "node_regression": "Node Reg.",
+    "edge_classification": "Edge Class.",
+    "edge_regression": "Edge Reg.",
+}
+LEVELS = {"node": "node", "link": "edge", "edge": "edge"}
+UNNAMED = "task"  #: shown for results without a name
+
+
+def kind_of(task: str) -> str:
+    """The kind of a task by its name.
+
+    >>> kind_of("cora-link"), kind_of("MovieLens/node"), kind_of("ba-shapes-node-gcn"), kind_of("fraud")
+    ('edge_classification', 'node_regression', 'node_classification', 'fraud')
+    """
+    words = re.sub(r"[^a-z0-9]+", "-", task.lower()) + "-"
+    known = (kind for start, kind in KIND_OF_START.items() if words.startswith(start))
+    return next(known, task or UNNAMED)
+
+
+def data_kind(name: str, level: str) -> str:
+    """The kind of a data set of the paper at a level."""
+    counted = DATASETS[name].classes if level == "node" else DATASETS[name].edge_classes
+    return f"{LEVELS[level]}_{'regression' if counted is None else 'classification'}"
+
+
+#: how the name of a task of the paper begins -> its kind
+KIND_OF_START = {f"{name.lower()}-{level}-": data_kind(name, level) for name in DATASETS for level in LEVELS}
+
+
+def in_order(kinds: Iterable[str]) -> list[str]:
+    """Each kind once: the paper's first, in its order, then the others as they come.
+
+    >>> in_order(["fraud", "edge_regression", "node_regression", "fraud"])
+    ['node_regression', 'edge_regression', 'fraud']
+    """
+    found = dict.fromkeys(kinds)
+    return [*(kind for kind in KINDS if kind in found), *(kind for kind in found if kind not in KINDS)]
+
+
+def shown_kind(kind: str) -> str:
+    """For people."""
+    return KINDS.get(kind, kind)

@@ -1,0 +1,115 @@
+"""Why a cell of our Table 1 may differ from the paper's: rules as data. What no rule explains stays unexplained.
+
+A reason is *known* when it is a difference that acts on this very cell (another rule inside the explainer, another setting, fewer
+runs), and only *possible* when it is a choice that the paper left open or data that could not be had. Possible reasons are told
+after the word "unexplained": they have not been shown to be the cause.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphgauge.evaluation.settings import PRESETS, Settings
+
+UNEXPLAINED = "unexplained"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A reason, and the cells on which it acts: () is every method, every kind, every metric."""
+
+    reason: str
+    is_known: bool
+    methods: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()  #: parts of the name of a kind
+    metrics: tuple[str, ...] = ()  #: parts of the name of a metric
+    unless: str = ""  #: part of a label to which it does not apply
+
+    def applies(self, label: str, method: str, kind: str, metric: str) -> bool:
+        """Whether it acts on a cell."""
+        is_spared = bool(self.unless) and self.unless in label
+        return not is_spared and matches(self.methods, method) and matches(self.kinds, kind) and matches(self.metrics, metric)
+
+
+def matches(parts: tuple[str, ...], name: str) -> bool:
+    """Whether one of the parts is in the name, or none is asked for."""
+    return not parts or any(part in name for part in parts)
+
+
+CURVES = ("pertinence", "ec")
+
+RULES = (
+    Rule(
+        "PyG's GraphMask never trains its feature mask, nor its gates where layers change their width; the paper's stability of "
+        "0.96 is that of untrained masks. Ours is trained (variant='pyg' is not)",
+        True,
+        methods=("graphmask",),
+        metrics=(*CURVES, "stability"),
+        unless="pyg",
+    ),
+    Rule("the paper's SD only fits fewer runs than its other rows have: 3 of 4", True, ("graphmask",), ("node_regression",)),
+    Rule("the paper's SD only fits fewer runs than its other rows have: 2 of 4", True, ("graphmask",), ("edge_regression",)),
+    Rule(
+        "LRP-gamma conserves relevance; the paper most likely ran Captum's rule, which loses relevance (variant='captum')",
+        True,
+        methods=("lrp",),
+        metrics=CURVES,
+        unless="captum",
+    ),
+    Rule(
+        "Captum rectifies nn.ReLU modules only, so with LeakyReLU the paper's rows are plain gradients (variant='captum')",
+        True,
+        methods=("guided_backprop", "deconvolution"),
+        kinds=("regression",),
+        metrics=CURVES,
+        unless="captum",
+    ),
+    Rule("times are those of another machine and of another implementation, measured after a warm-up", True, metrics=("time",)),
+    Rule(
+        "the change that counts as a flip of a value is not given in the paper; 0.2 SD is inferred",
+        False,
+        kinds=("regression",),
+        metrics=CURVES,
+    ),
+    Rule(
+        "whether Saliency trails InputXGradient depends on explaining the probability or the logit, which the paper leaves open",
+        False,
+        methods=("saliency",),
+        kinds=("classification",),
+        metrics=("pertinence",),
+    ),
+    Rule(
+        "the direction in which a value's curve must fall is not given in the paper; raw values are compared",
+        False,
+        kinds=("regression",),
+        metrics=("pertinence",),
+    ),
+    Rule("GitHub's 128 features are a stand-in, the original ones cannot be had", False, (), ("classification",), ("feature",)),
+    Rule("MovieLens' 404 features and Synthetic's labels are our reading of the paper's words", False, (), ("regression",), CURVES),
+    Rule("the networks are our own, trained by the paper's grid", False, metrics=CURVES),
+)
+
+#: settings that move the paper's numbers
+MOVING = ("edge_removal", "edge_scope", "removal_unit", "order", "cap", "flip", "regression_curve", "pooling", "medoids")
+
+
+def likely_reason(cell: Mapping[str, Any], settings: Settings) -> str:
+    """What is known to make a cell differ; else "unexplained", with what possibly does."""
+    label, method, kind, metric = (str(cell[name]) for name in ("label", "explainer", "kind", "metric"))
+    rules = [rule for rule in RULES if rule.applies(label, method, kind, metric)]
+    known = [*own_reasons(cell, settings), *(rule.reason for rule in rules if rule.is_known)]
+    possible = "; ".join(rule.reason for rule in rules if not rule.is_known)
+    if known:
+        return "; ".join(known)
+    return f"{UNEXPLAINED}; possible: {possible}" if possible else UNEXPLAINED
+
+
+def own_reasons(cell: Mapping[str, Any], settings: Settings) -> list[str]:
+    """What lies in our own run: fewer runs than in the paper, other settings than the paper's."""
+    has, needs = int(cell["configurations"]), int(cell["paper_configurations"])
+    fewer = [f"ours averages {has} of the paper's {needs} data sets and models"] if has < needs else []
+    if not matches(CURVES, str(cell["metric"])):
+        return fewer
+    paper = PRESETS["paper"]
+    changed = [name for name in MOVING if getattr(settings, name) != getattr(paper, name)]
+    return [*fewer, *(f"run with {name}={getattr(settings, name)!r}, not {getattr(paper, name)!r}" for name in changed)]

@@ -1,0 +1,116 @@
+"""The tidy table that every analysis reads, made once from `Results`.
+
+    kind           node_classification ... (see `kinds`)
+    configuration  a (task, model): the paper's "data set and model"
+    case           a target, or one of several explanations of it, in a configuration
+
+Averages are always made in two steps: over the cases of a configuration, then over configurations.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from graphgauge.benchmark.kinds import in_order, kind_of
+from graphgauge.core.errors import UndefinedScore
+from graphgauge.core.registry import lookup
+from graphgauge.evaluation.cells import OK
+from graphgauge.evaluation.results import Results
+from graphgauge.evaluation.settings import Settings
+
+CONFIGURATION = ["task", "model"]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A table with one row per (task, model, explainer, target, metric), the columns of `Results.to_pandas`, kind and case."""
+
+    table: pd.DataFrame
+    settings: Settings
+    cuts: dict[str, dict[str, pd.DataFrame]] = field(default_factory=dict, repr=False, compare=False)  #: made by `split`
+
+    @cached_property
+    def good(self) -> pd.DataFrame:
+        """The rows that have a value."""
+        return self.table[self.table["status"] == OK]
+
+    @cached_property
+    def explainers(self) -> list[str]:
+        """As they come."""
+        return list(self.table["explainer"].unique())
+
+    @cached_property
+    def metrics(self) -> list[str]:
+        """As they come."""
+        return list(self.table["metric"].unique())
+
+    @cached_property
+    def tasks(self) -> list[str]:
+        """As they come."""
+        return list(self.table["task"].unique())
+
+    @cached_property
+    def kinds(self) -> list[str]:
+        """In the paper's order."""
+        return in_order(self.table["kind"].unique())
+
+    def only(self, **wanted: Sequence[str] | str) -> "Study":
+        """The rows with these values: ``only(kind="node_regression", explainer=["lrp", "saliency"])``."""
+        found = self
+        for column, names in wanted.items():
+            accepted = [names] if isinstance(names, str) else list(names)
+            parts = [lookup(found.split(column), name, f"{column} of these results") for name in accepted]
+            is_whole = len(set(accepted)) == len(found.split(column))
+            found = found if is_whole else Study(parts[0] if len(parts) == 1 else pd.concat(parts).sort_index(), self.settings)
+        return found
+
+    def split(self, column: str) -> dict[str, pd.DataFrame]:
+        """The table cut by a column, once."""
+        if column not in self.cuts:
+            self.cuts[column] = dict(iter(self.table.groupby(column, sort=False)))
+        return self.cuts[column]
+
+    @cached_property
+    def by_metric(self) -> dict[str, pd.DataFrame]:
+        """The rows that have a value, cut by metric."""
+        return dict(iter(self.good.groupby("metric", sort=False)))
+
+    def values(self, metric: str) -> pd.DataFrame:
+        """The rows of one metric that have a value."""
+        lookup(dict.fromkeys(self.metrics), metric, "metric of these results")
+        return self.by_metric.get(metric, self.good.iloc[:0])
+
+    @cached_property
+    def means(self) -> pd.Series:
+        """Means over configurations of means over cases, for each (explainer, metric)."""
+        keys = ["explainer", "metric"]
+        first = self.good.groupby([*keys, *CONFIGURATION], sort=False)["value"].mean()
+        return first.groupby(keys, sort=False).mean()
+
+
+def study_of(results: Results | Study) -> Study:
+    """The table of some results; what is one already stays as it is."""
+    if isinstance(results, Study):
+        return results
+    if not len(results):
+        raise UndefinedScore("an analysis needs rows, but these results have none: did the run write any?")
+    table = results.to_pandas()
+    kinds = {task: kind_of(task) for task in dict.fromkeys(table["task"])}
+    return Study(table.assign(kind=table["task"].map(kinds), case=cases(table)), results.settings)
+
+
+def cases(table: pd.DataFrame) -> list[str]:
+    """A text for each (target, occurrence)."""
+    return [case(target, occurrence) for target, occurrence in zip(table["target"], table["occurrence"], strict=True)]
+
+
+def case(target: Any, occurrence: int) -> str:
+    """Text of one explanation of a target.
+
+    >>> case(7, 0), case((3, 4), 1)
+    ('7', '(3, 4) again 1')
+    """
+    return str(target) if not occurrence else f"{target} again {occurrence}"

@@ -1,0 +1,61 @@
+"""The format of a published run: ``summary.csv`` with the columns task, explainer, metric, mean, sd, n.
+
+``task`` is a kind of task (node_classification ...) in the first rows, then each task by itself. Means and SDs are those of
+`Results.summary`: the mean over (task, model) of means over targets, the SD over (task, model), or over targets where there is
+one (task, model) only. n is the number of targets with a value. A number that does not exist is an empty field.
+"""
+
+import os
+from pathlib import Path
+
+import pandas as pd
+
+from graphgauge.benchmark.fronts import scopes
+from graphgauge.benchmark.study import CONFIGURATION, Study, study_of
+from graphgauge.core.errors import BadFile
+from graphgauge.evaluation.results import Results
+
+COLUMNS = ["task", "explainer", "metric", "mean", "sd", "n"]
+
+
+def summary_table(results: Results | Study) -> pd.DataFrame:
+    """Mean, sd and n of every metric of every explainer, for each kind of task and each task."""
+    parts = {name: own for _, name, own in scopes(study_of(results))}  # a task that is a kind of its own comes once
+    return pd.concat([summary_of(own).assign(task=name) for name, own in parts.items()], ignore_index=True)[COLUMNS]
+
+
+def summary_of(study: Study) -> pd.DataFrame:
+    """Mean, sd and n of every metric of every explainer; no mean where nothing has a value."""
+    keys = ["explainer", "metric"]
+    means = study.good.groupby([*keys, *CONFIGURATION], sort=False)["value"].mean().groupby(keys, sort=False)
+    over_targets = study.good.groupby(keys, sort=False)["value"].std(ddof=1)
+    sd = means.std(ddof=1).where(means.size() > 1, over_targets)
+    found = pd.DataFrame({"mean": means.mean(), "sd": sd, "n": study.good.groupby(keys, sort=False).size()})
+    every = pd.MultiIndex.from_frame(study.table[keys].drop_duplicates())
+    return found.reindex(every).fillna({"n": 0}).astype({"n": int}).reset_index()
+
+
+def summary_csv(results: Results | Study) -> str:
+    """The table as text, numbers to the last bit."""
+    return summary_table(results).to_csv(index=False, lineterminator="\n")
+
+
+def read_summary(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Read what `summary_csv` wrote."""
+    try:
+        table = pd.read_csv(
+            Path(path),
+            dtype={"task": str, "explainer": str, "metric": str},
+            keep_default_na=False,
+            na_values={"mean": [""], "sd": [""]},
+        )
+        return check_summary(table).astype({"mean": float, "sd": float, "n": int})
+    except (OSError, ValueError) as error:
+        raise BadFile(f"{os.fspath(path)} holds no summary of a run: {error}") from error
+
+
+def check_summary(table: pd.DataFrame) -> pd.DataFrame:
+    """Refuse other columns."""
+    if list(table.columns) != COLUMNS:
+        raise ValueError(f"its columns are {', '.join(map(str, table.columns))}, but must be {', '.join(COLUMNS)}.")
+    return table

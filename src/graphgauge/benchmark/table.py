@@ -1,0 +1,138 @@
+"""The paper's Table 1 from our own results: a row for each explainer within a kind of task, seven columns.
+
+For the targets t of a configuration c (a data set and a model) and the n configurations of a kind,
+
+    m_c = mean of the values over t           mean = (1/n) Σ m_c           sd = sqrt( Σ (m_c - mean)² / (n - 1) )
+
+A target without a value is left out of m_c and counted: ``missing`` are the explanations of the kind's targets (of all
+explainers together) for which this explainer has no value, whatever the reason, so that one which was never run shows too.
+Targets that were not meant to be timed are not missing. ``never_flipped`` are those whose EC is the cap only because nothing
+changed the prediction.
+"""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from graphgauge.benchmark.kinds import shown_kind
+from graphgauge.benchmark.paper import METRICS, papers_order, shown_explainer
+from graphgauge.benchmark.study import CONFIGURATION, Study, study_of
+from graphgauge.benchmark.typeset import BOLD, as_latex, as_markdown
+from graphgauge.core.registry import lookup
+from graphgauge.evaluation.meanings import higher_is_better
+from graphgauge.evaluation.results import Results
+
+#: which numbers stand in the seven columns
+COLUMNS = {
+    "paper": {metric: metric for metric in METRICS},
+    "calibrated": {
+        **{metric: metric for metric in METRICS},
+        "feature_pertinence": "feature_pertinence_tied",
+        "edge_pertinence": "edge_pertinence_tied",
+        "feature_stability": "feature_stability_corrected",
+        "edge_stability": "edge_stability_corrected",
+    },
+}
+DIGITS = {"feature_ec": 1, "edge_ec": 1}  #: 2 for the others, as in the paper
+NOT_MEANT = "not_timed"
+
+
+@dataclass(frozen=True)
+class Table1:
+    """``cells``: kind, explainer, metric, mean, sd, configurations, n, missing, never_flipped; one row per cell."""
+
+    cells: pd.DataFrame
+    which: str
+
+    def wide(self, counts: bool = True) -> pd.DataFrame:
+        """The paper's layout, as texts; the best of each kind and column in bold."""
+        cells = self.cells.assign(text=[cell_text(row, counts) for row in self.cells.to_dict("records")])
+        cells["text"] = cells["text"].where(~self.is_best(), BOLD + cells["text"] + BOLD)
+        texts = cells.pivot(index=["kind", "explainer"], columns="metric", values="text")
+        rows = list(dict.fromkeys(zip(cells["kind"], cells["explainer"], strict=True)))
+        found = texts.reindex(index=pd.MultiIndex.from_tuples(rows), columns=list(COLUMNS[self.which].values()))
+        names = {"Task": [shown_kind(kind) for kind, _ in rows], "Explainer": [shown_explainer(name) for _, name in rows]}
+        return pd.DataFrame({**names, **{heading: found[own].tolist() for heading, own in self.headings().items()}})
+
+    def headings(self) -> dict[str, str]:
+        """Heading -> metric."""
+        marked = {paper: f"{METRICS[paper]}{'' if paper == own else ' *'}" for paper, own in COLUMNS[self.which].items()}
+        return {marked[paper]: own for paper, own in COLUMNS[self.which].items()}
+
+    def is_best(self) -> pd.Series:
+        """Whether a cell's mean, to the digits shown, is the best of its kind and metric."""
+        rounded = [
+            round(mean, DIGITS.get(metric, 2)) for mean, metric in zip(self.cells["mean"], self.cells["metric"], strict=True)
+        ]
+        signs = self.cells["metric"].map({metric: 1 if higher_is_better(metric) else -1 for metric in set(self.cells["metric"])})
+        good = signs * pd.Series(rounded, index=self.cells.index)
+        best = good.groupby([self.cells["kind"], self.cells["metric"]]).transform("max")
+        return good == best
+
+    def as_markdown(self) -> str:
+        """For pages, with counts in each cell."""
+        return as_markdown(self.wide())
+
+    def as_latex(self) -> str:
+        """For papers, in the layout of the original: means and SDs."""
+        wide = self.wide(counts=False)
+        breaks = [k for k in range(1, len(wide)) if wide["Task"][k] != wide["Task"][k - 1]]
+        return as_latex(wide, f"Results over data sets and models ({self.which}).", breaks)
+
+    def as_csv(self) -> str:
+        """Every number of every cell."""
+        return self.cells.to_csv(index=False)
+
+
+def table_1(results: Results | Study, which: str = "paper") -> Table1:
+    """The paper's Table 1; ``which="calibrated"`` has the calibrated twins of pertinence and stability in their columns."""
+    study = study_of(results)
+    metrics = list(lookup(COLUMNS, which, "table").values())
+    return Table1(counted_cells(study, metrics), which)
+
+
+def counted_cells(study: Study, metrics: list[str]) -> pd.DataFrame:
+    """One row for each kind, explainer and metric, in the paper's order."""
+    groups = dict(iter(study.table[study.table["metric"].isin(metrics)].groupby(["kind", "explainer", "metric"], sort=False)))
+    empty = study.table.iloc[:0]
+    lines = []
+    for kind in study.kinds:
+        own = study.table[study.table["kind"] == kind]
+        whole = len(own[[*CONFIGURATION, "case"]].drop_duplicates())
+        for explainer in papers_order(list(dict.fromkeys(own["explainer"]))):
+            lines += [cell_of(kind, explainer, metric, groups.get((kind, explainer, metric), empty), whole) for metric in metrics]
+    return pd.DataFrame(lines)
+
+
+def cell_of(kind: str, explainer: str, metric: str, part: pd.DataFrame, whole: int) -> dict[str, object]:
+    """Mean, sd and counts of one cell."""
+    good = part[part["status"] == "ok"]
+    means = good.groupby(CONFIGURATION)["value"].mean()
+    never = int((good["flipped"] == False).sum()) if metric.endswith("_ec") else None  # noqa: E712, None is not False
+    return {
+        "kind": kind,
+        "explainer": explainer,
+        "metric": metric,
+        "mean": float(means.mean()),
+        "sd": float(means.std(ddof=1)),
+        "configurations": len(means),
+        "n": len(good),
+        "missing": whole - len(good) - int((part["status"] == NOT_MEANT).sum()),
+        "never_flipped": never,
+    }
+
+
+def cell_text(row: dict[str, object], counts: bool) -> str:
+    """A cell for people: ``0.94±0.06 (594; 6 missing)``.
+
+    >>> cell_text({"metric": "edge_ec", "mean": 3, "sd": 1.25, "n": 9, "missing": 1, "never_flipped": 2}, counts=True)
+    '3.0±1.2 (9; 1 missing; 2 never flip)'
+    """
+    if not row["n"]:
+        return "-"
+    digits = DIGITS.get(str(row["metric"]), 2)
+    spread = f"±{row['sd']:.{digits}f}" if row["sd"] == row["sd"] else ""
+    notes = [f"{row['n']}"]
+    notes += [f"{row['missing']} missing"] if row["missing"] else []
+    notes += [f"{row['never_flipped']:.0f} never flip"] if float(str(row["never_flipped"] or 0)) > 0 else []
+    return f"{row['mean']:.{digits}f}{spread}" + (f" ({'; '.join(notes)})" if counts else "")

@@ -1,0 +1,25 @@
+"""The analysis of a run: read its results, write tables and pictures, say where they are."""
+
+import json
+from pathlib import Path
+
+from graphgauge.evaluation import Results
+from graphgauge.report.analysis import PAGE, write_analysis
+
+FOLDER = "analysis"  #: below the run, unless another place is asked for
+
+
+def run_analysis(run: str, out: str | None, draws: int, seed: int) -> list[Path]:
+    """Analyse the results in a folder."""
+    return write_analysis(Results.load(run), out or Path(run) / FOLDER, draws, seed)
+
+
+def as_text(paths: list[Path]) -> str:
+    """The page to begin with, and how many files lie beside it."""
+    page = next(path for path in paths if path.name == PAGE)
+    return f"{page}\n{len(paths) - 1} tables and pictures beside it"
+
+
+def as_json(paths: list[Path]) -> str:
+    """Every file."""
+    return json.dumps([str(path) for path in paths], indent=2)

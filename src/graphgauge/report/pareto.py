@@ -1,0 +1,231 @@
+"""Pareto fronts drawn: pertinence to the right, what it costs upwards, so that the bottom right corner is the best.
+
+Every explainer has its own marker and colour (told apart with any kind of colour vision). Those on the front are filled and
+named, and a stepped line joins them: whatever lies above and left of it is beaten. Bars hold 95 % of the bootstrap's draws.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphgauge.benchmark.fronts import PAIRS, Pair, front, known_pairs
+from graphgauge.benchmark.kinds import shown_kind
+from graphgauge.benchmark.paper import BASELINES, EXPLAINERS, papers_order, shown_explainer
+from graphgauge.benchmark.study import Study, study_of
+from graphgauge.evaluation.meanings import higher_is_better
+from graphgauge.evaluation.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Okabe and Ito's colours, with Tol's wine in the place of their yellow, which is too light for lines
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h")
+GREY = "#999999"
+WORDS = {"ec": "EC, edits", "time": "seconds", "time_batched": "seconds in a batch"}
+OFFSETS = [(x, y) for y in (8, -14, 20, -26, 32, -38) for x in (8, -8)]  #: where a name may stand, in points from its marker
+BEHIND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.6}
+LINE = {"arrowstyle": "-", "color": GREY, "linewidth": 0.6}
+FAR = 14  #: points above or below the marker from which a line leads to the name
+NEAR = 3.0  #: pixels within which markers are named together
+
+
+def plot_pareto(
+    results: Results | Study,
+    first: str = "feature_pertinence",
+    second: str = "feature_ec",
+    ax: "Axes | None" = None,
+    draws: int = 500,
+    seed: int = 0,
+) -> "Axes":
+    """Draw one front over all tasks of the results: the first metric to the right, the second upwards."""
+    import matplotlib.pyplot as plt
+
+    study = study_of(results)
+    axes = ax if ax is not None else plt.subplots(figsize=(7, 4.5), layout="constrained")[1]
+    table = draw_panel(axes, study, known_pairs(study, [(first, second)])[0], draws, seed)
+    if ax is None:
+        axes.legend(handles=handles(study.explainers), loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
+    lay_out(axes.figure)
+    name_the_front(axes, table)
+    return axes
+
+
+def plot_fronts(
+    results: Results | Study, title: str = "", pairs: Sequence[Pair] = PAIRS, draws: int = 500, seed: int = 0
+) -> "Figure":
+    """One figure with a panel for each pair of metrics; give it the results of one task, or of one kind."""
+    import matplotlib.pyplot as plt
+
+    study = study_of(results)
+    wanted = known_pairs(study, pairs)
+    rows = (len(wanted) + 1) // 2
+    figure, panels = plt.subplots(rows, min(2, len(wanted)), figsize=(10, 0.8 + 3.9 * rows), squeeze=False, layout="constrained")
+    for axes in panels.ravel()[len(wanted) :]:
+        axes.set_visible(False)
+    entries = handles(study.explainers)
+    figure.legend(handles=entries, loc="outside lower center", ncols=min(9, (len(entries) + 1) // 2), frameon=False, fontsize=9)
+    figure.suptitle(title or ", ".join(map(shown_kind, study.kinds)))
+    drawn = [(axes, draw_panel(axes, study, pair, draws, seed)) for axes, pair in zip(panels.ravel(), wanted, strict=False)]
+    lay_out(figure)
+    figure.set_layout_engine("none")  # names are placed for this layout
+    for axes, table in drawn:
+        name_the_front(axes, table)
+    return figure
+
+
+def lay_out(figure: Any) -> None:
+    """Give every panel its place: names can be placed only then."""
+    figure.draw_without_rendering()
+
+
+def draw_panel(axes: "Axes", study: Study, pair: Pair, draws: int, seed: int) -> "pd.DataFrame":
+    """Everything but names and legend; return the front."""
+    table = front(study, pair, draws, seed)[0]
+    draw_steps(axes, table, pair)
+    draw_points(axes, table, looks(study.explainers))
+    draw_axes(axes, pair)
+    return table
+
+
+def looks(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Colour and marker of each explainer: the paper's methods always have the same, baselines are grey."""
+    chosen = [*EXPLAINERS, *(label for label in labels if label not in EXPLAINERS)]
+    numbered = {label: k for k, label in enumerate(label for label in chosen if label not in BASELINES)}
+    own = {label: (COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]) for label, k in numbered.items()}
+    return {**own, **dict.fromkeys(BASELINES, (GREY, "x"))}
+
+
+def handles(labels: Sequence[str]) -> list[Any]:
+    """The entries of the legend."""
+    from matplotlib.lines import Line2D
+
+    look, names = looks(labels), papers_order(list(labels))
+    return [
+        Line2D([], [], color=look[name][0], marker=look[name][1], label=shown_explainer(name), linestyle="none", markersize=7)
+        for name in names
+    ]
+
+
+def draw_points(axes: "Axes", table: "pd.DataFrame", look: dict[str, tuple[str, str]]) -> None:
+    """Every explainer with its bars; filled if it is on the front."""
+    for row in table.itertuples(index=False):
+        colour, marker = look[row.explainer]
+        axes.errorbar(
+            row.first_mean,
+            row.second_mean,
+            xerr=reach(row.first_mean, row.first_low, row.first_high),
+            yerr=reach(row.second_mean, row.second_low, row.second_high),
+            color=colour,
+            marker=marker,
+            markersize=8 if row.front else 7,
+            markerfacecolor=colour if row.front else "none",
+            ecolor=(colour, 0.45),
+            elinewidth=0.9,
+            linestyle="none",
+            label=shown_explainer(row.explainer),
+            zorder=4 if row.front else 3,
+        )
+
+
+def reach(mean: float, low: float, high: float) -> Any:
+    """Lengths of a bar to both sides; 0 where there are no draws.  (2, 1)"""
+    lengths = np.array([[mean - low], [high - mean]])
+    return np.nan_to_num(lengths).clip(min=0)
+
+
+def draw_steps(axes: "Axes", table: "pd.DataFrame", pair: Pair) -> None:
+    """The front as a stepped line, from the best in the second metric to the best in the first."""
+    own = table[table["front"]].sort_values("first_mean", ascending=higher_is_better(pair[0]))
+    x, y = own["first_mean"].to_numpy(), own["second_mean"].to_numpy()
+    corners = np.stack([np.repeat(x, 2)[:-1], np.repeat(y, 2)[1:]]) if len(own) else np.zeros((2, 0))
+    axes.plot(*corners, color=GREY, linewidth=1.2, zorder=1)
+
+
+def draw_axes(axes: "Axes", pair: Pair) -> None:
+    """What the axes are, and which way is better."""
+    axes.set_xlabel(axis_label(pair[0], "→", "←"))
+    axes.set_ylabel(axis_label(pair[1], "↑", "↓"))
+    if pair[1].startswith("time"):
+        axes.set_yscale("log")
+    axes.margins(0.1)
+    if pair[1].endswith("_ec"):
+        axes.set_ylim(bottom=max(0.0, axes.get_ylim()[0]))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color="#DDDDDD", linewidth=0.5)
+    axes.set_axisbelow(True)
+
+
+def axis_label(metric: str, more: str, less: str) -> str:
+    """The name of an axis with its direction.
+
+    >>> axis_label("edge_ec", "↑", "↓"), axis_label("time", "↑", "↓"), axis_label("edge_pertinence", "→", "←")
+    ('edge EC, edits (fewer is better ↓)', 'seconds (less is better ↓)', 'edge pertinence (higher is better →)')
+    """
+    side, _, form = metric.partition("_") if metric.startswith(("edge_", "feature_")) else ("", "", metric)
+    name = f"{side} {WORDS.get(form, form.replace('_', ' '))}".strip()
+    if higher_is_better(metric):
+        return f"{name} (higher is better {more})"
+    return f"{name} ({'fewer' if form == 'ec' else 'less'} is better {less})"
+
+
+def name_the_front(axes: "Axes", table: "pd.DataFrame") -> None:
+    """Write names beside those on the front, where no other name or marker stands; markers on one spot are named together."""
+    places = {row.explainer: axes.transData.transform((row.first_mean, row.second_mean)) for row in table.itertuples(index=False)}
+    taken = [around(place) for place in places.values()]
+    for names in together({name: places[name] for name in table[table["front"]]["explainer"]}):
+        text = ", ".join(map(shown_explainer, names))
+        row = table[table["explainer"] == names[0]].iloc[0]
+        taken.append(write_name(axes, text, (row["first_mean"], row["second_mean"]), taken))
+
+
+def around(place: Any, size: float = 5.0) -> Any:
+    """The box of a marker."""
+    from matplotlib.transforms import Bbox
+
+    return Bbox([[place[0] - size, place[1] - size], [place[0] + size, place[1] + size]])
+
+
+def together(places: dict[str, Any]) -> list[list[str]]:
+    """Names whose markers lie on one spot.
+
+    >>> together({"a": (0, 0), "b": (50, 0), "c": (1, 1)})
+    [['a', 'c'], ['b']]
+    """
+    groups: list[list[str]] = []
+    for name, place in places.items():
+        near = (group for group in groups if np.hypot(*np.subtract(places[group[0]], place)) <= NEAR)
+        found = next(near, None)
+        if found is None:
+            groups.append([name])
+        else:
+            found.append(name)
+    return groups
+
+
+def write_name(axes: "Axes", text: str, point: tuple[float, float], taken: list[Any]) -> Any:
+    """Write one name at the offset that meets the fewest boxes and stays in the panel; return its box."""
+    note = axes.annotate(text, point, xytext=OFFSETS[0], textcoords="offset points", fontsize=8, zorder=6, bbox=BEHIND)
+    boxes = {offset: box_at(note, offset) for offset in OFFSETS}
+    panel = axes.get_window_extent()
+    costs = {offset: 3 * leaves(panel, box) + sum(map(box.overlaps, taken)) for offset, box in boxes.items()}
+    chosen = min(OFFSETS, key=lambda offset: costs[offset])
+    box_at(note, chosen)
+    if abs(chosen[1]) > FAR:
+        axes.annotate("", point, xytext=chosen, textcoords="offset points", arrowprops=LINE, zorder=2)
+    return boxes[chosen]
+
+
+def box_at(note: Any, offset: tuple[int, int]) -> Any:
+    """Move a name, and return its box."""
+    note.set_horizontalalignment("left" if offset[0] > 0 else "right")
+    note.xyann = offset
+    return note.get_window_extent()
+
+
+def leaves(panel: Any, box: Any) -> bool:
+    """Whether a box reaches out of the panel."""
+    return bool(box.x0 < panel.x0 or box.x1 > panel.x1 or box.y0 < panel.y0 or box.y1 > panel.y1)

@@ -1,0 +1,139 @@
+"""Pictures of fronts, and the page of a run."""
+
+import json
+
+import matplotlib as mpl
+import pandas as pd
+import pytest
+from made_results import noisy, results, values
+from matplotlib.colors import to_hex
+from typer.testing import CliRunner
+
+from graphgauge.benchmark import read_summary, summary_table
+from graphgauge.cli.main import app
+from graphgauge.core.errors import BadFile, UndefinedScore
+from graphgauge.report import plot_fronts, plot_pareto, write_analysis
+from graphgauge.report.pareto import looks
+
+mpl.use("Agg")
+NINE = "deconvolution gnn_explainer graphmask guided_backprop input_x_gradient integrated_gradients lrp saliency random".split()
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    mpl.pyplot.close("all")
+
+
+def points(numbers):
+    """Results with these (pertinence, EC) of edges."""
+    both = [(name, metric, own[k]) for name, own in numbers.items() for k, metric in enumerate(("edge_pertinence", "edge_ec"))]
+    return results([row for name, metric, number in both for row in values("cora-node", "gcn", name, metric, [number] * 2)])
+
+
+def test_the_front_is_a_stepped_line_and_its_points_are_named():
+    made = points({"lrp": (0.9, 9), "saliency": (0.5, 3), "graphmask": (0.4, 8), "deconvolution": (0.7, 5)})
+    axes = plot_pareto(made, "edge_pertinence", "edge_ec", draws=5)
+    steps = axes.get_lines()[0]
+    assert steps.get_xdata().tolist() == pytest.approx([0.5, 0.5, 0.7, 0.7, 0.9])
+    assert steps.get_ydata().tolist() == pytest.approx([3, 5, 5, 9, 9])
+    assert sorted(text.get_text() for text in axes.texts if text.get_text()) == ["Deconv", "LRP", "Saliency"]
+    assert axes.get_xlabel() == "edge pertinence (higher is better →)"
+    assert axes.get_ylabel() == "edge EC, edits (fewer is better ↓)"
+    shown = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert shown == ["Deconv", "GraphMask", "LRP", "Saliency"]
+
+
+def test_points_on_one_spot_are_named_together():
+    axes = plot_pareto(
+        points({"lrp": (0.9, 3), "saliency": (0.9, 3), "graphmask": (0.4, 8)}), "edge_pertinence", "edge_ec", draws=5
+    )
+    assert [text.get_text() for text in axes.texts if text.get_text()] == ["LRP, Saliency"]
+
+
+def test_bars_hold_the_draws():
+    made = results(values("t", "m", "lrp", "edge_pertinence", [0.0, 1.0]) + values("t", "m", "lrp", "edge_ec", [4, 4]))
+    axes = plot_pareto(made, "edge_pertinence", "edge_ec", draws=200)
+    (container,) = axes.containers
+    across, upright = (bars.get_segments()[0] for bars in container.lines[2])
+    assert across.tolist() == [[0, 4], [1, 4]]
+    assert upright.tolist() == [[0.5, 4], [0.5, 4]]
+
+
+def test_nine_explainers_have_nine_looks_and_names_do_not_cover_each_other():
+    chosen = looks(NINE)
+    assert len({chosen[name] for name in NINE}) == 9
+    assert len({to_hex(chosen[name][0]) for name in NINE}) == 9
+    assert chosen["lrp"] == looks(["lrp"])["lrp"]
+    ladder = {name: (0.80 + 0.01 * k, 5 + k) for k, name in enumerate(NINE[:8])}
+    axes = plot_pareto(points(ladder), "edge_pertinence", "edge_ec", draws=5)
+    boxes = [text.get_window_extent() for text in axes.texts if text.get_text()]
+    assert len(boxes) == 8
+    assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[k + 1 :])
+
+
+def test_a_figure_has_a_panel_for_each_pair_and_time_is_logarithmic():
+    figure = plot_fronts(noisy(explainers=NINE), "cora", draws=5)
+    assert [axes.get_yscale() for axes in figure.axes] == ["linear", "linear", "log", "log"]
+    assert figure.get_suptitle() == "cora"
+    assert len(figure.legends[0].get_texts()) == 9
+    with pytest.raises(UndefinedScore, match="no pair"):
+        plot_fronts(results(values("t", "m", "lrp", "edge_ec", [1])))
+
+
+TABLES = (
+    "table_1 table_1_calibrated comparison_cells comparison_orders disagreements fronts robustly_non_dominated best pairs "
+    "agreement trials stops explanations summary"
+).split()
+
+
+def test_an_analysis_holds_every_table_the_page_and_pictures(tmp_path):
+    made = noisy(("cora-node", "own"), targets=4)
+    paths = write_analysis(made, tmp_path, draws=10)
+    names = {path.name for path in paths}
+    assert {path.name for path in tmp_path.iterdir()} == names
+    pictures = {f"fronts_{name}.{suffix}" for name in ("node_classification", "cora-node", "own") for suffix in ("png", "svg")}
+    assert names == {f"{name}.csv" for name in TABLES} | {"table_1.tex", "table_1_calibrated.tex", "analysis.md"} | pictures
+    assert all(len(pd.read_csv(tmp_path / f"{name}.csv")) > 0 for name in TABLES if name != "disagreements")
+    assert read_summary(tmp_path / "summary.csv").equals(summary_table(made))
+    page = (tmp_path / "analysis.md").read_text()
+    headings = [line[3:] for line in page.splitlines() if line.startswith("## ")]
+    assert headings == [
+        "Table 1",
+        "Beside the paper",
+        "Pareto fronts",
+        "Which explainer is best",
+        "Fidelity beside Pertinence and EC",
+        "Effort",
+        "Summary",
+        "Pictures",
+    ]
+    assert "2 tasks, 4 tasks and models, 3 explainers, 48 explanations scored." in page
+    assert "Left out" not in page
+
+
+def test_an_analysis_is_the_same_twice_to_the_last_byte(tmp_path):
+    made = noisy(("own",), models=("gcn",), targets=4)
+    first, second = (write_analysis(made, tmp_path / name, draws=10) for name in "ab")
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_what_cannot_be_made_is_left_out_with_the_reason(tmp_path):
+    write_analysis(results(values("own", "gcn", "lrp", "edge_ec", [1, None])), tmp_path, draws=10)
+    page = (tmp_path / "analysis.md").read_text()
+    assert "## Beside the paper\n\nLeft out: nothing can be compared with the paper" in page
+    assert "## Pareto fronts\n\nLeft out: a front needs two metrics" in page
+    assert "## Fidelity beside Pertinence and EC\n\nLeft out: there is nothing to correlate" in page
+    assert "None: no pair of metrics was measured." in page
+    assert "| own | LRP | - | - | - | **1.0 (1; 1 missing)** | - | - | - |" in page
+    with pytest.raises(BadFile, match="could not be written"):
+        write_analysis(results(values("own", "gcn", "lrp", "edge_ec", [1])), tmp_path / "analysis.md", draws=10)
+
+
+def test_the_command_analyses_saved_results(tmp_path):
+    results(values("cora-node", "gcn", "lrp", "edge_ec", [3, 4])).save(tmp_path / "run")  # no pair of metrics, so no pictures
+    done = CliRunner().invoke(app, ["analyse", str(tmp_path / "run"), "--draws", "10"])
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (0, str(tmp_path / "run" / "analysis" / "analysis.md"))
+    done = CliRunner().invoke(app, ["analyse", str(tmp_path / "run"), "--draws", "10", "--out", str(tmp_path / "out"), "--json"])
+    assert str(tmp_path / "out" / "table_1.csv") in json.loads(done.stdout)
+    assert isinstance(CliRunner().invoke(app, ["analyse", str(tmp_path)]).exception, BadFile)
