@@ -145,8 +145,10 @@ def test_a_mask_that_learns_nothing():
 def test_few_trials():
     (own,) = found("few_trials", {"lrp": GOOD}, settings=Settings(trials=(10, 20), early_stop="none"))
     assert own.text == "At least 10 random curves are drawn, and the paper's rule begins at 30"
-    (own,) = found("few_trials", {"lrp": GOOD}, settings=Settings(twin_trials=9, early_stop="none"))
-    assert own.text == "p-values come from 9 random curves, so none is below 0.1"
+    few = Settings(twin_trials=9, early_stop="none")
+    (own,) = found("few_trials", {"lrp": good(edge_pertinence_p=0.1)}, settings=few)
+    assert own.text == "p-values of the edge side come from 9 random curves, so none is below 0.1"
+    assert found("few_trials", {"lrp": GOOD}, settings=few) == []  # no p-values
     (own,) = found("few_trials", {"lrp": GOOD}, settings=Settings())
     assert "37 %" in own.text
     assert "not 5 %" in own.text
@@ -170,6 +172,19 @@ def test_no_better_than_random_curves():
     assert "on 6 of 100 (6 %) targets, and 5 % would be by chance (p = 0.384)" in own.text
     assert found("no_better_than_random", {"lrp": good(edge_pertinence_p=[0.01] * 12 + [0.5] * 88)}) == []
     assert found("no_better_than_random", {"lrp": GOOD}) == []  # nothing to tell from
+
+
+def test_several_references_need_39_curves_for_a_p_value_of_005():
+    results = run({"lrp": good(feature_pertinence_p=2 / 31)}, settings=Settings(early_stop="none"))  # 30 curves
+    rows = [
+        replace(own, cell=replace(own.cell, per_reference=(0.8, 1.0))) if own.metric == "feature_pertinence" else own
+        for own in results.rows
+    ]
+    results = replace(results, rows=tuple(rows))
+    assert only("few_trials", results).text.endswith("the feature side come from 30 random curves, so none is below 0.0645")
+    assert found("no_better_than_random", results) == []  # all have the least p there can be
+    enough = replace(results, settings=Settings(early_stop="none", twin_trials=39))
+    assert found("few_trials", enough) == []
 
 
 def test_the_sign_test_is_the_sum_of_its_definition():

@@ -176,7 +176,7 @@ def test_a_feature_limit_of_less_than_two_edits_is_told():
 def test_stability_that_permuted_scores_reach_is_vacuous():
     own = one("feature_stability", feature_stability=0.965, feature_stability_corrected=0.0)
     assert (own.outcome, own.is_vacuous) == ("warn", True)
-    assert "the same scores, permuted, reaches 0.965 and passes by 0.165" in own.reason
+    assert "a permutation of the scores reaches 0.965 and passes by 0.165" in own.reason
     own = one("feature_stability", feature_stability=0.965, feature_stability_corrected=0.9)  # chance 0.65
     assert (own.outcome, own.is_vacuous) == ("pass", False)
     own = one("feature_stability", feature_stability=1.0, feature_stability_corrected=1.0)
@@ -197,6 +197,13 @@ def test_calibrated_runs_are_judged_by_the_tied_pertinence():
     assert own.reason.startswith("Edge pertinence (ties half) 0.8")
 
 
+def test_a_pertinence_below_half_is_compared_with_what_chance_reaches():
+    assert "random rankings reach 0.397 on Cora's edges" in one("edge_pertinence", edge_pertinence=0.45).reason
+    own = one("edge_pertinence", edge_pertinence=0.45, others={"random": good(edge_pertinence=0.33)})
+    assert "chance is not 0.5: the explainer 'random' reaches 0.33 here" in own.reason
+    assert "ties count as lost" not in one("edge_pertinence", edge_pertinence=0.55).reason
+
+
 # --- single explanations -------------------------------------------------------------------------------------------------
 
 
@@ -207,6 +214,18 @@ def test_an_explanation_passes_only_if_random_orders_do_worse():
     assert "a random order does as well (p = 0.2)" in own.reason
     assert "18% of random rankings" in one("edge_pertinence", per="explanation").reason
     assert one("edge_pertinence", per="explanation", edge_pertinence=0.3, edge_pertinence_p=0.01).outcome == "fail"
+
+
+def test_the_least_p_value_there_can_be_is_no_doubt():
+    curves = Settings().twin_trials
+    results = run({"mine": good(edge_pertinence_p=2 / (curves + 1))}, n=1)
+    rows = [
+        replace(own, cell=replace(own.cell, per_reference=(0.8, 1.0))) if own.metric == "edge_pertinence" else own
+        for own in results.rows
+    ]
+    for given_rows, outcome in ((results.rows, "warn"), (tuple(rows), "pass")):
+        found = verdicts(Results(given_rows, Settings()), per="explanation")
+        assert [own.outcome for own in found if own.metric == "edge_pertinence"] == [outcome]
 
 
 def test_an_explanation_that_never_changes_the_prediction_is_doubted():

@@ -22,7 +22,8 @@ from graphgauge.evaluation import Results
 from graphgauge.evaluation.cells import OK
 from graphgauge.guidelines.book import guide
 from graphgauge.guidelines.findings import SIGNIFICANT, Finding, Run, binomial_tail, share
-from graphgauge.guidelines.limits import title
+from graphgauge.guidelines.judging import least_p
+from graphgauge.guidelines.limits import NEAR, title
 from graphgauge.guidelines.measures import SIDES
 from graphgauge.guidelines.requirements import Requirements
 from graphgauge.guidelines.troubleshooting import TROUBLES
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 FORMS = ("ec", "pertinence", "pertinence_tied", "pertinence_rank")  #: numbers that are equal for equal rankings
 LEAST_SHARED = 5  #: targets that two explainers must agree on
-LEAST_CURVES = 19  #: fewer cannot give p <= 0.05
 NEAR_CHANCE = 0.1  #: corrected stability that is as good as none
 MANY_OPEN = 0.25  #: share of explanations that never change the prediction
 
@@ -172,9 +172,12 @@ def few_trials(run: Run) -> Iterator[Finding]:
     if settings.trials[0] < rule["least_trials"]:
         text = f"At least {settings.trials[0]} random curves are drawn, and the paper's rule begins at {rule['least_trials']}"
         yield Finding("few_trials", text, "set trials=(30, 100) or more", {"trials": float(settings.trials[0])})
-    if settings.twins and settings.twin_trials < LEAST_CURVES:
-        text = f"p-values come from {settings.twin_trials} random curves, so none is below {1 / (settings.twin_trials + 1):.3g}"
-        yield Finding("few_trials", text, f"set twin_trials={LEAST_CURVES} or more", {"trials": float(settings.twin_trials)})
+    for side in SIDES if settings.twins else ():
+        least = least_p_of(run, side)
+        if least > SIGNIFICANT:
+            text = f"p-values of the {side} side come from {settings.twin_trials} random curves, so none is below {least:.3g}"
+            numbers = {"trials": float(settings.twin_trials), "least": least}
+            yield Finding("few_trials", text, "set twin_trials=39 or more (19 where there is one reference)", numbers)
     chance = guide("chance")["early_stopping"]
     if settings.early_stop == "paper" and settings.tau is not None and len(run.table):
         wrong, claimed = 100 * chance["wrong_at_half"], 100 * chance["claimed"]
@@ -184,6 +187,13 @@ def few_trials(run: Run) -> Iterator[Finding]:
         )
         advice = "for verdicts use pertinence_p, or early_stop='none' or 'betting'"
         yield Finding("few_trials", text, advice, {"wrong": wrong, "claimed": claimed})
+
+
+def least_p_of(run: Run, side: str) -> float:
+    """The smallest p-value that a side of this run can have; 0 where none was measured."""
+    rows = run.table[run.table["metric"] == f"{side}_pertinence"]
+    has_p = (run.table["metric"] == f"{side}_pertinence_p").any()
+    return max((least_p(own, run.results.settings.twin_trials) for own in rows["per_reference"]), default=0.0) if has_p else 0.0
 
 
 def no_better_than_random(run: Run) -> Iterator[Finding]:
@@ -209,22 +219,33 @@ def against_baseline(run: Run, explainer: str, side: str) -> Finding | None:
         text = f"{title(f'{side}_{form}')} of {explainer} beats that of {run.wanted.baseline!r} on {on}"
         numbers = {"wins": float(wins), "n": float(len(gap)), "p": p}
         return Finding(
-            "no_better_than_random", text, "its scores are no better than random here: do not use them", numbers, explainer
+            "no_better_than_random",
+            text,
+            "nothing shows that its scores are better than random here: do not rely on them",
+            numbers,
+            explainer,
         )
     return None
 
 
 def against_curves(run: Run, explainer: str, side: str) -> Finding | None:
-    """How many targets have p <= 0.05 among the random curves; 5 % would by chance."""
+    """How many targets have p <= 0.05 (or the least p there can be) among the random curves; as many would by chance."""
     own = run.values(f"{side}_pertinence_p", explainer)
     if not len(own):
         return None
-    hits = int((own <= SIGNIFICANT).sum())
-    p = binomial_tail(hits, len(own), SIGNIFICANT)
-    on = f"{share(hits, len(own))} targets, and 5 % would be by chance (p = {p:.3g})"
-    text = f"{explainer} ({side} side) is better than random orders (p ≤ {SIGNIFICANT}) on {on}"
+    level = max(SIGNIFICANT, least_p_of(run, side))
+    hits = int((own <= level + NEAR).sum())
+    p = binomial_tail(hits, len(own), level)
+    on = f"{share(hits, len(own))} targets, and {100 * level:.3g} % would be by chance (p = {p:.3g})"
+    text = f"{explainer} ({side} side) is better than random orders (p ≤ {level:.3g}) on {on}"
     numbers = {"hits": float(hits), "n": float(len(own)), "p": p}
-    return Finding("no_better_than_random", text, "its scores are no better than random here: do not use them", numbers, explainer)
+    return Finding(
+        "no_better_than_random",
+        text,
+        "nothing shows that its scores are better than random here: do not rely on them",
+        numbers,
+        explainer,
+    )
 
 
 def unequal_targets(run: Run) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, PASS, WARN, Verdict
 from graphgauge.evaluation import STATUSES, Results
 from graphgauge.evaluation.cells import OK
 from graphgauge.guidelines.book import band, family_of, guide
-from graphgauge.guidelines.limits import NO_LIMIT, Limit, chance_for, limit_of, reach, title, told, vacuity
+from graphgauge.guidelines.limits import NEAR, NO_LIMIT, Limit, chance_for, limit_of, reach, title, told, vacuity
 from graphgauge.guidelines.measures import Measure, Measured, Subject, measured, of_run, with_chance
 from graphgauge.guidelines.requirements import Requirements
 
@@ -68,7 +68,8 @@ def judged(blank: Verdict, own: Measure, limit: Limit, found: Measured, wanted: 
     outcome, remark = outcome_of(number, limit, metric, wanted)
     if outcome == PASS and any(doubts):
         outcome = WARN
-    notes = [remark, *(doubts if outcome != FAIL else [vacuous]), reach(metric, limit), left_out(own)]
+    notes = [remark, *(doubts if outcome != FAIL else [vacuous, below_half(metric, number, found, subject, wanted)])]
+    notes += [reach(metric, limit), left_out(own)]
     reason = sentence(metric, number, counted(own) + spread(own, metric), limit, notes)
     return replace(blank, outcome=outcome, reason=reason, threshold=limit.value, is_vacuous=bool(vacuous))
 
@@ -110,6 +111,16 @@ def few_targets(metric: str, own: Measure) -> list[str]:
     if own.n is None or own.n >= first or metric == "time":
         return []
     return [f"{own.n} targets are few: take {first}-{enough} for a first look and {production}-{most} for production"]
+
+
+def below_half(metric: str, number: float, found: Measured, subject: Subject, wanted: Requirements) -> str:
+    """What a paper's pertinence below 0.5 is to be compared with: ties count as lost, so chance lies below 0.5 too."""
+    if metric.endswith("_tied") or family_of(metric) != "pertinence" or number >= guide("thresholds")["pertinence"]["random"]:
+        return ""
+    chance, who = chance_for(found, subject, metric, wanted.baseline)
+    usual = guide("chance")["pertinence"]["edges_cora"]
+    seen = f"{who} reaches {told(metric, chance)} here" if chance is not None else f"random rankings reach {usual} on Cora's edges"
+    return f"ties count as lost, so chance is not 0.5: {seen}"
 
 
 def across(own: Measure, limit: Limit, metric: str) -> str:
@@ -154,7 +165,8 @@ def explanation_verdicts(results: Results, wanted: Requirements) -> list[Verdict
     found = of_run(results, wanted)
     chosen = found.judged()
     rows = with_chance(results.to_pandas()).to_dict("records")
-    known = {(*key_of(row), row["metric"]): row["value"] for row in rows if row["status"] == OK}
+    known: dict[Any, float] = {(*key_of(row), row["metric"]): row["value"] for row in rows if row["status"] == OK}
+    known["curves"] = float(results.settings.twin_trials)
     return [explanation_verdict(row, known, found, wanted) for row in rows if row["metric"] in chosen]
 
 
@@ -186,7 +198,7 @@ def chance_of_one(row: dict[str, Any], known: dict[Any, float], wanted: Requirem
     """What permuted scores reach for this very explanation; of other metrics one random value says nothing."""
     if family_of(row["metric"]) != "stability":
         return None, wanted.baseline
-    return known.get((*key_of(row), f"{row['metric']}_chance")), "the same scores, permuted,"
+    return known.get((*key_of(row), f"{row['metric']}_chance")), "a permutation of the scores"
 
 
 def unproven(row: dict[str, Any], known: dict[Any, float]) -> str:
@@ -197,7 +209,17 @@ def unproven(row: dict[str, Any], known: dict[Any, float]) -> str:
     if p is None:
         share = guide("chance")["pertinence"]["share_at_least_06"]
         return f"one target says little: {share:.0%} of random rankings reach 0.6 on a target of Cora; measure with twins=True"
-    return "" if p <= SIGNIFICANT else f"a random order does as well (p = {p:.3g})"
+    least = least_p(row["per_reference"], int(known["curves"]))
+    return "" if p <= max(SIGNIFICANT, least) + NEAR else f"a random order does as well (p = {p:.3g})"
+
+
+def least_p(per_reference: tuple[float, ...] | None, curves: int) -> float:
+    """The smallest p-value there can be: 1/(N + 1) with N random curves, twice that over several references.
+
+    >>> least_p((0.9, 0.8), 30)
+    0.06451612903225806
+    """
+    return (2 if per_reference is not None and len(per_reference) > 1 else 1) / (curves + 1)
 
 
 def unflipped(row: dict[str, Any]) -> str:

@@ -131,7 +131,7 @@ def chance_for(found: Measured, subject: Subject, metric: str, baseline: str) ->
     """What chance reaches in the same run, and who that is."""
     task, model, explainer = subject
     if family_of(metric) == "stability":
-        own, who = found.get(subject, f"{metric}_chance"), "the same scores, permuted,"
+        own, who = found.get(subject, f"{metric}_chance"), "a permutation of the scores"
     else:
         own, who = found.get((task, model, baseline), metric), f"the explainer {baseline!r}"
     return (own.mean, who) if own is not None and explainer != baseline else (None, who)
