@@ -59,6 +59,7 @@ ROOMS = (
     "datasets",
     "evaluation",
     "explainers",
+    "guidelines",
     "metrics",
     "models",
     "narrative",

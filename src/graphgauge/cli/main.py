@@ -106,6 +106,51 @@ def analyse(
     typer.echo(as_json(paths) if json else as_text(paths))
 
 
+@app.command()
+def check(
+    run: Annotated[str, typer.Argument(help="Folder that Results.save wrote.")],
+    explainer: Annotated[list[str] | None, typer.Option(help="Check only this one (may be repeated); else all but random.")] = None,
+    task: Annotated[str | None, typer.Option(help="Kind of task, such as link-regression; else seen from the run.")] = None,
+    stakes: Annotated[str, typer.Option(help="standard or high-stakes.")] = "standard",
+    latency: Annotated[str | None, typer.Option(help="interactive, batch or offline; else the paper's 5 s.")] = None,
+    features: Annotated[int | None, typer.Option(min=1, help="Number of features; limits are shares of it.")] = None,
+    focus: Annotated[str | None, typer.Option(help="feature or edge: judge that side only.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Compare a stored run with the thresholds: exit code 0 pass, 1 below threshold, 3 incomplete."""
+    from graphgauge.cli.check import as_json, as_text, run_check
+    from graphgauge.guidelines import Requirements
+
+    wanted = Requirements(read_kind(task), stakes, latency, features, focus=focus)
+    found = run_check(run, wanted, explainer or [])
+    typer.echo(as_json(found, wanted) if json else as_text(found))
+    raise typer.Exit(found.code)
+
+
+@app.command()
+def consult(
+    task: Annotated[str, typer.Argument(help="node-classification, node-regression, link-classification or link-regression.")],
+    stakes: Annotated[str, typer.Option(help="standard or high-stakes.")] = "standard",
+    latency: Annotated[str | None, typer.Option(help="interactive, batch or offline; else the paper's 5 s.")] = None,
+    features: Annotated[int | None, typer.Option(min=1, help="Number of features; limits are shares of it.")] = None,
+    focus: Annotated[str | None, typer.Option(help="feature or edge: judge that side only.")] = None,
+    requirements: Annotated[str | None, typer.Option(help="Also write the requirements document to this Markdown file.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Say which explainer to begin with, from a benchmark, before anything of your own was measured."""
+    from graphgauge.cli.consult import as_json, as_text, run_consult
+    from graphgauge.guidelines import Requirements
+
+    wanted = Requirements(read_kind(task), stakes, latency, features, focus=focus)
+    found = run_consult(read_kind(task) or "", wanted, requirements)
+    typer.echo(as_json(found) if json else as_text(found))
+
+
+def read_kind(text: str | None) -> str | None:
+    """A kind of task, with hyphens or underscores."""
+    return None if text is None else text.replace("-", "_")
+
+
 def read_list(text: str) -> list[int | str]:
     """Comma-separated numbers; what is no number stays text, so that the library can refuse it by name."""
     return [read_number(part.strip()) for part in text.split(",") if part.strip()]

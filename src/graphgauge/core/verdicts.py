@@ -1,0 +1,53 @@
+"""A verdict: one number against one threshold, with the reason in a sentence.
+
+pass             the number meets its threshold
+warn             it does, but something speaks against trusting that (few targets, a threshold that chance passes ...)
+fail             it does not
+not applicable   there is no number, or no threshold for it; ``status`` says why
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from graphgauge.core.errors import BadSetting
+from graphgauge.core.xplanation import Target
+
+PASS, WARN, FAIL, NOT_APPLICABLE = "pass", "warn", "fail", "not applicable"
+OUTCOMES = (NOT_APPLICABLE, PASS, WARN, FAIL)  #: from the least to the most worrying
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is thought of one number. ``target`` None: of the mean over targets."""
+
+    outcome: str
+    metric: str
+    reason: str
+    number: float | None = None
+    threshold: float | None = None
+    explainer: str = ""
+    target: Target | None = None
+    task: str = ""
+    model: str = ""
+    occurrence: int = 0
+    n: int | None = None  #: targets behind the number
+    status: str = "ok"  #: why there is nothing to judge
+    is_vacuous: bool = False  #: chance would meet the threshold too
+
+    def __post_init__(self) -> None:
+        if self.outcome not in OUTCOMES:
+            raise BadSetting(f"a verdict is one of {', '.join(map(repr, OUTCOMES))}, but {self.outcome!r} was given.")
+
+    def record(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+
+def worst(verdicts: Iterable[Verdict]) -> str:
+    """The most worrying outcome; "not applicable" where there is none.
+
+    >>> worst([Verdict("pass", "time", ""), Verdict("warn", "edge_ec", "")])
+    'warn'
+    """
+    return max((verdict.outcome for verdict in verdicts), key=OUTCOMES.index, default=NOT_APPLICABLE)

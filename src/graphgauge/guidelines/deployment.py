@@ -1,0 +1,139 @@
+"""The paper's eight points before deployment, filled from a run.
+
+done        the run, or evidence of the owner's, shows it
+not done    the run shows that it is not so
+open        only the owner can do it
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphgauge.core.errors import BadSetting, UnknownName
+from graphgauge.core.verdicts import NOT_APPLICABLE, Verdict
+from graphgauge.evaluation import Results
+from graphgauge.guidelines.book import KINDS, guide, paper_choice
+from graphgauge.guidelines.judging import check
+from graphgauge.guidelines.recommendation import Recommendation, recommend
+from graphgauge.guidelines.requirements import Requirements
+
+DONE, NOT_DONE, OPEN = "done", "not done", "open"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of the checklist."""
+
+    name: str
+    point: str
+    state: str
+    evidence: str
+
+    def __str__(self) -> str:
+        return f"[{'x' if self.state == DONE else ' '}] {self.point} ({self.state}): {self.evidence}"
+
+
+def checklist(
+    results: Results,
+    explainer: str | None = None,
+    requirements: Requirements | None = None,
+    evidence: Mapping[str, str] | None = None,
+) -> list[Point]:
+    """The eight points for ``explainer`` (default: the recommended one). ``evidence``: files by name of an owner's point."""
+    wanted, given = requirements or Requirements(), dict(evidence or {})
+    unknown = [name for name in given if name not in owners()]
+    if unknown:
+        raise BadSetting(f"evidence names {', '.join(map(repr, unknown))}, but the owner's points are {', '.join(owners())}.")
+    recommendations = recommend(results, wanted)
+    name = chosen_name(results, explainer, recommendations)
+    states = {
+        "selection": selection(name, recommendations),
+        "validation": validation(results, name),
+        "thresholds": thresholds(results, name, wanted),
+        "latency": latency(results, wanted),
+        **{key: shown(given[key]) if key in given else (OPEN, hint) for key, hint in owners().items()},
+    }
+    entries = guide("practice")["checklist"]
+    return [Point(entry["name"], entry["point"], *states[entry["name"]]) for entry in entries]
+
+
+def chosen_name(results: Results, explainer: str | None, recommendations: list[Recommendation]) -> str:
+    """The explainer the list is about; refuses one that is not in the run."""
+    known = dict.fromkeys(row.explainer for row in results.rows)
+    if explainer is not None and explainer not in known:
+        raise UnknownName(f"The run has no explainer {explainer!r}. It has: {', '.join(known)}.")
+    return explainer or recommendations[0].chosen
+
+
+def selection(name: str, recommendations: list[Recommendation]) -> tuple[str, str]:
+    """Whether the explainer is the measured, or the paper's, choice for every task."""
+    against = [own for own in recommendations if name not in (own.chosen, *paper_names(own.kind))]
+    if not against:
+        first = recommendations[0]
+        return DONE, f"{name}: measured choice {first.chosen} ({first.reason}); paper: {first.paper}"
+    own = against[0]
+    return NOT_DONE, f"{name} is not the choice, {own.chosen} is; {own.others.get(name, 'it has no values')}"
+
+
+def paper_names(kind: str | None) -> list[str]:
+    """The paper's first choice and its alternatives."""
+    if kind not in KINDS:
+        return []
+    own = paper_choice(str(kind))
+    return [own["primary"], *own["alternatives"]]
+
+
+def validation(results: Results, name: str) -> tuple[str, str]:
+    """Whether enough targets were explained in every task."""
+    least = next(entry["least_targets"] for entry in guide("practice")["checklist"] if entry["name"] == "validation")
+    counts: dict[tuple[str, str], set[object]] = {}
+    for row in results.rows:
+        if row.explainer == name:
+            counts.setdefault((row.task, row.model), set()).add(row.target)
+    fewest = min(map(len, counts.values()))
+    told = f"{fewest} targets, {least} are asked for; whether they are representative is the owner's to say"
+    return (DONE if fewest >= least else NOT_DONE), told
+
+
+def thresholds(results: Results, name: str, wanted: Requirements) -> tuple[str, str]:
+    """Whether every number meets its threshold."""
+    found = check(results, wanted, [name])
+    worse = [each for each in found.verdicts if is_against(each, found.code)]
+    told = " ".join(each.reason for each in worse)
+    return (DONE if found.code == 0 else NOT_DONE), f"{found.reason}. {told}".strip()
+
+
+def is_against(verdict: Verdict, code: int) -> bool:
+    """Whether a verdict is worth telling: failed, doubtful, or missing in an incomplete check."""
+    return verdict.outcome in ("fail", "warn") or (code == 3 and verdict.outcome == NOT_APPLICABLE)
+
+
+def latency(results: Results, wanted: Requirements) -> tuple[str, str]:
+    """Whether savings are set up where time is short."""
+    if wanted.latency != "interactive":
+        return DONE, "not needed: the use is not interactive"
+    settings = results.settings
+    saves = [
+        f"early_stop={settings.early_stop!r}" if settings.early_stop != "none" else "",
+        f"stability={settings.stability!r}" if settings.stability != "pairs" else "",
+        "twins=False" if not settings.twins else "",
+    ]
+    said = ", ".join(filter(None, saves))
+    return (
+        (DONE, f"set: {said}") if said else (NOT_DONE, "early_stop='none' and twins=True: set early_stop='betting' or twins=False")
+    )
+
+
+def shown(path: str) -> tuple[str, str]:
+    """Evidence of the owner's: a file that must be there."""
+    return (DONE, path) if Path(path).is_file() else (NOT_DONE, f"there is no file {path}")
+
+
+def owners() -> dict[str, str]:
+    """The points that only the owner can do, with a hint; a run neither shows nor replaces them."""
+    return {
+        "translation": "show Evaluator.get_textual_explanation to readers and keep what they say",
+        "monitoring": "no dashboard is known to this run",
+        "revalidation": "triggers: " + ", ".join(guide("practice")["phase"][2]["triggers"]) + "; how often is yours to say",
+        "compliance": "the requirements document of `graphgauge consult --requirements` is a start",
+    }

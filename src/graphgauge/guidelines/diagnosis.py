@@ -1,0 +1,286 @@
+"""Diagnosis of a run: the paper's troubleshooting table (`troubleshooting.py`), and what else we have seen go wrong.
+
+empty_graphs           targets that no edge can reach
+no_reference           nothing to substitute from
+no_mask                messages that cannot be masked
+constant_scores        permuting the scores changes nothing
+never_flipped          an EC that is only the number of candidates
+same_explainers        two explainers with the same numbers everywhere
+changing_deterministic a deterministic explainer whose stability is below 1
+untrained_mask         stability above its threshold that chance reaches too
+few_trials             too few random curves; the stopping rule that errs in 37 % of null cases
+no_better_than_random  a one-sided sign test against the random explainer of the run, or the p-values of single targets
+unequal_targets        explainers compared on different targets
+unknown_accuracy       nobody said how good the model is
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from graphgauge.evaluation import Results
+from graphgauge.evaluation.cells import OK
+from graphgauge.guidelines.book import guide
+from graphgauge.guidelines.findings import SIGNIFICANT, Finding, Run, binomial_tail, share
+from graphgauge.guidelines.judging import least_p
+from graphgauge.guidelines.limits import NEAR, title
+from graphgauge.guidelines.measures import SIDES
+from graphgauge.guidelines.requirements import Requirements
+from graphgauge.guidelines.troubleshooting import TROUBLES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMS = ("ec", "pertinence", "pertinence_tied", "pertinence_rank")  #: numbers that are equal for equal rankings
+LEAST_SHARED = 5  #: targets that two explainers must agree on
+NEAR_CHANCE = 0.1  #: corrected stability that is as good as none
+MANY_OPEN = 0.25  #: share of explanations that never change the prediction
+
+Check = Callable[[Run], Iterator[Finding]]
+
+
+def diagnose(
+    results: Results,
+    requirements: Requirements | None = None,
+    accuracy: float | None = None,
+    summary: "pd.DataFrame | None" = None,
+) -> list[Finding]:
+    """Everything that the checks find. ``accuracy`` (or r²) of the model on its task; ``summary``: a benchmark to compare with."""
+    run = Run(results, requirements or Requirements(), accuracy, summary)
+    return [finding for check in CHECKS for finding in check(run)]
+
+
+def status_share(name: str, status: str, what: str, advice: str) -> Check:
+    """A check that counts the targets with a status, once for all explainers it hits alike."""
+
+    def look(run: Run) -> Iterator[Finding]:
+        rows = run.table[run.table["metric"].str.endswith("_ec")]
+        for metric, part in rows.groupby("metric", sort=False):
+            hit = part[part["status"] == status].drop_duplicates(["task", "model", "target"])
+            n = len(part.drop_duplicates(["task", "model", "target"]))
+            if len(hit):
+                text = f"{title(str(metric))}: {what} for {share(len(hit), n)} targets"
+                yield Finding(name, text, advice, {"hit": float(len(hit)), "n": float(n)})
+
+    return look
+
+
+empty_graphs = status_share(
+    "empty_graphs", "empty", "no edge can carry a message", "these targets are left out of the means; give targets with neighbours"
+)
+no_reference = status_share(
+    "no_reference",
+    "no_reference",
+    "there is no reference to substitute from",
+    "the model predicts one class only, or nothing one SD away; look at its predictions",
+)
+no_mask = status_share("no_mask", "no_mask", "messages cannot be masked", "evaluate with edge_removal='drop'")
+
+
+def constant_scores(run: Run) -> Iterator[Finding]:
+    """Scores whose order means nothing."""
+    for explainer in run.explainers:
+        for side in SIDES:
+            rows = run.rows(f"{side}_stability_corrected", explainer)
+            hit = rows[rows["status"] == "constant"]
+            if len(hit):
+                on = share(len(hit), len(rows))
+                text = f"{side.capitalize()} scores of {explainer} are constant, or there is but one, on {on} targets"
+                numbers = {"hit": float(len(hit)), "n": float(len(rows))}
+                advice = "their order is drawn by lot; leave such targets out, or take another explainer"
+                yield Finding("constant_scores", text, advice, numbers, explainer)
+
+
+def never_flipped(run: Run) -> Iterator[Finding]:
+    """Explanations that never change the prediction."""
+    for explainer in run.explainers:
+        for side in SIDES:
+            rows = run.rows(f"{side}_ec", explainer)
+            rows = rows[(rows["status"] == OK) & rows["flipped"].notna()]
+            is_open = ~rows["flipped"].astype(bool)
+            if not len(rows) or is_open.mean() < MANY_OPEN:
+                continue
+            count, mean = int(is_open.sum()), float(rows["value"].mean())
+            on = f"{share(count, len(rows))} targets of {explainer} ({side} side)"
+            text = f"The prediction never changes on {on}, so its mean EC of {mean:.4g} mixes two things"
+            numbers = {"open": float(count), "n": float(len(rows)), "mean": mean}
+            yield Finding("never_flipped", text, "read flip_curve(): the share flipped within k edits", numbers, explainer)
+
+
+def same_explainers(run: Run) -> Iterator[Finding]:
+    """Pairs of explainers whose rankings give the same numbers on every shared target."""
+    for first, second in combinations(run.explainers, 2):
+        sides = [side for side in SIDES if agree(run, first, second, side)]
+        if sides:
+            n = len(run.values(f"{sides[0]}_ec", first))
+            text = f"{first} and {second} have the same numbers ({' and '.join(sides)} side) on all {n} targets"
+            yield Finding("same_explainers", text, same_advice(first, second), {"n": float(n)}, first)
+
+
+def agree(run: Run, first: str, second: str, side: str) -> bool:
+    """Whether two explainers have the same numbers everywhere, and numbers that could differ."""
+    varied = False
+    for form in FORMS:
+        own, other = (run.values(f"{side}_{form}", name) for name in (first, second))
+        if len(own) < (LEAST_SHARED if form == "ec" else 0) or not own.sort_index().equals(other.sort_index()):
+            return False
+        varied = varied or own.nunique() > 1
+    return varied
+
+
+def same_advice(first: str, second: str) -> str:
+    """Why two explainers may be one."""
+    alike = guide("explainers")["traits"]["gradient_like"]
+    if first in alike or second in alike or "gradient" in first + second:
+        return (
+            "GuidedBackprop and Deconvolution are the plain gradient where the network has no rectifier they catch "
+            "(variant='captum' sees nn.ReLU modules only); count them once"
+        )
+    return "count them once, and see whether one wraps the other"
+
+
+def changing_deterministic(run: Run) -> Iterator[Finding]:
+    """Explainers whose scores should not depend on the seed."""
+    names = guide("explainers")["traits"]["deterministic"]
+    for explainer, metric, own in run.each("stability"):
+        low = own[own < 1 - 1e-5]
+        if explainer in names and len(low):
+            on = f"{share(len(low), len(own))} targets (least {low.min():.4g})"
+            text = f"{title(metric)} of {explainer}, which is deterministic, is below 1 on {on}"
+            numbers = {"low": float(len(low)), "n": float(len(own)), "least": float(low.min())}
+            advice = "the network itself draws at random: run check_model"
+            yield Finding("changing_deterministic", text, advice, numbers, explainer)
+
+
+def untrained_mask(run: Run) -> Iterator[Finding]:
+    """High stability that permuted scores reach too."""
+    limit = guide("thresholds")["stability"]["band"][1]["least"]
+    for explainer, metric, own in run.each("stability"):
+        corrected = run.values(f"{metric}_corrected", explainer)
+        if len(corrected) and own.mean() >= limit and corrected.mean() < NEAR_CHANCE:
+            text = f"{title(metric)} of {explainer} is {own.mean():.4g}, but {corrected.mean():.4g} once corrected for chance"
+            chance = guide("chance")["stability"]["untrained_masks"]
+            advice = f"masks that were never trained reach {chance}: see whether this one learns at all (check_explainer)"
+            yield Finding(
+                "untrained_mask", text, advice, {"mean": float(own.mean()), "corrected": float(corrected.mean())}, explainer
+            )
+
+
+def few_trials(run: Run) -> Iterator[Finding]:
+    """Too few random curves for what is said about them."""
+    settings, rule = run.results.settings, guide("practice")["early_stopping"]
+    if settings.trials[0] < rule["least_trials"]:
+        text = f"At least {settings.trials[0]} random curves are drawn, and the paper's rule begins at {rule['least_trials']}"
+        yield Finding("few_trials", text, "set trials=(30, 100) or more", {"trials": float(settings.trials[0])})
+    for side in SIDES if settings.twins else ():
+        least = least_p_of(run, side)
+        if least > SIGNIFICANT:
+            text = f"p-values of the {side} side come from {settings.twin_trials} random curves, so none is below {least:.3g}"
+            numbers = {"trials": float(settings.twin_trials), "least": least}
+            yield Finding("few_trials", text, "set twin_trials=39 or more (19 where there is one reference)", numbers)
+    chance = guide("chance")["early_stopping"]
+    if settings.early_stop == "paper" and settings.tau is not None and len(run.table):
+        wrong, claimed = 100 * chance["wrong_at_half"], 100 * chance["claimed"]
+        text = (
+            f"Random curves stop early by the paper's rule, which calls {wrong:.3g} % of explanations that are worth a random "
+            f"order better or worse, not {claimed:.3g} %"
+        )
+        advice = "for verdicts use pertinence_p, or early_stop='none' or 'betting'"
+        yield Finding("few_trials", text, advice, {"wrong": wrong, "claimed": claimed})
+
+
+def least_p_of(run: Run, side: str) -> float:
+    """The smallest p-value that a side of this run can have; 0 where none was measured."""
+    rows = run.table[run.table["metric"] == f"{side}_pertinence"]
+    has_p = (run.table["metric"] == f"{side}_pertinence_p").any()
+    return max((least_p(own, run.results.settings.twin_trials) for own in rows["per_reference"]), default=0.0) if has_p else 0.0
+
+
+def no_better_than_random(run: Run) -> Iterator[Finding]:
+    """Explainers that a random order matches."""
+    for explainer in run.explainers:
+        for side in SIDES:
+            finding = against_baseline(run, explainer, side) or against_curves(run, explainer, side)
+            if finding is not None and finding.numbers["p"] > SIGNIFICANT:
+                yield finding
+
+
+def against_baseline(run: Run, explainer: str, side: str) -> Finding | None:
+    """Sign test on targets that the random explainer has too: how often is the explainer better? Ties are left out."""
+    for form in ("pertinence_tied", "pertinence"):
+        own, other = (run.values(f"{side}_{form}", name) for name in (explainer, run.wanted.baseline))
+        gap = (own - other).dropna()
+        gap = gap[gap != 0]
+        if not len(gap):
+            continue
+        wins = int((gap > 0).sum())
+        p = binomial_tail(wins, len(gap), 0.5)
+        on = f"{share(wins, len(gap))} targets (sign test p = {p:.3g})"
+        text = f"{title(f'{side}_{form}')} of {explainer} beats that of {run.wanted.baseline!r} on {on}"
+        numbers = {"wins": float(wins), "n": float(len(gap)), "p": p}
+        return Finding(
+            "no_better_than_random",
+            text,
+            "nothing shows that its scores are better than random here: do not rely on them",
+            numbers,
+            explainer,
+        )
+    return None
+
+
+def against_curves(run: Run, explainer: str, side: str) -> Finding | None:
+    """How many targets have p <= 0.05 (or the least p there can be) among the random curves; as many would by chance."""
+    own = run.values(f"{side}_pertinence_p", explainer)
+    if not len(own):
+        return None
+    level = max(SIGNIFICANT, least_p_of(run, side))
+    hits = int((own <= level + NEAR).sum())
+    p = binomial_tail(hits, len(own), level)
+    on = f"{share(hits, len(own))} targets, and {100 * level:.3g} % would be by chance (p = {p:.3g})"
+    text = f"{explainer} ({side} side) is better than random orders (p ≤ {level:.3g}) on {on}"
+    numbers = {"hits": float(hits), "n": float(len(own)), "p": p}
+    return Finding(
+        "no_better_than_random",
+        text,
+        "nothing shows that its scores are better than random here: do not rely on them",
+        numbers,
+        explainer,
+    )
+
+
+def unequal_targets(run: Run) -> Iterator[Finding]:
+    """Explainers with values on other targets than the rest."""
+    for side in SIDES:
+        sets = {name: set(run.values(f"{side}_ec", name).index) for name in run.explainers}
+        sets = {name: own for name, own in sets.items() if own}
+        shared = set.intersection(*sets.values()) if sets else set()
+        uneven = {name: len(own) for name, own in sets.items() if own != shared}
+        if uneven:
+            counts = ", ".join(f"{name} {count}" for name, count in uneven.items())
+            text = f"Explainers are compared on different targets ({side} side): {len(shared)} are shared by all, but {counts}"
+            numbers = {"shared": float(len(shared)), **{name: float(count) for name, count in uneven.items()}}
+            yield Finding("unequal_targets", text, "compare on the shared ones", numbers)
+
+
+def unknown_accuracy(run: Run) -> Iterator[Finding]:
+    """Nothing in a run says how good the model is."""
+    if run.accuracy is None:
+        text = "The accuracy (or r²) of the model on its task is not known"
+        yield Finding("unknown_accuracy", text, "a faithful explanation of a wrong model explains a mistake: pass accuracy=", {})
+
+
+CHECKS: tuple[Check, ...] = (
+    *TROUBLES,
+    empty_graphs,
+    no_reference,
+    no_mask,
+    constant_scores,
+    never_flipped,
+    same_explainers,
+    changing_deterministic,
+    untrained_mask,
+    few_trials,
+    no_better_than_random,
+    unequal_targets,
+    unknown_accuracy,
+)

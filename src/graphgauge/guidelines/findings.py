@@ -1,0 +1,114 @@
+"""A finding: something a run shows that people should know, with its numbers and what to do.
+
+`Run` is what the checks of a diagnosis read: the rows by explainer and metric.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import comb
+from typing import TYPE_CHECKING, Any
+
+from graphgauge.evaluation import Results
+from graphgauge.evaluation.cells import OK
+from graphgauge.guidelines.measures import SIDES
+from graphgauge.guidelines.requirements import Requirements
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence on a run. ``source``: "paper" (its troubleshooting table) or "ours"."""
+
+    name: str
+    text: str
+    advice: str
+    numbers: Mapping[str, float]  #: everything the text speaks of
+    explainer: str = ""
+    source: str = "ours"
+
+    def record(self) -> dict[str, Any]:
+        """As plain data."""
+        return {**vars(self), "numbers": dict(self.numbers)}
+
+    def __str__(self) -> str:
+        return f"{self.text}: {self.advice}."
+
+
+@dataclass(frozen=True)
+class Run:
+    """The rows of a run, looked at from all sides."""
+
+    results: Results
+    wanted: Requirements = field(default_factory=Requirements)
+    accuracy: float | None = None
+    summary: "pd.DataFrame | None" = None  #: a benchmark to compare with
+
+    @cached_property
+    def table(self) -> "pd.DataFrame":
+        """Every row."""
+        return self.results.to_pandas()
+
+    @cached_property
+    def explainers(self) -> list[str]:
+        """Those that were measured, without the baseline."""
+        return [name for name in dict.fromkeys(self.table["explainer"]) if name != self.wanted.baseline]
+
+    @cached_property
+    def parts(self) -> "dict[Any, pd.DataFrame]":
+        """Rows by metric and explainer."""
+        return dict(iter(self.table.groupby(["metric", "explainer"], sort=False)))
+
+    @cached_property
+    def series(self) -> "dict[tuple[str, str], pd.Series]":
+        """Values by metric and explainer that were asked for already."""
+        return {}
+
+    def rows(self, metric: str, explainer: str) -> "pd.DataFrame":
+        """Rows of a metric and an explainer, with and without values."""
+        return self.parts.get((metric, explainer), self.table.iloc[:0])
+
+    def values(self, metric: str, explainer: str) -> "pd.Series":
+        """Values by (task, model, target, occurrence)."""
+        if (metric, explainer) not in self.series:
+            self.series[metric, explainer] = values_of(self.rows(metric, explainer))
+        return self.series[metric, explainer]
+
+    def each(self, form: str) -> Iterator[tuple[str, str, "pd.Series"]]:
+        """(explainer, metric, values) of both sides, where there are values."""
+        for explainer in self.explainers:
+            for side in SIDES:
+                own = self.values(f"{side}_{form}", explainer)
+                if len(own):
+                    yield explainer, f"{side}_{form}", own
+
+
+def values_of(rows: "pd.DataFrame") -> "pd.Series":
+    """The values there are, by (task, model, target, occurrence)."""
+    import pandas as pd
+
+    good = rows[rows["status"] == OK]
+    keys = list(zip(good["task"], good["model"], good["target"], good["occurrence"], strict=True))
+    return pd.Series(good["value"].to_numpy(), index=pd.Index(keys, dtype=object, tupleize_cols=False))
+
+
+def share(count: int, n: int) -> str:
+    """A count among others, with its share.
+
+    >>> share(31, 100)
+    '31 of 100 (31 %)'
+    """
+    return f"{count} of {n} ({100 * count / n:.3g} %)"
+
+
+def binomial_tail(count: int, n: int, chance: float) -> float:
+    """P(X ≥ count) for X binomial: the p-value of a one-sided sign test with chance 1/2.
+
+    >>> binomial_tail(9, 10, 0.5) * 1024
+    11.0
+    """
+    return float(sum(comb(n, k) * chance**k * (1 - chance) ** (n - k) for k in range(count, n + 1)))

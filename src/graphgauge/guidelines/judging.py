@@ -1,0 +1,275 @@
+"""Verdicts: every number of a run against its threshold, per explainer (over targets) or per explanation.
+
+A number that meets its threshold is still only a warning where
+    - the threshold is vacuous (`limits.vacuity`),
+    - it is the mean of fewer than 50 targets (the paper asks for 50-100 to begin with, 200-500 for production),
+    - the 95 % interval of the mean reaches beyond the threshold,
+    - much is at stake and stability lies below 0.95, or the time lies in the upper part of its band,
+    - it is the pertinence of one explanation, and a random order does as well with p > 0.05.
+Time is measured on a few targets by design and exempt from the rule on 50.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from graphgauge.core.errors import BadSetting, UnknownName
+from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, PASS, WARN, Verdict
+from graphgauge.evaluation import STATUSES, Results
+from graphgauge.evaluation.cells import OK
+from graphgauge.guidelines.book import band, family_of, guide
+from graphgauge.guidelines.limits import NEAR, NO_LIMIT, Limit, chance_for, limit_of, reach, title, told, vacuity
+from graphgauge.guidelines.measures import Measure, Measured, Subject, measured, of_run, with_chance
+from graphgauge.guidelines.requirements import Requirements
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SIGNIFICANT = 0.05
+BY_DESIGN = ("not_prescribed", "no_scores", "constant")  #: reasons for a missing verdict that leave a check complete
+COMPLETE, BELOW, INCOMPLETE = 0, 1, 3  #: exit codes
+
+
+def verdicts(given: "Results | pd.DataFrame", requirements: Requirements | None = None, per: str = "explainer") -> list[Verdict]:
+    """Verdicts on a run (or on a table of means), seven for each explainer, or for each explanation with ``per="explanation"``."""
+    wanted = requirements or Requirements()
+    if per not in ("explainer", "explanation"):
+        raise BadSetting(f"per must be 'explainer' or 'explanation', but {per!r} was given.")
+    if per == "explanation":
+        if not isinstance(given, Results):
+            raise BadSetting("a table of means holds no single explanations: pass the Results of a run.")
+        return explanation_verdicts(given, wanted)
+    found = measured(given, wanted)
+    return [verdict(found, subject, metric, wanted) for subject in found.subjects() for metric in found.judged()]
+
+
+def verdict(found: Measured, subject: Subject, metric: str, wanted: Requirements) -> Verdict:
+    """One mean against its threshold."""
+    task, model, explainer = subject
+    own = found.get(subject, metric) or Measure(None, 0, missing={"not_measured": 0})
+    limit = limit_of(metric, found.kinds.get(task), wanted)
+    blank = Verdict(NOT_APPLICABLE, metric, "", explainer=explainer, task=task, model=model, n=own.n, number=own.mean)
+    if own.mean is None:
+        return replace(blank, status=next(iter(own.missing), "not_measured"), reason=missing_sentence(metric, own))
+    if isinstance(limit, str):
+        reason = (
+            f"{title(metric)} is {told(metric, own.mean)}{counted(own)}; {NO_LIMIT[limit]}{beside(found, subject, metric, wanted)}."
+        )
+        return replace(blank, status=limit, reason=reason)
+    return judged(blank, own, limit, found, wanted)
+
+
+def judged(blank: Verdict, own: Measure, limit: Limit, found: Measured, wanted: Requirements) -> Verdict:
+    """The outcome and its sentence."""
+    metric, number = blank.metric, float(own.mean or 0.0)
+    subject = (blank.task, blank.model, blank.explainer)
+    vacuous = vacuity(metric, limit, found.cap, *chance_for(found, subject, metric, wanted.baseline))
+    doubts = [vacuous, *few_targets(metric, own), across(own, limit, metric), unsafe(number, limit, metric)]
+    outcome, remark = outcome_of(number, limit, metric, wanted)
+    if outcome == PASS and any(doubts):
+        outcome = WARN
+    notes = [remark, *(doubts if outcome != FAIL else [vacuous, below_half(metric, number, found, subject, wanted)])]
+    notes += [reach(metric, limit), left_out(own)]
+    reason = sentence(metric, number, counted(own) + spread(own, metric), limit, notes)
+    return replace(blank, outcome=outcome, reason=reason, threshold=limit.value, is_vacuous=bool(vacuous))
+
+
+def outcome_of(number: float, limit: Limit, metric: str, wanted: Requirements) -> tuple[str, str]:
+    """Pass, warn or fail before any doubt, and what the paper says of such a number."""
+    family = family_of(metric)
+    remark = band(family, number)["meaning"] if family in ("stability", "pertinence") else ""
+    if limit.is_met(number):
+        return PASS, remark
+    is_excused = wanted.is_difficult and family == "pertinence" and number >= guide("thresholds")["pertinence"]["random"]
+    return (WARN if is_excused or limit.never_fails else FAIL), remark
+
+
+def sentence(metric: str, number: float, where: str, limit: Limit, notes: Iterable[str]) -> str:
+    """The number, its threshold, and what else there is to say."""
+    meets = "meets" if limit.is_met(number) else "misses"
+    head = f"{title(metric)} {told(metric, number)}{where} {meets} the threshold of {limit.direction} {told(metric, limit.value)}"
+    return "; ".join([f"{head} ({limit.source})", *(note for note in notes if note)]) + "."
+
+
+# --- parts of a sentence -----------------------------------------------------------------------------------------------
+
+
+def counted(own: Measure) -> str:
+    """Over how many targets."""
+    return "" if own.n is None else f" (mean of {own.n} {'target' if own.n == 1 else 'targets'})"
+
+
+def spread(own: Measure, metric: str) -> str:
+    """The interval of the mean."""
+    return "" if own.interval is None else f", 95 % interval {told(metric, own.interval[0])} to {told(metric, own.interval[1])},"
+
+
+def few_targets(metric: str, own: Measure) -> list[str]:
+    """The advice on sample sizes, where there are too few targets."""
+    sizes = guide("practice")["samples"]
+    (first, enough), (production, most) = sizes["initial"], sizes["production"]
+    if own.n is None or own.n >= first or metric == "time":
+        return []
+    return [f"{own.n} targets are few: take {first}-{enough} for a first look and {production}-{most} for production"]
+
+
+def below_half(metric: str, number: float, found: Measured, subject: Subject, wanted: Requirements) -> str:
+    """What a paper's pertinence below 0.5 is to be compared with: ties count as lost, so chance lies below 0.5 too."""
+    if metric.endswith("_tied") or family_of(metric) != "pertinence" or number >= guide("thresholds")["pertinence"]["random"]:
+        return ""
+    chance, who = chance_for(found, subject, metric, wanted.baseline)
+    usual = guide("chance")["pertinence"]["edges_cora"]
+    seen = f"{who} reaches {told(metric, chance)} here" if chance is not None else f"random rankings reach {usual} on Cora's edges"
+    return f"ties count as lost, so chance is not 0.5: {seen}"
+
+
+def across(own: Measure, limit: Limit, metric: str) -> str:
+    """Whether the interval of a mean that meets its threshold reaches beyond it."""
+    if own.interval is None or all(limit.is_met(end) for end in own.interval):
+        return ""
+    return f"the interval reaches beyond {told(metric, limit.value)}"
+
+
+def unsafe(number: float, limit: Limit, metric: str) -> str:
+    """Whether a number meets its limit but not the stricter one."""
+    if limit.safe is None or not limit.is_met(number) or limit.is_met(number, limit.safe):
+        return ""
+    return f"not yet {limit.direction} {told(metric, limit.safe)}, which is safe"
+
+
+def left_out(own: Measure) -> str:
+    """How many values are missing, and why."""
+    gaps = [f"{count} {status}" for status, count in own.missing.items() if count and status != "not_timed"]
+    return f"left out: {', '.join(gaps)}" if gaps else ""
+
+
+def missing_sentence(metric: str, own: Measure) -> str:
+    """Why there is no number."""
+    told_why = [
+        f"{status} on {count} targets ({STATUSES.get(status, 'unknown')})" for status, count in own.missing.items() if count
+    ]
+    return f"{title(metric)} has no value: {', '.join(told_why) or 'it was not measured'}."
+
+
+def beside(found: Measured, subject: Subject, metric: str, wanted: Requirements) -> str:
+    """What the random explainer of the run reaches, for numbers without a threshold."""
+    chance, who = chance_for(found, subject, metric, wanted.baseline)
+    return "" if chance is None else f"; {who} reaches {told(metric, chance)}"
+
+
+# --- single explanations -----------------------------------------------------------------------------------------------
+
+
+def explanation_verdicts(results: Results, wanted: Requirements) -> list[Verdict]:
+    """A verdict on every explanation and metric."""
+    found = of_run(results, wanted)
+    chosen = found.judged()
+    rows = with_chance(results.to_pandas()).to_dict("records")
+    known: dict[Any, float] = {(*key_of(row), row["metric"]): row["value"] for row in rows if row["status"] == OK}
+    known["curves"] = float(results.settings.twin_trials)
+    return [explanation_verdict(row, known, found, wanted) for row in rows if row["metric"] in chosen]
+
+
+def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
+    """Which explanation a row belongs to."""
+    return tuple(row[name] for name in ("task", "model", "explainer", "target", "occurrence"))
+
+
+def explanation_verdict(row: dict[str, Any], known: dict[Any, float], found: Measured, wanted: Requirements) -> Verdict:
+    """One value against its threshold."""
+    metric = str(row["metric"])
+    names = {name: row[name] for name in ("explainer", "target", "task", "model", "occurrence")}
+    blank = Verdict(NOT_APPLICABLE, metric, "", n=1, status=row["status"], **names)
+    if row["status"] != OK:
+        return replace(blank, reason=f"{title(metric)} has no value: {row['status']} ({STATUSES[row['status']]}).")
+    limit, number = limit_of(metric, found.kinds.get(row["task"]), wanted), float(row["value"])
+    if isinstance(limit, str):
+        reason = f"{title(metric)} is {told(metric, number)}; {NO_LIMIT[limit]}."
+        return replace(blank, number=number, status=limit, reason=reason)
+    vacuous = vacuity(metric, limit, found.cap, *chance_of_one(row, known, wanted))
+    doubts = [vacuous, unproven(row, known), unsafe(number, limit, metric), unflipped(row)]
+    outcome, remark = outcome_of(number, limit, metric, wanted)
+    outcome = WARN if outcome == PASS and any(doubts) else outcome
+    reason = sentence(metric, number, f" of target {row['target']}", limit, [remark, *doubts, reach(metric, limit)])
+    return replace(blank, outcome=outcome, reason=reason, number=number, threshold=limit.value, is_vacuous=bool(vacuous))
+
+
+def chance_of_one(row: dict[str, Any], known: dict[Any, float], wanted: Requirements) -> tuple[float | None, str]:
+    """What permuted scores reach for this very explanation; of other metrics one random value says nothing."""
+    if family_of(row["metric"]) != "stability":
+        return None, wanted.baseline
+    return known.get((*key_of(row), f"{row['metric']}_chance")), "a permutation of the scores"
+
+
+def unproven(row: dict[str, Any], known: dict[Any, float]) -> str:
+    """Whether a random order does as well; without a p-value, how often random orders reach 0.6."""
+    if family_of(row["metric"]) != "pertinence":
+        return ""
+    p = known.get((*key_of(row), row["metric"].removesuffix("_tied") + "_p"))
+    if p is None:
+        share = guide("chance")["pertinence"]["share_at_least_06"]
+        return f"one target says little: {share:.0%} of random rankings reach 0.6 on a target of Cora; measure with twins=True"
+    least = least_p(row["per_reference"], int(known["curves"]))
+    return "" if p <= max(SIGNIFICANT, least) + NEAR else f"a random order does as well (p = {p:.3g})"
+
+
+def least_p(per_reference: tuple[float, ...] | None, curves: int) -> float:
+    """The smallest p-value there can be: 1/(N + 1) with N random curves, twice that over several references.
+
+    >>> least_p((0.9, 0.8), 30)
+    0.06451612903225806
+    """
+    return (2 if per_reference is not None and len(per_reference) > 1 else 1) / (curves + 1)
+
+
+def unflipped(row: dict[str, Any]) -> str:
+    """Whether the EC is only the number of candidates or the cap."""
+    is_open = row["metric"].endswith("_ec") and row["flipped"] is not None and not row["flipped"]
+    return "the prediction never changed, so this is where the edits ended" if is_open else ""
+
+
+# --- one answer for programs --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Check:
+    """Exit code 0: every threshold is met; 1: one is not; 3: something that must be judged could not be."""
+
+    code: int
+    verdicts: tuple[Verdict, ...]
+    reason: str
+
+
+def check(
+    given: "Results | pd.DataFrame", requirements: Requirements | None = None, explainers: Iterable[str] | None = None
+) -> Check:
+    """The verdicts on every explainer of a run but the baseline, or on those named, and one answer."""
+    wanted = requirements or Requirements()
+    every = verdicts(given, wanted)
+    chosen = chosen_explainers(every, wanted, explainers)
+    own = [each for each in every if each.explainer in chosen]
+    failed = [each for each in own if each.outcome == FAIL]
+    gaps = [each for each in own if each.outcome == NOT_APPLICABLE and each.status not in BY_DESIGN]
+    unjudged = [name for name in chosen if not any(is_quality(each) for each in own if each.explainer == name)]
+    if failed:
+        return Check(BELOW, tuple(own), f"{len(failed)} of {len(own)} numbers miss their threshold")
+    if gaps or unjudged or not own:
+        return Check(INCOMPLETE, tuple(own), f"{len(gaps)} of {len(own)} numbers could not be judged")
+    return Check(COMPLETE, tuple(own), f"no number of {len(own)} misses its threshold")
+
+
+def is_quality(verdict: Verdict) -> bool:
+    """Whether a verdict says something of an explanation, not of the clock."""
+    return verdict.outcome != NOT_APPLICABLE and verdict.metric != "time"
+
+
+def chosen_explainers(every: list[Verdict], wanted: Requirements, names: Iterable[str] | None) -> list[str]:
+    """The explainers to check; refuses names that are not in the run."""
+    known = list(dict.fromkeys(verdict.explainer for verdict in every))
+    if names is None:
+        return [name for name in known if name != wanted.baseline]
+    asked = list(names)
+    absent = [name for name in asked if name not in known]
+    if absent:
+        raise UnknownName(f"The run has no explainer {', '.join(map(repr, absent))}. It has: {', '.join(known) or 'none'}.")
+    return asked

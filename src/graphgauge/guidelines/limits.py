@@ -1,0 +1,146 @@
+"""Which threshold a number has to meet, and whether that threshold says anything.
+
+Limits come from the user (`Requirements.limits`), from the latency of the use, or from the paper's table for the kind of task.
+A feature limit is a share of the F features: 10 % for nodes, 25 % for links.
+
+A threshold is vacuous where chance meets it too:
+    feature EC    its limit is the cap or more (10 % of Cora's 1,433 features are 143.3, but no EC exceeds 100)
+    stability     scores permuted at random are as alike (masks that were never trained reach 0.965, the threshold is 0.80)
+    pertinence, EC    the random explainer of the same run meets it
+"""
+
+from dataclasses import dataclass
+
+from graphgauge.guidelines.book import family_of, guide, threshold_entry
+from graphgauge.guidelines.measures import Measured, Subject
+from graphgauge.guidelines.requirements import GRAPH_KINDS, Requirements
+
+NEAR = 1e-9  #: rounding that never decides
+NAMES = {"ec": "effective compactness", "pertinence": "pertinence", "stability": "stability", "time": "time"}
+
+#: why there is no threshold, for people
+NO_LIMIT = {
+    "not_prescribed": "the paper prescribes no number, for density and degrees differ too much: measure a baseline or give a limit",
+    "unknown_size": "its limit is a share of the features, and their number is not known: give num_features (--features)",
+    "unknown_kind": "thresholds depend on the kind of task, which is not known: give task_kind (--task)",
+}
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A threshold. Numbers that meet ``value`` but not ``safe`` are a warning."""
+
+    value: float
+    direction: str  #: "at least", "at most", "below"
+    source: str
+    safe: float | None = None
+    never_fails: bool = False
+
+    def is_met(self, number: float, value: float | None = None) -> bool:
+        """Whether a number is on the right side of the limit, or of another value."""
+        limit = self.value if value is None else value
+        if self.direction == "at least":
+            return number >= limit - NEAR
+        return number <= limit + NEAR if self.direction == "at most" else number < limit - NEAR
+
+
+def limit_of(metric: str, kind: str | None, requirements: Requirements) -> Limit | str:
+    """The threshold of a metric, or why there is none (a key of `NO_LIMIT`)."""
+    entry = threshold_entry(metric)
+    own = requirements.limit(metric)
+    if own is not None:
+        return Limit(own, entry["direction"], "your own limit")
+    if metric == "time" and requirements.latency:
+        return latency_limit(requirements.latency)
+    if entry["unit"] == "not prescribed":
+        return "not_prescribed"
+    return unknown(metric, kind, requirements) or table_limit(metric, str(kind), requirements)
+
+
+def unknown(metric: str, kind: str | None, requirements: Requirements) -> str:
+    """What must be known for the table's limit, and is not; '' if all is."""
+    if kind is None:
+        return "unknown_kind"
+    if metric != "feature_ec":
+        return ""
+    return "not_prescribed" if kind in GRAPH_KINDS else "" if requirements.num_features else "unknown_size"
+
+
+def table_limit(metric: str, kind: str, requirements: Requirements) -> Limit:
+    """The paper's table. Graph tasks have no column; their bands are the same in all columns."""
+    entry = threshold_entry(metric)
+    column = kind if kind not in GRAPH_KINDS else kind.replace("graph", "node")
+    value, source = entry[column], f"the paper's table for {kind.replace('_', ' ')}"
+    if kind in GRAPH_KINDS:
+        source = "the paper's bands; its table has no graph tasks"
+    if entry["unit"] == "share of features" and requirements.num_features:
+        return Limit(value * requirements.num_features, "at most", f"{value:.0%} of {requirements.num_features} features, {source}")
+    safe = guide("thresholds")["stability"]["band"][0]["least"] if wants_safe(metric, requirements) else None
+    return Limit(value, entry["direction"], source, safe)
+
+
+def wants_safe(metric: str, requirements: Requirements) -> bool:
+    """Whether the band for reports to a regulator is asked for."""
+    return family_of(metric) == "stability" and requirements.stakes == "high-stakes"
+
+
+def latency_limit(latency: str) -> Limit:
+    """The paper's bands of execution time, by use."""
+    entry = guide("thresholds")["latency"][latency]
+    source = f"{latency} use, {entry['told']}"
+    return Limit(
+        entry.get("warn_below", entry["pass_below"]), "below", source, entry["pass_below"], never_fails="warn_below" not in entry
+    )
+
+
+def told(metric: str, value: float) -> str:
+    """A number for people.
+
+    >>> told("time", 0.0123456), told("edge_ec", 143.3), told("edge_stability", 1.0)
+    ('0.01235 s', '143.3', '1')
+    """
+    return f"{value:.4g} s" if metric == "time" else f"{value:.4g}"
+
+
+def title(metric: str) -> str:
+    """A metric's name at the start of a sentence.
+
+    >>> title("edge_pertinence_tied"), title("time")
+    ('Edge pertinence (ties half)', 'Time')
+    """
+    side = metric.split("_")[0] + " " if metric.startswith(("edge_", "feature_")) else ""
+    return (side + NAMES[family_of(metric)]).capitalize() + (" (ties half)" if metric.endswith("_tied") else "")
+
+
+# --- vacuous thresholds ------------------------------------------------------------------------------------------------
+
+
+def vacuity(metric: str, limit: Limit, cap: int, chance: float | None, who: str) -> str:
+    """Why a threshold says nothing here; '' if it does. ``chance``: what ``who`` reaches."""
+    if metric.endswith("_ec") and limit.value >= cap:
+        over = f"{told(metric, limit.value - cap)} above the cap" if limit.value > cap else "the cap itself"
+        return f"vacuous threshold: no effective compactness exceeds {cap}, and {told(metric, limit.value)} is {over}"
+    if chance is None or not limit.is_met(chance) or metric == "time":
+        return ""
+    gap = abs(chance - limit.value)
+    by = f"passes by {told(metric, gap)}" if gap > NEAR else "just passes"
+    return f"vacuous threshold: {who} reaches {told(metric, chance)} and {by}"
+
+
+def chance_for(found: Measured, subject: Subject, metric: str, baseline: str) -> tuple[float | None, str]:
+    """What chance reaches in the same run, and who that is."""
+    task, model, explainer = subject
+    if family_of(metric) == "stability":
+        own, who = found.get(subject, f"{metric}_chance"), "a permutation of the scores"
+    else:
+        own, who = found.get((task, model, baseline), metric), f"the explainer {baseline!r}"
+    return (own.mean, who) if own is not None and explainer != baseline else (None, who)
+
+
+def reach(metric: str, limit: Limit) -> str:
+    """What is odd about a feature limit of less than two edits; '' if nothing is."""
+    if not metric.endswith("_ec") or limit.value >= 2:
+        return ""
+    if limit.value < 1:
+        return f"no explanation can meet {told(metric, limit.value)}: a single edit exceeds it"
+    return "hardly reachable threshold: only explanations whose first edit changes the prediction meet it"

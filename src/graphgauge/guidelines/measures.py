@@ -1,0 +1,197 @@
+"""What was measured, one entry per (task, model, explainer, metric): from a run, or from a table of means.
+
+A run gives values of every target. The interval of a mean is the percentile bootstrap: 2,000 resamples of the sorted values
+with a fixed seed, so that it depends neither on the order of the targets nor on the clock; the 2.5 % and 97.5 % quantiles of
+their means. Shares k of n get Wilson's interval,
+
+    (p + z²/2n ± z sqrt(p (1 - p)/n + z²/4n²)) / (1 + z²/n)        p = k/n, z = 1.96
+
+Of the likeness that permuted scores reach only the corrected stability c = (S - S₀)/(1 - S₀) is stored; S₀ = (S - c)/(1 - c).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphgauge.core.errors import BadSetting
+from graphgauge.evaluation import Results
+from graphgauge.evaluation.cells import OK
+from graphgauge.guidelines.book import KINDS, guide
+from graphgauge.guidelines.requirements import Requirements
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RESAMPLES = 2000
+Z = 1.96
+TABLE = ("task", "explainer", "metric", "mean")  #: columns a table of means must have; sd and n may be there
+SIDES = ("feature", "edge")
+JUDGED = ("feature_pertinence", "edge_pertinence", "feature_ec", "edge_ec", "feature_stability", "edge_stability", "time")
+Subject = tuple[str, str, str]  #: task, model, explainer
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One mean over targets. ``n`` None: the table does not say; ``missing``: how many values are not there, by status."""
+
+    mean: float | None
+    n: int | None = None
+    values: tuple[float, ...] = ()  #: sorted
+    missing: Mapping[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % interval of the mean; None where single values are not known, or there is one."""
+        return bootstrap(self.values) if len(self.values) > 1 else None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Every `Measure` by subject and metric, with what is needed to judge it."""
+
+    measures: Mapping[tuple[Subject, str], Measure]
+    kinds: Mapping[str, str | None]  #: kind of each task
+    cap: int
+    pertinence: str = "pertinence"  #: which form is judged: "pertinence" or "pertinence_tied"
+    focus: str | None = None  #: the side that is judged; None: both
+
+    def subjects(self, task: str | None = None) -> list[Subject]:
+        """Who was measured, in order; on one task, or on all."""
+        return list(dict.fromkeys(subject for subject, _ in self.measures if task in (None, subject[0])))
+
+    def get(self, subject: Subject, metric: str) -> Measure | None:
+        """One measure, or None."""
+        return self.measures.get((subject, metric))
+
+    def judged(self) -> list[str]:
+        """The numbers that have verdicts (seven, or four of one side), in the form that the settings put first."""
+        chosen = [name for name in JUDGED if self.focus is None or name.startswith((self.focus, "time"))]
+        return [f"{name.split('_')[0]}_{self.pertinence}" if name.endswith("pertinence") else name for name in chosen]
+
+
+def measured(given: "Results | pd.DataFrame", requirements: Requirements, merge_models: bool = False) -> Measured:
+    """What a run or a table of means says."""
+    if isinstance(given, Results):
+        return of_run(given, requirements, merge_models)
+    return of_table(given, requirements)
+
+
+def of_run(results: Results, requirements: Requirements, merge_models: bool = False) -> Measured:
+    """Means over targets of each network; merged: then over networks."""
+    table = with_chance(results.to_pandas())
+    found = {}
+    for (task, model, explainer, metric), part in grouped(table, merge_models):
+        found[(str(task), str(model), str(explainer)), str(metric)] = measure_of(part)
+    kinds = {str(task): requirements.task_kind or kind_of(str(task), part) for task, part in table.groupby("task", sort=False)}
+    has_tied = any(metric.endswith("_pertinence_tied") for _, metric in found)
+    form = "pertinence_tied" if results.settings.headline == "twins" and has_tied else "pertinence"
+    return Measured(found, kinds, results.settings.cap, form, requirements.focus)
+
+
+def grouped(table: "pd.DataFrame", merge_models: bool) -> Iterable[tuple[Any, "pd.DataFrame"]]:
+    """Rows by task, model, explainer and metric; merged: networks under one name."""
+    if not merge_models:
+        return table.groupby(["task", "model", "explainer", "metric"], sort=False)
+    return table.assign(whole="").groupby(["task", "whole", "explainer", "metric"], sort=False)
+
+
+def measure_of(part: "pd.DataFrame") -> Measure:
+    """Mean over targets, then over networks; what is missing."""
+    good = part[part["status"] == OK]
+    missing = {str(name): int(count) for name, count in part[part["status"] != OK]["status"].value_counts().items()}
+    means = [float(np.sort(own["value"].to_numpy()).mean()) for _, own in good.groupby("model")]
+    return Measure(float(np.mean(means)) if means else None, len(good), tuple(sorted(good["value"].tolist())), missing)
+
+
+def with_chance(table: "pd.DataFrame") -> "pd.DataFrame":
+    """The rows, and one more for each corrected stability: the likeness that permuted scores reach (S₀)."""
+    import pandas as pd
+
+    keys = ["task", "model", "explainer", "target", "occurrence"]
+    parts = [table]
+    for side in SIDES if table["metric"].str.endswith("_stability_corrected").any() else ():
+        raw, corrected = (
+            table[(table["metric"] == f"{side}_{form}") & (table["status"] == OK)] for form in ("stability", "stability_corrected")
+        )
+        both = raw.merge(corrected[[*keys, "value"]], on=keys, suffixes=("", "_corrected"))
+        both = both[both["value_corrected"] < 1 - 1e-9]
+        both["value"] = (both["value"] - both["value_corrected"]) / (1 - both["value_corrected"])
+        parts.append(both.drop(columns="value_corrected").assign(metric=f"{side}_stability_chance"))
+    return pd.concat([part for part in parts if len(part)] or [table], ignore_index=True)
+
+
+def kind_of(task: str, rows: "pd.DataFrame") -> str | None:
+    """The kind of a task: its name if that is a kind; else pairs are links, and |change| is measured for values only."""
+    if task in KINDS or not len(rows):
+        return task if task in KINDS else None
+    level = "link" if isinstance(rows["target"].iloc[0], tuple) else "node"
+    is_regression = rows["metric"].str.endswith("_pertinence_abs").any()
+    return f"{level}_{'regression' if is_regression else 'classification'}"
+
+
+def of_table(table: "pd.DataFrame", requirements: Requirements) -> Measured:
+    """A table of means: columns task, explainer, metric, mean; sd and n where they are known."""
+    absent = [name for name in TABLE if name not in table.columns]
+    if absent:
+        raise BadSetting(f"a summary needs the columns {', '.join(TABLE)}, but {', '.join(absent)} are not in it.")
+    found = {}
+    for line in table.to_dict("records"):
+        subject = (str(line["task"]), "", str(line["explainer"]))
+        found[subject, str(line["metric"])] = Measure(number(line["mean"]), whole(line.get("n")))
+    add_chance(found)
+    kinds = {task: requirements.task_kind or (task if task in KINDS else None) for task, _, _ in (subject for subject, _ in found)}
+    form = "pertinence" if any(metric.endswith("_pertinence") for _, metric in found) else "pertinence_tied"
+    return Measured(found, kinds, guide("thresholds")["compactness"]["cap"], form, requirements.focus)
+
+
+def add_chance(found: dict[tuple[Subject, str], Measure]) -> None:
+    """S₀ from the means of S and c."""
+    for (subject, metric), own in list(found.items()):
+        raw = found.get((subject, metric.removesuffix("_corrected")))
+        if (
+            metric.endswith("_stability_corrected")
+            and raw
+            and raw.mean is not None
+            and own.mean is not None
+            and own.mean < 1 - 1e-9
+        ):
+            chance = (raw.mean - own.mean) / (1 - own.mean)
+            found[subject, metric.removesuffix("corrected") + "chance"] = Measure(chance, own.n)
+
+
+def number(value: Any) -> float | None:
+    """A float, or None for what is no number."""
+    return None if value is None or value != value else float(value)
+
+
+def whole(value: Any) -> int | None:
+    """A count, or None for what is no number."""
+    return None if value is None or value != value else int(value)
+
+
+def bootstrap(values: Iterable[float]) -> tuple[float, float]:
+    """Percentile bootstrap of the mean, 95 %; the same for any order of the values.
+
+    >>> bootstrap([1.0, 1.0, 1.0])
+    (1.0, 1.0)
+    """
+    own = np.sort(np.asarray(list(values), dtype=float))
+    if own[0] == own[-1]:
+        return float(own[0]), float(own[0])
+    drawn = np.random.default_rng(0).integers(len(own), size=(RESAMPLES, len(own)))
+    low, high = np.quantile(own[drawn].mean(1), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def wilson(count: int, n: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share.
+
+    >>> [round(end, 3) for end in wilson(31, 100)]
+    [0.228, 0.406]
+    """
+    p, part = count / n, Z * Z / n
+    half = Z * (p * (1 - p) / n + part / (4 * n)) ** 0.5
+    return (p + part / 2 - half) / (1 + part), (p + part / 2 + half) / (1 + part)

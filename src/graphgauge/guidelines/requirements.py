@@ -1,0 +1,105 @@
+"""What a use asks of explanations: the kind of task, how much is at stake, how fast, and limits of its own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from graphgauge.core.errors import BadSetting
+from graphgauge.guidelines.book import KINDS, guide
+
+STAKES = ("standard", "high-stakes")
+LATENCIES = ("interactive", "batch", "offline")
+GRAPH_KINDS = ("graph_classification", "graph_regression")  #: judged by the bands; the paper's table has no column for them
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """Defaults are the paper's table of thresholds.
+
+    ``task_kind``      such as "node_classification"; None: seen from the rows (pairs are links, |change| is measured for values)
+    ``stakes``         "high-stakes": stability below 0.95 is a warning; below 0.80 it fails anyway
+    ``latency``        "interactive" (100-300 ms), "batch", "offline"; None: the table's 5 s
+    ``num_features``   F of the data; feature limits are shares of it
+    ``num_edges``      of a typical computation graph; for a limit such as ``{"edge_ec": "25%"}``
+    ``focus``          "feature" or "edge": only that side (and time) is judged; None: both
+    ``is_difficult``   pertinence of 0.5 to 0.6 is a warning, not a failure
+    ``limits``         your own thresholds by metric, numbers or shares ("10%"), in place of the table's
+    """
+
+    task_kind: str | None = None
+    stakes: str = "standard"
+    latency: str | None = None
+    num_features: int | None = None
+    num_edges: int | None = None
+    focus: str | None = None
+    is_difficult: bool = False
+    limits: Mapping[str, float | str] = field(default_factory=dict)
+    baseline: str = "random"  #: the explainer in the run that stands for chance
+
+    def __post_init__(self) -> None:
+        problems = [*self.wrong_choices(), *self.wrong_sizes(), *self.wrong_limits()]
+        if problems:
+            raise BadSetting("; ".join(problems) + ".")
+
+    def wrong_choices(self) -> list[str]:
+        """Names that are none of those there are."""
+        known = {"task_kind": (None, *KINDS, *GRAPH_KINDS), "stakes": STAKES, "latency": (None, *LATENCIES)}
+        known["focus"] = (None, "feature", "edge")
+        return [
+            f"{name} must be one of {', '.join(map(repr, filter(None, choices)))}, but {getattr(self, name)!r} was given"
+            for name, choices in known.items()
+            if getattr(self, name) not in choices
+        ]
+
+    def wrong_sizes(self) -> list[str]:
+        """Counts that are no counts."""
+        sizes = {name: getattr(self, name) for name in ("num_features", "num_edges")}
+        return [
+            f"{name} must be a whole number, 1 or more, but is {size!r}"
+            for name, size in sizes.items()
+            if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 1)
+        ]
+
+    def wrong_limits(self) -> list[str]:
+        """Limits for numbers that are not judged, or that are no numbers."""
+        known = [entry["metric"] for entry in guide("thresholds")["threshold"]]
+        unknown = [f"limits names {name!r}, but judged are {', '.join(known)}" for name in self.limits if name not in known]
+        return [*unknown, *(problem for name, limit in self.limits.items() if (problem := wrong_limit(name, limit)))]
+
+    def limit(self, metric: str) -> float | None:
+        """The user's own threshold; None: there is none."""
+        given = self.limits.get(metric.removesuffix("_tied"))
+        if given is None or not isinstance(given, str):
+            return None if given is None else float(given)
+        size = self.num_edges if metric.startswith("edge") else self.num_features
+        if size is None:
+            side = "num_edges" if metric.startswith("edge") else "num_features"
+            raise BadSetting(f"the limit {given!r} of {metric} is a share, but {side} is not given.")
+        return percentage(given) * size
+
+    def record(self) -> dict[str, Any]:
+        """As plain data."""
+        return {item.name: getattr(self, item.name) for item in fields(self)} | {"limits": dict(self.limits)}
+
+
+def percentage(text: str) -> float:
+    """A share written with a percent sign.
+
+    >>> percentage("12.5%")
+    0.125
+    """
+    number = float(text.removesuffix("%"))
+    if not text.endswith("%") or not 0 <= number < float("inf"):
+        raise ValueError(text)
+    return number / 100
+
+
+def wrong_limit(name: str, limit: Any) -> str:
+    """What is wrong with a limit; '' if nothing is."""
+    try:
+        number = percentage(limit) if isinstance(limit, str) else float(limit)
+    except (TypeError, ValueError):
+        return f"the limit of {name} must be a number or a share such as '10%', but is {limit!r}"
+    if isinstance(limit, str) and not name.endswith("_ec"):
+        return f"the limit of {name} must be a number: shares are for feature_ec and edge_ec, but {limit!r} was given"
+    return "" if 0 <= number < float("inf") else f"the limit of {name} must be 0 or more, but is {limit!r}"

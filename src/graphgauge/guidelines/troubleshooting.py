@@ -1,0 +1,172 @@
+"""The paper's troubleshooting table as checks on a run; each gives findings with numbers, or none.
+
+The table gives a limit in two of its seven lines (pertinence 0.5, 200 targets). The others need one to become checks. Ours:
+    pertinence below 0.5    its mean is, or that of a quarter of the targets
+    low stability           mean below 0.8 (the threshold)
+    high EC                 above the limit for features, where that is known; else above half the cap
+    too slow                the limit of the use
+    unstable                fewer than 200 targets, and a 95 % interval of the mean pertinence wider than ± 0.05 (its tolerance)
+    unlike the benchmark    a mean further from the table's than two of its SDs
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from graphgauge.guidelines.book import guide, paper_table, shipped_benchmark, trouble
+from graphgauge.guidelines.findings import Finding, Run, share
+from graphgauge.guidelines.limits import Limit, limit_of, title, told
+from graphgauge.guidelines.measures import bootstrap, kind_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MANY = 0.25  #: share of targets that is worth a finding
+MOST_STORIES = 200  #: curves that are looked at for ties
+FAR = 2.0  #: SDs
+
+
+def pertinence_below_half(run: Run) -> Iterator[Finding]:
+    """Pertinence below 0.5: how often, how many of the points are ties, and what the tied variant says."""
+    limit = trouble("pertinence_below_half")["below"]
+    for explainer, metric, own in run.each("pertinence"):
+        low = own[own < limit]
+        if own.mean() >= limit and len(low) < MANY * len(own):
+            continue
+        numbers = {"low": float(len(low)), "n": float(len(own)), "mean": float(own.mean())}
+        text = f"{title(metric)} of {explainer} is below {limit:g} on {share(len(low), len(own))} targets, mean {own.mean():.4g}"
+        tied = run.values(f"{metric}_tied", explainer)
+        ties = share_of_ties(run, explainer, metric, low)
+        if ties is not None:
+            numbers["ties"] = ties
+            text += f", and {100 * ties:.3g} % of their curve points are ties, which count as lost"
+        if len(tied):
+            numbers["tied"] = float(tied.mean())
+            text += f"; with ties as half the mean is {tied.mean():.4g}"
+        advice = "use the tied variant (preset='calibrated'), where a random ranking scores 0.5"
+        if len(tied) and tied.mean() < limit:
+            advice = f"also the tied variant is below {limit:g}: {trouble('pertinence_below_half')['remedy']}"
+        yield Finding("pertinence_below_half", text, advice, numbers, explainer, "paper")
+
+
+def share_of_ties(run: Run, explainer: str, metric: str, low: "pd.Series") -> float | None:
+    """Mean share of tied points behind low values; None for a run read from disk, which has no curves."""
+    side, stories = metric.split("_")[0], run.results.stories
+    keys = [(explainer, target, occurrence, side) for _, _, target, occurrence in low.index]
+    cases = [case for key in keys[:MOST_STORIES] if key in stories for case in stories[key]().cases]
+    return sum(case.tied for case in cases) / len(cases) if cases else None
+
+
+def low_stability(run: Run) -> Iterator[Finding]:
+    """Stability below the threshold."""
+    for explainer, metric, own in run.each("stability"):
+        limit = limit_of(metric, "node_classification", run.wanted)  # the same for all kinds
+        if not isinstance(limit, Limit) or limit.is_met(own.mean()):
+            continue
+        text = f"{title(metric)} of {explainer} is {own.mean():.4g} over {len(own)} targets, below {limit.value:.4g}"
+        numbers = {"mean": float(own.mean()), "n": float(len(own)), "limit": limit.value}
+        yield Finding("low_stability", text, remedy("low_stability"), numbers, explainer, "paper")
+
+
+def high_compactness(run: Run) -> Iterator[Finding]:
+    """Effective compactness above its limit."""
+    for explainer, metric, own in run.each("ec"):
+        limit = limit_of(metric, kind(run), run.wanted)
+        most, which = (limit.value, limit.source) if isinstance(limit, Limit) else (run.results.settings.cap / 2, "half the cap")
+        if own.mean() <= most:
+            continue
+        text = f"{title(metric)} of {explainer} is {own.mean():.4g} over {len(own)} targets, above {most:.4g} ({which})"
+        numbers = {"mean": float(own.mean()), "n": float(len(own)), "limit": most}
+        yield Finding("high_compactness", text, remedy("high_compactness"), numbers, explainer, "paper")
+
+
+def slow(run: Run) -> Iterator[Finding]:
+    """Time beyond the limit of the use."""
+    limit = limit_of("time", kind(run), run.wanted)
+    for explainer in run.explainers:
+        own = run.values("time", explainer)
+        if not len(own) or not isinstance(limit, Limit) or limit.is_met(own.mean()):
+            continue
+        most = told("time", limit.value)
+        text = f"{explainer} takes {told('time', own.mean())} for an explanation, and {most} is the limit ({limit.source})"
+        numbers = {"mean": float(own.mean()), "limit": limit.value}
+        yield Finding("slow", text, remedy("slow"), numbers, explainer, "paper")
+
+
+def unstable_across_samples(run: Run) -> Iterator[Finding]:
+    """Few targets, and a mean that is not known well."""
+    enough, width = trouble("unstable_across_samples")["least_targets"], guide("practice")["early_stopping"]["epsilon"]
+    for explainer, metric, own in run.each("pertinence"):
+        if not 2 <= len(own) < enough:
+            continue
+        low, high = bootstrap(own)
+        if (high - low) / 2 <= width:
+            continue
+        half, from_to = (high - low) / 2, f"{low:.3g} to {high:.3g}"
+        text = f"{title(metric)} of {explainer} is known to ± {half:.3g} only ({from_to}) from {len(own)} targets"
+        numbers = {"half": half, "low": low, "high": high, "n": float(len(own))}
+        yield Finding("unstable_across_samples", text, remedy("unstable_across_samples"), numbers, explainer, "paper")
+
+
+def unlike_benchmark(run: Run) -> Iterator[Finding]:
+    """Means far from those of a benchmark for the same kind of task."""
+    table, source = benchmark_of(run)
+    near = table[(table["task"] == kind(run)) & table["explainer"].isin(run.explainers)]
+    for line in near.to_dict("records"):
+        own = run.values(str(line["metric"]), str(line["explainer"]))
+        if line["metric"] == "time" or not len(own) or not line["sd"] > 0:
+            continue
+        mean = float(own.mean())
+        if abs(mean - line["mean"]) <= FAR * line["sd"]:
+            continue
+        text = (
+            f"{title(line['metric'])} of {line['explainer']} is {mean:.4g}, and {line['mean']:.4g} ± {line['sd']:.4g} in {source} "
+            f"({abs(mean - line['mean']) / line['sd']:.3g} SDs away)"
+        )
+        numbers = {"mean": mean, "there": float(line["mean"]), "sd": float(line["sd"])}
+        yield Finding("unlike_benchmark", text, remedy("unlike_benchmark"), numbers, str(line["explainer"]), "paper")
+
+
+def invalid_scores(run: Run) -> Iterator[Finding]:
+    """Scores or predictions that are no numbers."""
+    for explainer in run.explainers:
+        rows = run.table[run.table["explainer"] == explainer]
+        for status, what in (("nan_attribution", "a score"), ("nan_prediction", "a prediction of an edited graph")):
+            hit = rows[rows["status"] == status]
+            if len(hit):
+                bad, n = hit[["task", "model", "target"]].drop_duplicates(), rows[["task", "model", "target"]].drop_duplicates()
+                text = f"{what} is NaN or infinite for {explainer} on {share(len(bad), len(n))} targets".capitalize()
+                numbers = {"bad": float(len(bad)), "n": float(len(n))}
+                yield Finding("invalid_scores", text, remedy("invalid_scores"), numbers, explainer, "paper")
+
+
+def kind(run: Run) -> str | None:
+    """The kind of task of a run (of its first task)."""
+    if run.wanted.task_kind or not len(run.table):
+        return run.wanted.task_kind
+    first = run.table["task"].iloc[0]
+    return kind_of(str(first), run.table[run.table["task"] == first])
+
+
+def benchmark_of(run: Run) -> "tuple[pd.DataFrame, str]":
+    """The table to compare with."""
+    if run.summary is not None:
+        return run.summary, "the given benchmark"
+    shipped = shipped_benchmark()
+    return (paper_table(), "the paper's table") if shipped is None else (shipped, "the shipped benchmark")
+
+
+def remedy(name: str) -> str:
+    """Cause and remedy of the paper's table, in our words."""
+    entry = trouble(name)
+    return f"likely {entry['cause']}; {entry['remedy']}"
+
+
+TROUBLES = (
+    pertinence_below_half,
+    low_stability,
+    high_compactness,
+    slow,
+    unstable_across_samples,
+    unlike_benchmark,
+    invalid_scores,
+)

@@ -1,0 +1,352 @@
+"""Verdicts and the check: every rule fails once and passes once, on results with known numbers."""
+
+import random
+import re
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_results import GOOD, good, run
+
+from graphgauge.core.errors import BadSetting, UnknownName
+from graphgauge.evaluation import STATUSES, Results, Settings
+from graphgauge.guidelines import Requirements, check, verdicts
+from graphgauge.guidelines.limits import told
+from graphgauge.guidelines.measures import bootstrap, wilson
+
+
+def one(metric, wanted=None, n=100, per="explainer", setup=None, others=None, is_link=False, **changed):
+    """The verdict on one metric of one explainer called 'mine'."""
+    results = run({"mine": good(**changed), **(others or {})}, n, setup, is_link=is_link)
+    wanted = wanted or Requirements(num_features=200)
+    return next(own for own in verdicts(results, wanted, per) if (own.explainer, own.metric) == ("mine", metric))
+
+
+@pytest.mark.parametrize(
+    ("metric", "number", "outcome", "threshold"),
+    [
+        ("feature_pertinence", 0.6, "pass", 0.6),
+        ("feature_pertinence", 0.599, "fail", 0.6),
+        ("edge_pertinence", 0.75, "pass", 0.6),
+        ("edge_pertinence", 0.45, "fail", 0.6),
+        ("feature_stability", 0.8, "pass", 0.8),
+        ("feature_stability", 0.799, "fail", 0.8),
+        ("edge_stability", 0.96, "pass", 0.8),
+        ("edge_stability", 0.1, "fail", 0.8),
+        ("feature_ec", 20.0, "pass", 20.0),  # 10 % of 200
+        ("feature_ec", 20.5, "fail", 20.0),
+        ("time", 4.99, "pass", 5.0),
+        ("time", 5.0, "fail", 5.0),
+    ],
+)
+def test_the_table_of_thresholds(metric, number, outcome, threshold):
+    own = one(metric, **{metric: number})
+    assert (own.outcome, own.number, own.threshold) == (outcome, pytest.approx(number), pytest.approx(threshold))
+    assert told(metric, number) in own.reason
+    assert told(metric, threshold) in own.reason
+    assert own.n == 100
+
+
+def test_links_may_use_a_quarter_of_the_features():
+    assert one("feature_ec", feature_ec=45.0, is_link=True).threshold == 50.0
+    assert one("feature_ec", feature_ec=45.0, is_link=True).outcome == "pass"
+    assert one("feature_ec", feature_ec=45.0).outcome == "fail"
+
+
+def test_values_are_seen_from_the_change_that_is_measured_for_them_only():
+    reason = one("edge_pertinence", edge_pertinence_abs=0.7).reason
+    assert "node regression" in reason
+    assert "node classification" in one("edge_pertinence").reason
+    assert "link regression" in one("edge_pertinence", edge_pertinence_abs=0.7, is_link=True).reason
+    assert "link classification" in one("edge_pertinence", Requirements(task_kind="link_classification")).reason
+
+
+def test_graph_tasks_have_bands_but_no_feature_limit():
+    wanted = Requirements(task_kind="graph_classification", num_features=200)
+    assert one("edge_pertinence", wanted).outcome == "pass"
+    assert "its table has no graph tasks" in one("edge_pertinence", wanted).reason
+    assert (one("feature_ec", wanted).outcome, one("feature_ec", wanted).status) == ("not applicable", "not_prescribed")
+
+
+@pytest.mark.parametrize(
+    ("latency", "seconds", "outcome"),
+    [
+        ("interactive", 0.099, "pass"),
+        ("interactive", 0.1, "warn"),
+        ("interactive", 0.299, "warn"),
+        ("interactive", 0.3, "fail"),
+        ("batch", 59.0, "pass"),
+        ("batch", 61.0, "warn"),
+        ("batch", 3600.0, "fail"),
+        ("offline", 80000.0, "pass"),
+        ("offline", 90000.0, "warn"),
+    ],
+)
+def test_latency_by_use(latency, seconds, outcome):
+    own = one("time", Requirements(latency=latency), time=seconds)
+    assert (own.outcome, latency in own.reason) == (outcome, True)
+
+
+@pytest.mark.parametrize(("stability", "outcome"), [(0.96, "pass"), (0.9, "warn"), (0.79, "fail")])
+def test_where_much_is_at_stake_stability_below_095_is_a_warning(stability, outcome):
+    assert one("edge_stability", Requirements(stakes="high-stakes"), edge_stability=stability).outcome == outcome
+    assert one("edge_stability", edge_stability=0.9).outcome == "pass"
+
+
+@pytest.mark.parametrize(("pertinence", "outcome"), [(0.6, "pass"), (0.55, "warn"), (0.5, "warn"), (0.49, "fail")])
+def test_difficult_tasks_are_excused_down_to_one_half(pertinence, outcome):
+    assert one("edge_pertinence", Requirements(is_difficult=True), edge_pertinence=pertinence).outcome == outcome
+
+
+def test_own_limits_replace_the_table():
+    assert one("edge_ec", Requirements(limits={"edge_ec": 7})).outcome == "fail"
+    assert one("edge_ec", Requirements(limits={"edge_ec": "10%"}, num_edges=90)).threshold == pytest.approx(9)
+    assert one("edge_pertinence", Requirements(limits={"edge_pertinence": 0.9})).outcome == "fail"
+    with pytest.raises(BadSetting, match="num_edges is not given"):
+        one("edge_ec", Requirements(limits={"edge_ec": "10%"}))
+
+
+def test_without_a_threshold_or_what_it_needs_nothing_is_judged():
+    own = one("edge_ec", others={"random": good(edge_ec=33.0)})
+    assert (own.outcome, own.status, own.number) == ("not applicable", "not_prescribed", 8.0)
+    assert "'random' reaches 33" in own.reason
+    own = one("feature_ec", Requirements())
+    assert (own.outcome, own.status) == ("not applicable", "unknown_size")
+    assert "--features" in own.reason
+    table = pd.DataFrame([("my task", "lrp", "edge_stability", 1.0)], columns=["task", "explainer", "metric", "mean"])
+    found = {own.metric: own for own in verdicts(table)}
+    assert found["edge_stability"].status == "unknown_kind"
+    assert found["time"].status == "not_measured"
+
+
+@pytest.mark.parametrize("status", sorted(set(STATUSES) - {"ok"}))
+def test_a_missing_value_is_not_applicable_with_its_status(status):
+    for per in ("explainer", "explanation"):
+        own = one("edge_pertinence", per=per, edge_pertinence=status)
+        assert (own.outcome, own.status, own.number) == ("not applicable", status, None)
+        assert STATUSES[status] in own.reason
+    assert "on 100 targets" in one("edge_pertinence", edge_pertinence=status).reason
+
+
+def test_some_missing_values_are_counted():
+    own = one("edge_pertinence", edge_pertinence=[0.9] * 60 + ["empty"] * 3)
+    assert (own.outcome, own.n) == ("pass", 60)
+    assert "left out: 3 empty" in own.reason
+
+
+# --- doubts ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "outcome"), [(49, "warn"), (50, "pass")])
+def test_few_targets_make_a_pass_a_warning_with_advice(n, outcome):
+    own = one("edge_pertinence", n=n)
+    assert own.outcome == outcome
+    assert (f"{n} targets are few: take 50-100 for a first look and 200-500 for production" in own.reason) == (n < 50)
+    assert one("time", n=5).outcome == "pass"
+    assert one("edge_pertinence", n=n, edge_pertinence=0.2).outcome == "fail"
+
+
+def test_an_interval_that_crosses_the_threshold_is_a_warning():
+    values = [0.0, 1.0] * 40 + [1.0] * 20  # mean 0.6
+    own = one("edge_pertinence", edge_pertinence=values)
+    low, high = bootstrap(values)
+    assert low < 0.6 <= high
+    assert (own.outcome, own.number) == ("warn", pytest.approx(0.6))
+    assert f"95 % interval {low:.4g} to {high:.4g}" in own.reason
+    assert "the interval reaches beyond 0.6" in own.reason
+
+
+def test_a_feature_limit_above_the_cap_is_vacuous():
+    own = one("feature_ec", Requirements(num_features=1433), feature_ec=99.0)
+    assert (own.outcome, own.is_vacuous) == ("warn", True)
+    assert "no effective compactness exceeds 100, and 143.3 is 43.3 above the cap" in own.reason
+    assert not one("feature_ec", Requirements(num_features=999)).is_vacuous
+    assert one("feature_ec", Requirements(num_features=1000)).is_vacuous
+    assert one("feature_ec", Requirements(num_features=300), setup=Settings(cap=25)).is_vacuous
+
+
+def test_a_feature_limit_of_less_than_two_edits_is_told():
+    assert "only explanations whose first edit" in one("feature_ec", Requirements(num_features=16), feature_ec=1.0).reason
+    assert "no explanation can meet 0.8" in one("feature_ec", Requirements(num_features=8), feature_ec=1.0).reason
+    assert one("feature_ec", Requirements(num_features=16), feature_ec=1.0).outcome == "pass"
+
+
+def test_stability_that_permuted_scores_reach_is_vacuous():
+    own = one("feature_stability", feature_stability=0.965, feature_stability_corrected=0.0)
+    assert (own.outcome, own.is_vacuous) == ("warn", True)
+    assert "a permutation of the scores reaches 0.965 and passes by 0.165" in own.reason
+    own = one("feature_stability", feature_stability=0.965, feature_stability_corrected=0.9)  # chance 0.65
+    assert (own.outcome, own.is_vacuous) == ("pass", False)
+    own = one("feature_stability", feature_stability=1.0, feature_stability_corrected=1.0)
+    assert (own.outcome, own.is_vacuous) == ("pass", False)
+
+
+@pytest.mark.parametrize(("chance", "is_vacuous"), [(0.65, True), (0.5, False)])
+def test_pertinence_that_the_random_explainer_reaches_is_vacuous(chance, is_vacuous):
+    own = one("edge_pertinence", others={"random": good(edge_pertinence=chance)})
+    assert (own.outcome, own.is_vacuous) == ("warn" if is_vacuous else "pass", is_vacuous)
+    assert ("'random' reaches 0.65 and passes by 0.05" in own.reason) == is_vacuous
+
+
+def test_calibrated_runs_are_judged_by_the_tied_pertinence():
+    results = run({"mine": good(edge_pertinence=0.4, edge_pertinence_tied=0.8)}, settings=Settings(headline="twins"))
+    own = next(own for own in verdicts(results) if own.metric.startswith("edge_pert"))
+    assert (own.metric, own.outcome) == ("edge_pertinence_tied", "pass")
+    assert own.reason.startswith("Edge pertinence (ties half) 0.8")
+
+
+def test_a_pertinence_below_half_is_compared_with_what_chance_reaches():
+    assert "random rankings reach 0.397 on Cora's edges" in one("edge_pertinence", edge_pertinence=0.45).reason
+    own = one("edge_pertinence", edge_pertinence=0.45, others={"random": good(edge_pertinence=0.33)})
+    assert "chance is not 0.5: the explainer 'random' reaches 0.33 here" in own.reason
+    assert "ties count as lost" not in one("edge_pertinence", edge_pertinence=0.55).reason
+
+
+# --- single explanations -------------------------------------------------------------------------------------------------
+
+
+def test_an_explanation_passes_only_if_random_orders_do_worse():
+    assert one("edge_pertinence", per="explanation", edge_pertinence_p=0.05).outcome == "pass"
+    own = one("edge_pertinence", per="explanation", edge_pertinence_p=0.2)
+    assert (own.outcome, own.target) == ("warn", 0)
+    assert "a random order does as well (p = 0.2)" in own.reason
+    assert "18% of random rankings" in one("edge_pertinence", per="explanation").reason
+    assert one("edge_pertinence", per="explanation", edge_pertinence=0.3, edge_pertinence_p=0.01).outcome == "fail"
+
+
+def test_the_least_p_value_there_can_be_is_no_doubt():
+    curves = Settings().twin_trials
+    results = run({"mine": good(edge_pertinence_p=2 / (curves + 1))}, n=1)
+    rows = [
+        replace(own, cell=replace(own.cell, per_reference=(0.8, 1.0))) if own.metric == "edge_pertinence" else own
+        for own in results.rows
+    ]
+    for given_rows, outcome in ((results.rows, "warn"), (tuple(rows), "pass")):
+        found = verdicts(Results(given_rows, Settings()), per="explanation")
+        assert [own.outcome for own in found if own.metric == "edge_pertinence"] == [outcome]
+
+
+def test_an_explanation_that_never_changes_the_prediction_is_doubted():
+    own = one("feature_ec", Requirements(num_features=900), per="explanation", feature_ec=100.0)
+    assert own.outcome == "fail"
+    own = one("feature_ec", Requirements(limits={"feature_ec": 150}), per="explanation", feature_ec=100.0)
+    assert (own.outcome, "never changed" in own.reason) == ("warn", True)
+
+
+def test_every_explanation_and_metric_has_a_verdict():
+    results = run({"mine": good(feature_stability_corrected=0.5), "random": GOOD}, n=4)
+    found = verdicts(results, per="explanation")
+    assert len(found) == 2 * 4 * 7
+    assert {own.target for own in found} == {0, 1, 2, 3}
+
+
+# --- reordering, texts ----------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=10)  # each runs four evaluations of verdicts
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=60), st.integers(0, 10**6))
+def test_no_verdict_changes_when_targets_are_reordered(values, seed):
+    others = [1 - value for value in values]
+    results = run(
+        {"mine": good(edge_pertinence=values, edge_stability=others), "random": good(edge_pertinence=others)}, len(values)
+    )
+    mixed = list(results.rows)
+    random.Random(seed).shuffle(mixed)
+    for per in ("explainer", "explanation"):
+        first, second = (
+            {(own.explainer, own.metric, own.target): own for own in verdicts(Results(tuple(rows), Settings()), per=per)}
+            for rows in (results.rows, mixed)
+        )
+        assert first == second
+
+
+@settings(max_examples=20)
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0.001, 100), st.integers(1, 120))
+def test_every_reason_is_one_sentence_with_its_number_and_threshold(pertinence, stability, seconds, n):
+    results = run({"mine": good(edge_pertinence=pertinence, edge_stability=stability, time=seconds)}, n)
+    for own in verdicts(results, Requirements(num_features=200)):
+        assert told(own.metric, own.number) in own.reason
+        assert own.threshold is None or told(own.metric, own.threshold) in own.reason
+        assert re.fullmatch(r"[A-Z].*\.", own.reason)
+        assert ". " not in own.reason
+
+
+def test_wilson_and_bootstrap_have_known_values():
+    assert wilson(0, 10) == pytest.approx((0.0, 0.27753), abs=1e-4)  # z²/(n + z²)
+    assert wilson(5, 10) == pytest.approx((0.23659, 0.76341), abs=1e-4)
+    low, high = bootstrap([0.0, 1.0] * 200)
+    assert (low, high) == pytest.approx((0.5 - 1.96 * 0.025, 0.5 + 1.96 * 0.025), abs=0.004)
+    assert bootstrap([1.0, 0.0, 0.5]) == bootstrap([0.5, 1.0, 0.0])
+
+
+# --- check --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_check_passes_fails_or_is_incomplete():
+    wanted = Requirements(num_features=200)
+    assert check(run({"mine": GOOD}), wanted).code == 0
+    assert check(run({"mine": GOOD}, n=3), wanted).code == 0  # warnings pass
+    found = check(run({"mine": GOOD, "other": good(edge_pertinence=0.2)}), wanted)
+    assert (found.code, found.reason) == (1, "1 of 14 numbers miss their threshold")
+    assert check(run({"mine": good(edge_pertinence="nan_attribution")}), wanted).code == 3
+    assert check(run({"mine": GOOD}), Requirements()).code == 3  # the number of features is not known
+    assert check(run({}), wanted).code == 3
+    no_scores = {metric: "no_scores" for metric in GOOD if metric != "time"}
+    assert check(run({"mine": {**no_scores, "time": 0.1}}), wanted).code == 3
+    features_only = {metric: "no_scores" for metric in GOOD if metric.startswith("edge")}
+    assert check(run({"mine": good(**features_only)}), wanted).code == 0
+
+
+def test_the_baseline_is_not_checked_and_explainers_can_be_named():
+    wanted = Requirements(num_features=200)
+    results = run({"mine": GOOD, "random": good(edge_pertinence=0.4), "bad": good(time=9)})
+    assert check(results, wanted).code == 1
+    assert check(results, wanted, iter(["mine"])).code == 0
+    assert check(results, wanted, ["random"]).code == 1
+    with pytest.raises(UnknownName, match="It has: mine, random, bad"):
+        check(results, wanted, ["your"])
+
+
+def test_one_side_can_be_judged_alone():
+    results = run({"mine": good(feature_pertinence=0.1)})
+    assert check(results, Requirements(focus="edge")).code == 0
+    assert {own.metric for own in verdicts(results, Requirements(focus="edge"))} == {
+        "edge_pertinence", "edge_ec", "edge_stability", "time",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stakes": "high"}, "stakes must be one of 'standard', 'high-stakes', but 'high' was given"),
+        ({"latency": "fast"}, "latency must be one of 'interactive', 'batch', 'offline'"),
+        ({"task_kind": "node"}, "task_kind must be one of 'node_classification'"),
+        ({"focus": "nodes"}, "focus must be one of 'feature', 'edge'"),
+        ({"num_features": 0}, "num_features must be a whole number, 1 or more, but is 0"),
+        ({"limits": {"speed": 1}}, "limits names 'speed'"),
+        ({"limits": {"time": "10%"}}, "shares are for feature_ec and edge_ec"),
+        ({"limits": {"edge_ec": "ten"}}, "must be a number or a share such as '10%', but is 'ten'"),
+        ({"limits": {"edge_ec": -1}}, "must be 0 or more"),
+    ],
+)
+def test_wrong_requirements_are_refused(options, message):
+    with pytest.raises(BadSetting, match=re.escape(message)):
+        Requirements(**options)
+
+
+def test_wrong_uses_of_verdicts_are_refused():
+    with pytest.raises(BadSetting, match="per must be"):
+        verdicts(run({"mine": GOOD}), per="target")
+    table = pd.DataFrame([("node_regression", "lrp", "time", 1.0)], columns=["task", "explainer", "metric", "mean"])
+    with pytest.raises(BadSetting, match="no single explanations"):
+        verdicts(table, per="explanation")
+    with pytest.raises(BadSetting, match="mean are not in it"):
+        verdicts(table.drop(columns="mean"))
+
+
+def test_several_networks_are_judged_apart():
+    first, second = run({"mine": GOOD}, model="gcn"), run({"mine": good(time=7)}, model="gat")
+    found = verdicts(replace(first, rows=first.rows + second.rows))
+    assert {own.model: own.outcome for own in found if own.metric == "time"} == {"gcn": "pass", "gat": "fail"}

@@ -1,0 +1,209 @@
+"""Recommendations: verdicts, then the front, then the hierarchy; every other explainer with its reason."""
+
+import json
+import random
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from made_results import GOOD, good, run
+
+from graphgauge.core.errors import UndefinedScore
+from graphgauge.evaluation import Results
+from graphgauge.guidelines import KINDS, Requirements, consult, paper_table, recommend, requirements_document, shipped_benchmark
+from graphgauge.guidelines.document import plain
+
+WANTED = Requirements(num_features=200)
+
+
+def best(numbers, wanted=WANTED, **options):
+    (found,) = recommend(run(numbers, **options), wanted)
+    return found
+
+
+def test_who_misses_a_threshold_is_out():
+    found = best({"lrp": GOOD, "input_x_gradient": good(edge_pertinence=0.55)})
+    assert found.chosen == "lrp"
+    assert found.reason == "it alone of 2 misses no threshold"
+    assert found.others == {"input_x_gradient": "it misses edge_pertinence (0.55 against 0.6)"}
+
+
+def test_who_is_beaten_in_every_number_is_out():
+    found = best({"my_own": GOOD, "input_x_gradient": good(edge_pertinence=0.8, time=0.5)})
+    assert found.chosen == "my_own"
+    assert found.others["input_x_gradient"] == (
+        "my_own is nowhere worse and better in edge_pertinence (0.85 against 0.8), time (0.02 s against 0.5 s)"
+    )
+    assert "it is nowhere worse than any other" in found.reason
+
+
+def test_of_the_front_the_hierarchy_chooses():
+    found = best({"integrated_gradients": good(edge_pertinence=0.95, time=0.4), "input_x_gradient": GOOD})
+    assert found.chosen == "input_x_gradient"
+    assert "2 of these are beaten by nobody in every number, and of them it is number 1" in found.reason
+    assert found.others["integrated_gradients"] == (
+        "better in edge_pertinence (0.95 against 0.85), but input_x_gradient is number 1 in the paper's hierarchy, "
+        "integrated_gradients is number 2 in the paper's hierarchy"
+    )
+    assert found.disagreements == ()
+
+
+def test_ties_are_explained():
+    found = best({"deconvolution": GOOD, "guided_backprop": good(edge_pertinence=0.8501)})
+    assert found.chosen == "deconvolution"
+    assert "equal to guided_backprop in every printed number" in found.reason
+    assert found.others["guided_backprop"] == "its numbers equal those of deconvolution; deconvolution comes first by name"
+    found = best({"gnn_explainer": good(feature_ec=4), "lrp": good(edge_ec=7.5, feature_pertinence=0.95)})
+    assert found.others["gnn_explainer"] == "better in feature_ec (4 against 5), but lrp comes first by pertinence"
+
+
+def test_if_all_miss_a_threshold_the_least_bad_is_named_as_such():
+    found = best({"lrp": good(edge_pertinence=0.3), "saliency": good(edge_pertinence=0.2)})
+    assert found.chosen == "lrp"
+    assert found.reason.startswith("none of 2 explainers meets every threshold (lrp misses 1), so none was left out")
+
+
+def test_disagreements_with_the_paper_are_shown():
+    found = best({"graphmask": GOOD, "input_x_gradient": good(time=6)})
+    assert found.chosen == "graphmask"
+    first, second = found.disagreements
+    assert first == "the paper recommends input_x_gradient; it misses time (6 s against 5 s)"
+    assert "says to avoid graphmask" in second
+    assert "0.965" in second
+    assert best({"lrp": GOOD}).disagreements == ("the paper recommends input_x_gradient; it was not measured here",)
+    assert best({"input_x_gradient": GOOD, "graphmask": good(edge_pertinence=0.3)}).disagreements == ()
+
+
+def test_the_papers_choice_and_transferability_stand_beside_the_answer():
+    found = best({"lrp": GOOD}, is_link=True)
+    assert found.paper == "input_x_gradient, else integrated_gradients or guided_backprop (edges); it says to avoid graphmask"
+    assert [each.split(",")[0] for each in found.transfer] == ["pertinence: medium", "ec: medium", "stability: high", "time: high"]
+    found = best({"lrp": GOOD}, Requirements(task_kind="graph_regression"))
+    assert found.paper.startswith("it has no recommendation for this kind of task")
+
+
+def test_the_baseline_is_never_chosen_and_nothing_to_choose_from_is_refused():
+    assert best({"random": good(edge_pertinence=0.99), "lrp": GOOD}).others == {}
+    with pytest.raises(UndefinedScore, match="no explainer of task '' has a value"):
+        best({"random": GOOD})
+    with pytest.raises(UndefinedScore, match="evaluate some explainers"):
+        best({"lrp": {"time": 0.1, "edge_ec": "empty"}})
+
+
+def test_an_explainer_without_edges_is_beaten_only_by_one_that_has_what_it_has():
+    features_only = {name: "no_scores" if name.startswith("edge") else value for name, value in GOOD.items()}
+    found = best({"lrp": features_only, "my_own": GOOD})
+    assert found.chosen == "lrp"
+    assert found.others["my_own"].startswith("better in edge_pertinence (0.85 against no value)")
+
+
+def test_tasks_have_their_own_answer_and_networks_are_averaged():
+    parts = [
+        run({"lrp": good(time=2), "saliency": good(time=1)}, task="a", model="gcn"),
+        run({"lrp": good(time=2), "saliency": good(time=11)}, task="a", model="gat"),
+        run({"lrp": good(time=9), "saliency": GOOD}, task="b", model="gcn"),
+    ]
+    results = replace(parts[0], rows=sum((part.rows for part in parts), ()))
+    first, second = recommend(results, WANTED)
+    assert (first.task, first.chosen, first.others["saliency"]) == ("a", "lrp", "it misses time (6 s against 5 s)")
+    assert (second.task, second.chosen) == ("b", "saliency")
+
+
+def test_the_order_of_rows_changes_nothing():
+    results = run({"lrp": good(edge_pertinence=[0.7, 0.9] * 50), "saliency": good(edge_ec=7), "graphmask": GOOD})
+    rows = list(results.rows)
+    random.Random(3).shuffle(rows)
+    assert recommend(results, WANTED) == recommend(Results(tuple(rows), results.settings), WANTED)
+
+
+def test_every_number_of_a_reason_is_a_number_of_the_explainers():
+    found = best({"lrp": good(edge_pertinence=0.71), "saliency": good(edge_pertinence=0.69), "deconvolution": good(time=7)})
+    text = str(found)
+    assert "saliency: lrp is nowhere worse and better in edge_pertinence (0.71 against 0.69)" in text
+    assert "deconvolution: it misses time (7 s against 5 s)" in text
+    assert json.loads(json.dumps(found.record()))["numbers"]["lrp"]["edge_pertinence"] == 0.71
+
+
+# --- without results -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_papers_table_under_the_papers_thresholds_gives_the_papers_choice(kind):
+    found = consult(kind)
+    assert found.chosen == "input_x_gradient"
+    assert "the paper's own table" in found.source
+    assert found.kind == kind
+
+
+def test_with_time_to_spare_and_no_hierarchy_in_the_way_the_front_has_integrated_gradients_too():
+    reason = consult("link_classification").others["integrated_gradients"]
+    assert reason.startswith(
+        "better in edge_pertinence (0.84 against 0.83), feature_ec (27.7 against 28.7), edge_ec (48.7 against 50.9)"
+    )
+    assert consult("link_classification", Requirements(latency="interactive")).others["integrated_gradients"] == (
+        "it misses time (0.73 s against 0.3 s)"
+    )
+
+
+def test_a_summary_of_ones_own_is_used():
+    columns = ["task", "explainer", "metric", "mean", "sd", "n"]
+    rows = [("node_regression", name, metric, value, 0.1, 100) for name in ("lrp", "mine") for metric, value in GOOD.items()]
+    table = pd.DataFrame(rows, columns=columns)
+    table.loc[(table["explainer"] == "lrp") & (table["metric"] == "edge_pertinence"), "mean"] = 0.5
+    found = consult("node_regression", summary=table)
+    assert (found.chosen, found.source) == ("mine", "the given summary")
+    assert "(mean of 100 targets)" in found.verdicts[0].reason
+    with pytest.raises(UndefinedScore, match="has no rows for 'link_regression'"):
+        consult("link_regression", summary=table)
+
+
+def test_a_summary_of_few_targets_is_a_warning():
+    table = paper_table().assign(n=20)
+    found = consult("node_classification", summary=table)
+    assert {own.outcome for own in found.verdicts if own.metric.endswith("pertinence")} == {"warn"}
+
+
+def test_a_shipped_benchmark_comes_before_the_papers_table(monkeypatch, tmp_path):
+    assert shipped_benchmark() is None
+    table = paper_table().assign(n=100)
+    table.to_csv(tmp_path / "benchmark.csv", index=False)
+    monkeypatch.setattr("graphgauge.guidelines.book.DATA", tmp_path)
+    assert consult("node_classification").source == "the benchmark that comes with graphgauge"
+
+
+def test_corrected_means_of_a_table_tell_what_chance_reaches():
+    columns = ["task", "explainer", "metric", "mean"]
+    rows = [("node_regression", "mine", name, value) for name, value in good(feature_stability=0.97).items()]
+    rows.append(("node_regression", "mine", "feature_stability_corrected", 0.4))
+    found = consult("node_regression", summary=pd.DataFrame(rows, columns=columns))
+    own = next(own for own in found.verdicts if own.metric == "feature_stability")
+    assert own.is_vacuous  # chance (0.97 - 0.4) / 0.6 = 0.95
+    assert "reaches 0.95 and passes by 0.15" in own.reason
+
+
+# --- requirements document ---------------------------------------------------------------------------------------------
+
+
+def test_the_document_has_the_four_steps_of_phase_1_and_the_numbers():
+    wanted = Requirements("node_classification", "high-stakes", "interactive", 1433)
+    found = consult("node_classification", wanted)
+    text = requirements_document(found, wanted)
+    for part in (
+        "Kind of task: node classification", "Stakes: high-stakes", "Use: interactive", "Features: 1433",
+        "| Feature effective compactness | at most 143.3 |", "143.3 is 43.3 above the cap", "| Time | below 0.3 s |",
+        "a mask that was never trained reaches 0.965 and passes by 0.165", "First choice: **input_x_gradient**",
+        "| input_x_gradient | 0.94 | 0.86 | 25.1 | 38.4 | 1 | 1 | 0.01 s |",
+        "- graphmask: it misses feature_pertinence (0.52 against 0.6)",
+        "EU AI Act", "Validate again when the model is trained again", "_to be filled in by the owner_",
+    ):  # fmt: skip
+        assert part in text
+    assert text.count("- [ ]") == 5 + 4
+
+
+def test_names_cannot_break_the_document():
+    name = "<script>alert(1)</script> | `x`\n# title"
+    (found,) = recommend(run({name: GOOD, "lrp": GOOD}), WANTED)
+    text = requirements_document(found, WANTED)
+    assert "<script>" not in text
+    assert "\n# title" not in text
+    assert plain(name) == "&lt;script&gt;alert(1)&lt;/script&gt; \\| \\`x\\` \\# title"
