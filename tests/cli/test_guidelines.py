@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from made_results import GOOD, good
-from made_results import run as made
+from made_runs import GOOD, good
+from made_runs import run as made
 from typer.testing import CliRunner
 
 from graphgauge.cli.main import app, main

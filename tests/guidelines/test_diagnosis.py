@@ -5,7 +5,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from made_results import GOOD, good, made_row, run
+from made_runs import GOOD, good, made_row, run
 from quick import QUICK, node_model
 
 import graphgauge as gg

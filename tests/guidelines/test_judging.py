@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_results import GOOD, good, run
+from made_runs import GOOD, good, run
 
 from graphgauge.core.errors import BadSetting, UnknownName
 from graphgauge.evaluation import STATUSES, Results, Settings

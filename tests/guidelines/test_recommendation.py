@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from made_results import GOOD, good, run
+from made_runs import GOOD, good, run
 
 from graphgauge.core.errors import UndefinedScore
 from graphgauge.evaluation import Results
