@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from graphgauge.benchmark.kinds import shown_kind
-from graphgauge.benchmark.paper import METRICS, papers_order, shown_explainer
+from graphgauge.benchmark.paper import BASELINES, METRICS, papers_order, shown_explainer
 from graphgauge.benchmark.study import CONFIGURATION, Study, study_of
 from graphgauge.benchmark.typeset import BOLD, as_latex, as_markdown
 from graphgauge.core.registry import lookup
@@ -60,12 +60,13 @@ class Table1:
         return {marked[paper]: own for paper, own in COLUMNS[self.which].items()}
 
     def is_best(self) -> pd.Series:
-        """Whether a cell's mean, to the digits shown, is the best of its kind and metric."""
+        """Whether a cell's mean, to the digits shown, is the best of its kind and metric; baselines do not take part."""
         rounded = [
             round(mean, DIGITS.get(metric, 2)) for mean, metric in zip(self.cells["mean"], self.cells["metric"], strict=True)
         ]
         signs = self.cells["metric"].map({metric: 1 if higher_is_better(metric) else -1 for metric in set(self.cells["metric"])})
         good = signs * pd.Series(rounded, index=self.cells.index)
+        good = good.where(~self.cells["explainer"].isin(BASELINES))
         best = good.groupby([self.cells["kind"], self.cells["metric"]]).transform("max")
         return good == best
 
