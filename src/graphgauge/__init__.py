@@ -52,7 +52,7 @@ PUBLIC = {
 }
 
 #: rooms that can be reached as ``graphgauge.models`` without importing them first
-ROOMS = ("core", "datasets", "evaluation", "explainers", "metrics", "models", "perturbation", "report")
+ROOMS = ("benchmark", "core", "datasets", "evaluation", "explainers", "metrics", "models", "perturbation", "report", "store")
 
 __all__ = ["__version__", *PUBLIC]
 

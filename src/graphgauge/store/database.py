@@ -88,7 +88,7 @@ class Store:
         """All entries of a kind, in the order of writing."""
         with self.told("read"):
             found = self.database.execute("select id, kind, key, at, body from entries where kind = ? order by id", (kind,))
-            return [Entry(*row[:4], json.loads(row[4])) for row in found]
+            return [Entry(number, kind, key, at, json.loads(body)) for number, kind, key, at, body in found]
 
     def keys(self, kind: str) -> set[str]:
         """The keys of a kind."""
