@@ -96,8 +96,8 @@ class Runner:
                 shard = left.popleft()
                 self.enter(shard.key, shard, groups_of(shard, self.suspects))
             unit = self.waiting.popleft()
-            unit.since = time.monotonic()
             self.running[self.engine.submit(self.work, unit.shard)] = unit
+            unit.since = time.monotonic()
 
     def enter(self, key: str, shard: Shard, groups: list[list[str]]) -> None:
         """Begin a shard, in one unit or in several."""

@@ -42,6 +42,7 @@ class ProcessesEngine(Engine):
         """Run it in a free process."""
         self.busy = {future: number for future, number in self.busy.items() if not future.done()}
         free = next(number for number in range(self.workers) if number not in self.busy.values())
+        self.start_all()
         future = self.started(free, function, *args)
         self.busy[future] = free
         return future
@@ -51,16 +52,22 @@ class ProcessesEngine(Engine):
         with contextlib.suppress(BrokenProcessPool):
             return self.pool(number).submit(function, *args)
         self.drop(number)
+        self.start_all()
         return self.pool(number).submit(function, *args)
 
     def pool(self, number: int) -> ProcessPoolExecutor:
         """The pool of a place."""
         found = self.pools[number]
         if found is None:
-            threads = max(1, (os.cpu_count() or 1) // self.workers)
-            found = ProcessPoolExecutor(max_workers=1, initializer=prepare, initargs=(os.getpid(), threads))
+            found = ProcessPoolExecutor(max_workers=1, initializer=prepare, initargs=(os.getpid(), threads_of(self.workers)))
             self.pools[number] = found
         return found
+
+    def start_all(self) -> None:
+        """Start the processes that are missing, all at once; the time limit of a shard does not pay for their imports."""
+        new = [number for number, pool in enumerate(self.pools) if pool is None]
+        for begun in [self.pool(number).submit(import_what_is_needed) for number in new]:
+            begun.result()
 
     def is_death(self, error: BaseException) -> bool:
         """A process that ended, by itself or killed."""
@@ -83,6 +90,12 @@ class ProcessesEngine(Engine):
             self.drop(number)
 
 
+def threads_of(workers: int) -> int:
+    """Threads of each process: as OMP_NUM_THREADS says, else the cores are shared."""
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    return int(said) if said.isdigit() and int(said) > 0 else max(1, (os.cpu_count() or 1) // workers)
+
+
 def prepare(parent: int, threads: int) -> None:
     """In a new process: Ctrl-C is the runner's business, the cores are shared, and no process outlives the runner."""
     import torch
@@ -90,6 +103,11 @@ def prepare(parent: int, threads: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(threads)
     threading.Thread(target=end_with, args=(parent,), daemon=True).start()
+
+
+def import_what_is_needed() -> None:
+    """What takes seconds in a new process."""
+    import graphgauge.benchmark.work  # noqa: F401
 
 
 def end_with(parent: int) -> None:
