@@ -1,10 +1,11 @@
 """Run an experiment on a cluster of two workers, kill one of them when the first shard is done, and print what happened.
 
-python on_a_cluster.py ENGINE EXPERIMENT FOLDER NETWORKS NAME-OF-WORKERS
+python on_a_cluster.py ENGINE EXPERIMENT FOLDER NETWORKS PATTERN-OF-WORKERS
 """
 
 import json
 import os
+import re
 import signal
 import sys
 
@@ -14,7 +15,7 @@ from tiny import run_here
 
 def kill_one(named):
     """End one worker process, as the system would."""
-    found = [child for child in psutil.Process().children(recursive=True) if named in " ".join([child.name(), *child.cmdline()])]
+    found = [child for child in psutil.Process().children(recursive=True) if re.search(named, " ".join(child.cmdline()))]
     os.kill(found[0].pid, signal.SIGKILL)
     return found[0].pid
 

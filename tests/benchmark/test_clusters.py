@@ -12,8 +12,8 @@ from tiny import environment, numbers, run_here, write_experiment
 from graphgauge.benchmark import Run
 
 HERE = Path(__file__).parent
-#: the package of each engine, and how its worker processes are called
-CLUSTERS = {"dask": ("distributed", "spawn_main"), "ray": ("ray", "ray::")}
+#: the package of each engine, and what the command line of a worker at work looks like
+CLUSTERS = {"dask": ("distributed", "spawn_main"), "ray": ("ray", "^ray::call")}
 
 
 @pytest.fixture(params=CLUSTERS)

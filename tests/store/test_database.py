@@ -87,6 +87,17 @@ def test_files_that_are_no_stores_are_refused(tmp_path):
         Store(tmp_path / "other.sqlite", write=True)
 
 
+def test_a_store_whose_maker_was_killed_at_once_is_empty_and_can_be_written(path):
+    path.parent.mkdir()
+    with sqlite3.connect(path) as begun:
+        begun.execute("pragma journal_mode = wal")
+    begun.close()
+    with pytest.raises(BadFile, match="holds nothing yet"):
+        Store(path)
+    with Store(path, write=True) as store:
+        assert store.append("shard", "a", 1) == 1
+
+
 def test_a_store_of_a_later_format_is_refused(store, path):
     store.database.execute("pragma user_version = 2")
     with pytest.raises(BadFile, match="its format 2 is later than 1"):

@@ -104,7 +104,10 @@ class Store:
     def check_format(self, write: bool) -> None:
         """Make the tables of a new file; refuse what is no store, or one of a later format."""
         (mark,), (found,) = (self.database.execute(f"pragma {name}").fetchone() for name in ("application_id", "user_version"))
-        if found == 0 and mark == 0 and write and not has_tables(self.database):
+        is_empty = found == 0 and mark == 0 and not has_tables(self.database)
+        if is_empty and not write:
+            raise BadFile(f"the store {self.path} holds nothing yet.")
+        if is_empty:
             marks = f"pragma application_id = {APPLICATION}; pragma user_version = {FORMAT};"
             self.database.executescript(f"begin immediate; {TABLES} {REFUSALS} {marks} commit;")
         elif mark != APPLICATION or found > FORMAT:
