@@ -65,6 +65,7 @@ ROOMS = (
     "narrative",
     "perturbation",
     "report",
+    "store",
 )
 
 __all__ = ["__version__", *PUBLIC]

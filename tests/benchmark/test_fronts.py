@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from made_results import noisy, results, values
 
 from graphgauge.benchmark import fronts, robustly_non_dominated, study_of
-from graphgauge.benchmark.fronts import front, on_front
+from graphgauge.benchmark.pareto import front, on_front
 from graphgauge.core.errors import UndefinedScore
 
 PAIR = ("edge_pertinence", "edge_ec")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from graphgauge.benchmark.fronts import scopes
+from graphgauge.benchmark.pareto import scopes
 from graphgauge.benchmark.study import CONFIGURATION, Study, study_of
 from graphgauge.core.errors import BadFile
 from graphgauge.evaluation.results import Results

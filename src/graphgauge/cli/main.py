@@ -151,6 +151,43 @@ def read_kind(text: str | None) -> str | None:
     return None if text is None else text.replace("-", "_")
 
 
+@app.command()
+def benchmark(
+    experiment: Annotated[str, typer.Argument(help="A shipped experiment (see --list) or a file, my.yaml.")] = "quick",
+    folder: Annotated[str | None, typer.Option(help="Where the run is kept (default: runs/NAME).")] = None,
+    engine: Annotated[str, typer.Option(help="inline, processes, dask or ray.")] = "processes",
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes (default: one for each core; one on a GPU).")] = None,
+    address: Annotated[str | None, typer.Option(help="Of a running Dask or Ray cluster.")] = None,
+    device: Annotated[str | None, typer.Option(help="Such as cpu or cuda (default: cuda where there is one).")] = None,
+    targets: Annotated[int | None, typer.Option(min=1, help="Targets per task, instead of what the experiment says.")] = None,
+    data: Annotated[str | None, typer.Option(help="Folder with the data sets (default: GRAPHGAUGE_DATA).")] = None,
+    networks: Annotated[str | None, typer.Option(help="Folder with kept networks (default: those of the library).")] = None,
+    memory: Annotated[str | None, typer.Option(help="Memory that a worker's batches may take, such as 2GiB.")] = None,
+    restart: Annotated[bool, typer.Option("--restart", help="Remove the run in the folder and start over.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how much there is to do.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the shipped experiments.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Measure many explainers on many tasks and networks. Can be stopped at any time; the same command continues."""
+    from graphgauge.cli import benchmark as bench
+
+    if list_:
+        rows = bench.listed()
+        typer.echo(bench.as_json(rows) if json else bench.list_text(rows))
+        return
+    place = bench.place_of(data, networks, device, memory)
+    chosen = bench.chosen_engine(engine, workers, address, place)
+    plan = bench.planned(experiment, place, targets)
+    if dry_run:
+        found = bench.dry(plan)
+        typer.echo(bench.as_json(found) if json else bench.dry_text(found))
+        return
+    run = bench.run_plan(plan, bench.call_of(plan, folder, place, restart), chosen)
+    if run is None:
+        raise typer.Exit(bench.STOPPED)
+    typer.echo(bench.as_json(bench.summary(run)) if json else bench.summary_text(run))
+
+
 def read_list(text: str) -> list[int | str]:
     """Comma-separated numbers; what is no number stays text, so that the library can refuse it by name."""
     return [read_number(part.strip()) for part in text.split(",") if part.strip()]

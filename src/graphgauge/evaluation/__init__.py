@@ -1,10 +1,10 @@
 """Evaluation: explainers x metrics x targets -> results; settings and presets."""
 
-from graphgauge.evaluation.cells import STATUSES, Cell
+from graphgauge.evaluation.cells import FAULTS, STATUSES, Cell
 from graphgauge.evaluation.evaluator import Evaluator
 from graphgauge.evaluation.results import Results, Row
 from graphgauge.evaluation.sampling import sample_targets
 from graphgauge.evaluation.settings import PRESETS, Settings
 from graphgauge.evaluation.stories import Case, Story
 
-__all__ = ["PRESETS", "STATUSES", "Case", "Cell", "Evaluator", "Results", "Row", "Settings", "Story", "sample_targets"]
+__all__ = ["FAULTS", "PRESETS", "STATUSES", "Case", "Cell", "Evaluator", "Results", "Row", "Settings", "Story", "sample_targets"]

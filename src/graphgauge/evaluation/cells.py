@@ -18,6 +18,12 @@ STATUSES = {
     "constant": "permuting the scores changes nothing, so there is no chance to correct for",
     "not_timed": "only some targets are explained alone; see the setting `timed`",
 }
+#: reasons that a benchmark run gives when an explainer cannot be measured at all; the cell's message says more
+FAULTS = {
+    "failed": "the explainer raised an error, or ended its process",
+    "timeout": "the explainer gave no result within the time limit",
+    "changed_model": "the explainer changed the network or its data, so that its explanations are of something else",
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,7 @@ class Cell:
     flipped: bool | None = None
     per_reference: tuple[float, ...] | None = None
     error: float | None = None  #: standard error
+    message: str | None = None  #: what went wrong, for people
 
     def record(self) -> dict[str, Any]:
         """As plain data, without what is not known."""

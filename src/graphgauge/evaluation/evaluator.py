@@ -101,6 +101,13 @@ class Evaluator:
         """Targets spread over predicted classes and over how sure the model is; see `sample_targets`."""
         return sample_targets(self.model, count, among, derive_seed(self.seed, self.task, self.name))
 
+    @property
+    def metric_names(self) -> list[str]:
+        """The metrics that every explanation gets a row for, in the order of the rows."""
+        curves = [*curve_metrics(self.model.task, self.settings), *(metric.name for metric in self.metrics)]
+        names = [f"{side}_{name}" for side in ("edge", "feature") for name in curves]
+        return [*names, *stability_metrics(self.settings), "time", "time_batched"]
+
     def check_explanations(self, xs: Sequence[Any]) -> None:
         """Refuse what are not explanations of this model's data."""
         for x in xs:
@@ -185,8 +192,7 @@ class Evaluator:
         """Stability of both sides; only what can be run again has one."""
         if self.settings.stability == "none":
             return
-        forms = ("stability", "stability_corrected") if self.settings.twins else ("stability",)
-        names = [f"{side}_{form}" for side in ("feature", "edge") for form in forms]
+        names = stability_metrics(self.settings)
         targets = list(entry.xs)
         if entry.explainer is None or isinstance(entry.explainer, OtherTaskExplainer):
             why = "no_explainer" if entry.explainer is None else "no_scores"
@@ -263,6 +269,14 @@ def curve_metrics(task: str, settings: Settings) -> list[str]:
     """Names of the metrics of a side that come from curves."""
     twins = ["pertinence_tied", "pertinence_rank", "pertinence_p", *(["pertinence_abs"] if task == "regression" else [])]
     return ["ec", "pertinence", *(twins if settings.twins else [])]
+
+
+def stability_metrics(settings: Settings) -> list[str]:
+    """Names of the metrics of repeated explanations, both sides."""
+    if settings.stability == "none":
+        return []
+    forms = ("stability", "stability_corrected") if settings.twins else ("stability",)
+    return [f"{side}_{form}" for side in ("feature", "edge") for form in forms]
 
 
 def curve_cell(found: Judged, name: str, t: int, e: int) -> Cell:

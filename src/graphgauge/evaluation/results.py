@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphgauge.core.errors import BadFile, BadSetting, UnknownName
+from graphgauge.core.later import later
 from graphgauge.core.registry import lookup
 from graphgauge.core.xplanation import Target
-from graphgauge.evaluation.cells import OK, STATUSES, Cell
+from graphgauge.evaluation.cells import FAULTS, OK, STATUSES, Cell
 from graphgauge.evaluation.meanings import HEADLINES, higher_is_better
 from graphgauge.evaluation.settings import Settings
 from graphgauge.evaluation.stories import Story
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FLIPPED_WITHIN = (10, 25, 100)  #: shares of targets flipped within so many edits, told in a summary
+RUN = "run.sqlite"  #: the store of a benchmark run
+results_of_run = later("graphgauge.benchmark.runs:results_of")
 LISTS = ("trials", "stop", "per_reference")  #: columns with an entry per reference
 
 
@@ -171,12 +174,17 @@ class Results:
         except OSError as error:
             raise BadFile(f"{os.fspath(folder)} could not be written: {error}.") from error
 
+    to_parquet = later("graphgauge.evaluation.exporting:to_parquet")
+
     @staticmethod
     def load(folder: str | os.PathLike[str]) -> "Results":
-        """Read what `save` wrote."""
+        """Read what `save` wrote, or a benchmark run, finished or not."""
         import pandas as pd
 
         place = Path(folder)
+        if (place / RUN).exists():
+            found: Results = results_of_run(place)
+            return found
         try:
             record = json.loads((place / "settings.json").read_text())
             table = pd.read_csv(place / "rows.csv", keep_default_na=False, dtype=str)
@@ -213,8 +221,8 @@ def read_row(text: dict[str, str]) -> Row:
     lists = {name: tuple(json.loads(text[name])) if text[name] else None for name in LISTS}
     numbers = {name: float(text[name]) if text[name] else None for name in ("value", "error")}
     flipped = {"True": True, "False": False}.get(text["flipped"])
-    lookup(STATUSES, text["status"], "status")
-    cell = Cell(status=text["status"], flipped=flipped, **numbers, **lists)  # type: ignore[arg-type]
+    lookup({**STATUSES, **FAULTS}, text["status"], "status")
+    cell = Cell(status=text["status"], flipped=flipped, message=text.get("message") or None, **numbers, **lists)  # type: ignore[arg-type]
     kept = {name: text[name] for name in ("task", "model", "explainer", "metric", "settings", "version")}
     return Row(
         target=tuple(target) if isinstance(target, list) else target,

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from graphgauge.benchmark.agreement import agreement
 from graphgauge.benchmark.bootstrap import ranking
 from graphgauge.benchmark.comparison import compare_with_paper
-from graphgauge.benchmark.effort import effort
-from graphgauge.benchmark.fronts import ALL_PAIRS, fronts, robustly_non_dominated, scopes
+from graphgauge.benchmark.correlation import agreement
+from graphgauge.benchmark.counting import effort
 from graphgauge.benchmark.kinds import shown_kind
+from graphgauge.benchmark.pareto import ALL_PAIRS, fronts, robustly_non_dominated, scopes
 from graphgauge.benchmark.study import Study, study_of
 from graphgauge.benchmark.summary import summary_table
 from graphgauge.benchmark.table import table_1

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphgauge.benchmark.fronts import PAIRS, Pair, front, known_pairs
 from graphgauge.benchmark.kinds import shown_kind
 from graphgauge.benchmark.paper import BASELINES, EXPLAINERS, papers_order, shown_explainer
+from graphgauge.benchmark.pareto import PAIRS, Pair, front, known_pairs
 from graphgauge.benchmark.study import Study, study_of
 from graphgauge.evaluation.meanings import higher_is_better
 from graphgauge.evaluation.results import Results

@@ -1,0 +1,21 @@
+"""Engines: where shards are measured."""
+
+from graphgauge.benchmark.engines.base import Engine
+from graphgauge.core.later import resolve
+from graphgauge.core.registry import lookup
+
+#: every engine and its class, imported when it is asked for
+ENGINES = {
+    "inline": "graphgauge.benchmark.engines.inline:InlineEngine",
+    "processes": "graphgauge.benchmark.engines.processes:ProcessesEngine",
+    "dask": "graphgauge.benchmark.engines.dask:DaskEngine",
+    "ray": "graphgauge.benchmark.engines.ray:RayEngine",
+}
+
+__all__ = ["ENGINES", "Engine", "engine_of"]
+
+
+def engine_of(name: str, workers: int | None = None, address: str | None = None, gpus: bool = False) -> Engine:
+    """An engine by name. ``workers``: local processes; ``address``: of a running cluster; ``gpus``: one for each piece of work."""
+    make: type[Engine] = resolve(lookup(ENGINES, name, "engine"))
+    return make(workers=workers, address=address, gpus=gpus)

@@ -1,0 +1,88 @@
+"""A Dask cluster that is already running: `--engine dask --address tcp://127.0.0.1:8786`; or two processes started here.
+
+Start workers with one thread each (`dask worker ADDRESS --nthreads 1`): a process measures one shard at a time. Dask itself
+moves the work of a worker that died to another one; after the third death it gives up, and the runner takes over.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from graphgauge.benchmark.engines.base import Engine, check_workers
+from graphgauge.core.errors import BadSetting, MissingExtra
+
+SECONDS_TO_CONNECT = 30
+
+
+class DaskEngine(Engine):
+    """One place for each worker of the cluster, also for those that come later."""
+
+    name = "dask"
+
+    def __init__(self, workers: int | None = None, address: str | None = None, gpus: bool = False) -> None:
+        check_workers(workers)
+        try:
+            import distributed
+        except ImportError as error:
+            raise MissingExtra("the engine 'dask' needs Dask: pip install \"graphgauge[dask]\".") from error
+        self.distributed = distributed
+        try:
+            self.client = distributed.Client(address or self.local(workers), timeout=SECONDS_TO_CONNECT)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise BadSetting(f"there is no Dask scheduler at {address!r}: {error}.") from error
+        self.tasks: dict[Future[Any], Any] = {}
+
+    def local(self, workers: int | None) -> Any:
+        """A cluster of this machine that listens to this machine only."""
+        return self.distributed.LocalCluster(
+            n_workers=workers or 2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, processes=True
+        )
+
+    @property
+    def places(self) -> int:
+        """One for each worker; one while there is none, so that work waits for the first."""
+        return max(1, len(self.client.scheduler_info(n_workers=-1)["workers"]))
+
+    def submit(self, function: Callable[..., Any], *args: Any) -> "Future[Any]":
+        """Run it on any worker."""
+        task = self.client.submit(function, *args, pure=False)
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+        self.tasks = {own: other for own, other in self.tasks.items() if not own.done()} | {future: task}
+        task.add_done_callback(lambda done: settle(future, done))
+        return future
+
+    def is_death(self, error: BaseException) -> bool:
+        """Dask gave up after several workers died."""
+        return isinstance(error, (self.distributed.scheduler.KilledWorker, self.distributed.client.FutureCancelledError))
+
+    def abandon(self, future: "Future[Any]") -> None:
+        """Restart the worker that works on it."""
+        task = self.tasks.pop(future)
+        busy = [worker for worker, keys in self.client.processing().items() if task.key in map(str, keys)]
+        task.cancel(force=True)
+        if busy:
+            self.client.restart_workers(busy, raise_for_error=False)
+
+    def close(self) -> None:
+        """Take back what is under way; the cluster stays, unless it was started here."""
+        for task in self.tasks.values():
+            task.cancel(force=True)
+        cluster = self.client.cluster
+        self.client.close()
+        if cluster is not None:
+            cluster.close()
+
+
+def settle(future: "Future[Any]", done: Any) -> None:
+    """Pass on what a task of Dask ended with."""
+    if future.done():
+        return
+    try:
+        error = done.exception()
+    except BaseException as trouble:  # a cancelled task raises instead of telling
+        error = trouble
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(done.result())

@@ -1,0 +1,78 @@
+"""A Ray cluster: `--engine ray --address 10.0.0.1:6379`, or without an address one that is started on this machine.
+
+With a GPU each shard asks Ray for one, and Ray decides where. Ray itself moves the work of a node that died to another.
+All sides must have the same `RAY_AUTH_MODE`: a token that an earlier `ray.init()` left in the home directory is enforced by a
+later `ray start`, but not picked up by `ray.init(address=...)`. A Ray head listens on all interfaces.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from graphgauge.benchmark.engines.base import Engine, check_workers
+from graphgauge.core.errors import BadSetting, MissingExtra
+
+RETRIES = 3  #: of a shard whose worker or node died
+
+
+class RayEngine(Engine):
+    """One place for each core of the cluster, or for each GPU."""
+
+    name = "ray"
+
+    def __init__(self, workers: int | None = None, address: str | None = None, gpus: bool = False) -> None:
+        check_workers(workers)
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        try:
+            import ray
+        except ImportError as error:
+            raise MissingExtra("the engine 'ray' needs Ray: pip install \"graphgauge[ray]\".") from error
+        self.ray, self.resource, self.was_started = ray, "GPU" if gpus else "CPU", ray.is_initialized()
+        self.tasks: dict[Future[Any], Any] = {}
+        self.connect(workers, address)
+        self.remote = ray.remote(num_gpus=1 if gpus else 0, num_cpus=1, max_retries=RETRIES)(call)
+
+    def connect(self, workers: int | None, address: str | None) -> None:
+        """To a cluster, or to one that is started here."""
+        options: dict[str, Any] = {"address": address} if address else {"num_cpus": workers or 2, "include_dashboard": False}
+        try:
+            self.ray.init(ignore_reinit_error=True, log_to_driver=False, logging_level="ERROR", **options)
+        except (ConnectionError, OSError, ValueError, RuntimeError) as error:
+            raise BadSetting(f"there is no Ray cluster at {address!r}: {error}.") from error
+
+    @property
+    def places(self) -> int:
+        """What the cluster has, now."""
+        return max(1, int(self.ray.cluster_resources().get(self.resource, 1)))
+
+    def submit(self, function: Callable[..., Any], *args: Any) -> "Future[Any]":
+        """Run it where Ray has room."""
+        task = self.remote.remote(function, *args)
+        future: Future[Any] = task.future()
+        self.tasks = {own: other for own, other in self.tasks.items() if not own.done()} | {future: task}
+        return future
+
+    def is_death(self, error: BaseException) -> bool:
+        """Ray gave up after several workers or nodes died, or the task was cancelled with them."""
+        kinds = self.ray.exceptions
+        return isinstance(error, (kinds.WorkerCrashedError, kinds.NodeDiedError, kinds.TaskCancelledError, kinds.OutOfMemoryError))
+
+    def abandon(self, future: "Future[Any]") -> None:
+        """Kill the process that works on it."""
+        with contextlib.suppress(self.ray.exceptions.RayError):
+            self.ray.cancel(self.tasks.pop(future), force=True)
+
+    def close(self) -> None:
+        """Take back what is under way and leave the cluster."""
+        for future in list(self.tasks):
+            if not future.done():
+                self.abandon(future)
+        if not self.was_started:
+            self.ray.shutdown()
+
+
+def call(function: Callable[..., Any], *args: Any) -> Any:
+    """Run a function in a worker of Ray."""
+    return function(*args)

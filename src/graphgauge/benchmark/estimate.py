@@ -1,0 +1,54 @@
+"""How long the rest of a run takes, from what was measured.
+
+Shards of one task and network resemble each other, shards of two tasks may differ a hundredfold. So seconds per explanation are
+averaged per task and network; where none is measured yet, the mean over the measured ones stands in.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+Group = tuple[str, str]
+
+
+@dataclass
+class Estimate:
+    """Work that is left and work that was measured, by (task, model)."""
+
+    left: dict[Group, int] = field(default_factory=lambda: defaultdict(int))
+    seconds: dict[Group, float] = field(default_factory=lambda: defaultdict(float))
+    size: dict[Group, int] = field(default_factory=lambda: defaultdict(int))
+
+    def plan(self, group: Group, size: int) -> None:
+        """So many explanations are to be made."""
+        self.left[group] += size
+
+    def saw(self, group: Group, size: int, seconds: float) -> None:
+        """So many explanations took so long."""
+        self.seconds[group] += seconds
+        self.size[group] += size
+
+    def finish(self, group: Group, size: int, seconds: float) -> None:
+        """Work that was planned is done."""
+        self.left[group] -= size
+        self.saw(group, size, seconds)
+
+    def seconds_left(self, workers: int) -> float | None:
+        """Seconds until the end with so many workers; None if nothing was measured yet."""
+        rates = {group: self.seconds[group] / self.size[group] for group in self.size if self.size[group]}
+        if not rates:
+            return None
+        usual = sum(rates.values()) / len(rates)
+        return sum(size * rates.get(group, usual) for group, size in self.left.items()) / max(1, workers)
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people.
+
+    >>> duration(41.2), duration(150), duration(7300)
+    ('41 s', '2 min 30 s', '2 h 2 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

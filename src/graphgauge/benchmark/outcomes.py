@@ -1,0 +1,23 @@
+"""What comes back from a worker: rows, or a fault."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why explainers could not be measured: a status of `evaluation.FAULTS`, and a message for people."""
+
+    status: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The rows of a shard as plain data, or what went wrong; seconds, remarks and the machine."""
+
+    rows: list[dict[str, Any]]
+    fault: Fault | None = None
+    seconds: float = 0.0
+    remarks: list[str] = field(default_factory=list)
+    machine: dict[str, Any] = field(default_factory=dict)

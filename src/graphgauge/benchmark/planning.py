@@ -1,0 +1,146 @@
+"""From an experiment to its shards: data and networks are opened once, to know exactly what will be measured."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+from torch_geometric.data import Data
+
+from graphgauge.benchmark.experiment import Experiment, TaskChoice
+from graphgauge.benchmark.shards import FORMAT, Named, Shard, blocks
+from graphgauge.datasets import benchmark_targets, load, trained
+from graphgauge.datasets.grid import digest as digest_of_data
+from graphgauge.evaluation import Evaluator
+from graphgauge.evaluation.identity import digest as digest_of_tensors
+from graphgauge.models import (
+    BaseModel,
+    LinkClassificationModel,
+    LinkRegressionModel,
+    NodeClassificationModel,
+    NodeRegressionModel,
+)
+
+WRAPPERS: dict[tuple[str, str], type[BaseModel]] = {
+    ("node", "classification"): NodeClassificationModel,
+    ("node", "regression"): NodeRegressionModel,
+    ("link", "classification"): LinkClassificationModel,
+    ("link", "regression"): LinkRegressionModel,
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a worker finds things and computes; decides no number beyond rounding."""
+
+    data: str | None = None  #: folder with the raw data sets
+    networks: str | None = None  #: folder with kept networks; None: those of the library
+    device: str = "cpu"
+    memory: str | None = None  #: budget of batched calls, such as "2GiB"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All shards of an experiment, and everything that decides their numbers as plain data."""
+
+    experiment: Experiment
+    config: dict[str, Any]
+    shards: list[Shard]
+
+    @property
+    def size(self) -> int:
+        """How many explanations are asked for, repetitions for Stability aside."""
+        return sum(shard.size for shard in self.shards)
+
+
+def plan_of(experiment: Experiment, place: Place) -> Plan:
+    """Open every task and network, and cut the work."""
+    config, shards = config_of(experiment), []
+    for choice in experiment.tasks:
+        data = load(choice.data, choice.level, folder=place.data)
+        config["data"][choice.name] = digest_of_data(data)
+        for conv in experiment.models:
+            net = trained(choice.data, choice.level, conv, folder=place.networks)
+            config["networks"][f"{choice.name}-{conv}"] = digest_of_network(net)
+            shards += shards_of(experiment, config, choice, conv, wrapped(net, data))
+    return Plan(experiment, config, shards)
+
+
+def config_of(experiment: Experiment) -> dict[str, Any]:
+    """What decides the numbers of a run, field by field; a run is continued only where all of it is the same."""
+    return {
+        "format": FORMAT,
+        "name": experiment.name,
+        "tasks": [task.name for task in experiment.tasks],
+        "models": list(experiment.models),
+        "explainers": {named.label: {"name": named.name, **named.parameters} for named in explainers_of(experiment)},
+        "metrics": {named.label: dict(named.parameters) for named in metrics_of(experiment)},
+        "preset": experiment.preset,
+        "settings": experiment.full_settings.record(),
+        "targets": experiment.targets.model_dump(),
+        "block": experiment.block,
+        "seed": experiment.seed,
+        "data": {},
+        "networks": {},
+    }
+
+
+def explainers_of(experiment: Experiment) -> tuple[Named, ...]:
+    """With every parameter, also those that were left at their default."""
+    built = [choice.build() for choice in experiment.explainers]
+    return tuple(Named(label, own.name, dict(own.params)) for label, own in zip(experiment.labels, built, strict=True))
+
+
+def metrics_of(experiment: Experiment) -> tuple[Named, ...]:
+    """With every parameter."""
+    return tuple(Named(choice.name, choice.name, asdict(choice.build())) for choice in experiment.metrics)
+
+
+def shards_of(experiment: Experiment, config: dict[str, Any], choice: TaskChoice, conv: str, model: BaseModel) -> list[Shard]:
+    """The shards of one task and network."""
+    targets = benchmark_targets(model.data, experiment.targets.number, experiment.targets.seed)
+    settings, found, before = experiment.full_settings, [], 0
+    metrics = [each.build() for each in experiment.metrics]
+    names = Evaluator(model, experiment.preset, metrics=metrics, **experiment.settings).metric_names
+    for number, part in enumerate(blocks(targets, experiment.block)):
+        shard = Shard(
+            task=choice.name,
+            data_set=choice.data,
+            level=choice.level,
+            model=conv,
+            block=number,
+            targets=part,
+            explainers=explainers_of(experiment),
+            metrics=metrics_of(experiment),
+            names=tuple(names),
+            settings=settings.record(),
+            timed=min(len(part), max(0, settings.timed - before)),
+            seed=experiment.seed,
+            data=config["data"][choice.name],
+            network=config["networks"][f"{choice.name}-{conv}"],
+        )
+        found.append(shard)
+        before += len(part)
+    return found
+
+
+def wrapped(net: nn.Module, data: Data, memory: str | None = None) -> BaseModel:
+    """A network with its task."""
+    return WRAPPERS[data.level, data.task](net, data, memory_budget=memory)
+
+
+def digest_of_network(net: nn.Module) -> str:
+    """A short name of a network's structure and weights."""
+    return digest_of_tensors(net.state_dict().values()) + digest_of_text(repr(net))
+
+
+def digest_of_text(text: str) -> str:
+    """A short name of a text."""
+    import hashlib
+
+    return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
+
+
+def folder_text(folder: str | Path | None) -> str | None:
+    """A folder as workers in other places of the file system see it."""
+    return None if folder is None else str(Path(folder).absolute())

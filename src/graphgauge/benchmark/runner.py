@@ -1,0 +1,195 @@
+"""The runner: one process that hands out shards, waits, and writes what comes back.
+
+Workers return values; only this process writes. A shard is stored when all of its explainers are resolved, in one transaction,
+so a run that is killed at any moment holds whole shards only, and the same command goes on with the others.
+
+When something goes wrong in a shard with several explainers (an error, a time limit, a worker that died twice), it is measured
+again explainer by explainer, so that only the guilty one's cells are marked. An explainer that was guilty once is measured apart
+from the others from then on. Neither changes a number.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphgauge.benchmark.engines.base import Engine
+from graphgauge.benchmark.estimate import Estimate, duration
+from graphgauge.benchmark.outcomes import Fault, Outcome
+from graphgauge.benchmark.shards import Shard
+from graphgauge.store import Store
+
+MOST_DEATHS = 2  #: of workers, before the shard is to blame
+SECONDS_BETWEEN_LOOKS = 0.5
+Report = Callable[[str, float], None]  #: (a text for people, explanations done since the last call)
+
+
+@dataclass
+class Unit:
+    """A shard, or a part of one with some of its explainers, on its way through the engine."""
+
+    key: str  #: of the whole shard
+    shard: Shard
+    deaths: int = 0
+    since: float = 0.0
+
+
+@dataclass
+class Gathered:
+    """What is known of a shard so far."""
+
+    shard: Shard
+    open: int  #: units that have not come back
+    rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    faults: dict[str, dict[str, str]] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+    machine: dict[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+class Runner:
+    """Measures shards with an engine and appends them to a store."""
+
+    def __init__(
+        self,
+        store: Store,
+        engine: Engine,
+        work: Callable[[Shard], Outcome],
+        *,
+        limit: float,
+        shared: dict[str, Any],
+        report: Report,
+    ) -> None:
+        self.store, self.engine, self.work, self.limit, self.shared, self.report = store, engine, work, limit, shared, report
+        self.waiting: deque[Unit] = deque()
+        self.running: dict[Future[Outcome], Unit] = {}
+        self.gathered: dict[str, Gathered] = {}
+        self.suspects: set[str] = set()
+        self.estimate = Estimate()
+
+    def run(self, shards: Iterable[Shard]) -> None:
+        """Measure all shards that the store does not hold."""
+        self.recall()
+        done = self.store.keys("shard")
+        left = deque(shard for shard in shards if shard.key not in done)
+        for shard in left:
+            self.estimate.plan((shard.task, shard.model), shard.size)
+        while left or self.waiting or self.running:
+            self.hand_out(left)
+            finished, _ = wait(self.running, timeout=SECONDS_BETWEEN_LOOKS, return_when=FIRST_COMPLETED)
+            for future in finished:
+                self.take(future, self.running.pop(future))
+            self.stop_overdue()
+
+    def recall(self) -> None:
+        """What earlier calls measured: seconds, and explainers that were guilty."""
+        for entry in self.store.entries("shard"):
+            self.suspects |= set(entry.body["faults"])
+            self.estimate.saw((entry.body["task"], entry.body["model"]), entry.body["explanations"], entry.body["seconds"])
+
+    def hand_out(self, left: "deque[Shard]") -> None:
+        """Give the engine as much as it has places."""
+        while len(self.running) < self.engine.places and (self.waiting or left):
+            if not self.waiting:
+                shard = left.popleft()
+                self.enter(shard.key, shard, groups_of(shard, self.suspects))
+            unit = self.waiting.popleft()
+            self.running[self.engine.submit(self.work, unit.shard)] = unit
+            unit.since = time.monotonic()
+
+    def enter(self, key: str, shard: Shard, groups: list[list[str]]) -> None:
+        """Begin a shard, in one unit or in several."""
+        self.gathered.setdefault(key, Gathered(shard, 0)).open += len(groups)
+        self.waiting.extendleft(Unit(key, shard.only(group)) for group in reversed(groups))
+
+    def take(self, future: "Future[Outcome]", unit: Unit) -> None:
+        """A unit came back, or its worker died."""
+        error = future.exception()
+        if error is None:
+            self.settle(unit, future.result())
+        elif self.engine.is_death(error):
+            self.bury(unit)
+        else:
+            raise error
+
+    def bury(self, unit: Unit) -> None:
+        """A worker died under a unit: once more, then the unit is to blame."""
+        unit.deaths += 1
+        self.store.note("log", f"the worker of {unit.shard.title} ({', '.join(unit.shard.labels)}) died")
+        if unit.deaths < MOST_DEATHS:
+            self.waiting.appendleft(unit)
+            return
+        message = f"the worker process ended {unit.deaths} times without a result (exit, crash, or killed for want of memory)"
+        self.settle(unit, Outcome([], Fault("failed", message)))
+
+    def stop_overdue(self) -> None:
+        """Give up units that are over the time limit."""
+        for future, unit in list(self.running.items()):
+            if time.monotonic() - unit.since > self.limit and not future.done():
+                del self.running[future]
+                self.engine.abandon(future)
+                self.settle(unit, Outcome([], Fault("timeout", f"no result within {self.limit:g} s"), self.limit))
+
+    def settle(self, unit: Unit, outcome: Outcome) -> None:
+        """Keep what a unit found; split it where several explainers may be guilty; store the shard once it is complete."""
+        found = self.gathered[unit.key]
+        found.open -= 1
+        found.seconds += outcome.seconds
+        if outcome.fault is None:
+            keep_rows(found, outcome)
+        elif len(unit.shard.explainers) > 1:
+            self.note_fault(unit, outcome.fault)
+            self.enter(unit.key, unit.shard, [[label] for label in unit.shard.labels])
+        else:
+            self.note_fault(unit, outcome.fault)
+            self.suspects.update(unit.shard.labels)
+            mark(found, unit.shard, outcome.fault)
+        if not found.open:
+            self.write(unit.key, self.gathered.pop(unit.key))
+
+    def note_fault(self, unit: Unit, fault: Fault) -> None:
+        """For the log."""
+        self.store.note("log", f"{unit.shard.title}, {', '.join(unit.shard.labels)}: {fault.status}, {fault.message}")
+
+    def write(self, key: str, found: Gathered) -> None:
+        """Store a shard: from here on it is never measured again."""
+        shard = found.shard
+        body = {
+            "task": shard.task,
+            "model": shard.model,
+            "seed": shard.seed,
+            "explanations": shard.size,
+            "seconds": found.seconds,
+            "faults": found.faults,
+            "remarks": sorted(set(found.remarks)),
+            "machine": found.machine,
+            **self.shared,
+        }
+        self.store.append("shard", key, body, [row for label in shard.labels for row in found.rows[label]])
+        self.estimate.finish((shard.task, shard.model), shard.size, found.seconds)
+        left = self.estimate.seconds_left(self.engine.places)
+        self.report(f"{shard.title} done" + ("" if left is None else f", about {duration(left)} left"), shard.size)
+
+
+def groups_of(shard: Shard, suspects: set[str]) -> list[list[str]]:
+    """Explainers to be measured together; those that were guilty before each apart."""
+    trusted = [label for label in shard.labels if label not in suspects]
+    return [*([trusted] if trusted else []), *([label] for label in shard.labels if label in suspects)]
+
+
+def keep_rows(found: Gathered, outcome: Outcome) -> None:
+    """Rows by explainer."""
+    for row in outcome.rows:
+        found.rows.setdefault(row["explainer"], []).append(row)
+    found.remarks += outcome.remarks
+    found.machine = outcome.machine
+
+
+def mark(found: Gathered, shard: Shard, fault: Fault) -> None:
+    """A row for every number that the one explainer of a unit does not have."""
+    (label,) = shard.labels
+    found.faults[label] = {"status": fault.status, "message": fault.message}
+    shared = {"explainer": label, "occurrence": 0, "seconds": None, "status": fault.status, "message": fault.message}
+    found.rows[label] = [{**shared, "target": target, "metric": metric} for target in shard.targets for metric in shard.names]

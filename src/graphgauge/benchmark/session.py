@@ -1,0 +1,63 @@
+"""One call of `graphgauge benchmark`: plan, take the folder, go on where the last call stopped."""
+
+import os
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import graphgauge
+from graphgauge.benchmark.engines import Engine
+from graphgauge.benchmark.planning import Place, Plan
+from graphgauge.benchmark.runner import Report, Runner
+from graphgauge.benchmark.runs import COPY, Run, begin, writing
+from graphgauge.benchmark.work import measured, versions, where
+from graphgauge.core.errors import BadFile
+from graphgauge.store import Store
+
+
+@dataclass(frozen=True)
+class Call:
+    """Where and how a plan is carried out; changes no number."""
+
+    folder: Path
+    place: Place
+    restart: bool = False
+
+
+def silent(text: str, size: float) -> None:
+    """Report nothing."""
+
+
+def carry_out(plan: Plan, call: Call, engine: Engine, report: Report = silent) -> Run:
+    """Measure what the folder does not hold yet. Raises what is nobody's fault but the caller's, Ctrl-C included."""
+    with writing(call.folder, call.restart) as store:
+        done = begin(store, plan.config, plan.shards)
+        write_copy(plan, call.folder)
+        note_session(store, call, engine, len(done))
+        finished = sum(shard.size for shard in plan.shards if shard.key in done)
+        report(f"{len(done)} of {len(plan.shards)} shards are there", finished)
+        shared = {"settings": plan.experiment.full_settings.digest, "version": graphgauge.__version__}
+        work = partial(measured, place=call.place)
+        limit = plan.experiment.time_limit
+        Runner(store, engine, work, limit=limit, shared=shared, report=report).run(plan.shards)
+    return Run(call.folder)
+
+
+def note_session(store: Store, call: Call, engine: Engine, done: int) -> None:
+    """Who runs this, on what, with which versions."""
+    body: dict[str, Any] = {"engine": engine.name, "places": engine.places, "done": done, "cores": os.cpu_count()}
+    store.note("session", {**body, "versions": versions(), "machine": where(call.place)})
+
+
+def write_copy(plan: Plan, folder: Path) -> None:
+    """The experiment as a file that can be run again."""
+    content = plan.experiment.model_dump(mode="json", exclude_defaults=True)
+    part = folder / f"{COPY}.part"
+    try:
+        part.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
+        os.replace(part, folder / COPY)
+    except OSError as error:
+        raise BadFile(f"{folder / COPY} could not be written: {error}.") from error

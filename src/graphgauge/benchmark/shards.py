@@ -1,0 +1,90 @@
+"""A shard: some targets of one task and network, with all explainers, measured in one go.
+
+All explainers of a target are in one shard because they share its random curves. Seeds derive from content, so cutting the
+work otherwise changes no number. A shard's key is a digest of everything that decides its rows: what was measured under a key
+never has to be measured again.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+FORMAT = 1  #: goes up whenever a change of the code moves a number that a run stores
+
+Target = int | tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Named:
+    """An explainer or a metric: what makes it, and what results call it."""
+
+    label: str
+    name: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """What is to be measured, as plain data: it travels to other processes and machines."""
+
+    task: str  #: such as cora-node
+    data_set: str
+    level: str
+    model: str  #: gcn or gat
+    block: int  #: which part of the task's targets
+    targets: tuple[Target, ...]
+    explainers: tuple[Named, ...]
+    metrics: tuple[Named, ...]  #: beside those that are always measured
+    names: tuple[str, ...]  #: of all metrics, a row for each
+    settings: Mapping[str, Any]
+    timed: int  #: how many of these targets are explained alone
+    seed: int
+    data: str  #: digest of the task's data
+    network: str  #: digest of the network
+    format: int = FORMAT
+
+    @property
+    def key(self) -> str:
+        """A short name of exactly this content."""
+        return digest_of(asdict(self))
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        return f"{self.task} {self.model} block {self.block}"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What results call its explainers."""
+        return tuple(explainer.label for explainer in self.explainers)
+
+    @property
+    def size(self) -> int:
+        """How many explanations are asked for."""
+        return len(self.targets) * len(self.explainers)
+
+    def only(self, labels: Iterable[str]) -> "Shard":
+        """The same with some of its explainers."""
+        chosen = set(labels)
+        return replace(self, explainers=tuple(explainer for explainer in self.explainers if explainer.label in chosen))
+
+
+def digest_of(content: Any) -> str:
+    """A short name of plain data.
+
+    >>> digest_of({"a": 1, "b": (2, 3)}) == digest_of({"b": [2, 3], "a": 1})
+    True
+    """
+    text = json.dumps(content, sort_keys=True, ensure_ascii=True, default=repr)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def blocks(targets: list[Target], size: int) -> list[tuple[Target, ...]]:
+    """Targets in parts of ``size``, the last may be smaller.
+
+    >>> blocks([1, 2, 3], 2)
+    [(1, 2), (3,)]
+    """
+    return [tuple(targets[start : start + size]) for start in range(0, len(targets), size)]

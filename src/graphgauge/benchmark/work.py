@@ -1,0 +1,201 @@
+"""What a worker does: measure one shard, and say what it found or what went wrong.
+
+An explainer is foreign code. It may raise, print, end the process, change the network or the data. Whatever can be caught is
+caught here and becomes a `Fault`; the model is then loaded anew. What goes wrong before any explainer is called (a file that is
+missing, other data than planned) is no explainer's fault, and is raised.
+"""
+
+import contextlib
+import io
+import math
+import os
+import platform
+import socket
+import threading
+import time
+import warnings
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+import graphgauge
+from graphgauge.benchmark.outcomes import Fault, Outcome
+from graphgauge.benchmark.planning import Place, digest_of_network, wrapped
+from graphgauge.benchmark.shards import Named, Shard
+from graphgauge.core.errors import BadGraph, BadModel, GraphgaugeWarning
+from graphgauge.core.progress import replaced
+from graphgauge.datasets import load, trained
+from graphgauge.datasets.grid import digest as digest_of_data
+from graphgauge.evaluation import Evaluator, Results, Settings
+from graphgauge.evaluation.identity import digest as digest_of_tensors
+from graphgauge.explainers import find_explainer
+from graphgauge.metrics import METRICS
+from graphgauge.models import BaseModel
+
+MOST_MODELS = 2  #: kept open between shards
+LONGEST_MESSAGE = 600
+
+
+@dataclass
+class Opened:
+    """The models that this process has open; one shard at a time."""
+
+    models: "OrderedDict[tuple[Any, ...], BaseModel]" = field(default_factory=OrderedDict)
+    lock: Any = field(default_factory=threading.RLock)
+
+
+OPENED = Opened()
+
+
+def measured(shard: Shard, place: Place) -> Outcome:
+    """Measure a shard."""
+    with OPENED.lock:
+        model = model_of(shard, place)
+        start = time.perf_counter()
+        try:
+            with silence() as remarks:
+                rows = compared(model, shard)
+            fault = None
+        except (Exception, SystemExit) as error:
+            OPENED.models.clear()
+            rows, fault = [], fault_of(error)
+    told = sorted({str(remark.message) for remark in remarks if issubclass(remark.category, GraphgaugeWarning)}) if rows else []
+    return Outcome(rows, fault, time.perf_counter() - start, told, where(place))
+
+
+class ChangedModel(Exception):
+    """An explainer changed the network or the data."""
+
+
+def compared(model: BaseModel, shard: Shard) -> list[dict[str, Any]]:
+    """The rows of a shard."""
+    settings = {**shard.settings, "timed": shard.timed}
+    evaluator = Evaluator(
+        model,
+        seed=shard.seed,
+        task=shard.task,
+        name=shard.model,
+        metrics=[METRICS[metric.name](**metric.parameters) for metric in shard.metrics],
+        **settings,
+    )
+    explainers = {explainer.label: built(explainer) for explainer in shard.explainers}
+    with model.session():
+        before = state_of(model)
+        results = evaluator.compare(explainers, list(shard.targets))
+        if state_of(model) != before:
+            raise ChangedModel(f"{', '.join(explainers)} changed the network or its data while explaining")
+    return records(results)
+
+
+def built(explainer: Named) -> Any:
+    """The explainer."""
+    return find_explainer(explainer.name, **explainer.parameters)
+
+
+def records(results: Results) -> list[dict[str, Any]]:
+    """Rows as plain data, without what all rows of a shard share; what is no number becomes None."""
+    return [
+        {
+            "explainer": row.explainer,
+            "target": row.target,
+            "occurrence": row.occurrence,
+            "metric": row.metric,
+            "seconds": row.seconds,
+            **{name: plain(value) for name, value in row.cell.record().items()},
+        }
+        for row in results.rows
+    ]
+
+
+def plain(value: Any) -> Any:
+    """With None in place of NaN and infinity, also in lists."""
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def state_of(model: BaseModel) -> str:
+    """The bits of the network and of its data."""
+    source = model.source
+    data = [source.edge_index, *source.node_attrs.values(), *source.edge_attrs.values()]
+    return digest_of_tensors([*model.net.parameters(), *model.net.buffers(), *data])
+
+
+# --- models ----------------------------------------------------------------------------------------------------------
+
+
+def model_of(shard: Shard, place: Place) -> BaseModel:
+    """The model of a shard, opened once; refuses data and networks that are not those of the plan."""
+    name = (shard.data_set, shard.level, shard.model, shard.data, shard.network, place)
+    if name not in OPENED.models:
+        OPENED.models[name] = opened(shard, place)
+        if len(OPENED.models) > MOST_MODELS:
+            OPENED.models.popitem(last=False)
+    OPENED.models.move_to_end(name)
+    return OPENED.models[name]
+
+
+def opened(shard: Shard, place: Place) -> BaseModel:
+    """Load, check, wrap."""
+    data = load(shard.data_set, shard.level, folder=place.data)
+    net = trained(shard.data_set, shard.level, shard.model, folder=place.networks)
+    if digest_of_data(data) != shard.data:
+        raise BadGraph(f"the data of {shard.task} on {socket.gethostname()} are not those the run was planned with.")
+    if digest_of_network(net) != shard.network:
+        raise BadModel(f"the network {shard.task}-{shard.model} on {socket.gethostname()} is not the one the run was planned with.")
+    device = torch.device(place.device)
+    return wrapped(net.to(device), data.to(device), place.memory)
+
+
+# --- what is told ----------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[list[warnings.WarningMessage]]:
+    """Explainers print nothing and draw no bars; warnings are kept."""
+    with replaced(False), warnings.catch_warnings(record=True) as remarks, contextlib.redirect_stdout(Nowhere()):
+        warnings.simplefilter("always")
+        yield remarks
+
+
+class Nowhere(io.TextIOBase):
+    """Takes any text and keeps none."""
+
+    def write(self, text: str) -> int:
+        """Forget it."""
+        return len(text)
+
+
+def fault_of(error: BaseException) -> Fault:
+    """What an explainer did wrong."""
+    status = "changed_model" if isinstance(error, ChangedModel) else "failed"
+    text = str(error) if isinstance(error, ChangedModel) else f"{type(error).__name__}: {error}"
+    return Fault(status, text[:LONGEST_MESSAGE])
+
+
+def where(place: Place) -> dict[str, Any]:
+    """The machine, for the record."""
+    device = torch.device(place.device)
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
+    return {"host": socket.gethostname(), "pid": os.getpid(), "device": str(device), "processor": name}
+
+
+def versions() -> dict[str, str]:
+    """Of what computes the numbers."""
+    import torch_geometric
+
+    return {
+        "graphgauge": graphgauge.__version__,
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+        "torch_geometric": torch_geometric.__version__,
+        "platform": platform.platform(),
+    }
+
+
+def settings_of_shard(record: dict[str, Any]) -> Settings:
+    """Settings as they were recorded."""
+    return replace(Settings(), **{**record, "trials": tuple(record["trials"])})

@@ -1,0 +1,180 @@
+"""The benchmark on the command line: progress on stderr, the summary on stdout."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphgauge.benchmark.engines import Engine, engine_of
+from graphgauge.benchmark.estimate import duration
+from graphgauge.benchmark.files import read_experiment, shipped
+from graphgauge.benchmark.planning import Place, Plan, folder_text, plan_of
+from graphgauge.benchmark.runs import Run
+from graphgauge.benchmark.session import Call, carry_out
+from graphgauge.cli.train import chosen_device
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SECONDS_BETWEEN_LINES = 20.0
+STOPPED = 130  #: exit code after Ctrl-C
+
+
+def planned(name: str, place: Place, targets: int | None) -> Plan:
+    """The shards of an experiment."""
+    return plan_of(read_experiment(name, {} if targets is None else {"targets.number": targets}), place)
+
+
+def place_of(data: str | None, networks: str | None, device: str | None, memory: str | None) -> Place:
+    """Where workers find things and compute."""
+    return Place(folder_text(data), folder_text(networks), str(chosen_device(device)), memory)
+
+
+def chosen_engine(name: str, workers: int | None, address: str | None, place: Place) -> Engine:
+    """The engine asked for; on a GPU one process, unless said otherwise."""
+    is_gpu = place.device.startswith("cuda")
+    return engine_of(name, workers or (1 if is_gpu and name == "processes" else None), address, is_gpu)
+
+
+def call_of(plan: Plan, folder: str | None, place: Place, restart: bool) -> Call:
+    """Where the run is kept."""
+    return Call(Path(folder) if folder else Path("runs") / plan.experiment.name, place, restart)
+
+
+def run_plan(plan: Plan, call: Call, engine: Engine) -> Run | None:
+    """Carry it out; None after Ctrl-C."""
+    reporter = Reporter(plan.size, len(plan.shards))
+    try:
+        with engine:
+            return carry_out(plan, call, engine, reporter)
+    except KeyboardInterrupt:
+        done, all_shards = Run(call.folder).num_shards
+        tell(f"stopped: {done} of {all_shards} shards are kept in {call.folder}. The same command continues.")
+        return None
+
+
+class Reporter:
+    """A line on stderr now and then; a bar where somebody looks."""
+
+    def __init__(self, size: int, shards: int) -> None:
+        from tqdm.auto import tqdm
+
+        self.bar = tqdm(
+            total=size, disable=None, leave=False, bar_format="{percentage:3.0f}%|{bar}| {elapsed}{postfix}", file=sys.stderr
+        )
+        self.size, self.done, self.last, self.start = size, 0.0, 0.0, time.monotonic()
+
+    def __call__(self, text: str, size: float) -> None:
+        self.done += size
+        if not self.bar.disable:
+            self.bar.set_postfix_str(text, refresh=False)
+            self.bar.update(size)
+        elif time.monotonic() - self.last > SECONDS_BETWEEN_LINES or self.done >= self.size:
+            self.last = time.monotonic()
+            tell(f"{self.done:.0f} of {self.size} explanations after {duration(self.last - self.start)}: {text}")
+        if self.done >= self.size:
+            self.bar.close()
+
+
+def tell(text: str) -> None:
+    """To people, not to programs."""
+    print(text, file=sys.stderr, flush=True)
+
+
+# --- what is shown ---------------------------------------------------------------------------------------------------
+
+
+def listed() -> list[dict[str, Any]]:
+    """The shipped experiments."""
+    return [described(name, read_experiment(name)) for name in shipped()]
+
+
+def described(name: str, experiment: Any) -> dict[str, Any]:
+    """What people see of an experiment."""
+    return {
+        "name": name,
+        "tasks": len(experiment.tasks),
+        "models": len(experiment.models),
+        "explainers": len(experiment.explainers),
+        "targets": experiment.targets.number,
+        "description": experiment.description,
+    }
+
+
+def list_text(rows: list[dict[str, Any]]) -> str:
+    """The list for people."""
+    line = "{name:<18}{tasks:>6}{models:>8}{explainers:>12}{targets:>9}  {description}"
+    heading = line.format(**{name: name for name in rows[0]})
+    return "\n".join([heading, *(line.format(**row) for row in rows)])
+
+
+def dry(plan: Plan) -> dict[str, Any]:
+    """What a run would do."""
+    settings = plan.experiment.full_settings
+    return {
+        "experiment": plan.experiment.name,
+        "shards": len(plan.shards),
+        "explanations": plan.size,
+        "rows": sum(shard.size * len(shard.names) for shard in plan.shards),
+        "settings": settings.digest,
+        "tasks": sizes(plan),
+    }
+
+
+def sizes(plan: Plan) -> dict[str, int]:
+    """Explanations of each task and network."""
+    found: dict[str, int] = {}
+    for shard in plan.shards:
+        group = f"{shard.task} {shard.model}"
+        found[group] = found.get(group, 0) + shard.size
+    return found
+
+
+def dry_text(found: dict[str, Any]) -> str:
+    """The same for people."""
+    lines = [f"{found['experiment']}: {found['explanations']} explanations in {found['shards']} shards, {found['rows']} rows"]
+    return "\n".join([*lines, *(f"  {name:<24}{size:>8}" for name, size in found["tasks"].items())])
+
+
+def summary(run: Run) -> dict[str, Any]:
+    """The end of a run for programs."""
+    results, shards = run.results(), run.shards()
+    table = results.headline()
+    return {
+        "folder": str(run.folder),
+        "finished": run.is_finished,
+        "shards": len(shards),
+        "rows": len(results),
+        "seconds": float(shards["seconds"].sum()) if "seconds" in shards else 0.0,
+        "faults": faults(shards),
+        "means": {str(name): {metric: number_or_none(value) for metric, value in row.items()} for name, row in table.iterrows()},
+    }
+
+
+def faults(shards: "pd.DataFrame") -> dict[str, str]:
+    """Explainers that could not be measured everywhere, with the first reason."""
+    found: dict[str, str] = {}
+    for own in shards.get("faults", []):
+        for label, fault in own.items() if isinstance(own, dict) else ():
+            found.setdefault(label, f"{fault['status']}: {fault['message']}")
+    return found
+
+
+def number_or_none(value: float) -> float | None:
+    """JSON has no NaN."""
+    return None if value != value else round(float(value), 6)
+
+
+def as_json(found: Any) -> str:
+    """For programs."""
+    return json.dumps(found, indent=2, allow_nan=False)
+
+
+def summary_text(run: Run) -> str:
+    """The end of a run for people: means over tasks and networks, what went wrong, where it is."""
+    found, table = summary(run), run.results().headline()
+    lines = [table.to_string(float_format=lambda value: f"{value:.3f}", na_rep="-"), ""]
+    lines += [f"{label} could not be measured everywhere: {why}" for label, why in found["faults"].items()]
+    lines.append(f"{found['rows']} rows from {found['shards']} shards, {duration(found['seconds'])} of work, in {Path(run.folder)}")
+    return "\n".join(lines)

@@ -1,0 +1,52 @@
+"""Results in files that other programs read."""
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+from graphgauge.core.errors import BadFile, MissingExtra
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from graphgauge.evaluation.results import Results
+
+
+def to_parquet(results: "Results", path: str | os.PathLike[str]) -> None:
+    """Write the table of `to_pandas` as Parquet; targets and lists as JSON texts. Needs polars or pyarrow."""
+    table = plain_table(results)
+    try:
+        if not written(table, os.fspath(path)):
+            raise MissingExtra('Parquet needs polars or pyarrow, and neither is installed: pip install "graphgauge[polars]".')
+    except OSError as error:
+        raise BadFile(f"{os.fspath(path)} could not be written: {error}.") from error
+
+
+def plain_table(results: "Results") -> "pd.DataFrame":
+    """With one type in each column."""
+    from graphgauge.evaluation.results import LISTS
+
+    table = results.to_pandas()
+    for name in ("target", *LISTS):
+        table[name] = [None if value is None else json.dumps(value) for value in table[name]]
+    return table
+
+
+def written(table: "pd.DataFrame", path: str) -> bool:
+    """Whether there was a package that could write it."""
+    try:
+        import polars
+    except ImportError:
+        return written_by_pyarrow(table, path)
+    polars.DataFrame({name: table[name].tolist() for name in table.columns}, strict=False).write_parquet(path)
+    return True
+
+
+def written_by_pyarrow(table: "pd.DataFrame", path: str) -> bool:
+    """By pandas, if pyarrow is there."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        return False
+    table.to_parquet(path, index=False)
+    return True

@@ -1,0 +1,159 @@
+"""An append-only store in one SQLite file. It knows entries and rows, not what they mean.
+
+An entry has a kind, a key, the time it was written and a body (plain data); it may carry many rows. `append` writes an entry
+with all its rows in one transaction and returns when they are on the disk: what was acknowledged survives `kill -9`, and half
+an entry is never seen. Nothing is changed or deleted: triggers refuse it. Each (kind, key) exists once.
+
+One process writes (see `Lock`), any number may read at the same time (write-ahead log). Bodies are JSON, so that any SQLite
+client can read them: `select json_extract(body, '$.seconds') from entries where kind = 'shard'`.
+"""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from graphgauge.core.errors import BadFile
+
+FORMAT = 1  #: of the tables; a store of a later format is refused
+APPLICATION = 0x67676167  #: "ggag": written into the file's head, so that other SQLite files are told apart
+TABLES = """
+create table entries (id integer primary key, kind text not null, key text not null, at text not null, body text not null,
+                      unique (kind, key));
+create table rows (id integer primary key, entry integer not null references entries (id), body text not null);
+create index rows_of_entry on rows (entry);
+"""
+REFUSALS = "".join(
+    f"create trigger {table}_{verb} before {verb} on {table} begin select raise(abort, 'this store is append-only'); end;"
+    for table in ("entries", "rows")
+    for verb in ("update", "delete")
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What was appended under a kind and a key."""
+
+    id: int
+    kind: str
+    key: str
+    at: str  #: UTC, ISO 8601
+    body: Any
+
+
+class Store:
+    """A store opened for reading, or for reading and writing."""
+
+    def __init__(self, path: str | os.PathLike[str], *, write: bool = False) -> None:
+        self.path = Path(path)
+        with self.told("opened"):
+            self.database = opened(self.path, write)
+            self.check_format(write)
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.database.close()
+
+    def append(self, kind: str, key: str, body: Any, rows: Iterable[Any] = ()) -> int:
+        """Write an entry and its rows, all or nothing; returns its id when both are on the disk."""
+        packed = [(as_text(row),) for row in rows]
+        with self.told("written"), self.database:
+            self.database.execute("begin immediate")
+            found = self.database.execute(
+                "insert into entries (kind, key, at, body) values (?, ?, ?, ?)", (kind, key, now(), as_text(body))
+            )
+            number = int(found.lastrowid or 0)
+            self.database.executemany(f"insert into rows (entry, body) values ({number}, ?)", packed)
+        return number
+
+    def note(self, kind: str, body: Any) -> int:
+        """Append an entry that needs no key of its own: its number is its key."""
+        with self.told("read"):
+            (last,) = self.database.execute("select count(*) from entries where kind = ?", (kind,)).fetchone()
+        return self.append(kind, str(last + 1), body)
+
+    def entries(self, kind: str) -> list[Entry]:
+        """All entries of a kind, in the order of writing."""
+        with self.told("read"):
+            found = self.database.execute("select id, kind, key, at, body from entries where kind = ? order by id", (kind,))
+            return [Entry(number, kind, key, at, json.loads(body)) for number, kind, key, at, body in found]
+
+    def keys(self, kind: str) -> set[str]:
+        """The keys of a kind."""
+        with self.told("read"):
+            return {key for (key,) in self.database.execute("select key from entries where kind = ?", (kind,))}
+
+    def rows(self, entry: Entry) -> list[Any]:
+        """The rows of an entry, in the order they were given."""
+        with self.told("read"):
+            found = self.database.execute("select body from rows where entry = ? order by id", (entry.id,))
+            return [json.loads(body) for (body,) in found]
+
+    def check_format(self, write: bool) -> None:
+        """Make the tables of a new file; refuse what is no store, or one of a later format."""
+        (mark,), (found,) = (self.database.execute(f"pragma {name}").fetchone() for name in ("application_id", "user_version"))
+        is_empty = found == 0 and mark == 0 and not has_tables(self.database)
+        if is_empty and not write:
+            raise BadFile(f"the store {self.path} holds nothing yet.")
+        if is_empty:
+            marks = f"pragma application_id = {APPLICATION}; pragma user_version = {FORMAT};"
+            self.database.executescript(f"begin immediate; {TABLES} {REFUSALS} {marks} commit;")
+        elif mark != APPLICATION or found > FORMAT:
+            why = f"its format {found} is later than {FORMAT}" if mark == APPLICATION else "graphgauge did not make it"
+            raise BadFile(f"{self.path} cannot be used as a store: {why}.")
+
+    @contextmanager
+    def told(self, what: str) -> Iterator[None]:
+        """Say which file a failure of the database is about."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            if isinstance(error, BadFile):
+                raise
+            raise BadFile(f"the store {self.path} could not be {what}: {error}. {ADVICE[what]}") from error
+
+
+ADVICE = {
+    "opened": "Check the path and the rights.",
+    "read": "If the disk is well, the file is damaged: use a copy.",
+    "written": "All that was stored before is intact. Check the space and the rights, then run the same command again.",
+}
+
+
+def opened(path: Path, write: bool) -> sqlite3.Connection:
+    """A connection; a writer waits for the disk with every commit."""
+    if not write and not path.exists():
+        raise BadFile(f"there is no store {path}.")
+    mode = "rwc" if write else "ro"
+    database = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=30)
+    if write:
+        database.execute("pragma journal_mode = wal")
+        database.execute("pragma synchronous = full")
+    return database
+
+
+def has_tables(database: sqlite3.Connection) -> bool:
+    """Whether something is in the file."""
+    return bool(database.execute("select count(*) from sqlite_master").fetchone()[0])
+
+
+def as_text(body: Any) -> str:
+    """Plain data as JSON; what is no number has no place in it."""
+    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def now() -> str:
+    """The time, UTC."""
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")

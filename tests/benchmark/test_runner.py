@@ -1,0 +1,226 @@
+"""The runner: nothing lost, nothing twice, only the guilty marked."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pretend
+import pytest
+from pretend import Death, Scripted, blaming, rows_of, shard, stored, value_of, work
+
+from graphgauge.benchmark.estimate import Estimate
+from graphgauge.benchmark.outcomes import Fault, Outcome
+from graphgauge.benchmark.runs import begin, check_same, writing
+from graphgauge.core.errors import BadFile, BadSetting
+from graphgauge.store import Store
+
+SHARDS = [shard(block) for block in range(4)]
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "run.sqlite", write=True) as store:
+        yield store
+
+
+def everything(shards=SHARDS):
+    return {(row["explainer"], row["target"], row["metric"]): row for part in shards for row in rows_of(part)}
+
+
+def test_every_shard_is_measured_once_and_stored_whole(store):
+    engine = Scripted(work)
+    pretend.run(store, engine, SHARDS)
+    assert stored(store) == everything()
+    assert engine.seen == [(block, "a", "b", "c") for block in range(4)]
+    assert store.keys("shard") == {part.key for part in SHARDS}
+
+
+def test_a_second_call_measures_only_what_is_missing(store):
+    pretend.run(store, Scripted(work), SHARDS[1:3])
+    engine = Scripted(work)
+    pretend.run(store, engine, SHARDS)
+    assert [block for block, *_ in engine.seen] == [0, 3]
+    assert stored(store) == everything()
+
+
+def test_keys_name_content_and_nothing_else():
+    assert shard(1).key == shard(1).key
+    others = [shard(2), shard(1, ("a", "b")), shard(1, task="other"), shard(1, model="gat"), shard(1).only(["a"])]
+    assert len({shard(1).key, *(other.key for other in others)}) == len(others) + 1
+
+
+def test_only_the_guilty_explainers_cells_are_marked_and_it_is_measured_apart_from_then_on(store):
+    engine = Scripted(blaming("b"), places=1)
+    pretend.run(store, engine, SHARDS)
+    found = stored(store)
+    assert {key: row for key, row in found.items() if key[0] != "b"} == {k: r for k, r in everything().items() if k[0] != "b"}
+    guilty = [row for key, row in found.items() if key[0] == "b"]
+    assert len(guilty) == 4 * 2 * 2
+    assert {(row["status"], row["message"]) for row in guilty} == {("failed", "no good")}
+    assert not any("value" in row for row in guilty)
+    assert engine.seen[:4] == [(0, "a", "b", "c"), (0, "a"), (0, "b"), (0, "c")]
+    assert engine.seen[4:6] == [(1, "a", "c"), (1, "b")]
+    assert [entry.body["faults"] for entry in store.entries("shard")] == [{"b": {"status": "failed", "message": "no good"}}] * 4
+
+
+def test_a_later_call_remembers_the_guilty(store):
+    pretend.run(store, Scripted(blaming("b")), SHARDS[:1])
+    engine = Scripted(blaming("b"), places=1)
+    pretend.run(store, engine, SHARDS[:2])
+    assert engine.seen == [(1, "a", "c"), (1, "b")]
+
+
+def test_a_shard_that_fails_together_but_not_apart_is_complete(store):
+    engine = Scripted(lambda part: Outcome([], Fault("failed", "too much at once")) if len(part.labels) > 1 else work(part))
+    pretend.run(store, engine, SHARDS[:1])
+    assert stored(store) == everything(SHARDS[:1])
+
+
+def test_a_worker_that_dies_once_is_forgiven(store):
+    deaths = {0: 1, 2: 1}
+
+    def script(part):
+        if deaths.get(part.block):
+            deaths[part.block] -= 1
+            return Death("killed")
+        return work(part)
+
+    pretend.run(store, Scripted(script), SHARDS)
+    assert stored(store) == everything()
+    assert [entry.body for entry in store.entries("log")] == [
+        f"the worker of pretend-node gcn block {k} (a, b, c) died" for k in (0, 2)
+    ]
+
+
+def test_an_explainer_that_kills_its_worker_twice_is_marked(store):
+    engine = Scripted(lambda part: Death("exit") if "c" in part.labels else work(part), places=1)
+    pretend.run(store, engine, SHARDS[:2])
+    found = stored(store)
+    assert {row["status"] for key, row in found.items() if key[0] == "c"} == {"failed"}
+    assert "ended 2 times without a result" in found["c", 0, "edge_ec"]["message"]
+    assert {row["status"] for key, row in found.items() if key[0] != "c"} == {"ok"}
+    assert engine.seen[:2] == [(0, "a", "b", "c")] * 2
+
+
+def test_what_hangs_is_stopped_and_marked(store):
+    engine = Scripted(lambda part: None if "a" in part.labels else work(part), places=2)
+    start = time.monotonic()
+    pretend.run(store, engine, SHARDS[:2], limit=0.2)
+    assert time.monotonic() - start < 10
+    found = stored(store)
+    assert {row["status"] for key, row in found.items() if key[0] == "a"} == {"timeout"}
+    assert found["a", 0, "edge_ec"]["message"] == "no result within 0.2 s"
+    assert {row["status"] for key, row in found.items() if key[0] != "a"} == {"ok"}
+    assert engine.abandoned >= 3
+
+
+def test_an_error_that_is_no_explainers_fault_ends_the_run_and_keeps_what_is_there(store):
+    engine = Scripted(lambda part: work(part) if part.block < 2 else BadFile("the data are gone"), places=1)
+    with pytest.raises(BadFile, match="the data are gone"):
+        pretend.run(store, engine, SHARDS)
+    assert store.keys("shard") == {SHARDS[0].key, SHARDS[1].key}
+
+
+def test_reports_count_every_explanation_once(store):
+    told = []
+    pretend.run(store, Scripted(blaming("b")), SHARDS, report=lambda text, size: told.append((text, size)))
+    assert sum(size for _, size in told) == 4 * 2 * 3
+    assert all("left" in text for text, _ in told)
+
+
+def test_time_left_is_by_task_and_network_and_divided_by_the_workers():
+    estimate = Estimate()
+    assert estimate.seconds_left(1) is None
+    for group in (("cora", "gcn"), ("github", "gcn"), ("new", "gcn")):
+        estimate.plan(group, 100)
+    estimate.finish(("cora", "gcn"), 50, 5.0)  # 0.1 s each, 50 left
+    estimate.finish(("github", "gcn"), 10, 30.0)  # 3 s each, 90 left
+    assert estimate.seconds_left(1) == pytest.approx(50 * 0.1 + 90 * 3 + 100 * (0.1 + 3) / 2)
+    assert estimate.seconds_left(4) == pytest.approx(estimate.seconds_left(1) / 4)
+
+
+def test_a_changed_configuration_is_refused_field_by_field(tmp_path):
+    before = {"seed": 0, "settings": {"cap": 100, "flip": 0.2}, "explainers": {"a": {"name": "a"}}, "tasks": ["x"]}
+    now = {"seed": 0, "settings": {"cap": 50, "flip": 0.2}, "explainers": {"b": {"name": "b"}}, "tasks": ["x", "y"]}
+    with pytest.raises(BadSetting) as caught:
+        check_same(before, now, tmp_path)
+    lines = str(caught.value).splitlines()
+    assert lines[0] == f"{tmp_path} holds a run with another configuration:"
+    assert lines[1:-1] == [
+        "  settings.cap was 100 and is 50",
+        "  explainers.a.name was 'a' and is None",
+        "  tasks was ['x'] and is ['x', 'y']",
+        "  explainers.b.name was None and is 'b'",
+    ]
+    assert "--restart" in lines[-1]
+    check_same(before, {**before, "tasks": ("x",)}, tmp_path)
+
+
+def test_a_full_disk_in_the_middle_ends_with_a_message_and_the_run_goes_on_later(tmp_path):
+    with writing(tmp_path / "run") as store:
+        begin(store, {}, SHARDS)
+        (pages,) = store.database.execute("pragma page_count").fetchone()
+        store.database.execute(f"pragma max_page_count = {pages + 1}")
+        shards = [shard(block) for block in range(60)]
+        with pytest.raises(BadFile, match=r"disk is full\. All that was stored before is intact\..*run the same command again"):
+            pretend.run(store, Scripted(work), shards)
+        kept = store.keys("shard")
+    assert 0 < len(kept) < 60
+    with writing(tmp_path / "run") as store:
+        engine = Scripted(work)
+        pretend.run(store, engine, shards)
+        assert len(engine.seen) == 60 - len(kept)
+        assert stored(store) == everything(shards)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+import pretend
+from graphgauge.benchmark.engines.inline import InlineEngine
+from graphgauge.benchmark.runner import Runner
+from graphgauge.benchmark.runs import begin, writing
+shards = [pretend.shard(block) for block in range(40)]
+with writing(Path(sys.argv[1])) as store:
+    begin(store, {"seed": 0}, shards)
+    print("begun", flush=True)
+    Runner(store, InlineEngine(), pretend.work_slowly, limit=60, shared={"settings": "s", "version": "v"},
+           report=lambda text, size: print(text, flush=True)).run(shards)
+"""
+
+
+def test_a_run_that_is_killed_at_random_moments_ends_as_one_that_was_not(tmp_path):
+    dice, folder, acknowledged, kills = random.Random(1), tmp_path / "run", set(), 0
+    while True:
+        process = subprocess.Popen([sys.executable, "-c", KILLED, folder], stdout=subprocess.PIPE, text=True, env=same_path())
+        process.stdout.readline()
+        time.sleep(dice.uniform(0, 0.25))
+        process.send_signal(signal.SIGKILL)
+        acknowledged |= {int(line.split()[3]) for line in process.stdout.read().splitlines() if " done" in line}
+        process.stdout.close()
+        finished = process.wait() == 0
+        with Store(folder / "run.sqlite") as store:
+            keys = store.keys("shard")
+        assert {shard(block).key for block in acknowledged} <= keys
+        kills += not finished
+        if finished or len(keys) == 40:
+            break
+    assert kills >= 3
+    with Store(folder / "run.sqlite") as store:
+        found = stored(store)
+    assert found == everything([shard(block) for block in range(40)])
+    assert found["a", 7, "edge_ec"]["value"] == value_of("a", 7, "edge_ec")
+
+
+def same_path():
+    """Other processes find what this one finds."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def test_the_runner_loads_no_torch():
+    code = "import sys, pretend; print('torch' in sys.modules, 'pydantic' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=same_path())
+    assert done.stdout == "False False\n"

@@ -1,0 +1,78 @@
+"""Small experiments on generated data, networks that are made in a moment, and how runs are compared."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+import yaml
+
+from graphgauge.benchmark import Call, Place, Run, carry_out, plan_of, read_experiment
+from graphgauge.benchmark.engines import engine_of
+from graphgauge.datasets.grid import Search, search
+from graphgauge.datasets.kept import keep
+from graphgauge.datasets.stopping import Stopping
+from graphgauge.datasets.tasks import find_task
+
+SETTINGS = {"cap": 6, "trials": [3, 6], "twin_trials": 3, "calls": 3, "permutations": 2, "stability": "binomial", "timed": 1}
+EXPERIMENT = {
+    "name": "tiny",
+    "tasks": ["ba-shapes-node"],
+    "models": ["gcn"],
+    "explainers": ["saliency", {"name": "gnn_explainer", "parameters": {"epochs": 2}}, "random"],
+    "settings": SETTINGS,
+    "targets": {"number": 4},
+    "block": 2,
+}
+
+
+def make_networks(folder, tasks=(("BA-Shapes", "node"), ("BA-Shapes", "link"))):
+    """Networks after three epochs, kept as the library keeps its own."""
+    for data_set, level in tasks:
+        data = find_task(data_set, level, "gcn").load()
+        for conv in ("gcn", "gat"):
+            wanted = Search(Stopping(epochs=3), points=1)
+            found = search(data, conv, wanted)
+            with torch.no_grad():
+                found.state[next(iter(found.state))].mul_(20)  # so that classes differ
+            keep(find_task(data_set, level, conv), found, wanted, {"command": "", "device": "cpu", "data": ""}, Path(folder))
+    return Path(folder)
+
+
+def write_experiment(path, **changes):
+    """An experiment file."""
+    path.write_text(yaml.safe_dump({**EXPERIMENT, **changes}, sort_keys=False))
+    return path
+
+
+def run_here(path, folder, networks, engine="inline", report=None, restart=False, **options):
+    """Run an experiment from Python."""
+    place = Place(networks=str(networks))
+    plan = plan_of(read_experiment(path), place)
+    with engine_of(engine, **options) as workers:
+        return carry_out(plan, Call(Path(folder), place, restart), workers, report or (lambda text, size: None))
+
+
+def numbers(folder):
+    """All rows but clocks, sorted, as text: floats to the last bit."""
+    rows = [row.record() for row in Run(folder).results().rows if not row.metric.startswith("time")]
+    return sorted(repr({name: value for name, value in row.items() if name != "seconds"}) for row in rows)
+
+
+def command(*arguments, extra_path="", **options):
+    """The command line in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "graphgauge", "benchmark", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(extra_path),
+        **options,
+    )
+
+
+def environment(extra_path=""):
+    """One thread, and packages that only this test has."""
+    path = os.pathsep.join([*([str(extra_path)] if extra_path else []), *sys.path])
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
