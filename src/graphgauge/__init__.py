@@ -47,7 +47,10 @@ PUBLIC = {
     "check_metric": "graphgauge.metrics",
     **dict.fromkeys(("Evaluator", "Results", "sample_targets"), "graphgauge.evaluation"),
     "Names": "graphgauge.narrative",
-    "plot_deletion_curve": "graphgauge.report",
+    **dict.fromkeys(
+        ("draw_explanation", "plot_deletion_curve", "plot_edge_bars", "plot_feature_bars", "plot_stability_strips"),
+        "graphgauge.report",
+    ),
     "Xplanation": "graphgauge.core.xplanation",
     "GraphgaugeError": "graphgauge.core.errors",
 }
