@@ -90,7 +90,7 @@ def draw_bars(
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise BadSetting(f"top must be a whole number, 1 or more, but {top!r} was given.")
     drawn = sorted((bar for bar in bars if bar[1]), key=lambda bar: -abs(bar[1]))[:top]
-    axes = ax if ax is not None else plt.subplots(figsize=(6, figure_height(len(drawn))), layout="constrained")[1]
+    axes = ax if ax is not None else plt.subplots(figsize=(7, figure_height(len(drawn))), layout="constrained")[1]
     has_sign = is_signed(x) if signed is None else signed
     strongest = max((abs(score) for _, score in drawn), default=0.0)
     tints = [colours.score_colour(score, strongest, has_sign) for _, score in drawn]
@@ -100,8 +100,8 @@ def draw_bars(
     axes.axvline(0, color=colours.OUTLINE, linewidth=0.8)
     axes.tick_params(axis="y", length=0)
     axes.spines[["top", "right", "left"]].set_visible(False)
-    write_title(axes, title_of(x, names))
-    write_caption(axes, bars_caption(drawn, bars, noun, has_sign), width=75)
+    write_title(axes, title_of(x, names), width=45)
+    write_caption(axes, bars_caption(drawn, bars, noun, has_sign), width=60)
     return axes
 
 

@@ -45,7 +45,7 @@ def side_html(x: Xplanation, side: str, plot: Callable[..., Any]) -> str:
     status = status_of(score, len(x.nodes) if side == "feature" else len(x.edges))
     if status:
         return f"<p>No {side} scores to show: {escape(STATUSES[status])}.</p>"
-    figure = Figure(figsize=(6, figure_height(min(MOST_BARS, int((score != 0).sum())))), layout="constrained")
+    figure = Figure(figsize=(7, figure_height(min(MOST_BARS, int((score != 0).sum())))), layout="constrained")
     plot(x, top=MOST_BARS, ax=figure.subplots()).set_title("")
     return svg_of(figure)
 

@@ -83,14 +83,15 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def write_caption(axes: "Axes", text: str, width: int = 100) -> None:
+def write_caption(axes: "Axes", *paragraphs: str, width: int = 105) -> None:
     """A caption under the picture, in lines of at most ``width`` characters."""
-    axes.set_xlabel(textwrap.fill(text, width), fontsize=9, labelpad=8, **PLAIN)
+    text = "\n".join(textwrap.fill(paragraph, width) for paragraph in paragraphs if paragraph)
+    axes.set_xlabel(text, fontsize=9, labelpad=8, **PLAIN)
 
 
-def write_title(axes: "Axes", text: str, pad: float = 6) -> None:
-    """A title, in lines of at most 80 characters."""
-    axes.set_title(textwrap.fill(text, 80), fontsize=11, pad=pad, **PLAIN)
+def write_title(axes: "Axes", text: str, width: int = 80, pad: float = 6) -> None:
+    """A title, in lines of at most ``width`` characters."""
+    axes.set_title(textwrap.fill(text, width).replace(" ·\n", "\n"), fontsize=11, pad=pad, **PLAIN)
 
 
 def check_drawable(x: Xplanation, side: str) -> None:

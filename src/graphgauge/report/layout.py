@@ -4,19 +4,21 @@ Node targets: the target in the middle, and a node that is h steps away on the h
 the ring inside it like the branches of a tree, and every branch has a sector as wide as its number of leaves. Links: two such
 trees side by side, one for each end, each with half of the circle. Graphs have no centre: springs, from a fixed start.
 
-Positions lie in the unit disc (two units wide for links) and are stretched to the box that is there.
+Rings with more nodes are wider. Positions lie between -1 and 1 and are stretched to the box that is there.
 """
 
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from graphgauge.report.arrows import Arrow, Node, hops
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]  #: left, bottom, right, top
 APART = 0.22  #: of the two ends of a link from the middle
+NARROWEST = 0.6  #: the width of an almost empty ring, that of the fullest being 1
 
 
 def rings(drawn: Sequence[Arrow], pairs: Sequence[tuple[Node, Node]], targets: Sequence[Node]) -> dict[Node, int]:
@@ -29,11 +31,11 @@ def rings(drawn: Sequence[Arrow], pairs: Sequence[tuple[Node, Node]], targets: S
 
 def shells(
     drawn: Sequence[Arrow], pairs: Sequence[tuple[Node, Node]], targets: Sequence[Node]
-) -> tuple[dict[Node, Point], dict[Node, int]]:
-    """Positions around the target(s), and the rings."""
+) -> tuple[dict[Node, Point], list[float]]:
+    """Positions around the target(s), and the radii of the rings, from 0 to 1."""
     ring = rings(drawn, pairs, targets)
     branches = tree(drawn, pairs, targets, ring)
-    far = max(max(ring.values()), 1)
+    radius = radii(ring)
     span = 2 * math.pi / len(targets)
     angle: dict[Node, float] = {}
     for k, target in enumerate(targets):
@@ -42,10 +44,21 @@ def shells(
     side = {node: (-APART if math.cos(angle[node]) < 0 else APART) if len(targets) == 2 else 0.0 for node in ring}
     side.update(dict(zip(targets, (-APART, APART), strict=False)) if len(targets) == 2 else {})
     place = {
-        node: (side[node] + (1 - abs(side[node])) * r / far * math.cos(angle[node]), r / far * math.sin(angle[node]))
+        node: (side[node] + (1 - abs(side[node])) * radius[r] * math.cos(angle[node]), radius[r] * math.sin(angle[node]))
         for node, r in ring.items()
     }
-    return place, ring
+    return place, radius
+
+
+def radii(ring: Mapping[Node, int]) -> list[float]:
+    """The radius of each ring, the target's first; a ring is as wide as it is full, the emptiest NARROWEST of the fullest.
+
+    >>> radii({0: 0, 1: 1, 2: 2})
+    [0.0, 0.5, 1.0]
+    """
+    counts = [list(ring.values()).count(number) for number in range(1, max(ring.values()) + 1)]
+    sums = [0.0, *accumulate(max(count / max(counts), NARROWEST) for count in counts)]
+    return [part / (sums[-1] or 1.0) for part in sums]
 
 
 def tree(
@@ -100,7 +113,7 @@ def springs(drawn: Sequence[Arrow], pairs: Sequence[tuple[Node, Node]]) -> dict[
     graph.add_nodes_from(nodes)
     graph.add_edges_from((u, v) for u, v in pairs if u in graph and v in graph and u != v)
     rows = circles(nodes)
-    found = nx.spring_layout(graph, pos=rows, iterations=200, seed=0) if len(nodes) > 2 else rows
+    found = nx.spring_layout(graph, k=2 / math.sqrt(len(nodes)), pos=rows, iterations=300, seed=0) if len(nodes) > 2 else rows
     low, high = ([pick(place[k] for place in found.values()) for k in (0, 1)] for pick in (min, max))
     return {node: tuple(2 * fraction(place[k], low[k], high[k]) - 1 for k in (0, 1)) for node, place in found.items()}  # type: ignore[misc]
 

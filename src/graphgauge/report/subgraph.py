@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 THINNEST, WIDEST = 0.8, 4.5  #: lines, in points
 SMALLEST, LARGEST = 9.0, 16.0  #: radii of nodes, in points
 FONT = 8.0
-LETTER = 0.6  #: width of a letter, as a share of the font size
+LETTER = 0.56  #: width of a letter, as a share of the font size
 SHORT = 4  #: labels of so many letters stand inside their node
 
 
@@ -91,14 +91,14 @@ class Picture:
         self.axes.set_yticks([])
         self.axes.spines[:].set_visible(False)
         write_title(self.axes, title_of(self.x, self.names), pad=26)
-        write_caption(self.axes, f"{self.shown.caption()} {self.reading()}")
+        write_caption(self.axes, self.shown.caption(), self.reading())
         self.write_legend()
 
     def reading(self) -> str:
         """How to read the picture."""
         parts = ["Width and depth of colour: strength of an edge."] if self.shown.drawn else []
         parts += ["Size of a node: its feature scores."] if self.x.feature_score is not None else []
-        parts += ["Rings: hops to the target."] if self.x.level == "node" else []
+        parts += ["Rings: hops."] if self.x.level == "node" else []
         return " ".join(parts)
 
     def write_legend(self) -> None:
@@ -117,9 +117,10 @@ class Picture:
     def draw(self, pairs: Sequence[tuple[Node, Node]]) -> None:
         """Nodes, arrows and labels."""
         width, height = self.fit_axes()
-        unit, ring = self.unit_places(pairs)
-        discs = self.discs(unit, (width, height))
-        self.draw_rings(ring, (width, height))
+        unit, radius = self.unit_places(pairs)
+        half, middle = half_axes((width, height), self.has_long_labels(unit)), (width / 2, height / 2)
+        discs = self.discs(unit, half, middle)
+        self.draw_rings(radius, half, middle)
         both = {(arrow.source, arrow.destination) for arrow in self.shown.drawn}
         for arrow in reversed(self.shown.drawn):
             self.draw_arrow(arrow, discs, is_bent=(arrow.destination, arrow.source) in both)
@@ -136,19 +137,18 @@ class Picture:
         self.axes.set(xlim=(0, width), ylim=(0, height))
         return width, height
 
-    def unit_places(self, pairs: Sequence[tuple[Node, Node]]) -> tuple[dict[Node, Point], dict[Node, int]]:
-        """Positions between -1 and 1, and the rings."""
+    def unit_places(self, pairs: Sequence[tuple[Node, Node]]) -> tuple[dict[Node, Point], list[float]]:
+        """Positions between -1 and 1, and the radii of the rings."""
         if self.x.level == "graph":
-            return (springs(self.shown.drawn, pairs) if self.shown.drawn else {}), {}
+            return (springs(self.shown.drawn, pairs) if self.shown.drawn else {}), []
         return shells(self.shown.drawn, pairs, self.x.target_nodes)
 
-    def discs(self, unit: Mapping[Node, Point], room: Point) -> dict[Node, Disc]:
-        """Nodes in points, with a margin for labels at the sides."""
+    def discs(self, unit: Mapping[Node, Point], half: Point, middle: Point) -> dict[Node, Disc]:
+        """Nodes in points."""
         strength = node_strength(self.x, self.names)
         largest = max((strength.get(node, 0.0) for node in unit), default=0.0)
-        across, up = half_axes(room, self.has_long_labels(unit))
         return {
-            node: Disc(room[0] / 2 + across * px, room[1] / 2 + up * py, radius_of(strength.get(node, 0.0), largest))
+            node: Disc(middle[0] + half[0] * px, middle[1] + half[1] * py, radius_of(strength.get(node, 0.0), largest))
             for node, (px, py) in unit.items()
         }
 
@@ -156,17 +156,13 @@ class Picture:
         """Whether some label stands beside its node."""
         return any(len(self.label(node)) > SHORT for node in nodes)
 
-    def draw_rings(self, ring: Mapping[Node, int], room: Point) -> None:
+    def draw_rings(self, radius: Sequence[float], half: Point, middle: Point) -> None:
         """Thin ellipses, one for each number of hops."""
         from matplotlib.patches import Ellipse
 
-        far = max(ring.values(), default=0)
-        if self.x.level != "node":
-            return
-        across, up = half_axes(room, self.has_long_labels(ring))
-        for hop in range(1, far + 1):
-            size = 2 * across * hop / far, 2 * up * hop / far
-            self.axes.add_patch(Ellipse((room[0] / 2, room[1] / 2), *size, fill=False, color=colours.NODE, lw=0.8, zorder=0))
+        for share in radius[1:] if self.x.level == "node" else ():
+            size = 2 * half[0] * share, 2 * half[1] * share
+            self.axes.add_patch(Ellipse(middle, *size, fill=False, color=colours.NODE, linewidth=0.8, zorder=0))
 
     def draw_arrow(self, arrow: Arrow, discs: Mapping[Node, Disc], is_bent: bool) -> None:
         """One arrow: bent where there is one the other way, a loop where both ends are one node."""
@@ -219,6 +215,7 @@ class Picture:
         labels = {node: self.label(node) for node in discs}
         sizes = {node: (FONT * LETTER * len(text) + 4, FONT + 4) for node, text in labels.items() if len(text) > SHORT}
         lines = [(discs[arrow.source], discs[arrow.destination]) for arrow in self.shown.drawn]
+        lines += [(discs[self.x.target_nodes[0]], discs[self.x.target_nodes[1]])] if self.x.level == "link" else []
         outside = label_places(sizes, discs, lines, room)
         for node, text in labels.items():
             x, y = outside.get(node, (discs[node].x, discs[node].y))
