@@ -7,6 +7,7 @@ as a graph.
 
 import io
 import math
+import re
 from collections.abc import Callable, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -107,4 +108,16 @@ def svg_of(figure: "Figure") -> str:
     with mpl.rc_context(RC):
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
     text = file.getvalue()
-    return text[text.index("<svg") :]
+    return inlined(text[text.index("<svg") :])
+
+
+def inlined(svg: str) -> str:
+    """An SVG that can stand in a page: its style stays inside, it shrinks with the page, and it carries no metadata.
+
+    >>> inlined('<svg width="9pt"><metadata>x</metadata><style type="text/css">*{a: b}</style></svg>')
+    '<svg style="max-width: 100%; height: auto; a: b" width="9pt"></svg>'
+    """
+    bare = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    style = re.search(r'<style type="text/css">\*\{(.*?)\}</style>', bare)
+    rules = "; ".join(["max-width: 100%", "height: auto", *([style[1]] if style else [])])
+    return bare.replace(style[0] if style else "", "").replace("<svg ", f'<svg style="{rules}" ', 1)

@@ -26,6 +26,7 @@ THINNEST, WIDEST = 0.8, 4.5  #: lines, in points
 SMALLEST, LARGEST = 9.0, 16.0  #: radii of nodes, in points
 FONT = 8.0
 LETTER = 0.56  #: width of a letter, as a share of the font size
+LONGEST_GROUP = 32  #: characters of a group's name
 SHORT = 4  #: labels of so many letters stand inside their node
 
 
@@ -208,7 +209,7 @@ class Picture:
         if isinstance(node, int):
             return node_label(node, self.names)
         place = folded_nodes(self.x, self.names)
-        return f"{cut(node)} ({sum(place.get(member) == node for member in self.x.nodes.tolist())})"
+        return f"{cut(node, LONGEST_GROUP)} ({sum(place.get(member) == node for member in self.x.nodes.tolist())})"
 
     def write_labels(self, discs: Mapping[Node, Disc], room: tuple[float, float, float, float]) -> None:
         """Short labels inside their nodes, long ones beside them."""
