@@ -100,8 +100,8 @@ def draw_bars(
     axes.axvline(0, color=colours.OUTLINE, linewidth=0.8)
     axes.tick_params(axis="y", length=0)
     axes.spines[["top", "right", "left"]].set_visible(False)
-    write_title(axes, title_of(x, names), width=45)
-    write_caption(axes, bars_caption(drawn, bars, noun, has_sign), width=60)
+    write_title(axes, title_of(x, names), share=0.7)
+    write_caption(axes, bars_caption(drawn, bars, noun, has_sign), share=0.7)
     return axes
 
 

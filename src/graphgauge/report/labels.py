@@ -83,15 +83,23 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def write_caption(axes: "Axes", *paragraphs: str, width: int = 105) -> None:
-    """A caption under the picture, in lines of at most ``width`` characters."""
+def write_caption(axes: "Axes", *paragraphs: str, share: float = 1.0) -> None:
+    """A caption under the picture, in lines that fit into this share of the width of the axes."""
+    width = letters(axes, 9, share)
     text = "\n".join(textwrap.fill(paragraph, width) for paragraph in paragraphs if paragraph)
     axes.set_xlabel(text, fontsize=9, labelpad=8, **PLAIN)
 
 
-def write_title(axes: "Axes", text: str, width: int = 80, pad: float = 6) -> None:
-    """A title, in lines of at most ``width`` characters."""
-    axes.set_title(textwrap.fill(text, width).replace(" ·\n", "\n"), fontsize=11, pad=pad, **PLAIN)
+def write_title(axes: "Axes", text: str, share: float = 1.0, pad: float = 6) -> None:
+    """A title, in lines that fit likewise."""
+    lines = textwrap.fill(text, letters(axes, 11, share)).replace(" ·\n", "\n")
+    axes.set_title(lines, fontsize=11, pad=pad, **PLAIN)
+
+
+def letters(axes: "Axes", size: float, share: float) -> int:
+    """How many letters of a size fit into this share of the width of the axes, at least 20; a letter is half as wide as high."""
+    points = axes.get_window_extent().width * 72 / axes.figure.dpi
+    return max(20, int(share * points / (0.5 * size)))
 
 
 def check_drawable(x: Xplanation, side: str) -> None:

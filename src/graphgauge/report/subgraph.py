@@ -148,8 +148,9 @@ class Picture:
         """Nodes in points."""
         strength = node_strength(self.x, self.names)
         largest = max((strength.get(node, 0.0) for node in unit), default=0.0)
+        scale = min(1.0, max(0.65, min(middle) / 150))  # smaller in a small picture
         return {
-            node: Disc(middle[0] + half[0] * px, middle[1] + half[1] * py, radius_of(strength.get(node, 0.0), largest))
+            node: Disc(middle[0] + half[0] * px, middle[1] + half[1] * py, scale * radius_of(strength.get(node, 0.0), largest))
             for node, (px, py) in unit.items()
         }
 
@@ -172,8 +173,9 @@ class Picture:
         a, b = discs[arrow.source], discs[arrow.destination]
         width = line_width(arrow.score, self.shown.strongest)
         is_loop = arrow.source == arrow.destination
-        ends = ((a.x - 0.5 * a.radius, a.y), (a.x + 0.5 * a.radius, a.y)) if is_loop else ((a.x, a.y), (b.x, b.y))
-        bend = -4.0 if is_loop else (0.14 if is_bent else 0.0)
+        side = 0.7 * a.radius  # a loop leaves and enters at the upper border
+        ends = ((a.x - side, a.y + side), (a.x + side, a.y + side)) if is_loop else ((a.x, a.y), (b.x, b.y))
+        bend = -1.8 if is_loop else (0.14 if is_bent else 0.0)
         self.axes.add_patch(
             FancyArrowPatch(
                 *ends,
@@ -182,8 +184,8 @@ class Picture:
                 mutation_scale=7 + 2.2 * width,
                 linewidth=width,
                 color=colours.score_colour(arrow.score, self.shown.strongest, self.signed),
-                shrinkA=a.radius + 1,
-                shrinkB=b.radius + 1.5,
+                shrinkA=1 if is_loop else a.radius + 1,
+                shrinkB=1 if is_loop else b.radius + 1.5,
                 zorder=2,
             )
         )
