@@ -115,7 +115,11 @@ def test_strips_of_what_is_no_likeness_are_refused(values, message):
 
 
 def test_the_curve_uses_the_one_palette_and_keeps_names_as_they_are():
-    from graphgauge.report import curves
+    from test_pictures import case
 
-    assert (curves.EXPLAINED, curves.RANDOM, curves.CHANGE) == (colours.BLUE, colours.GREY, colours.VERMILION)
-    assert gg.plot_feature_bars is plot_feature_bars
+    from graphgauge.evaluation import Story
+
+    axes = gg.plot_deletion_curve(Story("$x$", 7, "edge", (case(None, 2),), {}))
+    assert [line.get_color() for line in axes.lines] == [colours.GREY, colours.BLUE, colours.VERMILION]
+    name = axes.get_legend().get_texts()[2]
+    assert (name.get_text(), name.get_parse_math()) == ("$x$", False)

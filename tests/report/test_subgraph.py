@@ -218,6 +218,9 @@ def test_two_thousand_edges_stay_readable():
     boxes = [tuple(text.get_window_extent().extents) for text in axes.texts]
     covered = [overlap(one, other) for k, one in enumerate(boxes) for other in boxes[:k]]
     assert max(covered) == 0
+    nodes = zip(axes.transData.transform(places(axes)), axes.collections[0].get_sizes() ** 0.5 / 2 * figure.dpi / 72, strict=True)
+    discs = [(x - r, y - r, x + r, y + r) for (x, y), r in nodes]
+    assert max(overlap(label, disc) for label in boxes for disc in discs) == 0
 
 
 def gg_data(edge_index):
