@@ -47,7 +47,19 @@ PUBLIC = {
     "check_metric": "graphgauge.metrics",
     **dict.fromkeys(("Evaluator", "Results", "sample_targets"), "graphgauge.evaluation"),
     "Names": "graphgauge.narrative",
-    **dict.fromkeys(("plot_deletion_curve", "plot_fronts", "plot_pareto", "write_analysis"), "graphgauge.report"),
+    **dict.fromkeys(
+        (
+            "draw_explanation",
+            "plot_deletion_curve",
+            "plot_edge_bars",
+            "plot_feature_bars",
+            "plot_fronts",
+            "plot_pareto",
+            "plot_stability_strips",
+            "write_analysis",
+        ),
+        "graphgauge.report",
+    ),
     "Xplanation": "graphgauge.core.xplanation",
     "GraphgaugeError": "graphgauge.core.errors",
 }

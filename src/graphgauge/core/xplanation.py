@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from graphgauge.core.errors import BadExplanation, BadFile
+from graphgauge.core.later import later
 from graphgauge.core.registry import lookup
 
 if TYPE_CHECKING:
@@ -82,6 +83,9 @@ class Xplanation:
     seconds: float | None = None
     metrics: dict[str, Any] = field(default_factory=dict)
     outcome: Any = None
+
+    draw = later("graphgauge.report.subgraph:draw_explanation")
+    _repr_html_ = later("graphgauge.report.html:explanation_html")
 
     def __post_init__(self) -> None:
         lookup(dict.fromkeys(("node", "link", "graph")), self.level, "level of targets")

@@ -56,6 +56,8 @@ class Results:
     settings: Settings
     stories: Mapping[tuple[str, Target, int, str], Callable[[], Story]] = field(default_factory=dict)
 
+    _repr_html_ = later("graphgauge.report.html:results_html")
+
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -63,9 +65,6 @@ class Results:
         explainers = list(dict.fromkeys(row.explainer for row in self.rows))
         targets = {row.target for row in self.rows}
         return f"Results({len(self.rows)} rows: {len(targets)} targets, explainers {', '.join(explainers)})"
-
-    def _repr_html_(self) -> str:
-        return self.headline().to_html(float_format="%.3f")
 
     def to_pandas(self) -> "pd.DataFrame":
         """One row per (task, model, explainer, target, metric)."""

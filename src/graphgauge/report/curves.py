@@ -6,12 +6,11 @@ import torch
 
 from graphgauge.core.errors import UndefinedScore
 from graphgauge.evaluation.stories import Case, Story
+from graphgauge.report.colours import CHANGE, EXPLAINED, RANDOM
+from graphgauge.report.labels import LONGEST_TITLE, PLAIN, cut
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-#: told apart with any kind of colour vision (Okabe and Ito)
-EXPLAINED, RANDOM, CHANGE = "#0072B2", "#999999", "#D55E00"
 
 
 def plot_deletion_curve(story: Story, reference: Any = None, ax: "Axes | None" = None) -> "Axes":
@@ -29,7 +28,14 @@ def plot_deletion_curve(story: Story, reference: Any = None, ax: "Axes | None" =
     low, middle, high = torch.cat([torch.full((3, 1), case.start, dtype=torch.float64), case.band()], 1).tolist()
     axes.fill_between(steps, low, high, color=RANDOM, alpha=0.3, linewidth=0, label="random orders, 80 %")
     axes.plot(steps, middle, color=RANDOM, linestyle="--", label="random orders, median")
-    axes.plot(steps, [case.start, *case.curve.tolist()], color=EXPLAINED, marker="o", markersize=3, label=story.explainer)
+    axes.plot(
+        steps,
+        [case.start, *case.curve.tolist()],
+        color=EXPLAINED,
+        marker="o",
+        markersize=3,
+        label=cut(story.explainer, LONGEST_TITLE),
+    )
     word = "prediction changes" if case.flipped else "no change up to here"
     axes.axvline(case.ec, color=CHANGE, linewidth=1, label=f"{word}: {case.ec}")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -37,7 +43,8 @@ def plot_deletion_curve(story: Story, reference: Any = None, ax: "Axes | None" =
     axes.set_ylabel("output")
     against = "" if case.reference is None else f", reference {case.reference}"
     axes.set_title(f"target {story.target}{against}: pertinence {case.score:.2f}")
-    axes.legend(frameon=False)
+    for text in axes.legend(frameon=False).get_texts():
+        text.set(**PLAIN)
     axes.spines[["top", "right"]].set_visible(False)
     return axes
 

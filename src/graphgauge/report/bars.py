@@ -1,0 +1,124 @@
+"""Scores as bars, the strongest on top: of features, and of edges.
+
+Features are the entries that the metrics rank: those of the target (of each end of a link), and those of all other nodes
+pooled. Feature groups of the names are one bar, and their scores add up. What is not drawn is counted in a caption.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from graphgauge.core.errors import BadSetting
+from graphgauge.core.xplanation import Xplanation
+from graphgauge.narrative import Names
+from graphgauge.narrative.facts import is_signed
+from graphgauge.narrative.ranking import entries, folded
+from graphgauge.report import colours
+from graphgauge.report.arrows import ends_of_edges
+from graphgauge.report.labels import PLAIN, check_drawable, counted, cut, node_label, percent, title_of, write_caption, write_title
+from graphgauge.report.subgraph import picture_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Bar = tuple[str, float]  #: label and score
+OWNERS = {"target": "", "first": "of the first", "second": "of the second", "neighbours": "of neighbours", "nodes": ""}
+
+
+def plot_feature_bars(
+    x: Xplanation,
+    names: Names | Mapping[str, Any] | None = None,
+    top: int = 15,
+    ax: "Axes | None" = None,
+    *,
+    data: Any = None,
+    pooling: str = "max",
+    signed: bool | None = None,
+) -> "Axes":
+    """Draw the ``top`` strongest feature scores of ``x``.
+
+    ``data``     the wrapped model or the graph, for names that are not given
+    ``pooling``  how the scores of all nodes but the target become one: "max", "sum", "mean" or "abs_max"
+    ``signed``   whether scores carry a direction; default: what the explainer says
+    """
+    called = picture_names(x, data, names)
+    return draw_bars(x, called, feature_bars(x, called, pooling), "feature", top, ax, signed)
+
+
+def plot_edge_bars(
+    x: Xplanation,
+    data: Any = None,
+    names: Names | Mapping[str, Any] | None = None,
+    top: int = 15,
+    ax: "Axes | None" = None,
+    *,
+    signed: bool | None = None,
+) -> "Axes":
+    """Draw the ``top`` strongest edge scores of ``x``; without ``data`` the edges are told by their ids."""
+    called = picture_names(x, data, names)
+    return draw_bars(x, called, edge_bars(x, called, data), "edge", top, ax, signed)
+
+
+def feature_bars(x: Xplanation, names: Names, pooling: str) -> list[Bar]:
+    """A bar for each feature of each row that the metrics rank."""
+    check_drawable(x, "feature")
+    single, columns = folded(x, names)
+    rows, owners = entries(single, pooling)
+    words = [cut(column.name) or f"feature {column.index}" for column in columns]
+    return [
+        (f"{word} {OWNERS[owner]}".strip(), score)
+        for owner, row in zip(owners, rows.double().tolist(), strict=True)
+        for word, score in zip(words, row, strict=True)
+    ]
+
+
+def edge_bars(x: Xplanation, names: Names, data: Any) -> list[Bar]:
+    """A bar for each edge."""
+    check_drawable(x, "edge")
+    scores = x.need("edge_score").double().tolist()
+    if data is None:
+        return [(f"edge {edge}", score) for edge, score in zip(x.edges.tolist(), scores, strict=True)]
+    ends = ends_of_edges(x, data)
+    return [(f"{node_label(u, names)} → {node_label(v, names)}", score) for (u, v), score in zip(ends, scores, strict=True)]
+
+
+def draw_bars(
+    x: Xplanation, names: Names, bars: Sequence[Bar], noun: str, top: int, ax: "Axes | None", signed: bool | None
+) -> "Axes":
+    """Bars, the strongest on top, and a caption that counts the rest."""
+    import matplotlib.pyplot as plt
+
+    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
+        raise BadSetting(f"top must be a whole number, 1 or more, but {top!r} was given.")
+    drawn = sorted((bar for bar in bars if bar[1]), key=lambda bar: -abs(bar[1]))[:top]
+    axes = ax if ax is not None else plt.subplots(figsize=(7, figure_height(len(drawn))), layout="constrained")[1]
+    has_sign = is_signed(x) if signed is None else signed
+    strongest = max((abs(score) for _, score in drawn), default=0.0)
+    tints = [colours.score_colour(score, strongest, has_sign) for _, score in drawn]
+    axes.barh(range(len(drawn)), [score for _, score in drawn], color=tints, height=0.7)
+    axes.set_yticks(range(len(drawn)), [label for label, _ in drawn], fontsize=9, **PLAIN)
+    axes.invert_yaxis()
+    axes.axvline(0, color=colours.OUTLINE, linewidth=0.8)
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    write_title(axes, title_of(x, names), share=0.7)
+    write_caption(axes, bars_caption(drawn, bars, noun, has_sign), share=0.7)
+    return axes
+
+
+def figure_height(num_bars: int) -> float:
+    """Inches: the same height for every bar."""
+    return 1.2 + 0.26 * max(num_bars, 1)
+
+
+def bars_caption(drawn: Sequence[Bar], bars: Sequence[Bar], noun: str, signed: bool) -> str:
+    """What the axis shows, and what is left out.
+
+    >>> bars_caption([("a", 3.0)], [("a", 3.0), ("b", -1.0), ("c", 0.0)], "feature", True)
+    'feature score (above 0: raises the output), and 2 further scores with 25 % of the sum'
+    """
+    total, part = (sum(abs(score) for _, score in some) for some in (bars, drawn))
+    left = len(bars) - len(drawn)
+    meaning = f"{noun} score" + (" (above 0: raises the output)" if signed else "")
+    if not total:
+        return f"{meaning}: none of {len(bars):,} is other than 0" if bars else f"{meaning}: there is none"
+    return f"{meaning}, and {counted(left, 'further score')} with {percent(1 - part / total)} of the sum" if left else meaning

@@ -1,0 +1,123 @@
+"""What a notebook shows of an explanation and of results: a little HTML with the pictures inside it.
+
+Nothing is fetched and nothing runs: inline SVG, no script, no outside address, every text escaped. The same input gives the
+same bytes. An explanation knows the ids of its edges, not their ends, so that its edges are bars here; `x.draw(data)` draws them
+as a graph.
+"""
+
+import io
+import math
+import re
+from collections.abc import Callable, Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from graphgauge.core.xplanation import Xplanation
+from graphgauge.evaluation import Results
+from graphgauge.evaluation.alignment import status_of
+from graphgauge.evaluation.cells import STATUSES
+from graphgauge.narrative import Names
+from graphgauge.report.bars import figure_height, plot_edge_bars, plot_feature_bars
+from graphgauge.report.labels import PLAIN, title_of
+from graphgauge.report.strips import draw_strips
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: texts stay texts (small, can be searched), ids in the file do not change
+RC: Any = {"svg.hashsalt": "graphgauge", "svg.fonttype": "none", "text.usetex": False}
+MOST_BARS = 10
+BOUNDED = ("stability", "pertinence")  #: metrics that are drawn as strips
+
+
+def explanation_html(x: Xplanation) -> str:
+    """Target, explainer and prediction, bars of both sides, and what was measured."""
+    parts = [f"<p><b>{escape(title_of(x, Names()))}</b></p>"]
+    parts += [side_html(x, "feature", plot_feature_bars), side_html(x, "edge", plot_edge_bars)]
+    parts.append(metrics_html(x.metrics))
+    return f'<div class="graphgauge">{"".join(parts)}</div>'
+
+
+def side_html(x: Xplanation, side: str, plot: Callable[..., Any]) -> str:
+    """The bars of one side, or why there are none."""
+    from matplotlib.figure import Figure
+
+    score = getattr(x, f"{side}_score")
+    status = status_of(score, len(x.nodes) if side == "feature" else len(x.edges))
+    if status:
+        return f"<p>No {side} scores to show: {escape(STATUSES[status])}.</p>"
+    figure = Figure(figsize=(7, figure_height(min(MOST_BARS, int((score != 0).sum())))), layout="constrained")
+    plot(x, top=MOST_BARS, ax=figure.subplots()).set_title("")
+    return svg_of(figure)
+
+
+def metrics_html(metrics: Mapping[str, Any]) -> str:
+    """Numbers that were measured, as a table; '' if there are none."""
+    numbers = {name: value for name, value in metrics.items() if isinstance(value, (int, float)) and not isinstance(value, bool)}
+    rows = "".join(
+        f"<tr><td>{escape(str(name))}</td><td>{escape(shown_number(value))}</td></tr>" for name, value in numbers.items()
+    )
+    return f"<table><tr><th>metric</th><th>value</th></tr>{rows}</table>" if rows else ""
+
+
+def shown_number(value: float) -> str:
+    """Three significant digits; NaN as a dash."""
+    return "–" if math.isnan(value) else f"{value:.3g}"
+
+
+def results_html(results: Results) -> str:
+    """The headline numbers of each explainer, and the values of single targets as strips."""
+    table = results.headline()
+    found = len({row.target for row in results.rows})
+    head = f"<p><b>{found:,} target{'' if found == 1 else 's'}</b>, means over targets</p>"
+    whole = table.to_html(float_format=shown_number, na_rep="–", border=0, escape=True)
+    return f'<div class="graphgauge">{head}{whole}{strips_html(results, list(table.columns))}</div>'
+
+
+def strips_html(results: Results, metrics: list[str]) -> str:
+    """Stability and pertinence of every target, a panel for each; '' if there is nothing to draw."""
+    from matplotlib.figure import Figure
+
+    values = {metric: values_by_explainer(results, metric) for metric in metrics if any(word in metric for word in BOUNDED)}
+    panels = {metric: rows for metric, rows in values.items() if rows}
+    if not panels:
+        return ""
+    figure = Figure(figsize=(8, 0.8 + 0.35 * max(map(len, panels.values()))), layout="constrained")
+    for axes, (metric, rows) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+        draw_strips(axes, rows)
+        axes.set_title(metric.replace("_", " "), fontsize=9, **PLAIN)
+        if axes is not figure.axes[0] and list(rows) == list(next(iter(panels.values()))):
+            axes.set_yticklabels([])
+    return svg_of(figure)
+
+
+def values_by_explainer(results: Results, metric: str) -> dict[str, list[float]]:
+    """The values of a metric, where there are any."""
+    found: dict[str, list[float]] = {}
+    for row in results.rows:
+        if row.metric == metric and row.cell.value is not None and math.isfinite(row.cell.value):
+            found.setdefault(row.explainer, []).append(row.cell.value)
+    return found
+
+
+def svg_of(figure: "Figure") -> str:
+    """A figure as an ``<svg>`` element: no date, no outside request, the same bytes for the same figure."""
+    import matplotlib as mpl
+
+    file = io.StringIO()
+    with mpl.rc_context(RC):
+        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+    text = file.getvalue()
+    return inlined(text[text.index("<svg") :])
+
+
+def inlined(svg: str) -> str:
+    """An SVG that can stand in a page: its style stays inside, it shrinks with the page, and it carries no metadata.
+
+    >>> inlined('<svg width="9pt"><metadata>x</metadata><style type="text/css">*{a: b}</style></svg>')
+    '<svg style="max-width: 100%; height: auto; a: b" width="9pt"></svg>'
+    """
+    bare = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    style = re.search(r'<style type="text/css">\*\{(.*?)\}</style>', bare)
+    rules = "; ".join(["max-width: 100%", "height: auto", *([style[1]] if style else [])])
+    return bare.replace(style[0] if style else "", "").replace("<svg ", f'<svg style="{rules}" ', 1)

@@ -1,0 +1,192 @@
+"""Where the nodes of a picture stand, and where their labels go. No chance is involved: one explanation, one picture.
+
+Node targets: the target in the middle, and a node that is h steps away on the h-th ring. The nodes of a ring hang on those of
+the ring inside it like the branches of a tree, and every branch has a sector as wide as its number of leaves. Links: two such
+trees side by side, one for each end, each with half of the circle. Graphs have no centre: springs, from a fixed start.
+
+Rings with more nodes are wider. Positions lie between -1 and 1 and are stretched to the box that is there.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from graphgauge.report.arrows import Arrow, Node, hops
+
+Point = tuple[float, float]
+Box = tuple[float, float, float, float]  #: left, bottom, right, top
+APART = 0.22  #: of the two ends of a link from the middle
+NARROWEST = 0.6  #: the width of an almost empty ring, that of the fullest being 1
+
+
+def rings(drawn: Sequence[Arrow], pairs: Sequence[tuple[Node, Node]], targets: Sequence[Node]) -> dict[Node, int]:
+    """The ring of each node that is drawn: its hops along all edges; nodes that cannot reach the target come outside all."""
+    steps = hops(pairs, targets)
+    outside = max(steps.values()) + 1
+    nodes = dict.fromkeys([*targets, *(node for arrow in drawn for node in (arrow.source, arrow.destination))])
+    return {node: steps.get(node, outside) for node in nodes}
+
+
+def shells(
+    drawn: Sequence[Arrow], pairs: Sequence[tuple[Node, Node]], targets: Sequence[Node]
+) -> tuple[dict[Node, Point], list[float]]:
+    """Positions around the target(s), and the radii of the rings, from 0 to 1."""
+    ring = rings(drawn, pairs, targets)
+    branches = tree(drawn, pairs, targets, ring)
+    radius = radii(ring)
+    span = 2 * math.pi / len(targets)
+    angle: dict[Node, float] = {}
+    for k, target in enumerate(targets):
+        start = math.pi / 2 if len(targets) == 1 else (1.5 * math.pi if k == 0 else math.pi / 2)
+        spread(target, start, span, branches, angle)
+    side = {node: (-APART if math.cos(angle[node]) < 0 else APART) if len(targets) == 2 else 0.0 for node in ring}
+    side.update(dict(zip(targets, (-APART, APART), strict=False)) if len(targets) == 2 else {})
+    place = {
+        node: (side[node] + (1 - abs(side[node])) * radius[r] * math.cos(angle[node]), radius[r] * math.sin(angle[node]))
+        for node, r in ring.items()
+    }
+    return place, radius
+
+
+def radii(ring: Mapping[Node, int]) -> list[float]:
+    """The radius of each ring, the target's first; a ring is as wide as it is full, the emptiest NARROWEST of the fullest.
+
+    >>> radii({0: 0, 1: 1, 2: 2})
+    [0.0, 0.5, 1.0]
+    """
+    counts = [list(ring.values()).count(number) for number in range(1, max(ring.values()) + 1)]
+    sums = [0.0, *accumulate(max(count / max(counts), NARROWEST) for count in counts)]
+    return [part / (sums[-1] or 1.0) for part in sums]
+
+
+def tree(
+    drawn: Sequence[Arrow], pairs: Sequence[tuple[Node, Node]], targets: Sequence[Node], ring: Mapping[Node, int]
+) -> dict[Node, list[Node]]:
+    """The branches of each node: drawn nodes further out that hang on it, by the strongest arrow or else by any way there."""
+    ways: dict[Node, list[Node]] = defaultdict(list)
+    for source, destination in (*((arrow.source, arrow.destination) for arrow in drawn), *pairs):
+        ways[source].append(destination)
+    steps = hops(pairs, targets)
+    branches: dict[Node, list[Node]] = defaultdict(list)
+    for node in ring:
+        if node not in targets:
+            branches[inner(node, ways, steps, ring, targets)].append(node)
+    return branches
+
+
+def inner(
+    node: Node, ways: Mapping[Node, Sequence[Node]], steps: Mapping[Node, int], ring: Mapping[Node, int], targets: Sequence[Node]
+) -> Node:
+    """The drawn node that ``node`` hangs on."""
+    while node in steps:
+        closer = [other for other in ways[node] if steps.get(other, steps[node]) < steps[node]]
+        seen = [other for other in closer if other in ring]
+        if seen:
+            return seen[0]
+        node = closer[0]
+    return targets[0]
+
+
+def leaves(node: Node, branches: Mapping[Node, Sequence[Node]]) -> int:
+    """How many ends a branch has."""
+    return sum(leaves(other, branches) for other in branches.get(node, ())) or 1
+
+
+def spread(node: Node, start: float, span: float, branches: Mapping[Node, Sequence[Node]], angle: dict[Node, float]) -> None:
+    """Give every branch of ``node`` its sector, clockwise from ``start``, and every node the middle of its own."""
+    angle[node] = start - span / 2
+    whole = leaves(node, branches)
+    for other in branches.get(node, ()):
+        share = span * leaves(other, branches) / whole
+        spread(other, start, share, branches, angle)
+        start -= share
+
+
+def springs(drawn: Sequence[Arrow], pairs: Sequence[tuple[Node, Node]]) -> dict[Node, Point]:
+    """Positions without a centre: nodes with an edge between them pull each other, all others push."""
+    import networkx as nx
+
+    nodes = list(dict.fromkeys(node for arrow in drawn for node in (arrow.source, arrow.destination)))
+    graph = nx.Graph()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from((u, v) for u, v in pairs if u in graph and v in graph and u != v)
+    rows = circles(nodes)
+    found = nx.spring_layout(graph, k=2 / math.sqrt(len(nodes)), pos=rows, iterations=300, seed=0) if len(nodes) > 2 else rows
+    low, high = ([pick(place[k] for place in found.values()) for k in (0, 1)] for pick in (min, max))
+    return {node: tuple(2 * fraction(place[k], low[k], high[k]) - 1 for k in (0, 1)) for node, place in found.items()}  # type: ignore[misc]
+
+
+def fraction(value: float, low: float, high: float) -> float:
+    """Where a value lies between two others; the middle if they are equal."""
+    return float((value - low) / (high - low)) if high > low else 0.5
+
+
+def circles(nodes: Sequence[Node]) -> dict[Node, Point]:
+    """All nodes on one circle."""
+    turn = 2 * math.pi / max(len(nodes), 1)
+    return {node: (math.cos(k * turn), math.sin(k * turn)) for k, node in enumerate(nodes)}
+
+
+@dataclass(frozen=True)
+class Disc:
+    """A drawn node, in points."""
+
+    x: float
+    y: float
+    radius: float
+
+    def box(self) -> Box:
+        """The square around it."""
+        return self.x - self.radius, self.y - self.radius, self.x + self.radius, self.y + self.radius
+
+
+def overlap(first: Box, second: Box) -> float:
+    """The common area of two boxes.
+
+    >>> overlap((0, 0, 2, 2), (1, 1, 5, 5)), overlap((0, 0, 1, 1), (2, 0, 3, 1))
+    (1, 0)
+    """
+    width = min(first[2], second[2]) - max(first[0], second[0])
+    height = min(first[3], second[3]) - max(first[1], second[1])
+    return width * height if width > 0 and height > 0 else 0
+
+
+def label_places(
+    sizes: Mapping[Node, Point], discs: Mapping[Node, Disc], lines: Sequence[tuple[Disc, Disc]], room: Box
+) -> dict[Node, Point]:
+    """The middle of each label, beside its node: where it hides the least of nodes, labels placed before it, and lines."""
+    points = [(a.x + (b.x - a.x) * k / 24, a.y + (b.y - a.y) * k / 24) for a, b in lines for k in range(1, 24)]
+    taken = [disc.box() for disc in discs.values()]
+    found: dict[Node, Point] = {}
+    for node, (width, height) in sizes.items():
+        boxes = [around(middle, width, height) for middle in beside(discs[node], width, height)]
+        cost = [hidden(box, taken, points, room) for box in boxes]
+        best = boxes[cost.index(min(cost))]
+        taken.append(best)
+        found[node] = ((best[0] + best[2]) / 2, (best[1] + best[3]) / 2)
+    return found
+
+
+def beside(disc: Disc, width: float, height: float) -> list[Point]:
+    """Middles of a label around a disc, near ones first."""
+    places = []
+    for gap in (2.0, 10.0, 20.0):
+        across, up = disc.radius + gap + width / 2, disc.radius + gap + height / 2
+        near = disc.radius * 0.7 + gap
+        corners = [(sx * (near + width / 2), sy * (near + height / 2)) for sy in (-1, 1) for sx in (1, -1)]
+        places += [(disc.x + dx, disc.y + dy) for dx, dy in ((0, -up), (0, up), (across, 0), (-across, 0), *corners)]
+    return places
+
+
+def around(middle: Point, width: float, height: float) -> Box:
+    """The box of a label."""
+    return middle[0] - width / 2, middle[1] - height / 2, middle[0] + width / 2, middle[1] + height / 2
+
+
+def hidden(box: Box, taken: Sequence[Box], points: Sequence[Point], room: Box) -> float:
+    """What a label would hide: areas, crossed lines a little, and most of all its own parts outside the room."""
+    area = (box[2] - box[0]) * (box[3] - box[1])
+    crossed = sum(box[0] <= x <= box[2] and box[1] <= y <= box[3] for x, y in points)
+    return sum(overlap(box, other) for other in taken) + 10 * crossed + 5 * (area - overlap(box, room))
