@@ -44,7 +44,7 @@ class Estimate:
 def duration(seconds: float) -> str:
     """Seconds for people.
 
-    >>> duration(41.2), duration(150), duration(7300)
+    >>> duration(41.2), duration(150), duration(7320)
     ('41 s', '2 min 30 s', '2 h 2 min')
     """
     whole = round(seconds)

@@ -44,7 +44,7 @@ def call_of(plan: Plan, folder: str | None, place: Place, restart: bool) -> Call
 
 def run_plan(plan: Plan, call: Call, engine: Engine) -> Run | None:
     """Carry it out; None after Ctrl-C."""
-    reporter = Reporter(plan.size, len(plan.shards))
+    reporter = Reporter(plan.size)
     try:
         with engine:
             return carry_out(plan, call, engine, reporter)
@@ -57,7 +57,7 @@ def run_plan(plan: Plan, call: Call, engine: Engine) -> Run | None:
 class Reporter:
     """A line on stderr now and then; a bar where somebody looks."""
 
-    def __init__(self, size: int, shards: int) -> None:
+    def __init__(self, size: int) -> None:
         from tqdm.auto import tqdm
 
         self.bar = tqdm(

@@ -1,0 +1,57 @@
+"""What the command line shows of experiments, plans and runs."""
+
+from pathlib import Path
+
+import pytest
+from tiny import run_here, write_experiment
+
+from graphgauge.benchmark.planning import Place
+from graphgauge.cli import benchmark as bench
+from graphgauge.core.errors import BadFile
+
+
+def test_the_shipped_experiments_are_listed():
+    rows = bench.listed()
+    paper = next(row for row in rows if row["name"] == "paper")
+    assert [paper[name] for name in ("tasks", "models", "explainers", "targets")] == [10, 2, 8, 100]
+    lines = bench.list_text(rows).splitlines()
+    assert lines[0].split() == ["name", "tasks", "models", "explainers", "targets", "description"]
+    assert len(lines) == 1 + len(rows)
+
+
+def test_a_dry_run_counts_and_makes_nothing(tmp_path, networks):
+    path = write_experiment(tmp_path / "tiny.yaml", models=["gcn", "gat"])
+    plan = bench.planned(str(path), Place(networks=str(networks)), targets=3)
+    found = bench.dry(plan)
+    assert (found["shards"], found["explanations"]) == (4, 18)  # 2 networks x (2 + 1 targets) x 3 explainers
+    assert found["rows"] == 18 * len(plan.shards[0].names)
+    assert bench.dry_text(found).splitlines()[1].split() == ["ba-shapes-node", "gcn", "9"]
+    assert [path.name for path in tmp_path.iterdir()] == ["tiny.yaml"]
+
+
+def test_the_summary_shows_means_faults_and_the_place(tmp_path, networks, monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent / "plugins"))
+    path = write_experiment(tmp_path / "tiny.yaml", explainers=["saliency", "raising"], targets={"number": 1})
+    run = run_here(path, tmp_path / "run", networks)
+    found = bench.summary(run)
+    assert found["means"]["saliency"]["edge_stability"] == 1.0
+    assert (found["finished"], found["shards"], found["rows"]) == (True, 1, len(run.results()))
+    text = bench.summary_text(run)
+    assert str(tmp_path / "run") in text.splitlines()[-1]
+    assert found["faults"] == {"raising": "failed: RuntimeError: I do not feel like it"}
+    assert "raising could not be measured everywhere: failed: RuntimeError: I do not feel like it" in text
+
+
+def test_a_network_that_was_not_kept_is_named_with_the_command(tmp_path):
+    path = write_experiment(tmp_path / "tiny.yaml")
+    with pytest.raises(BadFile, match=r"there is no trained network ba-shapes-node-gcn .* `graphgauge train ba-shapes-node-gcn`"):
+        bench.planned(str(path), Place(networks=str(tmp_path)), None)
+
+
+def test_progress_is_a_line_now_and_then_where_nobody_looks(capsys):
+    reporter = bench.Reporter(10)
+    for size in (0, 4, 6):
+        reporter(f"{size} more", size)
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.splitlines() == ["0 of 10 explanations after 0 s: 0 more", "10 of 10 explanations after 0 s: 6 more"]
