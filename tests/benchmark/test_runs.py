@@ -9,7 +9,6 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 import yaml
-from safetensors.torch import load_file, save_file
 from tiny import EXPERIMENT, SETTINGS, command, make_networks, numbers, run_here, write_experiment
 
 import graphgauge as gg
@@ -163,9 +162,7 @@ def test_what_changes_no_number_may_change(tmp_path, networks):
 def test_another_network_is_refused(tmp_path, networks):
     path = write_experiment(tmp_path / "tiny.yaml", targets={"number": 1})
     run_here(path, tmp_path / "run", networks)
-    others = make_networks(tmp_path / "networks", [("BA-Shapes", "node")])
-    weights = load_file(others / "ba-shapes-node-gcn.safetensors")
-    save_file({name: value * 1.5 for name, value in weights.items()}, others / "ba-shapes-node-gcn.safetensors")
+    others = make_networks(tmp_path / "networks", [("BA-Shapes", "node")], factor=30)
     with pytest.raises(BadSetting, match=r"networks\.ba-shapes-node-gcn was '\w+' and is '\w+'"):
         run_here(path, tmp_path / "run", others)
 

@@ -27,7 +27,7 @@ EXPERIMENT = {
 }
 
 
-def make_networks(folder, tasks=(("BA-Shapes", "node"), ("BA-Shapes", "link"))):
+def make_networks(folder, tasks=(("BA-Shapes", "node"), ("BA-Shapes", "link")), factor=20):
     """Networks after three epochs, kept as the library keeps its own."""
     for data_set, level in tasks:
         data = find_task(data_set, level, "gcn").load()
@@ -35,7 +35,7 @@ def make_networks(folder, tasks=(("BA-Shapes", "node"), ("BA-Shapes", "link"))):
             wanted = Search(Stopping(epochs=3), points=1)
             found = search(data, conv, wanted)
             with torch.no_grad():
-                found.state[next(iter(found.state))].mul_(20)  # so that classes differ
+                found.state[next(iter(found.state))].mul_(factor)  # so that classes differ
             keep(find_task(data_set, level, conv), found, wanted, {"command": "", "device": "cpu", "data": ""}, Path(folder))
     return Path(folder)
 
