@@ -5,10 +5,10 @@ classes and two with values, GCN and GAT each, make 6 and 4 configurations. Grap
 and 68.8; four numbers in [1, 100] with these means reach 46.7 and 56.2) only fit 3 and 2 configurations: some runs are missing.
 """
 
-import csv
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
+
+from graphgauge.evaluation.published import published_table
 
 #: the columns of Table 1, and its headings
 METRICS = {
@@ -54,20 +54,12 @@ def table_1_of_the_paper() -> dict[tuple[str, str, str], Reported]:
     >>> table_1_of_the_paper()["node_classification", "gnn_explainer", "feature_ec"]
     Reported(mean=32.2, sd=12.8, configurations=6)
     """
-    text = files("graphgauge.benchmark").joinpath("paper_table_1.csv").read_text(encoding="utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
-    return {
-        (row["kind"], row["explainer"], metric): reported(row["kind"], row["explainer"], row[metric])
-        for row in rows
-        for metric in METRICS
-    }
+    return {key: Reported(*cell, configurations(*key[:2])) for key, cell in published_table().items()}
 
 
-def reported(kind: str, explainer: str, cell: str) -> Reported:
-    """A cell of the file: mean and SD, with a blank between them."""
-    mean, sd = map(float, cell.split())
-    whole = 4 if kind.endswith("regression") else 6
-    return Reported(mean, sd, FEWER_RUNS.get((kind, explainer), whole))
+def configurations(kind: str, explainer: str) -> int:
+    """How many (data set, model) means a cell is made of."""
+    return FEWER_RUNS.get((kind, explainer), 4 if kind.endswith("regression") else 6)
 
 
 def method_of(label: str) -> str | None:

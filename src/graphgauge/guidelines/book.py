@@ -4,7 +4,6 @@
     explainers.toml   hierarchy, methods to avoid, choices for each kind of task
     practice.toml     sample sizes, transferability, early stopping, phases, troubleshooting, checklist
     chance.toml       ours: what random rankings and untrained masks score
-    paper_table.csv   the paper's benchmark: mean and SD over data sets and networks, by kind of task and explainer
     benchmark.csv     our benchmark, where it is shipped: task, explainer, metric, mean, sd, n
 
 Every entry of the paper's has ``where``: the part of the appendix it stands in.
@@ -118,13 +117,10 @@ def paper_table() -> "pd.DataFrame":
     """The paper's benchmark as a summary: columns task (a kind), explainer, metric, mean, sd, n (not told)."""
     import pandas as pd
 
-    with (DATA / "paper_table.csv").open(encoding="utf-8") as file:
-        wide = pd.read_csv(file)
-    metrics = [name for name in wide.columns[2:] if not name.endswith("_sd")]
-    parts = [
-        wide[["task", "explainer"]].assign(metric=metric, mean=wide[metric], sd=wide[f"{metric}_sd"], n=None) for metric in metrics
-    ]
-    return pd.concat(parts, ignore_index=True)
+    from graphgauge.evaluation.published import published_table
+
+    rows = [(kind.replace("edge_", "link_"), *names, *cell, None) for (kind, *names), cell in published_table().items()]
+    return pd.DataFrame(rows, columns=["task", "explainer", "metric", "mean", "sd", "n"])
 
 
 def shipped_benchmark() -> "pd.DataFrame | None":
