@@ -205,6 +205,12 @@ def no_better_than_random(run: Run) -> Iterator[Finding]:
                 yield finding
 
 
+def no_better(text: str, numbers: dict[str, float], explainer: str) -> Finding:
+    """What is said of scores that do not beat chance."""
+    advice = "nothing shows that its scores are better than random here: do not rely on them"
+    return Finding("no_better_than_random", text, advice, numbers, explainer)
+
+
 def against_baseline(run: Run, explainer: str, side: str) -> Finding | None:
     """Sign test on targets that the random explainer has too: how often is the explainer better? Ties are left out."""
     for form in ("pertinence_tied", "pertinence"):
@@ -218,13 +224,7 @@ def against_baseline(run: Run, explainer: str, side: str) -> Finding | None:
         on = f"{share(wins, len(gap))} targets (sign test p = {p:.3g})"
         text = f"{title(f'{side}_{form}')} of {explainer} beats that of {run.wanted.baseline!r} on {on}"
         numbers = {"wins": float(wins), "n": float(len(gap)), "p": p}
-        return Finding(
-            "no_better_than_random",
-            text,
-            "nothing shows that its scores are better than random here: do not rely on them",
-            numbers,
-            explainer,
-        )
+        return no_better(text, numbers, explainer)
     return None
 
 
@@ -239,13 +239,7 @@ def against_curves(run: Run, explainer: str, side: str) -> Finding | None:
     on = f"{share(hits, len(own))} targets, and {100 * level:.3g} % would be by chance (p = {p:.3g})"
     text = f"{explainer} ({side} side) is better than random orders (p ≤ {level:.3g}) on {on}"
     numbers = {"hits": float(hits), "n": float(len(own)), "p": p}
-    return Finding(
-        "no_better_than_random",
-        text,
-        "nothing shows that its scores are better than random here: do not rely on them",
-        numbers,
-        explainer,
-    )
+    return no_better(text, numbers, explainer)
 
 
 def unequal_targets(run: Run) -> Iterator[Finding]:
