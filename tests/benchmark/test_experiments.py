@@ -45,7 +45,7 @@ def test_the_papers_experiments_are_what_the_paper_did():
 
 
 def test_quick_needs_no_files():
-    assert {task.data for task in read_experiment("quick").tasks} == {"BA-Shapes"}
+    assert {task.data for task in read_experiment("quick").tasks} == {"BA-Shapes", "Synthetic"}
 
 
 def test_a_file_of_ones_own(tmp_path):
