@@ -54,7 +54,7 @@ def test_a_union_that_does_not_fit_is_halved_and_nothing_else_changes(model, bat
     expected = model.map(model.engine.outputs, batch)
     work = Scarce(model, most, error)
     assert model.map(work, batch, kind="scarce").equal(expected)
-    assert max(size for size in work.sizes if size <= most) > most / 2
+    assert max(size for size in work.sizes if size <= most) >= most / 2
     assert model.engine.halvings <= 8
 
 
@@ -126,7 +126,7 @@ def test_gradient_work_after_forward_work_is_planned_on_its_own(model, batch):
     model.pred_copies(batch)
     model.map(heavy, batch)
     light, own = (cost for name, cost in model.engine.costs.items() if name == "copies" or "heavy" in name)
-    assert own.total > 5 * light.total
+    assert own.total > 3 * light.total
 
 
 def test_work_must_give_one_row_per_copy(model, batch):

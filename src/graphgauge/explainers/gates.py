@@ -28,8 +28,9 @@ STEPS_AT_ONCE = 20  #: random numbers are drawn for so many steps at a time
 
 @dataclass(frozen=True)
 class Round:
-    """One round of messages: the ``row`` (M,) of each gated edge among them, and the ``width`` of a message."""
+    """One round of messages: each ``gate`` whose edge sends one that can arrive, its ``row`` among all, the ``width`` of one."""
 
+    gate: Tensor
     row: Tensor
     width: int
 
@@ -41,7 +42,12 @@ def recorded_rounds(model: BaseModel, union: Union, edges: Entries) -> list[Roun
     def record(sent: Messages) -> None:
         column = union.edge_at[edges.at]
         row = column if sent.kept is None else sent.kept.cumsum(0)[column] - 1
-        rounds.append(Round(row, as_rows(sent).size(1)))
+        if sent.at is not None:
+            place = torch.full_like(sent.used[0], -1)
+            place[sent.at] = torch.arange(len(sent.at), device=row.device)
+            row = place[row]
+        (gate,) = (row >= 0).nonzero(as_tuple=True)
+        rounds.append(Round(gate, row[gate], as_rows(sent).size(1)))
 
     with torch.no_grad():
         model.engine.outputs(union, record)
@@ -49,14 +55,16 @@ def recorded_rounds(model: BaseModel, union: Union, edges: Entries) -> list[Roun
 
 
 def gated(rounds: list[Round], gates: dict[int, Tensor], baselines: list[Tensor]) -> Edit:
-    """Replace messages where ``gates`` (M,) of their round close; ``baselines``: (width,), or (M, width) one for each."""
+    """Replace messages where ``gates`` (M,) of their round close; ``baselines``: (width,), or (M, width) one for each gate."""
 
     def edit(sent: Messages) -> Tensor | None:
         if sent.number not in gates:
             return None
-        rows, row, z, baseline = as_rows(sent), rounds[sent.number].row, gates[sent.number], baselines[sent.number]
+        rows, own, baseline = as_rows(sent), rounds[sent.number], baselines[sent.number]
+        row, z = own.row, gates[sent.number].index_select(0, own.gate)
         if baseline.dim() == 2:
-            return as_messages(rows.index_copy(0, row, torch.lerp(baseline, rows[row], z[:, None])), sent)
+            mixed = torch.lerp(baseline.index_select(0, own.gate), rows[row], z[:, None])
+            return as_messages(rows.index_copy(0, row, mixed), sent)
         is_open = z.new_ones(len(rows)).index_copy(0, row, z)  # messages without a gate pass
         return as_messages(torch.lerp(baseline.expand_as(rows), rows, is_open[:, None]), sent)
 

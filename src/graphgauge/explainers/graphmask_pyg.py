@@ -88,7 +88,7 @@ def seen_layers(model: BaseModel, union: Union, seeds: list[int], gates: list[tu
         return basis
 
     with torch.no_grad():
-        model.engine.outputs(union, edit)
+        model.engine.outputs(union, edit, every_message=True)
     return layers
 
 

@@ -128,7 +128,7 @@ class BaseModel(ABC):
         """Any work on unions of copies, inside the memory budget, leaving the network as it was; see `Engine.map`."""
         refuse_foreign(graphs, self.source)
         with self.session():
-            self.engine.joining, self.engine.copies_input = self.joining, self.writes_input
+            self.prepare_engine()
             return self.engine.map(work, graphs, of, kind)
 
     def each(
@@ -143,8 +143,12 @@ class BaseModel(ABC):
         """Work whose results are not rows; see `Engine.each`."""
         refuse_foreign(graphs, self.source)
         with self.session():
-            self.engine.joining, self.engine.copies_input = self.joining, self.writes_input
+            self.prepare_engine()
             self.engine.each(work, consume, graphs, of, kind, probe)
+
+    def prepare_engine(self) -> None:
+        """Tell the engine what was found out about the network."""
+        self.engine.joining, self.engine.copies_input, self.engine.cuts = self.joining, self.writes_input, self.cuts
 
     def record(self) -> dict[str, Any]:
         """How this network is treated, and why: hops, flow, halo, joining, mask support."""
@@ -279,6 +283,11 @@ class BaseModel(ABC):
     def joining(self) -> str:
         """How copies may share a call of the net."""
         return self.known("joining", lambda: probing.find_joining(self))
+
+    @property
+    def cuts(self) -> tuple[bool, ...]:
+        """For each round of messages, whether those that cannot arrive are left out; () where that might not be right."""
+        return self.known("cuts", lambda: probing.find_cuts(self))
 
     @property
     def feature_use(self) -> str:

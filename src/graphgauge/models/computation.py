@@ -84,6 +84,11 @@ class ComputationGraphs:
         return self.num_nodes.tolist(), self.num_edges.tolist()
 
     @cached_property
+    def widest_halo(self) -> int:
+        """The widest halo among the graphs, as an index into HALOS."""
+        return int(self.halo.max()) if len(self) else 0
+
+    @cached_property
     def target_ids(self) -> list[list[int]]:
         """``target`` as numbers."""
         return self.target.tolist()

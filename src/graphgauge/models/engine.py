@@ -21,11 +21,12 @@ from torch.utils._pytree import tree_iter, tree_map
 from graphgauge.core.errors import BadSetting, OutOfMemory
 from graphgauge.core.memory import budget_bytes
 from graphgauge.models.calling import Call
-from graphgauge.models.computation import ComputationGraphs
+from graphgauge.models.computation import HALOS, ComputationGraphs
 from graphgauge.models.features import written_out
 from graphgauge.models.masking import Edit, edited_messages, masked_messages
 from graphgauge.models.normalisation import shared_normalisation
 from graphgauge.models.outputs import as_rows
+from graphgauge.models.reach import Reach, only_arriving
 from graphgauge.models.union import ALIGN, Union, assemble
 
 T = TypeVar("T")
@@ -41,15 +42,17 @@ TOGETHER, WITH_BATCH, ALONE = "together", "together with batch=", "one by one"
 
 @dataclass(frozen=True)
 class Cost:
-    """Bytes that one copy of ``nodes`` nodes and ``edges`` edges allocated."""
+    """Bytes that one copy of ``nodes`` nodes, ``edges`` edges and ``relevant`` edges among them allocated."""
 
     total: int
     nodes: int
     edges: int
+    relevant: int
 
-    def of(self, nodes: Tensor, edges: Tensor) -> Tensor:
-        """An upper bound for other sizes, for costs a * nodes + b * edges with any a, b >= 0.  (K,)"""
-        return self.total * torch.maximum(nodes / self.nodes, edges / max(self.edges, 1))
+    def of(self, nodes: Tensor, edges: Tensor, relevant: Tensor) -> Tensor:
+        """An upper bound for other sizes, for costs a * nodes + b * edges + c * relevant with any a, b, c >= 0.  (K,)"""
+        sizes = zip((nodes, edges, relevant), (self.nodes, self.edges, self.relevant), strict=True)
+        return self.total * torch.stack([size / max(own, 1) for size, own in sizes]).amax(0)
 
 
 @dataclass
@@ -60,14 +63,15 @@ class Engine:
     budget: int | str | None = None
     joining: str = TOGETHER
     copies_input: bool = False  #: for networks that write into what they are given
+    cuts: tuple[bool, ...] = ()  #: rounds of messages in which those that cannot arrive are not sent (see `reach`)
     lazy: bool = False  #: whether features may stay unwritten where no gradient is asked for
     costs: dict[str, Cost] = field(default_factory=dict)
     halvings: int = 0  #: how often a union did not fit, over the engine's life
 
-    def outputs(self, union: Union, edit: Edit | None = None) -> Tensor:
-        """Raw rows of the network for the copies' targets, differentiable; ``edit`` may see and replace the messages.
+    def outputs(self, union: Union, edit: Edit | None = None, every_message: bool = False) -> Tensor:
+        """Raw rows of the network for the copies' targets, differentiable; ``edit`` may see and replace the messages that are sent.
 
-        (K, columns)
+        ``every_message``: also those that cannot arrive.  (K, columns)
         """
         unwritten = self.lazy and edit is None and not self.copies_input and not torch.is_grad_enabled()
         lazy = unwritten or union.features.has_gradient
@@ -75,11 +79,16 @@ class Engine:
         if self.copies_input:
             g = g.clone()
         net, edge_index = self.call.net, union.edge_index
-        seen = nullcontext() if edit is None else edited_messages(net, edge_index, edit, union.edge_use)
-        masked = masked_messages(net, edge_index, union.full_mask(), memo=union.edge_use)
-        with shared_normalisation(net, union.normalised), masked, seen:
+        reach = None if every_message else self.reach(union)
+        seen = nullcontext() if edit is None else edited_messages(net, edge_index, edit, union.edge_use, reach)
+        masked = masked_messages(net, edge_index, union.full_mask(), memo=union.edge_use, reach=reach)
+        with shared_normalisation(net, union.normalised), masked, seen, only_arriving(net, reach):
             raw = self.call(g)
         return union.answers(as_rows(raw))
+
+    def reach(self, union: Union) -> Reach | None:
+        """What keeps messages back that cannot arrive; None where more than degrees may hang on the edges outside."""
+        return Reach(union, self.cuts) if any(self.cuts) and union.graphs.widest_halo <= HALOS.index("in and out") else None
 
     def passes_batch(self, union: Union) -> bool:
         """Whether the net is told which graph a node belongs to: always in graph tasks, else where it has to be."""
@@ -155,8 +164,9 @@ class Engine:
             return torch.arange(1, len(of) + 1, dtype=torch.float64, device=of.device)
         budget = self.bytes_at_once(of.device)
         cost = self.cost(work, graphs, of, kind)
-        nodes, edges = (-(size[of].neg() // self.align(of)) * self.align(of) for size in (graphs.sizes, graphs.edge_sizes))
-        return (cost.of(nodes.double(), edges.double()) / budget).clamp(max=1.0).cumsum(0)
+        align = self.align(of)
+        sizes = (-(size[of].neg() // align) * align for size in (graphs.sizes, graphs.edge_sizes, graphs.num_edges))
+        return (cost.of(*(size.double() for size in sizes)) / budget).clamp(max=1.0).cumsum(0)
 
     def bytes_at_once(self, device: torch.device) -> int:
         """The budget; on a CPU and unless one was asked for, no more than what is fastest there."""
@@ -168,11 +178,12 @@ class Engine:
     def cost(self, work: Callable[[Union], Any], graphs: ComputationGraphs, of: Tensor, kind: str) -> Cost:
         """What a copy costs in this kind of work, from one probe on the largest copy at hand."""
         if kind not in self.costs:
-            largest = int((graphs.sizes[of] + graphs.edge_sizes[of]).argmax())
+            largest = int((graphs.sizes[of] + graphs.edge_sizes[of] + graphs.num_edges[of]).argmax())
             with CountAllocations() as counted:
                 self.attempt(work, graphs, of, largest, largest + 1)
             union = self.union(graphs, of, largest, largest + 1)
-            self.costs[kind] = Cost(counted.bytes, union.num_rows, union.edge_index.size(1))
+            relevant = -(-int(graphs.num_edges[of[largest]]) // union.align) * union.align
+            self.costs[kind] = Cost(counted.bytes, union.num_rows, union.edge_index.size(1), relevant)
         return self.costs[kind]
 
 

@@ -24,9 +24,9 @@ FAITHFUL_AGGREGATIONS = ("sum", "add", "mean", "SumAggregation()", "MeanAggregat
 
 @dataclass(frozen=True)
 class Messages:
-    """What one layer sends at one time: ``value`` (..., messages, ...), along the edges ``used`` (2, messages).
+    """What one layer sends at one time: ``value`` (..., messages, ...), along the edges ``used[:, at]``.
 
-    The first messages belong to the graph's edges (all, or those under ``kept``), the last ``num_loops`` to self-loops that
+    The first of ``used`` belong to the graph's edges (all, or those under ``kept``), the last ``num_loops`` to self-loops that
     the layer appended.
     """
 
@@ -37,11 +37,13 @@ class Messages:
     kept: Tensor | None  #: (E,) bool; None: all
     num_loops: int
     inputs: dict[str, Any]  #: what `propagate` was given
+    at: Tensor | None = None  #: (messages,) which of those along ``used`` are sent; None: all
 
     def factors(self, factor: Tensor, loop_factor: float) -> Tensor:
         """Factors of the graph's edges (E,) as they belong to the messages.  (messages,)"""
         own = factor if self.kept is None else factor[self.kept]
-        return torch.cat([own, own.new_full((self.num_loops,), loop_factor)]) if self.num_loops else own
+        own = torch.cat([own, own.new_full((self.num_loops,), loop_factor)]) if self.num_loops else own
+        return own if self.at is None else own.index_select(0, self.at)
 
     def times(self, factor: Tensor) -> Tensor:
         """The messages multiplied by ``factor`` (messages,)."""
@@ -54,27 +56,35 @@ Edit = Callable[[Messages], Tensor | None]
 
 #: number of a call of `propagate` -> which edges it used (see `kept_edges`), how many, and how many columns there were
 EdgeUse = dict[int, tuple[Tensor | None, int, int]]
+#: number of a call of `propagate` -> which of its messages can arrive (see `reach`), and how many there were
+Arrivals = dict[int, tuple[Tensor, int]]
 
 
 @contextmanager
 def masked_messages(
-    net: Module, edge_index: Tensor, factor: Tensor | None, loop_factor: float = 1.0, memo: EdgeUse | None = None
+    net: Module,
+    edge_index: Tensor,
+    factor: Tensor | None,
+    loop_factor: float = 1.0,
+    memo: EdgeUse | None = None,
+    reach: Any = None,
 ) -> Iterator[None]:
     """Multiply the messages of edge e by ``factor[e]`` (E,), and those of self-loops that layers append by ``loop_factor``."""
     if factor is None:
         yield
         return
-    with edited_messages(net, edge_index, lambda sent: sent.times(sent.factors(factor, loop_factor)), memo):
+    with edited_messages(net, edge_index, lambda sent: sent.times(sent.factors(factor, loop_factor)), memo, reach):
         yield
 
 
 @contextmanager
-def edited_messages(net: Module, edge_index: Tensor, edit: Edit, memo: EdgeUse | None = None) -> Iterator[None]:
+def edited_messages(net: Module, edge_index: Tensor, edit: Edit, memo: EdgeUse | None = None, reach: Any = None) -> Iterator[None]:
     """Let ``edit`` see, and replace, all messages that are sent along ``edge_index`` (2, E).
 
-    ``memo`` keeps what was seen of the edges for further passes over the same graph.
+    ``memo`` keeps what was seen of the edges for further passes over the same graph; ``reach`` (a `Reach`, whose hooks come
+    after these) says which messages are sent.
     """
-    editor = Editor(edge_index, edit, {} if memo is None else memo)
+    editor = Editor(edge_index, edit, {} if memo is None else memo, reach)
     with ExitStack() as stack:
         for layer in message_layers(net):
             stack.callback(layer.register_propagate_forward_pre_hook(editor.see_edges).remove)
@@ -90,8 +100,8 @@ def message_layers(net: Module) -> list[MessagePassing]:
 class Editor:
     """The hooks: before `propagate` its edges are seen, after `message` its messages are edited."""
 
-    def __init__(self, edge_index: Tensor, edit: Edit, memo: EdgeUse) -> None:
-        self.edge_index, self.edit, self.memo = edge_index, edit, memo
+    def __init__(self, edge_index: Tensor, edit: Edit, memo: EdgeUse, reach: Any = None) -> None:
+        self.edge_index, self.edit, self.memo, self.reach = edge_index, edit, memo, reach
         self.calls, self.number = 0, 0
         self.inputs: tuple[Any, ...] = ()
 
@@ -110,7 +120,8 @@ class Editor:
         used, number = self.inputs[0], self.number
         kept, num_own, _ = self.memo[self.calls - 1]
         self.number += 1
-        return self.edit(Messages(number, layer, message, used, kept, used.size(1) - num_own, self.inputs[2]))
+        at = None if self.reach is None else self.reach.at
+        return self.edit(Messages(number, layer, message, used, kept, used.size(1) - num_own, self.inputs[2], at))
 
 
 def kept_edges(layer: str, edge_index: Tensor, used: Any) -> Tensor | None:

@@ -24,6 +24,7 @@ from graphgauge.models.extraction import Extractor
 from graphgauge.models.features import Watched
 from graphgauge.models.graphs import part_of
 from graphgauge.models.outputs import check_finite_rows
+from graphgauge.models.reach import arriving_shares
 from graphgauge.models.union import Union, assemble
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ COARSE = 1e-3  #: of the SD of raw rows
 FINE = 1e-4  #: of the SD of raw rows, for probes on changed data
 NUM_PROBES = {"node": 12, "link": 12, "graph": 32}
 MOST_EXTRA_HOPS = 4
+WORTH_CUTTING = 0.75  #: messages are left out of a round where fewer than this share can arrive
 MOST_TRACED_EDGES = 512
 FIRST_PART, BYTES_TO_CUT = 16, 160  #: targets cut out first, and what cutting takes at most for each node and edge it lists
 
@@ -190,7 +192,11 @@ def agrees(model: "BaseModel", graphs: ComputationGraphs, of: Tensor, joining: s
 
 def joint_rows(model: "BaseModel", graphs: ComputationGraphs, of: Tensor, joining: str) -> Tensor:
     """Raw rows of copies, the second half of them with their features turned upside down.  (K, columns)"""
-    engine = Engine(model.call, model.engine.budget, joining, model.writes_input)
+    return mirrored_rows(Engine(model.call, model.engine.budget, joining, model.writes_input), graphs, of)
+
+
+def mirrored_rows(engine: Engine, graphs: ComputationGraphs, of: Tensor) -> Tensor:
+    """Raw rows of copies, the second half of them with their features turned upside down.  (K, columns)"""
     half = len(of) // 2
 
     def work(union: Union) -> Tensor:
@@ -200,6 +206,22 @@ def joint_rows(model: "BaseModel", graphs: ComputationGraphs, of: Tensor, joinin
         return engine.outputs(union.with_x(union.x.index_copy(0, union.node_at, union.x[mirrored])))
 
     return engine.map(work, graphs, of, kind="joining")
+
+
+def find_cuts(model: "BaseModel") -> tuple[bool, ...]:
+    """In which rounds of messages those that cannot arrive are left out: where that saves much, if the rows stay the same."""
+    chain = model.trace.chain
+    if model.level == "graph" or model.joining != TOGETHER or not model.trace.calls == chain == model.hops:
+        return ()
+    graphs = model.cut(model.probes, chain, min(depth.needed_halo(model.net), HALOS.index("in and out")), "messages")
+    of = torch.arange(len(graphs), device=model.source.device).repeat(2)
+    cuts = tuple(share < WORTH_CUTTING for share in arriving_shares(graphs, chain))
+    few = Engine(model.call, model.engine.budget, TOGETHER, model.writes_input, cuts)
+    every = Engine(model.call, model.engine.budget, TOGETHER, model.writes_input)
+    try:
+        return cuts if is_close(mirrored_rows(few, graphs, of), mirrored_rows(every, graphs, of)) else ()
+    except (BadModel, *FORWARD_ERRORS):
+        return ()
 
 
 def find_feature_use(model: "BaseModel") -> str:
@@ -353,7 +375,7 @@ def find_mask_support(model: "BaseModel") -> str:
     def silent(union: Union) -> Tensor:
         factor = torch.zeros_like(union.edge_index[0], dtype=union.x.dtype)
         with masking.masked_messages(model.net, union.edge_index, factor, loop_factor=0.0):
-            return model.engine.outputs(union)
+            return model.engine.outputs(union, every_message=True)
 
     def silent_without_edges(union: Union) -> Tensor:
         return silent(union.without_edges(torch.ones_like(union.edge_at, dtype=torch.bool)))

@@ -22,7 +22,7 @@ from graphgauge.core.errors import BadSetting
 from graphgauge.models.arcs import ragged_ranges
 from graphgauge.models.computation import ComputationGraphs
 from graphgauge.models.features import Features, Gathered, Written
-from graphgauge.models.masking import EdgeUse
+from graphgauge.models.masking import Arrivals, EdgeUse
 from graphgauge.models.normalisation import Normalised
 
 ALIGN, STEP, LEAST = 16, 64, 128
@@ -72,6 +72,7 @@ class Union:
     node_start: Tensor  #: (K,) first row of each copy
     edge_mask: Tensor | None = None  #: (num_edges,) factor on each edge's messages
     edge_use: EdgeUse = field(default_factory=dict, repr=False)  #: which edges the layers were seen to use, for the next pass
+    arrivals: Arrivals = field(default_factory=dict, repr=False)  #: which messages can arrive, for the next pass
     normalised: Normalised = field(default_factory=Normalised, repr=False)  #: what GCN layers made of the edges, for the next pass
 
     def __len__(self) -> int:
@@ -283,6 +284,7 @@ def with_edges(union: Union, edge_row: Tensor, edge_copy: Tensor) -> Union:
         edge_row=edge_row,
         edge_copy=edge_copy,
         edge_use={},
+        arrivals={},
         normalised=Normalised(),
     )
 
