@@ -3,11 +3,11 @@
 import pytest
 import torch
 from torch import nn
-from torch_geometric.nn import GCNConv
+from torch_geometric.nn import GATConv, GATv2Conv, GCNConv
 from torch_geometric.nn.conv import gcn_conv
 
 from graphgauge.core.seeds import generator
-from graphgauge.models.normalisation import Normalised, shared_normalisation
+from graphgauge.models.normalisation import Looped, Normalised, shared_loops, shared_normalisation
 
 
 class Chain(nn.Module):
@@ -118,3 +118,91 @@ def test_a_layer_with_a_cache_of_its_own_and_one_that_does_not_normalise_are_lef
         plain(x, edge_index)
     assert own._cached_edge_index is not None
     assert plain._cached_edge_index is None
+
+
+# --- self-loops -------------------------------------------------------------------------------------------------------
+
+
+class Attentive(nn.Module):
+    """Two attention layers, the second with another filling for the attributes of its self-loops."""
+
+    def __init__(self, conv, edge_dim=None) -> None:
+        super().__init__()
+        self.first, self.second = conv(3, 4, edge_dim=edge_dim), conv(4, 2, edge_dim=edge_dim, fill_value=0.5)
+
+    def forward(self, x, edge_index, edge_attr=None):
+        return self.second(self.first(x, edge_index, edge_attr).tanh(), edge_index, edge_attr=edge_attr)
+
+
+@pytest.fixture
+def looking(monkeypatch):
+    """How often stored self-loops were looked for, by layers and by us."""
+    import torch_geometric.nn.conv.gat_conv as gat_conv
+
+    import graphgauge.models.normalisation as ours
+
+    calls = []
+    for module in (gat_conv, ours):
+        real = module.remove_self_loops
+        monkeypatch.setattr(module, "remove_self_loops", lambda *args, real=real: calls.append(1) or real(*args))
+    return calls
+
+
+@pytest.mark.parametrize("conv", [GATConv, GATv2Conv])
+@pytest.mark.parametrize("width", [None, 1])
+def test_attention_gives_the_same_bits_in_every_pass(case, conv, width):
+    x, edge_index, weight = case  # some of the 30 edges are self-loops
+    assert bool((edge_index[0] == edge_index[1]).any())
+    net, memo = Attentive(conv, width), Looped()
+    args = (edge_index,) if width is None else (edge_index, weight[:, None])
+    for scale in (1.0, 2.0):
+        with shared_loops(net, memo):
+            found = net(scale * x, *args)
+        assert torch.equal(found, net(scale * x, *args))
+    assert net.first.add_self_loops
+    assert net.second.add_self_loops
+
+
+def test_self_loops_are_looked_for_once_for_each_filling(case, looking):
+    x, edge_index, weight = case
+    net, memo = Attentive(GATConv, 1), Looped()
+    attribute = weight[:, None]
+    for _ in range(5):
+        with shared_loops(net, memo):
+            net(x, edge_index, attribute)
+    assert len(looking) == 2
+    with shared_loops(net, memo):
+        attribute.mul_(2)
+        found = net(x, edge_index, attribute)
+    assert len(looking) == 4
+    assert torch.equal(found, net(x, edge_index, attribute))
+
+
+def test_attributes_with_a_gradient_keep_it_under_attention(case):
+    x, edge_index, weight = case
+    net, gradients = Attentive(GATConv, 1), []
+    for shared in (False, True, True):
+        leaf = weight[:, None].clone().requires_grad_(True)
+        with shared_loops(net if shared else nn.Module(), Looped()):
+            gradients.append(torch.autograd.grad(net(x, edge_index, leaf).square().sum(), leaf)[0])
+    assert torch.equal(gradients[0], gradients[1])
+    assert torch.equal(gradients[0], gradients[2])
+
+
+def test_attention_adds_its_self_loops_again_after_a_failure(case):
+    x, edge_index, _ = case
+    net = Attentive(GATConv)
+    with pytest.raises(RuntimeError, match="mat1 and mat2"), shared_loops(net, Looped()):
+        net(x[:, :2], edge_index)
+    assert net.first.add_self_loops
+    assert not net.first._forward_hooks
+    assert not net.first._forward_pre_hooks
+
+
+def test_a_layer_without_self_loops_gets_none(case):
+    x, edge_index, _ = case
+    net = GATConv(3, 2, add_self_loops=False)
+    with shared_loops(net, Looped()):
+        found = net(x, edge_index)
+    assert torch.equal(found, net(x, edge_index))
+    assert net.add_self_loops is False

@@ -11,19 +11,18 @@ P(z > 0) = σ(a - β log(-γ / ζ)).
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from graphgauge.core.seeds import derive_seed, generator
+from graphgauge.core.counted import streams, uniform
+from graphgauge.core.seeds import derive_seed
 from graphgauge.explainers.learned import Entries
 from graphgauge.models import BaseModel, Union
 from graphgauge.models.masking import Edit, Messages
 
 TEMPERATURE, LOW, HIGH = 1 / 3, -0.2, 1.2
-STEPS_AT_ONCE = 20  #: random numbers are drawn for so many steps at a time
 
 
 @dataclass(frozen=True)
@@ -54,16 +53,19 @@ def recorded_rounds(model: BaseModel, union: Union, edges: Entries) -> list[Roun
     return rounds
 
 
-def gated(rounds: list[Round], gates: dict[int, Tensor], baselines: list[Tensor]) -> Edit:
-    """Replace messages where ``gates`` (M,) of their round close; ``baselines``: (width,), or (M, width) one for each gate."""
+def gated(rounds: list[Round], gates: dict[int, Tensor], baselines: list[Tensor], copy: Tensor | None = None) -> Edit:
+    """Replace messages where ``gates`` (M,) of their round close.
+
+    ``baselines``: (width,), or (K, width) one for each copy, ``copy`` (M,) then being that of each gate.
+    """
 
     def edit(sent: Messages) -> Tensor | None:
         if sent.number not in gates:
             return None
         rows, own, baseline = as_rows(sent), rounds[sent.number], baselines[sent.number]
         row, z = own.row, gates[sent.number].index_select(0, own.gate)
-        if baseline.dim() == 2:
-            mixed = torch.lerp(baseline.index_select(0, own.gate), rows[row], z[:, None])
+        if copy is not None:
+            mixed = torch.lerp(baseline.index_select(0, copy[own.gate]), rows[row], z[:, None])
             return as_messages(rows.index_copy(0, row, mixed), sent)
         is_open = z.new_ones(len(rows)).index_copy(0, row, z)  # messages without a gate pass
         return as_messages(torch.lerp(baseline.expand_as(rows), rows, is_open[:, None]), sent)
@@ -93,15 +95,18 @@ def chance_open(logit: Tensor) -> Tensor:
     return (logit - TEMPERATURE * math.log(-LOW / HIGH)).sigmoid()
 
 
-def noise(edges: Entries, seeds: list[int], rounds: int, steps: int, like: Tensor) -> Iterator[Tensor]:
-    """Numbers from U(0, 1) for each step, round and gate, those of copy k from ``seeds[k]``, on the CPU.  (rounds, size) each"""
-    streams = [generator(derive_seed(seed, "noise")) for seed in seeds]
-    for start in range(0, steps, STEPS_AT_ONCE):
-        count = min(STEPS_AT_ONCE, steps - start)
-        drawn = [
-            torch.rand(count, rounds, size, generator=stream, dtype=torch.float64)
-            for size, stream in zip(edges.count.tolist(), streams, strict=True)
-        ]
-        values = like.new_full((count, rounds, edges.size), 0.5)
-        values[:, :, edges.slot] = torch.cat(drawn, 2).clamp(1e-6, 1 - 1e-6).to(like)
-        yield from values
+class Noise:
+    """Numbers from U(0, 1) for each step, round and gate, those of copy k from ``seeds[k]``."""
+
+    def __init__(self, edges: Entries, seeds: list[int], rounds: int, like: Tensor) -> None:
+        seed = torch.tensor([derive_seed(seed, "noise") for seed in seeds], device=like.device)[edges.copy]
+        place = torch.arange(edges.size, device=like.device)
+        first = place.new_full((len(seeds),), edges.size).scatter_reduce(0, edges.copy[edges.slot], edges.slot, "amin")
+        self.stream, self.rounds = streams(seed, place - first[edges.copy]), rounds
+        self.uniform = like.new_full((rounds, edges.size), 0.5)
+
+    def draw(self, step: int, first: int) -> None:
+        """New numbers in ``uniform`` (rounds, size) for the rounds from ``first`` on."""
+        for number in range(first, self.rounds):
+            drawn = uniform(self.stream, step * self.rounds + number)
+            self.uniform[number].copy_(drawn.clamp_(1e-6, 1 - 1e-6))

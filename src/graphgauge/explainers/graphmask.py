@@ -27,11 +27,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from graphgauge.core.counted import streams, uniform
 from graphgauge.core.errors import BadSetting
 from graphgauge.core.progress import advance
-from graphgauge.core.seeds import derive_seed, generator
+from graphgauge.core.seeds import derive_seed
 from graphgauge.explainers.base import BaseExplainer, Scores, can_mask, check_count, check_numbers, explained, predicted
-from graphgauge.explainers.gates import chance_open, gated, noise, recorded_rounds, sampled
+from graphgauge.explainers.gates import Noise, chance_open, gated, recorded_rounds, sampled
 from graphgauge.explainers.graphmask_pyg import check_untrained, untrained
 from graphgauge.explainers.learned import (
     Learned,
@@ -146,19 +147,18 @@ class Optimisation:
         on_gpu, gates = multiplier.is_cuda, {"params": self.logits, "lr": settings.lr}
         adam = torch.optim.Adam([{"params": [self.mask.logit], "lr": FEATURE_LR}, gates], fused=True, capturable=on_gpu)
         ascent = torch.optim.RMSprop([multiplier], lr=settings.lambda_optimizer_lr, centered=True, maximize=True, capturable=on_gpu)
-        uniform = multiplier.new_empty(len(self.rounds), self.edges.size)
+        noise = Noise(self.edges, self.seeds, len(self.rounds), self.copies.value)
 
         def step(stage: int) -> None:
-            self.set_gradients(first, stage, uniform, multiplier)
+            self.set_gradients(first, stage, noise.uniform, multiplier)
             adam.step()
             ascent.step()
             with torch.no_grad():
                 multiplier.clamp_(*LAMBDA_RANGE)
 
         again = {stage: Replay(partial(step, stage), multiplier.device) for stage in stages}
-        draws = noise(self.edges, self.seeds, len(self.rounds), len(stages), self.copies.value)
-        for stage, drawn in zip(stages, draws, strict=True):
-            uniform.copy_(drawn)
+        for number, stage in enumerate(stages):
+            noise.draw(number, stage)
             again[stage]()
             advance(len(self.union) / len(stages))
 
@@ -216,13 +216,15 @@ def learned_baselines(model: BaseModel) -> list[Tensor]:
     """
     targets = spaced(model.everything, BASELINE_TARGETS)
     graphs = model.computation_graphs(model.asked(targets))
-    first, stream = first_values(model, graphs), generator(derive_seed(0, "graphmask baselines"))
+    first, place = first_values(model, graphs), torch.arange(len(graphs.edge), device=graphs.edge.device)
+    stream = streams(torch.full_like(place, derive_seed(0, "graphmask baselines")), place)
     baselines = [graphs.source.x.new_zeros(width) for width in message_widths(model, graphs)]
     if not baselines:
         return []
     adam = torch.optim.Adam(baselines, lr=BASELINE_LR)
-    for _ in range(BASELINE_STEPS):
-        is_open = (torch.rand(len(baselines), len(graphs.edge), generator=stream) < 0.5).to(first)
+    for step in range(BASELINE_STEPS):
+        drawn = [uniform(stream, step * len(baselines) + number) for number in range(len(baselines))]
+        is_open = (torch.stack(drawn) < 0.5).to(first)
         found: list[list[Tensor]] = []
         model.each(baseline_gradients(model, first, baselines, is_open), found.append, graphs, kind="graphmask baselines")
         for baseline, rows in zip(baselines, zip(*found, strict=True), strict=True):
@@ -254,7 +256,7 @@ def baseline_gradients(
         with torch.enable_grad():
             own = [baseline.expand(len(union), -1).clone().requires_grad_(True) for baseline in baselines]
             gates = dict(enumerate(is_open[:, union.edge_row[edges.at]]))
-            raw = model.engine.outputs(union, gated(rounds, gates, [value[edges.copy] for value in own]))
+            raw = model.engine.outputs(union, gated(rounds, gates, own, edges.copy[edges.slot]))
             return list(torch.autograd.grad(divergence(model, first[union.of], raw).sum(), own, materialize_grads=True))
 
     return work

@@ -24,7 +24,7 @@ from graphgauge.models.calling import Call
 from graphgauge.models.computation import HALOS, ComputationGraphs
 from graphgauge.models.features import written_out
 from graphgauge.models.masking import Edit, edited_messages, masked_messages
-from graphgauge.models.normalisation import shared_normalisation
+from graphgauge.models.normalisation import shared_loops, shared_normalisation
 from graphgauge.models.outputs import as_rows
 from graphgauge.models.reach import Reach, only_arriving
 from graphgauge.models.union import ALIGN, Union, assemble
@@ -82,7 +82,8 @@ class Engine:
         reach = None if every_message else self.reach(union)
         seen = nullcontext() if edit is None else edited_messages(net, edge_index, edit, union.edge_use, reach)
         masked = masked_messages(net, edge_index, union.full_mask(), memo=union.edge_use, reach=reach)
-        with shared_normalisation(net, union.normalised), masked, seen, only_arriving(net, reach):
+        shared = (shared_normalisation(net, union.normalised), shared_loops(net, union.looped))
+        with shared[0], shared[1], masked, seen, only_arriving(net, reach):
             raw = self.call(g)
         return union.answers(as_rows(raw))
 

@@ -1,10 +1,13 @@
-"""Normalised edges, worked out once for each union that a network is run on.
+"""Normalised edges, and edges with self-loops, worked out once for each union that a network is run on.
 
 PyG's GCNConv turns ``edge_index`` into normalised edges before it sends messages, in every layer and every pass. The result
 depends on nothing but the edges, their weights, the number of nodes and three options, so the layers of one network, and the
 many passes of one optimisation, share it here. Shared is only what was made from the very same tensors, unchanged since, and
 without a gradient: never what was made from equal ones. The numbers are the layer's own: its attributes ``cached`` and
 ``_cached_edge_index`` carry them in and out of its forward pass, and are put back after each.
+
+GATConv and GATv2Conv drop stored self-loops and append one for each node, in every pass. They are handed edges for which PyG's own
+functions have done so, with ``add_self_loops`` off until they are through. (On a GPU looking for stored self-loops means waiting.)
 """
 
 from collections.abc import Iterator
@@ -14,18 +17,30 @@ from typing import Any
 
 from torch import Tensor
 from torch.nn import Module
-from torch_geometric.nn import GCNConv
+from torch_geometric.nn import GATConv, GATv2Conv, GCNConv
+from torch_geometric.utils import add_self_loops, remove_self_loops
 
-Made = tuple[Tensor, Tensor]  #: normalised edges and their weights
+Made = tuple[Tensor, Tensor | None]  #: edges, and their weights or attributes
 
 
 @dataclass
-class Normalised:
+class Seen:
     """What was made of the last edges seen; ``source`` holds those tensors, so that no other can take their place."""
 
     source: list[Any] = field(default_factory=list)
     written: list[int] = field(default_factory=list)
     made: dict[tuple[Any, ...], Made] = field(default_factory=dict)
+
+    def remember(self, source: list[Any]) -> None:
+        """Forget what was made of other tensors."""
+        written = [item._version for item in source if item is not None]
+        if not self.source or any(new is not old for new, old in zip(source, self.source, strict=True)) or written != self.written:
+            self.source, self.written, self.made = source, written, {}
+
+
+@dataclass
+class Normalised(Seen):
+    """Edges and weights as GCN layers use them."""
 
     def before(self, layer: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Hand the layer what another layer, or another pass, has made of the same tensors."""
@@ -44,12 +59,6 @@ class Normalised:
             self.made[self.key(layer, x)] = layer._cached_edge_index  # type: ignore[assignment]
         without_cache(layer)
 
-    def remember(self, source: list[Any]) -> None:
-        """Forget what was made of other tensors."""
-        written = [item._version for item in source if item is not None]
-        if not self.source or any(new is not old for new, old in zip(source, self.source, strict=True)) or written != self.written:
-            self.source, self.written, self.made = source, written, {}
-
     @staticmethod
     def key(layer: Any, x: Tensor) -> tuple[Any, ...]:
         """What else the normalised edges depend on."""
@@ -64,6 +73,53 @@ def can_be_shared(item: Any) -> bool:
 def without_cache(layer: Module) -> None:
     """As `untouched` has set it."""
     layer.cached, layer._cached_edge_index = False, None  # type: ignore[assignment]
+
+
+# --- self-loops ------------------------------------------------------------------------------------------------------
+
+ATTENTION = (GATConv, GATv2Conv)
+
+
+@dataclass
+class Looped(Seen):
+    """Edges with the self-loops that attention layers put in place of stored ones, and their attributes."""
+
+    def before(self, layer: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """Hand the layer edges that have their self-loops already, and tell it to add none."""
+        found = dict(zip(("x", "edge_index", "edge_attr"), args, strict=False)) | kwargs
+        source = [found.get("edge_index"), found.get("edge_attr")]
+        is_plain = isinstance(found.get("x"), Tensor) and isinstance(source[0], Tensor) and len(args) <= 3 and not found.get("size")
+        if not is_plain or not all(can_be_shared(item) for item in source):
+            return None
+        self.remember(source)
+        key = (found["x"].size(0), str(layer.fill_value))
+        if key not in self.made:
+            bare = remove_self_loops(*source)
+            self.made[key] = add_self_loops(*bare, fill_value=layer.fill_value, num_nodes=found["x"].size(0))
+        layer.add_self_loops = False  # type: ignore[assignment]
+        edge_index, edge_attr = self.made[key]
+        rest = {name: value for name, value in kwargs.items() if name not in ("x", "edge_index", "edge_attr")}
+        return (found["x"], edge_index, edge_attr), rest
+
+
+def with_loops(layer: Module, *_: Any) -> None:
+    """As it was."""
+    layer.add_self_loops = True  # type: ignore[assignment]
+
+
+@contextmanager
+def shared_loops(net: Module, memo: Looped) -> Iterator[None]:
+    """Let the attention layers of ``net`` share their edges with self-loops through ``memo``."""
+    layers = [layer for layer in net.modules() if type(layer) in ATTENTION and layer.add_self_loops]
+    with ExitStack() as stack:
+        for layer in layers:
+            stack.callback(with_loops, layer)
+            stack.callback(layer.register_forward_pre_hook(memo.before, with_kwargs=True).remove)
+            stack.callback(layer.register_forward_hook(with_loops).remove)
+        yield
+
+
+# --- normalised edges ------------------------------------------------------------------------------------------------
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from graphgauge.models.arcs import ragged_ranges
 from graphgauge.models.computation import ComputationGraphs
 from graphgauge.models.features import Features, Gathered, Written
 from graphgauge.models.masking import Arrivals, EdgeUse
-from graphgauge.models.normalisation import Normalised
+from graphgauge.models.normalisation import Looped, Normalised
 
 ALIGN, STEP, LEAST = 16, 64, 128
 
@@ -74,6 +74,7 @@ class Union:
     edge_use: EdgeUse = field(default_factory=dict, repr=False)  #: which edges the layers were seen to use, for the next pass
     arrivals: Arrivals = field(default_factory=dict, repr=False)  #: which messages can arrive, for the next pass
     normalised: Normalised = field(default_factory=Normalised, repr=False)  #: what GCN layers made of the edges, for the next pass
+    looped: Looped = field(default_factory=Looped, repr=False)  #: what GAT layers made of them
 
     def __len__(self) -> int:
         return len(self.of)
@@ -286,6 +287,7 @@ def with_edges(union: Union, edge_row: Tensor, edge_copy: Tensor) -> Union:
         edge_use={},
         arrivals={},
         normalised=Normalised(),
+        looped=Looped(),
     )
 
 

@@ -1,0 +1,61 @@
+"""Random numbers that are counted, not drawn one after another: each is a hash of its stream and its number.
+
+    stream  s = mix(seed + place G)          number t of it:  u = (mix(s + t G) >> 11) / 2^53        all modulo 2^64
+
+with G = 0x9E3779B97F4A7C15 and the mixer of SplitMix64 (Steele, Lea & Flood 2014): x ^= x >> 30, x *= A, x ^= x >> 27, x *= B,
+x ^= x >> 31. Numbers of millions of streams are made at once where they are needed, the same on every device, and none of them
+depends on which others are asked for.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+
+
+def signed(value: int) -> int:
+    """A number, modulo 2^64, as the int64 with the same bits.
+
+    >>> signed(2**64 - 1)
+    -1
+    """
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def streams(seed: Tensor, place: Tensor) -> Tensor:
+    """The stream of each place under each seed.  (M,) int64, (M,) int64 -> (M,) int64"""
+    return mixed_(place * signed(GOLDEN) + seed)
+
+
+def uniform(stream: Tensor, number: int) -> Tensor:
+    """Number ``number`` of each stream, in [0, 1).  (M,) -> (M,) float64
+
+    >>> uniform(streams(torch.tensor([0, 0, 1]), torch.tensor([1, 2, 1])), 0)
+    tensor([0.6524, 0.2762, 0.3682], dtype=torch.float64)
+    """
+    bits = mixed_(stream + signed((number + 1) * GOLDEN))
+    if bits.device.type == "cpu":
+        return torch.from_numpy((unsigned(bits) >> np.uint64(11)) * 2.0**-53)
+    return (bits >> 11).bitwise_and_(2**53 - 1).to(torch.float64).mul_(2.0**-53)
+
+
+def mixed_(x: Tensor) -> Tensor:
+    """The mixer, in place. NumPy does it for a CPU, whose torch is ten times slower at it.  (M,) int64"""
+    if x.device.type == "cpu":
+        own = unsigned(x)
+        for shift, factor in ((30, FIRST), (27, SECOND)):
+            own ^= own >> np.uint64(shift)
+            own *= np.uint64(factor)
+        own ^= own >> np.uint64(31)
+        return x
+    for shift, factor in ((30, FIRST), (27, SECOND)):
+        x.bitwise_xor_((x >> shift).bitwise_and_(2 ** (64 - shift) - 1)).mul_(signed(factor))
+    return x.bitwise_xor_((x >> 31).bitwise_and_(2**33 - 1))
+
+
+def unsigned(x: Tensor) -> Any:
+    """The memory of a tensor on the CPU, its bits read as numbers from 0."""
+    return x.numpy().view(np.uint64)
