@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from graphgauge.core.errors import GraphgaugeError
-from graphgauge.core.verdicts import FAIL
+from graphgauge.core.verdicts import FAIL, Verdict
 from graphgauge.core.xplanation import Target, Xplanation
 from graphgauge.evaluation import STATUSES, Results, Row, Story
 from graphgauge.evaluation.results import Source
@@ -24,6 +24,7 @@ from graphgauge.narrative.telling import all_names, textual_explanation
 from graphgauge.report.bars import figure_height, plot_feature_bars
 from graphgauge.report.curves import plot_deletion_curve
 from graphgauge.report.html import svg_of
+from graphgauge.report.labels import PLAIN
 from graphgauge.report.subgraph import draw_explanation
 
 if TYPE_CHECKING:
@@ -81,7 +82,16 @@ class Stage:
         )
         each = min(EACH, len(order) // 2)
         ends = [*(("worst", key) for key in order[:each]), *(("best", key) for key in order[::-1][:each])]
-        return [self.example(end, key, cases[key]) for end, key in ends]
+        verdicts = self.verdicts([row for _, key in ends for row in cases[key]])
+        return [self.example(end, key, cases[key], verdicts.get(key, [])) for end, key in ends]
+
+    def verdicts(self, rows: list[Row]) -> dict[Key, list[Verdict]]:
+        """The verdicts on single explanations, by explanation."""
+        found: dict[Key, list[Verdict]] = {}
+        for own in explanation_verdicts(Results(tuple(rows), self.results.settings), self.wanted) if rows else ():
+            if own.target is not None:
+                found.setdefault((own.task, own.model, own.explainer, own.target, own.occurrence), []).append(own)
+        return found
 
     def pertinence(self, rows: list[Row]) -> float | None:
         """The mean of both sides; None where neither was measured."""
@@ -94,10 +104,9 @@ class Stage:
         edits = [value_of(rows, f"{side}_ec") or 0.0 for side in SIDES]
         return self.pertinence(rows), -sum(edits), str(key)
 
-    def example(self, end: str, key: Key, rows: list[Row]) -> Example:
+    def example(self, end: str, key: Key, rows: list[Row], verdicts: list[Verdict]) -> Example:
         """One explanation, with all that can be shown of it."""
         task, model, explainer, target, _ = key
-        verdicts = explanation_verdicts(Results(tuple(rows), self.results.settings), self.wanted)
         missed = [own.reason for own in verdicts if own.outcome == FAIL]
         judged = {own.metric: (own.number, own.threshold, own.outcome != FAIL) for own in verdicts if own.threshold is not None}
         numbers = {row.metric: row.cell.value for row in rows if row.cell.value is not None}
@@ -138,8 +147,11 @@ class Stage:
 
 
 def drawn_story(story: Callable[[], Story], ax: "Axes") -> None:
-    """The deletion curve of a story."""
+    """The deletion curve of a story, its legend above it, where it hides nothing."""
     plot_deletion_curve(story(), ax=ax)
+    above = ax.legend(loc="lower center", bbox_to_anchor=(0.45, 1.0), ncols=2, frameon=False, fontsize=8)
+    for text in above.get_texts():
+        text.set(**PLAIN)
 
 
 HEIGHTS = {

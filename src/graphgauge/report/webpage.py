@@ -38,12 +38,13 @@ SECTIONS = {
 LONG = 160  #: letters of a text that are shown before the reader asks for more
 
 
-def as_html(content: dict[str, Any]) -> str:
-    """The page."""
+def as_html(content: dict[str, Any], paper: bool = False) -> str:
+    """The page; on paper nothing can be clicked."""
     script, style = part("report.js"), part("report.css")
     safe = marked()
     page = template().render(
         **content,
+        paper=paper,
         sections=SECTIONS,
         badges=BADGES,
         marks=MARKS,
@@ -52,7 +53,7 @@ def as_html(content: dict[str, Any]) -> str:
         policy=policy(script),
         data=safe(script_json(content["targets"])),
     )
-    return page + "\n"
+    return page.strip() + "\n"
 
 
 def part(name: str) -> str:
@@ -141,7 +142,7 @@ def own_ids(svg: str, prefix: str) -> "Markup":
     <g><path id="p2-m1"/><use href="#p2-m1"/></g>
     """
     used = set(re.findall(r"#([\w-]+)", svg))
-    kept = re.sub(r' id="([\w-]+)"', lambda found: f' id="{prefix}-{found[1]}"' if found[1] in used else "", svg)
+    kept = re.sub(r' id="([\w.-]+)"', lambda found: f' id="{prefix}-{found[1]}"' if found[1] in used else "", svg)
     return marked()(re.sub(r'(href="|url\()#([\w-]+)', rf"\1#{prefix}-\2", kept))
 
 
@@ -154,7 +155,7 @@ def as_pdf(content: dict[str, Any]) -> bytes:
         from weasyprint import HTML
     except (ImportError, OSError) as error:
         raise MissingExtra(f'PDF needs weasyprint, which cannot be loaded ({error}): pip install "graphgauge[pdf]".') from error
-    written: bytes = HTML(string=as_html(content), url_fetcher=refuse).write_pdf()
+    written: bytes = HTML(string=as_html(content, paper=True), url_fetcher=refuse).write_pdf()
     return written
 
 

@@ -4,7 +4,7 @@
   function key(row, column) {
     const cell = row.cells[column];
     const value = cell.dataset.value;
-    if (value === undefined) return cell.textContent.trim().toLowerCase();
+    if (value === undefined) return (cell.dataset.text || cell.textContent).trim().toLowerCase();
     return value === "" ? null : Number(value);
   }
   function compare(a, b) {
