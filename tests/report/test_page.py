@@ -19,6 +19,7 @@ from test_html import Tags
 from typer.testing import CliRunner
 
 import graphgauge as gg
+from graphgauge.benchmark.runs import writing
 from graphgauge.cli.main import app
 from graphgauge.core.errors import BadFile, MissingExtra, UndefinedScore, UnknownName
 from graphgauge.evaluation import Cell, Results, Settings
@@ -360,7 +361,37 @@ def test_the_command_writes_beside_the_run_and_says_where(tmp_path):
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "<h1>Loans &amp; more</h1>" in page
     assert "The accuracy (or r²) of the model" not in page
-    assert "20.0 (10% of 200 features" not in page
+    assert "10% of 200 features" in page
+
+
+def write_run(folder, results):
+    """A benchmark run with these results, one shard of two finished."""
+    rows = [own.record() for own in results.rows]
+    shared = {name: rows[0][name] for name in ("task", "model", "seed", "settings", "version")}
+    kept = [
+        {name: value for name, value in own.items() if name not in shared and (value is not None or name == "seconds")}
+        for own in rows
+    ]
+    with writing(folder) as store:
+        config = {"name": "<b>mine</b>", "settings": results.settings.record()}
+        store.append("run", "run", {"config": config, "plan": [{"key": "a"}, {"key": "b"}]})
+        store.note("session", {"engine": "inline", "versions": {"torch": "2.13.0"}, "machine": {"device": "cpu"}})
+        store.append("shard", "a", shared, kept)
+
+
+def test_the_report_of_a_benchmark_tells_its_calls_and_whether_it_is_finished(tmp_path):
+    write_run(tmp_path / "run", by_hand(n=5))
+    done = call(tmp_path / "run")
+    assert done.exit_code == 0
+    page = text_of((tmp_path / "run" / "report.html").read_text(encoding="utf-8"))
+    for told in (
+        "folderrun",
+        "experiment<b>mine</b>",
+        "shards1 of 2 finished",
+        "engine: inline; versions: torch: 2.13.0; machine: device: cpu",
+    ):
+        assert told in page
+    assert text_of(written(by_hand(n=5), "html")).split("Settings and provenance")[0] == page.split("Settings and provenance")[0]
 
 
 @pytest.mark.parametrize("format", ["md", "json", "csv"])
