@@ -1,4 +1,4 @@
-"""A browser for the tests of the page. CI sets GRAPHGAUGE_BROWSER=required: there, a missing browser is a failure."""
+"""A browser and a PDF engine for the tests of the page. CI sets GRAPHGAUGE_BROWSER=required: there, a missing one is a failure."""
 
 import os
 import shutil
@@ -30,6 +30,16 @@ def browser():
         opened = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         yield opened
         opened.close()
+
+
+@pytest.fixture
+def pdf_engine():
+    """WeasyPrint, which needs Pango."""
+    try:
+        import weasyprint
+    except (ImportError, OSError) as error:
+        missing(f"weasyprint cannot be loaded: {error}")
+    return weasyprint
 
 
 class Visit:

@@ -244,7 +244,7 @@ def test_the_same_results_give_the_same_bytes(tmp_path):
         assert again.save(tmp_path / f"1.{format}").read_bytes() == shown().save(tmp_path / f"2.{format}").read_bytes()
 
 
-def test_pdf_is_made_from_the_page(tmp_path):
+def test_pdf_is_made_from_the_page(tmp_path, pdf_engine):
     path = report(by_hand(n=4)).save(tmp_path / "report.pdf")
     assert path.read_bytes().startswith(b"%PDF-")
 

@@ -139,7 +139,9 @@ def hostile_results():
     data = Data(x=4 * torch.randn(60, 60, generator=generator), edge_index=edges[:, edges[0] != edges[1]])
     model = gg.NodeClassificationModel(build(GCN, 60, 16, 2, 60), data, output="logits")
     evaluator = gg.Evaluator(model, task=HOSTILE[1], name=HOSTILE[5], **SMALL)
-    return evaluator.compare({HOSTILE[0]: gg.InputXGradient(), HOSTILE[2]: gg.Saliency()}, list(range(0, 60, 6)))
+    return evaluator.compare(
+        {HOSTILE[0]: gg.InputXGradient(), HOSTILE[2]: gg.Saliency()}, [*range(0, 60, 6), 58]
+    )  # the longest name, too
 
 
 def check_harmless(own):
@@ -169,11 +171,16 @@ def test_hostile_explainers_stay_names(visit, hostile_page, width):
     check_harmless(own)
 
 
-def test_hostile_features_classes_and_nodes_stay_names(visit, tmp_path):
+@pytest.fixture(scope="module")
+def hostile_picture(tmp_path_factory):
     called = gg.Names(features=HOSTILE, classes=HOSTILE, nodes=HOSTILE, unit=HOSTILE[3], groups={HOSTILE[4]: [1, 2, 3]})
-    made_report = report(hostile_results(), names=called, title=HOSTILE[8])
-    file = tmp_path / "<img src=x onerror=window.hacked=1>'\" {{ 7*7 }}.html"
-    own = visit(made_report.save(file))
+    file = tmp_path_factory.mktemp("hostile") / "<img src=x onerror=window.hacked=1>'\" {{ 7*7 }}.html"
+    return report(hostile_results(), names=called, title=HOSTILE[8]).save(file)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_hostile_features_classes_and_nodes_stay_names(visit, hostile_picture, width):
+    own = visit(hostile_picture, width)
     assert own.page.locator(".paper svg").count() > 0
     assert "49" not in own.page.locator("h1").text_content()
     targets = own.page.locator("#pick-target option").all_text_contents()

@@ -19,7 +19,7 @@ from graphgauge.guidelines.requirements import Requirements
 
 REASONS = {**STATUSES, **FAULTS}
 DIGITS = {"pertinence": 2, "stability": 2, "ec": 1}
-SHORT = {"Time": "Time, s", "effective compactness": "EC", "pertinence (ties half)": "pertinence, tied"}
+SHORT = {"Time": "Seconds", "effective compactness": "EC", "pertinence (ties half)": "pertinence, tied"}
 
 
 @dataclass(frozen=True)
