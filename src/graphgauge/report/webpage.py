@@ -136,11 +136,12 @@ def label(name: str) -> "Markup":
 
 
 def own_ids(svg: str, prefix: str) -> "Markup":
-    """An SVG whose ids are its own on the page; ids that nothing refers to are left out.
+    """An SVG whose ids are its own on the page, as large as its place; ids that nothing refers to are left out.
 
-    >>> print(own_ids('<g id="axes_1"><path id="m1"/><use href="#m1"/></g>', "p2"))
-    <g><path id="p2-m1"/><use href="#p2-m1"/></g>
+    >>> print(own_ids('<svg width="9pt" height="8pt"><g id="axes_1"><path id="m1"/><use href="#m1"/></g></svg>', "p2"))
+    <svg><g><path id="p2-m1"/><use href="#p2-m1"/></g></svg>
     """
+    svg = re.sub(r'(<svg\b[^>]*?) width="[^"]*" height="[^"]*"', r"\1", svg, count=1)
     used = set(re.findall(r"#([\w-]+)", svg))
     kept = re.sub(r' id="([\w.-]+)"', lambda found: f' id="{prefix}-{found[1]}"' if found[1] in used else "", svg)
     return marked()(re.sub(r'(href="|url\()#([\w-]+)', rf"\1#{prefix}-\2", kept))
