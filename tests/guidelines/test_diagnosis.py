@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from math import comb
 from types import SimpleNamespace
 
 import pytest
@@ -191,6 +192,13 @@ def test_the_sign_test_is_the_sum_of_its_definition():
     outcomes = [sum(int(bit) for bit in f"{k:08b}") for k in range(256)]
     for wins in range(9):
         assert binomial_tail(wins, 8, 0.5) == pytest.approx(sum(heads >= wins for heads in outcomes) / 256)
+
+
+@pytest.mark.parametrize(("wins", "n"), [(1000, 2000), (1090, 2000), (600, 1001)])
+def test_the_sign_test_holds_for_runs_whose_coefficients_are_no_floats(wins, n):
+    exact = sum(comb(n, k) for k in range(wins, n + 1)) / 2**n
+    assert binomial_tail(wins, n, 0.5) == pytest.approx(exact, rel=1e-9)
+    assert binomial_tail(n, n, 1.0) == 1.0
 
 
 def test_explainers_compared_on_different_targets():

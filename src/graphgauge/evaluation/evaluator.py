@@ -8,7 +8,7 @@ explainers take part, on the batch size or on the number of threads.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -24,7 +24,7 @@ from graphgauge.evaluation.extras import extra_metrics
 from graphgauge.evaluation.groups import Group
 from graphgauge.evaluation.identity import digest_of_model, digest_of_scores
 from graphgauge.evaluation.repetition import stability_cells
-from graphgauge.evaluation.results import Results, Row
+from graphgauge.evaluation.results import Results, Row, Source
 from graphgauge.evaluation.sampling import sample_targets
 from graphgauge.evaluation.settings import Settings, settings_of
 from graphgauge.evaluation.sides import Judged
@@ -87,7 +87,7 @@ class Evaluator:
                     xs = explainer.explain(self.model, asked, seed=self.seed)
                     advance(len(asked))
                     entries += split_by_occurrence(label, explainer, xs)
-                return self.evaluated(entries)
+                return replace(self.evaluated(entries), source=self.source(entries, again=True))
 
     def evaluate(self, xs: Xplanation | Iterable[Xplanation]) -> Results:
         """Score explanations, from `explain` or from elsewhere, and fill their ``metrics``."""
@@ -95,7 +95,7 @@ class Evaluator:
         self.check_explanations(given)
         entries = grouped_by_explainer(given)
         with self.model.session(), progress(sum(len(entry.xs) for entry in entries) + 2 * len(given), "evaluate"):
-            return self.evaluated(entries)
+            return replace(self.evaluated(entries), source=self.source(entries, again=False))
 
     def sample(self, count: int, among: Any = None) -> list[Target]:
         """Targets spread over predicted classes and over how sure the model is; see `sample_targets`."""
@@ -115,6 +115,20 @@ class Evaluator:
                 raise BadExplanation(f"evaluate needs explanations (gg.Xplanation), but got {type(x).__name__}.")
             if x.level != self.model.level:
                 raise BadExplanation(f"the model has {self.model.level} targets, but an explanation is of a {x.level}.")
+
+    def source(self, entries: list[Entry], again: bool) -> Source:
+        """Where single explanations come from later: made again (nothing large is kept), or those that were given."""
+        found: dict[tuple[str, Target, int], Callable[[], Xplanation]] = {}
+        for entry in entries:
+            for target, x in entry.xs.items():
+                key = (entry.label, target, entry.occurrence)
+                made = entry.explainer if again else None
+                found[key] = partial(given, x) if made is None else partial(self.explained, made, target, entry.occurrence)
+        return Source(self, found)
+
+    def explained(self, explainer: BaseExplainer, target: Target, occurrence: int) -> Xplanation:
+        """An explanation of `compare`, made again with the same seed."""
+        return explainer.explain(self.model, [target] * (occurrence + 1), seed=self.seed)[occurrence]
 
     # --- how it is done ----------------------------------------------------------------------------------------------
 
@@ -260,6 +274,11 @@ class Evaluator:
         kept = {name: value for name, value in x.metrics.items() if name not in stale}
         x.metrics = {**kept, **{name: cell.value for name, cell in cells.items()}}
         x.metrics[RECORD] = {"key": self.key(x), "cells": {name: cell.record() for name, cell in cells.items()}}
+
+
+def given(x: Xplanation) -> Xplanation:
+    """The explanation itself."""
+    return x
 
 
 # --- cells of curves -------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from graphgauge.core.errors import BadFile, BadSetting, UnknownName
 from graphgauge.core.later import later
 from graphgauge.core.registry import lookup
-from graphgauge.core.xplanation import Target
+from graphgauge.core.xplanation import Target, Xplanation
 from graphgauge.evaluation.cells import FAULTS, OK, STATUSES, Cell
 from graphgauge.evaluation.meanings import HEADLINES, higher_is_better
 from graphgauge.evaluation.settings import Settings
@@ -48,13 +48,22 @@ class Row:
         return flat
 
 
+@dataclass(frozen=True)
+class Source:
+    """What made results, while it is in memory: with it, single explanations can be shown. Those of `compare` are made again."""
+
+    evaluator: Any
+    explanations: Mapping[tuple[str, Target, int], Callable[[], Xplanation]]  #: by explainer, target and occurrence
+
+
 @dataclass(frozen=True, repr=False)
 class Results:
-    """What an `Evaluator` found. ``stories`` hold the curves behind the numbers of this run."""
+    """What an `Evaluator` found. ``stories`` hold the curves behind the numbers of this run; they and ``source`` are not saved."""
 
     rows: tuple[Row, ...]
     settings: Settings
     stories: Mapping[tuple[str, Target, int, str], Callable[[], Story]] = field(default_factory=dict)
+    source: Source | None = field(default=None, compare=False)
 
     _repr_html_ = later("graphgauge.report.html:results_html")
 
@@ -174,6 +183,7 @@ class Results:
             raise BadFile(f"{os.fspath(folder)} could not be written: {error}.") from error
 
     to_parquet = later("graphgauge.evaluation.exporting:to_parquet")
+    report = later("graphgauge.report.page:report")
 
     @staticmethod
     def load(folder: str | os.PathLike[str]) -> "Results":

@@ -6,7 +6,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import comb
+from math import comb, exp, fsum, lgamma, log, log1p
 from typing import TYPE_CHECKING, Any
 
 from graphgauge.evaluation import Results
@@ -111,4 +111,16 @@ def binomial_tail(count: int, n: int, chance: float) -> float:
     >>> binomial_tail(9, 10, 0.5) * 1024
     11.0
     """
-    return float(sum(comb(n, k) * chance**k * (1 - chance) ** (n - k) for k in range(count, n + 1)))
+    return 1.0 if chance >= 1 else fsum(binomial(k, n, chance) for k in range(count, n + 1))
+
+
+def binomial(k: int, n: int, chance: float) -> float:
+    """P(X = k); by logarithms where binomial coefficients are too large for a float.
+
+    >>> binomial(1, 2, 0.5), round(binomial(1000, 2000, 0.5), 9)
+    (0.5, 0.017839011)
+    """
+    if n <= 1000:
+        return comb(n, k) * chance**k * (1 - chance) ** (n - k)
+    ways = lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+    return exp(ways + k * log(chance) + (n - k) * log1p(-chance))

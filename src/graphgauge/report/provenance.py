@@ -1,0 +1,73 @@
+"""Where numbers come from: settings, seeds, versions, the network, and, for a benchmark, its calls and machines."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+from graphgauge.benchmark.runs import STORE, Run
+from graphgauge.evaluation import PRESETS, Results
+from graphgauge.narrative.names import tidy
+
+
+def provenance(results: Results, run: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+    """Facts by name, as plain data."""
+    facts: dict[str, Any] = {
+        "graphgauge": listed({row.version for row in results.rows}),
+        "settings": listed({row.settings for row in results.rows}),
+        "seeds": listed({str(row.seed) for row in results.rows}),
+        "rows": len(results.rows),
+        "digest of the rows": digest(results),
+    }
+    if results.source is not None:
+        facts |= {f"network: {name}": shown(value) for name, value in results.source.evaluator.model.record().items()}
+    if run is not None:
+        facts |= {"folder": tidy(Path(run).name), **facts_of_run(Path(run))}
+    return facts
+
+
+def listed(values: set[str]) -> str:
+    """Texts in order."""
+    return ", ".join(sorted(tidy(value) for value in values))
+
+
+def digest(results: Results) -> str:
+    """A short name of exactly these rows, whatever their order."""
+    lines = sorted(repr(sorted(row.record().items(), key=lambda item: item[0])) for row in results.rows)
+    return hashlib.blake2b("\n".join(lines).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def facts_of_run(folder: Path) -> dict[str, Any]:
+    """What a benchmark run knows of itself; nothing for results that were saved without one."""
+    if not (folder / STORE).exists():
+        return {}
+    run = Run(folder)
+    done, planned = run.num_shards
+    facts = {"experiment": shown(run.config.get("name", "")), "shards": f"{done} of {planned} finished"}
+    for number, session in enumerate(run.sessions(), 1):
+        facts[f"call {number}"] = shown(
+            {name: session[name] for name in ("at", "engine", "versions", "machine") if name in session}
+        )
+    return facts
+
+
+def shown(value: Any) -> str:
+    """A value on one line.
+
+    >>> shown({"a": [1, 2], "b": {"c": None}})
+    'a: 1, 2; b: c: –'
+    """
+    if isinstance(value, dict):
+        return "; ".join(f"{tidy(str(name))}: {shown(own)}" for name, own in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(shown, value))
+    return "–" if value is None else tidy(str(value), 300)
+
+
+def settings_of(results: Results) -> list[dict[str, Any]]:
+    """Every setting, and whether it differs from the paper's."""
+    usual = PRESETS["paper"].record()
+    return [
+        {"name": name, "value": shown(value), "is_changed": value != usual[name]}
+        for name, value in results.settings.record().items()
+    ]

@@ -1,0 +1,60 @@
+"""The numbers of single targets, packed for the picker of a page: a number with four digits, or why there is none.
+
+A missing value is a text: the place of its reason in ``statuses``. What was never asked for is null.
+"""
+
+import math
+from typing import Any
+
+from graphgauge.evaluation import Results, Row
+from graphgauge.narrative import Names
+from graphgauge.report.boards import REASONS, heading
+from graphgauge.report.showcase import target_name
+
+
+def packed(results: Results, metrics: list[str], names: Names, level: str) -> dict[str, Any]:
+    """Every target by task and network: ``groups[g].values[target][explainer][metric]``."""
+    explainers = list(dict.fromkeys(row.explainer for row in results.rows))
+    statuses = list(dict.fromkeys(row.cell.status for row in results.rows if row.cell.value is None))
+    groups: dict[tuple[str, str], dict[Any, dict[tuple[str, str], Row]]] = {}
+    for row in results.rows:
+        if row.metric in metrics:
+            group = groups.setdefault((row.task, row.model), {})
+            group.setdefault((row.target, row.occurrence), {})[row.explainer, row.metric] = row
+    return {
+        "metrics": [heading(metric) for metric in metrics],
+        "explainers": explainers,
+        "statuses": [{"name": status, "told": REASONS.get(status, "unknown")} for status in statuses],
+        "groups": [
+            {
+                "task": task,
+                "model": model,
+                "targets": [called(target, occurrence, level, names) for target, occurrence in group],
+                "values": [
+                    [[cell(rows.get((name, metric)), statuses) for metric in metrics] for name in explainers]
+                    for rows in group.values()
+                ],
+            }
+            for (task, model), group in groups.items()
+        ],
+    }
+
+
+def called(target: Any, occurrence: int, level: str, names: Names) -> str:
+    """A target for people, and which of several explanations of it."""
+    level = "link" if isinstance(target, tuple) else "node" if level == "link" else level
+    return target_name(target, level, names) + (f", again {occurrence}" if occurrence else "")
+
+
+def cell(row: Row | None, statuses: list[str]) -> float | str | None:
+    """A number, the place of a reason, or nothing.
+
+    >>> cell(None, []) is None
+    True
+    """
+    if row is None:
+        return None
+    value = row.cell.value
+    if value is None:
+        return str(statuses.index(row.cell.status))
+    return float(f"{value:.4g}") if math.isfinite(value) else None

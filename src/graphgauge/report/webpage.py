@@ -1,0 +1,165 @@
+"""A report as one HTML file, and as PDF from it.
+
+Three files in ``templates`` make the page: the template (every value in it is escaped by Jinja), the style sheet and the script,
+all written into the page. The page's security policy allows nothing from outside and one script only, by its digest: text that
+looked like a script would not run even if it got past the escaping. Data for the script is JSON in which ``<``, ``>`` and ``&``
+are written by their numbers, so that no text can end the element it stands in.
+"""
+
+import base64
+import hashlib
+import json
+import re
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from graphgauge.core.errors import MissingExtra
+from graphgauge.narrative.names import tidy
+from graphgauge.report.boards import figure
+from graphgauge.report.content import BADGES
+from graphgauge.report.texts import MARKS, finite, number
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+    from markupsafe import Markup
+
+SECTIONS = {
+    "verdict": "Verdict",
+    "numbers": "Numbers",
+    "tradeoffs": "Trade-offs",
+    "explanations": "Explanations",
+    "targets": "Targets",
+    "diagnosis": "Diagnosis",
+    "checklist": "Checklist",
+    "provenance": "Provenance",
+}
+LONG = 160  #: letters of a text that are shown before the reader asks for more
+
+
+def as_html(content: dict[str, Any], paper: bool = False) -> str:
+    """The page; on paper nothing can be clicked."""
+    script, style = part("report.js"), part("report.css")
+    safe = marked()
+    page = template().render(
+        **content,
+        paper=paper,
+        sections=SECTIONS,
+        badges=BADGES,
+        marks=MARKS,
+        style=safe(style),
+        script=safe(script),
+        policy=policy(script),
+        data=safe(script_json(content["targets"])),
+    )
+    return page.strip() + "\n"
+
+
+def part(name: str) -> str:
+    """One of the files that make the page."""
+    return files("graphgauge.report").joinpath(f"templates/{name}").read_text(encoding="utf-8")
+
+
+@cache
+def template() -> "Template":
+    """The page's template: strict about names it does not know, escaping everything."""
+    from jinja2 import Environment, StrictUndefined
+
+    room = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    room.filters.update(num=number, figure=figure, shown=shown, label=label, split_long=split_long)
+    room.filters.update(picture=own_ids, title_of=title_of)
+    return room.from_string(part("report.html"))
+
+
+def marked() -> "type[Markup]":
+    """The type of texts that are HTML already."""
+    from markupsafe import Markup
+
+    return Markup
+
+
+def policy(script: str) -> str:
+    """What the page may do: nothing but its own script and style."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+def script_json(data: Any) -> str:
+    r"""Data as JSON that can stand in a script element.
+
+    >>> print(script_json({"a": "</script>", "b": float("nan")}))
+    {"a":"\u003c/script\u003e","b":null}
+    """
+    text = json.dumps(finite(data), allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+# --- filters of the template -----------------------------------------------------------------------------------------
+
+
+def shown(text: Any) -> str:
+    """A text for a page: no control characters, no marks that turn other text."""
+    return tidy(str(text), 2000)
+
+
+def title_of(name: str) -> str:
+    """A name with underscores as words.
+
+    >>> title_of("never_flipped")
+    'Never flipped'
+    """
+    return name.replace("_", " ").capitalize()
+
+
+def split_long(text: str) -> tuple[str, str]:
+    """A text, and the rest of it that is shown on demand: so many letters stay, to the end of a word.
+
+    >>> split_long("Short."), split_long("word " * 40 + "end")[1].split()[-1]
+    (('Short.', ''), 'end')
+    """
+    plain = tidy(text, 40_000)
+    if len(plain) <= LONG:
+        return plain, ""
+    end = plain.rfind(" ", 0, LONG)
+    place = end if end > 0 else LONG
+    return plain[:place] + " …", "… " + plain[place:].lstrip()
+
+
+def label(name: str) -> "Markup":
+    """A name that may break after an underscore.
+
+    >>> print(label("a_<b>"))
+    a_<wbr>&lt;b&gt;
+    """
+    return marked()(escape(name).replace("_", "_<wbr>"))
+
+
+def own_ids(svg: str, prefix: str) -> "Markup":
+    """An SVG whose ids are its own on the page, as large as its place; ids that nothing refers to are left out.
+
+    >>> print(own_ids('<svg width="9pt" height="8pt"><g id="axes_1"><path id="m1"/><use href="#m1"/></g></svg>', "p2"))
+    <svg><g><path id="p2-m1"/><use href="#p2-m1"/></g></svg>
+    """
+    svg = re.sub(r'(<svg\b[^>]*?) width="[^"]*" height="[^"]*"', r"\1", svg, count=1)
+    used = set(re.findall(r"#([\w-]+)", svg))
+    kept = re.sub(r' id="([\w.-]+)"', lambda found: f' id="{prefix}-{found[1]}"' if found[1] in used else "", svg)
+    return marked()(re.sub(r'(href="|url\()#([\w-]+)', rf"\1#{prefix}-\2", kept))
+
+
+# --- PDF -------------------------------------------------------------------------------------------------------------
+
+
+def as_pdf(content: dict[str, Any]) -> bytes:
+    """The page as it prints; needs the extra ``pdf``."""
+    try:
+        from weasyprint import HTML
+    except (ImportError, OSError) as error:
+        raise MissingExtra(f'PDF needs weasyprint, which cannot be loaded ({error}): pip install "graphgauge[pdf]".') from error
+    written: bytes = HTML(string=as_html(content, paper=True), url_fetcher=refuse).write_pdf()
+    return written
+
+
+def refuse(url: str, *args: Any, **options: Any) -> dict[str, Any]:
+    """Nothing is fetched while a PDF is made."""
+    raise ValueError(f"a report fetches nothing, but {url} was asked for")
