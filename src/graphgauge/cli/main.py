@@ -35,12 +35,13 @@ def options(
 def demo(
     targets: Annotated[str, typer.Option(help="Nodes to look at, such as 0,302,510.")] = "0,302,510,604,699",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the graph and of the training.")] = 1,
+    report: Annotated[str, typer.Option(help="Where the report goes.")] = "report.html",
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Train a small GCN on a generated BA-Shapes graph and show what decides its predictions."""
+    """Train a small GCN on a generated BA-Shapes graph, show what decides its predictions, and which explainer says so best."""
     from graphgauge.cli.demo import as_json, as_text, run_demo
 
-    shown = run_demo(read_list(targets), seed)
+    shown = run_demo(read_list(targets), seed, report)
     typer.echo(as_json(shown) if json else as_text(shown))
 
 
