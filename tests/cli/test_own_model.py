@@ -2,12 +2,14 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 from own_networks import write_project
 from typer.testing import CliRunner
 
 import graphgauge
+from graphgauge.cli.evaluate import usual_folder
 from graphgauge.cli.explain import drawn
 from graphgauge.cli.main import app, main
 from graphgauge.core.errors import BadModel
@@ -68,6 +70,29 @@ def test_the_run_says_what_it_is_of(project, tmp_path):
     assert record["sha256"]["weights"] == hashlib.sha256((tmp_path / "w.safetensors").read_bytes()).hexdigest()
     assert record["project"]["model"] == "own_networks:NodeNet"
     assert (record["requirements"]["num_features"], record["versions"]["graphgauge"]) == (3, graphgauge.__version__)
+
+
+def test_check_judges_a_saved_run_by_what_the_project_asked(project, tmp_path, monkeypatch, capsys):
+    run("evaluate", project(thresholds=HARD, use={"focus": "edge"}), "--output", "out", "-q")
+    found = json.loads(run("check", "out", "--json").stdout)
+    assert (found["code"], found["requirements"]["limits"], found["requirements"]["focus"]) == (1, HARD, "edge")
+    other = json.loads(run("check", "out", "--focus", "feature", "--json").stdout)
+    assert (other["code"], other["requirements"]["focus"]) == (0, "feature")
+    (tmp_path / "out" / "project.json").write_text("{}")
+    monkeypatch.setattr("sys.argv", ["graphgauge", "check", "out"])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    assert "does not say what the run was judged by" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [("loans", "loans"), ("../up", "up"), ("a b/c", "a-b-c"), ("...", "graphgauge"), ("", "project"), ("früh", "früh")],
+)
+def test_a_run_goes_to_a_folder_of_its_name_and_never_elsewhere(project, name, folder):
+    path = project(name=name)
+    assert usual_folder(Project.read(path), path) == Path("runs") / folder
 
 
 def test_a_missed_threshold_is_code_1(project):

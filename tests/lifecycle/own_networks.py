@@ -77,6 +77,7 @@ def graph(seed=0, nodes=12):
 def node_graph():
     data = graph()
     data.test_mask = torch.arange(12) >= 6
+    data.no_mask = torch.zeros(12, dtype=torch.bool)
     data.test_pairs = torch.tensor([[0, 1, 2], [5, 6, 7]])
     data.class_names, data.feature_names = ["no", "yes"], ["income", "age", "debt"]
     return data

@@ -85,6 +85,7 @@ def test_targets_are_drawn_listed_or_read(tmp_path):
         ("missing.txt", BadFile, r"missing\.txt holds no list of targets"),
         ("words.txt", BadFile, r"words\.txt holds no list of targets: invalid literal"),
         ("map.json", BadFile, r"map\.json must hold a list of targets, such as \[0, 17\], but holds dict"),
+        ({"number": 3, "among": "no_mask"}, BadTarget, r"targets\.among is 'no_mask', but it names no target"),
         ({"number": 3, "among": "val_mask"}, BadSetting, r"'val_mask', but the data has no such tensor\. It has: .*test_mask"),
     ],
 )

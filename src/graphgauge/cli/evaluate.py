@@ -1,5 +1,6 @@
 """The user's own model, from files to a verdict: the table, the verdicts, the recommendation."""
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,17 +47,23 @@ def project_of(config: str | None, options: dict[str, Any]) -> Project:
     return Project.of(given, Path.cwd(), "the command line")
 
 
-def run_evaluate(project: Project, output: str | None, name: str, tell: Teller) -> Evaluated | None:
+def usual_folder(project: Project, config: str | None) -> Path:
+    """Where a run goes if nobody says: after the project's name, or its file's, with what is odd in a path left out."""
+    name = re.sub(r"[^\w.-]+", "-", project.form.name or Path(config or CONFIG).stem).strip(".-")
+    return Path("runs") / (name or Path(CONFIG).stem)
+
+
+def run_evaluate(project: Project, folder: str | Path, tell: Teller) -> Evaluated | None:
     """Measure, judge and save; None after Ctrl-C."""
-    folder = check_folder(output or Path("runs") / name)
+    place = check_folder(folder)
     try:
         found = assess(project, tell)
     except KeyboardInterrupt:
         tell("stopped: nothing was measured to the end, nothing was saved.")
         return None
-    found.save(folder, project)
-    tell(f"saved in {folder}")
-    return Evaluated(found, folder)
+    found.save(place, project)
+    tell(f"saved in {place}")
+    return Evaluated(found, place)
 
 
 def as_record(done: Evaluated) -> dict[str, Any]:

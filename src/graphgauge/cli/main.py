@@ -112,17 +112,17 @@ def check(
     run: Annotated[str, typer.Argument(help="Folder that Results.save wrote.")],
     explainer: Annotated[list[str] | None, typer.Option(help="Check only this one (may be repeated); else all but random.")] = None,
     task: Annotated[str | None, typer.Option(help="Kind of task, such as link-regression; else seen from the run.")] = None,
-    stakes: Annotated[str, typer.Option(help="standard or high-stakes.")] = "standard",
+    stakes: Annotated[str | None, typer.Option(help="standard (usual) or high-stakes.")] = None,
     latency: Annotated[str | None, typer.Option(help="interactive, batch or offline; else the paper's 5 s.")] = None,
     features: Annotated[int | None, typer.Option(min=1, help="Number of features; limits are shares of it.")] = None,
     focus: Annotated[str | None, typer.Option(help="feature or edge: judge that side only.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """Compare a stored run with the thresholds: exit code 0 pass, 1 below threshold, 3 incomplete."""
-    from graphgauge.cli.check import as_json, as_text, run_check
-    from graphgauge.guidelines import Requirements
+    """Compare a stored run with the thresholds (its own, if it has some): exit code 0 pass, 1 below threshold, 3 incomplete."""
+    from graphgauge.cli.check import as_json, as_text, requirements_of, run_check
 
-    wanted = Requirements(read_kind(task), stakes, latency, features, focus=focus)
+    given = {"task_kind": read_kind(task), "stakes": stakes, "latency": latency, "num_features": features, "focus": focus}
+    wanted = requirements_of(run, given)
     found = run_check(run, wanted, explainer or [])
     typer.echo(as_json(found, wanted) if json else as_text(found))
     raise typer.Exit(found.code)

@@ -1,6 +1,5 @@
 """Commands on the user's own model: `init`, `doctor`, `evaluate`, `explain`. Heavy imports happen inside."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -54,14 +53,14 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Measure explainers on your own model: exit code 0 pass, 1 below threshold, 3 incomplete, for the recommended one."""
-    from graphgauge.cli.evaluate import as_record, as_text, project_of, run_evaluate
+    from graphgauge.cli.evaluate import as_record, as_text, project_of, run_evaluate, usual_folder
 
     names = None if explainers is None else [name.strip() for name in explainers.split(",") if name.strip()]
     options: dict[str, Any] = {"model": model, "weights": weights, "data": data, "level": level, "task": task, "explainers": names}
     options |= {"targets": targets, "preset": preset, "seed": seed, "device": device}
     with telling(quiet) as tell:
         project = project_of(config, options)
-        done = run_evaluate(project, output, project.form.name or Path(config or "graphgauge").stem, tell)
+        done = run_evaluate(project, output or usual_folder(project, config), tell)
     if done is None:
         raise typer.Exit(ExitCode.INCOMPLETE)
     show(as_record(done) if json else done, as_text, json)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from torch import Tensor
@@ -101,6 +102,8 @@ def problem_with(explainer: BaseExplainer, model: BaseModel, target: Target) -> 
         raise
     except GraphgaugeError as error:
         return str(error)
+    except Exception as error:  # an explainer from elsewhere may raise anything
+        return f"{type(error).__name__}: {error}"
     return ""
 
 
@@ -138,10 +141,23 @@ def check_folder(folder: str | os.PathLike[str]) -> Path:
         raise BadFile(f"{place} holds a benchmark run, which would hide other results there: name another folder.")
     try:
         place.mkdir(parents=True, exist_ok=True)
-        (place / RECORD).touch()
+        TemporaryFile(dir=place).close()
     except OSError as error:
         raise BadFile(f"{place} cannot be written to: {error}.") from error
     return place
+
+
+def stored_requirements(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a saved assessment was judged by, as keywords of `Requirements`; nothing where the folder does not say."""
+    path = Path(folder) / RECORD
+    if not path.exists():
+        return {}
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["requirements"]
+        Requirements(**found)
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise BadFile(f"{path} does not say what the run was judged by: {error}. Remove it, or evaluate again.") from error
+    return found
 
 
 def record_of(project: Project, wanted: Requirements) -> dict[str, Any]:
