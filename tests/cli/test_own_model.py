@@ -72,6 +72,22 @@ def test_the_run_says_what_it_is_of(project, tmp_path):
     assert (record["requirements"]["num_features"], record["versions"]["graphgauge"]) == (3, graphgauge.__version__)
 
 
+@pytest.mark.parametrize(
+    ("level", "task", "targets", "target"),
+    [("link", "regression", [[0, 5], [3, 7]], "0,5"), ("graph", "classification", [0, 3], "3")],
+)
+def test_links_and_graphs_are_evaluated_and_told_alike(project, level, task, targets, target):
+    path = project(level=level, task=task, targets=targets, thresholds={**EASY, "feature_ec": 999})
+    done = run("evaluate", path, "--output", "out", "-q", "--json")
+    rows = Results.load("out").rows
+    assert {row.target for row in rows} == {tuple(own) if level == "link" else own for own in targets}
+    assert json.loads(done.stdout)["requirements"]["task_kind"] == f"{level}_{task}"
+    assert done.exit_code == json.loads(run("check", "out", "--json").stdout)["code"]
+    told = run("explain", path, "--target", target, "--no-measure", "--picture", "x.svg")
+    single = explain_one(Project.read(path), tuple(targets[0]) if level == "link" else 3, measured=False)
+    assert (told.exit_code, told.stdout) == (0, single.text() + "\n")
+
+
 def test_check_judges_a_saved_run_by_what_the_project_asked(project, tmp_path, monkeypatch, capsys):
     run("evaluate", project(thresholds=HARD, use={"focus": "edge"}), "--output", "out", "-q")
     found = json.loads(run("check", "out", "--json").stdout)

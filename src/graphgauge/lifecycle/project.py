@@ -22,6 +22,7 @@ from graphgauge.benchmark.experiment import labels_of
 from graphgauge.core.devices import chosen_device
 from graphgauge.core.documents import read_document, validated
 from graphgauge.core.errors import BadFile, BadModel, BadSetting, BadTarget, GraphgaugeError
+from graphgauge.core.randomness import seeded_globally
 from graphgauge.core.xplanation import Target, plain_target
 from graphgauge.datasets import load_graph
 from graphgauge.evaluation import Evaluator
@@ -81,8 +82,7 @@ class Project:
     def net(self) -> Module:
         """The network with its weights, on the project's device."""
         form = self.form
-        with looking_in(self.folder), torch.random.fork_rng(devices=[]):
-            torch.manual_seed(form.seed)
+        with looking_in(self.folder), seeded_globally(form.seed):
             net = built(form.model, find(form.model, self.folder), form.arguments)
         if form.weights is not None:
             load_weights(net, self.folder / form.weights)
