@@ -77,7 +77,9 @@ def test_the_run_says_what_it_is_of(project, tmp_path):
     [("link", "regression", [[0, 5], [3, 7]], "0,5"), ("graph", "classification", [0, 3], "3")],
 )
 def test_links_and_graphs_are_evaluated_and_told_alike(project, level, task, targets, target):
-    path = project(level=level, task=task, targets=targets, thresholds={**EASY, "feature_ec": 999})
+    path = project(
+        level=level, task=task, targets=targets, thresholds={**EASY, "feature_ec": 999}, settings={**QUICK["settings"], "cap": 5}
+    )
     done = run("evaluate", path, "--output", "out", "-q", "--json")
     rows = Results.load("out").rows
     assert {row.target for row in rows} == {tuple(own) if level == "link" else own for own in targets}
