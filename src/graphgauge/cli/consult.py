@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from graphgauge.cli.conventions import paint
 from graphgauge.core.errors import BadFile
 from graphgauge.guidelines import Recommendation, Requirements, consult, requirements_document
 
@@ -32,4 +33,4 @@ def as_json(found: Recommendation) -> str:
 
 def as_text(found: Recommendation) -> str:
     """The recommendation for people, with the verdicts on the chosen explainer."""
-    return "\n".join([str(found), "", f"{found.chosen}:", *(f"  {own.outcome:<14}  {own.reason}" for own in found.verdicts)])
+    return "\n".join([str(found), "", f"{found.chosen}:", *(f"  {paint(own.outcome, 14)}  {own.reason}" for own in found.verdicts)])
