@@ -1,9 +1,24 @@
-"""Lifecycle: validate, decision file, gate, tracking and documents; what happens around a measurement."""
+"""Lifecycle: a model of one's own from first look to production: project file, validation, decision, gate, tracking, documents."""
 
 from graphgauge.lifecycle.decision import Decision, Problem
 from graphgauge.lifecycle.documents import Owner, write_documents
+from graphgauge.lifecycle.form import Form
 from graphgauge.lifecycle.gate import annotations, junit
+from graphgauge.lifecycle.project import Project
 from graphgauge.lifecycle.tracking import Tracker
-from graphgauge.lifecycle.validation import Validation, validate
+from graphgauge.lifecycle.validation import Terms, Validation, validate
 
-__all__ = ["Decision", "Owner", "Problem", "Tracker", "Validation", "annotations", "junit", "validate", "write_documents"]
+__all__ = [
+    "Decision",
+    "Form",
+    "Owner",
+    "Problem",
+    "Project",
+    "Terms",
+    "Tracker",
+    "Validation",
+    "annotations",
+    "junit",
+    "validate",
+    "write_documents",
+]
