@@ -202,9 +202,8 @@ class Facts:
         heading = ["number", "every trial", "production", "mean difference", "largest", "n"]
         rows = [[title(line["metric"]), *(f"{line[name]:.4g}" for name in LOSS), line["n"]] for line in cost["losses"]]
         seconds = "{:.3g} s against {:.3g} s".format(*cost["seconds"])
-        said = (
-            f"Time saved: {cost['saved']:.0%} ({seconds}, this machine); {'accepted' if cost['is_accepted'] else 'not accepted'}."
-        )
+        answer = "accepted" if cost["is_accepted"] else "not accepted"
+        said = f"Time saved: {cost['saved']:.0%} ({seconds}, on the machine of the validation); {answer}."
         return Ready(f"{table(heading, rows)}\n\n{said}")
 
     def comparison(self) -> Ready:
@@ -231,10 +230,8 @@ class Facts:
         if self.decision is None:
             return "There is no decision beside this run."
         is_same = digest_of_results(self.results) == self.decision.rows
-        same = "The rows of this run are those that the decision was made by (their digests agree)."
-        return (
-            same if is_same else "The rows of this run are others than those that the decision was made by: a later run, or edited."
-        )
+        others = "The rows of this run are others than those that the decision was made by: a later run, or edited."
+        return "The rows of this run are those that the decision was made by (their digests agree)." if is_same else others
 
 
 LOSS = ("exhaustive", "production", "mean_difference", "largest_difference")

@@ -71,7 +71,7 @@ def add_suite(root: ElementTree.Element, name: str, verdicts: list[Verdict]) -> 
     """One suite with a case for each number."""
     kinds = [kind_of(verdict) for verdict in verdicts]
     counts = {"tests": len(kinds), "failures": kinds.count(FAIL), "errors": kinds.count(ERROR), "skipped": kinds.count(SKIPPED)}
-    suite = ElementTree.SubElement(root, "testsuite", name=clean(name), **{key: str(n) for key, n in counts.items()})
+    suite = ElementTree.SubElement(root, "testsuite", {"name": clean(name), **{key: str(n) for key, n in counts.items()}})
     for verdict, kind in zip(verdicts, kinds, strict=True):
         case = ElementTree.SubElement(suite, "testcase", classname=clean(name), name=clean(verdict.metric))
         add_outcome(case, kind, clean(verdict.reason))

@@ -1,11 +1,11 @@
 """Runs in MLflow: parameters, one metric for each explainer and number, tables, and files such as the report.
 
     parameters   the settings of the Evaluator, and what the caller adds
-    metrics      ``explainer/metric`` (mean over targets), ``explainer/metric.sd``, ``explainer/metric.n``; what has no value is left out
-    artifacts    ``summary.json`` and ``rows.json`` (tables that MLflow's page shows), ``settings.json``, ``report.html``, given files
+    metrics      ``explainer/metric`` (mean over targets), and the same with ``.sd`` and ``.n``; what has no value is left out
+    artifacts    ``summary.json`` and ``rows.json`` (tables that MLflow's page shows), ``settings.json``, ``report.html``, and files
 
 Nothing is kept in global variables: a client is opened for one address, so that runs of your own training are left alone.
-MLflow is an extra: ``pip install "graphgauge[mlflow]"``. Its usage statistics are switched off by `DO_NOT_TRACK` unless you set that yourself.
+MLflow is an extra: ``pip install "graphgauge[mlflow]"``. Its usage statistics are switched off (`DO_NOT_TRACK`, unless set).
 """
 
 import os
@@ -128,9 +128,8 @@ def log_report(client: Any, run: str, results: Results) -> None:
 
 def page_of(results: Results) -> str:
     """What a notebook shows of results, as a page of its own."""
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>graphgauge</title></head>{results._repr_html_()}</html>'
-    )
+    head = '<head><meta charset="utf-8"><title>graphgauge</title></head>'
+    return f'<!doctype html><html lang="en">{head}<body>{results._repr_html_()}</body></html>'
 
 
 def metrics_of(results: Results) -> dict[str, float]:

@@ -10,6 +10,7 @@ Production is accepted where no mean moves by more than epsilon and no verdict c
 
 import time
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -79,14 +80,15 @@ def production_settings(settings: Settings) -> Settings:
     least = min(guide("practice")["early_stopping"]["least_trials"], settings.trials[1])
     rule = settings.early_stop if settings.early_stop != "none" else "paper"
     stability = "none" if settings.stability == "none" else "binomial"
-    short = {"early_stop": rule, "trials": (least, settings.trials[1]), "stability": stability}
-    return replace(settings, **short, twins=False, headline="paper")
+    trials = (least, settings.trials[1])
+    return replace(settings, early_stop=rule, trials=trials, stability=stability, twins=False, headline="paper")
 
 
 def with_settings(evaluator: Evaluator, settings: Settings) -> Evaluator:
     """The same Evaluator with other settings."""
-    names = {"task": evaluator.task, "name": evaluator.name, "metrics": evaluator.metrics}
-    return Evaluator(evaluator.model, "paper", evaluator.seed, **names, **vars(settings))
+    found = copy(evaluator)
+    object.__setattr__(found, "settings", settings)
+    return found
 
 
 def timed(evaluator: Evaluator, explainers: Mapping[str, BaseExplainer], targets: list[Target]) -> tuple[Results, float]:
@@ -115,8 +117,8 @@ def loss_of(exhaustive: Results, production: Results, explainer: str, metric: st
     if not shared:
         return None
     gaps = [abs(every[target] - short[target]) for target in shared]
-    means = [sum(own[target] for target in shared) / len(shared) for own in (every, short)]
-    return Loss(metric, *means, sum(gaps) / len(gaps), max(gaps), len(gaps))
+    first, second = (sum(own[target] for target in shared) / len(shared) for own in (every, short))
+    return Loss(metric, first, second, sum(gaps) / len(gaps), max(gaps), len(gaps))
 
 
 def values_of(results: Results, explainer: str, metric: str) -> dict[Any, float]:

@@ -37,10 +37,11 @@ Callback = Callable[["Validation", Path], Any]  #: called with the finished vali
 
 @dataclass(frozen=True)
 class Terms:
-    """Who answers for the decision, and for how long."""
+    """Who answers for the decision, for how long, and how good the network is at its task (accuracy or r², where known)."""
 
     signed_by: str = ""
     days: int = DAYS
+    accuracy: float | None = None
     now: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
 
 
@@ -82,7 +83,7 @@ def validate(
     terms: Terms | None = None,
 ) -> Validation:
     """Validate ``evaluator.model`` on ``targets``. ``explainers`` None: the shortlist; the baseline is always measured too."""
-    model = evaluator.model
+    model, agreed = evaluator.model, terms or Terms()
     wanted = complete(requirements or Requirements(), model)
     listed = shortlist(str(wanted.task_kind), wanted)
     candidates = with_baseline(labelled(explainers) if explainers is not None else by_name(listed.names), wanted)
@@ -96,8 +97,8 @@ def validate(
         check=check(every[0], wanted, [recommendation.chosen]),
         comparison=tuple(beside_benchmark(every[0], model, wanted)),
         trade_off=cost,
-        findings=tuple(diagnose(every[0], wanted)),
-        decision=blank_decision(evaluator, candidates[recommendation.chosen], wanted, terms or Terms()),
+        findings=tuple(diagnose(every[0], wanted, agreed.accuracy)),
+        decision=blank_decision(evaluator, candidates[recommendation.chosen], wanted, agreed),
     )
     return replace(found, decision=filled(found, listed))
 
@@ -209,7 +210,7 @@ def warnings_of(found: Validation, listed: Shortlist) -> list[str]:
     chosen = found.recommendation.chosen
     own = [verdict.reason for verdict in found.check.verdicts if verdict.outcome in (FAIL, WARN)]
     beside = [line.note for line in found.comparison if line.explainer == chosen and line.note]
-    findings = [str(finding) for finding in found.findings if finding.explainer in ("", chosen)]
+    findings = [str(each) for each in found.findings if each.explainer in ("", chosen) and each.name != "unlike_benchmark"]
     cost = [] if found.trade_off.is_accepted else [f"{chosen}: {found.trade_off}."]
     return list(dict.fromkeys([*few(found.results), *unmeasured(found.results, listed), *own, *beside, *findings, *cost]))
 
