@@ -8,6 +8,7 @@ Nothing is kept in global variables: a client is opened for one address, so that
 MLflow is an extra: ``pip install "graphgauge[mlflow]"``. Its usage statistics are switched off (`DO_NOT_TRACK`, unless set).
 """
 
+import json
 import os
 import re
 import tempfile
@@ -42,7 +43,7 @@ def client_for(uri: str) -> Any:
     mlflow = mlflow_module()
     try:
         return mlflow.tracking.MlflowClient(tracking_uri=uri)
-    except (mlflow.exceptions.MlflowException, ImportError, ValueError) as error:
+    except (mlflow.exceptions.MlflowException, ImportError, OSError, ValueError) as error:
         raise BadSetting(
             f"there is no MLflow store at {uri!r}: {error}. Such as sqlite:///runs.db or http://127.0.0.1:5000."
         ) from error
@@ -108,11 +109,17 @@ def log_everything(client: Any, run: str, results: Results, parameters: Mapping[
     for part in parts([Param(name, value) for name, value in parameters.items()], MOST["params"]):
         client.log_batch(run, params=part)
     client.log_dict(run, results.settings.record(), "settings.json")
-    client.log_table(run, table_of(results.summary().reset_index()), "summary.json")
-    client.log_table(run, table_of(results.to_pandas()), "rows.json")
+    log_tables(client, run, {"summary.json": results.summary().reset_index(), "rows.json": results.to_pandas()})
     log_report(client, run, results)
     for file in files:
         client.log_artifact(run, str(file))
+
+
+def log_tables(client: Any, run: str, tables: Mapping[str, Any]) -> None:
+    """Tables in the form that MLflow's page shows; its own `log_table` warns with pandas 3."""
+    for name, frame in tables.items():
+        client.log_text(run, frame.to_json(orient="split", index=False), name)
+    client.set_tag(run, "mlflow.loggedArtifacts", json.dumps([{"path": name, "type": "table"} for name in tables]))
 
 
 def log_report(client: Any, run: str, results: Results) -> None:
@@ -167,12 +174,6 @@ def key_of(text: str) -> str:
     """
     kept = STRANGE.sub("_", text)[: LONGEST["key"] - 3]  # room for '.sd'
     return "/".join("_" + part[1:] if part.startswith(".") else part or "_" for part in kept.split("/"))
-
-
-def table_of(frame: Any) -> Any:
-    """A table of texts and numbers only: targets that are pairs become texts."""
-    objects = [name for name in frame.columns if frame[name].dtype == object]
-    return frame.assign(**{name: [None if value is None else str(value) for value in frame[name]] for name in objects})
 
 
 def parts(entries: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:

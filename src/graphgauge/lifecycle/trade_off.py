@@ -1,7 +1,7 @@
 """What saving costs: every trial, beside the form for production, on the same targets.
 
     exhaustive   the most trials for every number, no early stop
-    production   the early stop (the paper's, where the settings have none), stability from all pairs of a few calls, no twins
+    production   the early stop (the paper's, where the settings have none), stability from all pairs of a few calls, no twins or extras
 
 Random curves are drawn from the same seeds, so a number that stopped early used the first of the very same curves. Lost
 precision is |difference| per target; saved time is wall clock of both measurements, after a warm-up, on this machine.
@@ -81,13 +81,14 @@ def production_settings(settings: Settings) -> Settings:
     rule = settings.early_stop if settings.early_stop != "none" else "paper"
     stability = "none" if settings.stability == "none" else "binomial"
     trials = (least, settings.trials[1])
-    return replace(settings, early_stop=rule, trials=trials, stability=stability, twins=False, headline="paper")
+    return replace(settings, early_stop=rule, trials=trials, stability=stability, twins=False, extras=False, headline="paper")
 
 
 def with_settings(evaluator: Evaluator, settings: Settings) -> Evaluator:
-    """The same Evaluator with other settings."""
+    """The same Evaluator with other settings; metrics beside the paper's need the twins' curves, and go with them."""
     found = copy(evaluator)
     object.__setattr__(found, "settings", settings)
+    object.__setattr__(found, "metrics", evaluator.metrics if settings.twins else ())
     return found
 
 
