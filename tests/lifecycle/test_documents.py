@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from made_decision import decision
 from made_runs import GOOD, good
 from made_runs import run as made
+from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
 from graphgauge.cli.main import app, main
@@ -180,17 +181,16 @@ def test_hostile_names_stay_text_in_every_document(tmp_path, name):
     made({"plain": GOOD, "random": good(edge_pertinence=0.4)}).save(tmp_path / "run")
     usual = texts(write_documents(tmp_path / "run", tmp_path / "out", plain, Owner(*["plain"] * 4)))
     for document, text in found.items():
-        body = text.split("---", 2)[2] if document == "model_card" else text
-        assert not re.search(r"<(?!/?br)[a-z/]|(?<!\\)\[click|javascript:alert\(1\)\)(?!\\)\s*$|[\x00\x1b\u202e]", body)
-        assert "49" not in re.sub(r"[0-9a-f]{16,}|\d{4}", "", body) or "7 * 7" not in name
-        assert "http://evil" not in body
-        assert structure(body) == structure(usual[document].split("---", 2)[2] if document == "model_card" else usual[document])
+        body = text.split("\n---\n", 1)[1] if document == "model_card" else text
+        other = usual[document].split("\n---\n", 1)[1] if document == "model_card" else usual[document]
+        assert not re.search(r"[\x00\x1b\u202e]|http://evil", body)
+        assert structure(body) == structure(other)
 
 
 def structure(text):
-    """Headings, and the number of cells of every line of a table."""
-    lines = text.splitlines()
-    return [line if line.startswith("#") else len(re.findall(r"(?<!\\)\|", line)) for line in lines if line.startswith(("#", "|"))]
+    """Every tag of the page that a Markdown reader makes (raw HTML allowed), with the addresses of links."""
+    page = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+    return re.findall(r"<[^>]*>", page)
 
 
 @given(st.text())

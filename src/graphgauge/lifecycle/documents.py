@@ -167,11 +167,11 @@ class Facts:
             return list(self.decision.warnings)
         return [str(finding) for finding in diagnose(self.results, self.wanted) if finding.explainer in ("", self.chosen)]
 
-    def points(self) -> list[tuple[str, Point, Ready]]:
+    def points(self) -> list[tuple[Ready, Point, Ready]]:
         """The checklist: a cross or a blank, the point, links to the evidence."""
         given = checklist(self.results, self.chosen, self.wanted, self.owner.evidence)
         found = [self.with_decision(point) for point in given]
-        return [("x" if point.state == DONE else " ", point, self.links(point)) for point in found]
+        return [(Ready("x" if point.state == DONE else " "), point, self.links(point)) for point in found]
 
     def with_decision(self, point: Point) -> Point:
         """The point on time with what the decision says of early stopping."""
@@ -273,7 +273,11 @@ def shown(metric: str, value: float | None) -> str | None:
 def front_matter(verdicts: tuple[Verdict, ...], chosen: str) -> Ready:
     """The numbers as YAML, for programs that read model cards."""
     measured_ = {own.metric: {"mean": own.number, "n": own.n} for own in verdicts if own.number is not None}
-    content = {"tags": ["graph-neural-network", "explainability"], "explainer": chosen, "explanation_quality": measured_}
+    content = {
+        "tags": ["graph-neural-network", "explainability"],
+        "explainer": " ".join(chosen.split()),
+        "explanation_quality": measured_,
+    }
     return Ready(yaml.safe_dump(content, sort_keys=False, allow_unicode=False))
 
 
