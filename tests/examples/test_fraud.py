@@ -64,14 +64,14 @@ def test_from_a_project_file_to_a_gate_and_documents(project):
 
 def test_a_stricter_threshold_closes_the_gate(project):
     """Unlike an edited decision, which is refused, a project with another limit fails with code 1."""
-    strict = project.with_name("strict.yaml")
+    strict, folder = project.with_name("strict.yaml"), project.parent / "strict"
     text = project.read_text().replace("edge_ec: 10", "edge_ec: 0.5").replace("number: 12", "number: 4")
-    strict.write_text(
-        text.replace("name: fraud", "name: fraud\nexplainers: [saliency]\nsettings: {trials: [5, 5], stability: none}")
-    )
-    done = run("validate", strict, "--output", project.parent / "strict")
-    assert done.exit_code == 1, done.output
-    assert run("check", project.parent / "strict", "--decision", project.parent / "strict").exit_code == 1
+    strict.write_text(text.replace("trials: [30, 40]", "trials: [5, 5], stability: none") + "explainers: [saliency]\n")
+    done = run("validate", strict, "--output", folder)
+    gate = run("check", folder, "--decision", folder)
+    assert (done.exit_code, gate.exit_code) == (1, 1)
+    assert "misses the threshold of at most 0.5 (your own limit)" in done.stdout
+    assert gate.stdout.splitlines()[-1].startswith("below threshold")
 
 
 def test_the_network_reads_edge_attributes_and_is_better_than_saying_ordinary():

@@ -272,11 +272,11 @@ def shown(metric: str, value: float | None) -> str | None:
 
 def front_matter(verdicts: tuple[Verdict, ...], chosen: str) -> Ready:
     """The numbers as YAML, for programs that read model cards."""
-    measured_ = {own.metric: {"mean": own.number, "n": own.n} for own in verdicts if own.number is not None}
+    quality = {own.metric: {"mean": own.number, "n": own.n} for own in verdicts if own.number is not None}
     content = {
         "tags": ["graph-neural-network", "explainability"],
         "explainer": " ".join(chosen.split()),
-        "explanation_quality": measured_,
+        "explanation_quality": quality,
     }
     return Ready(yaml.safe_dump(content, sort_keys=False, allow_unicode=False))
 
