@@ -9,7 +9,7 @@ import torch
 from made_runs import GOOD, good
 from made_runs import run as made
 
-from graphgauge.core.errors import BadSetting
+from graphgauge.core.errors import BadModel, BadSetting
 from graphgauge.evaluation import Evaluator, Results, Settings
 from graphgauge.explainers import InputXGradient, RandomExplainer, Saliency
 from graphgauge.guidelines import KINDS, Requirements, consult, paper_table, recommend
@@ -223,6 +223,26 @@ def test_a_decision_without_days_is_refused(model):
     evaluator = Evaluator(model, trials=(2, 2), stability="none")
     with pytest.raises(BadSetting, match="1 day or more"):
         validate(evaluator, [0], [Saliency()], terms=Terms(days=0))
+
+
+class Picky(Saliency):
+    """An explainer that no network is good enough for."""
+
+    name = "picky"
+
+    def explain(self, model, targets, seed=0):
+        raise BadModel("it has too few layers.")
+
+
+def test_an_explainer_that_cannot_be_run_is_left_out_and_told(model):
+    evaluator = Evaluator(model, trials=(2, 2), stability="none")
+    found = validate(evaluator, [0, 1], {"saliency": Saliency(), "picky": Picky()})
+    assert "picky cannot be run on this network: it has too few layers." in found.decision.warnings
+    assert {row.explainer for row in found.results.rows} == {"saliency", "random"}
+    with pytest.raises(BadModel, match="no explainer can be run on this network"):
+        validate(evaluator, [0, 1], {"picky": Picky()})
+    with pytest.raises(BadSetting, match="there is none"):
+        validate(evaluator, [], [Saliency()])
 
 
 # --- beside the benchmark --------------------------------------------------------------------------------------------
