@@ -36,7 +36,7 @@ def project(targets: int = 120, data: str = "week-0") -> dict[str, Any]:
         "level": "node",
         "task": "classification",
         "targets": {"number": targets, "among": "test_mask"},
-        "thresholds": {"feature_ec": 7, "edge_ec": 10},
+        "thresholds": {"feature_ec": 7.5, "edge_ec": 10},
         "use": {"stakes": "high-stakes", "latency": "interactive"},
         "names": {
             "features": list(fraud.FEATURES),

@@ -26,7 +26,7 @@ def run(*arguments):
 def project(tmp_path_factory):
     """The project with fewer targets and trials, and a limit that so few targets meet."""
     path = make_files.write_files(tmp_path_factory.mktemp("fraud"), targets=12)
-    path.write_text(path.read_text().replace("feature_ec: 7", "feature_ec: 12") + "settings: {trials: [30, 40]}\n")
+    path.write_text(path.read_text().replace("feature_ec: 7.5", "feature_ec: 12") + "settings: {trials: [30, 40]}\n")
     return path
 
 
@@ -92,8 +92,14 @@ def test_training_leaves_the_random_state_alone_and_is_repeatable():
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
 
 
-def test_weeks_differ_in_draws_and_not_in_accounts():
+def test_weeks_share_accounts_and_habits_and_differ_in_the_rest():
     first, second = fraud.week(1), fraud.week(2)
+    standing = (fraud.ACCOUNTS + 120) * fraud.STANDING
+    assert torch.equal(first.edge_index[:, :standing], second.edge_index[:, :standing])
+    assert not torch.equal(first.edge_index[:, standing:], second.edge_index[:, standing:])
+    ordinary = first.y == 0
+    seen = torch.corrcoef(torch.stack([first.x[ordinary].flatten(), second.x[ordinary].flatten()]))[0, 1].item()
+    assert abs(seen - fraud.HABIT) < 4 * (1 - fraud.HABIT**2) / (480 * 8) ** 0.5
     assert torch.equal(first.y, second.y)
     assert torch.equal(first.test_mask, second.test_mask)
     assert not torch.equal(first.x, second.x)
@@ -103,7 +109,9 @@ def test_weeks_differ_in_draws_and_not_in_accounts():
 def test_rings_pay_inside_and_nobody_pays_themselves():
     data, ring = fraud.week(0), fraud.rings()
     payer, payee = data.edge_index
-    inside = torch.arange(data.num_edges) >= fraud.ACCOUNTS * fraud.PAYMENTS
+    members = int((ring >= 0).sum())
+    counts = [part for number in (2, 1) for part in (fraud.ACCOUNTS * number, members * number)]  # anybody, ring; standing, fresh
+    inside = torch.repeat_interleave(torch.tensor([False, True, False, True]), torch.tensor(counts))
     assert torch.equal(ring[payer[inside]], ring[payee[inside]])
     assert (ring[payer[inside]] >= 0).all()
     assert (payer != payee).all()
