@@ -26,7 +26,7 @@ def run(*arguments):
 def project(tmp_path_factory):
     """The project with fewer targets and trials, and a limit that so few targets meet."""
     path = make_files.write_files(tmp_path_factory.mktemp("fraud"), targets=12)
-    path.write_text(path.read_text().replace("feature_ec: 7.5", "feature_ec: 12") + "settings: {trials: [30, 40]}\n")
+    path.write_text(path.read_text().replace("feature_ec: 10", "feature_ec: 12") + "settings: {trials: [30, 40]}\n")
     return path
 
 
