@@ -42,6 +42,7 @@ def test_from_a_project_file_to_a_gate_and_documents(project):
     logged = client_for(store).get_run(done.stderr.split("MLflow run ")[1].split()[0]).data
     assert logged.params["decision"] == decision.digest
     assert logged.metrics["input_x_gradient/edge_ec.n"] >= 10
+    assert (logged.params["network"], logged.params["targets"]) == (decision.network, "12")
 
     assert run("sign", folder / "validation", "--by", "Ada").exit_code == 0
     signed = Decision.read(folder / "validation")

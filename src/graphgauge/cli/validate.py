@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from graphgauge.evaluation import Results
 from graphgauge.lifecycle.decision import FILE, Decision
 from graphgauge.lifecycle.project import Project
 from graphgauge.lifecycle.tracking import Tracker
@@ -25,14 +24,7 @@ def output_folder(config: str, output: str | None) -> Path:
 
 def tracked(found: Validation, folder: Path, uri: str) -> str:
     """The validation in MLflow, with its files; the id of the run."""
-    own = found.decision
-    parameters = {"explainer": own.label, "network": own.network, "data": own.data, "decision": own.digest, "targets": own.targets}
-    return Tracker(uri, experiment="graphgauge-validation")(found.results, parameters, [folder / FILE, folder / PAGE])
-
-
-def track_results(results: Results, uri: str, experiment: str, name: str) -> str:
-    """Results in MLflow."""
-    return Tracker(uri, experiment, name)(results)
+    return Tracker(uri, experiment="graphgauge-validation").validation(found, folder)
 
 
 def sign(path: str, by: str) -> Decision:

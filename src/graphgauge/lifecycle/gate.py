@@ -18,18 +18,11 @@ from xml.etree import ElementTree
 
 from graphgauge.core.errors import BadFile
 from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, PASS, WARN, Verdict
-from graphgauge.evaluation import Results
-from graphgauge.guidelines import Check, check
+from graphgauge.guidelines import Check
 from graphgauge.guidelines.judging import BY_DESIGN, INCOMPLETE
-from graphgauge.lifecycle.decision import Decision
 
 NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  #: what XML 1.0 cannot hold
 SKIPPED, ERROR = "skipped", "error"
-
-
-def check_decision(results: Results, decision: Decision) -> Check:
-    """A run against the thresholds of a decision: the chosen explainer only."""
-    return check(results, decision.wanted(), [decision.label])
 
 
 def kind_of(verdict: Verdict) -> str:

@@ -16,10 +16,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphgauge.core.errors import BadFile, BadSetting, MissingExtra
 from graphgauge.evaluation import Results
+
+if TYPE_CHECKING:
+    from graphgauge.lifecycle.validation import Validation
 
 LONGEST = {"key": 250, "value": 6000}  #: characters that MLflow takes
 MOST = {"metrics": 1000, "params": 100}  #: entries that MLflow takes in one call
@@ -53,7 +56,7 @@ def client_for(uri: str) -> Any:
 class Tracker:
     """Writes results to MLflow when called: ``Tracker("sqlite:///runs.db")(results)`` gives the id of the run.
 
-    It can be passed to `validate` as a callback; then it is called with the results, the decision and their folder's files.
+    Its method ``validation`` is a callback for `Validation.save`.
     """
 
     uri: str
@@ -75,6 +78,18 @@ class Tracker:
         except mlflow.exceptions.MlflowException as error:
             raise BadFile(f"the run could not be written to MLflow at {self.uri!r}: {error}.") from error
         return run
+
+    def validation(self, found: "Validation", folder: Path) -> str:
+        """A validation with its decision and page: ``found.save(folder, [Tracker(uri).validation])``."""
+        own = found.decision
+        parameters = {
+            "explainer": own.label,
+            "network": own.network,
+            "data": own.data,
+            "decision": own.digest,
+            "targets": own.targets,
+        }
+        return self(found.results, parameters, [folder / "decision.json", folder / "validation.md"])
 
     def opened(self, client: Any) -> str:
         """A new run in the experiment, which is made where there is none."""
