@@ -1,24 +1,44 @@
-"""A stored run against its thresholds: verdicts for people or programs, and the exit code."""
+"""A stored run against its thresholds: verdicts for people, programs and pipelines, and the exit code."""
 
 import json
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from graphgauge.cli.conventions import ANSWERS, ExitCode, paint
+from graphgauge.core.errors import BadSetting
 from graphgauge.core.verdicts import Verdict
 from graphgauge.evaluation import Results
 from graphgauge.guidelines import Check, Requirements, check
 from graphgauge.lifecycle.assessment import stored_requirements
-
-
-def requirements_of(folder: str, given: dict[str, Any]) -> Requirements:
-    """What the run was judged by when it was saved, if it says so, changed by the options that were given (not None)."""
-    return Requirements(**{**stored_requirements(folder), **{name: value for name, value in given.items() if value is not None}})
+from graphgauge.lifecycle.decision import Decision
+from graphgauge.lifecycle.gate import annotations, write_junit
 
 
 def run_check(folder: str, requirements: Requirements, explainers: Sequence[str]) -> Check:
     """The verdicts on the run in a folder."""
     return check(Results.load(folder), requirements, explainers or None)
+
+
+def agreed(
+    folder: str, decision: str | None, given: dict[str, Any], explainers: Sequence[str]
+) -> tuple[Requirements, Sequence[str]]:
+    """Thresholds and explainers: a decision's, or what the run was judged by when saved, changed by the options ``given``."""
+    asked = {name: value for name, value in given.items() if value is not None}
+    if decision is None:
+        return Requirements(**{**stored_requirements(folder), **asked}), explainers
+    if asked or explainers:
+        raise BadSetting("--decision holds the thresholds and the explainer: leave --explainer, --task, --features ... out.")
+    signed = Decision.read(decision)
+    return signed.wanted(), [signed.label]
+
+
+def write_for_pipelines(found: Check, junit: str | None, wants_annotations: bool) -> None:
+    """A JUnit file and annotations, where asked for."""
+    if junit is not None:
+        write_junit(found, junit)
+    for line in annotations(found) if wants_annotations else ():
+        print(line, file=sys.stderr)
 
 
 def as_record(found: Check, requirements: Requirements) -> dict[str, Any]:
