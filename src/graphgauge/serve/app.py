@@ -126,7 +126,7 @@ def add_routes(app: "FastAPI", service: Service) -> None:
         """Whether questions are answered now."""
         return as_json({"status": "ready"} if service.is_ready else {"status": "not ready"}, 200 if service.is_ready else 503)
 
-    @app.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}})
+    @app.get("/metrics", response_class=Response, responses=described(None))
     async def metrics() -> Response:
         """Figures for Prometheus."""
         service.figures.waiting.set(service.queue.qsize())
@@ -165,7 +165,7 @@ def add_refusals(app: "FastAPI") -> None:
 
 
 def described(model: Any, *statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The responses of a route, for the OpenAPI."""
+    """The responses of a route, for the OpenAPI; without a model it answers with text."""
     problems: dict[int | str, dict[str, Any]] = {
         status: {"model": Problem, "description": REASONS[status]} for status in (*EVERYWHERE, *statuses)
     }

@@ -18,6 +18,7 @@ from graphgauge.models.targets import read_targets
 from graphgauge.narrative import AUDIENCES
 
 LONGEST_NAME = 200  #: characters of ``asked_by``
+MOST_EXACT = 2**53  #: up to here every whole number is a float
 NO_CONTROLS = r"^[^\x00-\x1f\x7f]*$"
 
 
@@ -100,7 +101,7 @@ def strict_json(body: bytes) -> Any:
     {'target': 5}
     """
     try:
-        return json.loads(body.decode("utf-8"), object_pairs_hook=each_once, parse_constant=no_constant)
+        return json.loads(body.decode("utf-8"), object_pairs_hook=each_once, parse_constant=no_constant, parse_float=number)
     except (ValueError, RecursionError) as error:
         why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)[:200]
         raise Refused(400, "bad_json", f"the body must be one JSON object in UTF-8: {why}.") from None
@@ -112,6 +113,16 @@ def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise ValueError("a key comes twice")
     return found
+
+
+def number(text: str) -> int | float:
+    """A number with a point or an exponent; to JSON Schema 17.0 is an integer.
+
+    >>> number("17.0"), number("17.5")
+    (17, 17.5)
+    """
+    value = float(text)
+    return int(value) if value.is_integer() and abs(value) < MOST_EXACT else value
 
 
 def no_constant(name: str) -> Any:
