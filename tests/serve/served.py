@@ -18,7 +18,7 @@ from graphgauge.serve.app import app_of
 TOKEN = "a-token-for-tests-only"
 
 
-def tiny_model(kind=gg.NodeClassificationModel, nodes=30, seed=0):
+def tiny_model(kind=gg.NodeClassificationModel, nodes=30, seed=0, **wrapping):
     """A random graph with four features and a GCN with its first weights."""
     draw = torch.Generator().manual_seed(seed)
     ends = torch.randint(nodes, (2, 3 * nodes), generator=draw)
@@ -26,7 +26,7 @@ def tiny_model(kind=gg.NodeClassificationModel, nodes=30, seed=0):
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         net = GCN(4, 8, 2, 2)
-    return kind(net, data)
+    return kind(net, data, **wrapping)
 
 
 def made_service(folder, explainers=None, model=None, **changes):
