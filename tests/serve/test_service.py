@@ -1,6 +1,7 @@
 """Answers are those of the library, do not depend on company, are in the log first, and say when a fallback made them."""
 
 import json
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -96,7 +97,7 @@ def test_an_answer_does_not_depend_on_company(tmp_path, explainer):
     together = [future.result() for future in [service.ask(question(t, explainer=explainer)) for t in targets]]
     service.stop()
     scores = {record["answer"]: record["scores"] for record in entries(tmp_path)}
-    (x,) = service.explainers[explainer].explain(service.model, [3], seed=0)
+    (x,) = service.choices[explainer].explainer.explain(service.model, [3], seed=0)
     wanted = digest_of_scores(x, 32)
     assert [scores[alone["id"]], *(scores[found["id"]] for found in together if found["target"] == 3)] == [wanted] * 4
     assert len(set(scores.values())) == 4
@@ -310,6 +311,25 @@ def test_what_waits_is_answered_before_the_service_stops(tmp_path):
         service.ask(question(1))
     assert len(entries(tmp_path)) == 4
     assert len(entries(tmp_path, "stop")) == 1
+
+
+def test_a_caller_who_goes_away_takes_nothing_from_the_others(tmp_path):
+    service = made_service(tmp_path, gather_ms=200)
+    service.start()
+    service.wait_until_warm()
+    first, second = service.ask(question(1)), service.ask(question(2))
+    first.cancel()
+    assert second.result()["target"] == 2
+    service.stop()
+    assert [record["target"] for record in entries(tmp_path)] == [1, 2]
+
+
+def test_an_explainer_that_wants_to_end_the_process_ends_nothing(tmp_path):
+    leaving = gg.CallableExplainer(lambda *_: sys.exit(3), name="leaving")
+    service = made_service(tmp_path, leaving)
+    service.warm_up = lambda: None
+    (answer,) = answered(service, question(3))
+    assert (answer["explainer"], flags(answer)[0]) == ("input_x_gradient", "fallback_error")
 
 
 # --- what is told --------------------------------------------------------------------------------------------------------------

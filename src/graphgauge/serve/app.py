@@ -11,18 +11,17 @@ Nothing else: no pages, no files, no other methods.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from graphgauge import __version__
 from graphgauge.core.errors import MissingExtra
-from graphgauge.explainers import BaseExplainer
 from graphgauge.models import BaseModel
 from graphgauge.serve.answers import Answer, Problem, State
 from graphgauge.serve.doors import OPEN_PATHS, Bucket, Door, check_body_head, problem, read_body
 from graphgauge.serve.questions import Refused
-from graphgauge.serve.service import Service
+from graphgauge.serve.service import Explainers, Service
 from graphgauge.serve.settings import Settings
 from graphgauge.store.audit import Where
 
@@ -48,7 +47,7 @@ DESCRIPTION = "Explains predictions of one graph neural network. Every answer is
 
 def create_app(
     model: BaseModel,
-    explainers: BaseExplainer | Sequence[BaseExplainer],
+    explainers: Explainers,
     audit: Where,
     *,
     settings: Settings | None = None,

@@ -22,7 +22,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from graphgauge.core.errors import BadSetting, GraphgaugeError, OutOfTime
+from graphgauge.core.errors import BadExplanation, BadSetting, GraphgaugeError, OutOfTime
 from graphgauge.core.progress import time_limit
 from graphgauge.core.xplanation import Target, Xplanation
 from graphgauge.explainers import BaseExplainer, InputXGradient
@@ -40,6 +40,8 @@ from graphgauge.store import AuditLog, Link
 from graphgauge.store.audit import START, STOP, Where
 from graphgauge.store.database import now
 
+Explainers = BaseExplainer | Sequence[BaseExplainer] | Mapping[str, BaseExplainer]
+Digests = Mapping[str, str]  #: of model and data
 log = logging.getLogger("graphgauge.serve")
 #: why a question gets no answer
 REFUSALS: Mapping[str, tuple[int, str, int | None]] = {
@@ -61,28 +63,40 @@ class Waiting:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """An explainer and the name under which it is asked for."""
+
+    label: str
+    explainer: BaseExplainer
+
+    def record(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"label": self.label, "name": self.explainer.name, "params": params_of(self.explainer)}
+
+
+@dataclass(frozen=True)
 class Explained:
     """A question with its explanation, who made it, of which model and data, and why it was not the one asked for ("": it was)."""
 
     waiting: Waiting
     x: Xplanation
-    explainer: BaseExplainer
-    digests: Mapping[str, str]
+    choice: Choice
+    digests: Digests
     flag: str
 
 
 class Service:
     """Answers questions about one model.
 
-    ``explainers``  those that may be asked for; the first is the selected one
+    ``explainers``  those that may be asked for, also as {label: explainer}; the first is the selected one
     ``fallback``    who answers when the time budget is spent
-    ``quality``     what validation found, by explainer: {metric: (value, threshold, passed)} or statements
+    ``quality``     what validation found, by label: {metric: (value, threshold, passed)} or statements
     """
 
     def __init__(
         self,
         model: BaseModel,
-        explainers: BaseExplainer | Sequence[BaseExplainer],
+        explainers: Explainers,
         audit: Where,
         *,
         names: Any = None,
@@ -91,24 +105,24 @@ class Service:
         settings: Settings | None = None,
     ) -> None:
         self.model, self.audit_path = check_wrapped(model), audit
-        self.explainers = by_name(explainers)
-        self.selected = next(iter(self.explainers))
-        self.fallback = fallback or InputXGradient()
+        self.choices = choices_of(explainers)
+        self.selected = next(iter(self.choices))
+        self.fallback = fallback_of(fallback or InputXGradient(), self.choices)
         self.settings, self.figures, self.costs = settings or Settings(), Figures(), Costs()
         self.teller = Teller(model, names, quality)
-        self.reader = Reader.of(model, list(self.explainers), sorted(self.teller.languages), self.settings.max_top)
+        self.reader = Reader.of(model, list(self.choices), sorted(self.teller.languages), self.settings.max_top)
         self.settings_digest = settings_digest(self.record())
         self.queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self.audit_count, self.is_audit_well = 0, True
         self.opened, self.warmed = Future[None](), Future[None]()
         self.thread: threading.Thread | None = None
-        self.is_stopping = False
+        self.is_stopping, self.stopping = False, threading.Lock()
 
     def record(self) -> dict[str, Any]:
         """What decides the answers, as plain data; its digest is in every entry of the log."""
-        made = {name: {"name": one.name, "params": params_of(one)} for name, one in self.explainers.items()}
-        fallback = {"name": self.fallback.name, "params": params_of(self.fallback)}
-        return {"explainers": made, "fallback": fallback, "service": self.settings.record(), "telling": self.teller.record()}
+        made = [choice.record() for choice in self.choices.values()]
+        telling = self.teller.record()
+        return {"explainers": made, "fallback": self.fallback.record(), "service": self.settings.record(), "telling": telling}
 
     # --- from any thread -----------------------------------------------------------------------------------------------
 
@@ -130,18 +144,23 @@ class Service:
 
     def ask(self, question: Question) -> "Future[dict[str, Any]]":
         """Queue a question; its future gets the answer, or `Refused`."""
-        if self.is_stopping or not self.warmed.done():
-            raise refusal("stopping" if self.is_stopping else "starting")
+        if not self.warmed.done():
+            raise refusal("starting")
         if self.queue.qsize() >= self.settings.max_waiting:
             raise refusal("busy")
         waiting = Waiting(question, time.monotonic(), Future())
-        self.queue.put(waiting)
+        waiting.answer.set_running_or_notify_cancel()  # a caller who goes away takes nothing from the batch
+        with self.stopping:
+            if self.is_stopping:
+                raise refusal("stopping")
+            self.queue.put(waiting)
         return waiting.answer
 
     def stop(self) -> None:
         """Answer what waits, write "stop" into the log and close it."""
-        self.is_stopping = True
-        self.queue.put(None)
+        with self.stopping:
+            self.is_stopping = True
+            self.queue.put(None)
         if self.thread is not None:
             self.thread.join()
 
@@ -177,9 +196,9 @@ class Service:
         """Run every explainer on one target, twice: the first call finds out about the network, the second is timed."""
         target = self.model.population()[:1].tolist()
         probe = [tuple(item) if isinstance(item, list) else item for item in target]
-        for explainer in (*self.explainers.values(), self.fallback):
+        for choice in (*self.choices.values(), self.fallback):
             for _ in range(2):
-                self.explained(explainer, probe, float("inf"))
+                self.explained(choice, probe, float("inf"))
 
     def gathered(self) -> list[Waiting] | None:
         """The next batch; None: stop."""
@@ -229,13 +248,13 @@ class Service:
 
     def draft(self, one: Explained) -> Draft | None:
         """The answer to a question; None if it cannot be told."""
-        asked = one.waiting.question
+        asked, choice = one.waiting.question, one.choice
         try:
-            told = self.teller.tell(one.x, one.explainer, asked, [one.flag] if one.flag else [])
+            told = self.teller.tell(one.x, choice.label, choice.explainer.signed, asked, [one.flag] if one.flag else [])
             own = {**one.digests, "settings": self.settings_digest}
-            return Draft(asked, one.x, one.explainer, told, own, time.monotonic() - one.waiting.arrived)
+            return Draft(asked, one.x, choice.explainer, told, own, time.monotonic() - one.waiting.arrived)
         except Exception:
-            log.exception("an explanation by %s could not be told", one.explainer.name)
+            log.exception("an explanation by %s could not be told", choice.label)
             return None
 
     # --- explaining --------------------------------------------------------------------------------------------------------
@@ -247,24 +266,24 @@ class Service:
             groups.setdefault(waiting.question.explainer or self.selected, []).append(waiting)
         found: list[Explained] = []
         for name in sorted(groups, key=self.costs.expected):
-            found += self.group(self.explainers[name], groups[name])
+            found += self.group(self.choices[name], groups[name])
         return found
 
-    def group(self, explainer: BaseExplainer, waiting: list[Waiting]) -> list[Explained]:
+    def group(self, choice: Choice, waiting: list[Waiting]) -> list[Explained]:
         """The explanations of one explainer; by the fallback where its time is over or it fails."""
-        if explainer == self.fallback:
-            return self.one_by_one(self.fallback, waiting, "")
-        late = [one for one in waiting if self.left(one) < self.costs.expected(explainer.name)]
+        if choice == self.fallback:
+            return self.one_by_one(choice, waiting, "")
+        late = [one for one in waiting if self.left(one) < self.costs.expected(choice.label)]
         early = [one for one in waiting if one not in late]
         for _ in late:
-            self.costs.skipped(explainer.name)
+            self.costs.skipped(choice.label)
         found = self.fallen_back(late, "fallback_time")
         try:
-            return found + self.together(explainer, early, min(map(self.left, early), default=0.0), "")
+            return found + self.together(choice, early, min(map(self.left, early), default=0.0), "")
         except OutOfTime:
             return found + self.fallen_back(early, "fallback_time")
         except Exception:
-            log.exception("%s failed on a batch of %d", explainer.name, len(early))
+            log.exception("%s failed on a batch of %d", choice.label, len(early))
             return found + self.fallen_back(early, "fallback_error")
 
     def left(self, waiting: Waiting) -> float:
@@ -276,49 +295,57 @@ class Service:
         self.figures.fallbacks.labels(flag.removeprefix("fallback_")).inc(len(waiting))
         return self.one_by_one(self.fallback, waiting, flag)
 
-    def one_by_one(self, explainer: BaseExplainer, waiting: list[Waiting], flag: str) -> list[Explained]:
+    def one_by_one(self, choice: Choice, waiting: list[Waiting], flag: str) -> list[Explained]:
         """All in one call; if that fails each alone, so that one bad target takes no other with it."""
         try:
-            return self.together(explainer, waiting, float("inf"), flag)
+            return self.together(choice, waiting, float("inf"), flag)
         except Exception:
-            log.exception("%s failed on a batch of %d", explainer.name, len(waiting))
+            log.exception("%s failed on a batch of %d", choice.label, len(waiting))
         alone = waiting if len(waiting) > 1 else []
-        return [found for one in alone for found in self.one_by_one(explainer, [one], flag)]
+        return [found for one in alone for found in self.one_by_one(choice, [one], flag)]
 
-    def together(self, explainer: BaseExplainer, waiting: list[Waiting], seconds: float, flag: str) -> list[Explained]:
+    def together(self, choice: Choice, waiting: list[Waiting], seconds: float, flag: str) -> list[Explained]:
         """One call of the explainer for all questions, each target once."""
         if not waiting:
             return []
-        xs, made_of = self.explained(explainer, dict.fromkeys(one.question.target for one in waiting), seconds)
-        return [Explained(one, xs[one.question.target], explainer, made_of, flag) for one in waiting]
+        xs, made_of = self.explained(choice, dict.fromkeys(one.question.target for one in waiting), seconds)
+        return [Explained(one, xs[one.question.target], choice, made_of, flag) for one in waiting]
 
-    def explained(
-        self, explainer: BaseExplainer, targets: Iterable[Target], seconds: float
-    ) -> tuple[dict[Target, Xplanation], Mapping[str, str]]:
+    def explained(self, choice: Choice, targets: Iterable[Target], seconds: float) -> tuple[dict[Target, Xplanation], Digests]:
         """Explanations by target within so many seconds, and the digests of the model and the data that they are of."""
         start, asked = time.monotonic(), list(targets)
         try:
             with time_limit(seconds), warnings.catch_warnings(), self.model.session():
                 warnings.simplefilter("ignore")  # what they tell of one answer is among its flags
-                xs, made_of = explainer.explain(self.model, asked, seed=self.settings.seed), digests(self.model)
+                xs, made_of = choice.explainer.explain(self.model, asked, seed=self.settings.seed), digests(self.model)
         except OutOfTime:
-            self.costs.overran(explainer.name, time.monotonic() - start)
+            self.costs.overran(choice.label, time.monotonic() - start)
             raise
-        self.costs.ran(explainer.name, time.monotonic() - start)
+        except SystemExit as error:  # an explainer must not end the worker
+            raise BadExplanation(f"{choice.label} called sys.exit({error.code!r}).") from error
+        self.costs.ran(choice.label, time.monotonic() - start)
         return dict(zip(asked, xs, strict=True)), made_of
 
 
-def by_name(explainers: BaseExplainer | Sequence[BaseExplainer]) -> dict[str, BaseExplainer]:
-    """Explainers by name, the first is the selected one."""
-    given = [explainers] if isinstance(explainers, BaseExplainer) else list(explainers)
-    wrong = [item for item in given if not isinstance(item, BaseExplainer)]
-    if wrong or not given:
+def choices_of(explainers: Explainers) -> dict[str, Choice]:
+    """Explainers by label, or by name where they have none; the first is the selected one."""
+    if isinstance(explainers, Mapping):
+        pairs = list(explainers.items())
+    else:
+        given = [explainers] if isinstance(explainers, BaseExplainer) else list(explainers)
+        pairs = [(str(getattr(item, "name", "")), item) for item in given]
+    wrong = [item for _, item in pairs if not isinstance(item, BaseExplainer)]
+    if wrong or not pairs:
         found = repr(wrong[0]) if wrong else "none"
         raise BadSetting(f"a service needs explainers such as gg.InputXGradient(), but got {found}.")
-    named = {item.name: item for item in given}
-    if len(named) < len(given):
-        raise BadSetting("a service can offer each explainer once, but two of those given have one name.")
-    return named
+    if len(dict(pairs)) < len(pairs):
+        raise BadSetting("two of the service's explainers have one name: give labels, {'short': ..., 'long': ...}.")
+    return {label: Choice(label, item) for label, item in pairs}
+
+
+def fallback_of(explainer: BaseExplainer, choices: Mapping[str, Choice]) -> Choice:
+    """The fallback, under the label that it has among the explainers, if it is one of them."""
+    return next((choice for choice in choices.values() if choice.explainer == explainer), Choice(explainer.name, explainer))
 
 
 def refusal(code: str) -> Refused:

@@ -10,7 +10,6 @@ from typing import Any
 
 from graphgauge.core.xplanation import Xplanation
 from graphgauge.evaluation import Evaluator
-from graphgauge.explainers import BaseExplainer
 from graphgauge.models import BaseModel
 from graphgauge.narrative import AUDIENCES, Names, find_language
 from graphgauge.narrative.facts import facts_of
@@ -45,7 +44,7 @@ class Told:
 
 
 class Teller:
-    """Tells what explanations of one model mean; ``quality`` holds what validation found, by explainer."""
+    """Tells what explanations of one model mean; ``quality`` holds what validation found, by explainer's label."""
 
     def __init__(self, model: BaseModel, names: Any = None, quality: Mapping[str, Quality] | None = None) -> None:
         evaluator = Evaluator(model)
@@ -58,11 +57,11 @@ class Teller:
             for audience in AUDIENCES
         }
 
-    def tell(self, x: Xplanation, explainer: BaseExplainer, question: Question, flags: Iterable[str] = ()) -> Told:
-        """Facts, text and flags of one answer."""
-        quality = self.quality.get(explainer.name)
-        ranking = Ranking(question.top_k, self.order, bool(explainer.signed), self.pooling)
-        facts = facts_of(x, self.model, self.names, ranking, redact=AUDIENCES[question.audience], quality=quality)
+    def tell(self, x: Xplanation, label: str, signed: bool, question: Question, flags: Iterable[str] = ()) -> Told:
+        """Facts, text and flags of one answer; ``label`` is the explainer's, ``signed`` whether its scores carry a direction."""
+        ranking = Ranking(question.top_k, self.order, signed, self.pooling)
+        redact, quality = AUDIENCES[question.audience], self.quality.get(label)
+        facts = facts_of(x, self.model, self.names, ranking, redact=redact, quality=quality)
         language = self.languages[question.language]
         text = rendered(self.templates[question.language, question.audience], language, Wording(facts, language).context())
         return Told(text, facts, [*flags, *flags_of(facts)])
