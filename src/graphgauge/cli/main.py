@@ -1,12 +1,12 @@
 """The `graphgauge` command. Heavy imports happen inside the commands, so that help answers at once."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from graphgauge import __version__
-from graphgauge.core.errors import GraphgaugeError
+from graphgauge.cli.conventions import run_app
+from graphgauge.cli.own_model import COMMANDS
 
 app = typer.Typer(
     help="Measure how good the explanations of a graph neural network are, without ground truth.",
@@ -201,10 +201,10 @@ def read_number(text: str) -> int | str:
         return text
 
 
+for command in COMMANDS:
+    app.command()(command)
+
+
 def main() -> None:
     """Run the command line; our own errors become one line and exit code 2."""
-    try:
-        app()
-    except GraphgaugeError as error:
-        typer.echo(f"graphgauge: error: {error}", err=True)
-        sys.exit(2)
+    run_app(app)

@@ -8,7 +8,7 @@ Work that tells its progress can also be given a time limit: it ends with `OutOf
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
@@ -34,6 +34,13 @@ def progress(total: float, title: str) -> Iterator[None]:
 
     bar = tqdm(total=total, desc=title, disable=None, delay=SECONDS_BEFORE_SHOWN, leave=False, bar_format=BAR_FORMAT)
     with bar, replaced(bar):
+        yield
+
+
+@contextmanager
+def silent(wanted: bool = True) -> Iterator[None]:
+    """No bar at all inside, if ``wanted``."""
+    with replaced(False) if wanted else nullcontext():
         yield
 
 

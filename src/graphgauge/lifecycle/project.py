@@ -62,10 +62,16 @@ class Project:
 
     @staticmethod
     def read(path: str | os.PathLike[str], changes: Mapping[str, Any] | None = None) -> "Project":
-        """The project in a file, YAML or TOML; ``changes`` replace what it says under a key."""
+        """The project in a file, YAML or TOML; ``changes`` replace what it says under a key.
+
+        A bare number of targets leaves them drawn from where the file says.
+        """
         place = Path(path)
         tree, node = read_document(place, "a project", EXAMPLE)
-        return Project(validated(Form, {**tree, **(changes or {})}, node, place, KEYS), place.parent)
+        changed = {**tree, **(changes or {})}
+        if isinstance(tree.get("targets"), dict) and isinstance(changed.get("targets"), int):
+            changed["targets"] = {"number": changed["targets"], "among": tree["targets"].get("among")}
+        return Project(validated(Form, changed, node, place, KEYS), place.parent)
 
     @staticmethod
     def of(keys: Mapping[str, Any], folder: str | os.PathLike[str] = ".", called: str = "the project") -> "Project":
