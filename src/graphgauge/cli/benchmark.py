@@ -77,6 +77,21 @@ class Reporter:
             self.bar.close()
 
 
+def check_store(uri: str) -> None:
+    """Refuse a store that cannot be opened, or a missing package, before the work."""
+    from graphgauge.lifecycle.tracking import client_for
+
+    client_for(uri)
+
+
+def tracked(run: Run, uri: str) -> str:
+    """The run in MLflow, with its experiment file; the id it has there."""
+    from graphgauge.lifecycle.tracking import Tracker, report_files
+
+    tracker = Tracker(uri, "graphgauge-benchmark", name=run.folder.name)
+    return tracker(run.results(), {"finished": run.is_finished}, report_files(run.folder, ["experiment.yaml"]))
+
+
 def tell(text: str) -> None:
     """To people, not to programs."""
     print(text, file=sys.stderr, flush=True)

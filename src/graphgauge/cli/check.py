@@ -1,17 +1,39 @@
-"""A stored run against its thresholds: verdicts for people or programs, and the exit code."""
+"""A stored run against its thresholds: verdicts for people, programs and pipelines, and the exit code."""
 
 import json
+import sys
 from collections.abc import Sequence
 from typing import Any
 
+from graphgauge.core.errors import BadSetting
 from graphgauge.core.verdicts import Verdict
 from graphgauge.evaluation import Results
 from graphgauge.guidelines import Check, Requirements, check
+from graphgauge.lifecycle.decision import Decision
+from graphgauge.lifecycle.gate import annotations, write_junit
 
 
 def run_check(folder: str, requirements: Requirements, explainers: Sequence[str]) -> Check:
     """The verdicts on the run in a folder."""
     return check(Results.load(folder), requirements, explainers or None)
+
+
+def agreed(path: str | None, given: Requirements, explainers: Sequence[str]) -> tuple[Requirements, Sequence[str]]:
+    """Thresholds and explainers: those given or, with a decision, those that it holds; not both."""
+    if path is None:
+        return given, explainers
+    if given != Requirements() or explainers:
+        raise BadSetting("--decision holds the thresholds and the explainer: leave --explainer, --task, --features ... out.")
+    decision = Decision.read(path)
+    return decision.wanted(), [decision.label]
+
+
+def write_for_pipelines(found: Check, junit: str | None, wants_annotations: bool) -> None:
+    """A JUnit file and annotations, where asked for."""
+    if junit is not None:
+        write_junit(found, junit)
+    for line in annotations(found) if wants_annotations else ():
+        print(line, file=sys.stderr)
 
 
 def as_record(found: Check, requirements: Requirements) -> dict[str, Any]:

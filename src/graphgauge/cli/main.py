@@ -115,16 +115,80 @@ def check(
     latency: Annotated[str | None, typer.Option(help="interactive, batch or offline; else the paper's 5 s.")] = None,
     features: Annotated[int | None, typer.Option(min=1, help="Number of features; limits are shares of it.")] = None,
     focus: Annotated[str | None, typer.Option(help="feature or edge: judge that side only.")] = None,
+    decision: Annotated[str | None, typer.Option(help="Take thresholds and explainer from this decision file.")] = None,
+    junit: Annotated[str | None, typer.Option(help="Also write the verdicts to this JUnit XML file.")] = None,
+    annotations: Annotated[bool, typer.Option("--annotations", help="Also print GitHub annotations to stderr.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """Compare a stored run with the thresholds: exit code 0 pass, 1 below threshold, 3 incomplete."""
-    from graphgauge.cli.check import as_json, as_text, run_check
+    """Compare a stored run with the thresholds: exit code 0 pass, 1 below threshold, 2 usage, 3 incomplete."""
+    from graphgauge.cli.check import agreed, as_json, as_text, run_check, write_for_pipelines
     from graphgauge.guidelines import Requirements
 
     wanted = Requirements(read_kind(task), stakes, latency, features, focus=focus)
-    found = run_check(run, wanted, explainer or [])
+    wanted, chosen = agreed(decision, wanted, explainer or [])
+    found = run_check(run, wanted, chosen)
+    write_for_pipelines(found, junit, annotations)
     typer.echo(as_json(found, wanted) if json else as_text(found))
     raise typer.Exit(found.code)
+
+
+@app.command()
+def validate(
+    config: Annotated[str, typer.Argument(help="A project file, my.yaml.")],
+    output: Annotated[str | None, typer.Option(help="Folder for the files (default: 'validation' beside the config).")] = None,
+    signed_by: Annotated[str, typer.Option(help="Who answers for the decision; else sign later.")] = "",
+    days: Annotated[int, typer.Option(min=1, help="Days until the decision expires.")] = 180,
+    accuracy: Annotated[float | None, typer.Option(help="Of the network on its task (or r²), where it is known.")] = None,
+    mlflow: Annotated[str | None, typer.Option(help="Also log to this MLflow store, such as sqlite:///runs.db.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Measure a shortlist of explainers on your own data, choose one, write the decision. Exit codes as for check."""
+    from graphgauge.cli.validate import as_json, as_text, output_folder, run_validation, tracked
+    from graphgauge.lifecycle.project import Project
+    from graphgauge.lifecycle.tracking import client_for
+    from graphgauge.lifecycle.validation import Terms
+
+    if mlflow is not None:
+        client_for(mlflow)  # a missing package is told before the work
+    found = run_validation(Project.read(config), Terms(signed_by, days, accuracy))
+    folder = found.save(output_folder(config, output))
+    if mlflow is not None:
+        typer.echo(f"MLflow run {tracked(found, folder, mlflow)}", err=True)
+    typer.echo(as_json(found, folder) if json else as_text(found, folder))
+    raise typer.Exit(found.check.code)
+
+
+@app.command()
+def sign(
+    decision: Annotated[str, typer.Argument(help="A decision file, or the folder of a validation.")],
+    by: Annotated[str, typer.Option(help="The name of who answers for it.")],
+) -> None:
+    """Put a name under a decision, after reading validation.md."""
+    from graphgauge.cli.validate import sign as put_name
+
+    signed = put_name(decision, by)
+    typer.echo(f"{signed.label}: signed by {signed.signed_by}, holds until {signed.expires}, digest {signed.digest}")
+
+
+@app.command()
+def documents(
+    run: Annotated[str, typer.Argument(help="Folder of a validation, a run, or saved results.")],
+    output: Annotated[str, typer.Option(help="Folder for the documents.")],
+    decision: Annotated[str | None, typer.Option(help="A decision file (default: the one in the run's folder).")] = None,
+    system: Annotated[str, typer.Option(help="Name of the system.")] = "",
+    contact: Annotated[str, typer.Option(help="Who answers questions.")] = "",
+    classification: Annotated[str, typer.Option(help="Classification as the owner states it; printed as the owner's.")] = "",
+    audit_log: Annotated[str, typer.Option(help="Where the log of answers is.")] = "",
+    evidence: Annotated[list[str] | None, typer.Option(help="POINT=FILE for a point of the checklist (may be repeated).")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the written files as JSON.")] = False,
+) -> None:
+    """Write model card section, instructions for use, Annex IV tables, monitoring plan, checklist and audit trail."""
+    from graphgauge.cli.documents import as_json, as_text, read_evidence, run_documents
+    from graphgauge.lifecycle.documents import Owner
+
+    owner = Owner(system, contact, classification, audit_log, read_evidence(evidence or []))
+    paths = run_documents(run, output, decision, owner)
+    typer.echo(as_json(paths) if json else as_text(paths))
 
 
 @app.command()
@@ -165,6 +229,7 @@ def benchmark(
     memory: Annotated[str | None, typer.Option(help="Memory that a worker's batches may take, such as 2GiB.")] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Remove the run in the folder and start over.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how much there is to do.")] = False,
+    mlflow: Annotated[str | None, typer.Option(help="Also log to this MLflow store, such as sqlite:///runs.db.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the shipped experiments.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
@@ -182,9 +247,13 @@ def benchmark(
         found = bench.dry(plan)
         typer.echo(bench.as_json(found) if json else bench.dry_text(found))
         return
+    if mlflow is not None:
+        bench.check_store(mlflow)
     run = bench.run_plan(plan, bench.call_of(plan, folder, place, restart), chosen)
     if run is None:
         raise typer.Exit(bench.STOPPED)
+    if mlflow is not None:
+        bench.tell(f"MLflow run {bench.tracked(run, mlflow)}")
     typer.echo(bench.as_json(bench.summary(run)) if json else bench.summary_text(run))
 
 

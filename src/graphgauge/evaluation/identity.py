@@ -35,6 +35,26 @@ def digest_of_model(model: BaseModel) -> str:
     return model.known("digest", find)
 
 
+def digest_of_network(model: BaseModel) -> str:
+    """The network's parameters and buffers, by name, and nothing of the machine: the same weights give the same name anywhere."""
+    parts = [*model.net.named_parameters(), *model.net.named_buffers()]
+    names = digest_of_text([type(model).__name__, str(model.hops), *(name for name, _ in parts)])
+    return f"{names}{digest(tensor for _, tensor in parts)}"
+
+
+def digest_of_data(model: BaseModel) -> str:
+    """Edges, features and all other attributes of the data that the network reads."""
+    source = model.source
+    attributes = {**source.node_attrs, **source.edge_attrs}
+    names = digest_of_text(list(attributes))
+    return f"{names}{digest([source.edge_index, *attributes.values()])}"
+
+
+def digest_of_text(texts: Iterable[str]) -> str:
+    """A short name of some texts, in their order."""
+    return hashlib.blake2b("\0".join(texts).encode(), digest_size=4).hexdigest()
+
+
 def digest_of_scores(x: Xplanation, size: int = 8) -> str:
     """The ids and scores of one explanation, in ``size`` bytes."""
     return digest((t for t in (x.nodes, x.edges, x.feature_score, x.edge_score) if t is not None), size)

@@ -1,8 +1,30 @@
-"""Lifecycle: a model of one's own from first look to production; it begins with the project file."""
+"""Lifecycle: a model of one's own from first look to production: project file, validation, decision, gate, tracking, documents."""
 
 from graphgauge.lifecycle.assessment import Assessment, assess
+from graphgauge.lifecycle.decision import Decision, Problem
+from graphgauge.lifecycle.documents import Owner, write_documents
 from graphgauge.lifecycle.form import Form
+from graphgauge.lifecycle.gate import annotations, junit
 from graphgauge.lifecycle.project import Project
 from graphgauge.lifecycle.single import Single, explain_one
+from graphgauge.lifecycle.tracking import Tracker
+from graphgauge.lifecycle.validation import Terms, Validation, validate
 
-__all__ = ["Assessment", "Form", "Project", "Single", "assess", "explain_one"]
+__all__ = [
+    "Assessment",
+    "Decision",
+    "Form",
+    "Owner",
+    "Problem",
+    "Project",
+    "Single",
+    "Terms",
+    "Tracker",
+    "Validation",
+    "annotations",
+    "assess",
+    "explain_one",
+    "junit",
+    "validate",
+    "write_documents",
+]

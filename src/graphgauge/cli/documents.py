@@ -1,0 +1,35 @@
+"""The documents on the command line: read a run and what the owner states, write, say where."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from graphgauge.core.errors import BadSetting
+from graphgauge.lifecycle.decision import FILE, Decision
+from graphgauge.lifecycle.documents import Owner, write_documents
+
+
+def run_documents(run: str, output: str, decision: str | None, owner: Owner) -> list[Path]:
+    """Write all documents; the decision is the one given, else the one beside the run, else none."""
+    beside = Path(run) / FILE
+    place = decision if decision is not None else str(beside) if beside.is_file() else None
+    return write_documents(run, output, None if place is None else Decision.read(place), owner)
+
+
+def read_evidence(given: Sequence[str]) -> dict[str, str]:
+    """Files by point, from texts such as "monitoring=plan.pdf"."""
+    wrong = [text for text in given if "=" not in text]
+    if wrong:
+        raise BadSetting(f"evidence is given as POINT=FILE, such as monitoring=plan.pdf, but {wrong[0]!r} was given.")
+    return dict(text.split("=", 1) for text in given)
+
+
+def as_text(paths: list[Path]) -> str:
+    """The files, one a line, and how much is left to do."""
+    open_lines = sum(path.read_text(encoding="utf-8").count("TODO(owner)") for path in paths)
+    return "\n".join([*map(str, paths), f"{open_lines} places are marked TODO(owner)"])
+
+
+def as_json(paths: list[Path]) -> str:
+    """The files for programs."""
+    return json.dumps([str(path) for path in paths], indent=2)

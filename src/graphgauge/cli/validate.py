@@ -1,0 +1,64 @@
+"""Validation on the command line: from a project file to a decision, its summary, and the exit code of the check."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from graphgauge.evaluation import Results
+from graphgauge.lifecycle.decision import FILE, Decision
+from graphgauge.lifecycle.project import Project
+from graphgauge.lifecycle.tracking import Tracker
+from graphgauge.lifecycle.validation import PAGE, Terms, Validation, validate
+
+
+def run_validation(project: Project, terms: Terms) -> Validation:
+    """Measure and decide. Explainers are the project's where its file names any, else the shortlist."""
+    model = project.model()
+    named = project.explainers() if "explainers" in project.form.model_fields_set else None
+    return validate(project.evaluator(model), project.targets(model), named, project.requirements(model), terms)
+
+
+def output_folder(config: str, output: str | None) -> Path:
+    """Where the files go: the folder 'validation' beside the project file, unless another one is asked for."""
+    return Path(output) if output else Path(config).parent / "validation"
+
+
+def tracked(found: Validation, folder: Path, uri: str) -> str:
+    """The validation in MLflow, with its files; the id of the run."""
+    own = found.decision
+    parameters = {"explainer": own.label, "network": own.network, "data": own.data, "decision": own.digest, "targets": own.targets}
+    return Tracker(uri, experiment="graphgauge-validation")(found.results, parameters, [folder / FILE, folder / PAGE])
+
+
+def track_results(results: Results, uri: str, experiment: str, name: str) -> str:
+    """Results in MLflow."""
+    return Tracker(uri, experiment, name)(results)
+
+
+def sign(path: str, by: str) -> Decision:
+    """Put a name under a decision, in its file."""
+    place = Path(path) / FILE if Path(path).is_dir() else Path(path)
+    signed = Decision.read(place).sign(by)
+    signed.write(place)
+    return signed
+
+
+def as_record(found: Validation, folder: Path) -> dict[str, Any]:
+    """The decision and where it is."""
+    return {"code": found.check.code, "folder": str(folder), "decision": found.decision.record()}
+
+
+def as_json(found: Validation, folder: Path) -> str:
+    """For programs."""
+    return json.dumps(as_record(found, folder), indent=2, allow_nan=False)
+
+
+def as_text(found: Validation, folder: Path) -> str:
+    """For people: the choice, its numbers, what stands out, and the files."""
+    own = found.decision
+    lines = [f"Chosen: {own.label}, because {own.reason}.", f"Shortlist: {', '.join(own.consultation['names'])}."]
+    lines += [f"  {verdict.outcome:<14}  {verdict.reason}" for verdict in found.check.verdicts]
+    lines += [f"Beside the benchmark: {line.note}" for line in found.comparison if line.note and line.explainer == own.label]
+    lines.append(f"Production: {found.trade_off}.")
+    signed = f"signed by {own.signed_by}" if own.signed_by else "signed by nobody yet (graphgauge sign)"
+    return "\n".join([*lines, f"{folder / FILE}: {signed}, holds until {own.expires}. To be read: {folder / PAGE}"])

@@ -1,0 +1,61 @@
+"""The shortlist: which explainers are worth measuring on data of one's own, from a benchmark.
+
+    1. the benchmark's recommendation for the kind of task
+    2. then those that miss no threshold there, in the order of the paper's hierarchy
+
+The use counts here (stakes, latency, focus). One's own limits and number of features do not: they are for one's own numbers.
+Benchmarks have no graph tasks; node tasks of the same sort stand in for them, and the source says so.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from graphgauge.core.verdicts import FAIL
+from graphgauge.guidelines import Recommendation, Requirements, consult, verdicts
+from graphgauge.guidelines.recommendation import chosen_summary
+
+SIZE = 3  #: explainers on a shortlist
+
+
+@dataclass(frozen=True)
+class Shortlist:
+    """The names, best first, and what they were taken from."""
+
+    names: tuple[str, ...]
+    kind: str
+    source: str
+    reason: str
+
+    def record(self) -> dict[str, Any]:
+        """As plain data."""
+        return {**vars(self), "names": list(self.names)}
+
+
+def shortlist(kind: str, requirements: Requirements | None = None, size: int = SIZE) -> Shortlist:
+    """At most ``size`` explainers for a kind of task such as "node_classification"."""
+    asked = stand_in(kind)
+    wanted = replace(requirements or Requirements(), task_kind=asked, num_features=None, num_edges=None, limits={})
+    found = consult(asked, wanted)
+    passing = [name for name in found.others if name not in missing_a_threshold(asked, wanted)]
+    names = (found.chosen, *passing[: size - 1])
+    return Shortlist(names, kind, told_source(found, kind, asked), found.reason)
+
+
+def stand_in(kind: str) -> str:
+    """The kind of task that a benchmark has.
+
+    >>> stand_in("graph_regression"), stand_in("link_regression")
+    ('node_regression', 'link_regression')
+    """
+    return kind.replace("graph_", "node_")
+
+
+def told_source(found: Recommendation, kind: str, asked: str) -> str:
+    """Where the shortlist comes from."""
+    return found.source if kind == asked else f"{found.source}; it has no graph tasks, so {asked.replace('_', ' ')} stands in"
+
+
+def missing_a_threshold(kind: str, wanted: Requirements) -> set[str]:
+    """Explainers that fail in the benchmark's own numbers."""
+    table, _ = chosen_summary(None)
+    return {verdict.explainer for verdict in verdicts(table[table["task"] == kind], wanted) if verdict.outcome == FAIL}

@@ -1,0 +1,203 @@
+"""The decision file: which explainer was chosen for which network, by which numbers, until when, and who answers for it.
+
+It is JSON, so that people and programs read it. Its last field is a digest of all others,
+
+    digest = blake2b(content as JSON, keys sorted, no blanks)
+
+so that an edit by hand is noticed. It is no signature in the sense of cryptography: whoever can write the file can make a new
+digest. Keep the file under version control, or sign it with the tools of your house.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from graphgauge.core.errors import BadFile, BadSetting
+from graphgauge.core.verdicts import Verdict
+from graphgauge.evaluation import Settings
+from graphgauge.evaluation.identity import digest_of_data, digest_of_network
+from graphgauge.explainers import BaseExplainer, find_explainer
+from graphgauge.guidelines import Requirements
+from graphgauge.models import BaseModel
+
+FORMAT = 1
+FILE = "decision.json"  #: in the folder of a validation
+DAYS = 180  #: until a decision expires, where nothing else is said; ours, the paper has no number
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a decision does not hold (any more). ``kind``: "network", "data", "expired", "unsigned"."""
+
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One explainer for one network, with the evidence. Plain data throughout; times are UTC in ISO 8601."""
+
+    explainer: str  #: registry name
+    parameters: Record
+    label: str  #: its name in the run
+    seed: int
+    settings: Record  #: of the Evaluator that measured
+    production: Record  #: settings for monitoring, by the trade-off
+    requirements: Record
+    network: str  #: digest of parameters and buffers
+    data: str  #: digest of the graph
+    description: Record  #: kind of model, sizes
+    reason: str
+    verdicts: tuple[Record, ...]  #: numbers, thresholds and n of the chosen explainer
+    targets: int
+    rows: str  #: digest of the results behind the numbers
+    consultation: Record  #: the shortlist, and where it comes from
+    trade_off: Record
+    comparison: tuple[Record, ...]  #: beside the benchmark
+    warnings: tuple[str, ...]
+    versions: Record
+    made: str
+    expires: str
+    signed_by: str = ""
+    signed: str = ""  #: when
+    format: int = field(default=FORMAT)
+
+    # --- the file ----------------------------------------------------------------------------------------------------
+
+    def record(self) -> Record:
+        """Everything, with the digest."""
+        content = json.loads(json.dumps(asdict(self), allow_nan=False))
+        return {**content, "digest": digest_of(content)}
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the file; a reader sees the old one or the new one, never a part."""
+        part = Path(f"{os.fspath(path)}.part")
+        try:
+            part.write_text(json.dumps(self.record(), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+            part.replace(path)
+        except OSError as error:
+            raise BadFile(f"{os.fspath(path)} could not be written: {error}.") from error
+
+    @staticmethod
+    def read(path: str | os.PathLike[str]) -> "Decision":
+        """Read a file, or the one in the folder of a validation; refuses one that was edited."""
+        place = Path(path) / FILE if Path(path).is_dir() else Path(path)
+        try:
+            content = json.loads(place.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise BadFile(f"{place} holds no decision: {error}. `graphgauge validate` writes one.") from error
+        return decision_of(content, str(place))
+
+    @property
+    def digest(self) -> str:
+        """The name of exactly this decision."""
+        return str(self.record()["digest"])
+
+    # --- what later steps ask ----------------------------------------------------------------------------------------
+
+    def check(self, model: BaseModel | None = None, now: datetime | None = None) -> list[Problem]:
+        """What speaks against using this decision (for ``model``) today; empty: nothing."""
+        found = [] if model is None else self.changes(model)
+        if not self.signed_by:
+            found.append(Problem("unsigned", "nobody has signed the decision: `graphgauge sign FILE --by NAME`."))
+        if (now or datetime.now(timezone.utc)) >= read_time(self.expires):
+            found.append(Problem("expired", f"the decision held until {self.expires}: validate again."))
+        return found
+
+    def changes(self, model: BaseModel) -> list[Problem]:
+        """Whether network or data are other ones than those that were validated."""
+        found = []
+        if digest_of_network(model) != self.network:
+            found.append(Problem("network", f"the network is not the one of {self.made} ({self.network}): validate again."))
+        if digest_of_data(model) != self.data:
+            found.append(Problem("data", f"the data are not those of {self.made} ({self.data}): see what the monitor says."))
+        return found
+
+    def chosen(self) -> BaseExplainer:
+        """The explainer, built."""
+        return find_explainer(self.explainer, **self.parameters)
+
+    def wanted(self) -> Requirements:
+        """The thresholds that were agreed on."""
+        return Requirements(**self.requirements)
+
+    def measured_with(self) -> Settings:
+        """The settings of the validation."""
+        return settings_from(self.settings)
+
+    def monitor_with(self) -> Settings:
+        """The settings that monitoring may use."""
+        return settings_from(self.production)
+
+    def numbers(self) -> list[Verdict]:
+        """The verdicts on the chosen explainer."""
+        return [Verdict(**record) for record in self.verdicts]
+
+    def sign(self, by: str, now: datetime | None = None) -> "Decision":
+        """The same decision with a name under it."""
+        if not by.strip():
+            raise BadSetting("a decision is signed with a name, but '' was given.")
+        return replace(self, signed_by=by.strip(), signed=told_time(now or datetime.now(timezone.utc)))
+
+
+def decision_of(content: Any, where: str) -> Decision:
+    """A decision from the content of a file."""
+    known = {item.name for item in fields(Decision)}
+    if not isinstance(content, dict) or content.get("format") != FORMAT or set(content) != {*known, "digest"}:
+        raise BadFile(f"{where} is no decision of format {FORMAT}: `graphgauge validate` writes one.")
+    rest = {name: value for name, value in content.items() if name != "digest"}
+    if digest_of(rest) != content["digest"]:
+        raise BadFile(f"{where} was edited after it was written (its digest is another): validate again, or take the original.")
+    wrong = [name for name, kind in get_type_hints(Decision).items() if not isinstance(rest[name], read_as(kind))]
+    if wrong:
+        raise BadFile(f"{where} is no decision: {', '.join(wrong)} hold something else than expected.")
+    lists = {name: tuple(value) for name, value in rest.items() if isinstance(value, list)}
+    return Decision(**{**rest, **lists})
+
+
+def read_as(kind: Any) -> type:
+    """What a field looks like in JSON."""
+    return kind if kind in (str, int) else dict if kind == Record else list
+
+
+def digest_of(content: Mapping[str, Any]) -> str:
+    """The digest of a decision's content.
+
+    >>> digest_of({"a": 1, "b": 2}) == digest_of({"b": 2, "a": 1})
+    True
+    """
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def settings_from(record: Mapping[str, Any]) -> Settings:
+    """Settings as they were recorded."""
+    return Settings(**{**record, "trials": tuple(record["trials"])})
+
+
+def told_time(time: datetime) -> str:
+    """A moment as text, in UTC to the second.
+
+    >>> told_time(datetime(2026, 11, 15, 20, 0, tzinfo=timezone.utc))
+    '2026-11-15T20:00:00+00:00'
+    """
+    return time.astimezone(timezone.utc).isoformat(timespec="seconds")
+
+
+def read_time(text: str) -> datetime:
+    """A moment from text; one without a time zone is UTC."""
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+
+
+def expiry(made: datetime, days: int) -> str:
+    """When a decision ends."""
+    if days < 1:
+        raise BadSetting(f"a decision holds for 1 day or more, but {days} were asked for.")
+    return told_time(made + timedelta(days=days))

@@ -1,0 +1,186 @@
+"""Runs in MLflow: parameters, one metric for each explainer and number, tables, and files such as the report.
+
+    parameters   the settings of the Evaluator, and what the caller adds
+    metrics      ``explainer/metric`` (mean over targets), and the same with ``.sd`` and ``.n``; what has no value is left out
+    artifacts    ``summary.json`` and ``rows.json`` (tables that MLflow's page shows), ``settings.json``, ``report.html``, and files
+
+Nothing is kept in global variables: a client is opened for one address, so that runs of your own training are left alone.
+MLflow is an extra: ``pip install "graphgauge[mlflow]"``. Its usage statistics are switched off (`DO_NOT_TRACK`, unless set).
+"""
+
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from graphgauge.core.errors import BadFile, BadSetting, MissingExtra
+from graphgauge.evaluation import Results
+
+LONGEST = {"key": 250, "value": 6000}  #: characters that MLflow takes
+MOST = {"metrics": 1000, "params": 100}  #: entries that MLflow takes in one call
+STRANGE = re.compile(r"[^\w\-./ ]", re.ASCII)  #: what a key cannot hold
+SQLITE = "sqlite:///"
+
+
+def mlflow_module() -> Any:
+    """MLflow, or how to install it."""
+    os.environ.setdefault("DO_NOT_TRACK", "true")
+    try:
+        import mlflow
+        import mlflow.tracking
+    except ImportError as error:
+        raise MissingExtra('tracking needs MLflow: pip install "graphgauge[mlflow]".') from error
+    return mlflow
+
+
+def client_for(uri: str) -> Any:
+    """A client of one tracking store; refuses a store that cannot be opened."""
+    mlflow = mlflow_module()
+    try:
+        return mlflow.tracking.MlflowClient(tracking_uri=uri)
+    except (mlflow.exceptions.MlflowException, ImportError, OSError, ValueError) as error:
+        raise BadSetting(
+            f"there is no MLflow store at {uri!r}: {error}. Such as sqlite:///runs.db or http://127.0.0.1:5000."
+        ) from error
+
+
+@dataclass(frozen=True)
+class Tracker:
+    """Writes results to MLflow when called: ``Tracker("sqlite:///runs.db")(results)`` gives the id of the run.
+
+    It can be passed to `validate` as a callback; then it is called with the results, the decision and their folder's files.
+    """
+
+    uri: str
+    experiment: str = "graphgauge"
+    name: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, results: Results, parameters: Mapping[str, Any] | None = None, files: Sequence[Path] = ()) -> str:
+        """One run with everything; marked as failed if it could not be written to the end."""
+        client, mlflow = client_for(self.uri), mlflow_module()
+        try:
+            run = self.opened(client)
+            try:
+                log_everything(client, run, results, {**plain_settings(results), **flat(parameters or {})}, files)
+            except BaseException:
+                client.set_terminated(run, "FAILED")
+                raise
+            client.set_terminated(run)
+        except mlflow.exceptions.MlflowException as error:
+            raise BadFile(f"the run could not be written to MLflow at {self.uri!r}: {error}.") from error
+        return run
+
+    def opened(self, client: Any) -> str:
+        """A new run in the experiment, which is made where there is none."""
+        found = client.get_experiment_by_name(self.experiment)
+        place = None if found is not None else artifact_place(self.uri)
+        owner = found.experiment_id if found is not None else client.create_experiment(self.experiment, artifact_location=place)
+        return str(client.create_run(owner, run_name=self.name or None, tags=dict(self.tags)).info.run_id)
+
+
+def artifact_place(uri: str) -> str | None:
+    """Where the files of a new experiment go: beside a SQLite file; what the server says otherwise.
+
+    >>> artifact_place("http://127.0.0.1:5000") is None
+    True
+    """
+    if not uri.startswith(SQLITE):
+        return None
+    return (Path(uri.removeprefix(SQLITE)).absolute().parent / "mlartifacts").as_uri()
+
+
+# --- what is logged --------------------------------------------------------------------------------------------------
+
+
+def log_everything(client: Any, run: str, results: Results, parameters: Mapping[str, str], files: Sequence[Path]) -> None:
+    """Parameters, metrics, tables, report and files of one run."""
+    from mlflow.entities import Metric, Param
+
+    now = int(time.time() * 1000)
+    metrics = [Metric(name, value, now, 0) for name, value in metrics_of(results).items()]
+    for part in parts(metrics, MOST["metrics"]):
+        client.log_batch(run, metrics=part)
+    for part in parts([Param(name, value) for name, value in parameters.items()], MOST["params"]):
+        client.log_batch(run, params=part)
+    client.log_dict(run, results.settings.record(), "settings.json")
+    log_tables(client, run, {"summary.json": results.summary().reset_index(), "rows.json": results.to_pandas()})
+    log_report(client, run, results)
+    for file in files:
+        client.log_artifact(run, str(file))
+
+
+def log_tables(client: Any, run: str, tables: Mapping[str, Any]) -> None:
+    """Tables in the form that MLflow's page shows; its own `log_table` warns with pandas 3."""
+    for name, frame in tables.items():
+        client.log_text(run, frame.to_json(orient="split", index=False), name)
+    client.set_tag(run, "mlflow.loggedArtifacts", json.dumps([{"path": name, "type": "table"} for name in tables]))
+
+
+def log_report(client: Any, run: str, results: Results) -> None:
+    """The report as one HTML file, in the form that this version of graphgauge writes."""
+    make = getattr(results, "report", None)
+    if make is None:
+        client.log_text(run, page_of(results), "report.html")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        make().save(str(Path(folder) / "report.html"))
+        client.log_artifact(run, str(Path(folder) / "report.html"))
+
+
+def page_of(results: Results) -> str:
+    """What a notebook shows of results, as a page of its own."""
+    head = '<head><meta charset="utf-8"><title>graphgauge</title></head>'
+    return f'<!doctype html><html lang="en">{head}<body>{results._repr_html_()}</body></html>'
+
+
+def metrics_of(results: Results) -> dict[str, float]:
+    """Mean, SD and n of every explainer and metric, by MLflow's names; what is no number is left out."""
+    found: dict[str, float] = {}
+    for (explainer, metric), line in results.summary().iterrows():
+        name = key_of(f"{explainer}/{metric}")
+        found |= {name: float(line["mean"]), f"{name}.sd": float(line["sd"]), f"{name}.n": float(line["n"])}
+    return {name: value for name, value in found.items() if value == value}
+
+
+def plain_settings(results: Results) -> dict[str, str]:
+    """The settings as parameters."""
+    return flat({"settings": results.settings.record(), "settings_digest": results.settings.digest})
+
+
+def flat(tree: Mapping[str, Any], above: str = "") -> dict[str, str]:
+    """Nested data as one level of texts.
+
+    >>> flat({"a": {"b": 1}, "c": [2, 3]})
+    {'a.b': '1', 'c': '[2, 3]'}
+    """
+    found: dict[str, str] = {}
+    for name, value in tree.items():
+        path = f"{above}{name}"
+        found |= flat(value, f"{path}.") if isinstance(value, Mapping) else {key_of(path): str(value)[: LONGEST["value"]]}
+    return found
+
+
+def key_of(text: str) -> str:
+    """A name that MLflow takes.
+
+    >>> key_of("lrp(variant=captum)/time"), key_of("../x")
+    ('lrp_variant_captum_/time', '_./x')
+    """
+    kept = STRANGE.sub("_", text)[: LONGEST["key"] - 3]  # room for '.sd'
+    return "/".join("_" + part[1:] if part.startswith(".") else part or "_" for part in kept.split("/"))
+
+
+def parts(entries: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    """Pieces of at most ``size`` entries."""
+    return (entries[start : start + size] for start in range(0, len(entries), size))
+
+
+def report_files(folder: Path, names: Iterable[str]) -> list[Path]:
+    """Those files of a folder that are there."""
+    return [folder / name for name in names if (folder / name).is_file()]

@@ -1,0 +1,228 @@
+"""Validation (the paper's phase 2): measure a shortlist on one's own data, compare, choose, and write the decision down.
+
+1. shortlist   by consultation of a benchmark, unless explainers are named
+2. measure     every trial on 100 targets or more, spread over classes and confidence; and once more as production would
+3. compare     with the thresholds, with the benchmark, and the two measurements with each other
+4. choose      verdicts, Pareto, hierarchy (`guidelines.recommend`)
+5. decide      a `Decision` with hashes, numbers, warnings, an end date, and who signed it
+"""
+
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import graphgauge
+from graphgauge.core.errors import BadFile, BadSetting
+from graphgauge.core.verdicts import FAIL, WARN
+from graphgauge.evaluation import Evaluator, Results
+from graphgauge.evaluation.entries import labelled
+from graphgauge.evaluation.identity import digest_of_data, digest_of_network
+from graphgauge.explainers import BaseExplainer, find_explainer
+from graphgauge.guidelines import Check, Finding, Recommendation, Requirements, check, diagnose, guide, recommend
+from graphgauge.lifecycle.comparison import Beside, beside_benchmark
+from graphgauge.lifecycle.consultation import Shortlist, shortlist
+from graphgauge.lifecycle.decision import DAYS, FILE, Decision, expiry, told_time
+from graphgauge.lifecycle.evidence import digest_of_results
+from graphgauge.lifecycle.trade_off import TradeOff, exhaustive_settings, production_settings, timed, trade_off, with_settings
+from graphgauge.models import BaseModel
+
+PRODUCTION = "production"  #: folder of the second measurement, below the first
+PAGE = "validation.md"
+Callback = Callable[["Validation", Path], Any]  #: called with the finished validation and the folder of its files
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Who answers for the decision, for how long, and how good the network is at its task (accuracy or r², where known)."""
+
+    signed_by: str = ""
+    days: int = DAYS
+    accuracy: float | None = None
+    now: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Both measurements, and what was concluded."""
+
+    results: Results  #: every trial
+    production: Results  #: as production would measure
+    recommendation: Recommendation
+    check: Check  #: of the chosen explainer
+    comparison: tuple[Beside, ...]
+    trade_off: TradeOff
+    findings: tuple[Finding, ...]
+    decision: Decision
+
+    def save(self, folder: str | Path, callbacks: Sequence[Callback] = ()) -> Path:
+        """Write rows, settings, the decision and a page to read; then call back, such as a `Tracker`'s ``validation``."""
+        from graphgauge.lifecycle.documents import validation_page
+
+        place = Path(folder)
+        self.results.save(place)
+        self.production.save(place / PRODUCTION)
+        self.decision.write(place / FILE)
+        try:
+            (place / PAGE).write_text(validation_page(self), encoding="utf-8")
+        except OSError as error:
+            raise BadFile(f"{place / PAGE} could not be written: {error}.") from error
+        for callback in callbacks:
+            callback(self, place)
+        return place
+
+
+def validate(
+    evaluator: Evaluator,
+    targets: Any,
+    explainers: Any = None,
+    requirements: Requirements | None = None,
+    terms: Terms | None = None,
+) -> Validation:
+    """Validate ``evaluator.model`` on ``targets``. ``explainers`` None: the shortlist; the baseline is always measured too."""
+    model, agreed = evaluator.model, terms or Terms()
+    wanted = complete(requirements or Requirements(), model)
+    listed = shortlist(str(wanted.task_kind), wanted)
+    candidates = with_baseline(labelled(explainers) if explainers is not None else by_name(listed.names), wanted)
+    every, short = both_ways(evaluator, candidates, list(targets))
+    recommendation = only(recommend(every[0], wanted))
+    cost = trade_off(every, short, recommendation.chosen, wanted)
+    found = Validation(
+        results=every[0],
+        production=short[0],
+        recommendation=recommendation,
+        check=check(every[0], wanted, [recommendation.chosen]),
+        comparison=tuple(beside_benchmark(every[0], model, wanted)),
+        trade_off=cost,
+        findings=tuple(diagnose(every[0], wanted, agreed.accuracy)),
+        decision=blank_decision(evaluator, candidates[recommendation.chosen], wanted, agreed),
+    )
+    return replace(found, decision=filled(found, listed))
+
+
+def complete(requirements: Requirements, model: BaseModel) -> Requirements:
+    """The requirements with what the model itself says: the kind of task and the number of features."""
+    kind, size = f"{model.level}_{model.task}", model.source.x.size(1)
+    given = requirements.task_kind
+    if given is not None and given != kind:
+        raise BadSetting(f"the requirements are for {given}, but the model is for {kind}: leave task_kind out.")
+    return replace(requirements, task_kind=kind, num_features=requirements.num_features or size)
+
+
+def by_name(names: Sequence[str]) -> dict[str, BaseExplainer]:
+    """Explainers with their defaults."""
+    return {name: find_explainer(name) for name in names}
+
+
+def with_baseline(candidates: Mapping[str, BaseExplainer], wanted: Requirements) -> dict[str, BaseExplainer]:
+    """The candidates and, for what chance reaches, the random explainer."""
+    if not [name for name in candidates if name != wanted.baseline]:
+        raise BadSetting(f"validate needs an explainer besides {wanted.baseline!r}: name one, or none for the shortlist.")
+    return {**candidates, **({} if wanted.baseline in candidates else {wanted.baseline: find_explainer("random")})}
+
+
+Timed = tuple[Results, float]
+
+
+def both_ways(evaluator: Evaluator, candidates: Mapping[str, BaseExplainer], targets: list[Any]) -> tuple[Timed, Timed]:
+    """Every trial, and as production would; both after a warm-up on one target."""
+    settings = evaluator.settings
+    every, short = (with_settings(evaluator, own) for own in (exhaustive_settings(settings), production_settings(settings)))
+    short.compare(candidates, targets[:1])
+    return timed(every, candidates, targets), timed(short, candidates, targets)
+
+
+def only(recommendations: Sequence[Recommendation]) -> Recommendation:
+    """The one recommendation of a run of one network on one task."""
+    (found,) = recommendations
+    return found
+
+
+# --- the decision ----------------------------------------------------------------------------------------------------
+
+
+def blank_decision(evaluator: Evaluator, explainer: BaseExplainer, wanted: Requirements, terms: Terms) -> Decision:
+    """What is known of a decision before the numbers are looked at."""
+    model = evaluator.model
+    unsigned = Decision(
+        explainer=explainer.name,
+        parameters=dict(explainer.params),
+        label="",
+        seed=evaluator.seed,
+        settings={},
+        production={},
+        requirements=wanted.record(),
+        network=digest_of_network(model),
+        data=digest_of_data(model),
+        description=description(model),
+        reason="",
+        verdicts=(),
+        targets=0,
+        rows="",
+        consultation={},
+        trade_off={},
+        comparison=(),
+        warnings=(),
+        versions=versions(),
+        made=told_time(terms.now),
+        expires=expiry(terms.now, terms.days),
+    )
+    return unsigned.sign(terms.signed_by, terms.now) if terms.signed_by else unsigned
+
+
+def filled(found: Validation, listed: Shortlist) -> Decision:
+    """The decision with the numbers."""
+    settings, cost = found.results.settings, found.trade_off
+    return replace(
+        found.decision,
+        label=found.recommendation.chosen,
+        settings=settings.record(),
+        production=(found.production.settings if cost.is_accepted else settings).record(),
+        reason=found.recommendation.reason,
+        verdicts=tuple(verdict.record() for verdict in found.check.verdicts),
+        targets=len({row.target for row in found.results.rows}),
+        rows=digest_of_results(found.results),
+        consultation=listed.record(),
+        trade_off=cost.record(),
+        comparison=tuple(line.record() for line in found.comparison),
+        warnings=tuple(warnings_of(found, listed)),
+    )
+
+
+def description(model: BaseModel) -> dict[str, Any]:
+    """Kind and size of model and data."""
+    source = model.source
+    sizes = {"nodes": source.num_nodes, "edges": source.num_edges, "features": source.x.size(1)}
+    return {"wrapper": type(model).__name__, "network": type(model.net).__name__, "hops": model.hops, **sizes}
+
+
+def versions() -> dict[str, str]:
+    """Of everything that decides a number."""
+    found = {name: version(name) for name in ("torch", "torch_geometric", "numpy")}
+    return {"graphgauge": graphgauge.__version__, **found, "python": platform.python_version(), "machine": platform.machine()}
+
+
+def warnings_of(found: Validation, listed: Shortlist) -> list[str]:
+    """Whatever speaks against trusting the choice, in one list."""
+    chosen = found.recommendation.chosen
+    own = [verdict.reason for verdict in found.check.verdicts if verdict.outcome in (FAIL, WARN)]
+    beside = [line.note for line in found.comparison if line.explainer == chosen and line.note]
+    findings = [str(each) for each in found.findings if each.explainer in ("", chosen) and each.name != "unlike_benchmark"]
+    cost = [] if found.trade_off.is_accepted else [f"{chosen}: {found.trade_off}."]
+    return list(dict.fromkeys([*few(found.results), *unmeasured(found.results, listed), *own, *beside, *findings, *cost]))
+
+
+def few(results: Results) -> list[str]:
+    """Too few targets for a validation."""
+    count, least = len({row.target for row in results.rows}), guide("practice")["samples"]["validation"]
+    return [] if count >= least else [f"Only {count} targets were measured; {least} or more are asked for."]
+
+
+def unmeasured(results: Results, listed: Shortlist) -> list[str]:
+    """Explainers of the shortlist that nobody measured."""
+    names = {row.explainer for row in results.rows}
+    absent = [name for name in listed.names if name not in names]
+    return [f"Not measured, though on the shortlist: {', '.join(absent)}."] if absent else []

@@ -1,0 +1,140 @@
+"""The gate: JUnit, annotations, exit codes, and thresholds from a decision."""
+
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_decision import decision
+from made_runs import GOOD, good
+from made_runs import run as made
+from typer.testing import CliRunner
+
+from graphgauge.cli.main import app, main
+from graphgauge.core.verdicts import Verdict
+from graphgauge.guidelines import Check, Requirements, check
+from graphgauge.lifecycle import annotations, junit
+
+WANTED = Requirements("node_classification", num_features=200)
+MIXED = good(edge_pertinence=0.4, edge_stability="nan_attribution", time=0.02)
+
+
+def suites(found):
+    return ElementTree.fromstring(junit(found).encode())
+
+
+def counts(element):
+    return [int(element.get(name)) for name in ("tests", "failures", "errors", "skipped")]
+
+
+def test_each_number_is_a_case_with_its_outcome():
+    root = suites(check(made({"lrp": MIXED}), WANTED))
+    assert counts(root) == counts(root[0]) == [7, 1, 1, 1]
+    found = {case.get("name"): [child.tag for child in case] for case in root.iter("testcase")}
+    assert found == {
+        "feature_pertinence": [],
+        "edge_pertinence": ["failure"],
+        "feature_ec": [],
+        "edge_ec": ["skipped"],  # no threshold is prescribed
+        "feature_stability": [],
+        "edge_stability": ["error"],
+        "time": [],
+    }
+    failure = next(root.iter("failure"))
+    assert failure.get("message").startswith("Edge pertinence 0.4 (mean of 100 targets)")
+
+
+def test_a_doubtful_number_passes_and_says_why():
+    root = suites(check(made({"lrp": GOOD}, n=10), WANTED))
+    assert counts(root)[1:3] == [0, 0]
+    assert "10 targets are few" in next(root.iter("system-out")).text
+
+
+def test_an_incomplete_check_without_a_gap_is_an_error_of_its_own():
+    found = Check(3, (), "0 of 0 numbers could not be judged")
+    assert counts(suites(found)) == [1, 0, 1, 0]
+    assert annotations(found) == ["::error title=graphgauge::0 of 0 numbers could not be judged"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "code"), [(GOOD, 0), (good(edge_pertinence=0.4), 1), (good(edge_stability="nan_attribution"), 3)]
+)
+def test_junit_is_red_exactly_when_the_exit_code_is_not_0(numbers, code):
+    found = check(made({"lrp": numbers}), WANTED)
+    _, failures, errors, _ = counts(suites(found))
+    assert found.code == code
+    assert (failures + errors > 0) == (code != 0)
+    assert any(line.startswith("::error") for line in annotations(found)) == (code != 0)
+
+
+def test_annotations_tell_failures_gaps_and_doubts():
+    lines = annotations(
+        check(made({"lrp": {**MIXED, "time": 0.2}}), Requirements("node_classification", "high-stakes", "interactive", 200))
+    )
+    levels = {line.split("::")[1].split(" title=")[1]: line.split()[0] for line in lines}
+    assert levels == {"lrp edge_pertinence": "::error", "lrp edge_stability": "::error", "lrp time": "::warning"}
+
+
+@given(st.text(), st.text(), st.text())
+def test_names_can_hold_anything(explainer, task, reason):
+    found = Check(1, (Verdict("fail", "time", reason, 1.0, 0.5, explainer, task=task), Verdict("warn", "time", reason)), reason)
+    assert counts(suites(found))[:2] == [2, 1]
+    lines = annotations(found)
+    assert [line.partition(" ")[0] for line in lines] == ["::error", "::warning"]
+    assert not any(sign in line for line in lines for sign in "\r\n")
+    assert all(line.count("title=") >= 1 and "::" not in line[2:].partition("::")[0] for line in lines)
+
+
+# --- on the command line ---------------------------------------------------------------------------------------------
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made({"lrp": good(edge_ec=6.0), "saliency": good(edge_pertinence=0.1)}).save(tmp_path / "run")
+    return tmp_path
+
+
+def test_a_decision_brings_thresholds_and_explainer(folder):
+    decision(requirements=Requirements("node_classification", num_features=200, limits={"edge_ec": 5.0}).record()).write(
+        folder / "strict.json"
+    )
+    decision(requirements=WANTED.record()).write(folder / "mild.json")
+    strict = run("check", str(folder / "run"), "--decision", str(folder / "strict.json"))
+    assert strict.exit_code == 1
+    assert "Edge effective compactness 6" in strict.stdout
+    assert "saliency" not in strict.stdout
+    assert run("check", str(folder / "run"), "--decision", str(folder / "mild.json")).exit_code == 0
+    assert run("check", str(folder / "run"), "--features", "200").exit_code == 1  # saliency counts without the decision
+
+
+def test_junit_and_annotations_leave_stdout_to_the_answer(folder):
+    plain = run("check", str(folder / "run"), "--features", "200")
+    done = run("check", str(folder / "run"), "--features", "200", "--junit", str(folder / "j.xml"), "--annotations")
+    assert (done.exit_code, done.stdout) == (1, plain.stdout)
+    assert done.stderr.startswith("::error title=saliency edge_pertinence::Edge pertinence 0.1")
+    assert counts(ElementTree.parse(folder / "j.xml").getroot())[:2] == [14, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--junit", "no/such/folder/j.xml"], "could not be written"),
+        (["--decision", "no.json"], "holds no decision"),
+        (["--decision", "{}/edited.json"], "was edited"),
+        (["--decision", "{}/fine.json", "--features", "3"], "leave --explainer"),
+        (["--decision", "{}/other.json"], "no explainer 'graphmask'"),
+    ],
+)
+def test_mistakes_are_code_2(folder, arguments, message, monkeypatch, capsys):
+    decision().write(folder / "fine.json")
+    decision(label="graphmask").write(folder / "other.json")
+    (folder / "edited.json").write_text((folder / "fine.json").read_text().replace('"lrp"', '"saliency"'))
+    monkeypatch.setattr("sys.argv", ["graphgauge", "check", str(folder / "run"), *(text.format(folder) for text in arguments)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
