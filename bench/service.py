@@ -19,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -70,15 +72,26 @@ def made_model(nodes: int) -> Any:
     return gg.NodeClassificationModel(net, data, feature_names=[f"feature {k}" for k in range(16)])
 
 
-def started(nodes: int, audit: Path) -> tuple[subprocess.Popen[str], int]:
-    """The serving process, warm, and its port."""
+@contextmanager
+def started(nodes: int, audit: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """The serving process, warm, and its port; what it says is kept beside the log."""
     words = [sys.executable, __file__, "--serve", str(audit), "--nodes", str(nodes)]
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    assert process.stderr is not None
-    for line in process.stderr:
-        if "graphgauge serves on" in line:
-            return process, int(line.split(":")[2].split()[0])
-    raise SystemExit("the service did not start")
+    said = audit.with_suffix(".txt")
+    with said.open("wb") as file, subprocess.Popen(words, stderr=file, env={**os.environ, "OMP_NUM_THREADS": "1"}) as process:
+        try:
+            yield process, port_of(process, said)
+        finally:
+            process.kill()
+
+
+def port_of(process: subprocess.Popen[bytes], said: Path) -> int:
+    """The port, as soon as the service tells it."""
+    while process.poll() is None:
+        lines = [line for line in said.read_text().splitlines() if "graphgauge serves on" in line]
+        if lines and "(" in lines[0]:
+            return int(lines[0].split(":")[2].split()[0])
+        time.sleep(0.05)
+    raise SystemExit(f"the service did not start: {said.read_text()}")
 
 
 # --- the process that asks -----------------------------------------------------------------------------------------------
@@ -115,6 +128,7 @@ async def ask_all(port: int, dues: list[float], nodes: int, load: Load) -> None:
 
 async def ask_from(waiting: "asyncio.Queue[tuple[float, int]]", port: int, load: Load) -> None:
     """One connection."""
+    writer: asyncio.StreamWriter | None = None
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         while (item := await waiting.get())[1] >= 0:
@@ -126,9 +140,13 @@ async def ask_from(waiting: "asyncio.Queue[tuple[float, int]]", port: int, load:
                 load.errors.append(f"{status} {found}")
             else:
                 load.receipts.append((found["id"], found["audit"]["number"], found["audit"]["digest"]))
-        writer.close()
     except (OSError, asyncio.IncompleteReadError) as error:
         load.errors.append(f"{type(error).__name__}: {error}")
+    finally:
+        if writer is not None:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
 
 
 # --- what is measured ------------------------------------------------------------------------------------------------------
@@ -147,14 +165,14 @@ def lost(audit: Path, receipts: list[tuple[str, int, str]]) -> int:
 
 def under_load(nodes: int, rate: float, seconds: float, folder: Path) -> dict[str, Any]:
     """Ask at a steady rate; latencies in milliseconds, memory in MiB."""
-    process, port = started(nodes, folder / "audit.sqlite")
-    memory, load = psutil.Process(process.pid), Load()
-    before = memory.memory_info().rss
-    cpu = sum(memory.cpu_times()[:2])
-    asyncio.run(ask_all(port, [k / rate for k in range(int(rate * seconds))], nodes, load))
-    after, spent = memory.memory_info().rss, sum(memory.cpu_times()[:2]) - cpu
-    process.send_signal(signal.SIGTERM)
-    code = process.wait(60)
+    load = Load()
+    with started(nodes, folder / "audit.sqlite") as (process, port):
+        memory = psutil.Process(process.pid)
+        before, cpu = memory.memory_info().rss, sum(memory.cpu_times()[:2])
+        asyncio.run(ask_all(port, [k / rate for k in range(int(rate * seconds))], nodes, load))
+        after, spent = memory.memory_info().rss, sum(memory.cpu_times()[:2]) - cpu
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(60)
     cuts = statistics.quantiles(load.seconds, n=1000)
     return {
         "asked": int(rate * seconds),
@@ -172,18 +190,16 @@ def under_load(nodes: int, rate: float, seconds: float, folder: Path) -> dict[st
 
 def killed(nodes: int, rate: float, after: float, folder: Path) -> dict[str, int]:
     """Kill the service with -9 in the middle of the load, and look for what it had answered."""
-    process, port = started(nodes, folder / "audit.sqlite")
     load = Load()
 
-    async def run() -> None:
+    async def run(process: "subprocess.Popen[bytes]", port: int) -> None:
         asking = asyncio.create_task(ask_all(port, [k / rate for k in range(int(rate * (after + 2)))], nodes, load))
         await asyncio.sleep(after)
         process.kill()
         await asyncio.wait([asking], timeout=10)
-        asking.cancel()
 
-    asyncio.run(run())
-    process.wait()
+    with started(nodes, folder / "audit.sqlite") as (process, port):
+        asyncio.run(run(process, port))
     return {"answered": len(load.receipts), "lost": lost(folder / "audit.sqlite", load.receipts)}
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from graphgauge import __version__
+from graphgauge.cli.answering import audit, serve
 from graphgauge.cli.conventions import run_app
 from graphgauge.cli.own_model import COMMANDS
 
@@ -270,8 +271,9 @@ def read_number(text: str) -> int | str:
         return text
 
 
-for command in COMMANDS:
+for command in (*COMMANDS, serve):
     app.command()(command)
+app.add_typer(audit, name="audit")
 
 
 def main() -> None:

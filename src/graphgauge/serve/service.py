@@ -91,6 +91,8 @@ class Service:
     ``explainers``  those that may be asked for, also as {label: explainer}; the first is the selected one
     ``fallback``    who answers when the time budget is spent
     ``quality``     what validation found, by label: {metric: (value, threshold, passed)} or statements
+    ``flags``       what every answer must say besides, of `FLAGS`
+    ``decision``    the digest of the decision that selected the explainer, for the log
     """
 
     def __init__(
@@ -102,6 +104,8 @@ class Service:
         names: Any = None,
         quality: Mapping[str, Quality] | None = None,
         fallback: BaseExplainer | None = None,
+        flags: Sequence[str] = (),
+        decision: str = "",
         settings: Settings | None = None,
     ) -> None:
         self.model, self.audit_path = check_wrapped(model), audit
@@ -109,6 +113,7 @@ class Service:
         self.selected = next(iter(self.choices))
         self.fallback = fallback_of(fallback or InputXGradient(), self.choices)
         self.settings, self.figures, self.costs = settings or Settings(), Figures(), Costs()
+        self.flags, self.decision = list(flags), decision
         self.teller = Teller(model, names, quality)
         self.reader = Reader.of(model, list(self.choices), sorted(self.teller.languages), self.settings.max_top)
         self.settings_digest = settings_digest(self.record())
@@ -121,8 +126,8 @@ class Service:
     def record(self) -> dict[str, Any]:
         """What decides the answers, as plain data; its digest is in every entry of the log."""
         made = [choice.record() for choice in self.choices.values()]
-        telling = self.teller.record()
-        return {"explainers": made, "fallback": self.fallback.record(), "service": self.settings.record(), "telling": telling}
+        deciding = {"decision": self.decision, "flags": self.flags, "telling": self.teller.record()}
+        return {"explainers": made, "fallback": self.fallback.record(), "service": self.settings.record(), **deciding}
 
     # --- from any thread -----------------------------------------------------------------------------------------------
 
@@ -250,7 +255,8 @@ class Service:
         """The answer to a question; None if it cannot be told."""
         asked, choice = one.waiting.question, one.choice
         try:
-            told = self.teller.tell(one.x, choice.label, choice.explainer.signed, asked, [one.flag] if one.flag else [])
+            flags = [*([one.flag] if one.flag else []), *self.flags]
+            told = self.teller.tell(one.x, choice.label, choice.explainer.signed, asked, flags)
             own = {**one.digests, "settings": self.settings_digest}
             return Draft(asked, one.x, choice.explainer, told, own, time.monotonic() - one.waiting.arrived)
         except Exception:
