@@ -1,6 +1,8 @@
 """A service for a project: the decision selects the explainer, and one that does not hold is refused or told with every answer."""
 
+import time
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from own_networks import write_project
@@ -8,7 +10,7 @@ from served import TOKEN
 
 from graphgauge.core.errors import BadSetting
 from graphgauge.lifecycle import Project, Terms, validate
-from graphgauge.serve.project import service_of
+from graphgauge.serve.project import flags_of, service_of
 from graphgauge.serve.questions import Question
 from graphgauge.serve.settings import Settings
 
@@ -81,3 +83,11 @@ def test_a_decision_that_does_not_hold_is_refused_or_told(project, decision, tmp
 def test_other_data_stop_nothing_and_are_told(project, decision, tmp_path):
     service = service_of(project, tmp_path / "a.sqlite", settings(), decision=replace(decision, data="another"))
     assert "decision_data" in [one["flag"] for one in answer(service)["flags"]]
+
+
+def test_a_decision_that_expires_while_it_is_served_is_told_from_then_on(decision):
+    soon = datetime.now(timezone.utc) + timedelta(seconds=1)
+    flags = flags_of(replace(decision, expires=soon.isoformat()), [], force=False)
+    assert flags() == []
+    time.sleep(1.1)
+    assert flags() == ["decision_expired"]

@@ -5,21 +5,21 @@ every answer. A decision that is of another network, unsigned or expired is refu
 Other data than those of the validation are normal in use: answers say so, and the monitor watches them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
 from typing import Any
 
 from graphgauge.core.errors import BadSetting
 from graphgauge.core.registry import lookup
 from graphgauge.explainers import BaseExplainer
-from graphgauge.lifecycle.decision import Decision
+from graphgauge.lifecycle.decision import Decision, Problem, read_time
 from graphgauge.lifecycle.project import Project
 from graphgauge.lifecycle.single import quality_of
-from graphgauge.models import BaseModel
 from graphgauge.serve.service import Service
 from graphgauge.serve.settings import Settings
 from graphgauge.store.audit import Where
 
-ANY_DATA = "data"  #: the one problem of a decision that stops nothing
+ANY_DATA, EXPIRED = "data", "expired"  #: kinds of problems; the first stops nothing
 
 
 def service_of(
@@ -35,10 +35,10 @@ def service_of(
     """The service of a project; ``allowed`` are labels of further explainers that may be asked for."""
     explainers = chosen_explainers(project, decision, allowed)
     model = project.model()
-    flags = [] if decision is None else flags_of(decision, model, force)
-    options: dict[str, Any] = {"names": project.names(model), "fallback": fallback, "flags": flags}
+    options: dict[str, Any] = {"names": project.names(model), "fallback": fallback}
     if decision is not None:
         options |= {"quality": {decision.label: quality_of(decision.numbers())}, "decision": decision.digest}
+        options["flags"] = flags_of(decision, decision.check(model), force)
     return Service(model, explainers, audit, settings=settings, **options)
 
 
@@ -56,11 +56,11 @@ def chosen_explainers(project: Project, decision: Decision | None, allowed: Sequ
     return {**chosen, **{label: lookup(known, label, "explainer of this project") for label in allowed if label not in chosen}}
 
 
-def flags_of(decision: Decision, model: BaseModel, force: bool) -> list[str]:
-    """What every answer must say of the decision; refuses one that does not hold."""
-    problems = decision.check(model)
+def flags_of(decision: Decision, problems: Sequence[Problem], force: bool) -> Callable[[], list[str]]:
+    """What every answer must say of the decision, also once it expires; refuses one that does not hold at the start."""
     grave = [problem for problem in problems if problem.kind != ANY_DATA]
     if grave and not force:
         told = " ".join(problem.message for problem in grave)
         raise BadSetting(f"the decision does not hold: {told} With --force it is served all the same, and every answer says so.")
-    return [f"decision_{problem.kind}" for problem in problems]
+    lasting, end = [f"decision_{problem.kind}" for problem in problems if problem.kind != EXPIRED], read_time(decision.expires)
+    return lambda: lasting + ([f"decision_{EXPIRED}"] if datetime.now(timezone.utc) >= end else [])

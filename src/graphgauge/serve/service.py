@@ -91,7 +91,7 @@ class Service:
     ``explainers``  those that may be asked for, also as {label: explainer}; the first is the selected one
     ``fallback``    who answers when the time budget is spent
     ``quality``     what validation found, by label: {metric: (value, threshold, passed)} or statements
-    ``flags``       what every answer must say besides, of `FLAGS`
+    ``flags``       gives what every answer must say besides, of `FLAGS`; asked for each answer
     ``decision``    the digest of the decision that selected the explainer, for the log
     """
 
@@ -104,7 +104,7 @@ class Service:
         names: Any = None,
         quality: Mapping[str, Quality] | None = None,
         fallback: BaseExplainer | None = None,
-        flags: Sequence[str] = (),
+        flags: Callable[[], list[str]] = list,
         decision: str = "",
         settings: Settings | None = None,
     ) -> None:
@@ -113,7 +113,7 @@ class Service:
         self.selected = next(iter(self.choices))
         self.fallback = fallback_of(fallback or InputXGradient(), self.choices)
         self.settings, self.figures, self.costs = settings or Settings(), Figures(), Costs()
-        self.flags, self.decision = list(flags), decision
+        self.flags, self.decision = flags, decision
         self.teller = Teller(model, names, quality)
         self.reader = Reader.of(model, list(self.choices), sorted(self.teller.languages), self.settings.max_top)
         self.settings_digest = settings_digest(self.record())
@@ -126,7 +126,7 @@ class Service:
     def record(self) -> dict[str, Any]:
         """What decides the answers, as plain data; its digest is in every entry of the log."""
         made = [choice.record() for choice in self.choices.values()]
-        deciding = {"decision": self.decision, "flags": self.flags, "telling": self.teller.record()}
+        deciding = {"decision": self.decision, "flags": self.flags(), "telling": self.teller.record()}
         return {"explainers": made, "fallback": self.fallback.record(), "service": self.settings.record(), **deciding}
 
     # --- from any thread -----------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ class Service:
         """The answer to a question; None if it cannot be told."""
         asked, choice = one.waiting.question, one.choice
         try:
-            flags = [*([one.flag] if one.flag else []), *self.flags]
+            flags = [*([one.flag] if one.flag else []), *self.flags()]
             told = self.teller.tell(one.x, choice.label, choice.explainer.signed, asked, flags)
             own = {**one.digests, "settings": self.settings_digest}
             return Draft(asked, one.x, choice.explainer, told, own, time.monotonic() - one.waiting.arrived)
