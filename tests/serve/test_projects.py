@@ -55,12 +55,12 @@ def test_a_decision_selects_the_explainer_and_its_numbers_are_told(project, deci
     assert found["explainer"] == decision.explainer
     assert "not_validated" not in [flag["flag"] for flag in found["flags"]]
     assert service.record()["decision"] == decision.digest
-    assert list(service.choices) == [decision.label]
+    assert list(service.explaining.choices) == [decision.label]
 
 
 def test_only_what_is_allowed_can_be_asked_for(project, decision, tmp_path):
     service = service_of(project, tmp_path / "a.sqlite", settings(), decision=decision, allowed=["random"])
-    assert list(service.choices) == [decision.label, "random"]
+    assert list(service.explaining.choices) == [decision.label, "random"]
     assert answer(service, explainer="random")["explainer"] == "random"
 
 

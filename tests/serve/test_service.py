@@ -97,7 +97,7 @@ def test_an_answer_does_not_depend_on_company(tmp_path, explainer):
     together = [future.result() for future in [service.ask(question(t, explainer=explainer)) for t in targets]]
     service.stop()
     scores = {record["answer"]: record["scores"] for record in entries(tmp_path)}
-    (x,) = service.choices[explainer].explainer.explain(service.model, [3], seed=0)
+    (x,) = service.explaining.choices[explainer].explainer.explain(service.model, [3], seed=0)
     wanted = digest_of_scores(x, 32)
     assert [scores[alone["id"]], *(scores[found["id"]] for found in together if found["target"] == 3)] == [wanted] * 4
     assert len(set(scores.values())) == 4
@@ -194,18 +194,18 @@ def test_an_explainer_that_is_known_to_be_slow_is_not_tried(tmp_path):
 
 def test_an_explainer_that_takes_too_long_is_ended_and_the_fallback_answers(tmp_path):
     service = made_service(tmp_path, Slow(300), budget_ms=100)  # 3 s, and the service does not know it yet
-    service.warm_up = lambda: None
+    service.explaining.warm_up = lambda: None
     (answer,) = answered(service, question(1))
     assert (answer["explainer"], flags(answer)[0]) == ("input_x_gradient", "fallback_time")
     assert 0.1 <= answer["seconds"] < 3.0
-    assert service.costs.expected("slow") >= 0.1
+    assert service.explaining.costs.expected("slow") >= 0.1
 
 
 def test_a_slow_explainer_is_tried_again_after_a_while(tmp_path):
     service = made_service(tmp_path, Slow(1), budget_ms=1000)
     service.start()
     service.wait_until_warm()
-    service.costs.seconds["slow"] = 1.05  # it was slow once
+    service.explaining.costs.seconds["slow"] = 1.05  # it was slow once
     found = [service.ask(question(1)).result()["explainer"] for _ in range(20)]
     service.stop()
     assert (found[0], found[-1]) == ("input_x_gradient", "slow")
@@ -213,7 +213,7 @@ def test_a_slow_explainer_is_tried_again_after_a_while(tmp_path):
 
 def test_real_learned_explainers_can_be_ended(tmp_path):
     service = made_service(tmp_path, gg.GNNExplainer(epochs=100_000), budget_ms=100)
-    service.warm_up = lambda: None
+    service.explaining.warm_up = lambda: None
     before = {name: value.clone() for name, value in service.model.net.state_dict().items()}
     (answer,) = answered(service, question(1))
     assert (answer["explainer"], flags(answer)[0]) == ("input_x_gradient", "fallback_time")
@@ -327,7 +327,7 @@ def test_a_caller_who_goes_away_takes_nothing_from_the_others(tmp_path):
 def test_an_explainer_that_wants_to_end_the_process_ends_nothing(tmp_path):
     leaving = gg.CallableExplainer(lambda *_: sys.exit(3), name="leaving")
     service = made_service(tmp_path, leaving)
-    service.warm_up = lambda: None
+    service.explaining.warm_up = lambda: None
     (answer,) = answered(service, question(3))
     assert (answer["explainer"], flags(answer)[0]) == ("input_x_gradient", "fallback_error")
 

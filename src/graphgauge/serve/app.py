@@ -20,8 +20,9 @@ from graphgauge.core.errors import MissingExtra
 from graphgauge.models import BaseModel
 from graphgauge.serve.answers import Answer, Problem, State
 from graphgauge.serve.doors import OPEN_PATHS, Bucket, Door, check_body_head, problem, read_body
+from graphgauge.serve.explaining import Explainers
 from graphgauge.serve.questions import Refused
-from graphgauge.serve.service import Explainers, Service
+from graphgauge.serve.service import Service
 from graphgauge.serve.settings import Settings
 from graphgauge.store.audit import Where
 
