@@ -49,7 +49,8 @@ def running(*words):
 
 def test_a_project_is_served_until_it_is_told_to_stop(tmp_path):
     project, log, token_file = write_project(tmp_path), tmp_path / "audit.sqlite", tmp_path / "token"
-    with running(project, "--port", 0, "--audit", log, "--token-file", token_file, "--allow", "saliency") as (process, port, said):
+    words = [project, "--port", 0, "--audit", log, "--token-file", token_file, "--allow", "saliency", "--budget-ms", 60_000]
+    with running(*words) as (process, port, said):
         token = token_file.read_text().strip()
         assert token not in said
         assert "not validated" in said

@@ -29,10 +29,7 @@ def run_service(service: Service, say: Any = None) -> None:
     import uvicorn
 
     settings = service.settings
-    listening = listener(settings.host, settings.port)
-    service.start()
-    try:
-        service.wait_until_warm()
+    with listener(settings.host, settings.port) as listening, worked(service):
         config = uvicorn.Config(
             app_of(service),
             loop="asyncio",
@@ -48,22 +45,34 @@ def run_service(service: Service, say: Any = None) -> None:
             timeout_graceful_shutdown=SECONDS_TO_STOP,
         )
         server = uvicorn.Server(config)
-        port = listening.getsockname()[1]
-        (say or told)(f"graphgauge serves on http://{bracketed(settings.host)}:{port} (audit log: {service.audit_path})")
-        with ended_quietly(), short_turns():
+        with ended_in_order(server), short_turns():
+            port = listening.getsockname()[1]
+            (say or told)(f"graphgauge serves on http://{bracketed(settings.host)}:{port} (audit log: {service.audit_path})")
             server.run(sockets=[listening])
-    finally:
-        service.stop()
-        listening.close()
 
 
 @contextmanager
-def ended_quietly() -> Iterator[None]:
-    """Let SIGTERM and Ctrl-C be the ordinary end: uvicorn stops in order and then raises the signal again, for nobody."""
+def worked(service: Service) -> Iterator[None]:
+    """The service's worker, warm; stopped afterwards."""
+    service.start()
+    try:
+        service.wait_until_warm()
+        yield
+    finally:
+        service.stop()
+
+
+@contextmanager
+def ended_in_order(server: Any) -> Iterator[None]:
+    """Let SIGTERM and Ctrl-C be the ordinary end: uvicorn stops in order, then raises the signal again, and nobody minds."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def end(*_: Any) -> None:
+        server.should_exit = True
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
