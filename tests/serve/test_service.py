@@ -1,5 +1,6 @@
 """Answers are those of the library, do not depend on company, are in the log first, and say when a fallback made them."""
 
+import asyncio
 import json
 import sys
 import threading
@@ -11,6 +12,7 @@ from typing import ClassVar
 
 import pytest
 import torch
+from httpx import ASGITransport, AsyncClient
 from served import TOKEN, ask, call, made_service, serving, tiny_model
 
 import graphgauge as gg
@@ -18,6 +20,7 @@ from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.core.progress import advance
 from graphgauge.evaluation.identity import digest_of_scores
 from graphgauge.explainers.base import Scores, empty_edges, empty_features
+from graphgauge.serve import create_app
 from graphgauge.serve.questions import Question
 from graphgauge.serve.settings import Settings
 from graphgauge.store.audit import json_lines, verify
@@ -160,6 +163,24 @@ def test_the_token_is_nowhere_in_the_log_or_in_what_is_shown(port, service):
     assert TOKEN.encode() not in service.audit_path.read_bytes()
     assert TOKEN not in repr(service.settings) + json.dumps(service.record())
     assert TOKEN.encode() not in call(port, "GET", "/metrics")[2] + call(port, "GET", "/openapi.json")[2]
+
+
+def test_an_app_starts_and_stops_its_service_itself(tmp_path):
+    app = create_app(tiny_model(), gg.InputXGradient(), tmp_path / "audit.sqlite", settings=Settings(token=TOKEN, budget_ms=60_000))
+
+    async def used():
+        async with (
+            app.router.lifespan_context(app),
+            AsyncClient(transport=ASGITransport(app), base_url="http://localhost") as caller,
+        ):
+            first = (await caller.get("/ready")).status_code
+            while (await caller.get("/ready")).status_code == 503:
+                await asyncio.sleep(0.01)
+            found = await caller.post("/explain", json={"target": 3}, headers={"Authorization": f"Bearer {TOKEN}"})
+            return first, found.status_code, found.json()["target"]
+
+    assert asyncio.run(used()) in [(503, 200, 3), (200, 200, 3)]
+    assert [len(entries(tmp_path, what)) for what in ("start", "answer", "stop")] == [1, 1, 1]
 
 
 # --- time -------------------------------------------------------------------------------------------------------------------

@@ -63,10 +63,11 @@ def check_extra() -> None:
     """Refuse to go on without the packages of the extra, before any work is done."""
     try:
         import fastapi
+        import prometheus_client
         import uvicorn
     except ImportError as error:
-        raise MissingExtra(f'the service needs FastAPI and uvicorn ({error}): pip install "graphgauge[serve]".') from error
-    del fastapi, uvicorn
+        raise MissingExtra(f'the service needs more packages ({error}): pip install "graphgauge[serve]".') from error
+    del fastapi, prometheus_client, uvicorn
 
 
 def app_of(service: Service) -> "FastAPI":
@@ -124,7 +125,9 @@ def add_routes(app: "FastAPI", service: Service) -> None:
     @app.get("/ready", responses=described(State, 503))
     async def ready() -> Response:
         """Whether questions are answered now."""
-        return as_json({"status": "ready"} if service.is_ready else {"status": "not ready"}, 200 if service.is_ready else 503)
+        if not service.is_ready:
+            raise Refused(503, "not_ready", "the service is starting or stopping, or the audit log cannot be written.", 1)
+        return as_json({"status": "ready"})
 
     @app.get("/metrics", response_class=Response, responses=described(None))
     async def metrics() -> Response:
@@ -191,9 +194,9 @@ def describe_token(app: "FastAPI") -> None:
     app.openapi = with_token  # type: ignore[method-assign]
 
 
-def as_json(body: Any, status: int = 200) -> Any:
+def as_json(body: Any) -> Any:
     """Plain data as a response."""
     from fastapi import Response
 
     text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Response(text.encode(), status, media_type="application/json")
+    return Response(text.encode(), media_type="application/json")
