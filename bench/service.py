@@ -24,6 +24,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import psutil
 
@@ -163,6 +164,15 @@ def lost(audit: Path, receipts: list[tuple[str, int, str]]) -> int:
     return sum(receipt not in kept for receipt in receipts)
 
 
+def mean_batch(port: int) -> float:
+    """Questions in one call of the explainer, from the service's own figures."""
+    asked = Request(f"http://127.0.0.1:{port}/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+    with urlopen(asked) as answer:
+        lines = [line.split() for line in answer.read().decode().splitlines() if line.startswith("graphgauge_batch_size_")]
+    figures = {words[0]: float(words[1]) for words in lines}
+    return figures["graphgauge_batch_size_sum"] / figures["graphgauge_batch_size_count"]
+
+
 def under_load(nodes: int, rate: float, seconds: float, folder: Path) -> dict[str, Any]:
     """Ask at a steady rate; latencies in milliseconds, memory in MiB."""
     load = Load()
@@ -171,6 +181,7 @@ def under_load(nodes: int, rate: float, seconds: float, folder: Path) -> dict[st
         before, cpu = memory.memory_info().rss, sum(memory.cpu_times()[:2])
         asyncio.run(ask_all(port, [k / rate for k in range(int(rate * seconds))], nodes, load))
         after, spent = memory.memory_info().rss, sum(memory.cpu_times()[:2]) - cpu
+        batch = mean_batch(port)
         process.send_signal(signal.SIGTERM)
         code = process.wait(60)
     cuts = statistics.quantiles(load.seconds, n=1000)
@@ -183,6 +194,7 @@ def under_load(nodes: int, rate: float, seconds: float, folder: Path) -> dict[st
         "p99_ms": round(cuts[989] * 1000, 1),
         "max_ms": round(max(load.seconds) * 1000, 1),
         "memory_mib": [round(before / 2**20), round(after / 2**20)],
+        "mean_batch": round(batch, 1),
         "cpu_share": round(spent / seconds, 2),
         "exit_code": code,
     }
