@@ -1,5 +1,6 @@
 """Start the service and keep it up until it is told to stop (Ctrl-C or SIGTERM: what waits is answered first)."""
 
+import gc
 import os
 import secrets
 import signal
@@ -45,7 +46,7 @@ def run_service(service: Service, say: Any = None) -> None:
             timeout_graceful_shutdown=SECONDS_TO_STOP,
         )
         server = uvicorn.Server(config)
-        with ended_in_order(server), short_turns():
+        with ended_in_order(server), short_pauses():
             port = listening.getsockname()[1]
             (say or told)(f"graphgauge serves on http://{bracketed(settings.host)}:{port} (audit log: {service.audit_path})")
             server.run(sockets=[listening])
@@ -81,14 +82,21 @@ def ended_in_order(server: Any) -> Iterator[None]:
 
 
 @contextmanager
-def short_turns() -> Iterator[None]:
-    """Let threads take turns every half millisecond: with Python's five the network would wait for the worker at every call."""
+def short_pauses() -> Iterator[None]:
+    """Let no answer wait for Python itself.
+
+    Threads take turns every half millisecond: with Python's five the network would wait for the worker at every call. And what is
+    there after the start (torch alone brings several 100,000 objects) is not looked through for garbage again and again.
+    """
     before = sys.getswitchinterval()
+    gc.collect()
+    gc.freeze()
     sys.setswitchinterval(TURN)
     try:
         yield
     finally:
         sys.setswitchinterval(before)
+        gc.unfreeze()
 
 
 def listener(host: str, port: int) -> socket.socket:
