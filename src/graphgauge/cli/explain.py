@@ -43,11 +43,15 @@ def write_picture(single: Single, audience: str, path: str) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    axes = drawn(single, is_redacted=AUDIENCES[read_audience(audience)])
+    from matplotlib import pyplot
+
+    figure = drawn(single, is_redacted=AUDIENCES[read_audience(audience)]).figure
     try:
-        axes.figure.savefig(path, bbox_inches="tight")  # type: ignore[union-attr]
+        figure.savefig(path, bbox_inches="tight")  # type: ignore[union-attr]
     except OSError as error:
         raise BadFile(f"{path} could not be written: {error}.") from error
+    finally:
+        pyplot.close(figure)  # type: ignore[arg-type]
 
 
 def drawn(single: Single, is_redacted: bool) -> "Axes":
@@ -55,7 +59,9 @@ def drawn(single: Single, is_redacted: bool) -> "Axes":
     from graphgauge.report import draw_explanation, plot_feature_bars
 
     if is_redacted:
-        return plot_feature_bars(single.x, single.names, data=single.evaluator.model)
+        axes = plot_feature_bars(single.x, single.names, data=single.evaluator.model)
+        axes.set_title("")  # of a link it names both ends
+        return axes
     return draw_explanation(single.x, single.evaluator.model, single.names)
 
 

@@ -71,7 +71,7 @@ def evaluate(
 def explain(
     config: Config = None,
     target: Annotated[str, typer.Option(help="A node or graph, such as 17, or a link, such as 3,5.")] = ...,  # type: ignore[assignment]
-    explainer: Annotated[str | None, typer.Option(help="One of the project's (default: its first).")] = None,
+    explainer: Annotated[str | None, typer.Option(help="By name (default: the project's first).")] = None,
     language: Annotated[str, typer.Option(help="en, it, de, fr or es.")] = "en",
     audience: Annotated[str, typer.Option(help="expert, internal or affected_person.")] = "expert",
     top: Annotated[int, typer.Option(min=1, help="How many features and connections are told.")] = 3,

@@ -24,7 +24,7 @@ from graphgauge.core.errors import BadFile
 from graphgauge.core.verdicts import Verdict
 from graphgauge.evaluation import Results
 from graphgauge.evaluation.results import RUN
-from graphgauge.guidelines import Point, Requirements, check, checklist, diagnose, recommend
+from graphgauge.guidelines import Point, Requirements, check, checklist, diagnose, guide, recommend
 from graphgauge.guidelines.deployment import DONE
 from graphgauge.guidelines.limits import title, told
 from graphgauge.guidelines.measures import Measured, measured
@@ -164,14 +164,14 @@ class Facts:
     def warnings(self) -> list[str]:
         """What speaks against trusting the explanations."""
         if self.decision is not None:
-            return list(self.decision.warnings)
+            return [sober(warning) for warning in self.decision.warnings]
         return [str(finding) for finding in diagnose(self.results, self.wanted) if finding.explainer in ("", self.chosen)]
 
-    def points(self) -> list[tuple[str, Point, Ready]]:
+    def points(self) -> list[tuple[Ready, Point, Ready]]:
         """The checklist: a cross or a blank, the point, links to the evidence."""
         given = checklist(self.results, self.chosen, self.wanted, self.owner.evidence)
-        found = [self.with_decision(point) for point in given]
-        return [("x" if point.state == DONE else " ", point, self.links(point)) for point in found]
+        found = [replace(own, evidence=sober(own.evidence)) for own in map(self.with_decision, given)]
+        return [(Ready("x" if point.state == DONE else " "), point, self.links(point)) for point in found]
 
     def with_decision(self, point: Point) -> Point:
         """The point on time with what the decision says of early stopping."""
@@ -246,8 +246,20 @@ def numbers_table(verdicts: tuple[Verdict, ...], found: Measured, chosen: str) -
         span = None if measure is None or measure.interval is None else measure.interval
         shown = None if span is None else f"{told(verdict.metric, span[0])} to {told(verdict.metric, span[1])}"
         mean = None if verdict.number is None else told(verdict.metric, verdict.number)
-        rows.append([title(verdict.metric), mean, verdict.n, shown, verdict.outcome, verdict.reason])
+        rows.append([title(verdict.metric), mean, verdict.n, shown, verdict.outcome, sober(verdict.reason)])
     return table(["number", "mean", "n", "95 % interval", "verdict", "why"], rows)
+
+
+def sober(text: str) -> str:
+    """A sentence without the paper's praise of a band ("fit for reports to a regulator"), which is not ours to claim.
+
+    >>> sober("Edge stability 1 meets the threshold; close to deterministic: fit for reports to a regulator; left out: 4 empty.")
+    'Edge stability 1 meets the threshold; left out: 4 empty.'
+    """
+    for family in ("stability", "pertinence"):
+        for band in guide("thresholds")[family]["band"]:
+            text = text.replace(f"; {band['meaning']}", "")
+    return text
 
 
 def limits_table(verdicts: tuple[Verdict, ...]) -> Ready:
@@ -272,8 +284,12 @@ def shown(metric: str, value: float | None) -> str | None:
 
 def front_matter(verdicts: tuple[Verdict, ...], chosen: str) -> Ready:
     """The numbers as YAML, for programs that read model cards."""
-    measured_ = {own.metric: {"mean": own.number, "n": own.n} for own in verdicts if own.number is not None}
-    content = {"tags": ["graph-neural-network", "explainability"], "explainer": chosen, "explanation_quality": measured_}
+    quality = {own.metric: {"mean": own.number, "n": own.n} for own in verdicts if own.number is not None}
+    content = {
+        "tags": ["graph-neural-network", "explainability"],
+        "explainer": " ".join(chosen.split()),
+        "explanation_quality": quality,
+    }
     return Ready(yaml.safe_dump(content, sort_keys=False, allow_unicode=False))
 
 

@@ -64,7 +64,7 @@ def project_lines(read: Callable[[], Project]) -> Iterator[Line]:
         "file": lambda made: read(),
         "network": lambda made: made["file"].net(),
         "graph": lambda made: made["file"].data(),
-        "model": lambda made: made["file"].model(),
+        "model": lambda made: called(made["file"].model()),
         "targets": lambda made: made["file"].targets(made["model"]),
         "names": lambda made: checked_names(made["file"], made["model"]),
     }
@@ -78,6 +78,12 @@ def project_lines(read: Callable[[], Project]) -> Iterator[Line]:
         yield Line("project", name, OK, described(name, made[name]))
     yield explainers_line(made["file"], made["model"], made["targets"][0])
     yield from check_lines(made["model"])
+
+
+def called(model: BaseModel) -> BaseModel:
+    """The model, after one prediction."""
+    model.pred_continuous(model.population()[:1])
+    return model
 
 
 def explainers_line(project: Project, model: BaseModel, target: Target) -> Line:

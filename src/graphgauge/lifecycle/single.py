@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphgauge.core.errors import BadSetting
-from graphgauge.core.registry import lookup
 from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, Verdict
 from graphgauge.core.xplanation import Xplanation
 from graphgauge.evaluation import Evaluator
-from graphgauge.explainers import BaseExplainer
+from graphgauge.explainers import BaseExplainer, find_explainer
 from graphgauge.guidelines import verdicts
 from graphgauge.lifecycle.project import Project
 from graphgauge.narrative import Names
@@ -37,7 +36,7 @@ class Single:
 
 
 def explain_one(project: Project, target: Any, explainer: str | None = None, measured: bool = True) -> Single:
-    """Explain one target with one of the project's explainers (default: the first that is not the baseline)."""
+    """Explain one target (``explainer``: default the first of the project that is not the baseline)."""
     chosen = chosen_explainer(project, explainer)
     model = project.model()
     evaluator = project.evaluator(model)
@@ -47,10 +46,10 @@ def explain_one(project: Project, target: Any, explainer: str | None = None, mea
 
 
 def chosen_explainer(project: Project, name: str | None) -> BaseExplainer:
-    """The explainer with a label, or the first."""
+    """The explainer that the project calls ``name``, else the one that everybody does; None: the project's first."""
     known = project.explainers()
     if name is not None:
-        return lookup(known, name, "explainer of this project")
+        return known[name] if name in known else find_explainer(name)
     usual = [label for label in known if label != project.form.use.baseline]
     if not usual:
         raise BadSetting("the project names no explainer but the baseline: add one to `explainers`, such as input_x_gradient.")

@@ -1,7 +1,7 @@
 """What saving costs: every trial, beside the form for production, on the same targets.
 
     exhaustive   the most trials for every number, no early stop
-    production   the early stop (the paper's, where the settings have none), stability from all pairs of a few calls, no twins or extras
+    production   the early stop (the paper's, where the settings have none), stability of a few calls (binomial), no twins or extras
 
 Random curves are drawn from the same seeds, so a number that stopped early used the first of the very same curves. Lost
 precision is |difference| per target; saved time is wall clock of both measurements, after a warm-up, on this machine.
@@ -60,8 +60,8 @@ class TradeOff:
 
     def record(self) -> dict[str, Any]:
         """As plain data."""
-        own = {**asdict(self), "trials": list(self.trials), "seconds": list(self.seconds)}
-        return {**own, "changed_verdicts": list(self.changed_verdicts), "saved": self.saved, "is_accepted": self.is_accepted}
+        own = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return {**own, "saved": self.saved, "is_accepted": self.is_accepted}
 
     def __str__(self) -> str:
         worst = max(self.losses, key=lambda loss: abs(loss.exhaustive - loss.production), default=None)

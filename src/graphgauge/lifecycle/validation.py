@@ -23,6 +23,7 @@ from graphgauge.evaluation.entries import labelled
 from graphgauge.evaluation.identity import digest_of_data, digest_of_network
 from graphgauge.explainers import BaseExplainer, find_explainer
 from graphgauge.guidelines import Check, Finding, Recommendation, Requirements, check, diagnose, guide, recommend
+from graphgauge.lifecycle.assessment import score_on_test, usable
 from graphgauge.lifecycle.comparison import Beside, beside_benchmark
 from graphgauge.lifecycle.consultation import Shortlist, shortlist
 from graphgauge.lifecycle.decision import DAYS, FILE, Decision, expiry, told_time
@@ -37,7 +38,10 @@ Callback = Callable[["Validation", Path], Any]  #: called with the finished vali
 
 @dataclass(frozen=True)
 class Terms:
-    """Who answers for the decision, for how long, and how good the network is at its task (accuracy or r², where known)."""
+    """Who answers for the decision, for how long, and how good the network is at its task (accuracy or r²).
+
+    ``accuracy`` None: measured on ``data.test_mask`` where the data has one.
+    """
 
     signed_by: str = ""
     days: int = DAYS
@@ -56,6 +60,7 @@ class Validation:
     comparison: tuple[Beside, ...]
     trade_off: TradeOff
     findings: tuple[Finding, ...]
+    left_out: Mapping[str, str]  #: explainers that cannot be run on this network, and why
     decision: Decision
 
     def save(self, folder: str | Path, callbacks: Sequence[Callback] = ()) -> Path:
@@ -85,9 +90,12 @@ def validate(
     """Validate ``evaluator.model`` on ``targets``. ``explainers`` None: the shortlist; the baseline is always measured too."""
     model, agreed = evaluator.model, terms or Terms()
     wanted = complete(requirements or Requirements(), model)
-    listed = shortlist(str(wanted.task_kind), wanted)
-    candidates = with_baseline(labelled(explainers) if explainers is not None else by_name(listed.names), wanted)
-    every, short = both_ways(evaluator, candidates, list(targets))
+    listed, asked = shortlist(str(wanted.task_kind), wanted), list(targets)
+    named = labelled(explainers) if explainers is not None else by_name(listed.names)
+    check_candidates(named, asked, wanted)
+    possible, left_out = usable(named, model, asked[0])
+    candidates = with_baseline(possible, wanted)
+    every, short = both_ways(evaluator, candidates, asked)
     recommendation = only(recommend(every[0], wanted))
     cost = trade_off(every, short, recommendation.chosen, wanted)
     found = Validation(
@@ -97,7 +105,8 @@ def validate(
         check=check(every[0], wanted, [recommendation.chosen]),
         comparison=tuple(beside_benchmark(every[0], model, wanted)),
         trade_off=cost,
-        findings=tuple(diagnose(every[0], wanted, agreed.accuracy)),
+        findings=tuple(diagnose(every[0], wanted, agreed.accuracy if agreed.accuracy is not None else score_on_test(model))),
+        left_out=left_out,
         decision=blank_decision(evaluator, candidates[recommendation.chosen], wanted, agreed),
     )
     return replace(found, decision=filled(found, listed))
@@ -117,10 +126,16 @@ def by_name(names: Sequence[str]) -> dict[str, BaseExplainer]:
     return {name: find_explainer(name) for name in names}
 
 
+def check_candidates(named: Mapping[str, BaseExplainer], targets: Sequence[Any], wanted: Requirements) -> None:
+    """Refuse a validation of nothing."""
+    if not [name for name in named if name != wanted.baseline]:
+        raise BadSetting(f"validate needs an explainer besides {wanted.baseline!r}: name one, or none for the shortlist.")
+    if not targets:
+        raise BadSetting("validate needs targets, but there is none: `evaluator.sample(100)` draws some.")
+
+
 def with_baseline(candidates: Mapping[str, BaseExplainer], wanted: Requirements) -> dict[str, BaseExplainer]:
     """The candidates and, for what chance reaches, the random explainer."""
-    if not [name for name in candidates if name != wanted.baseline]:
-        raise BadSetting(f"validate needs an explainer besides {wanted.baseline!r}: name one, or none for the shortlist.")
     return {**candidates, **({} if wanted.baseline in candidates else {wanted.baseline: find_explainer("random")})}
 
 
@@ -211,8 +226,9 @@ def warnings_of(found: Validation, listed: Shortlist) -> list[str]:
     own = [verdict.reason for verdict in found.check.verdicts if verdict.outcome in (FAIL, WARN)]
     beside = [line.note for line in found.comparison if line.explainer == chosen and line.note]
     findings = [str(each) for each in found.findings if each.explainer in ("", chosen) and each.name != "unlike_benchmark"]
+    absent = [f"{name} cannot be run on this network: {why}" for name, why in found.left_out.items()]
     cost = [] if found.trade_off.is_accepted else [f"{chosen}: {found.trade_off}."]
-    return list(dict.fromkeys([*few(found.results), *unmeasured(found.results, listed), *own, *beside, *findings, *cost]))
+    return list(dict.fromkeys([*few(found.results), *absent, *unmeasured(found, listed), *own, *beside, *findings, *cost]))
 
 
 def few(results: Results) -> list[str]:
@@ -221,8 +237,8 @@ def few(results: Results) -> list[str]:
     return [] if count >= least else [f"Only {count} targets were measured; {least} or more are asked for."]
 
 
-def unmeasured(results: Results, listed: Shortlist) -> list[str]:
-    """Explainers of the shortlist that nobody measured."""
-    names = {row.explainer for row in results.rows}
+def unmeasured(found: Validation, listed: Shortlist) -> list[str]:
+    """Explainers of the shortlist that nobody asked to measure."""
+    names = {*found.left_out, *(row.explainer for row in found.results.rows)}
     absent = [name for name in listed.names if name not in names]
     return [f"Not measured, though on the shortlist: {', '.join(absent)}."] if absent else []
