@@ -29,6 +29,8 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python bench/unions.py --budgets
 	$(BIN)/python bench/explainers.py
 	$(BIN)/python bench/evaluation.py --growth
+	$(BIN)/python bench/service.py
+	$(BIN)/python bench/service.py --kill
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

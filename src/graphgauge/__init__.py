@@ -79,6 +79,7 @@ ROOMS = (
     "narrative",
     "perturbation",
     "report",
+    "serve",
     "store",
 )
 

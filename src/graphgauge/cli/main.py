@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from graphgauge import __version__
+from graphgauge.cli.answering import audit, serve
 from graphgauge.cli.conventions import run_app
 from graphgauge.cli.own_model import COMMANDS
 
@@ -121,7 +122,7 @@ def check(
     annotations: Annotated[bool, typer.Option("--annotations", help="Also print GitHub annotations to stderr.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """Compare a stored run with thresholds (its own, if it has some): exit code 0 pass, 1 below threshold, 2 usage, 3 incomplete."""
+    """Compare a stored run with thresholds (its own, if any): exit code 0 pass, 1 below threshold, 2 usage, 3 incomplete."""
     from graphgauge.cli.check import agreed, as_json, as_text, run_check, write_for_pipelines
 
     given = {"task_kind": read_kind(task), "stakes": stakes, "latency": latency, "num_features": features, "focus": focus}
@@ -291,8 +292,9 @@ def read_number(text: str) -> int | str:
         return text
 
 
-for command in COMMANDS:
+for command in (*COMMANDS, serve):
     app.command()(command)
+app.add_typer(audit, name="audit")
 
 
 def main() -> None:

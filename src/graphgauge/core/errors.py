@@ -10,6 +10,7 @@
     ├── UnknownName      (LookupError)  no such explainer, metric, data set ...
     ├── BadFile          (OSError)      a file is missing, damaged or not ours
     ├── OutOfMemory      (MemoryError)  even one copy of a graph does not fit
+    ├── OutOfTime        (TimeoutError) a call took longer than it was given
     ├── MissingExtra     (ImportError)  an optional package is not installed
     └── FailedCheck      (AssertionError) a model, explainer or metric broke a promise that `check_...` tests
 
@@ -56,6 +57,10 @@ class BadFile(GraphgaugeError, OSError):
 
 class OutOfMemory(GraphgaugeError, MemoryError):
     """Even one copy of a graph does not fit into memory."""
+
+
+class OutOfTime(GraphgaugeError, TimeoutError):
+    """A call took longer than it was given."""
 
 
 class MissingExtra(GraphgaugeError, ImportError):

@@ -10,9 +10,9 @@ from graphgauge.core.xplanation import Xplanation
 from graphgauge.models import BaseModel
 
 
-def digest(tensors: Iterable[Tensor]) -> str:
-    """A short name of the shapes, types and bits of tensors."""
-    found = hashlib.blake2b(digest_size=8)
+def digest(tensors: Iterable[Tensor], size: int = 8) -> str:
+    """A name of the shapes, types and bits of tensors, of ``size`` bytes."""
+    found = hashlib.blake2b(digest_size=size)
     for tensor in tensors:
         plain = (tensor.detach() if tensor.layout == torch.strided else tensor.detach().to_dense()).cpu().contiguous()
         found.update(f"{plain.dtype}{tuple(plain.shape)}".encode())
@@ -55,6 +55,6 @@ def digest_of_text(texts: Iterable[str]) -> str:
     return hashlib.blake2b("\0".join(texts).encode(), digest_size=4).hexdigest()
 
 
-def digest_of_scores(x: Xplanation) -> str:
-    """The ids and scores of one explanation."""
-    return digest(t for t in (x.nodes, x.edges, x.feature_score, x.edge_score) if t is not None)
+def digest_of_scores(x: Xplanation, size: int = 8) -> str:
+    """The ids and scores of one explanation, in ``size`` bytes."""
+    return digest((t for t in (x.nodes, x.edges, x.feature_score, x.edge_score) if t is not None), size)

@@ -18,6 +18,7 @@ CONVERT = (
 def load_weights(net: Module, path: str | os.PathLike[str]) -> None:
     """Put the weights in ``path`` into ``net``; none may be missing, and none left over."""
     state = read_weights(Path(path))
+    check_values(net, state, path)
     try:
         net.load_state_dict(state, strict=True)
     except RuntimeError as error:
@@ -36,3 +37,14 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     except (OSError, SafetensorError) as error:
         raise BadFile(f"{path} cannot be read as weights: {error}. safetensors.torch.save_model writes such files.") from error
     return {**{alias: state[name] for alias, name in aliases.items() if name in state}, **state}
+
+
+def check_values(net: Module, state: dict[str, Tensor], path: str | os.PathLike[str]) -> None:
+    """Refuse values that are no numbers, and numbers of another kind, which would be rounded without a word."""
+    own = net.state_dict()
+    for name, value in state.items():
+        wanted = own.get(name, value)
+        if value.is_floating_point() != wanted.is_floating_point() or value.is_complex() != wanted.is_complex():
+            raise BadModel(f"{name} in {os.fspath(path)} holds {value.dtype}, but the network has {wanted.dtype} there.")
+        if value.is_floating_point() and bool(value.double().isnan().any()):
+            raise BadModel(f"{name} in {os.fspath(path)} holds NaN: the training failed, or the file is damaged.")

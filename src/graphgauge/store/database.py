@@ -11,7 +11,7 @@ client can read them: `select json_extract(body, '$.seconds') from entries where
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -78,6 +78,13 @@ class Store:
             self.database.executemany(f"insert into rows (entry, body) values ({number}, ?)", packed)
         return number
 
+    def append_all(self, kind: str, bodies: Mapping[str, Any]) -> None:
+        """Write many entries without rows (key -> body) in one transaction, all or nothing; returns when they are on the disk."""
+        packed = [(kind, key, now(), as_text(body)) for key, body in bodies.items()]
+        with self.told("written"), self.database:
+            self.database.execute("begin immediate")
+            self.database.executemany("insert into entries (kind, key, at, body) values (?, ?, ?, ?)", packed)
+
     def note(self, kind: str, body: Any) -> int:
         """Append an entry that needs no key of its own: its number is its key."""
         with self.told("read"):
@@ -86,9 +93,22 @@ class Store:
 
     def entries(self, kind: str) -> list[Entry]:
         """All entries of a kind, in the order of writing."""
+        return list(self.scan(kind))
+
+    def scan(self, kind: str) -> Iterator[Entry]:
+        """The entries of a kind one by one, in the order of writing: as many as there are take the memory of one."""
         with self.told("read"):
             found = self.database.execute("select id, kind, key, at, body from entries where kind = ? order by id", (kind,))
-            return [Entry(number, kind, key, at, json.loads(body)) for number, kind, key, at, body in found]
+            for number, _, key, at, body in found:
+                yield Entry(number, kind, key, at, json.loads(body))
+
+    def last(self, kind: str) -> Entry | None:
+        """The entry of a kind that was written last."""
+        with self.told("read"):
+            found = self.database.execute(
+                "select id, key, at, body from entries where kind = ? order by id desc limit 1", (kind,)
+            ).fetchone()
+        return None if found is None else Entry(found[0], kind, found[1], found[2], json.loads(found[3]))
 
     def keys(self, kind: str) -> set[str]:
         """The keys of a kind."""

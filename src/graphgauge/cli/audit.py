@@ -1,0 +1,46 @@
+"""The audit log for people and other programs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from graphgauge.core.errors import BadFile
+from graphgauge.core.registry import lookup
+from graphgauge.store import Verification
+from graphgauge.store.audit import csv_lines, json_lines, verify
+
+FORMATS = {"jsonl": json_lines, "csv": csv_lines}
+
+
+def run_verify(log: str, head: str | None) -> Verification:
+    """Whether the log is whole."""
+    return verify(log, head)
+
+
+def as_record(found: Verification) -> dict[str, Any]:
+    """For programs."""
+    return {"whole": not found.fault, "entries": found.count, "head": found.head, "fault": found.fault or None}
+
+
+def as_text(found: Verification) -> str:
+    """For people."""
+    if found.fault:
+        return f"not whole: {found.fault}. The first {found.count} entries are whole."
+    return f"whole: {found.count} entries. Note the head elsewhere, to find out later if the end is cut off: {found.head}"
+
+
+def run_export(log: str, form: str, output: str | None) -> Iterator[str]:
+    """The lines of an export; none where they went to a file."""
+    lines = lookup(FORMATS, form, "format of an export")(log)
+    if output is None:
+        yield from lines
+        return
+    try:
+        with open(Path(output), "x", encoding="utf-8", newline="") as file:
+            file.writelines(f"{line}\n" for line in lines)
+    except FileExistsError as error:
+        raise BadFile(f"{output} is there already: name another file.") from error
+    except OSError as error:
+        if isinstance(error, BadFile):
+            raise
+        raise BadFile(f"{output} could not be written: {error}.") from error

@@ -1,0 +1,136 @@
+"""A question to the service: strict JSON, every field checked, nothing that is not expected.
+
+Strict: one object, each key once, no NaN or infinity, no number beyond what a target can be, UTF-8 only.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel as Checked
+from pydantic import ConfigDict, Field, ValidationError, create_model
+
+from graphgauge.core.errors import BadTarget
+from graphgauge.core.xplanation import Target
+from graphgauge.models import BaseModel
+from graphgauge.models.targets import read_targets
+from graphgauge.narrative import AUDIENCES
+
+LONGEST_NAME = 200  #: characters of ``asked_by``
+MOST_EXACT = 2**53  #: up to here every whole number is a float
+NO_CONTROLS = r"^[^\x00-\x1f\x7f]*$"
+
+
+class Refused(Exception):
+    """A request that is not answered: the HTTP status, a short code for programs, a message for people."""
+
+    def __init__(self, status: int, code: str, message: str, retry_after: int | None = None) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message, self.retry_after = status, code, message, retry_after
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked. ``explainer`` None: the selected one."""
+
+    target: Target
+    explainer: str | None
+    language: str
+    audience: str
+    top_k: int
+    asked_by: str
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads questions about one model; ``form`` also describes them in the OpenAPI."""
+
+    level: str
+    size: int
+    form: type[Checked]
+
+    @staticmethod
+    def of(model: BaseModel, explainers: Sequence[str], languages: Sequence[str], max_top: int) -> "Reader":
+        """Questions that this model, these explainers and these languages can answer."""
+        size = model.num_targets()
+        return Reader(model.level, size, question_form(model.level, size, explainers, languages, max_top))
+
+    def read(self, body: bytes) -> Question:
+        """The question in a body, or `Refused`: 400 for what is no JSON, 422 for what is no question."""
+        try:
+            found = self.form.model_validate(strict_json(body)).model_dump()
+            target = tuple(found["target"]) if self.level == "link" else found["target"]
+            read_targets([target], self.level, self.size)
+        except ValidationError as error:
+            raise Refused(422, "bad_question", "; ".join(map(told, error.errors(include_input=False, include_url=False)))) from None
+        except BadTarget as error:
+            raise Refused(422, "bad_target", str(error)) from None
+        return Question(**{**found, "target": target})
+
+    def schema(self) -> dict[str, Any]:
+        """The question as JSON Schema."""
+        return self.form.model_json_schema()
+
+
+def question_form(level: str, size: int, explainers: Sequence[str], languages: Sequence[str], max_top: int) -> type[Checked]:
+    """The fields of a question, and what they may hold."""
+    one = Annotated[int, Field(ge=0, lt=size)]
+    pair = Annotated[list[one], Field(min_length=2, max_length=2)]
+    fields: dict[str, Any] = {
+        "target": (pair if level == "link" else one, Field(description=f"The {level} to explain.")),
+        "explainer": (
+            Literal[tuple(explainers)] | None,
+            Field(default=None, description="One of those that the service allows; default: the selected one."),
+        ),
+        "language": (Literal[tuple(languages)], Field(default="en", description="Of the text.")),
+        "audience": (Literal[tuple(AUDIENCES)], Field(default="internal", description="Whom the text is for.")),
+        "top_k": (Annotated[int, Field(ge=1, le=max_top)], Field(default=3, description="Features and edges to name.")),
+        "asked_by": (
+            Annotated[str, Field(max_length=LONGEST_NAME, pattern=NO_CONTROLS)],
+            Field(default="", description="Who asks, for the audit log: kept as given, not checked."),
+        ),
+    }
+    return create_model("Question", __config__=ConfigDict(extra="forbid", strict=True), **fields)
+
+
+def strict_json(body: bytes) -> Any:
+    """The JSON in a body, or `Refused`.
+
+    >>> strict_json(b'{"target": 5}')
+    {'target': 5}
+    """
+    try:
+        return json.loads(body.decode("utf-8"), object_pairs_hook=each_once, parse_constant=no_constant, parse_float=number)
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)[:200]
+        raise Refused(400, "bad_json", f"the body must be one JSON object in UTF-8: {why}.") from None
+
+
+def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; refuses a key that comes twice, of which most readers would keep the last."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key comes twice")
+    return found
+
+
+def number(text: str) -> int | float:
+    """A number with a point or an exponent; to JSON Schema 17.0 is an integer.
+
+    >>> number("17.0"), number("17.5")
+    (17, 17.5)
+    """
+    value = float(text)
+    return int(value) if value.is_integer() and abs(value) < MOST_EXACT else value
+
+
+def no_constant(name: str) -> Any:
+    """Refuse what JSON does not know."""
+    raise ValueError(f"{name} is no JSON number")
+
+
+def told(error: Any) -> str:
+    """One mistake for people: where, and what was expected; never what was sent."""
+    place = ".".join(str(part)[:40] for part in error["loc"]) or "the question"
+    return f"{place}: {error['msg']}"

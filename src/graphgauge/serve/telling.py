@@ -1,0 +1,102 @@
+"""From an explanation to an answer: the facts for the asked audience, the text, and flags that say how far to trust it.
+
+Languages, templates and names are read once, when the service starts: a question never reaches the file system. What is left out
+for an audience (other people's nodes) is left out of the whole answer, not of the text alone.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from graphgauge.core.xplanation import Xplanation
+from graphgauge.evaluation import Evaluator
+from graphgauge.models import BaseModel
+from graphgauge.narrative import AUDIENCES, Names, find_language
+from graphgauge.narrative.facts import facts_of
+from graphgauge.narrative.language import SHIPPED, Language, known_languages
+from graphgauge.narrative.quality import Quality
+from graphgauge.narrative.ranking import Ranking
+from graphgauge.narrative.telling import all_names
+from graphgauge.narrative.templates import rendered, source_of
+from graphgauge.narrative.wording import Wording
+from graphgauge.serve.identity import text_digest
+from graphgauge.serve.questions import Question
+
+#: every flag and what it says
+FLAGS = {
+    "fallback_time": "the explainer could not answer within the time budget: a faster one did",
+    "fallback_error": "the explainer failed on this target: another one answered",
+    "not_validated": "no validation of this explainer was given to the service",
+    "below_threshold": "this explainer missed a threshold when it was validated",
+    "decision_network": "the explainer was validated for another network",
+    "decision_data": "the explainer was validated on other data",
+    "decision_expired": "the validation of the explainer has expired",
+    "decision_unsigned": "nobody has signed the decision for the explainer",
+    "no_features": "there are no usable feature scores",
+    "no_edges": "there are no usable edge scores",
+    "no_prediction": "the model's prediction is no number",
+}
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is said of one explanation."""
+
+    text: str
+    facts: Mapping[str, Any]
+    flags: list[str]
+
+
+class Teller:
+    """Tells what explanations of one model mean; ``quality`` holds what validation found, by explainer's label."""
+
+    def __init__(self, model: BaseModel, names: Any = None, quality: Mapping[str, Quality] | None = None) -> None:
+        evaluator = Evaluator(model)
+        self.model, self.names, self.quality = model, all_names(evaluator, names), dict(quality or {})
+        self.order, self.pooling = evaluator.settings.order, evaluator.settings.pooling
+        self.languages: dict[str, Language] = {code: find_language(code) for code in known_languages([SHIPPED])}
+        self.templates = {
+            (code, audience): source_of(audience.replace(" ", "-"), language)[0]
+            for code, language in self.languages.items()
+            for audience in AUDIENCES
+        }
+
+    def tell(self, x: Xplanation, label: str, signed: bool, question: Question, flags: Iterable[str] = ()) -> Told:
+        """Facts, text and flags of one answer; ``label`` is the explainer's, ``signed`` whether its scores carry a direction."""
+        ranking = Ranking(question.top_k, self.order, signed, self.pooling)
+        redact, quality = AUDIENCES[question.audience], self.quality.get(label)
+        facts = facts_of(x, self.model, self.names, ranking, redact=redact, quality=quality)
+        language = self.languages[question.language]
+        text = rendered(self.templates[question.language, question.audience], language, Wording(facts, language).context())
+        return Told(text, facts, [*flags, *flags_of(facts)])
+
+    def record(self) -> dict[str, Any]:
+        """What decides how answers are told, as plain data."""
+        return {
+            "order": self.order,
+            "pooling": self.pooling,
+            "languages": sorted(self.languages),
+            "names": text_digest(repr(names_record(self.names))),
+            "quality": {name: repr(value) for name, value in sorted(self.quality.items())},
+        }
+
+
+def flags_of(facts: Mapping[str, Any]) -> list[str]:
+    """Flags that follow from the facts alone."""
+    quality = facts["quality"]
+    found = {
+        "not_validated": not quality["judged"],
+        "below_threshold": quality["failed"] > 0,
+        "no_features": facts["features"]["status"] != "ok",
+        "no_edges": facts["edges"]["status"] != "ok",
+        "no_prediction": facts["prediction"]["status"] != "ok",
+    }
+    return [flag for flag, is_raised in found.items() if is_raised]
+
+
+def names_record(names: Names) -> dict[str, Any]:
+    """Names in an order that is always the same."""
+    values = {entry.name: getattr(names, entry.name) for entry in fields(names)}
+    return {kind: sorted(value.items(), key=repr) if isinstance(value, dict) else value for kind, value in values.items()} | {
+        kind: sorted((noun, sorted(members)) for noun, members in values[kind].items()) for kind in ("groups", "feature_groups")
+    }

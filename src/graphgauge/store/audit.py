@@ -1,0 +1,108 @@
+"""The audit log: every answer of a service, on the disk before it is sent, chained so that a change is found (see `chain`).
+
+A record is plain data. Its `what` is "start" (the service's settings in full), "answer" or "stop"; a log that ends without a
+"stop" belongs to a service that runs or was killed. An answer holds
+
+    time           UTC, ISO 8601                          model, data, settings     SHA-256 of each
+    answer         the answer's id                        versions                  of the packages that made it
+    asked_by       as the caller gave it                  seed                      of the explanation
+    target         node, pair of nodes, graph             explainer, params         that made it; asked_explainer: asked for
+    language, audience, top_k                             scores                    digest of all scores
+    prediction, text, flags                               seconds                   from the question's arrival to this record
+"""
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from graphgauge.store.chain import Chain, Link, Verification, links, verified
+from graphgauge.store.database import Store
+from graphgauge.store.lock import Lock
+
+KIND = "audit"
+START, ANSWER, STOP = "start", "answer", "stop"
+COLUMNS = (
+    "what time answer asked_by target explainer params asked_explainer seed language audience top_k prediction text flags scores "
+    "model data settings versions seconds"
+).split()
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  #: what makes a spreadsheet compute a cell
+Where = str | os.PathLike[str]
+
+
+class AuditLog:
+    """A log that is open for writing, by this process alone.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, AuditLog(Path(folder) / "audit.sqlite") as log:
+    ...     [link.number for link in log.append([{"what": "answer", "text": "yes"}, {"what": "answer", "text": "no"}])]
+    [1, 2]
+    """
+
+    def __init__(self, path: Where) -> None:
+        self.path = Path(path)
+        self.resources = ExitStack()
+        with ExitStack() as opened:
+            opened.enter_context(Lock(self.path.with_name(f"{self.path.name}.lock")))
+            self.chain = Chain(opened.enter_context(Store(self.path, write=True)), KIND)
+            self.resources = opened.pop_all()
+
+    def __enter__(self) -> "AuditLog":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.resources.close()
+
+    def append(self, records: Sequence[Any]) -> list[Link]:
+        """Write records in one transaction; returns when all are on the disk, with their numbers and digests."""
+        return self.chain.extend(records)
+
+
+def verify(path: Where, noted: str | None = None) -> Verification:
+    """Whether the log is whole, and holds the head that was noted earlier; see `chain`."""
+    with Store(path) as store:
+        return verified(links(store, KIND), noted)
+
+
+def json_lines(path: Where) -> Iterator[str]:
+    """The log as one JSON object a line: number, previous, digest, record."""
+    with Store(path) as store:
+        for link in links(store, KIND):
+            yield json.dumps(vars(link), ensure_ascii=False, allow_nan=False)
+
+
+def csv_lines(path: Where) -> Iterator[str]:
+    """The log as CSV, a header first; what holds more than one value is JSON, and no cell is a formula to a spreadsheet."""
+    yield csv_line(["number", *COLUMNS, "digest"])
+    with Store(path) as store:
+        for link in links(store, KIND):
+            record = link.record if isinstance(link.record, dict) else {}
+            yield csv_line([link.number, *(cell(record.get(name)) for name in COLUMNS), link.digest])
+
+
+def csv_line(values: Sequence[Any]) -> str:
+    """One line, quoted where needed."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\r\n").writerow(values)  # so that line breaks inside cells are quoted
+    return line.getvalue().removesuffix("\r\n")
+
+
+def cell(value: Any) -> Any:
+    """A value for a spreadsheet: numbers as they are; a text that would be computed gets an apostrophe in front.
+
+    >>> cell("=1+1"), cell(-1), cell(["=1"]), cell(None)
+    ("'=1+1", -1, '["=1"]', '')
+    """
+    if value is None or isinstance(value, (int, float)):
+        return "" if value is None else value
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return f"'{text}" if text.lstrip(" ").startswith(FORMULA) else text

@@ -1,0 +1,124 @@
+"""A log whose entries are chained: each holds the digest of the one before, so that a change or a removal is found.
+
+Entry n of the records r_1, r_2, ... holds
+
+    d_n = SHA-256 of the JSON of [n, d_(n-1), r_n]        keys sorted, ASCII only;  d_0 = 64 zeros
+
+`verified` makes every digest again. An entry that was changed, taken out, put in or moved breaks the chain there. Entries cut
+off at the end leave a shorter chain that is whole: they are found only by somebody who noted a later head, so note heads
+elsewhere. (Who can write the file can also write a whole new chain: it does not hold the heads that were noted.)
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphgauge.core.errors import BadFile
+from graphgauge.store.database import Entry, Store
+
+FIRST = "0" * 64  #: stands before the first entry
+
+
+@dataclass(frozen=True)
+class Link:
+    """One entry of a chain."""
+
+    number: int
+    previous: str
+    digest: str
+    record: Any
+
+
+@dataclass(frozen=True)
+class Verification:
+    """How many entries are whole, the digest of the last of them, and what is wrong with the next ("": nothing)."""
+
+    count: int
+    head: str
+    fault: str
+
+
+class Chain:
+    """The end of a chain in a store that is open for writing; `extend` writes on."""
+
+    def __init__(self, store: Store, kind: str) -> None:
+        self.store, self.kind = store, kind
+        last = store.last(kind)
+        self.count, self.head = (0, FIRST) if last is None else end_of(link_of(last), store)
+
+    def extend(self, records: Sequence[Any]) -> list[Link]:
+        """Append records in one transaction; returns their links when all are on the disk."""
+        links = list(chained(records, self.count, self.head))
+        self.store.append_all(self.kind, {str(link.number): body_of(link) for link in links})
+        if links:
+            self.count, self.head = links[-1].number, links[-1].digest
+        return links
+
+
+def end_of(last: Link, store: Store) -> tuple[int, str]:
+    """Number and digest of the last entry; refuses to write on after one that was changed."""
+    fault = fault_of(last, last.number - 1, last.previous)
+    if fault:
+        raise BadFile(f"nothing can be added to {store.path}: {fault}. Keep the file for a check, and start a new log.")
+    return last.number, last.digest
+
+
+def chained(records: Iterable[Any], number: int, head: str) -> Iterator[Link]:
+    """Records as links that follow entry ``number`` with the digest ``head``."""
+    for record in records:
+        number, previous = number + 1, head
+        head = digest_of(number, previous, record)
+        yield Link(number, previous, head, record)
+
+
+def digest_of(number: int, previous: str, record: Any) -> str:
+    """The digest of one entry.
+
+    >>> digest_of(1, FIRST, {"b": 1, "a": 2}) == digest_of(1, FIRST, {"a": 2, "b": 1})
+    True
+    """
+    text = json.dumps([number, previous, record], sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def body_of(link: Link) -> dict[str, Any]:
+    """What is stored of a link; its number is the key."""
+    return {"previous": link.previous, "digest": link.digest, "record": link.record}
+
+
+def links(store: Store, kind: str) -> Iterator[Link]:
+    """The entries of a chain as they are stored, not verified."""
+    return map(link_of, store.scan(kind))
+
+
+def link_of(entry: Entry) -> Link:
+    """One entry; what somebody else wrote there is taken as it is, and then found not to fit."""
+    body = entry.body if isinstance(entry.body, dict) else {}
+    number = int(entry.key) if entry.key.isdecimal() else -1
+    return Link(number, str(body.get("previous")), str(body.get("digest")), body.get("record"))
+
+
+def verified(found: Iterable[Link], noted: str | None = None) -> Verification:
+    """Make every digest again; ``noted`` is a head seen earlier, which must be in the chain (or be its beginning)."""
+    count, head, is_seen = 0, FIRST, noted in (None, FIRST)
+    for link in found:
+        fault = fault_of(link, count, head)
+        if fault:
+            return Verification(count, head, fault)
+        count, head = link.number, link.digest
+        is_seen = is_seen or head == noted
+    lost = "" if is_seen else f"no entry has the digest {noted}: entries were cut off, or this is another log"
+    return Verification(count, head, lost)
+
+
+def fault_of(link: Link, count: int, head: str) -> str:
+    """Why an entry does not follow entry ``count``; "" if it does."""
+    if link.number != count + 1:
+        return f"entry {count + 1} was expected, but entry {link.number} is there: entries were removed, added or moved"
+    if link.previous != head:
+        return f"entry {link.number} does not follow the entry before it: one of the two was changed"
+    if digest_of(link.number, link.previous, link.record) != link.digest:
+        return f"entry {link.number} was changed: its digest is another"
+    return ""
