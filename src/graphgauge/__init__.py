@@ -47,6 +47,7 @@ PUBLIC = {
     "check_metric": "graphgauge.metrics",
     **dict.fromkeys(("Evaluator", "Results", "sample_targets"), "graphgauge.evaluation"),
     "Names": "graphgauge.narrative",
+    "Project": "graphgauge.lifecycle",
     **dict.fromkeys(
         (
             "draw_explanation",
@@ -72,6 +73,7 @@ ROOMS = (
     "evaluation",
     "explainers",
     "guidelines",
+    "lifecycle",
     "metrics",
     "models",
     "narrative",

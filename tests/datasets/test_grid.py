@@ -214,7 +214,7 @@ def test_runs_go_to_the_cache_unless_said_otherwise(monkeypatch, tmp_path):
 
 
 def test_an_unknown_device_is_refused(made_loader):
-    from graphgauge.cli.train import chosen_device
+    from graphgauge.core.devices import chosen_device
 
     with pytest.raises(BadSetting, match="device 'gpu' cannot be used here"):
         chosen_device("gpu")

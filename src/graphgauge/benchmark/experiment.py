@@ -187,12 +187,7 @@ class Experiment(Part):
     @classmethod
     def check_settings(cls, settings: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         """Known settings with values they can have; every mistake is told."""
-        known = dict.fromkeys(Settings.__dataclass_fields__)
-        right = {name: value for name, value in settings.items() if name in known}
-        problems = [problem_with(partial(lookup, known, name, "setting")) for name in settings]
-        problems.append(problem_with(partial(settings_of, info.data.get("preset", "paper"), **right)))
-        raise_all(problems)
-        return settings
+        return checked_settings(settings, info.data.get("preset", "paper"))
 
     @property
     def full_settings(self) -> Settings:
@@ -203,6 +198,15 @@ class Experiment(Part):
     def labels(self) -> list[str]:
         """What results call the explainers."""
         return labels_of(self.explainers)
+
+
+def checked_settings(settings: dict[str, Any], preset: str) -> dict[str, Any]:
+    """Settings as given; all mistakes in them are told together."""
+    known = dict.fromkeys(Settings.__dataclass_fields__)
+    right = {name: value for name, value in settings.items() if name in known}
+    problems = [problem_with(partial(lookup, known, name, "setting")) for name in settings]
+    raise_all([*problems, problem_with(partial(settings_of, preset, **right))])
+    return settings
 
 
 def labels_of(explainers: list[ExplainerChoice]) -> list[str]:

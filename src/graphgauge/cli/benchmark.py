@@ -12,7 +12,7 @@ from graphgauge.benchmark.files import read_experiment, shipped
 from graphgauge.benchmark.planning import Place, Plan, folder_text, plan_of
 from graphgauge.benchmark.runs import Run
 from graphgauge.benchmark.session import Call, carry_out
-from graphgauge.cli.train import chosen_device
+from graphgauge.core.devices import chosen_device
 
 if TYPE_CHECKING:
     import pandas as pd

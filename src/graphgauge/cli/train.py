@@ -12,7 +12,8 @@ from typing import Any
 import torch
 import typer
 
-from graphgauge.core.errors import BadSetting, GraphgaugeError
+from graphgauge.core.devices import chosen_device
+from graphgauge.core.errors import GraphgaugeError
 from graphgauge.datasets.files import cache_folder
 from graphgauge.datasets.grid import Found, Search, digest, search
 from graphgauge.datasets.kept import keep as write_network
@@ -113,16 +114,6 @@ def options(wanted: Search) -> dict[str, Any]:
         "--watch": stopping.watch,
         "--points": wanted.points,
     }
-
-
-def chosen_device(name: str | None) -> torch.device:
-    """The device asked for, or a GPU where there is one."""
-    try:
-        device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise BadSetting(f"device {name!r} cannot be used here: {str(error).splitlines()[0]}") from error
-    return device
 
 
 def device_name(device: torch.device) -> str:

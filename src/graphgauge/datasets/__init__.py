@@ -6,6 +6,7 @@ from graphgauge.datasets.files import cache_folder, folder_with, state_of
 from graphgauge.datasets.kept import trained, trained_record
 from graphgauge.datasets.loading import load
 from graphgauge.datasets.networks import GAT, GCN, accuracy, architecture, network, trained_gcn
+from graphgauge.datasets.own import load_graph, save_graph
 from graphgauge.datasets.stopping import Stopping
 from graphgauge.datasets.synthetic import synthetic
 from graphgauge.datasets.targets import benchmark_targets, targets_of
@@ -27,7 +28,9 @@ __all__ = [
     "find_dataset",
     "folder_with",
     "load",
+    "load_graph",
     "network",
+    "save_graph",
     "state_of",
     "synthetic",
     "targets_of",

@@ -5,6 +5,7 @@ from graphgauge.models.checks import CheckResult, check_model
 from graphgauge.models.computation import ComputationGraph, ComputationGraphs
 from graphgauge.models.promises import MODEL_CHECKS
 from graphgauge.models.union import Union
+from graphgauge.models.weights import load_weights
 from graphgauge.models.wrappers import (
     GraphClassificationModel,
     GraphRegressionModel,
@@ -28,4 +29,5 @@ __all__ = [
     "NodeRegressionModel",
     "Union",
     "check_model",
+    "load_weights",
 ]

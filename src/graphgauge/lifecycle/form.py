@@ -1,0 +1,185 @@
+"""What a project file says, checked as a whole: YAML or TOML, every mistake told at once.
+
+model: shop.networks:make_net          # module:function (or class); called with `arguments`, gives the network
+arguments: {hidden: 32}
+weights: weights.safetensors           # never a pickle; left out: the function gives a trained network
+data: graph.safetensors                # see `graphgauge.datasets.save_graph`
+level: node                            # node, link or graph
+task: classification                   # or regression
+explainers: [input_x_gradient, {name: gnn_explainer, parameters: {epochs: 50}, label: short}, random]
+preset: paper                          # or calibrated
+settings: {edge_removal: drop}         # any setting of the Evaluator
+targets: {number: 100, among: test_mask}       # or [0, 17], or a file: targets.json
+thresholds: {feature_pertinence: 0.7}  # in place of the paper's
+use: {stakes: high-stakes, latency: interactive}
+names: {features: [income, age], classes: [declined, granted]}
+seed: 0
+device: cpu
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+
+from graphgauge.benchmark.experiment import (
+    MOST_SEED,
+    ExplainerChoice,
+    MetricChoice,
+    Part,
+    checked_settings,
+    labels_of,
+    named,
+    one_of,
+    or_mistake,
+)
+from graphgauge.core.documents import Keys
+from graphgauge.evaluation import PRESETS, Settings
+from graphgauge.evaluation.settings import settings_of
+from graphgauge.guidelines import Requirements
+from graphgauge.narrative import Names
+
+LEVELS, TASKS = ("node", "link", "graph"), ("classification", "regression")
+EXPLAINERS = ("input_x_gradient", "integrated_gradients", "lrp", "gnn_explainer", "random")  #: where a project names none
+ADDRESS = r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$"
+
+
+def choices_of(names: Any) -> list[ExplainerChoice]:
+    """Explainers by name, without parameters."""
+    return [ExplainerChoice(name=name, parameters={}) for name in names]
+
+
+class Wrapping(Part):
+    """How the network is called, where its signature does not say enough; see docs/models.md."""
+
+    output: Literal["logits", "log_probs", "probs"] | None = None
+    num_hops: int | None = Field(default=None, ge=0)
+    edge_scope: Literal["messages", "induced"] = "messages"
+    memory_budget: int | str | None = None
+    forward: str | None = Field(default=None, pattern=ADDRESS)  #: module:function (net, g) -> rows
+    embedding: str | None = Field(default=None, pattern=ADDRESS)  #: module:function (net, g) -> hidden rows
+
+
+class TargetsWanted(Part):
+    """So many targets, drawn among all or those that a mask or list in the data names; or a list; or a file with a list."""
+
+    number: int | None = Field(default=None, ge=1)
+    among: str | None = None
+    chosen: list[Any] | None = Field(default=None, min_length=1)
+    file: str | None = None
+
+    @model_validator(mode="after")
+    def check_one_way(self) -> "TargetsWanted":
+        """One way of saying it."""
+        given = [name for name in ("number", "chosen", "file") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"must say one of number, chosen and file, but says {' and '.join(given) or 'none of them'}")
+        if self.among is not None and self.number is None:
+            raise ValueError("among says where to draw from, and goes with number only")
+        return self
+
+
+class Use(Part):
+    """What explanations are for; see docs/choosing.md."""
+
+    stakes: str = "standard"
+    latency: str | None = None
+    num_edges: int | None = None
+    focus: str | None = None
+    is_difficult: bool = False
+    baseline: str = "random"
+
+    @field_validator("stakes", "latency", "num_edges", "focus")
+    @classmethod
+    def check_choice(cls, value: Any, info: ValidationInfo) -> Any:
+        """As the guidelines know them."""
+        or_mistake(lambda: Requirements(**{str(info.field_name): value}))
+        return value
+
+
+def targets_of(value: Any) -> Any:
+    """A bare number, list or file as what it stands for."""
+    ways = {int: "number", list: "chosen", str: "file"}
+    return {ways[type(value)]: value} if type(value) in ways else value
+
+
+def with_ids(value: Any) -> Any:
+    """Names with ids as numbers: TOML has keys of text only."""
+    if not isinstance(value, Mapping):
+        return value
+    return {kind: numbered(own) if kind in ("features", "nodes", "graphs", "classes") else own for kind, own in value.items()}
+
+
+def numbered(own: Any) -> Any:
+    """Keys that are digits as whole numbers."""
+    if not isinstance(own, Mapping):
+        return own
+    return {int(key) if isinstance(key, str) and key.isdecimal() else key: name for key, name in own.items()}
+
+
+class Form(Part):
+    """The keys of a project file."""
+
+    name: str = ""
+    model: str = Field(pattern=ADDRESS)
+    arguments: dict[str, Any] = Field(default={})
+    weights: str | None = None
+    data: str
+    level: Annotated[str, one_of(LEVELS, "level")]
+    task: Annotated[str, one_of(TASKS, "task")]
+    wrapping: Wrapping = Wrapping()
+    explainers: list[Annotated[ExplainerChoice, BeforeValidator(named)]] = Field(
+        default_factory=lambda: choices_of(EXPLAINERS), min_length=1
+    )
+    preset: Annotated[str, one_of(PRESETS, "preset")] = "paper"
+    settings: dict[str, Any] = Field(default={}, validate_default=True)
+    metrics: list[Annotated[MetricChoice, BeforeValidator(named)]] = Field(default=[])
+    targets: Annotated[TargetsWanted, BeforeValidator(targets_of)] = TargetsWanted(number=100)
+    names: Annotated[dict[str, Any], BeforeValidator(with_ids)] = Field(default={})
+    thresholds: dict[str, Any] = Field(default={})
+    use: Use = Use()
+    seed: int = Field(0, ge=0, le=MOST_SEED)
+    device: str | None = None
+
+    @field_validator("explainers")
+    @classmethod
+    def check_explainers(cls, explainers: list[ExplainerChoice]) -> list[ExplainerChoice]:
+        """Each under a label of its own."""
+        labels_of(explainers)
+        return explainers
+
+    @field_validator("settings")
+    @classmethod
+    def check_settings(cls, settings: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        """Known settings with values they can have."""
+        return checked_settings(settings, info.data.get("preset", "paper"))
+
+    @field_validator("names")
+    @classmethod
+    def check_names(cls, names: dict[str, Any]) -> dict[str, Any]:
+        """As the sentences want them."""
+        or_mistake(lambda: Names.read(names))
+        return names
+
+    @field_validator("thresholds")
+    @classmethod
+    def check_thresholds(cls, thresholds: dict[str, Any]) -> dict[str, Any]:
+        """As the guidelines want them."""
+        or_mistake(lambda: Requirements(limits=thresholds))
+        return thresholds
+
+    @property
+    def full_settings(self) -> Settings:
+        """The preset with what was changed."""
+        return settings_of(self.preset, **self.settings)
+
+
+#: for the list of known keys in an error
+KEYS: Keys = {
+    "": Form,
+    "wrapping": Wrapping,
+    "explainers": ExplainerChoice,
+    "metrics": MetricChoice,
+    "targets": TargetsWanted,
+    "use": Use,
+}

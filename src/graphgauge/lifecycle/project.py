@@ -1,0 +1,186 @@
+"""A project: the user's network, data and wishes, from one file; what every command on one's own model begins with.
+
+    project = Project.read("project.yaml")
+    model = project.model()
+    results = project.evaluator(model).compare(project.explainers(), project.targets(model))
+
+Paths are relative to the file. Random starts of the network are drawn with the project's seed, and leave no trace.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import Module
+
+from graphgauge.benchmark.experiment import labels_of
+from graphgauge.core.devices import chosen_device
+from graphgauge.core.documents import read_document, validated
+from graphgauge.core.errors import BadFile, BadModel, BadSetting, GraphgaugeError
+from graphgauge.core.xplanation import Target, plain_target
+from graphgauge.datasets import load_graph
+from graphgauge.evaluation import Evaluator
+from graphgauge.explainers import BaseExplainer
+from graphgauge.guidelines import Requirements
+from graphgauge.lifecycle.addresses import find, looking_in
+from graphgauge.lifecycle.form import KEYS, Form
+from graphgauge.models import (
+    BaseModel,
+    GraphClassificationModel,
+    GraphRegressionModel,
+    LinkClassificationModel,
+    LinkRegressionModel,
+    NodeClassificationModel,
+    NodeRegressionModel,
+    load_weights,
+)
+from graphgauge.narrative import Names
+from graphgauge.narrative.telling import all_names
+
+WRAPPERS: Mapping[tuple[str, str], type[BaseModel]] = {
+    ("node", "classification"): NodeClassificationModel,
+    ("node", "regression"): NodeRegressionModel,
+    ("link", "classification"): LinkClassificationModel,
+    ("link", "regression"): LinkRegressionModel,
+    ("graph", "classification"): GraphClassificationModel,
+    ("graph", "regression"): GraphRegressionModel,
+}
+EXAMPLE = "`model: package.module:function`, `data: graph.safetensors` ...; `graphgauge init` writes one, see docs/your-model.md"
+
+
+@dataclass(frozen=True)
+class Project:
+    """What a project file says (``form``), and the folder that its paths start from."""
+
+    form: Form
+    folder: Path
+
+    @staticmethod
+    def read(path: str | os.PathLike[str], changes: Mapping[str, Any] | None = None) -> "Project":
+        """The project in a file, YAML or TOML; ``changes`` replace what it says under a key."""
+        place = Path(path)
+        tree, node = read_document(place, "a project", EXAMPLE)
+        return Project(validated(Form, {**tree, **(changes or {})}, node, place, KEYS), place.parent)
+
+    @staticmethod
+    def of(keys: Mapping[str, Any], folder: str | os.PathLike[str] = ".", called: str = "the project") -> "Project":
+        """A project without a file; mistakes are told as those of what it is ``called``."""
+        return Project(validated(Form, dict(keys), None, called, KEYS), Path(folder))
+
+    def net(self) -> Module:
+        """The network with its weights, on the project's device."""
+        form = self.form
+        with looking_in(self.folder), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(form.seed)
+            net = built(form.model, find(form.model, self.folder), form.arguments)
+        if form.weights is not None:
+            load_weights(net, self.folder / form.weights)
+        return net.to(self.device)
+
+    def data(self) -> Any:
+        """The graph, or the list of graphs, on the project's device."""
+        found = load_graph(self.folder / self.form.data)
+        if isinstance(found, list) != (self.form.level == "graph"):
+            held = f"a list of {len(found)} graphs" if isinstance(found, list) else "one graph"
+            wanted = "a list of graphs" if self.form.level == "graph" else "one graph"
+            raise BadFile(f"{self.form.data} holds {held}, but level: {self.form.level} needs {wanted}.")
+        return [graph.to(self.device) for graph in found] if isinstance(found, list) else found.to(self.device)
+
+    def model(self) -> BaseModel:
+        """The network, wrapped with its data."""
+        wrapping: dict[str, Any] = self.form.wrapping.model_dump(exclude_none=True)
+        if "output" in wrapping and self.form.task == "regression":
+            raise BadSetting("wrapping.output says what a classification network returns; task is regression: leave it out.")
+        with looking_in(self.folder):
+            wrapping |= {name: find(wrapping[name], self.folder) for name in ("forward", "embedding") if name in wrapping}
+        return WRAPPERS[self.form.level, self.form.task](self.net(), self.data(), **wrapping)
+
+    @property
+    def device(self) -> torch.device:
+        """The device asked for, or a GPU where there is one."""
+        return chosen_device(self.form.device)
+
+    def explainers(self) -> dict[str, BaseExplainer]:
+        """The explainers, under the labels that results show."""
+        return dict(zip(labels_of(self.form.explainers), (choice.build() for choice in self.form.explainers), strict=True))
+
+    def evaluator(self, model: BaseModel | None = None) -> Evaluator:
+        """An Evaluator with the project's settings; ``model``: the one that `model` gave, so that it is not made twice."""
+        form = self.form
+        metrics = [choice.build() for choice in form.metrics]
+        wrapped = self.model() if model is None else model
+        return Evaluator(wrapped, form.preset, form.seed, task=form.name, metrics=metrics, **form.settings)
+
+    def targets(self, model: BaseModel) -> list[Target]:
+        """The targets: those that are listed, or so many, spread over classes and confidence (see `sample_targets`)."""
+        wanted = self.form.targets
+        if wanted.number is not None:
+            among = None if wanted.among is None else targets_among(model, wanted.among)
+            return self.evaluator(model).sample(wanted.number, among)
+        listed = wanted.chosen if wanted.file is None else read_list(self.folder / wanted.file)
+        return [plain_target(target) for target in model.asked(model.read(listed)).tolist()]
+
+    def names(self, model: BaseModel) -> Names:
+        """What things are called: as the file says, then as the data says."""
+        return all_names(self.evaluator(model), self.form.names)
+
+    def requirements(self, model: BaseModel) -> Requirements:
+        """What is asked of explanations, for verdicts."""
+        kind, size = f"{self.form.level}_{self.form.task}", model.source.x.size(1)
+        return Requirements(task_kind=kind, num_features=size, limits=self.form.thresholds, **self.form.use.model_dump())
+
+
+def built(address: str, make: Any, arguments: Mapping[str, Any]) -> Module:
+    """What the user's function gives; it must be a network."""
+    if not callable(make) or isinstance(make, Module):
+        raise BadModel(f"{address} must be a function or class that gives the network, but is {type(make).__name__}.")
+    try:
+        net = make(**arguments)
+    except GraphgaugeError:
+        raise
+    except Exception as error:
+        given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+        raise BadModel(f"{address}({given}) failed: {type(error).__name__}: {error}. `arguments` are passed by name.") from error
+    if not isinstance(net, Module):
+        raise BadModel(f"{address} must give a torch.nn.Module, but gave {type(net).__name__}.")
+    return net
+
+
+def targets_among(model: BaseModel, name: str) -> Tensor:
+    """The targets that the data names: a mask over nodes, a list of ids, pairs (2, P), or for graphs a yes or no in each."""
+    graphs = model.data if model.level == "graph" else [model.data]
+    held = [graph.get(name) for graph in graphs]
+    if not all(isinstance(value, Tensor) for value in held):
+        known = ", ".join(key for key in graphs[0].keys() if isinstance(graphs[0][key], Tensor))  # noqa: SIM118 (no mapping)
+        raise BadSetting(f"targets.among is {name!r}, but the data has no such tensor. It has: {known}.")
+    found = torch.stack([value.reshape(()) for value in held]) if model.level == "graph" else held[0]
+    if found.dtype == torch.bool:
+        return found.nonzero()[:, 0]
+    return found.T if model.level == "link" else found
+
+
+def read_list(path: Path) -> list[Any]:
+    """Targets from a file: a JSON list, or one target a line, the two ends of a link apart by a space or comma."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        found = json.loads(text) if path.suffix == ".json" else [one_target(line) for line in text.splitlines() if line.strip()]
+    except (OSError, ValueError) as error:
+        raise BadFile(f"{path} holds no list of targets: {error}. Write one a line, `17`, or for links `3 5`.") from error
+    if not isinstance(found, list):
+        raise BadFile(f"{path} must hold a list of targets, such as [0, 17], but holds {type(found).__name__}.")
+    return found
+
+
+def one_target(line: str) -> int | list[int]:
+    """A line of a list of targets.
+
+    >>> one_target("17"), one_target("3, 5")
+    (17, [3, 5])
+    """
+    ids = [int(part) for part in line.replace(",", " ").split()]
+    return ids[0] if len(ids) == 1 else ids
