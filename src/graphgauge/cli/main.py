@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from graphgauge import __version__
+from graphgauge.cli.monitor import commands as monitor_commands
 from graphgauge.core.errors import GraphgaugeError
 
 app = typer.Typer(
@@ -15,6 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(monitor_commands, name="monitor")
 
 
 def show_version(wanted: bool) -> None:

@@ -7,6 +7,7 @@ column, the rank among all targets. Both by `columns.movement`, one p-value for 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -60,13 +61,13 @@ def drift_triggers(baseline: Sample, runs: Sequence[Sample], plan: Plan, labels:
     ranking = ranking_movement(baseline, last, plan, derive_seed(seed, number))
     data = data_movement(baseline, last, plan, derive_seed(seed, number))
     return [
-        *metric_triggers(tested_metrics(baseline, runs, plan), plan),
+        *metric_triggers(metric_tests(baseline, runs, plan), plan),
         *movement_triggers(RANKING, ranking, labels.feature, plan),
         *movement_triggers(DATA, data, labels.column, plan),
     ]
 
 
-def tested_metrics(baseline: Sample, runs: Sequence[Sample], plan: Plan) -> list[Tested]:
+def metric_tests(baseline: Sample, runs: Sequence[Sample], plan: Plan) -> list[Tested]:
     """All metrics of the last run, alone and with those before it; ``runs`` are all since the baseline, the last one last."""
     spans = {
         1: runs[-1],
@@ -105,6 +106,19 @@ def metric_trigger(own: Tested, plan: Plan) -> Trigger:
     )
     details = {"runs": own.runs, "test": own.best, "distance": found.distance, "shift": found.shift, "n": own.n, "p": found.p}
     return Trigger(METRIC, own.metric, told, p, plan.level, found.effect, details)
+
+
+def control_limits(baseline: Sample, metric: str, n: int, plan: Plan) -> tuple[float, float] | None:
+    """Where the mean of n targets is expected, for a picture; the tests decide. None where the baseline has too few values.
+
+    mean ± z SD sqrt(1/n + 1/m)        z: the normal quantile at the level of the strictest test of a look
+    """
+    values, tests = baseline.known(metric), 2 * len(TESTS) * max(1, len(baseline.metrics))
+    if len(values) < LEAST or n < 1:
+        return None
+    z = -NormalDist().inv_cdf(plan.level / (2 * tests))
+    reach = z * float(values.std(ddof=1)) * (1 / n + 1 / len(values)) ** 0.5
+    return float(values.mean()) - reach, float(values.mean()) + reach
 
 
 # --- features ----------------------------------------------------------------------------------------------------------

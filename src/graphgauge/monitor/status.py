@@ -105,7 +105,8 @@ def notes_of(baseline: Look | None, last: Look | None) -> list[str]:
         return []
     near = [own for own in held(last.sample, last.plan) if own.state == CLOSE]
     found = [
-        f"the mean of {own.metric} is {own.mean:.4g}, beyond {own.threshold}, but within chance ({own.margin:.2g})" for own in near
+        f"the mean of {own.metric} is {own.mean:.4g} and should be {own.threshold}, but chance explains up to {own.margin:.2g}"
+        for own in near
     ]
     if not baseline.facts.is_whole:
         found.append("the baseline holds metrics only: ranking, data and weights are not watched")

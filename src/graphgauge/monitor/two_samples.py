@@ -30,7 +30,7 @@ from graphgauge.core.errors import UndefinedScore
 Values = NDArray[np.float64]
 FAR = {"ks": 0.5, "rank": 0.0}  #: large-sample p-values above these, and above ten times the level, are taken as they are
 SMALL = 40  #: values up to which everything is exact
-MOST_CELLS = 2**20  #: of the table behind an exact rank test
+MOST_CELLS = 2**18  #: of the table behind an exact rank test
 TESTS = ("ks", "rank")
 
 
@@ -158,9 +158,11 @@ def exact_lower_tail(ranks: NDArray[np.int64], n: int) -> float:
     table = np.zeros((n + 1, most + 1))
     table[0, 0] = 1.0
     for t, own in enumerate(sorted(score[score <= most].tolist())):
+        low = max(0, n - most // own) if own else 0  # with fewer so far, the rest would exceed the sum
         top = min(t, n - 1) + 1
-        share = ((n - np.arange(top)) / (len(score) - t))[:, None]
-        drawn = table[:top, : most + 1 - own] * share
-        table[:top] *= 1 - share
-        table[1 : top + 1, own:] += drawn
+        wide = min(most, top * own) + 1  # no sum is larger yet
+        share = ((n - np.arange(low, top)) / (len(score) - t))[:, None]
+        drawn = table[low:top, : max(0, wide - own)] * share
+        table[low:top, :wide] *= 1 - share
+        table[low + 1 : top + 1, own:wide] += drawn
     return float(table[n].sum())
