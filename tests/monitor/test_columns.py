@@ -15,7 +15,7 @@ def dice(seed=0):
 
 
 def literal(new, old):
-    """max |z| for every way to call n rows new: z with the mean and the SD (divisor N) of the column over all rows."""
+    """The largest |z| for every way to call n rows new: z with the mean and the SD (divisor N) of the column over all rows."""
     rows = np.concatenate([new, old])
     n, total = len(new), len(rows)
     spread = rows.std(0)

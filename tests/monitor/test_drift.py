@@ -54,7 +54,7 @@ def test_a_large_budget_is_kept_and_mostly_used():
     plan, raised = Plan(budget=0.4, looks=1), 0
     for number in range(60):
         dice = np.random.default_rng([3, number])
-        runs = [targets_like(100, dice, False), targets_like(50, dice, False)]
+        runs = [targets_like(60, dice, False), targets_like(30, dice, False)]
         raised += bool(drift_triggers(runs[0], runs[1:], plan, Labels(), number))
     assert 0.1 < raised / 60 <= 0.4 + 2 * (0.4 * 0.6 / 60) ** 0.5
 
@@ -95,7 +95,9 @@ def test_only_what_moved_is_named():
 
 def test_a_slow_drift_shows_in_several_runs_together():
     baseline = look(1, 200)
-    runs = [replace(own, values={**own.values, "edge_ec": own.values["edge_ec"] * 1.7}) for own in (look(k, 50) for k in range(3, 7))]
+    runs = [
+        replace(own, values={**own.values, "edge_ec": own.values["edge_ec"] * 1.7}) for own in (look(k, 50) for k in range(3, 7))
+    ]
     tested = metric_tests(baseline, runs, Plan())
     alone, together = (next(own for own in tested if own.metric == "edge_ec" and own.runs == k) for k in (1, 4))
     assert (alone.n, together.n) == (50, 200)
@@ -121,5 +123,7 @@ def test_control_limits_are_as_wide_as_the_tests_are_strict():
     low, high = control_limits(sample, "edge_ec", 25, Plan(budget=0.06, looks=1))
     sd = np.sqrt(100 / 99)
     assert (low + high) / 2 == pytest.approx(2.0)
-    assert (high - low) / 2 == pytest.approx(2.8070338 * sd * np.sqrt(1 / 25 + 1 / 100), rel=1e-6)  # 0.02 / (2 · 4) = 0.0025 each side
+    assert (high - low) / 2 == pytest.approx(
+        2.8070338 * sd * np.sqrt(1 / 25 + 1 / 100), rel=1e-6
+    )  # 0.02 / (2 · 4) = 0.0025 each side
     assert control_limits(sample, "time", 25, Plan()) is None

@@ -53,7 +53,8 @@ def baseline(
 
     plan = Plan(per_run, budget, runs, age=age, overdue=overdue)
     if Path(source).is_dir():
-        found = Monitor(store, plan).baseline_of(Results.load(source), needed(explainer, source), read_time(at))
+        label = needed(explainer, source)
+        found = Monitor(store, plan).baseline_of(Results.load(source), label, read_time(at))
     else:
         own = Opened(source, explainer, None)
         monitor = Monitor(store, replace(plan, thresholds=own.thresholds()))

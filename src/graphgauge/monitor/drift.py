@@ -25,7 +25,7 @@ CLEAR_Z, MOST_NAMED = 3.0, 20  #: columns that are named beside the one that mov
 
 
 @dataclass(frozen=True)
-class Tested:
+class Compared:
     """One metric compared with the baseline, over this run or over several."""
 
     metric: str
@@ -67,7 +67,7 @@ def drift_triggers(baseline: Sample, runs: Sequence[Sample], plan: Plan, labels:
     ]
 
 
-def metric_tests(baseline: Sample, runs: Sequence[Sample], plan: Plan) -> list[Tested]:
+def metric_tests(baseline: Sample, runs: Sequence[Sample], plan: Plan) -> list[Compared]:
     """All metrics of the last run, alone and with those before it; ``runs`` are all since the baseline, the last one last."""
     spans = {
         1: runs[-1],
@@ -81,21 +81,21 @@ def metric_tests(baseline: Sample, runs: Sequence[Sample], plan: Plan) -> list[T
     }
     corrected = holm({(*key, test): own.p[test] for key, (_, own) in found.items() for test in TESTS})
     return [
-        Tested(metric, count, n, own, {test: corrected[metric, count, test] for test in TESTS})
+        Compared(metric, count, n, own, {test: corrected[metric, count, test] for test in TESTS})
         for (metric, count), (n, own) in found.items()
     ]
 
 
-def metric_triggers(tested: Sequence[Tested], plan: Plan) -> list[Trigger]:
+def metric_triggers(tested: Sequence[Compared], plan: Plan) -> list[Trigger]:
     """One trigger for each metric that has drifted: its clearest test."""
-    drifted: dict[str, Tested] = {}
+    drifted: dict[str, Compared] = {}
     for own in sorted(tested, key=lambda own: own.corrected[own.best]):
         if own.corrected[own.best] <= plan.level:
             drifted.setdefault(own.metric, own)
     return [metric_trigger(own, plan) for own in drifted.values()]
 
 
-def metric_trigger(own: Tested, plan: Plan) -> Trigger:
+def metric_trigger(own: Compared, plan: Plan) -> Trigger:
     """The evidence of one metric."""
     p, found = own.corrected[own.best], own.found
     where = "this run" if own.runs == 1 else f"the last {own.runs} runs"

@@ -15,7 +15,7 @@ from graphgauge.core.errors import BadFile
 from graphgauge.guidelines.book import guide
 from graphgauge.guidelines.deployment import DONE, NOT_DONE, OPEN, Point
 from graphgauge.monitor import History, Look, Status, status_of
-from graphgauge.monitor.drift import Tested, metric_tests
+from graphgauge.monitor.drift import Compared, metric_tests
 from graphgauge.monitor.rules import CROSSED, held
 from graphgauge.monitor.triggers import REVALIDATE
 from graphgauge.narrative.names import tidy
@@ -104,7 +104,7 @@ def metric_lines(history: History, last: Look | None) -> list[dict[str, Any]]:
     return [metric_line(metric, baseline, last, tested, limits) for metric in baseline.sample.values if metric != "time_batched"]
 
 
-def metric_line(metric: str, baseline: Look, last: Look, tested: Sequence[Tested], limits: dict[str, Any]) -> dict[str, Any]:
+def metric_line(metric: str, baseline: Look, last: Look, tested: Sequence[Compared], limits: dict[str, Any]) -> dict[str, Any]:
     """One metric."""
     own = [each for each in tested if each.metric == metric]
     alone = next((each for each in own if each.runs == 1), None)
