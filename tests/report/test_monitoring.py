@@ -87,6 +87,9 @@ def test_charts_lie_in_their_box_and_points_follow_the_numbers(monitor):
         slope, _ = line = np.polyfit(means, [dot.y for dot in own.dots], 1)
         assert slope < 0
         assert np.polyval(line, means) == pytest.approx([dot.y for dot in own.dots], abs=0.11)  # to a tenth of a point
+        middle = [float(pair.split(",")[1]) for pair in own.centre.split()]
+        expected = float(np.polyval(line, history.baseline.sample.known(own.metric).mean()))
+        assert middle == pytest.approx([expected] * 6, abs=0.2)
     assert [dot.is_raised for dot in found["edge_ec"].dots] == [False] * 4 + [True] * 2
     assert (found["edge_stability"].threshold is None, found["edge_ec"].threshold) == (False, None)
     assert found["edge_ec"].told.startswith("edge_ec: 6 runs, first mean")

@@ -80,8 +80,8 @@ def chart(metric: str, every: Sequence[Look], history: History) -> Chart:
         for run, x, mean, spread in zip(runs, xs, means, spreads, strict=True)
     )
     known = [(x, own) for x, own in zip(xs, limits, strict=True) if own is not None]
-    upper, lower = ([(x, up(own[side])) for x, own in known] for side in (1, 0))
-    middle = [(x, up((own[0] + own[1]) / 2)) for x, own in known]
+    upper, lower = ([(x, up(own[side])) for x, own in known] for side in (2, 0))
+    middle = [(x, up(own[1])) for x, own in known]
     return Chart(
         metric,
         dots,
@@ -94,16 +94,13 @@ def chart(metric: str, every: Sequence[Look], history: History) -> Chart:
     )
 
 
-def limits_of(baseline: Look, metric: str, run: Look) -> tuple[float, float] | None:
-    """Control limits of a run; the ends of the range of [0, 1] metrics are not crossed."""
+def limits_of(baseline: Look, metric: str, run: Look) -> tuple[float, float, float] | None:
+    """Lower control limit, mean of the baseline, upper limit; no limit lies where no value can."""
     found = control_limits(baseline.sample, metric, len(run.sample.known(metric)), run.plan)
     if found is None:
         return None
-    return (
-        (max(0.0, found[0]), min(1.0, found[1]))
-        if "pertinence" in metric or "stability" in metric
-        else (max(0.0, found[0]), found[1])
-    )
+    highest = 1.0 if "pertinence" in metric or "stability" in metric else found[1]
+    return max(0.0, found[0]), float(baseline.sample.known(metric).mean()), min(highest, found[1])
 
 
 def has_raised(run: Look, metric: str) -> bool:
