@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+import graphgauge.monitor.columns as columns
 from graphgauge.core.errors import UndefinedScore
 from graphgauge.monitor.columns import movement, ranked
 
@@ -29,8 +30,8 @@ def test_the_p_value_is_that_of_all_arrangements():
     draw = np.random.default_rng(5)
     old, new = draw.integers(0, 3, (6, 3)).astype(float), draw.integers(1, 4, (4, 3)).astype(float)
     p, z = literal(new, old)
-    found = movement(new, old, 1e-4, dice())
-    assert found.p == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / 999))
+    found = movement(new, old, 0.5, dice())  # far above nothing: a thousand draws
+    assert found.p == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / 1000))
     assert found.z == pytest.approx(z, abs=1e-12)
 
 
@@ -63,3 +64,17 @@ def test_ranks_share_places():
 def test_rows_with_other_columns_are_refused():
     with pytest.raises(UndefinedScore, match=r"\(2, 3\) and \(2, 4\)"):
         movement(np.ones((2, 3)), np.ones((2, 4)), 0.01, dice())
+
+
+def test_draws_end_early_only_where_p_decides_nothing(monkeypatch):
+    made, real = [], columns.exceeding
+    monkeypatch.setattr(
+        columns, "exceeding", lambda rows, n, seen, draws, dice: made.append(draws) or real(rows, n, seen, draws, dice)
+    )
+    draw, totals = np.random.default_rng(2), set()
+    for shift in (0.0, 0.4, 0.8, 1.2) * 4:
+        made.clear()
+        found = movement(draw.normal(size=(10, 2)) + shift, draw.normal(size=(30, 2)), 0.001, dice())
+        assert sum(made) == 1999 or (found.p > 0.01 and found.p * (1 + sum(made)) >= 11)
+        totals.add(sum(made))
+    assert totals == {99, 999, 1999}

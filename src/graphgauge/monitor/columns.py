@@ -7,7 +7,7 @@ n (N - n) / (N - 1) if new rows are drawn at random, so
 
 Its distribution comes from drawing the new rows at random again and again. Rows move as a whole, so columns may depend on each
 other in any way, and no correction for their number is needed. With B draws, p = (1 + draws at least as large) / (1 + B), valid for
-any B; after a first thousand draws a p-value that is far above the level is returned as it is.
+any B. Draws end early once ten were as large and p is far above the level: such a p-value decides nothing.
 """
 
 import math
@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from graphgauge.core.errors import UndefinedScore
 from graphgauge.monitor.two_samples import Values, double_ranks
 
-FIRST, CLEAR = 999, 10.0  #: draws of the first look, and how many times the level a p-value must be to end there
+STAGES = (99, 999)  #: draws after which to see whether they are enough
+ENOUGH, CLEAR = 10, 10.0  #: so many as large, at so many times the level, are
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,12 @@ def movement(new: Values, old: Values, level: float, generator: torch.Generator)
         )
     columns = standardised(np.concatenate([new, old]))
     z = column_scores(columns, torch.arange(len(columns))[None, : len(new)])[0]
-    seen, draws = float(z.abs().max()) - 1e-9, FIRST
-    count = exceeding(columns, len(new), seen, draws, generator)
-    if (1 + count) / (1 + draws) <= CLEAR * level:
-        more = max(0, math.ceil(2 / level) - 1 - draws)
-        count, draws = count + exceeding(columns, len(new), seen, more, generator), draws + more
-    return Movement((1 + count) / (1 + draws), z.numpy())
+    seen, count, made = float(z.abs().max()) - 1e-9, 0, 0
+    for draws in (*STAGES, max(STAGES[-1] + 1, math.ceil(2 / level) - 1)):
+        count, made = count + exceeding(columns, len(new), seen, draws - made, generator), draws
+        if count >= ENOUGH and (1 + count) / (1 + made) > CLEAR * level:
+            break
+    return Movement((1 + count) / (1 + made), z.numpy())
 
 
 def ranked(rows: Values) -> Values:

@@ -16,7 +16,7 @@ from graphgauge.guidelines.book import guide
 from graphgauge.guidelines.deployment import DONE, NOT_DONE, OPEN, Point
 from graphgauge.monitor import History, Look, Status, status_of
 from graphgauge.monitor.drift import Compared, metric_tests
-from graphgauge.monitor.rules import CROSSED, held
+from graphgauge.monitor.rules import INSIDE, held
 from graphgauge.monitor.triggers import REVALIDATE
 from graphgauge.narrative.names import tidy
 from graphgauge.report.histories import HEIGHT, WIDTH, charts
@@ -177,9 +177,8 @@ def monitoring_checklist(history: History, status: Status) -> list[Point]:
         plan = (last or baseline).plan
         shown["revalidation"] = DONE, f"triggers below; again after {plan.age} days at the latest"
     if last is not None:
-        crossed = [own.metric for own in held(last.sample, last.plan) if own.state == CROSSED]
-        limits = len(last.plan.thresholds)
-        shown["thresholds"] = (NOT_DONE if crossed else DONE), told_thresholds(crossed, limits, last)
+        beyond = [own.metric for own in held(last.sample, last.plan) if own.state != INSIDE]
+        shown["thresholds"] = (NOT_DONE if beyond else DONE), told_thresholds(beyond, len(last.plan.thresholds), last)
         shown["monitoring"] = DONE, f"{status.runs} runs since the baseline, the last on {last.at.date()}"
     if not last or not last.plan.thresholds:
         shown.pop("thresholds", None)
@@ -189,7 +188,7 @@ def monitoring_checklist(history: History, status: Status) -> list[Point]:
     ]
 
 
-def told_thresholds(crossed: list[str], limits: int, last: Look) -> str:
-    """How many thresholds hold."""
-    kept = f"{limits - len(crossed)} of {limits} thresholds hold in the run of {last.at.date()}"
-    return f"{kept}; crossed: {', '.join(crossed)}" if crossed else kept
+def told_thresholds(beyond: list[str], limits: int, last: Look) -> str:
+    """How many thresholds the means of a run meet."""
+    kept = f"{limits - len(beyond)} of {limits} means meet their threshold in the run of {last.at.date()}"
+    return f"{kept}; beyond: {', '.join(beyond)}" if beyond else kept
