@@ -52,11 +52,11 @@ def test_stationary_histories_raise_nothing():
 def test_a_large_budget_is_kept_and_mostly_used():
     """One look each, a budget of 0.4: a fault in a p-value shows here long before it does at 0.01."""
     plan, raised = Plan(budget=0.4, looks=1), 0
-    for number in range(40):
+    for number in range(80):
         dice = np.random.default_rng([3, number])
-        runs = [targets_like(60, dice, False), targets_like(30, dice, False)]
+        runs = [targets_like(40, dice, False), targets_like(15, dice, False)]
         raised += bool(drift_triggers(runs[0], runs[1:], plan, Labels(), number))
-    assert 0.1 < raised / 40 <= 0.4 + 2 * (0.4 * 0.6 / 40) ** 0.5
+    assert 0.1 < raised / 80 <= 0.4 + 2 * (0.4 * 0.6 / 80) ** 0.5
 
 
 @pytest.mark.parametrize("metric", ["feature_ec", "edge_pertinence", "edge_stability"])
