@@ -27,19 +27,28 @@ def test_help_and_version():
     assert "--targets" in run("demo", "--help").stdout
 
 
-def test_the_demo_shows_predictions_and_computation_graphs():
-    done = run("demo", "--targets", "0,302,699")
+def test_the_demo_shows_predictions_computation_graphs_and_which_explainer_to_use(tmp_path):
+    done = run("demo", "--targets", "0,302,699", "--report", str(tmp_path / "report.html"))
     assert done.returncode == 0
     assert done.stderr == ""
     lines = done.stdout.splitlines()
     assert lines[0] == "BA-Shapes: 700 nodes, 3942 directed edges, 4 classes"
     assert [line.split()[0] for line in lines[5:8]] == ["0", "302", "699"]
-    assert lines[-1].startswith("Largest difference between extracted graphs and the whole graph:")
+    assert any(line.startswith("Extracted graphs and the whole graph differ by") for line in lines)
+    ending = lines[[line.split()[:1] for line in lines].index(["explainer"]) :]
+    assert [line.split()[0] for line in ending[1:4]] == ["input_x_gradient", "gnn_explainer", "random"]
+    assert ending[5].split(":")[0] == "Recommended"
+    assert ending[6].startswith("  because ")
+    assert ending[7].startswith("  not ")
 
 
-def test_the_demo_as_json_is_repeatable():
-    first, second = (json.loads(run("demo", "--json", "--targets", "5,400").stdout) for _ in range(2))
+def test_the_demo_as_json_is_repeatable(tmp_path):
+    report = str(tmp_path / "report.html")
+    first, second = (json.loads(run("demo", "--json", "--targets", "5,400", "--report", report).stdout) for _ in range(2))
     assert first["targets"] == second["targets"]
+    assert first["recommendation"] == second["recommendation"]
+    assert first["recommendation"]["chosen"] in ("input_x_gradient", "gnn_explainer")
+    assert first["report"] in (None, report)
     assert [row["target"] for row in first["targets"]] == [5, 400]
     assert first["largest_difference"] <= 1e-5
     assert first["accuracy"]["test"] > 0.6

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 import torch
-from own_networks import LinkNet, NodeNet, node_graph, write_project
+from own_networks import SEED, LinkNet, NodeNet, node_graph, write_project
 
 from graphgauge.core.errors import BadFile, BadModel, BadSetting, BadTarget
 from graphgauge.evaluation import sample_targets
@@ -16,7 +16,7 @@ from graphgauge.models import NodeClassificationModel
 def test_a_project_gives_the_model_that_its_files_describe(tmp_path):
     project = Project.read(write_project(tmp_path))
     model = project.model()
-    torch.manual_seed(0)
+    torch.manual_seed(SEED)
     expected = NodeClassificationModel(NodeNet(), node_graph())
     assert torch.equal(model.pred_continuous([0, 7]), expected.pred_continuous([0, 7]))
     assert (type(model), project.folder) == (NodeClassificationModel, tmp_path)
@@ -85,6 +85,7 @@ def test_targets_are_drawn_listed_or_read(tmp_path):
         ("missing.txt", BadFile, r"missing\.txt holds no list of targets"),
         ("words.txt", BadFile, r"words\.txt holds no list of targets: invalid literal"),
         ("map.json", BadFile, r"map\.json must hold a list of targets, such as \[0, 17\], but holds dict"),
+        ({"number": 3, "among": "no_mask"}, BadTarget, r"targets\.among is 'no_mask', but it names no target"),
         ({"number": 3, "among": "val_mask"}, BadSetting, r"'val_mask', but the data has no such tensor\. It has: .*test_mask"),
     ],
 )

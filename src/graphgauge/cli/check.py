@@ -4,9 +4,16 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from graphgauge.cli.conventions import ANSWERS, ExitCode, paint
 from graphgauge.core.verdicts import Verdict
 from graphgauge.evaluation import Results
 from graphgauge.guidelines import Check, Requirements, check
+from graphgauge.lifecycle.assessment import stored_requirements
+
+
+def requirements_of(folder: str, given: dict[str, Any]) -> Requirements:
+    """What the run was judged by when it was saved, if it says so, changed by the options that were given (not None)."""
+    return Requirements(**{**stored_requirements(folder), **{name: value for name, value in given.items() if value is not None}})
 
 
 def run_check(folder: str, requirements: Requirements, explainers: Sequence[str]) -> Check:
@@ -36,6 +43,5 @@ def as_text(found: Check) -> str:
         groups.setdefault(", ".join(filter(None, (verdict.task, verdict.model, verdict.explainer))), []).append(verdict)
     lines = []
     for name, own in groups.items():
-        lines += [name, *(f"  {verdict.outcome:<14}  {verdict.reason}" for verdict in own)]
-    answer = {0: "pass", 1: "below threshold", 3: "incomplete"}[found.code]
-    return "\n".join([*lines, f"{answer}: {found.reason}."])
+        lines += [name, *(f"  {paint(verdict.outcome, 14)}  {verdict.reason}" for verdict in own)]
+    return "\n".join([*lines, f"{paint(ANSWERS[ExitCode(found.code)])}: {found.reason}."])

@@ -10,15 +10,18 @@ from torch_geometric.data import Data
 
 from graphgauge.core.xplanation import Xplanation
 from graphgauge.datasets import accuracy, ba_shapes, trained_gcn
-from graphgauge.evaluation import Evaluator
+from graphgauge.evaluation import Evaluator, Results
 from graphgauge.explainers import GNNExplainer, InputXGradient, IntegratedGradients, RandomExplainer
+from graphgauge.guidelines import Requirements, recommend
 from graphgauge.models import ComputationGraph, NodeClassificationModel
 from graphgauge.models.targets import read_targets
 
+NOTHING: dict[str, Any] = {"explainers": {}, "recommendation": None, "report": None}
+WANTED = Requirements("node_classification", focus="edge")
 SHOWN = {"edge_ec": "edges to a change", "edge_pertinence": "pertinence", "edge_pertinence_tied": "tied (chance: 0.5)"}
 
 
-def run_demo(targets: list[Any], seed: int) -> dict[str, Any]:
+def run_demo(targets: list[Any], seed: int, report: str = "report.html") -> dict[str, Any]:
     """Make the graph, train, wrap, ask."""
     data = ba_shapes(seed)
     read_targets(targets, "node", data.num_nodes)  # a wrong target is told before the training
@@ -39,22 +42,39 @@ def run_demo(targets: list[Any], seed: int) -> dict[str, Any]:
             describe(graph, row, data) | strongest_edge(x, data)
             for graph, row, x in zip(graphs, prob, IntegratedGradients().explain(model, targets), strict=True)
         ],
-        "explainers": compared(model, targets, seed) if len(targets) else {},
+        **(judged(compared(model, targets, seed), report) if len(targets) else NOTHING),
     }
 
 
-def compared(model: NodeClassificationModel, targets: list[Any], seed: int) -> dict[str, dict[str, float]]:
+def judged(results: Results, report: str) -> dict[str, Any]:
+    """The means of each explainer, which one to use and why, and where the report is."""
+    means = results.summary()["mean"]
+    chosen = recommend(results, WANTED)[0]
+    return {
+        "explainers": {
+            name: {metric: round(float(means[name, metric]), 6) for metric in SHOWN if means[name, metric] == means[name, metric]}
+            for name in dict.fromkeys(row.explainer for row in results.rows)
+        },
+        "recommendation": {"chosen": chosen.chosen, "reason": chosen.reason, "others": chosen.others},
+        "report": written_report(results, report),
+    }
+
+
+def written_report(results: Any, path: str) -> str | None:
+    """The path of the report; None where this version writes none."""
+    if not hasattr(results, "report"):
+        return None
+    results.report().save(path)
+    return path
+
+
+def compared(model: NodeClassificationModel, targets: list[Any], seed: int) -> Results:
     """How well the edges of three explainers do: edits that change a prediction, and whether they beat random orders."""
     evaluator = Evaluator(model, seed=seed, cap=20, trials=(30, 30), early_stop="none", stability="none", timed=0)
     made = [
         explainer.explain(model, targets, seed=seed) for explainer in (InputXGradient(), GNNExplainer(epochs=50), RandomExplainer())
     ]
-    results = evaluator.evaluate([replace(x, feature_score=None) for xs in made for x in xs])
-    means = results.summary()["mean"]
-    return {
-        name: {metric: round(float(means[name, metric]), 6) for metric in SHOWN if means[name, metric] == means[name, metric]}
-        for name in dict.fromkeys(row.explainer for row in results.rows)
-    }
+    return evaluator.evaluate([replace(x, feature_score=None) for xs in made for x in xs])
 
 
 def describe(graph: ComputationGraph, prob: Tensor, data: Data) -> dict[str, Any]:
@@ -103,16 +123,23 @@ def as_text(shown: dict[str, Any]) -> str:
         f"{row['relevant_edges']:>14}  {row['halo_edges']:>10}  {arrow(row['strongest_edge']):>14}"
         for row in shown["targets"]
     ]
+    if shown["largest_difference"] is not None:
+        gap = shown["largest_difference"]
+        lines += ["", f"Extracted graphs and the whole graph differ by {gap:.1e} of a probability at most (allowed: 1e-5)"]
     if shown["explainers"]:
         lines += ["", f"{'explainer':<18}" + "".join(f"{title:>21}" for title in SHOWN.values())]
         lines += [
             f"{name:<18}" + "".join(f"{row[metric]:>21.2f}" if metric in row else f"{'-':>21}" for metric in SHOWN)
             for name, row in shown["explainers"].items()
         ]
-    if shown["largest_difference"] is not None:
-        gap = shown["largest_difference"]
-        lines += [
-            "",
-            f"Largest difference between extracted graphs and the whole graph: {gap:.1e} of a probability (allowed: 1e-5)",
-        ]
-    return "\n".join(lines)
+    return "\n".join([*lines, *advice(shown)])
+
+
+def advice(shown: dict[str, Any]) -> list[str]:
+    """Which explainer, why, and where to read on."""
+    chosen = shown["recommendation"]
+    if chosen is None:
+        return []
+    lines = ["", f"Recommended: {chosen['chosen']}", f"  because {chosen['reason']}"]
+    lines += [f"  not {other}: {why}" for other, why in chosen["others"].items()]
+    return [*lines, *(["", f"Report: {shown['report']}"] if shown["report"] else [])]

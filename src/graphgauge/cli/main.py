@@ -1,13 +1,13 @@
 """The `graphgauge` command. Heavy imports happen inside the commands, so that help answers at once."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from graphgauge import __version__
+from graphgauge.cli.conventions import run_app
 from graphgauge.cli.monitor import commands as monitor_commands
-from graphgauge.core.errors import GraphgaugeError
+from graphgauge.cli.own_model import COMMANDS
 
 app = typer.Typer(
     help="Measure how good the explanations of a graph neural network are, without ground truth.",
@@ -37,12 +37,13 @@ def options(
 def demo(
     targets: Annotated[str, typer.Option(help="Nodes to look at, such as 0,302,510.")] = "0,302,510,604,699",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the graph and of the training.")] = 1,
+    report: Annotated[str, typer.Option(help="Where the report goes.")] = "report.html",
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Train a small GCN on a generated BA-Shapes graph and show what decides its predictions."""
+    """Train a small GCN on a generated BA-Shapes graph, show what decides its predictions, and which explainer says so best."""
     from graphgauge.cli.demo import as_json, as_text, run_demo
 
-    shown = run_demo(read_list(targets), seed)
+    shown = run_demo(read_list(targets), seed, report)
     typer.echo(as_json(shown) if json else as_text(shown))
 
 
@@ -113,17 +114,17 @@ def check(
     run: Annotated[str, typer.Argument(help="Folder that Results.save wrote.")],
     explainer: Annotated[list[str] | None, typer.Option(help="Check only this one (may be repeated); else all but random.")] = None,
     task: Annotated[str | None, typer.Option(help="Kind of task, such as link-regression; else seen from the run.")] = None,
-    stakes: Annotated[str, typer.Option(help="standard or high-stakes.")] = "standard",
+    stakes: Annotated[str | None, typer.Option(help="standard (usual) or high-stakes.")] = None,
     latency: Annotated[str | None, typer.Option(help="interactive, batch or offline; else the paper's 5 s.")] = None,
     features: Annotated[int | None, typer.Option(min=1, help="Number of features; limits are shares of it.")] = None,
     focus: Annotated[str | None, typer.Option(help="feature or edge: judge that side only.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """Compare a stored run with the thresholds: exit code 0 pass, 1 below threshold, 3 incomplete."""
-    from graphgauge.cli.check import as_json, as_text, run_check
-    from graphgauge.guidelines import Requirements
+    """Compare a stored run with the thresholds (its own, if it has some): exit code 0 pass, 1 below threshold, 3 incomplete."""
+    from graphgauge.cli.check import as_json, as_text, requirements_of, run_check
 
-    wanted = Requirements(read_kind(task), stakes, latency, features, focus=focus)
+    given = {"task_kind": read_kind(task), "stakes": stakes, "latency": latency, "num_features": features, "focus": focus}
+    wanted = requirements_of(run, given)
     found = run_check(run, wanted, explainer or [])
     typer.echo(as_json(found, wanted) if json else as_text(found))
     raise typer.Exit(found.code)
@@ -203,10 +204,10 @@ def read_number(text: str) -> int | str:
         return text
 
 
+for command in COMMANDS:
+    app.command()(command)
+
+
 def main() -> None:
     """Run the command line; our own errors become one line and exit code 2."""
-    try:
-        app()
-    except GraphgaugeError as error:
-        typer.echo(f"graphgauge: error: {error}", err=True)
-        sys.exit(2)
+    run_app(app)

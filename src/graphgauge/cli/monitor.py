@@ -1,6 +1,5 @@
 """`graphgauge monitor`: take a baseline, look again from time to time, say what is due, write the page."""
 
-import json as jsons
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphgauge.cli.conventions import as_json, telling
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.core.registry import lookup
 
@@ -28,6 +28,7 @@ Among = Annotated[
 ]
 Explainer = Annotated[str | None, typer.Option(help="Label of the project's explainer that is in use.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes on stderr.")]
 STORE = "monitor.sqlite"
 
 
@@ -46,6 +47,7 @@ def baseline(
     age: Annotated[int, typer.Option(min=1, help="Days after which the validation is too old.")] = 180,
     overdue: Annotated[int | None, typer.Option(min=1, help="Days after which the next run should have come.")] = None,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Measure what later runs are held against. Repeat it after every new validation."""
     from graphgauge.evaluation import Results
@@ -59,7 +61,8 @@ def baseline(
         own = Opened(source, explainer, None)
         monitor = Monitor(store, replace(plan, thresholds=own.thresholds()))
         pool, count = own.pool(targets, among, number)
-        found = monitor.take_baseline(own.project.evaluator(own.model), own.explainer, pool, count, read_time(at))
+        with telling(quiet):
+            found = monitor.take_baseline(own.project.evaluator(own.model), own.explainer, pool, count, read_time(at))
     record = {"baseline": found.number, "at": found.at.isoformat(), "targets": len(found.sample), "summary": found.body["summary"]}
     head = f"baseline {found.number} of {len(found.sample)} targets, {found.at.date()}, {found.facts.explainer}"
     typer.echo(as_json(record) if json else "\n".join([head, *metric_lines(found.body["summary"])]))
@@ -77,6 +80,7 @@ def run(
     webhook: Annotated[str | None, typer.Option(help="POST the run there as JSON, if it raised a trigger.")] = None,
     log: Annotated[str | None, typer.Option(help="Append the run to this file of JSON lines.")] = None,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Measure recent targets, compare with the baseline, store both. For cron or Airflow; ask `status` what is due."""
     from graphgauge.monitor import Monitor
@@ -89,7 +93,8 @@ def run(
     own = Opened(project, explainer, last.facts.explainer if last else None)
     monitor = Monitor(store, replace(stored.plan, thresholds=own.thresholds()))
     pool, count = own.pool(targets, among, number or stored.plan.number)
-    found = monitor.run(own.project.evaluator(own.model), own.explainer, pool, count, read_time(at))
+    with telling(quiet):
+        found = monitor.run(own.project.evaluator(own.model), own.explainer, pool, count, read_time(at))
     for problem in told_others(found, webhook, log):
         typer.echo(f"graphgauge: warning: {problem}", err=True)
     typer.echo(as_json(found.record()) if json else run_text(found))
@@ -249,11 +254,6 @@ def told_others(found: "Run", webhook: str | None, log: str | None) -> list[str]
 
 
 # --- for people and programs ---------------------------------------------------------------------------------------------
-
-
-def as_json(record: Any) -> str:
-    """For programs."""
-    return jsons.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def metric_lines(summary: dict[str, Any]) -> list[str]:

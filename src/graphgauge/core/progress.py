@@ -5,7 +5,7 @@ with progress(total=100, title="gnn_explainer"):
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
@@ -27,6 +27,13 @@ def progress(total: float, title: str) -> Iterator[None]:
 
     bar = tqdm(total=total, desc=title, disable=None, delay=SECONDS_BEFORE_SHOWN, leave=False, bar_format=BAR_FORMAT)
     with bar, replaced(bar):
+        yield
+
+
+@contextmanager
+def silent(wanted: bool = True) -> Iterator[None]:
+    """No bar at all inside, if ``wanted``."""
+    with replaced(False) if wanted else nullcontext():
         yield
 
 

@@ -40,7 +40,8 @@ from graphgauge.guidelines import Requirements
 from graphgauge.narrative import Names
 
 LEVELS, TASKS = ("node", "link", "graph"), ("classification", "regression")
-EXPLAINERS = ("input_x_gradient", "integrated_gradients", "lrp", "gnn_explainer", "random")  #: where a project names none
+#: where a project names none; they run on every network
+EXPLAINERS = ("input_x_gradient", "integrated_gradients", "gnn_explainer", "random")
 ADDRESS = r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$"
 
 

@@ -21,7 +21,7 @@ from torch.nn import Module
 from graphgauge.benchmark.experiment import labels_of
 from graphgauge.core.devices import chosen_device
 from graphgauge.core.documents import read_document, validated
-from graphgauge.core.errors import BadFile, BadModel, BadSetting, GraphgaugeError
+from graphgauge.core.errors import BadFile, BadModel, BadSetting, BadTarget, GraphgaugeError
 from graphgauge.core.xplanation import Target, plain_target
 from graphgauge.datasets import load_graph
 from graphgauge.evaluation import Evaluator
@@ -62,10 +62,16 @@ class Project:
 
     @staticmethod
     def read(path: str | os.PathLike[str], changes: Mapping[str, Any] | None = None) -> "Project":
-        """The project in a file, YAML or TOML; ``changes`` replace what it says under a key."""
+        """The project in a file, YAML or TOML; ``changes`` replace what it says under a key.
+
+        A bare number of targets leaves them drawn from where the file says.
+        """
         place = Path(path)
         tree, node = read_document(place, "a project", EXAMPLE)
-        return Project(validated(Form, {**tree, **(changes or {})}, node, place, KEYS), place.parent)
+        changed = {**tree, **(changes or {})}
+        if isinstance(tree.get("targets"), dict) and isinstance(changed.get("targets"), int):
+            changed["targets"] = {"number": changed["targets"], "among": tree["targets"].get("among")}
+        return Project(validated(Form, changed, node, place, KEYS), place.parent)
 
     @staticmethod
     def of(keys: Mapping[str, Any], folder: str | os.PathLike[str] = ".", called: str = "the project") -> "Project":
@@ -159,9 +165,10 @@ def targets_among(model: BaseModel, name: str) -> Tensor:
         known = ", ".join(key for key in graphs[0].keys() if isinstance(graphs[0][key], Tensor))  # noqa: SIM118 (no mapping)
         raise BadSetting(f"targets.among is {name!r}, but the data has no such tensor. It has: {known}.")
     found = torch.stack([value.reshape(()) for value in held]) if model.level == "graph" else held[0]
-    if found.dtype == torch.bool:
-        return found.nonzero()[:, 0]
-    return found.T if model.level == "link" else found
+    chosen = found.nonzero()[:, 0] if found.dtype == torch.bool else found.T if model.level == "link" else found
+    if not len(chosen):
+        raise BadTarget(f"targets.among is {name!r}, but it names no target: all of it is False, or it is empty.")
+    return chosen
 
 
 def read_list(path: Path) -> list[Any]:

@@ -1,0 +1,110 @@
+"""What all commands agree on: exit codes, what goes where, and when there is colour.
+
+stdout   the data that was asked for, text or with --json one JSON document; nothing else
+stderr   progress, notes and errors; with --quiet errors only
+
+    0  pass               every threshold is met, or there was none
+    1  below threshold    something was judged, and is not good enough
+    2  usage              the command, a file or a setting has to be put right first; the message says what
+    3  incomplete         something that must be judged has no value, or the command was interrupted or broke down
+
+Colour is for terminals, and never where NO_COLOR is set to anything (https://no-color.org) or TERM is "dumb".
+"""
+
+import json
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import Any, TextIO
+
+import typer
+
+from graphgauge.core.errors import GraphgaugeError, OutOfMemory
+
+
+class ExitCode(IntEnum):
+    """How a command ended."""
+
+    PASS = 0
+    BELOW = 1
+    USAGE = 2
+    INCOMPLETE = 3
+
+
+ANSWERS = {ExitCode.PASS: "pass", ExitCode.BELOW: "below threshold", ExitCode.INCOMPLETE: "incomplete"}
+COLOURS = {"pass": "green", "warn": "yellow", "fail": "red", "below threshold": "red", "incomplete": "yellow"}
+COLOURS |= {"passed": "green", "noted": "yellow", "failed": "red", "missing": "yellow", "broken": "red", "ok": "green"}
+
+
+def has_colour(stream: TextIO | None = None) -> bool:
+    """Whether a stream is to be coloured."""
+    place = sys.stdout if stream is None else stream
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and place.isatty()
+
+
+def paint(word: str, width: int = 0) -> str:
+    """An outcome in its colour, where there is colour; filled up with spaces to ``width``."""
+    filled = word.ljust(width)
+    colour = COLOURS.get(word) if has_colour() else None
+    return filled if colour is None else typer.style(filled, fg=colour)
+
+
+def as_json(found: Any) -> str:
+    """For programs: NaN and infinity, which JSON does not know, are null."""
+    return json.dumps(without_nan(found), indent=2, allow_nan=False)
+
+
+def without_nan(found: Any) -> Any:
+    """Plain data with None for what is no number.
+
+    >>> without_nan({"a": (1.5, float("nan"))})
+    {'a': [1.5, None]}
+    """
+    if isinstance(found, dict):
+        return {str(key): without_nan(value) for key, value in found.items()}
+    if isinstance(found, (list, tuple)):
+        return [without_nan(value) for value in found]
+    return None if isinstance(found, float) and found - found != 0 else found
+
+
+def show(found: Any, text: Callable[[Any], str], as_data: bool) -> None:
+    """The answer on stdout, as text or as JSON."""
+    typer.echo(as_json(found) if as_data else text(found), color=None if has_colour() else False)
+
+
+class Teller:
+    """Tells people, on stderr, what is going on; with ``quiet`` nothing."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+
+    def __call__(self, text: str) -> None:
+        if not self.quiet:
+            typer.echo(text, err=True)
+
+
+@contextmanager
+def telling(quiet: bool) -> Iterator[Teller]:
+    """A teller, with progress bars and warnings as it says."""
+    from graphgauge.core.progress import silent
+
+    tell = Teller(quiet)
+    with warnings.catch_warnings(), silent(quiet):
+        warnings.showwarning = lambda message, *_, **__: tell(f"graphgauge: note: {message}")
+        yield tell
+
+
+def run_app(app: Callable[[], Any]) -> None:
+    """Run the command line; what goes wrong becomes its exit code, and our own errors one line."""
+    try:
+        app()
+    except GraphgaugeError as error:
+        typer.echo(f"graphgauge: error: {error}", err=True)
+        sys.exit(ExitCode.INCOMPLETE if isinstance(error, OutOfMemory) else ExitCode.USAGE)
+    except Exception:  # a defect, here or in the user's network: no verdict came out of it, so 1 would be wrong
+        traceback.print_exc()
+        sys.exit(ExitCode.INCOMPLETE)

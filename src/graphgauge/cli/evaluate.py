@@ -1,0 +1,133 @@
+"""The user's own model, from files to a verdict: the table, the verdicts, the recommendation."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphgauge.cli.conventions import ANSWERS, ExitCode, Teller, paint
+from graphgauge.core.errors import BadSetting
+from graphgauge.core.verdicts import NOT_APPLICABLE, OUTCOMES, Verdict
+from graphgauge.lifecycle import Project
+from graphgauge.lifecycle.assessment import Assessment, assess, check_folder
+
+CONFIG = "graphgauge.yaml"  #: what `graphgauge init` writes, and what is read where no file is named
+PATHS = ("weights", "data")
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """An assessment and the folder it was saved in."""
+
+    assessment: Assessment
+    folder: Path
+
+    @property
+    def code(self) -> ExitCode:
+        """Of the recommended explainer."""
+        return ExitCode(self.assessment.code)
+
+
+def project_of(config: str | None, options: dict[str, Any]) -> Project:
+    """The project in a file, changed by options; or one made of options alone.
+
+    Options that are None were not given. Their paths start from here, those of the file from its folder.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    given |= {name: str(Path(given[name]).absolute()) for name in PATHS if name in given}
+    path = config or (CONFIG if Path(CONFIG).exists() and "model" not in given else None)
+    if path is not None:
+        return Project.read(path, given)
+    if "model" not in given:
+        raise BadSetting(
+            f"no model was named: give a project file (`graphgauge init` writes {CONFIG}), or --model package.module:function, "
+            "--data graph.safetensors, --level and --task."
+        )
+    return Project.of(given, Path.cwd(), "the command line")
+
+
+def usual_folder(project: Project, config: str | None) -> Path:
+    """Where a run goes if nobody says: after the project's name, or its file's, with what is odd in a path left out."""
+    name = re.sub(r"[^\w.-]+", "-", project.form.name or Path(config or CONFIG).stem).strip(".-")
+    return Path("runs") / (name or Path(CONFIG).stem)
+
+
+def run_evaluate(project: Project, folder: str | Path, tell: Teller) -> Evaluated | None:
+    """Measure, judge and save; None after Ctrl-C."""
+    place = check_folder(folder)
+    try:
+        found = assess(project, tell)
+    except KeyboardInterrupt:
+        tell("stopped: nothing was measured to the end, nothing was saved.")
+        return None
+    found.save(place, project)
+    tell(f"saved in {place}")
+    return Evaluated(found, place)
+
+
+def as_record(done: Evaluated) -> dict[str, Any]:
+    """Everything for programs."""
+    found = done.assessment
+    table = found.results.headline()
+    return {
+        "code": int(done.code),
+        "answer": ANSWERS[done.code],
+        "reason": found.reason,
+        "run": str(done.folder),
+        "means": {str(name): {str(metric): float(value) for metric, value in row.items()} for name, row in table.iterrows()},
+        "verdicts": [verdict.record() for verdict in found.verdicts],
+        "recommendation": None if found.recommendation is None else found.recommendation.record(),
+        "left_out": dict(found.left_out),
+        "findings": [finding.record() for finding in found.findings],
+        "requirements": found.requirements.record(),
+    }
+
+
+def as_text(done: Evaluated) -> str:
+    """Table, verdicts, recommendation, answer."""
+    found = done.assessment
+    table = found.results.headline().to_string(float_format=lambda value: f"{value:.3f}", na_rep="-")
+    parts = [table, verdict_lines(found), *recommendation_parts(found), *finding_parts(found)]
+    return "\n\n".join([*parts, answer_line(done)])
+
+
+def verdict_lines(found: Assessment) -> str:
+    """How many numbers of each explainer pass, warn and fail, and which fail."""
+    groups: dict[str, list[Verdict]] = {}
+    for verdict in found.verdicts:
+        groups.setdefault(verdict.explainer, []).append(verdict)
+    width = max(map(len, groups), default=0)
+    return "\n".join(f"{name:<{width}}  {counts(own)}" for name, own in groups.items())
+
+
+def counts(own: list[Verdict]) -> str:
+    """As in '4 pass, 1 warn, 2 fail (edge_pertinence, time)'."""
+    number = Counter(verdict.outcome for verdict in own)
+    failed = [verdict.metric for verdict in own if verdict.outcome == "fail"]
+    told = [f"{number[outcome]} {paint(outcome)}" for outcome in (*OUTCOMES[1:], NOT_APPLICABLE) if number[outcome]]
+    return ", ".join(told) + (f" ({', '.join(failed)})" if failed else "")
+
+
+def recommendation_parts(found: Assessment) -> list[str]:
+    """The recommendation, and every verdict on it; nothing where there is none."""
+    chosen = found.recommendation
+    if chosen is None:
+        return []
+    lines = [f"  {paint(own.outcome, 14)}  {own.reason}" for own in chosen.verdicts]
+    return [str(chosen), "\n".join([f"{chosen.chosen}:", *lines])]
+
+
+def finding_parts(found: Assessment) -> list[str]:
+    """What looks wrong in the run as a whole, or with the recommended explainer; JSON has the rest, too."""
+    chosen = "" if found.recommendation is None else found.recommendation.chosen
+    own = [finding for finding in found.findings if finding.explainer in ("", chosen)]
+    return ["\n".join(["What to look at:", *(f"  {finding}" for finding in own)])] if own else []
+
+
+def answer_line(done: Evaluated) -> str:
+    """One word, why, and where everything is."""
+    found = done.assessment
+    who = "" if found.recommendation is None else f"{found.recommendation.chosen}, "
+    where = f"The run is in {done.folder}; `graphgauge check {done.folder}` judges every explainer"
+    return f"{paint(ANSWERS[done.code])}: {who}{found.reason}. {where}."

@@ -1,0 +1,81 @@
+"""One prediction of the user's own model, explained in words, as a picture, or as a file."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphgauge.cli.conventions import ExitCode
+from graphgauge.core.errors import BadFile, BadTarget
+from graphgauge.lifecycle.single import Single, quality_of
+from graphgauge.narrative.language import find_language
+from graphgauge.narrative.telling import AUDIENCES, explanation_facts, read_audience
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PICTURES = (".svg", ".png", ".pdf")
+
+
+def read_target(text: str) -> int | tuple[int, int]:
+    """A node or graph, '17', or a link, '3,5'.
+
+    >>> read_target("17"), read_target("3, 5")
+    (17, (3, 5))
+    """
+    try:
+        ids = [int(part) for part in text.split(",")]
+    except ValueError:
+        ids = []
+    if len(ids) not in (1, 2):
+        raise BadTarget(f"--target must be a node or graph, such as 17, or a link, such as 3,5, but {text!r} was given.")
+    return ids[0] if len(ids) == 1 else (ids[0], ids[1])
+
+
+def check_wishes(language: str, audience: str, picture: str | None) -> None:
+    """Refuse what cannot be told or drawn, before anything is measured."""
+    find_language(language)
+    read_audience(audience)
+    if picture is not None and Path(picture).suffix.lower() not in PICTURES:
+        raise BadFile(f"--picture must end in one of {', '.join(PICTURES)}, but is {picture!r}.")
+
+
+def write_picture(single: Single, audience: str, path: str) -> None:
+    """Draw the explanation; for audiences to whom neighbours are other people, features only."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure = drawn(single, is_redacted=AUDIENCES[read_audience(audience)]).figure
+    try:
+        figure.savefig(path, bbox_inches="tight")  # type: ignore[union-attr]
+    except OSError as error:
+        raise BadFile(f"{path} could not be written: {error}.") from error
+    finally:
+        pyplot.close(figure)  # type: ignore[arg-type]
+
+
+def drawn(single: Single, is_redacted: bool) -> "Axes":
+    """The subgraph, or bars of features that name nobody."""
+    from graphgauge.report import draw_explanation, plot_feature_bars
+
+    if is_redacted:
+        axes = plot_feature_bars(single.x, single.names, data=single.evaluator.model)
+        axes.set_title("")  # of a link it names both ends
+        return axes
+    return draw_explanation(single.x, single.evaluator.model, single.names)
+
+
+def code_of(single: Single) -> ExitCode:
+    """1 where the explanation misses a threshold."""
+    return ExitCode.BELOW if single.missed else ExitCode.PASS
+
+
+def as_record(single: Single, text: str, audience: str, top_k: int) -> dict[str, Any]:
+    """Everything for programs; what is hidden from an audience is hidden here, too."""
+    quality = quality_of(single.verdicts)
+    return {
+        "code": int(code_of(single)),
+        "text": text,
+        "facts": explanation_facts(single.evaluator, single.x, single.names, audience, top_k, quality=quality),
+        "verdicts": [verdict.record() for verdict in single.verdicts],
+    }

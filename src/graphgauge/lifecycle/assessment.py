@@ -1,0 +1,177 @@
+"""The assessment of a project: its explainers measured, judged against its thresholds, and one of them recommended.
+
+The answer is that of the recommended explainer: 0 it meets every threshold, 1 it does not (then none does), 3 something could not
+be judged. The others are there to be compared with, and may fail; `graphgauge check` judges them all. An explainer that cannot be
+run on this network is left out, and a pass without it is incomplete: 3.
+
+A folder keeps the results (`Results.save`), and in ``project.json`` what they are of: the project, the checksums of its files,
+the requirements, versions.
+"""
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+from torch import Tensor
+
+import graphgauge
+from graphgauge.core.errors import BadFile, BadModel, GraphgaugeError, OutOfMemory, UndefinedScore
+from graphgauge.core.verdicts import Verdict
+from graphgauge.core.xplanation import Target
+from graphgauge.evaluation import Results
+from graphgauge.evaluation.results import RUN
+from graphgauge.explainers import BaseExplainer
+from graphgauge.guidelines import Check, Finding, Recommendation, Requirements, check, diagnose, recommend, verdicts
+from graphgauge.guidelines.judging import COMPLETE, INCOMPLETE
+from graphgauge.lifecycle.project import Project
+from graphgauge.models import BaseModel
+
+RECORD = "project.json"
+VERSIONED = ("torch", "torch_geometric", "numpy")
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """What was measured, and what is thought of it. ``check`` is on the recommended explainer, ``verdicts`` on all."""
+
+    results: Results
+    requirements: Requirements
+    verdicts: tuple[Verdict, ...]
+    check: Check
+    recommendation: Recommendation | None
+    findings: tuple[Finding, ...]
+    left_out: Mapping[str, str]  #: explainers that cannot be run on this network, and why
+
+    @property
+    def code(self) -> int:
+        """0, 1 or 3."""
+        return INCOMPLETE if self.left_out and self.check.code == COMPLETE else self.check.code
+
+    @property
+    def reason(self) -> str:
+        """Why, in a sentence without its full stop."""
+        gaps = f", but {', '.join(self.left_out)} could not be run" if self.left_out else ""
+        return self.check.reason + gaps
+
+    def save(self, folder: str | os.PathLike[str], project: Project) -> None:
+        """Write the results and what they are of."""
+        self.results.save(folder)
+        text = json.dumps(record_of(project, self.requirements), indent=2, default=list)
+        try:
+            (Path(folder) / RECORD).write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            raise BadFile(f"{Path(folder) / RECORD} could not be written: {error}.") from error
+
+
+def assess(project: Project, tell: Callable[[str], None] = lambda text: None) -> Assessment:
+    """Measure and judge; ``tell`` hears what is being done."""
+    model = project.model()
+    tell(f"model: {model!r} on {model.source.device}")
+    targets = project.targets(model)
+    explainers, left_out = usable(project.explainers(), model, targets[0])
+    for name, why in left_out.items():
+        tell(f"{name} is left out: {why}")
+    tell(f"measuring {', '.join(explainers)} on {len(targets)} {model.level} targets")
+    results = project.evaluator(model).compare(explainers, targets)
+    return judged(results, project.requirements(model), left_out, score_on_test(model))
+
+
+def usable(
+    explainers: Mapping[str, BaseExplainer], model: BaseModel, target: Target
+) -> tuple[dict[str, BaseExplainer], dict[str, str]]:
+    """The explainers that can be run on a network, tried on one target, and why the others cannot."""
+    tried = {name: problem_with(explainer, model, target) for name, explainer in explainers.items()}
+    left_out = {name: why for name, why in tried.items() if why}
+    if len(left_out) == len(explainers):
+        raise BadModel("no explainer can be run on this network. " + " ".join(f"{name}: {why}" for name, why in left_out.items()))
+    return {name: explainer for name, explainer in explainers.items() if name not in left_out}, left_out
+
+
+def problem_with(explainer: BaseExplainer, model: BaseModel, target: Target) -> str:
+    """Why an explainer cannot be run; '' if it can."""
+    try:
+        explainer.explain(model, [target])
+    except OutOfMemory:
+        raise
+    except GraphgaugeError as error:
+        return str(error)
+    except Exception as error:  # an explainer from elsewhere may raise anything
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def score_on_test(model: BaseModel) -> float | None:
+    """Accuracy, or r², on the nodes of ``data.test_mask``; None where the data does not say."""
+    if model.level != "node" or not all(isinstance(model.data.get(name), Tensor) for name in ("y", "test_mask")):
+        return None
+    nodes = model.data.test_mask.nonzero()[:, 0]
+    truth = model.data.y[nodes]
+    if not len(nodes) or truth.dim() > 1:
+        return None
+    if model.task == "classification":
+        return float((model.pred_discrete(nodes) == truth).double().mean())
+    gap, spread = model.pred_continuous(nodes).double() - truth.double(), truth.double().var(correction=0)
+    return None if spread == 0 else float(1 - (gap**2).mean() / spread)
+
+
+def judged(
+    results: Results, wanted: Requirements, left_out: Mapping[str, str] | None = None, accuracy: float | None = None
+) -> Assessment:
+    """Verdicts, recommendation and diagnosis on results of one task."""
+    try:
+        chosen = recommend(results, wanted)[0]
+        answer = check(results, wanted, [chosen.chosen])
+    except UndefinedScore as error:
+        chosen, answer = None, Check(INCOMPLETE, (), str(error).rstrip("."))
+    every, findings = tuple(verdicts(results, wanted)), tuple(diagnose(results, wanted, accuracy))
+    return Assessment(results, wanted, every, answer, chosen, findings, left_out or {})
+
+
+def check_folder(folder: str | os.PathLike[str]) -> Path:
+    """The folder for results, made now: not after an hour of measuring is it found out that it cannot be."""
+    place = Path(folder)
+    if (place / RUN).exists():
+        raise BadFile(f"{place} holds a benchmark run, which would hide other results there: name another folder.")
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=place).close()
+    except OSError as error:
+        raise BadFile(f"{place} cannot be written to: {error}.") from error
+    return place
+
+
+def stored_requirements(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a saved assessment was judged by, as keywords of `Requirements`; nothing where the folder does not say."""
+    path = Path(folder) / RECORD
+    if not path.exists():
+        return {}
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["requirements"]
+        Requirements(**found)
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise BadFile(f"{path} does not say what the run was judged by: {error}. Remove it, or evaluate again.") from error
+    return found
+
+
+def record_of(project: Project, wanted: Requirements) -> dict[str, Any]:
+    """What results are of, as plain data."""
+    form = project.form
+    files = {name: project.folder / path for name, path in (("weights", form.weights), ("data", form.data)) if path is not None}
+    return {
+        "project": form.model_dump(mode="json"),
+        "sha256": {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()},
+        "requirements": wanted.record(),
+        "device": str(project.device),
+        "versions": {
+            "graphgauge": graphgauge.__version__,
+            "python": platform.python_version(),
+            **{name: version(name) for name in VERSIONED},
+        },
+    }
