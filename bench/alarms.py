@@ -164,7 +164,7 @@ def main() -> None:
     parser.add_argument("--shift", type=float, nargs="+", default=[1.0])
     options = parser.parse_args()
     plan, start = Plan(number=options.targets, looks=options.runs), time.perf_counter()
-    print(f"budget {plan.budget:.1%} for {plan.looks} looks, {plan.level:.2g} for each kind of drift at a look")
+    print(f"budget {plan.budget:.1%} for {plan.looks} looks, {plan.level():.2g} for all tests of metrics at a look")
     for deterministic in (False, True):
         for size in options.baseline:
             count = false_alarms(options, plan, size, deterministic)

@@ -29,7 +29,9 @@ def test_holm_rejects_what_the_step_down_rule_rejects(ps):
 
 
 def test_the_budget_is_spent_evenly():
-    assert Plan(budget=0.03, looks=10).level == pytest.approx(0.001)
+    plan = Plan(budget=0.05, looks=10)
+    assert plan.level(METRIC) == pytest.approx(0.004)
+    assert sum(map(plan.level, (METRIC, RANKING, DATA))) == pytest.approx(0.05 / 10)
     assert Plan.from_record(Plan(thresholds={"time": Threshold(5.0, "below")}).record()).thresholds["time"].direction == "below"
 
 
@@ -89,7 +91,7 @@ def test_only_what_moved_is_named():
     values = {**run.values, "edge_ec": run.values["edge_ec"] + 30}
     found = drift_triggers(baseline, [replace(run, values=values)], Plan(), Labels())
     assert [own.key for own in found] == [(METRIC, "edge_ec")]
-    assert found[0].number <= found[0].limit == Plan().level
+    assert found[0].number <= found[0].limit == Plan().level()
     assert found[0].effect > 0.8
 
 
@@ -101,7 +103,7 @@ def test_a_slow_drift_shows_in_several_runs_together():
     tested = metric_tests(baseline, [look(20, 50), *runs], Plan())  # the window leaves the first one out
     alone, together = (next(own for own in tested if own.metric == "edge_ec" and own.runs == k) for k in (1, 4))
     assert (alone.n, together.n) == (50, 200)
-    assert min(alone.corrected.values()) > Plan().level >= min(together.corrected.values())
+    assert min(alone.corrected.values()) > Plan().level() >= min(together.corrected.values())
     assert {own.runs for own in metric_tests(baseline, runs[:1], Plan())} == {1}
 
 
@@ -120,7 +122,7 @@ def test_metrics_with_too_few_values_and_clocks_are_not_tested():
 
 def test_control_limits_are_as_wide_as_the_tests_are_strict():
     sample = Sample(tuple(range(100)), {"edge_ec": np.tile([1.0, 3.0], 50)})
-    low, high = control_limits(sample, "edge_ec", 25, Plan(budget=0.06, looks=1))
+    low, high = control_limits(sample, "edge_ec", 25, Plan(budget=0.025, looks=1))
     sd = np.sqrt(100 / 99)
     assert (low + high) / 2 == pytest.approx(2.0)
     assert (high - low) / 2 == pytest.approx(

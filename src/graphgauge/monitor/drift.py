@@ -74,7 +74,7 @@ def metric_tests(baseline: Sample, runs: Sequence[Sample], plan: Plan) -> list[C
         **({min(plan.window, len(runs)): pooled(runs[-plan.window :])} if len(runs) > 1 and plan.window > 1 else {}),
     }
     found = {
-        (metric, count): (len(own.known(metric)), difference(own.known(metric), baseline.known(metric), plan.level))
+        (metric, count): (len(own.known(metric)), difference(own.known(metric), baseline.known(metric), plan.level()))
         for count, own in spans.items()
         for metric in baseline.metrics
         if min(len(own.known(metric)), len(baseline.known(metric))) >= LEAST
@@ -90,7 +90,7 @@ def metric_triggers(tested: Sequence[Compared], plan: Plan) -> list[Trigger]:
     """One trigger for each metric that has drifted: its clearest test."""
     drifted: dict[str, Compared] = {}
     for own in sorted(tested, key=lambda own: own.corrected[own.best]):
-        if own.corrected[own.best] <= plan.level:
+        if own.corrected[own.best] <= plan.level():
             drifted.setdefault(own.metric, own)
     return [metric_trigger(own, plan) for own in drifted.values()]
 
@@ -102,10 +102,10 @@ def metric_trigger(own: Compared, plan: Plan) -> Trigger:
     moved = "" if found.shift is None else f", the mean moved by {found.shift:+.2f} SD"
     told = (
         f"{own.metric} of {where} ({own.n} targets) is not distributed as in the baseline: {NAMES[own.best]} p = {p:.2g} after "
-        f"correction, limit {plan.level:.2g}; Cliff's delta {found.effect:+.2f}{moved}, largest distance {found.distance:.2f}."
+        f"correction, limit {plan.level():.2g}; Cliff's delta {found.effect:+.2f}{moved}, largest distance {found.distance:.2f}."
     )
     details = {"runs": own.runs, "test": own.best, "distance": found.distance, "shift": found.shift, "n": own.n, "p": found.p}
-    return Trigger(METRIC, own.metric, told, p, plan.level, found.effect, details)
+    return Trigger(METRIC, own.metric, told, p, plan.level(), found.effect, details)
 
 
 def control_limits(baseline: Sample, metric: str, n: int, plan: Plan) -> tuple[float, float] | None:
@@ -116,7 +116,7 @@ def control_limits(baseline: Sample, metric: str, n: int, plan: Plan) -> tuple[f
     values, tests = baseline.known(metric), 2 * len(TESTS) * max(1, len(baseline.metrics))
     if len(values) < LEAST or n < 1:
         return None
-    z = -NormalDist().inv_cdf(plan.level / (2 * tests))
+    z = -NormalDist().inv_cdf(plan.level() / (2 * tests))
     reach = z * float(values.std(ddof=1)) * (1 / n + 1 / len(values)) ** 0.5
     return float(values.mean()) - reach, float(values.mean()) + reach
 
@@ -130,7 +130,7 @@ def ranking_movement(baseline: Sample, run: Sample, plan: Plan, seed: int) -> Mo
         return None
     size = 1 + max((k for chosen in (*baseline.top, *run.top) for k in chosen), default=0)
     new, old = as_indicators(list(run.top), size), as_indicators(list(baseline.top), size)
-    return movement(new, old, plan.level, generator(derive_seed(seed, RANKING)))
+    return movement(new, old, plan.level(RANKING), generator(derive_seed(seed, RANKING)))
 
 
 def data_movement(baseline: Sample, run: Sample, plan: Plan, seed: int) -> Movement | None:
@@ -138,15 +138,15 @@ def data_movement(baseline: Sample, run: Sample, plan: Plan, seed: int) -> Movem
     if baseline.data is None or run.data is None or min(len(baseline), len(run)) < LEAST:
         return None
     ranks = ranked(np.concatenate([run.data, baseline.data]))
-    return movement(ranks[: len(run)], ranks[len(run) :], plan.level, generator(derive_seed(seed, DATA)))
+    return movement(ranks[: len(run)], ranks[len(run) :], plan.level(DATA), generator(derive_seed(seed, DATA)))
 
 
 def movement_triggers(name: str, found: Movement | None, label: Callable[[int], str], plan: Plan) -> list[Trigger]:
     """The trigger of a ranking or of data that moved; none if they did not."""
-    if found is None or found.p > plan.level:
+    if found is None or found.p > plan.level(name):
         return []
     moved = {label(k): float(found.z[k]) for k in found.largest[:MOST_NAMED] if abs(found.z[k]) >= CLEAR_Z or k == found.largest[0]}
     what = "the features that lead explanations are" if name == RANKING else "the data of the targets are"
     named = listed([f"{own} ({z:+.1f})" for own, z in moved.items()])
-    told = f"{what} not those of the baseline: p = {found.p:.2g}, limit {plan.level:.2g}; moved most (z): {named}."
-    return [Trigger(name, "", told, found.p, plan.level, float(np.abs(found.z).max()), {"z": moved})]
+    told = f"{what} not those of the baseline: p = {found.p:.2g}, limit {plan.level(name):.2g}; moved most (z): {named}."
+    return [Trigger(name, "", told, found.p, plan.level(name), float(np.abs(found.z).max()), {"z": moved})]

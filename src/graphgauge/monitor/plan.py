@@ -1,13 +1,13 @@
 """How a model in use is watched: how many targets, which limits, how many false alarms at most.
 
 Every look tests many things, and there are many looks. `budget` bounds the chance that anything at all is called drift, in any
-`looks` looks one after the other, while nothing has changed. It is spent evenly: with K kinds of drift,
+`looks` looks one after the other, while nothing has changed. It is spent evenly over looks:
 
-    level of one kind at one look  =  budget / (looks K)
+    level of one kind of drift at one look  =  share of the kind · budget / looks
 
-and inside a kind Holm's correction (metrics), or one p-value for all columns (features), takes care of the number of tests. By
-Boole's inequality the chance of a false alarm is at most the budget, however tests and looks depend on each other; they do, for all
-looks share one baseline. No look is cheaper for being early or late, so that power is the same at each.
+Metrics, of which there are many tests, have most of it. Inside a kind, Holm's correction (metrics), or one p-value for all columns
+(features), takes care of the number of tests. By Boole's inequality the chance of a false alarm is at most the budget, however
+tests and looks depend on each other; they do, for all looks share one baseline. Power is the same at each look.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from typing import Any
 from graphgauge.core.errors import BadSetting
 
 METRIC, RANKING, DATA = "metric drift", "ranking drift", "data shift"
-KINDS = (METRIC, RANKING, DATA)  #: of drift
+SHARES = {METRIC: 0.8, RANKING: 0.1, DATA: 0.1}  #: of the budget, by kind of drift
 DIRECTIONS = ("at least", "at most", "below")
 NEAR = 1e-9  #: rounding that never decides
 
@@ -65,10 +65,9 @@ class Plan:
         if problems:
             raise BadSetting("; ".join(problems) + ".")
 
-    @property
-    def level(self) -> float:
+    def level(self, kind: str = METRIC) -> float:
         """Of one kind of drift at one look."""
-        return self.budget / (self.looks * len(KINDS))
+        return SHARES[kind] * self.budget / self.looks
 
     def record(self) -> dict[str, Any]:
         """As plain data."""
