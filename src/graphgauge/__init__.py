@@ -76,6 +76,7 @@ ROOMS = (
     "lifecycle",
     "metrics",
     "models",
+    "monitor",
     "narrative",
     "perturbation",
     "report",

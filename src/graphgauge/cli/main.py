@@ -7,6 +7,7 @@ import typer
 from graphgauge import __version__
 from graphgauge.cli.answering import audit, serve
 from graphgauge.cli.conventions import run_app
+from graphgauge.cli.monitor import commands as monitor_commands
 from graphgauge.cli.own_model import COMMANDS
 
 app = typer.Typer(
@@ -16,6 +17,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(monitor_commands, name="monitor")
 
 
 def show_version(wanted: bool) -> None:

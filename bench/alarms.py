@@ -1,0 +1,200 @@
+"""How often monitoring cries wolf, and how soon it sees a wolf.
+
+    python bench/alarms.py [--histories 200] [--runs 26] [--targets 50] [--baseline 100 200 300] [--shift 1.0] [--measured 300]
+
+A history is one baseline and 26 runs of 50 targets, all drawn from one distribution; the decision is the library's own
+(`graphgauge.monitor.drift_triggers`). It fails if anything is ever called drift: six metrics, the ranking of features, the data.
+
+Stationary targets are made of correlated normal numbers turned into what the metrics look like: EC are small whole numbers with a
+long tail and some at the cap, pertinence lies on a grid of 1/30 with much at 0 and 1, stability is 1 for some ("stochastic")
+or for all ("deterministic"). Features are counts, 0/1 and real; some explanations have fewer leading features than others.
+With ``--shift s`` (power) each metric in turn moves to the worse side by s SD of its per-target values from a random run on; values
+that would leave the metric's range stay at its end, EC stay whole numbers. Found: a trigger that names that metric, within 3 runs.
+With ``--measured n`` stationary histories are also drawn, with replacement, from n targets that the library has measured: nodes of
+BA-Shapes, the shipped GCN, InputXGradient and GNNExplainer, the six metrics as they come.
+"""
+
+import argparse
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+import graphgauge as gg
+from graphgauge.monitor import Labels, Plan, Sample, drift_triggers, sample_recent, score
+from graphgauge.monitor.two_samples import Values
+
+METRICS = ("feature_ec", "edge_ec", "feature_pertinence", "edge_pertinence", "feature_stability", "edge_stability")
+CAP, GRID, FEATURES = 100, 30, 12
+WITHIN = 3  #: runs
+
+
+def clopper_pearson_upper(count: int, number: int, confidence: float = 0.95) -> float:
+    """The largest share under which so few of so many come with a chance of (1 - confidence) / 2: the two-sided interval's end.
+
+    >>> round(clopper_pearson_upper(0, 200), 4), round(clopper_pearson_upper(4, 200), 4)
+    (0.0183, 0.0504)
+    """
+    if count == number:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        below = math.fsum(math.comb(number, k) * middle**k * (1 - middle) ** (number - k) for k in range(count + 1))
+        low, high = (middle, high) if below > (1 - confidence) / 2 else (low, middle)
+    return high
+
+
+def correlated(number: int, width: int, dice: np.random.Generator) -> Values:
+    """Normal numbers, any two of a row with a correlation of 0.5.  (number, width)"""
+    shared = dice.normal(size=(number, 1))
+    return math.sqrt(0.5) * shared + math.sqrt(0.5) * dice.normal(size=(number, width))
+
+
+def compactness(normal: Values, middle: float, width: float) -> Values:
+    """Whole numbers from 1, with a long tail that ends at the cap."""
+    return np.clip(np.ceil(middle * np.exp(width * normal)), 1, CAP)
+
+
+def share(normal: Values, middle: float, width: float) -> Values:
+    """Numbers in [0, 1] on a grid, with much at the ends."""
+    return np.clip(np.round((middle + width * normal) * GRID) / GRID, 0, 1)
+
+
+def stability(normal: Values, deterministic: bool) -> Values:
+    """1 for most targets, less for some; for all where nothing is drawn at random."""
+    return np.ones_like(normal) if deterministic else np.minimum(1.0, 1.03 - 0.05 * np.exp(0.8 * normal))
+
+
+def targets_like(number: int, dice: np.random.Generator, deterministic: bool) -> Sample:
+    """Targets as one look sees them, nothing having changed."""
+    normal = correlated(number, len(METRICS), dice)
+    columns = [compactness(normal[:, 0], 6, 0.9), compactness(normal[:, 1], 3, 1.3)]
+    columns += [share(normal[:, 2], 0.8, 0.3), share(normal[:, 3], 0.5, 0.35)]
+    columns += [stability(normal[:, 4], deterministic), stability(normal[:, 5], deterministic)]
+    values = dict(zip(METRICS, columns, strict=True))
+    values["edge_pertinence"] = np.where(dice.random(number) < 0.1, np.nan, values["edge_pertinence"])  # targets without edges
+    hidden = correlated(number, FEATURES, dice)
+    kinds = [hidden[:, :4], (hidden[:, 4:8] > 1).astype(float), np.floor(np.exp(hidden[:, 8:]))]
+    top = tuple(tuple(np.argsort(-row)[: 2 + k % 3].tolist()) for k, row in enumerate(hidden + np.linspace(1, 0, FEATURES)))
+    return Sample(tuple(dice.integers(0, 10**6, number).tolist()), values, top=top, data=np.concatenate(kinds, axis=1))
+
+
+def worse(sample: Sample, metric: str, by: float) -> Sample:
+    """The same targets with one metric moved to its worse side by a distance, inside its range."""
+    own = sample.values[metric]
+    moved = np.clip(np.round(own + by), 1, CAP) if metric.endswith("_ec") else np.clip(own - by, 0, 1)
+    return replace(sample, values={**sample.values, metric: moved})
+
+
+def spread_of(metric: str, deterministic: bool) -> float:
+    """SD of a metric over targets."""
+    return float(np.nanstd(targets_like(100_000, np.random.default_rng(0), deterministic).values[metric]))
+
+
+def first_alarm(baseline: Sample, looks: Callable[[int], Sample], runs: range, plan: Plan, metric: str | None, seed: int) -> int:
+    """The first look (from 0) that raises drift, of ``metric`` where one is named; -1: none does."""
+    seen: list[Sample] = []
+    for k in range(runs.stop):
+        seen.append(looks(k))
+        if k in runs and any(metric in (None, own.subject) for own in drift_triggers(baseline, seen, plan, Labels(), seed)):
+            return k
+    return -1
+
+
+def false_alarms(options: argparse.Namespace, plan: Plan, size: int, deterministic: bool) -> int:
+    """In how many stationary histories something is ever called drift."""
+    count = 0
+    for number in range(options.histories):
+        dice = np.random.default_rng([options.seed, size, deterministic, number])
+        baseline = targets_like(size, dice, deterministic)
+        looks = [targets_like(options.targets, dice, deterministic) for _ in range(options.runs)]
+        count += first_alarm(baseline, looks.__getitem__, range(options.runs), plan, None, number) >= 0
+    return count
+
+
+def found_in_time(options: argparse.Namespace, plan: Plan, size: int, metric: str, shift: float) -> int:
+    """In how many histories a shift of one metric that begins at a random run is found within three runs."""
+    by, count = shift * spread_of(metric, False), 0
+    for number in range(options.power):
+        dice = np.random.default_rng([options.seed, size, 7, number])
+        begin = int(dice.integers(0, options.runs - WITHIN + 1))
+        baseline = targets_like(size, dice, False)
+        looks = [targets_like(options.targets, dice, False) for _ in range(begin + WITHIN)]
+        moved = [own if k < begin else worse(own, metric, by) for k, own in enumerate(looks)]
+        count += first_alarm(baseline, moved.__getitem__, range(begin, begin + WITHIN), plan, metric, number) >= 0
+    return count
+
+
+def drawn_from(pool: Sample, number: int, dice: np.random.Generator) -> Sample:
+    """So many of measured targets, with replacement; metrics only."""
+    chosen = dice.integers(0, len(pool), number)
+    return Sample(tuple(range(number)), {metric: pool.values[metric][chosen] for metric in METRICS})
+
+
+def measured_pool(number: int, explainer: gg.BaseExplainer) -> Sample:
+    """Nodes of BA-Shapes as a run measures them."""
+    net = gg.datasets.trained("BA-Shapes", "node", "gcn")
+    model = gg.NodeClassificationModel(net, gg.datasets.load("BA-Shapes", "node"))
+    return score(gg.Evaluator(model, timed=0), explainer, sample_recent(model, number))[0]
+
+
+def false_alarms_measured(options: argparse.Namespace, plan: Plan, size: int, pool: Sample) -> int:
+    """In how many histories drawn from measured targets a metric is ever called drifted."""
+    count = 0
+    for number in range(options.histories):
+        dice = np.random.default_rng([options.seed, size, 99, number])
+        baseline = drawn_from(pool, size, dice)
+        looks = [
+            replace(drawn_from(pool, options.targets, dice), targets=tuple(range(k * 1000, k * 1000 + options.targets)))
+            for k in range(options.runs)
+        ]
+        count += first_alarm(baseline, looks.__getitem__, range(options.runs), plan, None, number) >= 0
+    return count
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in (("histories", 200), ("runs", 26), ("targets", 50), ("power", 100), ("seed", 0), ("measured", 0)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--baseline", type=int, nargs="+", default=[100, 200, 300])
+    parser.add_argument("--shift", type=float, nargs="+", default=[1.0])
+    options = parser.parse_args()
+    plan, start = Plan(number=options.targets, looks=options.runs), time.perf_counter()
+    print(f"budget {plan.budget:.1%} for {plan.looks} looks, {plan.level():.2g} for all tests of metrics at a look")
+    for deterministic in (False, True):
+        for size in options.baseline:
+            count = false_alarms(options, plan, size, deterministic)
+            bound = clopper_pearson_upper(count, options.histories)
+            kind = "deterministic" if deterministic else "stochastic"
+            print(
+                f"stationary, {kind:<13} baseline {size}: {count} of {options.histories} histories raise drift "
+                f"({count / options.histories:.2%}, upper 95 % bound {bound:.2%})  [{time.perf_counter() - start:.0f} s]",
+                flush=True,
+            )
+    for explainer in (gg.InputXGradient(), gg.GNNExplainer(epochs=30)) if options.measured else ():
+        pool = measured_pool(options.measured, explainer)
+        for size in options.baseline:
+            count = false_alarms_measured(options, plan, size, pool)
+            bound = clopper_pearson_upper(count, options.histories)
+            print(
+                f"stationary, measured {explainer.name}, baseline {size}: {count} of {options.histories} histories raise drift "
+                f"({count / options.histories:.2%}, upper 95 % bound {bound:.2%})  [{time.perf_counter() - start:.0f} s]",
+                flush=True,
+            )
+    for shift in options.shift if options.power else ():
+        for size in options.baseline:
+            for metric in METRICS:
+                count = found_in_time(options, plan, size, metric, shift)
+                print(
+                    f"shift {shift:g} SD of {metric:<18} baseline {size}: found within {WITHIN} runs in {count / options.power:.0%}"
+                    f"  [{time.perf_counter() - start:.0f} s]",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""How a model in use is watched: how many targets, which limits, how many false alarms at most.
+
+Every look tests many things, and there are many looks. `budget` bounds the chance that anything at all is called drift, in any
+`looks` looks one after the other, while nothing has changed. It is spent evenly over looks:
+
+    level of one kind of drift at one look  =  share of the kind · budget / looks
+
+Metrics, of which there are many tests, have most of it. Inside a kind, Holm's correction (metrics), or one p-value for all columns
+(features), takes care of the number of tests. By Boole's inequality the chance of a false alarm is at most the budget, however
+tests and looks depend on each other; they do, for all looks share one baseline. Power is the same at each look.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from graphgauge.core.errors import BadSetting
+
+METRIC, RANKING, DATA = "metric drift", "ranking drift", "data shift"
+SHARES = {METRIC: 0.8, RANKING: 0.1, DATA: 0.1}  #: of the budget, by kind of drift
+DIRECTIONS = ("at least", "at most", "below")
+NEAR = 1e-9  #: rounding that never decides
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A limit for the mean of a metric."""
+
+    value: float
+    direction: str = "at least"
+
+    def __post_init__(self) -> None:
+        if self.direction not in DIRECTIONS:
+            known = ", ".join(map(repr, DIRECTIONS))
+            raise BadSetting(f"the direction of a threshold is one of {known}, but {self.direction!r} was given.")
+
+    def excess(self, mean: float) -> float:
+        """How far a mean lies beyond the limit; 0 or less: not at all."""
+        return self.value - mean if self.direction == "at least" else mean - self.value
+
+    def __str__(self) -> str:
+        return f"{self.direction} {self.value:.4g}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is watched. Stored with every run."""
+
+    number: int = 50  #: targets of a run
+    budget: float = 0.01  #: chance of a false drift trigger in ``looks`` looks
+    looks: int = 26
+    window: int = 4  #: the last so many runs are also tested together: a slow drift shows there first
+    top: int = 10  #: features of an explanation that count for the ranking
+    age: int = 180  #: days after which a validation is too old
+    overdue: int | None = None  #: days after which the next run should have come; None: not watched
+    thresholds: Mapping[str, Threshold] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        counts = {name: getattr(self, name) for name in ("number", "looks", "window", "top", "age", "overdue")}
+        problems = [
+            f"{name} must be a whole number, 1 or more, but is {value!r}" for name, value in counts.items() if not is_count(value)
+        ]
+        if not 0 < self.budget < 1:
+            problems.append(f"budget must be a share between 0 and 1, but is {self.budget!r}")
+        if problems:
+            raise BadSetting("; ".join(problems) + ".")
+
+    def level(self, kind: str = METRIC) -> float:
+        """Of one kind of drift at one look."""
+        return SHARES[kind] * self.budget / self.looks
+
+    def record(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+    @staticmethod
+    def from_record(record: Mapping[str, Any]) -> "Plan":
+        """What `record` gave."""
+        limits = {metric: Threshold(**limit) for metric, limit in record["thresholds"].items()}
+        return Plan(**{**record, "thresholds": limits})
+
+
+def is_count(value: Any) -> bool:
+    """Whether a value is a whole number, 1 or more, or None."""
+    return value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 1)
+
+
+def holm(ps: Mapping[Any, float]) -> dict[Any, float]:
+    """P-values corrected for their number: the k-th smallest times (number - k + 1), never falling.
+
+    >>> holm({"a": 0.01, "b": 0.02, "c": 0.5})
+    {'a': 0.03, 'b': 0.04, 'c': 0.5}
+    """
+    found, highest = {}, 0.0
+    for place, (name, p) in enumerate(sorted(ps.items(), key=lambda item: item[1])):
+        highest = max(highest, min(1.0, p * (len(ps) - place)))
+        found[name] = highest
+    return {name: found[name] for name in ps}

@@ -1,0 +1,119 @@
+"""The triggers that are no drift: thresholds, the network's weights, the age of the baseline.
+
+A threshold is crossed where the mean of the run is beyond it and chance is no explanation: with n values of SD s, the mean is
+farther beyond the limit than
+
+    t s / sqrt(n)        t: the quantile of Student's distribution (n - 1 degrees) at budget / (looks · number of thresholds)
+
+so that a metric whose true mean is just inside its limit is called crossed at most with the budget's chance in so many looks
+(nearly: Student's distribution is exact for normal values only). A mean beyond the limit by less is "near": told, no trigger.
+"""
+
+import math
+from dataclasses import dataclass
+from datetime import datetime
+
+from graphgauge.monitor.plan import NEAR, Plan, Threshold
+from graphgauge.monitor.samples import Sample
+from graphgauge.monitor.triggers import AGE, MANUAL, MODEL, THRESHOLD, Trigger
+
+INSIDE, CLOSE, CROSSED = "inside", "near", "crossed"
+
+
+@dataclass(frozen=True)
+class Held:
+    """A metric held against its threshold."""
+
+    metric: str
+    threshold: Threshold
+    mean: float
+    n: int
+    margin: float  #: what chance may add to the mean
+    state: str
+
+
+def student_tail(t: float, degrees: int) -> float:
+    """P(T > t) of Student's distribution for t >= 0, by the finite sum over powers of the cosine of atan(t / sqrt(degrees)).
+
+    >>> round(student_tail(1.0, 1), 12), round(student_tail(2.228139, 10), 7)
+    (0.25, 0.025)
+    """
+    angle = math.atan2(t, math.sqrt(degrees))
+    square, is_odd = math.cos(angle) ** 2, degrees % 2
+    term = math.sin(angle) * (math.cos(angle) if is_odd else 1.0)
+    total = 0.0
+    for k in range(is_odd, degrees - 1, 2):
+        total += term
+        term *= square * (k + 1) / (k + 2)
+    inside = (angle + total) * 2 / math.pi if is_odd else total
+    return (1 - inside) / 2
+
+
+def student_quantile(chance: float, degrees: int) -> float:
+    """The value that Student's t exceeds with a chance below 1/2.
+
+    >>> round(student_quantile(0.025, 49), 3), round(student_quantile(0.001, 5), 3)
+    (2.01, 5.893)
+    """
+    low, high = 0.0, 1.0
+    while student_tail(high, degrees) > chance:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if student_tail(middle, degrees) > chance else (low, middle)
+    return high
+
+
+def held(sample: Sample, plan: Plan) -> list[Held]:
+    """Every metric that has a threshold and at least two values."""
+    chance = plan.budget / (plan.looks * max(1, len(plan.thresholds)))
+    return [held_one(sample, metric, limit, chance) for metric, limit in plan.thresholds.items() if len(sample.known(metric)) >= 2]
+
+
+def held_one(sample: Sample, metric: str, limit: Threshold, chance: float) -> Held:
+    """One mean against its limit."""
+    values = sample.known(metric)
+    mean, n = float(values.mean()), len(values)
+    margin = student_quantile(chance, n - 1) * float(values.std(ddof=1)) / n**0.5
+    excess = limit.excess(mean)
+    least = -NEAR if limit.direction == "below" else NEAR
+    state = INSIDE if excess <= least else CROSSED if excess > margin + least else CLOSE
+    return Held(metric, limit, mean, n, margin, state)
+
+
+def threshold_triggers(sample: Sample, plan: Plan) -> list[Trigger]:
+    """One for each threshold that is crossed."""
+    return [
+        Trigger(
+            THRESHOLD,
+            own.metric,
+            f"the mean of {own.metric} is {own.mean:.4g} ({own.n} targets), the threshold is {own.threshold}; "
+            f"chance explains up to {own.margin:.2g}.",
+            own.mean,
+            own.threshold.value,
+            details={"n": own.n, "margin": own.margin},
+        )
+        for own in held(sample, plan)
+        if own.state == CROSSED
+    ]
+
+
+def model_triggers(now: str, validated: str) -> list[Trigger]:
+    """Whether the weights are others than those that were validated."""
+    if now == validated:
+        return []
+    told = f"the network's weights ({now}) are not those of the baseline ({validated})."
+    return [Trigger(MODEL, "", told, details={"now": now, "validated": validated})]
+
+
+def age_triggers(taken: datetime, now: datetime, plan: Plan) -> list[Trigger]:
+    """Whether the baseline is too old."""
+    days = (now - taken).days
+    if days <= plan.age:
+        return []
+    return [Trigger(AGE, "", f"the baseline is {days} days old, the limit is {plan.age}.", float(days), float(plan.age))]
+
+
+def manual_trigger(reason: str, who: str) -> Trigger:
+    """Someone says that validation is due."""
+    return Trigger(MANUAL, reason, f"{reason}{f' (raised by {who})' if who else ''}.", details={"who": who} if who else {})

@@ -1,0 +1,177 @@
+"""Measure targets of a model in use the cheap way: binomial stability, early stopping, no twins.
+
+Baseline and runs must be alike in everything but the date: the same settings (so a baseline is measured with the cheap forms too,
+for a number with more noise has another distribution), the same explainer, and targets drawn the same way. Uniform draws are
+right here: strata would hide that one class has become more frequent.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+import graphgauge
+from graphgauge.core.errors import BadSetting
+from graphgauge.core.seeds import derive_seed, generator
+from graphgauge.core.xplanation import Target, Xplanation, plain_target
+from graphgauge.evaluation import Evaluator, Results, Settings
+from graphgauge.evaluation.identity import digest
+from graphgauge.explainers import BaseExplainer, OtherTaskExplainer
+from graphgauge.models import BaseModel
+from graphgauge.monitor.samples import Sample, sample_of_results
+from graphgauge.monitor.two_samples import Values
+
+LABEL = "watched"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What was measured with what."""
+
+    explainer: str
+    params: dict[str, Any] | None  #: None: not known
+    settings: str  #: digest
+    version: str
+    model: str = ""  #: digest of the network's weights; '': not known
+    data: str = ""  #: digest of the graph
+    features: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether more than metrics is known."""
+        return bool(self.model)
+
+    @staticmethod
+    def from_record(record: dict[str, Any]) -> "Facts":
+        """From plain data."""
+        return Facts(**{**record, "features": tuple(record["features"]), "columns": tuple(record["columns"])})
+
+
+def cheap(settings: Settings) -> Settings:
+    """The same settings in their cheap forms.
+
+    >>> found = cheap(Settings(twins=True, stability="pairs"))
+    >>> found.stability, found.twins, found.early_stop, found.trials
+    ('binomial', False, 'paper', (30, 100))
+    """
+    stop = settings.early_stop if settings.early_stop != "none" else "paper"
+    least, most = settings.trials
+    trials = (min(30, most), most) if least == most else (least, most)
+    return replace(settings, stability="binomial", twins=False, extras=False, early_stop=stop, trials=trials, headline="paper")
+
+
+def cheap_evaluator(evaluator: Evaluator) -> Evaluator:
+    """An evaluator of the same model with cheap settings."""
+    own = cheap(evaluator.settings).record()
+    return Evaluator(
+        evaluator.model, seed=evaluator.seed, task=evaluator.task, name=evaluator.name, metrics=evaluator.metrics, **own
+    )
+
+
+def sample_recent(model: BaseModel, number: int, among: Any = None, seed: int = 0) -> list[Target]:
+    """So many targets, or all if there are fewer, each as likely as any other; ``among``: only these (default: the population)."""
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise BadSetting(f"number must be a number of targets, 1 or more, but is {number!r}.")
+    pool = (model.population() if among is None else model.asked(model.read(among))).unique(dim=0)
+    chosen = torch.randperm(len(pool), generator=generator(derive_seed(seed, "recent")))[:number].sort().values
+    return [plain_target(target) for target in pool[chosen.to(pool.device)].tolist()]
+
+
+def score(evaluator: Evaluator, explainer: BaseExplainer, targets: Sequence[Target], top: int = 10) -> tuple[Sample, Facts]:
+    """Explain and measure targets in the cheap forms."""
+    if not isinstance(explainer, BaseExplainer) or isinstance(explainer, OtherTaskExplainer):
+        raise BadSetting(f"monitoring needs an explainer that gives scores, such as gg.InputXGradient(), but got {explainer!r}.")
+    own = cheap_evaluator(evaluator)
+    results = own.compare({LABEL: explainer}, targets)
+    xs = explainer.explain(own.model, targets, seed=own.seed)
+    found = sample_of_results(results, LABEL)
+    sample = replace(found, top=top_features(xs, own.settings, top), data=data_of(own.model, xs))
+    return sample, facts_of(own, explainer)
+
+
+def facts_of_results(results: Results, explainer: str) -> Facts:
+    """With what stored results were measured; refuses settings whose numbers have more or less noise than a run's."""
+    own, usual = results.settings, cheap(results.settings)
+    differing = [name for name in ("stability", "early_stop", "trials") if getattr(own, name) != getattr(usual, name)]
+    if differing:
+        told = ", ".join(f"{name}={getattr(own, name)!r}, not {getattr(usual, name)!r}" for name in differing)
+        raise BadSetting(
+            f"these results cannot be a baseline: they were measured with {told}, so their values scatter otherwise than a run's. "
+            "Measure a baseline with the cheap settings: Monitor.take_baseline, or `graphgauge monitor baseline PROJECT`."
+        )
+    version = next((row.version for row in results.rows), graphgauge.__version__)
+    return Facts(explainer.partition("(")[0], None, usual.digest, version)
+
+
+def facts_of(evaluator: Evaluator, explainer: BaseExplainer) -> Facts:
+    """With what targets are measured."""
+    model = evaluator.model
+    source, width = model.source, model.source.x.size(1)
+    names = tuple(model.feature_names or (f"feature {k}" for k in range(width)))
+    return Facts(
+        explainer=explainer.name,
+        params={name: value if is_plain(value) else repr(value) for name, value in explainer.params.items()},
+        settings=evaluator.settings.digest,
+        model=weights_digest(model),
+        data=digest([source.edge_index, *source.node_attrs.values(), *source.edge_attrs.values()]),
+        version=graphgauge.__version__,
+        features=names,
+        columns=(*names, "nodes within reach", "edges within reach", *prediction_names(model)),
+    )
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a parameter can be stored as it is."""
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def weights_digest(model: BaseModel) -> str:
+    """A short name of exactly these weights; data and predictions play no role."""
+    return digest([*model.net.parameters(), *model.net.buffers()])
+
+
+# --- what an explanation and a target look like -------------------------------------------------------------------------
+
+
+def top_features(xs: Sequence[Xplanation], settings: Settings, top: int) -> tuple[tuple[int, ...], ...] | None:
+    """The strongest features of each explanation, at most ``top``; None where an explainer gives no feature scores.
+
+    A feature is as strong as its highest score in the target-centric view; scores of 0 or less lead nothing.
+    """
+    if any(x.feature_score is None for x in xs):
+        return None
+    return tuple(strongest(x, settings, top) for x in xs)
+
+
+def strongest(x: Xplanation, settings: Settings, top: int) -> tuple[int, ...]:
+    """Numbers of the strongest features of one explanation."""
+    rows = torch.cat(list(x.target_view(settings.pooling)))
+    score = (rows.abs() if settings.order == "magnitude" else rows).amax(0).double().nan_to_num(0.0)
+    order = score.argsort(descending=True, stable=True)[:top]
+    return tuple(order[score[order] > 0].tolist())
+
+
+def data_of(model: BaseModel, xs: Sequence[Xplanation]) -> Values:
+    """Features of each target (mean over its ends, or its nodes), sizes of its computation graph, predictions.  (T, D)"""
+    features = torch.stack([own_rows(model, x).double().mean(0) for x in xs]).cpu()
+    sizes = torch.tensor([[len(x.nodes), len(x.edges)] for x in xs], dtype=torch.float64)
+    predicted = model.pred_continuous([x.target for x in xs]).double().reshape(len(xs), -1).cpu()
+    return np.nan_to_num(torch.cat([features, sizes, predicted], dim=1).numpy())
+
+
+def own_rows(model: BaseModel, x: Xplanation) -> torch.Tensor:
+    """Features of the target's own nodes: one row, two for a link, all of a graph."""
+    if x.level != "graph":
+        return model.source.x[list(x.target_nodes)]
+    start, end = model.source.bounds[0][int(x.target) : int(x.target) + 2]  # type: ignore[arg-type]
+    return model.source.x[start:end]
+
+
+def prediction_names(model: BaseModel) -> tuple[str, ...]:
+    """What the columns of predictions are called."""
+    if model.task == "regression":
+        return ("prediction",)
+    return tuple(f"probability of class {c}" for c in range(model.pred_continuous(model.asked(model.probes[:1])).size(1)))

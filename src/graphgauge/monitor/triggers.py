@@ -1,0 +1,75 @@
+"""Triggers: what makes a new validation necessary, with the number that says so and what to validate again.
+
+threshold crossed     the mean of a metric is surely beyond its limit
+metric drift          the distribution of a metric is not the baseline's
+ranking drift         other features lead the explanations
+data shift            targets, their surroundings or their predictions are not like the baseline's
+model changed         the network's weights are not those that were validated
+validation age        the baseline is too old
+manual                someone says so, for example after a change of the rules
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from graphgauge.core.registry import lookup
+from graphgauge.monitor.plan import DATA, METRIC, RANKING
+
+THRESHOLD, MODEL, AGE, MANUAL = "threshold crossed", "model changed", "validation age", "manual"
+
+#: what to validate again, by the name of the trigger
+REVALIDATE = {
+    THRESHOLD: "Evaluate the explainer on 100 or more targets of now against the thresholds; if it stays so, choose another one.",
+    METRIC: "Evaluate the explainer on 100 or more targets of now; if the new level is accepted, take a new baseline.",
+    RANKING: "Let someone who knows the domain read explanations of now: do the leading features make sense? Check the sentences.",
+    DATA: "Check where the data come from, then the model on them; evaluate the explainer on targets of now; take a new baseline.",
+    MODEL: "Validate model and explainer again as before the first use, and take a new baseline.",
+    AGE: "Repeat the validation as planned and take a new baseline.",
+    MANUAL: "Do what the reason asks for; then take a new baseline, or settle the trigger with a note.",
+}
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """One reason to validate again."""
+
+    name: str
+    subject: str  #: the metric, or what else it is about; '' if there is only one
+    told: str  #: a sentence with the evidence
+    number: float | None = None  #: what was found: a mean, a corrected p-value, days
+    limit: float | None = None  #: what it was held against
+    effect: float | None = None  #: how large the difference is, for drift: Cliff's delta, or the largest z
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        lookup(REVALIDATE, self.name, "trigger")
+
+    @property
+    def revalidate(self) -> str:
+        """What to do."""
+        return REVALIDATE[self.name]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Triggers with the same key are about the same thing."""
+        return self.name, self.subject
+
+    def record(self) -> dict[str, Any]:
+        """As plain data."""
+        return {**asdict(self), "revalidate": self.revalidate}
+
+    @staticmethod
+    def from_record(record: dict[str, Any]) -> "Trigger":
+        """What `record` gave."""
+        return Trigger(**{name: value for name, value in record.items() if name in Trigger.__dataclass_fields__})
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Names for a sentence, the rest counted.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")

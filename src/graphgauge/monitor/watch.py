@@ -1,0 +1,244 @@
+"""Watching a model in use: take a baseline, then look again and again; everything goes into one append-only store.
+
+monitor = Monitor("monitor.sqlite")
+monitor.take_baseline(evaluator, explainer, validation_targets)        # once, and after every new validation
+run = monitor.run(evaluator, explainer, recent_targets)                # from cron, weekly
+run.triggers, monitor.status().code
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from graphgauge.core.errors import BadFile, BadSetting
+from graphgauge.core.registry import lookup
+from graphgauge.core.seeds import derive_seed
+from graphgauge.evaluation import Evaluator, Results
+from graphgauge.explainers import BaseExplainer
+from graphgauge.monitor.drift import Labels, drift_triggers
+from graphgauge.monitor.history import BASELINE, RUN, SETTLED, TRIGGER, History, Look, history_of, read_history
+from graphgauge.monitor.plan import Plan
+from graphgauge.monitor.rules import age_triggers, manual_trigger, model_triggers, threshold_triggers
+from graphgauge.monitor.samples import CLOCKS, Sample, sample_of_results
+from graphgauge.monitor.scoring import Facts, facts_of_results, sample_recent, score
+from graphgauge.monitor.status import Status, status_of
+from graphgauge.monitor.triggers import Trigger
+from graphgauge.store import Lock, Store
+
+BASELINE_NUMBER = 200  #: targets of a baseline
+
+
+@dataclass(frozen=True)
+class Monitor:
+    """A monitoring store and the plan for what is written into it from now on."""
+
+    path: Path
+    plan: Plan
+
+    def __init__(self, path: str | os.PathLike[str], plan: Plan | None = None) -> None:
+        object.__setattr__(self, "path", Path(path))
+        object.__setattr__(self, "plan", plan if plan is not None else plan_in(self.path))
+
+    def history(self) -> History:
+        """Everything in the store."""
+        return read_history(self.path)
+
+    def status(self, at: datetime | None = None) -> Status:
+        """What is due."""
+        return status_of(self.history(), utc(at))
+
+    # --- measuring -------------------------------------------------------------------------------------------------------
+
+    def take_baseline(
+        self,
+        evaluator: Evaluator,
+        explainer: BaseExplainer,
+        among: Any = None,
+        number: int = BASELINE_NUMBER,
+        at: datetime | None = None,
+    ) -> Look:
+        """Measure targets drawn from ``among`` (default: the population), as what later runs are held against."""
+        targets = sample_recent(evaluator.model, number, among, derive_seed(evaluator.seed, BASELINE))
+        return self.add_baseline(*score(evaluator, explainer, targets, self.plan.top), at=at)
+
+    def baseline_of(self, results: Results, explainer: str, at: datetime | None = None) -> Look:
+        """Take metrics measured before, in cheap settings, as baseline; ranking, data and weights are then not watched."""
+        lookup(dict.fromkeys(row.explainer for row in results.rows), explainer, "explainer of these results")
+        return self.add_baseline(sample_of_results(results, explainer), facts_of_results(results, explainer), at=at)
+
+    def run(
+        self,
+        evaluator: Evaluator,
+        explainer: BaseExplainer,
+        among: Any = None,
+        number: int | None = None,
+        at: datetime | None = None,
+    ) -> "Run":
+        """Measure targets drawn from ``among`` (recent ones), compare with the baseline, and store both."""
+        now, before = utc(at), self.history()
+        baseline = needed_baseline(before, self.path)
+        seed = derive_seed(evaluator.seed, RUN, len(before.runs) + 1)
+        targets = sample_recent(evaluator.model, number or self.plan.number, among, seed)
+        return self.add_run(*score(evaluator, explainer, targets, baseline.plan.top), at=now)
+
+    # --- writing ---------------------------------------------------------------------------------------------------------
+
+    def add_baseline(self, sample: Sample, facts: Facts, at: datetime | None = None) -> Look:
+        """Store a sample as the baseline from now on."""
+        if len(sample) < 2 or not sample.metrics:
+            raise BadSetting(
+                f"a baseline needs targets with metrics, but {len(sample)} targets with {len(sample.metrics)} metrics were given."
+            )
+        with self.writing() as store:
+            number = 1 + len(store.keys(BASELINE))
+            body = {**self.body_of(sample, facts, utc(at)), "summary": summary(sample)}
+            store.append(BASELINE, str(number), body, sample.rows(with_data=True))
+            return history_of(store).baselines[-1]
+
+    def add_run(self, sample: Sample, facts: Facts, at: datetime | None = None) -> "Run":
+        """Compare a sample with the baseline; store the run and its triggers."""
+        now = utc(at)
+        with self.writing() as store:
+            before = history_of(store)
+            baseline = needed_baseline(before, self.path)
+            check_order(before, now)
+            check_alike(facts, baseline.facts)
+            number = 1 + len(before.runs)
+            triggers = judged(baseline, [*(own.sample for own in before.since), sample], facts, self.plan, now)
+            body = {**self.body_of(sample, facts, now), "baseline": baseline.number, "triggers": [own.record() for own in triggers]}
+            if sample.data is not None:
+                body["data"] = sample.data.mean(0).tolist()
+            store.append(RUN, str(number), body, sample.rows(with_data=False))
+        return Run(number, now, sample, tuple(triggers), self.status(now))
+
+    def trigger(self, reason: str, who: str = "", at: datetime | None = None) -> Trigger:
+        """Say by hand that validation is due, for example after a change of the rules."""
+        if not reason.strip():
+            raise BadSetting("a manual trigger needs a reason, such as 'regulatory update'.")
+        with self.writing() as store:
+            own, baselines = manual_trigger(reason.strip(), who.strip()), len(store.keys(BASELINE))
+            store.note(TRIGGER, {"at": utc(at).isoformat(), "baseline": baselines, "trigger": own.record()})
+        return own
+
+    def settle(self, name: str, note: str, at: datetime | None = None) -> list[str]:
+        """Close a trigger, and all that wait about the same thing, with a note that says why; returns their names."""
+        if not note.strip():
+            raise BadSetting("a trigger is settled with a note that says why nothing, or what, was done.")
+        with self.writing() as store:
+            waiting = history_of(store).waiting
+            keys = [own.trigger.key for own in waiting if own.name == name]
+            if not keys:
+                known = ", ".join(own.name for own in waiting) or "none"
+                raise BadSetting(f"trigger {name!r} was to be settled, but those that wait are: {known}.")
+            chosen = [own.name for own in waiting if own.trigger.key == keys[0]]
+            for own in chosen:
+                store.note(SETTLED, {"at": utc(at).isoformat(), "trigger": own, "note": note.strip()})
+        return chosen
+
+    @contextmanager
+    def writing(self) -> Iterator[Store]:
+        """The store for one writer."""
+        if not self.path.parent.is_dir():
+            raise BadFile(f"the folder of {self.path} is not there. Make it, or choose another place.")
+        with Lock(self.path.with_name(self.path.name + ".lock")), Store(self.path, write=True) as store:
+            yield store
+
+    def body_of(self, sample: Sample, facts: Facts, at: datetime) -> dict[str, Any]:
+        """What baselines and runs have in common."""
+        missing = {metric: dict(reasons) for metric, reasons in sample.missing.items()}
+        body = {"at": at.isoformat(), "plan": self.plan.record(), "facts": asdict(facts)}
+        return {**body, "metrics": list(sample.values), "missing": missing, "n": len(sample)}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One look: what it measured and what it raised."""
+
+    number: int
+    at: datetime
+    sample: Sample
+    triggers: tuple[Trigger, ...]
+    status: Status
+
+    def record(self) -> dict[str, Any]:
+        """As plain data."""
+        means = {metric: float(self.sample.known(metric).mean()) for metric in self.sample.values if len(self.sample.known(metric))}
+        head = {"run": self.number, "at": self.at.isoformat(), "targets": len(self.sample), "means": means}
+        return {**head, "triggers": [own.record() for own in self.triggers], "status": self.status.record()}
+
+
+def judged(baseline: Look, samples: list[Sample], facts: Facts, plan: Plan, now: datetime) -> list[Trigger]:
+    """Every trigger of the last sample."""
+    labels = Labels(facts.features, facts.columns)
+    return [
+        *threshold_triggers(samples[-1], plan),
+        *drift_triggers(baseline.sample, samples, plan, labels, derive_seed(0, baseline.number)),
+        *(model_triggers(facts.model, baseline.facts.model) if baseline.facts.is_whole else ()),
+        *age_triggers(baseline.at, now, plan),
+    ]
+
+
+# --- small checks ------------------------------------------------------------------------------------------------------
+
+
+def plan_in(path: Path) -> Plan:
+    """The plan that was stored last; the usual one where there is none."""
+    if not path.exists():
+        return Plan()
+    found = read_history(path)
+    last = [*found.runs[-1:], *found.baselines[-1:]]
+    return max(last, key=lambda look: look.at).plan if last else Plan()
+
+
+def utc(at: datetime | None) -> datetime:
+    """A time in UTC; now, if none is given. A time without a zone is UTC."""
+    if at is None:
+        return datetime.now(timezone.utc).replace(microsecond=0)
+    return at.replace(tzinfo=timezone.utc) if at.tzinfo is None else at.astimezone(timezone.utc)
+
+
+def needed_baseline(history: History, path: Path) -> Look:
+    """The baseline in force; refuses a store without one."""
+    if history.baseline is None:
+        raise BadFile(f"{path} holds no baseline to compare with. Take one first: graphgauge monitor baseline.")
+    return history.baseline
+
+
+def check_order(history: History, now: datetime) -> None:
+    """Refuse a run before the last one, or before the baseline."""
+    last = [history.baselines[-1].at, *(run.at for run in history.runs[-1:])]
+    if now < max(last) - timedelta(seconds=1):
+        raise BadSetting(f"a run at {now.isoformat()} was to be added, but the store already reaches {max(last).isoformat()}.")
+
+
+def check_alike(now: Facts, then: Facts) -> None:
+    """Refuse to compare what was measured in another way; what is not known of the baseline is not compared."""
+    known = [name for name in ("explainer", "params", "settings", "columns") if getattr(then, name) not in (None, ())]
+    differing = [name for name in known if getattr(now, name) != getattr(then, name)]
+    if differing:
+        told = "; ".join(f"{name}: {brief(getattr(then, name))} then, {brief(getattr(now, name))} now" for name in differing)
+        raise BadSetting(
+            f"the run cannot be compared with the baseline: they were measured differently ({told}). Take a new baseline."
+        )
+
+
+def brief(value: Any) -> str:
+    """A value for a sentence."""
+    return f"{len(value)} columns" if isinstance(value, tuple) else repr(value)
+
+
+def summary(sample: Sample) -> dict[str, Any]:
+    """Quantiles of each metric, for people who read the store with other tools."""
+    import numpy as np
+
+    shares = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+    known = {metric: sample.known(metric) for metric in sample.values if metric not in CLOCKS or len(sample.known(metric))}
+    return {
+        metric: {"n": len(own), "mean": float(own.mean()), "quantiles": [float(q) for q in np.quantile(own, shares)]}
+        for metric, own in known.items()
+        if len(own)
+    }

@@ -1,0 +1,171 @@
+"""Charts of metrics over time as hand-made SVG: the mean of each run, where chance lets it be, the threshold, what was raised.
+
+A chart is geometry only (points in a box of WIDTH x HEIGHT); the page's template draws it. Per run: a thin line from the lower to
+the upper quartile, a dot at the mean, filled vermilion where the run raised a trigger for this metric. The band shows the control
+limits around the mean of the baseline that was in force.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from graphgauge.monitor import History, Look
+from graphgauge.monitor.drift import control_limits
+from graphgauge.monitor.plan import Threshold
+
+WIDTH, HEIGHT = 360.0, 190.0
+LEFT, RIGHT, TOP, BOTTOM = 44.0, 10.0, 10.0, 26.0
+MOST = 60  #: runs in a chart, the last ones
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One run."""
+
+    x: float
+    y: float
+    low: float  #: y of the lower quartile
+    high: float
+    is_raised: bool
+    told: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One metric, ready to be drawn."""
+
+    metric: str
+    dots: tuple[Dot, ...]
+    band: str  #: points of a polygon; '' if there is none
+    centre: str  #: points of a line: means of the baselines
+    threshold: float | None  #: y
+    told: str  #: for those who do not see it
+    ticks: tuple[tuple[float, str], ...]  #: y, label
+    dates: tuple[tuple[float, str, str], ...]  #: x, label, anchor
+
+
+def charts(history: History) -> list[Chart]:
+    """A chart for each metric of the baseline in force that has values in some run."""
+    if history.baseline is None:
+        return []
+    runs = list(history.runs[-MOST:])
+    metrics = [*history.baseline.sample.metrics, *(["time"] if "time" in history.baseline.sample.values else [])]
+    return [chart(metric, runs, history) for metric in metrics if any(len(run.sample.known(metric)) for run in runs)]
+
+
+def chart(metric: str, every: Sequence[Look], history: History) -> Chart:
+    """The chart of one metric."""
+    runs = [run for run in every if len(run.sample.known(metric))]
+    bases = {own.number: own for own in history.baselines}
+    limits = [limits_of(bases[run.body["baseline"]], metric, run) for run in runs]
+    threshold = runs[-1].plan.thresholds.get(metric)
+    spreads = [np.quantile(run.sample.known(metric), (0.25, 0.75)).tolist() for run in runs]
+    means = [float(run.sample.known(metric).mean()) for run in runs]
+    numbers = [
+        *means,
+        *(v for s in spreads for v in s),
+        *(v for s in limits if s for v in s),
+        *([threshold.value] if threshold else []),
+    ]
+    low, high = padded(min(numbers), max(numbers))
+    xs = [across(run.at, runs[0].at, runs[-1].at) for run in runs]
+
+    def up(value: float) -> float:
+        return round(TOP + (high - value) / (high - low) * (HEIGHT - TOP - BOTTOM), 1)
+
+    dots = tuple(
+        Dot(x, up(mean), up(spread[0]), up(spread[1]), has_raised(run, metric), told_dot(run, metric, mean))
+        for run, x, mean, spread in zip(runs, xs, means, spreads, strict=True)
+    )
+    known = [(x, own) for x, own in zip(xs, limits, strict=True) if own is not None]
+    upper, lower = ([(x, up(own[side])) for x, own in known] for side in (2, 0))
+    middle = [(x, up(own[1])) for x, own in known]
+    return Chart(
+        metric,
+        dots,
+        points([*upper, *reversed(lower)]) if metric != "time" else "",
+        points(middle),
+        up(threshold.value) if threshold else None,
+        told_chart(metric, means, threshold),
+        tuple((up(value), f"{value:.3g}") for value in ticks(low, high)),
+        dates(runs),
+    )
+
+
+def limits_of(baseline: Look, metric: str, run: Look) -> tuple[float, float, float] | None:
+    """Lower control limit, mean of the baseline, upper limit; no limit lies where no value can."""
+    found = control_limits(baseline.sample, metric, len(run.sample.known(metric)), run.plan)
+    if found is None:
+        return None
+    highest = 1.0 if "pertinence" in metric or "stability" in metric else found[1]
+    return max(0.0, found[0]), float(baseline.sample.known(metric).mean()), min(highest, found[1])
+
+
+def has_raised(run: Look, metric: str) -> bool:
+    """Whether a run raised a trigger about a metric."""
+    return any(own["subject"] == metric for own in run.body["triggers"])
+
+
+def told_dot(run: Look, metric: str, mean: float) -> str:
+    """What a dot says when it is pointed at."""
+    raised = [own["name"] for own in run.body["triggers"] if own["subject"] == metric]
+    return f"run {run.number}, {run.at.date()}: mean {mean:.3g}, {len(run.sample.known(metric))} targets" + "".join(
+        f"; {own}" for own in raised
+    )
+
+
+def told_chart(metric: str, means: Sequence[float], threshold: Threshold | None) -> str:
+    """A chart in a sentence."""
+    limit = f", threshold {threshold}" if threshold else ""
+    return f"{metric}: {len(means)} runs, first mean {means[0]:.3g}, last mean {means[-1]:.3g}{limit}"
+
+
+# --- geometry -----------------------------------------------------------------------------------------------------------
+
+
+def padded(low: float, high: float) -> tuple[float, float]:
+    """A range with some room; also where all values are equal.
+
+    >>> padded(1.0, 1.0), padded(0.0, 10.0)
+    ((0.95, 1.05), (-0.5, 10.5))
+    """
+    room = 0.05 * (high - low) or 0.05 * abs(high) or 0.05
+    return low - room, high + room
+
+
+def across(at: datetime, first: datetime, last: datetime) -> float:
+    """Where a time lies; in the middle if there is only one."""
+    whole = (last - first).total_seconds()
+    share = (at - first).total_seconds() / whole if whole else 0.5
+    return round(LEFT + 6 + share * (WIDTH - LEFT - RIGHT - 12), 1)
+
+
+def points(pairs: Sequence[tuple[float, float]]) -> str:
+    """Points of a line or polygon.
+
+    >>> points([(1.0, 2.5), (3.0, 4.0)])
+    '1.0,2.5 3.0,4.0'
+    """
+    return " ".join(f"{x},{y}" for x, y in pairs)
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Three to six round numbers inside a range.
+
+    >>> ticks(0.0, 1.0), ticks(3.2, 17.0)
+    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [5.0, 10.0, 15.0])
+    """
+    rough = (high - low) / 5
+    power = 10.0 ** np.floor(np.log10(rough))
+    step = next(s * power for s in (1, 2, 5, 10) if s * power >= rough * 0.999)
+    return [round(float(k * step), 12) for k in range(int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9)) + 1)]
+
+
+def dates(runs: Sequence[Look]) -> tuple[tuple[float, str, str], ...]:
+    """The first and the last date."""
+    first, last = runs[0].at, runs[-1].at
+    if len(runs) == 1 or first.date() == last.date():
+        return ((across(first, first, last), str(first.date()), "start" if len(runs) > 1 else "middle"),)
+    return ((LEFT, str(first.date()), "start"), (WIDTH - RIGHT, str(last.date()), "end"))

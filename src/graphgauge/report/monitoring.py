@@ -1,0 +1,194 @@
+"""The monitoring page: what is due, metrics over time, leading features, latest runs and explanations, a checklist; one HTML file.
+
+Nothing is fetched and nothing runs: no script at all, the page's security policy allows none, every text is escaped by Jinja.
+"""
+
+import os
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphgauge.core.errors import BadFile
+from graphgauge.guidelines.book import guide
+from graphgauge.guidelines.deployment import DONE, NOT_DONE, OPEN, Point
+from graphgauge.monitor import History, Look, Status, status_of
+from graphgauge.monitor.drift import Compared, metric_tests
+from graphgauge.monitor.rules import INSIDE, held
+from graphgauge.monitor.triggers import REVALIDATE
+from graphgauge.narrative.names import tidy
+from graphgauge.report.histories import HEIGHT, WIDTH, charts
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+RUNS, EXPLANATIONS, LEADING = 12, 10, 10  #: lines of the tables
+
+
+def write_monitoring(history: History, path: str | os.PathLike[str], now: datetime) -> Path:
+    """Write the page; the whole file or nothing."""
+    place = Path(path)
+    part = place.with_name(place.name + ".part")
+    try:
+        part.write_text(monitoring_html(history, now), encoding="utf-8")
+        part.replace(place)
+    except OSError as error:
+        raise BadFile(f"{place} could not be written: {error}.") from error
+    return place
+
+
+def monitoring_html(history: History, now: datetime) -> str:
+    """The page."""
+    status = status_of(history, now)
+    last = history.since[-1] if history.since else None
+    content = {
+        "status": status,
+        "now": now,
+        "baseline": history.baseline,
+        "last": last,
+        "charts": charts(history),
+        "metrics": metric_lines(history, last),
+        "features": feature_lines(history.baseline, last),
+        "runs": list(reversed(history.runs[-RUNS:])),
+        "explanations": explanation_lines(last),
+        "closed": [own for own in reversed(history.raised) if own not in history.waiting][:RUNS],
+        "current": history.baseline.number if history.baseline else 0,
+        "checklist": monitoring_checklist(history, status),
+        "watched": REVALIDATE,
+    }
+    return template().render(**content, size=(WIDTH, HEIGHT)) + "\n"
+
+
+@cache
+def template() -> "Template":
+    """The page's template: strict about names it does not know, escaping everything."""
+    from jinja2 import Environment, StrictUndefined
+
+    room = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    room.filters.update(num=number, title=title, shown=lambda text: tidy(str(text), 2000))
+    return room.from_string((files("graphgauge.report") / "templates" / "monitoring.html").read_text(encoding="utf-8"))
+
+
+def number(value: float | None) -> str:
+    """Three significant digits; a dash where there is none.
+
+    >>> number(0.12345), number(None), number(1.2e-7)
+    ('0.123', '–', '1.2e-07')
+    """
+    return "–" if value is None else f"{value:.3g}"
+
+
+def title(metric: str) -> str:
+    """A metric's name for people.
+
+    >>> title("edge_ec"), title("feature_pertinence"), title("time")
+    ('Edge effective compactness', 'Feature pertinence', 'Time (s)')
+    """
+    words = {"ec": "effective compactness", "time": "time (s)"}
+    text = " ".join(words.get(word, word) for word in metric.split("_"))
+    return text[:1].upper() + text[1:]
+
+
+# --- tables -------------------------------------------------------------------------------------------------------------
+
+
+def metric_lines(history: History, last: Look | None) -> list[dict[str, Any]]:
+    """Each metric of the last run beside the baseline: means, effect, corrected p-value, threshold."""
+    baseline = history.baseline
+    if baseline is None or last is None:
+        return []
+    tested = metric_tests(baseline.sample, [run.sample for run in history.since], last.plan)
+    limits = {own.metric: own for own in held(last.sample, last.plan)}
+    return [metric_line(metric, baseline, last, tested, limits) for metric in baseline.sample.values if metric != "time_batched"]
+
+
+def metric_line(metric: str, baseline: Look, last: Look, tested: Sequence[Compared], limits: dict[str, Any]) -> dict[str, Any]:
+    """One metric."""
+    own = [each for each in tested if each.metric == metric]
+    alone = next((each for each in own if each.runs == 1), None)
+    known = {look: look_.sample.known(metric) for look, look_ in (("then", baseline), ("now", last))}
+    means = {name: float(values.mean()) if len(values) else None for name, values in known.items()}
+    return {
+        "metric": metric,
+        **means,
+        "n": len(known["now"]),
+        "effect": alone.found.effect if alone else None,
+        "p": min((each.corrected[each.best] for each in own), default=None),
+        "limit": last.plan.thresholds.get(metric),
+        "state": limits[metric].state if metric in limits else "",
+        "has_drifted": any(each["subject"] == metric and each["name"] == "metric drift" for each in last.body["triggers"]),
+        "missing": last.sample.missing.get(metric, {}) if metric != "time" else {},
+    }
+
+
+def feature_lines(baseline: Look | None, last: Look | None) -> list[dict[str, Any]]:
+    """Share of targets in whose explanation a feature is among the strongest, then and now; the largest first."""
+    if baseline is None or last is None or baseline.sample.top is None or last.sample.top is None:
+        return []
+    then, now = (shares(look) for look in (baseline, last))
+    order = sorted({*then, *now}, key=lambda k: (-max(then.get(k, 0.0), now.get(k, 0.0)), k))[:LEADING]
+    names = last.facts.features
+    return [
+        {"name": names[k] if k < len(names) else f"feature {k}", "then": then.get(k, 0.0), "now": now.get(k, 0.0)} for k in order
+    ]
+
+
+def shares(look: Look) -> dict[int, float]:
+    """In which share of the explanations each feature is among the strongest."""
+    counts: dict[int, int] = {}
+    for chosen in look.sample.top or ():
+        for k in chosen:
+            counts[k] = counts.get(k, 0) + 1
+    return {k: count / len(look.sample) for k, count in counts.items()}
+
+
+def explanation_lines(last: Look | None) -> list[dict[str, Any]]:
+    """The first explanations of the last run: target, leading features, values."""
+    if last is None:
+        return []
+    return [
+        {"target": row["target"], "top": leading(last, row.get("top", [])), "values": row["values"]}
+        for row in last.sample.rows(with_data=False)[:EXPLANATIONS]
+    ]
+
+
+def leading(look: Look, top: Sequence[int]) -> list[str]:
+    """Names of the three strongest features."""
+    names = look.facts.features
+    return [names[k] if k < len(names) else f"feature {k}" for k in top[:3]]
+
+
+# --- the checklist -------------------------------------------------------------------------------------------------------
+
+
+def monitoring_checklist(history: History, status: Status) -> list[Point]:
+    """The paper's eight points, as far as monitoring can show them; the others are the owner's."""
+    baseline, last = history.baseline, history.since[-1] if history.since else None
+    least = next(entry["least_targets"] for entry in guide("practice")["checklist"] if entry["name"] == "validation")
+    shown: dict[str, tuple[str, str]] = {}
+    if baseline is not None:
+        n = len(baseline.sample)
+        shown["validation"] = (
+            (DONE if n >= least else NOT_DONE),
+            f"the baseline of {baseline.at.date()} has {n} targets, {least} are asked for",
+        )
+        plan = (last or baseline).plan
+        shown["revalidation"] = DONE, f"triggers below; again after {plan.age} days at the latest"
+    if last is not None:
+        beyond = [own.metric for own in held(last.sample, last.plan) if own.state != INSIDE]
+        shown["thresholds"] = (NOT_DONE if beyond else DONE), told_thresholds(beyond, len(last.plan.thresholds), last)
+        shown["monitoring"] = DONE, f"{status.runs} runs since the baseline, the last on {last.at.date()}"
+    if not last or not last.plan.thresholds:
+        shown.pop("thresholds", None)
+    return [
+        Point(entry["name"], entry["point"], *shown.get(entry["name"], (OPEN, "for the owner to show")))
+        for entry in guide("practice")["checklist"]
+    ]
+
+
+def told_thresholds(beyond: list[str], limits: int, last: Look) -> str:
+    """How many thresholds the means of a run meet."""
+    kept = f"{limits - len(beyond)} of {limits} means meet their threshold in the run of {last.at.date()}"
+    return f"{kept}; beyond: {', '.join(beyond)}" if beyond else kept

@@ -1,0 +1,104 @@
+"""Measuring the cheap way: which settings, which targets, which features lead, what the data of a target are."""
+
+import numpy as np
+import pytest
+import torch
+from quick import MODELS, node_model
+
+import graphgauge as gg
+from graphgauge.core.errors import BadSetting
+from graphgauge.evaluation import PRESETS, Settings
+from graphgauge.monitor import sample_recent, score
+from graphgauge.monitor.scoring import cheap, facts_of_results, weights_digest
+
+FAST = {"trials": (4, 12), "timed": 0}
+
+
+def test_the_cheap_forms_change_what_they_must_and_no_more():
+    found = cheap(PRESETS["calibrated"]).record()
+    changed = {name for name, value in PRESETS["calibrated"].record().items() if found[name] != value}
+    assert changed == {"trials", "early_stop", "twins", "headline"}
+    assert (found["stability"], found["early_stop"], found["trials"]) == ("binomial", "paper", [30, 100])
+    assert cheap(Settings(early_stop="betting", trials=(5, 9))).early_stop == "betting"
+    assert cheap(cheap(Settings())) == cheap(Settings())
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_sample_holds_the_numbers_of_the_evaluator_and_the_data_of_its_targets(kind):
+    make, targets = MODELS[kind]
+    model = make()
+    sample, facts = score(gg.Evaluator(model, **FAST), gg.InputXGradient(), targets, top=2)
+    own = gg.Evaluator(model, stability="binomial", twins=False, **FAST)
+    results = own.compare([gg.InputXGradient()], targets)
+    for metric in ("edge_ec", "feature_pertinence", "feature_stability"):
+        rows = [row for row in results.rows if row.metric == metric]
+        assert [row.target for row in rows] == list(sample.targets)
+        assert sample.values[metric].tolist() == [row.cell.value for row in rows]
+    x = model.source.x.double()
+    rows = {"nodes": lambda t: x[[t]], "values": lambda t: x[[t]], "links": lambda t: x[list(t)]}.get(
+        kind, lambda t: model.data[t].x.double()
+    )
+    width = x.size(1)
+    assert sample.data[:, :width] == pytest.approx(torch.stack([rows(t).mean(0) for t in targets]).numpy(), abs=1e-12)
+    graphs = model.computation_graphs(targets)
+    assert sample.data[:, width].tolist() == graphs.num_nodes.tolist()
+    assert sample.data[:, width + 1].tolist() == graphs.num_edges.tolist()
+    assert sample.data[:, width + 2 :] == pytest.approx(model.pred_continuous(targets).reshape(len(targets), -1).numpy(), abs=1e-6)
+    assert len(facts.columns) == sample.data.shape[1]
+
+
+def test_the_leading_features_are_those_with_the_highest_scores():
+    model = node_model()
+    sample, _ = score(gg.Evaluator(model, **FAST), gg.InputXGradient(), [3, 20], top=3)
+    for target, found in zip([3, 20], sample.top, strict=True):
+        (x,) = gg.InputXGradient().explain(model, [target], seed=0)
+        others = [k for k, node in enumerate(x.nodes.tolist()) if node != target]
+        own = x.feature_score[x.nodes.tolist().index(target)]
+        strength = torch.maximum(own, x.feature_score[others].amax(0)).tolist()
+        expected = [k for k in sorted(range(len(strength)), key=lambda k: -strength[k]) if strength[k] > 0][:3]
+        assert list(found) == expected
+
+
+def test_measuring_leaves_the_network_as_it_was():
+    model = node_model()
+    before = {name: value.clone() for name, value in model.net.state_dict().items()}
+    score(gg.Evaluator(model, **FAST), gg.GNNExplainer(epochs=2), [3, 20])
+    assert all(torch.equal(before[name], value) for name, value in model.net.state_dict().items())
+    assert all(parameter.grad is None for parameter in model.net.parameters())
+
+
+def test_the_digest_of_weights_sees_one_bit_and_nothing_else():
+    model = node_model()
+    before = weights_digest(model)
+    model.data.x[0, 0] += 1
+    assert weights_digest(model) == before
+    with torch.no_grad():
+        next(model.net.parameters()).view(-1)[0] += 1e-6
+    assert weights_digest(model) != before
+
+
+def test_recent_targets_are_drawn_evenly_and_by_seed():
+    model = node_model()
+    pool = list(range(10, 20))
+    draws = [sample_recent(model, 3, pool, seed) for seed in range(400)]
+    counts = np.bincount([t for draw in draws for t in draw], minlength=20)[10:]
+    assert counts.sum() == 1200
+    assert np.abs(counts - 120).max() < 4 * np.sqrt(120 * 0.7)
+    assert sample_recent(model, 3, pool, 7) == draws[7]
+    assert sample_recent(model, 99, [4, 4, 2]) == [2, 4]
+
+
+def test_what_cannot_be_measured_is_refused():
+    with pytest.raises(BadSetting, match="number must be a number of targets"):
+        sample_recent(node_model(), 0)
+    with pytest.raises(BadSetting, match="an explainer that gives scores"):
+        score(gg.Evaluator(node_model()), "saliency", [3])
+
+
+def test_results_with_other_noise_cannot_be_a_baseline():
+    results = gg.Evaluator(node_model(), **FAST).compare([gg.Saliency()], [3])
+    with pytest.raises(BadSetting, match="stability='pairs', not 'binomial'"):
+        facts_of_results(results, "saliency")
+    fitting = gg.Evaluator(node_model(), stability="binomial", **FAST).compare([gg.Saliency()], [3])
+    facts = facts_of_results(fitting, "saliency")
+    assert (facts.explainer, facts.params, facts.is_whole) == ("saliency", None, False)

@@ -1,0 +1,130 @@
+"""The monitoring page: everything on it, nothing from outside, nothing that runs."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from made_histories import FACTS, PLAN, drop, made_monitor, weeks
+
+from graphgauge.core.errors import BadFile
+from graphgauge.monitor import History, Monitor
+from graphgauge.report.histories import HEIGHT, WIDTH, across, charts
+from graphgauge.report.monitoring import monitoring_html, write_monitoring
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "{{ 7 * 7 }}",
+    "</style><b>",
+    "javascript:alert(1)",
+    "\u202egnp.exe",
+]
+
+
+class Seen(HTMLParser):
+    """Tags, attributes and text of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.words = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def monitor(tmp_path_factory):
+    return made_monitor(tmp_path_factory.mktemp("m") / "m.sqlite", 6, change=drop("edge_ec", 40, 5))
+
+
+def test_the_page_says_what_is_due_and_what_to_do(monitor):
+    text = monitoring_html(monitor.history(), weeks(6))
+    assert "Metric drift: <bdi>Edge effective compactness</bdi>" in text
+    assert "if the new level is accepted, take a new baseline." in text
+    assert "since 2026-02-09, 2 times, last on 2026-02-16" in text
+    assert text.count('fill="#d55e00" stroke="#fff"') == 2  # the two runs that raised it
+    assert monitoring_html(monitor.history(), weeks(6)) == text
+
+
+def test_the_page_fetches_nothing_and_runs_nothing(monitor):
+    page = Seen(monitoring_html(monitor.history(), weeks(6)))
+    assert not {"script", "link", "iframe", "img", "object", "form", "base"} & set(page.tags)
+    assert [value for name, value in page.attributes if name in ("src", "href", "action") or name.startswith("on")] == []
+    assert any("default-src 'none'" in str(value) for _, value in page.attributes)
+    assert not re.search(r"url\(|@import|https?:", monitoring_html(monitor.history(), weeks(6)))
+
+
+def test_hostile_names_stay_text(tmp_path):
+    facts = replace(FACTS, explainer=HOSTILE[0], features=(*HOSTILE, *FACTS.features[6:]))
+    monitor = made_monitor(tmp_path / "m.sqlite", 2, facts=facts)
+    for text in HOSTILE:
+        monitor.trigger(text, text, weeks(2))
+    first = Seen(monitoring_html(monitor.history(), weeks(2)))
+    monitor.settle("m1", HOSTILE[1])
+    page = Seen(monitoring_html(monitor.history(), weeks(2)))
+    for found in (first, page):
+        assert not {"script", "img", "b"} & set(found.tags)
+        assert "49" not in found.words
+    whole = "".join(first.words)
+    assert all(text in whole for text in HOSTILE[:5])
+    assert "\u202e" not in whole
+
+
+def test_charts_lie_in_their_box_and_points_follow_the_numbers(monitor):
+    history = monitor.history()
+    found = {own.metric: own for own in charts(history)}
+    assert list(found) == history.baseline.sample.metrics
+    for own in found.values():
+        assert all(0 <= dot.x <= WIDTH and 0 <= dot.y <= HEIGHT for dot in own.dots)
+        means = [float(run.sample.known(own.metric).mean()) for run in history.runs]
+        slope, _ = line = np.polyfit(means, [dot.y for dot in own.dots], 1)
+        assert slope < 0
+        assert np.polyval(line, means) == pytest.approx([dot.y for dot in own.dots], abs=0.11)  # to a tenth of a point
+        middle = [float(pair.split(",")[1]) for pair in own.centre.split()]
+        expected = float(np.polyval(line, history.baseline.sample.known(own.metric).mean()))
+        assert middle == pytest.approx([expected] * 6, abs=0.2)
+    assert [dot.is_raised for dot in found["edge_ec"].dots] == [False] * 4 + [True] * 2
+    assert (found["edge_stability"].threshold is None, found["edge_ec"].threshold) == (False, None)
+    assert found["edge_ec"].told.startswith("edge_ec: 6 runs, first mean")
+
+
+def test_time_runs_evenly_from_left_to_right():
+    places = [across(weeks(k), weeks(0), weeks(4)) for k in range(5)]
+    assert np.diff(places) == pytest.approx(np.full(4, (places[-1] - places[0]) / 4), abs=0.11)
+    assert across(weeks(1), weeks(1), weeks(1)) == pytest.approx((places[0] + places[-1]) / 2)
+
+
+def test_a_store_without_runs_or_baseline_has_a_page_too(tmp_path):
+    assert "there is no baseline" in monitoring_html(History((), (), ()), weeks(0))
+    made = made_monitor(tmp_path / "m.sqlite")
+    assert "no run was held against the baseline yet" in monitoring_html(made.history(), weeks(0))
+
+
+def test_the_checklist_shows_what_monitoring_knows(monitor):
+    text = monitoring_html(monitor.history(), weeks(6))
+    page = "".join(Seen(text).words)
+    assert "(done: the baseline of 2026-01-05 has 150 targets, 100 are asked for)" in page
+    assert "(done: 2 of 2 means meet their threshold in the run of 2026-02-16)" in page
+    assert "(open: for the owner to show)" in page
+
+
+def test_a_page_is_written_whole_or_not_at_all(tmp_path, monitor):
+    assert write_monitoring(monitor.history(), tmp_path / "p.html", weeks(6)).read_text().startswith("<!DOCTYPE html>")
+    with pytest.raises(BadFile, match="could not be written"):
+        write_monitoring(monitor.history(), tmp_path / "none" / "p.html", weeks(6))
+    assert [path.name for path in tmp_path.iterdir()] == ["p.html"]
+
+
+def test_an_old_baseline_keeps_its_limits_in_the_picture(tmp_path):
+    monitor = made_monitor(tmp_path / "m.sqlite", 3, plan=PLAN)
+    before = charts(monitor.history())[0].band
+    again = Monitor(tmp_path / "m.sqlite")
+    again.add_baseline(monitor.history().runs[0].sample, FACTS, weeks(3))
+    assert charts(monitor.history())[0].band == before
