@@ -27,6 +27,16 @@ def test_help_and_version():
     assert "--targets" in run("demo", "--help").stdout
 
 
+def test_help_lists_every_command_in_the_order_of_their_use():
+    from typer.main import get_command
+
+    from graphgauge.cli.main import ORDER, app
+
+    group = get_command(app)
+    assert group.list_commands(None) == ORDER
+    assert set(group.commands) == set(ORDER)
+
+
 def test_the_demo_shows_predictions_computation_graphs_and_which_explainer_to_use(tmp_path):
     done = run("demo", "--targets", "0,302,699", "--report", str(tmp_path / "report.html"))
     assert done.returncode == 0

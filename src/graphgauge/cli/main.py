@@ -1,8 +1,9 @@
 """The `graphgauge` command. Heavy imports happen inside the commands, so that help answers at once."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from graphgauge import __version__
 from graphgauge.cli.answering import audit, serve
@@ -10,7 +11,21 @@ from graphgauge.cli.conventions import run_app
 from graphgauge.cli.monitor import commands as monitor_commands
 from graphgauge.cli.own_model import COMMANDS
 
+#: as `--help` lists them: first steps, your own model, in production, the paper
+ORDER = """demo consult init doctor evaluate explain report check validate sign serve audit monitor documents
+benchmark analyse datasets train explainers""".split()
+
+
+class InOrder(TyperGroup):
+    """Commands in the order in which people need them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Known ones first."""
+        return sorted(self.commands, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+
+
 app = typer.Typer(
+    cls=InOrder,
     help="Measure how good the explanations of a graph neural network are, without ground truth.",
     no_args_is_help=True,
     add_completion=False,
