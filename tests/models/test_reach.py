@@ -5,7 +5,7 @@ import torch
 import zoo
 from torch import nn
 from torch_geometric.data import Data
-from torch_geometric.nn import GATConv, GCNConv, PairNorm, SAGEConv
+from torch_geometric.nn import GATConv, GCNConv, MessagePassing, PairNorm, SAGEConv
 
 import graphgauge as gg
 from graphgauge.core.seeds import generator
@@ -115,3 +115,28 @@ def test_networks_that_normalise_over_all_nodes_send_everything():
 def test_fewer_hops_than_the_network_has_send_everything():
     with pytest.warns(UserWarning, match="num_hops=1"):
         assert gg.NodeClassificationModel(zoo.Stack(SAGEConv, 2), random_data(), num_hops=1).cuts == ()
+
+
+class Mapped(MessagePassing):
+    """Messages that are a linear map of what they carry, as in many layers that people write themselves."""
+
+    def __init__(self, wide, out):
+        super().__init__(aggr="mean")
+        self.map = nn.Linear(wide, out)
+
+    def forward(self, x, edge_index):
+        return self.propagate(edge_index, x=x)
+
+    def message(self, x_j):
+        return self.map(x_j)
+
+
+@pytest.mark.parametrize("conv", [Mapped, GCNConv, GATConv])
+def test_a_copy_gets_the_same_bits_in_every_union(conv):
+    torch.manual_seed(0)
+    model = gg.NodeClassificationModel(zoo.Stack(conv, 3), random_data(3))
+    graphs = model.computation_graphs(torch.arange(60))
+    together = model.map(model.engine.outputs, graphs)
+    alone = torch.cat([model.map(model.engine.outputs, graphs.take(torch.tensor([k]))) for k in range(60)])
+    assert any(model.cuts)
+    assert torch.equal(together, alone)

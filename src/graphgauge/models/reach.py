@@ -9,6 +9,8 @@ Degrees and attention are worked out before, on all edges. Whether a network's r
 stay the same is tried out (`probing`), before anything relies on it.
 
 On a CPU each copy's messages start at a multiple of 16 as before, with messages between nodes of the filling in the gaps (`union`).
+Still, with far fewer rows a matrix product may go another way and change its last bits. So there only layers are cut down whose
+messages are numbers times rows, in which no bit depends on its place.
 """
 
 from collections.abc import Iterator
@@ -18,11 +20,26 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import Module
-from torch_geometric.nn import MessagePassing
+from torch_geometric.nn import (
+    APPNP,
+    GATConv,
+    GATv2Conv,
+    GCNConv,
+    GINConv,
+    GraphConv,
+    LEConv,
+    MessagePassing,
+    SAGEConv,
+    SGConv,
+    TAGConv,
+)
 
 from graphgauge.models.computation import ComputationGraphs
 from graphgauge.models.masking import message_layers
 from graphgauge.models.union import Layout, Union
+
+#: layers whose messages are rows of x, some times a number of their edge
+PLAIN = (GCNConv, GATConv, GATv2Conv, SAGEConv, GraphConv, GINConv, SGConv, TAGConv, APPNP, LEConv)
 
 
 class Reach:
@@ -36,7 +53,7 @@ class Reach:
         """The same inputs without what cannot arrive."""
         used, size, given = inputs
         self.calls, self.at = self.calls + 1, None
-        if not self.cuts[self.calls - 1] or not self.can_be_cut(used):
+        if not self.cuts[self.calls - 1] or not self.can_be_cut(layer, used):
             return None
         known = self.union.arrivals.get(self.calls)
         if known is None or known[1] != used.size(1):
@@ -45,8 +62,10 @@ class Reach:
         self.at = at = known[0]
         return used[:, at], size, {name: per_message(value, at, used.size(1)) for name, value in given.items()}
 
-    def can_be_cut(self, used: Any) -> bool:
-        """Whether what belongs to messages can be told apart: not with as many nodes as messages."""
+    def can_be_cut(self, layer: MessagePassing, used: Any) -> bool:
+        """Whether bits stay, and what belongs to messages can be told apart: not with as many nodes as messages."""
+        if self.union.align > 1 and type(layer) not in PLAIN:
+            return False
         return isinstance(used, Tensor) and used.layout == torch.strided and used.size(1) != self.union.num_rows
 
     def arriving(self, head: Tensor, left: int) -> Tensor:
