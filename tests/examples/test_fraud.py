@@ -1,4 +1,4 @@
-"""The fraud example, in a short form: files, validation, decision, gate, documents; and the weeks that come later."""
+"""The fraud example, in a short form: validation, decision, gate, service, documents, and three weeks of monitoring."""
 
 import json
 import re
@@ -13,6 +13,9 @@ from typer.testing import CliRunner
 from graphgauge.cli.main import app
 from graphgauge.lifecycle import Decision, Project
 from graphgauge.lifecycle.tracking import client_for
+from graphgauge.serve.project import service_of
+from graphgauge.serve.questions import Question
+from graphgauge.serve.settings import Settings
 
 README = Path(make_files.__file__).parent / "README.md"
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")  # MLflow 3.17 with SQLAlchemy 2.1
@@ -52,6 +55,10 @@ def test_from_a_project_file_to_a_gate_and_documents(project):
     assert gate.exit_code == 0, gate.output
     assert 'failures="0"' in (folder / "gate.xml").read_text()
 
+    told = answered(project, signed, folder / "audit.sqlite")
+    assert (told["explainer"], told["flags"]) == ("input_x_gradient", [])
+    assert run("audit", "verify", folder / "audit.sqlite").exit_code == 0
+
     written = run("documents", folder / "validation", "--output", folder / "documents", "--json")
     assert written.exit_code == 0, written.output
     texts = {Path(path).stem: Path(path).read_text() for path in json.loads(written.stdout)}
@@ -61,6 +68,32 @@ def test_from_a_project_file_to_a_gate_and_documents(project):
     assert signed.digest in texts["audit_trail"]
     assert "their digests agree" in texts["audit_trail"]
     assert texts["checklist"].count("- [") == 8
+
+
+def answered(project, decision, log):
+    """The service's answer to one question, from its decision."""
+    service = service_of(Project.read(project), log, Settings(token="a-token-for-tests-only", budget_ms=60_000), decision=decision)
+    service.start()
+    service.wait_until_warm()
+    question = Question(target=17, explainer=None, language="de", audience="internal", top_k=3, asked_by="a test")
+    found = service.ask(question).result()
+    service.stop()
+    return found
+
+
+def test_three_weeks_of_monitoring_raise_the_shift_of_the_data_and_no_other_trigger(tmp_path):
+    project = make_files.write_files(tmp_path)
+    folder = project.parent
+    store = ("--store", folder / "monitor.sqlite")
+    assert run("monitor", "baseline", project, "--explainer", "input_x_gradient", "--at", "2026-03-02", *store).exit_code == 0
+    raised = []
+    for week, day in (("week-1", "2026-03-09"), ("week-2", "2026-03-16"), ("week-3-drifted", "2026-03-23")):
+        done = run("monitor", "run", folder / f"{week}.yaml", "--at", day, "--json", *store)
+        raised.append([trigger["name"] for trigger in json.loads(done.stdout)["triggers"]])
+    assert raised == [[], [], ["data shift"]]
+    assert run("monitor", "status", "--at", "2026-03-23", *store).exit_code == 1
+    assert run("monitor", "page", "--output", folder / "monitor.html", *store).exit_code == 0
+    assert "newsletter" in (folder / "monitor.html").read_text()
 
 
 def test_a_stricter_threshold_closes_the_gate(project):
