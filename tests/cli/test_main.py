@@ -38,33 +38,36 @@ def test_help_lists_every_command_in_the_order_of_their_use():
 
 
 def test_the_demo_shows_predictions_computation_graphs_and_which_explainer_to_use(tmp_path):
-    done = run("demo", "--targets", "0,302,699", "--report", str(tmp_path / "report.html"))
+    done = run("demo", "--targets", "302,510,699", "--number", "4", "--report", str(tmp_path / "report.html"))
     assert done.returncode == 0
-    assert done.stderr == ""
     lines = done.stdout.splitlines()
     assert lines[0] == "BA-Shapes: 700 nodes, 3942 directed edges, 4 classes"
-    assert [line.split()[0] for line in lines[5:8]] == ["0", "302", "699"]
+    assert [line.split()[0] for line in lines[5:8]] == ["302", "510", "699"]
     assert any(line.startswith("Extracted graphs and the whole graph differ by") for line in lines)
     ending = lines[[line.split()[:1] for line in lines].index(["explainer"]) :]
-    assert [line.split()[0] for line in ending[1:4]] == ["input_x_gradient", "gnn_explainer", "random"]
-    assert ending[5].split(":")[0] == "Recommended"
-    assert ending[6].startswith("  because ")
-    assert ending[7].startswith("  not ")
+    assert [line.split()[0] for line in ending[1:5]] == ["input_x_gradient", "integrated_gradients", "gnn_explainer", "random"]
+    assert ending[6].split(":")[0] == "Recommended"
+    assert ending[7].startswith("  because ")
+    assert ending[8].startswith("  not ")
+    assert ending[-1] == f"Report: {tmp_path / 'report.html'}"
+    assert "<svg" in (tmp_path / "report.html").read_text()
 
 
 def test_the_demo_as_json_is_repeatable(tmp_path):
     report = str(tmp_path / "report.html")
-    first, second = (json.loads(run("demo", "--json", "--targets", "5,400", "--report", report).stdout) for _ in range(2))
+    first, second = (
+        json.loads(run("demo", "--json", "--targets", "510,400", "--number", "2", "--report", report).stdout) for _ in range(2)
+    )
     assert first["targets"] == second["targets"]
-    assert first["recommendation"] == second["recommendation"]
-    assert first["recommendation"]["chosen"] in ("input_x_gradient", "gnn_explainer")
-    assert first["report"] in (None, report)
-    assert [row["target"] for row in first["targets"]] == [5, 400]
+    assert first["explainers"] == second["explainers"]
+    assert first["recommendation"]["chosen"] in ("input_x_gradient", "integrated_gradients", "gnn_explainer", None)
+    assert (first["report"], first["measured_on"]) == (report, 2)
+    assert [row["target"] for row in first["targets"]] == [510, 400]
     assert first["largest_difference"] <= 1e-5
     assert first["accuracy"]["test"] > 0.6
     data = ba_shapes(1)
     model = gg.NodeClassificationModel(trained_gcn(data, seed=1), data)
-    for row, x in zip(first["targets"], gg.IntegratedGradients().explain(model, [5, 400]), strict=True):
+    for row, x in zip(first["targets"], gg.IntegratedGradients().explain(model, [510, 400]), strict=True):
         assert row["strongest_edge"] == data.edge_index[:, x.edge_vector().argmax()].tolist()
 
 

@@ -54,12 +54,13 @@ def demo(
     targets: Annotated[str, typer.Option(help="Nodes to look at, such as 0,302,510.")] = "0,302,510,604,699",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the graph and of the training.")] = 1,
     report: Annotated[str, typer.Option(help="Where the report goes.")] = "report.html",
+    number: Annotated[int, typer.Option(min=1, help="Targets to measure explainers on.")] = 20,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Train a small GCN on a generated BA-Shapes graph, show what decides its predictions, and which explainer says so best."""
     from graphgauge.cli.demo import as_json, as_text, run_demo
 
-    shown = run_demo(read_list(targets), seed, report)
+    shown = run_demo(read_list(targets), seed, report, number)
     typer.echo(as_json(shown) if json else as_text(shown))
 
 
