@@ -12,7 +12,7 @@ from graphgauge.cli.monitor import commands as monitor_commands
 from graphgauge.cli.own_model import COMMANDS
 
 #: as `--help` lists them: first steps, your own model, in production, the paper
-ORDER = """demo consult init doctor evaluate explain report check validate sign serve audit monitor documents
+ORDER = """demo consult init doctor evaluate explain report check validate sign serve audit monitor dashboard documents
 benchmark analyse datasets train explainers""".split()
 
 
