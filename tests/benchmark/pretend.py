@@ -100,9 +100,9 @@ def blaming(guilty):
     return lambda part: Outcome([], Fault("failed", "no good"), 0.01) if guilty in part.labels else work(part)
 
 
-def run(store, engine, shards, limit=60.0, report=lambda text, size: None):
+def run(store, engine, shards, limit=60.0, report=lambda text, size: None, retries=None):
     runner = Runner(store, engine, work, limit=limit, shared={"settings": "s", "version": "v"}, report=report)
-    runner.run(shards)
+    runner.run(shards, retries)
     return runner
 
 

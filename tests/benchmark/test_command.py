@@ -1,12 +1,17 @@
 """What the command line shows of experiments, plans and runs."""
 
+import json
+import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tiny import run_here, write_experiment
+from typer.testing import CliRunner
 
 from graphgauge.benchmark.planning import Place
 from graphgauge.cli import benchmark as bench
+from graphgauge.cli.main import app
 from graphgauge.core.errors import BadFile
 
 
@@ -40,6 +45,29 @@ def test_the_summary_shows_means_faults_and_the_place(tmp_path, networks, monkey
     assert str(tmp_path / "run") in text.splitlines()[-1]
     assert found["faults"] == {"raising": "failed: RuntimeError: I do not feel like it"}
     assert "raising could not be measured everywhere: failed: RuntimeError: I do not feel like it" in text
+
+
+def test_the_command_tries_marked_cells_again_when_asked(tmp_path, networks, monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent / "plugins"))
+    path = write_experiment(tmp_path / "tiny.yaml", explainers=["saliency", "mended"], targets={"number": 1})
+    asked = ["benchmark", str(path), "--engine", "inline", "--networks", str(networks), "--folder", str(tmp_path / "run"), "--json"]
+    monkeypatch.setenv("MENDED_IS_BROKEN", "1")
+    broken = {"mended": "failed: RuntimeError: not yet mended"}
+    assert json.loads(CliRunner().invoke(app, asked).stdout)["faults"] == broken
+    monkeypatch.delenv("MENDED_IS_BROKEN")
+    assert json.loads(CliRunner().invoke(app, asked).stdout)["faults"] == broken
+    found = json.loads(CliRunner().invoke(app, [*asked, "--retry"]).stdout)
+    assert (found["faults"], found["means"]["mended"]["edge_stability"]) == ({}, 1.0)
+
+
+def test_sigterm_is_answered_only_while_a_run_is_carried_out():
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), bench.sigterm_as_ctrl_c():
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) == before
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(lambda: bench.sigterm_as_ctrl_c().__enter__()).result() is None
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_a_network_that_was_not_kept_is_named_with_the_command(tmp_path):

@@ -1,5 +1,6 @@
 """Foreign explainers: each misdeed is contained, reported by name, and touches no other explainer's numbers."""
 
+import signal
 import subprocess
 import sys
 import time
@@ -82,6 +83,27 @@ def children():
     ]
 
 
+def test_retry_measures_a_repaired_explainer_as_if_it_had_never_failed(tmp_path, networks, plugins, monkeypatch):
+    """The explainer 'mended' fails while the variable is set: the run that was repaired equals one without a fault."""
+    path = write_experiment(tmp_path / "tiny.yaml", explainers=["saliency", "mended"], targets={"number": 3})
+    monkeypatch.setenv("MENDED_IS_BROKEN", "1")
+    run = run_here(path, tmp_path / "run", networks)
+    assert set(run.shards()["faults"][0]) == {"mended"}
+    monkeypatch.delenv("MENDED_IS_BROKEN")
+    before = numbers(run.folder)
+    assert numbers(run_here(path, tmp_path / "run", networks).folder) == before
+    told = []
+    run_here(path, tmp_path / "run", networks, retry=True, report=lambda text, size: told.append((text.partition(",")[0], size)))
+    assert told == [
+        ("2 of 2 shards are there", 3),
+        ("ba-shapes-node gcn block 0 tried again", 2),
+        ("ba-shapes-node gcn block 1 tried again", 1),
+    ]
+    assert numbers(run.folder) == numbers(run_here(path, tmp_path / "whole", networks).folder) != before
+    assert run.shards()["faults"].tolist() == [{}, {}]
+    assert run.is_finished
+
+
 def test_no_process_outlives_a_killed_run(tmp_path, networks, plugins):
     path = write_experiment(tmp_path / "tiny.yaml", explainers=["hanging"])
     process = command(path, "--networks", networks, "--workers", "1", "--folder", tmp_path / "run", extra_path=PLUGINS)
@@ -95,6 +117,30 @@ def test_no_process_outlives_a_killed_run(tmp_path, networks, plugins):
         process.communicate()
     gone, alive = psutil.wait_procs(workers, timeout=30)
     assert (len(gone), alive) == (1, [])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM that a process could answer")
+def test_sigterm_ends_a_run_as_ctrl_c_does(tmp_path, networks, plugins):
+    path = write_experiment(tmp_path / "tiny.yaml", explainers=["saliency", "hanging"], models=["gcn"])
+    process = command(path, "--networks", networks, "--workers", "1", "--folder", tmp_path / "run", extra_path=PLUGINS)
+    try:
+        workers = wait_for(
+            lambda: [child for child in psutil.Process(process.pid).children() if "popen_loky" in " ".join(child.cmdline())]
+        )
+        wait_for(lambda: any(worker.num_threads() > 1 and worker.cpu_times().user > 2 for worker in workers))
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
+    assert (process.returncode, told.splitlines()[-1]) == (
+        130,
+        f"stopped: 0 of 2 shards are kept in {tmp_path / 'run'}. The same command continues.",
+    )
+    assert "Traceback" not in told
+    assert [worker for worker in workers if worker.is_running()] == []
+    assert Run(tmp_path / "run").num_shards == (0, 2)
+    assert (tmp_path / "run" / "run.lock").read_text() == ""
 
 
 def wait_for(look, seconds=120):

@@ -13,6 +13,7 @@ from pretend import Death, Scripted, blaming, rows_of, shard, stored, value_of, 
 
 from graphgauge.benchmark.estimate import Estimate
 from graphgauge.benchmark.outcomes import Fault, Outcome
+from graphgauge.benchmark.retries import kept_shards, to_retry
 from graphgauge.benchmark.runs import begin, check_same, writing
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.store import Store
@@ -71,6 +72,47 @@ def test_a_later_call_remembers_the_guilty(store):
     engine = Scripted(blaming("b"), places=1)
     pretend.run(store, engine, SHARDS[:2])
     assert engine.seen == [(1, "a", "c"), (1, "b")]
+
+
+def counting(store):
+    """The rows that count, as a reader sees them."""
+    return [row for kept in kept_shards(store).values() for row, _ in kept.rows(store)]
+
+
+def test_marked_cells_are_measured_again_only_when_asked_and_alone(store):
+    pretend.run(store, Scripted(blaming("b")), SHARDS[:2])
+    engine = Scripted(work, places=1)
+    pretend.run(store, engine, SHARDS)
+    assert engine.seen == [(2, "a", "c"), (2, "b"), (3, "a", "c"), (3, "b")]  # "b" is measured apart, and well this time
+    assert set(to_retry(store, SHARDS)) == {f"{part.key}/1" for part in SHARDS[:2]}
+    engine = Scripted(work)
+    pretend.run(store, engine, SHARDS, retries=to_retry(store, SHARDS))
+    assert engine.seen == [(0, "b"), (1, "b")]
+    rows = counting(store)
+    assert {(row["explainer"], row["target"], row["metric"]): row for row in rows} == everything()
+    assert len(rows) == len(everything())
+    assert [row["explainer"] for row in rows[:12]] == ["a"] * 4 + ["b"] * 4 + ["c"] * 4
+    assert to_retry(store, SHARDS) == {}
+
+
+def test_the_last_word_of_several_retries_counts(store):
+    shards = SHARDS[:1]
+    pretend.run(
+        store, Scripted(lambda part: work(part) if part.labels == ("c",) else Outcome([], Fault("failed", "first"))), shards
+    )
+    hangs = Outcome([], Fault("timeout", "second"), 2.0)
+    pretend.run(store, Scripted(lambda part: hangs if "b" in part.labels else work(part)), shards, retries=to_retry(store, shards))
+    (kept,) = kept_shards(store).values()
+    assert kept.faults == {"b": {"status": "timeout", "message": "second"}}
+    assert {row["explainer"]: row["status"] for row in counting(store)} == {"a": "ok", "b": "timeout", "c": "ok"}
+    assert list(to_retry(store, shards)) == [f"{shards[0].key}/2"]
+    pretend.run(store, Scripted(work), shards, retries=to_retry(store, shards))
+    (kept,) = kept_shards(store).values()
+    assert (kept.faults, kept.body["faults"], len(kept.retries)) == ({}, {}, 2)
+    assert kept.body["seconds"] == pytest.approx(0.01 + 2.01 + 0.01)
+    assert sorted(map(str, counting(store))) == sorted(map(str, rows_of(shards[0])))
+    assert [entry.body["retried"] for entry in kept.retries] == [["a", "b"], ["b"]]
+    assert {row["status"] for row in store.rows(kept.first)} == {"ok", "failed"}  # what was there stays
 
 
 def test_a_shard_that_fails_together_but_not_apart_is_complete(store):
@@ -182,6 +224,7 @@ from pathlib import Path
 import pretend
 from graphgauge.benchmark.engines.inline import InlineEngine
 from graphgauge.benchmark.runner import Runner
+from graphgauge.benchmark.retries import kept_shards, to_retry
 from graphgauge.benchmark.runs import begin, writing
 shards = [pretend.shard(block) for block in range(40)]
 with writing(Path(sys.argv[1])) as store:

@@ -46,12 +46,12 @@ def write_experiment(path, **changes):
     return path
 
 
-def run_here(path, folder, networks, engine="inline", report=None, restart=False, **options):
+def run_here(path, folder, networks, engine="inline", report=None, restart=False, retry=False, **options):
     """Run an experiment from Python."""
     place = Place(networks=str(networks))
     plan = plan_of(read_experiment(path), place)
     with engine_of(engine, **options) as workers:
-        return carry_out(plan, Call(Path(folder), place, restart), workers, report or (lambda text, size: None))
+        return carry_out(plan, Call(Path(folder), place, restart, retry), workers, report or (lambda text, size: None))
 
 
 def numbers(folder):

@@ -1,5 +1,6 @@
 """Explainers by name: ours, PyG's and plug-ins, which never replace ours and are imported only when asked for."""
 
+import os
 import sys
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
@@ -25,11 +26,11 @@ class Plugged(gg.RandomExplainer):
 def offered(monkeypatch):
     """Entry points of installed packages, as (name, address)."""
     plugs = []
-    monkeypatch.setattr(registry, "entry_points", lambda group: plugs if group == "graphgauge.explainers" else [])
     monkeypatch.setitem(sys.modules, "plugs_for_tests", sys.modules[__name__])
 
     def offer(**addresses):
         plugs.extend(EntryPoint(name, address, registry.GROUP) for name, address in addresses.items())
+        monkeypatch.setattr(registry, "entry_points", lambda group: plugs if group == "graphgauge.explainers" else [])
 
     return offer
 
@@ -95,3 +96,28 @@ def test_mistakes_are_told():
         gg.find_explainer("pyg:GNNExplainer", algorithm="DummyExplainer")
     with pytest.raises(BadSetting, match="steps must be a whole number"):
         gg.find_explainer("integrated_gradients", steps=0)
+
+
+def installed(folder, name):
+    """A package that offers a plug-in, as an installer leaves it."""
+    place = folder / f"{name}-1.0.dist-info"
+    place.mkdir()
+    (place / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (place / "entry_points.txt").write_text(f"[{registry.GROUP}]\n{name} = plugs_for_tests:Plugged\n")
+
+
+def test_installed_packages_are_read_once_and_again_when_one_comes_or_goes(tmp_path, monkeypatch):
+    reads, look = [], registry.entry_points
+    monkeypatch.setattr(registry, "entry_points", lambda group: reads.append(group) or look(group=group))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    installed(tmp_path, "first_plug")
+    for _ in range(5):
+        assert "first_plug" in gg.explainer_names()
+        assert gg.find_explainer("saliency") == gg.Saliency()
+    assert len(reads) == 1
+    os.utime(tmp_path, ns=(0, 0))
+    installed(tmp_path, "second_plug")
+    assert {"first_plug", "second_plug"} <= set(gg.explainer_names())
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(tmp_path)])
+    assert not {"first_plug", "second_plug"} & set(gg.explainer_names())
+    assert len(reads) == 3

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_runs import GOOD, good, run
+from made_runs import GOOD, good, row, run
 
 from graphgauge.core.errors import BadSetting, UnknownName
-from graphgauge.evaluation import STATUSES, Results, Settings
+from graphgauge.evaluation import FAULTS, STATUSES, Results, Settings
 from graphgauge.guidelines import Requirements, check, verdicts
 from graphgauge.guidelines.limits import told
 from graphgauge.guidelines.measures import bootstrap, wilson
@@ -128,6 +128,24 @@ def test_a_missing_value_is_not_applicable_with_its_status(status):
         assert (own.outcome, own.status, own.number) == ("not applicable", status, None)
         assert STATUSES[status] in own.reason
     assert "on 100 targets" in one("edge_pertinence", edge_pertinence=status).reason
+
+
+@pytest.mark.parametrize("status", FAULTS)
+def test_what_a_benchmark_could_not_measure_is_not_applicable_with_the_reason(status):
+    cells = [row("mine", t, metric, None, status, message="it is broken.") for t in range(3) for metric in GOOD]
+    results = Results(tuple(cells), Settings())
+    each = verdicts(results, Requirements(num_features=200), per="explanation")
+    assert [(own.outcome, own.status, own.number) for own in each] == [("not applicable", status, None)] * len(cells)
+    assert each[0].reason == f"Feature pertinence has no value: {status} ({FAULTS[status]}): it is broken."
+    whole = verdicts(results, Requirements(num_features=200))[0]
+    assert whole.reason == f"Feature pertinence has no value: {status} on 3 targets ({FAULTS[status]})."
+
+
+@pytest.mark.parametrize("size", [3, 6, 7, 12, 1433])
+def test_limits_that_are_shares_of_the_features_have_no_digits_from_computing(size):
+    limit = one("feature_ec", Requirements(num_features=size), is_link=True).threshold
+    assert limit == float(f"{limit:.12g}") == pytest.approx(0.25 * size, abs=1e-9)
+    assert one("feature_ec", Requirements(num_features=size)).threshold == float(f"{0.1 * size:.12g}")
 
 
 def test_some_missing_values_are_counted():

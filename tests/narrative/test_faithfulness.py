@@ -29,7 +29,7 @@ from told import (
 
 import graphgauge as gg
 from graphgauge.core.errors import BadExplanation, BadSetting, UnknownName
-from graphgauge.narrative import explanation_facts
+from graphgauge.narrative import explanation_facts, find_language
 from graphgauge.narrative.facts import rounded, share
 from graphgauge.narrative.ranking import Ranking
 
@@ -49,11 +49,11 @@ def leaves(value):
 
 
 def numbers_in(text, language):
-    """Numbers of a text as (value, whether it is a percentage), in the language's own writing."""
+    """Numbers of a text as (value, whether it is a percentage), in the language's own writing, also with an exponent: 2.7E-28."""
     signs = Locale.parse(language).number_symbols["latn"]
     group, point = (re.escape(signs[kind]) for kind in ("group", "decimal"))
-    found = re.findall(rf"(-?\d+(?:{group}\d{{3}})*(?:{point}\d+)?)([\s\u00a0\u202f]?%)?", text)
-    return [(float(parse_decimal(number, locale=language)), bool(percent)) for number, percent in found]
+    found = re.findall(rf"(-?\d+(?:{group}\d{{3}})*(?:{point}\d+)?)(E-?\d+)?([\s\u00a0\u202f]?%)?", text)
+    return [(float(f"{parse_decimal(digits, locale=language)}{power}"), bool(percent)) for digits, power, percent in found]
 
 
 def unfounded(text, known, language):
@@ -86,6 +86,34 @@ def test_the_search_for_numbers_would_find_an_invented_one(language):
     assert unfounded(changed, known, language) == [88.3]
     written = {"en": "1,181", "it": "1.181", "de": "1.181", "fr": "1\u202f181", "es": "1181"}[language]
     assert unfounded(f"{text} {written}", known, language) == [1181.0]
+
+
+@pytest.mark.parametrize(("language", "template"), list(product(LANGUAGES, (None, "paper-loan"))))
+def test_tiny_scores_are_readable_and_still_in_the_facts(language, template):
+    x = explanation(feature_score=FEATURES * 3.7e-27, edge_score=EDGE_SCORES * 1e-7)
+    options = {"names": names(language), "quality": {"feature_pertinence": (1e-9, 2e-6, False)}}
+    text, known = told(x, language=language, template=template, **options), facts(x, **options)
+    assert known["features"]["top"][0]["score"] == 2.71e-27
+    assert ("2.71E-27" if language == "en" else "2,71E-27") in text
+    assert unfounded(text, known, language) == []
+    assert unfounded(text.replace("71E-27", "72E-27", 1), known, language) == [2.72e-27]
+    assert "0000" not in text
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_numbers_have_an_exponent_from_known_sizes_on(language):
+    write, point = find_language(language).number, "." if language == "en" else ","
+    for value, shown in ((1e-4, "0.0001"), (9.99e-5, "9.99E-5"), (-9.99e-5, "-9.99E-5"), (0.0, "0"), (-0.000123, "-0.000123")):
+        assert write(value) == shown.replace(".", point)
+    assert write(1.23e15) == f"1{point}23E15"
+    assert re.sub(r"\D", "", write(9.99e14)) == "999" + "0" * 12
+
+
+def test_thresholds_are_told_without_the_last_digits_of_computing():
+    assert 0.2 * 3 != 0.6
+    quality = {"feature_ec": (1.0, 0.2 * 3, False), "edge_pertinence": (0.6, 0.6123456, False)}
+    assert [own["threshold"] for own in facts(quality=quality)["quality"]["failures"]] == [0.6, 0.6123456]
+    assert "effective compactness of features 1 instead of at most 0.6; edge pertinence 0.6 instead of" in told(quality=quality)
 
 
 def test_facts_are_plain_data_and_survive_json():

@@ -137,3 +137,16 @@ def test_the_command_analyses_saved_results(tmp_path):
     done = CliRunner().invoke(app, ["analyse", str(tmp_path / "run"), "--draws", "10", "--out", str(tmp_path / "out"), "--json"])
     assert str(tmp_path / "out" / "table_1.csv") in json.loads(done.stdout)
     assert isinstance(CliRunner().invoke(app, ["analyse", str(tmp_path)]).exception, BadFile)
+
+
+def test_the_command_puts_a_run_of_variants_in_the_places_of_theirs(tmp_path):
+    own = [row for name in ("lrp", "saliency") for row in values("cora-node", "gcn", name, "edge_ec", [3, 4])]
+    results(own).save(tmp_path / "run")
+    results(values("cora-node", "gcn", "lrp", "edge_ec", [8, 9])).save(tmp_path / "variants")
+    asked = ["analyse", str(tmp_path / "run"), "--variants", str(tmp_path / "variants"), "--draws", "10", "--json"]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 0
+    table = pd.read_csv(tmp_path / "run" / "analysis" / "table_1.csv").dropna(subset=["mean"])
+    assert dict(zip(table["explainer"], table["mean"], strict=True)) == {"saliency": 3.5, "lrp(variant=captum)": 8.5}
+    asked[3] = str(tmp_path / "nothing")
+    assert isinstance(CliRunner().invoke(app, asked).exception, BadFile)

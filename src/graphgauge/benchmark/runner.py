@@ -5,12 +5,12 @@ so a run that is killed at any moment holds whole shards only, and the same comm
 
 When something goes wrong in a shard with several explainers (an error, a time limit, a worker that died twice), it is measured
 again explainer by explainer, so that only the guilty one's cells are marked. An explainer that was guilty once is measured apart
-from the others from then on. Neither changes a number.
+from the others from then on. Neither changes a number. Marked cells are measured again only when asked for (see `retries`).
 """
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from graphgauge.benchmark.engines.base import Engine
 from graphgauge.benchmark.estimate import Estimate, duration
 from graphgauge.benchmark.outcomes import Fault, Outcome
+from graphgauge.benchmark.retries import RETRY, SHARD
 from graphgauge.benchmark.shards import Shard
 from graphgauge.store import Store
 
@@ -30,7 +31,7 @@ Report = Callable[[str, float], None]  #: (a text for people, explanations done 
 class Unit:
     """A shard, or a part of one with some of its explainers, on its way through the engine."""
 
-    key: str  #: of the whole shard
+    key: str  #: of the whole shard, or of its retry
     shard: Shard
     deaths: int = 0
     since: float = 0.0
@@ -69,12 +70,12 @@ class Runner:
         self.suspects: set[str] = set()
         self.estimate = Estimate()
 
-    def run(self, shards: Iterable[Shard]) -> None:
-        """Measure all shards that the store does not hold."""
+    def run(self, shards: Iterable[Shard], retries: Mapping[str, Shard] | None = None) -> None:
+        """Measure all shards that the store does not hold, then ``retries``: parts of shards that it holds, by their own keys."""
         self.recall()
-        done = self.store.keys("shard")
-        left = deque(shard for shard in shards if shard.key not in done)
-        for shard in left:
+        done = self.store.keys(SHARD)
+        left = deque([(shard.key, shard) for shard in shards if shard.key not in done] + list((retries or {}).items()))
+        for _, shard in left:
             self.estimate.plan((shard.task, shard.model), shard.size)
         while left or self.waiting or self.running:
             self.hand_out(left)
@@ -85,16 +86,16 @@ class Runner:
 
     def recall(self) -> None:
         """What earlier calls measured: seconds, and explainers that were guilty."""
-        for entry in self.store.entries("shard"):
+        for entry in (*self.store.entries(SHARD), *self.store.entries(RETRY)):
             self.suspects |= set(entry.body["faults"])
             self.estimate.saw((entry.body["task"], entry.body["model"]), entry.body["explanations"], entry.body["seconds"])
 
-    def hand_out(self, left: "deque[Shard]") -> None:
+    def hand_out(self, left: "deque[tuple[str, Shard]]") -> None:
         """Give the engine as much as it has places."""
         while len(self.running) < self.engine.places and (self.waiting or left):
             if not self.waiting:
-                shard = left.popleft()
-                self.enter(shard.key, shard, groups_of(shard, self.suspects))
+                key, shard = left.popleft()
+                self.enter(key, shard, groups_of(shard, self.suspects))
             unit = self.waiting.popleft()
             self.running[self.engine.submit(self.work, unit.shard)] = unit
             unit.since = time.monotonic()
@@ -154,8 +155,8 @@ class Runner:
         self.store.note("log", f"{unit.shard.title}, {', '.join(unit.shard.labels)}: {fault.status}, {fault.message}")
 
     def write(self, key: str, found: Gathered) -> None:
-        """Store a shard: from here on it is never measured again."""
-        shard = found.shard
+        """Store a shard, or a part of one that was retried: from here on it is not measured again unless that is asked for."""
+        shard, is_retry = found.shard, key != found.shard.key
         body = {
             "task": shard.task,
             "model": shard.model,
@@ -166,11 +167,13 @@ class Runner:
             "remarks": sorted(set(found.remarks)),
             "machine": found.machine,
             **self.shared,
+            **({"retried": list(shard.labels)} if is_retry else {}),
         }
-        self.store.append("shard", key, body, [row for label in shard.labels for row in found.rows[label]])
+        self.store.append(RETRY if is_retry else SHARD, key, body, [row for label in shard.labels for row in found.rows[label]])
         self.estimate.finish((shard.task, shard.model), shard.size, found.seconds)
         left = self.estimate.seconds_left(self.engine.places)
-        self.report(f"{shard.title} done" + ("" if left is None else f", about {duration(left)} left"), shard.size)
+        ending = "" if left is None else f", about {duration(left)} left"
+        self.report(f"{shard.title} {'tried again' if is_retry else 'done'}{ending}", shard.size)
 
 
 def groups_of(shard: Shard, suspects: set[str]) -> list[list[str]]:

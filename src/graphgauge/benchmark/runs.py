@@ -4,6 +4,7 @@
     run                     run                 the configuration, and the list of shards
     session                 1, 2, ...           versions, machine, engine of each call
     shard                   the shard's key     seconds, machine, faults, remarks           one per explanation and metric
+    retry                   key/1, key/2, ...   the same of explainers tried again          the same (see `retries`)
     log                     1, 2, ...           a line
 
 A run can be read at any time, also while it is written and after it was killed: it holds whole shards only.
@@ -17,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphgauge.benchmark.retries import SHARD, kept_shards
 from graphgauge.benchmark.shards import Shard
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.store import Lock, Store
@@ -63,7 +65,7 @@ class Run:
     def num_shards(self) -> tuple[int, int]:
         """Finished shards, and all."""
         with self.store() as store:
-            return len(store.keys("shard")), len(self.head["plan"])
+            return len(store.keys(SHARD)), len(self.head["plan"])
 
     @property
     def is_finished(self) -> bool:
@@ -86,7 +88,7 @@ class Run:
         import pandas as pd
 
         with self.store() as store:
-            done = {entry.key: {"at": entry.at, **flat(entry.body)} for entry in store.entries("shard")}
+            done = {key: {"at": kept.at, **flat(kept.body)} for key, kept in kept_shards(store).items()}
         lines = [{**planned, "done": planned["key"] in done, **done.get(planned["key"], {})} for planned in self.head["plan"]]
         return pd.DataFrame(lines)
 
@@ -134,7 +136,7 @@ def begin(store: Store, config: dict[str, Any], shards: list[Shard]) -> set[str]
         store.append("run", "run", {"config": config, "plan": plan})
         return set()
     check_same(head_of(store)["config"], config, store.path.parent)
-    return store.keys("shard")
+    return store.keys(SHARD)
 
 
 def line_of(shard: Shard) -> dict[str, Any]:
@@ -179,12 +181,10 @@ def results_of(folder: str | os.PathLike[str]) -> "Results":
     settings = settings_of_shard(run.config["settings"])
     rows: list[Row] = []
     with run.store() as store:
-        done = {entry.key: entry for entry in store.entries("shard")}
+        done = kept_shards(store)
         for planned in run.head["plan"]:
-            entry = done.get(planned["key"])
-            if entry is not None:
-                shared = {name: entry.body[name] for name in SHARED}
-                rows += [row_of(record, shared) for record in store.rows(entry)]
+            kept = done.get(planned["key"])
+            rows += [row_of(record, {name: body[name] for name in SHARED}) for record, body in kept.rows(store)] if kept else []
     return Results(tuple(rows), settings)
 
 

@@ -11,6 +11,7 @@ import yaml
 import graphgauge
 from graphgauge.benchmark.engines import Engine
 from graphgauge.benchmark.planning import Place, Plan
+from graphgauge.benchmark.retries import to_retry
 from graphgauge.benchmark.runner import Report, Runner
 from graphgauge.benchmark.runs import COPY, Run, begin, writing
 from graphgauge.benchmark.work import measured, versions, where
@@ -20,11 +21,12 @@ from graphgauge.store import Store
 
 @dataclass(frozen=True)
 class Call:
-    """Where and how a plan is carried out; changes no number."""
+    """Where and how a plan is carried out; changes no number. ``retry``: also measure again what is marked (`retries`)."""
 
     folder: Path
     place: Place
     restart: bool = False
+    retry: bool = False
 
 
 def silent(text: str, size: float) -> None:
@@ -37,12 +39,14 @@ def carry_out(plan: Plan, call: Call, engine: Engine, report: Report = silent) -
         done = begin(store, plan.config, plan.shards)
         write_copy(plan, call.folder)
         note_session(store, call, engine, len(done))
-        finished = sum(shard.size for shard in plan.shards if shard.key in done)
-        report(f"{len(done)} of {len(plan.shards)} shards are there", finished)
+        again = to_retry(store, plan.shards) if call.retry else {}
+        finished = sum(shard.size for shard in plan.shards if shard.key in done) - sum(shard.size for shard in again.values())
+        tried = f", {len(again)} of them have cells to try again" if again else ""
+        report(f"{len(done)} of {len(plan.shards)} shards are there{tried}", finished)
         shared = {"settings": plan.experiment.full_settings.digest, "version": graphgauge.__version__}
         work = partial(measured, place=call.place)
         limit = plan.experiment.time_limit
-        Runner(store, engine, work, limit=limit, shared=shared, report=report).run(plan.shards)
+        Runner(store, engine, work, limit=limit, shared=shared, report=report).run(plan.shards, again)
     return Run(call.folder)
 
 

@@ -1,8 +1,12 @@
 """The benchmark on the command line: progress on stderr, the summary on stdout."""
 
 import json
+import signal
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SECONDS_BETWEEN_LINES = 20.0
-STOPPED = 130  #: exit code after Ctrl-C
+STOPPED = 130  #: exit code after Ctrl-C or SIGTERM
 
 
 def planned(name: str, place: Place, targets: int | None) -> Plan:
@@ -37,21 +41,37 @@ def chosen_engine(name: str, workers: int | None, address: str | None, place: Pl
     return engine_of(name, workers or (1 if is_gpu and name == "processes" else None), address, is_gpu)
 
 
-def call_of(plan: Plan, folder: str | None, place: Place, restart: bool) -> Call:
-    """Where the run is kept."""
-    return Call(Path(folder) if folder else Path("runs") / plan.experiment.name, place, restart)
+def call_of(plan: Plan, folder: str | None, place: Place, restart: bool, retry: bool = False) -> Call:
+    """Where the run is kept, and what is done with what is there."""
+    return Call(Path(folder) if folder else Path("runs") / plan.experiment.name, place, restart, retry)
 
 
 def run_plan(plan: Plan, call: Call, engine: Engine) -> Run | None:
-    """Carry it out; None after Ctrl-C."""
+    """Carry it out; None after Ctrl-C or SIGTERM."""
     reporter = Reporter(plan.size)
     try:
-        with engine:
+        with sigterm_as_ctrl_c(), engine:
             return carry_out(plan, call, engine, reporter)
     except KeyboardInterrupt:
         done, all_shards = Run(call.folder).num_shards
         tell(f"stopped: {done} of {all_shards} shards are kept in {call.folder}. The same command continues.")
         return None
+
+
+@contextmanager
+def sigterm_as_ctrl_c() -> Iterator[None]:
+    """SIGTERM, with which batch systems and containers end a process, stops the run in order: the workers go, the folder is closed.
+
+    Python lets only the main thread say so; elsewhere SIGTERM stays as it is.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class Reporter:

@@ -114,6 +114,7 @@ def train(
 @app.command()
 def analyse(
     run: Annotated[str, typer.Argument(help="Folder of a run, or of saved results.")],
+    variants: Annotated[str | None, typer.Option(help="Put the explainers of this run in the places of theirs.")] = None,
     out: Annotated[str | None, typer.Option(help="Where to write (default: the folder 'analysis' in the run).")] = None,
     draws: Annotated[int, typer.Option(min=1, help="Bootstrap draws.")] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
@@ -122,7 +123,7 @@ def analyse(
     """Write what a run says: the paper's Table 1, the comparison with it, Pareto fronts, tables and pictures."""
     from graphgauge.cli.analyse import as_json, as_text, run_analysis
 
-    paths = run_analysis(run, out, draws, seed)
+    paths = run_analysis(run, out, draws, seed, variants)
     typer.echo(as_json(paths) if json else as_text(paths))
 
 
@@ -268,6 +269,7 @@ def benchmark(
     networks: Annotated[str | None, typer.Option(help="Folder with kept networks (default: those of the library).")] = None,
     memory: Annotated[str | None, typer.Option(help="Memory that a worker's batches may take, such as 2GiB.")] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Remove the run in the folder and start over.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Also measure again what failed or took too long.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how much there is to do.")] = False,
     mlflow: Annotated[str | None, typer.Option(help="Also log to this MLflow store, such as sqlite:///runs.db.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the shipped experiments.")] = False,
@@ -289,7 +291,7 @@ def benchmark(
         return
     if mlflow is not None:
         bench.check_store(mlflow)
-    run = bench.run_plan(plan, bench.call_of(plan, folder, place, restart), chosen)
+    run = bench.run_plan(plan, bench.call_of(plan, folder, place, restart, retry), chosen)
     if run is None:
         raise typer.Exit(bench.STOPPED)
     if mlflow is not None:

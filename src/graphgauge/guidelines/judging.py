@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphgauge.core.errors import BadSetting, UnknownName
 from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, PASS, WARN, Verdict
-from graphgauge.evaluation import STATUSES, Results
+from graphgauge.evaluation import FAULTS, STATUSES, Results
 from graphgauge.evaluation.cells import OK
 from graphgauge.guidelines.book import band, family_of, guide
 from graphgauge.guidelines.limits import NEAR, NO_LIMIT, Limit, chance_for, limit_of, reach, title, told, vacuity
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 SIGNIFICANT = 0.05
 BY_DESIGN = ("not_prescribed", "no_scores", "constant")  #: reasons for a missing verdict that leave a check complete
+REASONS = {**STATUSES, **FAULTS}  #: every status that a row can have, for people
 COMPLETE, BELOW, INCOMPLETE = 0, 1, 3  #: exit codes
 
 
@@ -145,9 +146,7 @@ def left_out(own: Measure) -> str:
 
 def missing_sentence(metric: str, own: Measure) -> str:
     """Why there is no number."""
-    told_why = [
-        f"{status} on {count} targets ({STATUSES.get(status, 'unknown')})" for status, count in own.missing.items() if count
-    ]
+    told_why = [f"{status} on {count} targets ({REASONS.get(status, 'unknown')})" for status, count in own.missing.items() if count]
     return f"{title(metric)} has no value: {', '.join(told_why) or 'it was not measured'}."
 
 
@@ -181,7 +180,7 @@ def explanation_verdict(row: dict[str, Any], known: dict[Any, float], found: Mea
     names = {name: row[name] for name in ("explainer", "target", "task", "model", "occurrence")}
     blank = Verdict(NOT_APPLICABLE, metric, "", n=1, status=row["status"], **names)
     if row["status"] != OK:
-        return replace(blank, reason=f"{title(metric)} has no value: {row['status']} ({STATUSES[row['status']]}).")
+        return replace(blank, reason=gap_sentence(metric, row["status"], row["message"]))
     limit, number = limit_of(metric, found.kinds.get(row["task"]), wanted), float(row["value"])
     if isinstance(limit, str):
         reason = f"{title(metric)} is {told(metric, number)}; {NO_LIMIT[limit]}."
@@ -192,6 +191,12 @@ def explanation_verdict(row: dict[str, Any], known: dict[Any, float], found: Mea
     outcome = WARN if outcome == PASS and any(doubts) else outcome
     reason = sentence(metric, number, f" of target {row['target']}", limit, [remark, *doubts, reach(metric, limit)])
     return replace(blank, outcome=outcome, reason=reason, number=number, threshold=limit.value, is_vacuous=bool(vacuous))
+
+
+def gap_sentence(metric: str, status: str, message: str | None) -> str:
+    """Why one explanation has no number; of a fault, also what the run noted."""
+    noted = f": {message.rstrip('.')}" if status in FAULTS and message else ""
+    return f"{title(metric)} has no value: {status} ({REASONS[status]}){noted}."
 
 
 def chance_of_one(row: dict[str, Any], known: dict[Any, float], wanted: Requirements) -> tuple[float | None, str]:

@@ -74,7 +74,8 @@ def table_limit(metric: str, kind: str, requirements: Requirements) -> Limit:
     if kind in GRAPH_KINDS:
         source = "the paper's bands; its table has no graph tasks"
     if entry["unit"] == "share of features" and requirements.num_features:
-        return Limit(value * requirements.num_features, "at most", f"{value:.0%} of {requirements.num_features} features, {source}")
+        most = round(value * requirements.num_features, 12)  # 0.2 * 3 is 0.6, not 0.6000000000000001
+        return Limit(most, "at most", f"{value:.0%} of {requirements.num_features} features, {source}")
     safe = guide("thresholds")["stability"]["band"][0]["least"] if wants_safe(metric, requirements) else None
     return Limit(value, entry["direction"], source, safe)
 

@@ -9,6 +9,7 @@ their means. Shares k of n get Wilson's interval,
 Of the likeness that permuted scores reach only the corrected stability c = (S - S₀)/(1 - S₀) is stored; S₀ = (S - c)/(1 - c).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 RESAMPLES = 2000
 Z = 1.96
 TABLE = ("task", "explainer", "metric", "mean")  #: columns a table of means must have; sd and n may be there
+KEYS = ["task", "model", "explainer", "target", "occurrence"]  #: of one explanation
 SIDES = ("feature", "edge")
 JUDGED = ("feature_pertinence", "edge_pertinence", "feature_ec", "edge_ec", "feature_stability", "edge_stability", "time")
 Subject = tuple[str, str, str]  #: task, model, explainer
@@ -81,42 +83,52 @@ def measured(given: "Results | pd.DataFrame", requirements: Requirements, merge_
 
 def of_run(results: Results, requirements: Requirements, merge_models: bool = False) -> Measured:
     """Means over targets of each network; merged: then over networks."""
-    table = with_chance(results.to_pandas())
-    found = {}
-    for (task, model, explainer, metric), part in grouped(table, merge_models):
-        found[(str(task), str(model), str(explainer)), str(metric)] = measure_of(part)
+    table = with_chance(what_is_needed(results))
+    columns = [table[name].to_numpy(dtype=object) for name in ("status", "model")] + [table["value"].to_numpy()]
+    found = {key: measure_of(*(column[places] for column in columns)) for key, places in grouped(table, merge_models)}
     kinds = {str(task): requirements.task_kind or kind_of(str(task), part) for task, part in table.groupby("task", sort=False)}
     has_tied = any(metric.endswith("_pertinence_tied") for _, metric in found)
     form = "pertinence_tied" if results.settings.headline == "twins" and has_tied else "pertinence"
     return Measured(found, kinds, results.settings.cap, form, requirements.focus)
 
 
-def grouped(table: "pd.DataFrame", merge_models: bool) -> Iterable[tuple[Any, "pd.DataFrame"]]:
-    """Rows by task, model, explainer and metric; merged: networks under one name."""
-    if not merge_models:
-        return table.groupby(["task", "model", "explainer", "metric"], sort=False)
-    return table.assign(whole="").groupby(["task", "whole", "explainer", "metric"], sort=False)
+def what_is_needed(results: Results) -> "pd.DataFrame":
+    """Of `Results.to_pandas` the columns that are read here: a long run has many rows, and most columns take time for nothing."""
+    import pandas as pd
+
+    rows = results.rows
+    table = {name: [getattr(row, name) for row in rows] for name in (*KEYS, "metric")}
+    found = pd.DataFrame(table | {"value": [row.cell.value for row in rows], "status": [row.cell.status for row in rows]})
+    return found.astype({"value": "float64"})
 
 
-def measure_of(part: "pd.DataFrame") -> Measure:
-    """Mean over targets, then over networks; what is missing."""
-    good = part[part["status"] == OK]
-    missing = {str(name): int(count) for name, count in part[part["status"] != OK]["status"].value_counts().items()}
-    means = [float(np.sort(own["value"].to_numpy()).mean()) for _, own in good.groupby("model")]
-    return Measure(float(np.mean(means)) if means else None, len(good), tuple(sorted(good["value"].tolist())), missing)
+def grouped(table: "pd.DataFrame", merge_models: bool) -> Iterable[tuple[tuple[Subject, str], "np.ndarray[Any, Any]"]]:
+    """Where the rows of each subject and metric are, in the order in which they come; merged: networks under one name."""
+    whole = table.assign(model="") if merge_models else table
+    places = whole.groupby(["task", "model", "explainer", "metric"], sort=False).indices
+    for (task, model, explainer, metric), own in sorted(places.items(), key=lambda item: int(item[1][0])):
+        yield ((str(task), str(model), str(explainer)), str(metric)), own
+
+
+def measure_of(status: "np.ndarray[Any, Any]", model: "np.ndarray[Any, Any]", value: "np.ndarray[Any, Any]") -> Measure:
+    """Mean over targets, then over networks; what is missing, the most frequent reason first.  (T,), (T,), (T,)"""
+    is_good = status == OK
+    good, network = value[is_good], model[is_good]
+    missing = dict(Counter(map(str, status[~is_good])).most_common())
+    means = [float(np.sort(good[network == name]).mean()) for name in sorted(set(network))]
+    return Measure(float(np.mean(means)) if means else None, len(good), tuple(np.sort(good).tolist()), missing)
 
 
 def with_chance(table: "pd.DataFrame") -> "pd.DataFrame":
     """The rows, and one more for each corrected stability: the likeness that permuted scores reach (S₀)."""
     import pandas as pd
 
-    keys = ["task", "model", "explainer", "target", "occurrence"]
     parts = [table]
-    for side in SIDES if table["metric"].str.endswith("_stability_corrected").any() else ():
+    for side in SIDES if len(table) and table["metric"].str.endswith("_stability_corrected").any() else ():
         raw, corrected = (
             table[(table["metric"] == f"{side}_{form}") & (table["status"] == OK)] for form in ("stability", "stability_corrected")
         )
-        both = raw.merge(corrected[[*keys, "value"]], on=keys, suffixes=("", "_corrected"))
+        both = raw.merge(corrected[[*KEYS, "value"]], on=KEYS, suffixes=("", "_corrected"))
         both = both[both["value_corrected"] < 1 - 1e-9]
         both["value"] = (both["value"] - both["value_corrected"]) / (1 - both["value_corrected"])
         parts.append(both.drop(columns="value_corrected").assign(metric=f"{side}_stability_chance"))

@@ -19,7 +19,7 @@ from typing import Any
 
 from babel import Locale, UnknownLocaleError
 from babel.lists import format_list
-from babel.numbers import format_decimal, format_percent
+from babel.numbers import format_decimal, format_percent, format_scientific
 
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.core.registry import lookup
@@ -31,6 +31,7 @@ else:
 
 SHIPPED = Path(__file__).parent / "languages"
 PHRASES = "phrases.toml"
+TINY, HUGE = 1e-4, 1e15  #: numbers below and from here on are written as 2.7E-28: nobody counts zeros
 OPTIONAL = ("last_word",)  #: what some languages need and others do not
 Folder = str | os.PathLike[str] | None
 
@@ -45,8 +46,10 @@ class Language:
     phrases: Mapping[str, Any]
 
     def number(self, value: float) -> str:
-        """A number as it stands, with the language's separators."""
-        is_whole = float(value).is_integer() and abs(value) < 1e15
+        """A number as it stands, with the language's separators; tiny and huge ones with an exponent."""
+        if float(value) and not TINY <= abs(value) < HUGE:
+            return format_scientific(value, locale=self.locale, decimal_quantization=False)
+        is_whole = float(value).is_integer()
         grouped = abs(value) >= self.phrases["group_from"]
         return format_decimal(
             int(value) if is_whole else value, locale=self.locale, decimal_quantization=False, group_separator=grouped

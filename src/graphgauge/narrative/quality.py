@@ -39,8 +39,9 @@ def threshold_facts(verdicts: dict[str, tuple[float | None, float, bool | None]]
 
 
 def failure(metric: str, value: float | None, threshold: float) -> dict[str, Any]:
-    """One threshold that was missed."""
-    return {"metric": tidy(metric), "value": told_apart(value, threshold), "threshold": threshold, "at_least": is_floor(metric)}
+    """One threshold that was missed, without what computing left in its last digits (0.6, not 0.6000000000000001)."""
+    limit = float(f"{threshold:.12g}")
+    return {"metric": tidy(metric), "value": told_apart(value, limit), "threshold": limit, "at_least": is_floor(metric)}
 
 
 def told_apart(value: float | None, threshold: float) -> float | None:

@@ -108,8 +108,7 @@ class Stage:
         """One explanation, with all that can be shown of it."""
         task, model, explainer, target, _ = key
         missed = [own.reason for own in verdicts if own.outcome == FAIL]
-        limits = {own: float(f"{own.threshold:.4g}") for own in verdicts if own.threshold is not None}
-        judged = {own.metric: (own.number, limit, own.outcome != FAIL) for own, limit in limits.items()}
+        judged = {own.metric: (own.number, own.threshold, own.outcome != FAIL) for own in verdicts if own.threshold is not None}
         numbers = {row.metric: row.cell.value for row in rows if row.cell.value is not None}
         text, pictures = self.told(key, rows, judged)
         label = target_name(target, self.level, self.called())
