@@ -15,21 +15,31 @@ from graphgauge.dashboard.places import Places
 from graphgauge.dashboard.running import APP
 from graphgauge.lifecycle import Project
 
-QUICK = {"settings": {"trials": [4, 4], "early_stop": "none", "twin_trials": 4, "permutations": 2, "timed": 1}, "targets": [1, 2, 8]}
+QUICK = {
+    "settings": {"trials": [4, 4], "early_stop": "none", "twin_trials": 4, "permutations": 2, "timed": 1},
+    "targets": [1, 2, 8],
+}
 
-UNSTORED = ("half\ud800surrogate", "\r=1+1")  # names that rows.csv cannot hold
+MARKDOWN = [
+    "[x](http://example.invalid) **b** `c` # d",
+    "$\\frac{a}{b$ $x$",
+    ":smile: :red[x] :material/bolt:",
+    "www.example.invalid -> x",
+]
+HOSTILE_RUN = "a :smile: $x$ <b> [y](z)"
+NAMES = [*MARKDOWN, *(HOSTILE[k] for k in (0, 4, 15, 25, 45, 47, 50, 58)), "random"]
 
 
 @pytest.fixture(scope="session")
 def places(tmp_path_factory):
-    """Runs 'hostile', 'loans' and 'mine' (of the project), and a store in which edge EC drifts."""
+    """Runs with hostile names, 'loans' and 'mine' (of the project), and a store in which edge EC drifts."""
     folder = tmp_path_factory.mktemp("dashboard")
     root = folder / "runs"
     by_hand().save(root / "loans")
     note = {"requirements": {"task_kind": "node_classification", "num_features": 80}}
     (root / "loans" / "project.json").write_text(json.dumps(note))
-    hostile = {name: good(edge_ec=3 + k) for k, name in enumerate(HOSTILE) if name not in UNSTORED}
-    made(hostile, n=2, task=HOSTILE[46], model=HOSTILE[59]).save(root / "hostile")
+    hostile = {name: good(edge_ec=3 + k, edge_pertinence=0.9 - k / 20) for k, name in enumerate(NAMES)}
+    made(hostile, n=2, task=MARKDOWN[0], model=MARKDOWN[2]).save(root / HOSTILE_RUN)
     path = write_project(folder, name="mine", explainers=["saliency", "random"], **QUICK)
     project = Project.read(path)
     model = project.model()
@@ -53,3 +63,15 @@ def opened(places, monkeypatch):
         return app
 
     return opens
+
+
+@pytest.fixture
+def hostile():
+    """The run with hostile names."""
+    return HOSTILE_RUN
+
+
+@pytest.fixture
+def names():
+    """Its explainers."""
+    return NAMES

@@ -22,7 +22,9 @@ PAGES: dict[str, Callable[[Places], None]] = {
 
 def main() -> None:
     """Show the chosen page."""
-    st.set_page_config(page_title="graphgauge", layout="wide")
+    st.set_page_config(page_title="graphgauge", layout="wide", initial_sidebar_state=230)
+    if "run" in st.session_state:
+        st.session_state["run"] = st.session_state["run"]  # stays chosen on pages that do not ask for it
     page = str(st.sidebar.radio("Page", list(PAGES)))
     with told():
         PAGES[page](Places.read(sys.argv[1]))

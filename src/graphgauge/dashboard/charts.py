@@ -11,10 +11,11 @@ SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 
 def axis(field: str, is_x: bool = False) -> dict[str, Any]:
     """A quantity on an axis that need not begin at 0."""
-    shown = {"title": None, "grid": True, "tickCount": 6} if is_x else {"title": None, "grid": True}
+    shown = {"title": None, "grid": True, "format": ".3~g", "tickCount": 6 if is_x else 8}
     return {"field": field, "type": "quantitative", "scale": {"zero": False, "padding": 14}, "axis": shown}
 
 
+LEGEND = {"title": None, "orient": "bottom", "columns": 4, "symbolLimit": 24, "labelLimit": 110}
 NAME = {"field": "explainer", "type": "nominal", "sort": None}
 FRONT: dict[str, Any] = {
     "height": 320,
@@ -32,10 +33,10 @@ FRONT: dict[str, Any] = {
             "encoding": {
                 "x": axis("x", True),
                 "y": axis("y"),
-                "shape": {**NAME, "scale": {"range": SHAPES}, "legend": {"title": None, "orient": "bottom", "columns": 3}},
+                "shape": {**NAME, "scale": {"range": SHAPES}, "legend": LEGEND},
                 "fillOpacity": {
                     "field": "place",
-                    "type": "nominal",
+                    "type": "ordinal",
                     "scale": {"domain": ["on the front", "beaten"], "range": [1, 0]},
                     "legend": None,
                 },
@@ -49,10 +50,16 @@ FRONT: dict[str, Any] = {
             },
         },
     ],
-    "encoding": {"color": {**NAME, "scale": {"range": COLOURS}, "legend": {"title": None, "orient": "bottom", "columns": 3}}},
+    "encoding": {"color": {**NAME, "scale": {"range": COLOURS}, "legend": LEGEND}},
 }
 
-TIME = {"field": "at", "type": "temporal", "title": None, "axis": {"format": "%Y-%m-%d", "tickCount": 4, "labelOverlap": True}}
+TIME = {
+    "field": "at",
+    "type": "temporal",
+    "title": None,
+    "axis": {"format": "%Y-%m-%d", "tickCount": 4, "labelOverlap": True, "labelBound": True},
+    "scale": {"type": "utc", "padding": 10},
+}
 HISTORY: dict[str, Any] = {
     "height": 220,
     "encoding": {"x": TIME},
@@ -74,11 +81,13 @@ HISTORY: dict[str, Any] = {
                 "y": axis("mean"),
                 "color": {
                     "field": "state",
+                    "type": "ordinal",
                     "scale": {"domain": ["no trigger", "a trigger was raised"], "range": [BLUE, ORANGE]},
                     "legend": None,
                 },
                 "size": {
                     "field": "state",
+                    "type": "ordinal",
                     "scale": {"domain": ["no trigger", "a trigger was raised"], "range": [40, 110]},
                     "legend": None,
                 },

@@ -8,10 +8,11 @@ import streamlit as st
 from graphgauge.core.verdicts import FAIL, PASS
 from graphgauge.dashboard.loading import chosen_run, opened_project
 from graphgauge.dashboard.places import Places
-from graphgauge.dashboard.showing import chosen, named, notice, paragraphs
+from graphgauge.dashboard.showing import chosen, named, notice, paragraphs, written
 from graphgauge.guidelines import verdicts
 from graphgauge.lifecycle.close_up import close_ups
 from graphgauge.report.frames import rows_of_target, target_frame, verdict_frame
+from graphgauge.report.labels import counted
 from graphgauge.report.showcase import Example
 
 
@@ -27,11 +28,11 @@ def show_explanations(places: Places) -> None:
     targets = list(dict.fromkeys(row.target for row in results.rows if (row.task, row.model) == (task, model)))
     target = st.selectbox("Target", targets, format_func=target_text)
     own = rows_of_target(results, task, model, target)
-    st.header("What the run measured")
-    st.dataframe(target_frame(own, found.judged()), key="numbers")
+    st.subheader("What the run measured")
+    st.dataframe(target_frame(own, found.judged()))
     with st.expander("Verdicts on these explanations"):
-        st.dataframe(verdict_frame(verdicts(own, run.wanted, "explanation")), hide_index=True, key="verdicts")
-    st.header("Seen closely")
+        written(verdict_frame(verdicts(own, run.wanted, "explanation")))
+    st.subheader("Seen closely")
     show_close_ups(places, target)
 
 
@@ -62,11 +63,12 @@ def show_close_ups(places: Places, target: Any) -> None:
 
 def show_example(example: Example) -> None:
     """One explanation: verdict, words and pictures."""
-    named(example.target + " by", example.explainer)
-    head = f"{len(example.missed)} thresholds missed" if example.missed else "No threshold missed"
+    named(example.target, "by", example.explainer)
+    head = f"{counted(len(example.missed), 'threshold')} missed" if example.missed else "No threshold missed"
     notice(FAIL if example.missed else PASS, head, *example.missed)
     paragraphs(example.text)
     columns = st.columns(2)
     for k, (word, svg) in enumerate(example.pictures.items()):
-        columns[k % 2].subheader(word)
-        columns[k % 2].image(svg, width="stretch")
+        with columns[k % 2]:
+            named(word)
+            st.image(svg, width="stretch")

@@ -18,8 +18,8 @@ from graphgauge.models import BaseModel
 from graphgauge.monitor import History
 from graphgauge.monitor.history import read_history
 from graphgauge.report.cleaned import cleaned
-from graphgauge.report.content import Asked, content_of
 from graphgauge.report.frames import Fronts, front_frames
+from graphgauge.report.overview import overview
 from graphgauge.report.shelf import last_change, run_under, runs_under
 
 KEPT = 8  #: runs in memory
@@ -41,9 +41,9 @@ class Run:
         """What it was judged by when it was saved."""
         return Requirements(**stored_requirements(self.key[0]))
 
-    def content(self) -> dict[str, Any]:
-        """What a report says of it."""
-        return said(*self.key)
+    def overview(self) -> dict[str, Any]:
+        """What a report says of it first."""
+        return overview(self.results, self.measured(self.wanted), self.wanted)
 
     def measured(self, wanted: Requirements) -> Measured:
         """Its means."""
@@ -60,6 +60,8 @@ def chosen_run(places: Places) -> Run | None:
     if not names:
         notice(NOT_APPLICABLE, "There are no runs here", f"{places.root} holds no folder that `graphgauge evaluate` wrote.")
         return None
+    if st.session_state.get("run") not in names:
+        st.session_state.pop("run", None)  # that run is gone
     name = str(st.sidebar.selectbox("Run", names, key="run"))
     return Run(run_under(places.root, name))
 
@@ -68,12 +70,6 @@ def chosen_run(places: Places) -> Run | None:
 def results_of(folder: str, stamp: float) -> Results:
     """The rows of a run; ``stamp``: when it was written to last."""
     return cleaned(Results.load(folder)).results
-
-
-@st.cache_resource(max_entries=KEPT, show_spinner="Judging …")
-def said(folder: str, stamp: float) -> dict[str, Any]:
-    """The content of a report."""
-    return content_of(results_of(folder, stamp), Asked(requirements=Requirements(**stored_requirements(folder))))
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner="Judging …")

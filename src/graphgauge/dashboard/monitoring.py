@@ -9,9 +9,10 @@ from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, PASS, WARN
 from graphgauge.dashboard.charts import HISTORY
 from graphgauge.dashboard.loading import history_in, stamp_of
 from graphgauge.dashboard.places import Places
-from graphgauge.dashboard.showing import notice
+from graphgauge.dashboard.showing import named, notice, written
 from graphgauge.monitor import History, Status, status_of
 from graphgauge.report.frames import due_frame, history_frames, last_run_frame, raised_frame
+from graphgauge.report.labels import counted
 
 OUTCOMES = {0: PASS, 1: FAIL, 3: WARN}  #: of a status
 
@@ -31,35 +32,36 @@ def show_monitoring(places: Places) -> None:
 def show_status(status: Status) -> None:
     """What is due, with what to do."""
     since = f" since the baseline of {status.baseline_at.date()}" if status.baseline_at else ""
-    notice(OUTCOMES[status.code], status.told.capitalize(), f"{status.runs} runs{since}.", *status.gaps, *status.notes)
+    notice(OUTCOMES[status.code], status.told.capitalize(), f"{counted(status.runs, 'run')}{since}.", *status.gaps, *status.notes)
     if status.due:
-        st.dataframe(due_frame(status), hide_index=True, key="due")
+        written(due_frame(status))
 
 
 def show_histories(history: History) -> None:
     """A chart for each metric, two in a row."""
-    st.header("Metrics over time")
+    st.subheader("Metrics over time")
     st.caption(
         "Dots: means of runs, large and orange where one raised a trigger. Thin lines: the middle half of the targets. "
         "Band: control limits around the baseline. Dashed: threshold."
     )
     columns = st.columns(2)
     for k, (title, table) in enumerate(history_frames(history)):
-        columns[k % 2].subheader(title)
-        columns[k % 2].vega_lite_chart(table, HISTORY, key=f"history {k}")
+        with columns[k % 2]:
+            named(title)
+            st.vega_lite_chart(table, HISTORY)
 
 
 def show_tables(history: History) -> None:
     """The last run beside the baseline, and all triggers."""
-    st.header("The last run beside the baseline")
-    show_table(last_run_frame(history), "No run was held against the baseline yet.", "last run")
-    st.header("Triggers")
-    show_table(raised_frame(history), "No trigger was raised.", "raised")
+    st.subheader("The last run beside the baseline")
+    show_table(last_run_frame(history), "No run was held against the baseline yet.")
+    st.subheader("Triggers")
+    show_table(raised_frame(history), "No trigger was raised.")
 
 
-def show_table(table: pd.DataFrame, empty: str, key: str) -> None:
+def show_table(table: pd.DataFrame, empty: str) -> None:
     """A table, or words where there is none."""
     if len(table):
-        st.dataframe(table, hide_index=True, key=key)
+        written(table)
     else:
         st.info(empty)

@@ -7,7 +7,7 @@ import streamlit as st
 from graphgauge.core.verdicts import NOT_APPLICABLE, worst
 from graphgauge.dashboard.loading import chosen_run
 from graphgauge.dashboard.places import Places
-from graphgauge.dashboard.showing import chosen, notice
+from graphgauge.dashboard.showing import chosen, notice, written
 from graphgauge.guidelines.requirements import LATENCIES, STAKES, Requirements
 from graphgauge.guidelines.what_if import Knob, WhatIf, knobs, what_if
 from graphgauge.report.frames import changes_frame, verdict_frame
@@ -23,8 +23,14 @@ def show_what_if(places: Places) -> None:
     wanted = asked(run.wanted)
     found = run.measured(wanted)
     task = chosen("Task", list(found.kinds))
-    limits = {own.metric: value for own in knobs(found, task, wanted) if (value := turned(own)) is not None}
-    show_change(what_if(found, task, wanted, limits))
+    answer, columns, limits = st.container(), st.columns(2), {}
+    for k, own in enumerate(knobs(found, task, wanted)):
+        with columns[k % 2]:
+            limits[own.metric] = turned(own)
+    changed = what_if(found, task, wanted, {name: value for name, value in limits.items() if value is not None})
+    with answer:
+        show_answer(changed)
+    show_verdicts(changed)
 
 
 def asked(stored: Requirements) -> Requirements:
@@ -38,7 +44,7 @@ def asked(stored: Requirements) -> Requirements:
 
 def turned(knob: Knob) -> float | None:
     """Where a slider was moved to; None where it stands where it was, or the threshold is off."""
-    label = f"{knob.title}, {knob.direction}"
+    label = f"{knob.title}{' in seconds' if knob.metric == 'time' else ''}, {knob.direction}"
     if knob.start is None and not st.checkbox(f"Ask for {knob.title.lower()}", key=f"ask {knob.metric}"):
         return None
     start = knob.most if knob.start is None else knob.start
@@ -46,14 +52,18 @@ def turned(knob: Knob) -> float | None:
     return value if knob.start is None or value != start else None
 
 
-def show_change(found: WhatIf) -> None:
-    """Who is recommended, and what changes."""
+def show_answer(found: WhatIf) -> None:
+    """Who is recommended, and how much changes."""
     own = [verdict for verdict in found.after if verdict.explainer == found.chosen_after]
     outcome = worst(own) if own else NOT_APPLICABLE
     head = f"{found.chosen_after or 'Nobody'} comes first"
     was = f"As the run stands: {found.chosen_before or 'nobody'}." if found.chosen_before != found.chosen_after else ""
     notice(outcome, head, was, f"{len(found.changed)} of {len(found.after)} verdicts change.")
+
+
+def show_verdicts(found: WhatIf) -> None:
+    """The verdicts that change, then all."""
     if found.changed:
-        st.dataframe(changes_frame(found), hide_index=True, key="changes")
+        written(changes_frame(found))
     with st.expander("Every verdict with these thresholds", expanded=not found.changed):
-        st.dataframe(verdict_frame(found.after), hide_index=True, key="after")
+        written(verdict_frame(found.after))

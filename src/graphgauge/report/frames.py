@@ -26,6 +26,7 @@ from graphgauge.report.scatter import DRAWS, is_drawable, pairs_of
 if TYPE_CHECKING:
     import pandas as pd
 
+VERDICTS = ["Explainer", "Number", "Verdict", "Why"]
 Fronts = list[tuple[str, str, "pd.DataFrame"]]
 
 
@@ -46,20 +47,9 @@ def score_frame(lines: Sequence[Line]) -> "pd.DataFrame":
     """A row for each explainer and number, with its verdict and the reason."""
     import pandas as pd
 
-    rows = [
-        {
-            "Explainer": line.explainer,
-            "Number": heading(score.metric)["title"],
-            "Verdict": BADGES[score.outcome],
-            "Mean": score.mean,
-            "Threshold": score.threshold,
-            "Targets": score.n,
-            "Why": score.reason,
-        }
-        for line in lines
-        for score in line.scores
-    ]
-    return pd.DataFrame(rows).astype({"Mean": float, "Threshold": float})
+    pairs = ((line, score) for line in lines for score in line.scores)
+    rows = [(line.explainer, heading(score.metric)["title"], BADGES[score.outcome], score.reason) for line, score in pairs]
+    return pd.DataFrame(rows, columns=VERDICTS)
 
 
 def front_frames(results: Results, task: str, wanted: Requirements) -> Fronts:
@@ -83,6 +73,7 @@ def points(table: "pd.DataFrame") -> "pd.DataFrame":
     places = {"first": "x", "second": "y"}
     named = {f"{place}_{part}": f"{axis}_{part}" for place, axis in places.items() for part in ("low", "high")}
     own = table.rename(columns={**named, "first_mean": "x", "second_mean": "y"})
+    own = own.round(12)  # so that equal numbers are equal
     own["place"] = np.where(own["front"], "on the front", "beaten")
     return own[["explainer", "x", "y", "x_low", "x_high", "y_low", "y_high", "place"]]
 
@@ -118,7 +109,7 @@ def verdict_frame(verdicts: Iterable[Verdict]) -> "pd.DataFrame":
     import pandas as pd
 
     rows = [(own.explainer, heading(own.metric)["title"], BADGES[own.outcome], own.reason) for own in verdicts]
-    return pd.DataFrame(rows, columns=["Explainer", "Number", "Verdict", "Why"])
+    return pd.DataFrame(rows, columns=VERDICTS)
 
 
 def changes_frame(found: WhatIf) -> "pd.DataFrame":
