@@ -100,7 +100,7 @@ def test_monitoring_says_what_is_due_and_draws_every_metric(opened):
     assert "Action due" in shown[0]
     assert "6 runs since the baseline of 2026-01-05." in shown[0]
     assert "if the new level is accepted, take a new baseline." in shown[1]
-    assert len(app.get("vega_lite_chart")) == 7
+    assert len(app.get("vega_lite_chart")) == 6
     assert any("5.1" in text and "waits" in text for text in shown)
 
 

@@ -96,8 +96,8 @@ def run_dashboard(places: Places, address: Address, say: Callable[[str], Any]) -
     if not free.is_loopback:
         say(f"graphgauge: warning: {free.host} can be reached from other machines, and nobody has to log in")
     process = subprocess.Popen(command(known, free), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment())
-    say(f"graphgauge shows {known.root} on {free.url} (end with Ctrl-C)")
     with ended_by_signals(process) as is_asked:
+        say(f"graphgauge shows {known.root} on {free.url} (end with Ctrl-C)")
         code = process.wait()
     return 0 if is_asked.is_set() else code
 
