@@ -72,6 +72,12 @@ def test_a_front_holds_those_whom_nobody_beats():
     assert set(table[table["place"] == "beaten"]["explainer"]) == {"c", "random"}
 
 
+def test_explainers_on_one_spot_are_named_together():
+    results = made({name: good() for name in "abc"} | {"d": good(edge_ec=9)}, n=3)
+    table = next(table for x, y, table in frames.front_frames(results, "", WANTED) if y.startswith("edge EC"))
+    assert dict(zip(table["explainer"], table["label"], strict=True)) == {"a": "a, b and 1 more", "b": "", "c": "", "d": "d"}
+
+
 def test_without_two_numbers_there_is_no_front():
     assert frames.front_frames(made({"a": {"edge_ec": 3.0}}, n=2), "", WANTED) == []
 

@@ -4,21 +4,19 @@ from copy import deepcopy
 from typing import Any
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#8a94a0"
-#: Okabe and Ito's colours, told apart with any kind of colour vision
-COLOURS = [BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255"]
-SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left"]
 
 
 def axis(field: str, is_x: bool = False) -> dict[str, Any]:
-    """A quantity on an axis that need not begin at 0."""
-    shown = {"title": None, "grid": True, "format": ".3~g", "tickCount": 6 if is_x else 8}
-    return {"field": field, "type": "quantitative", "scale": {"zero": False, "padding": 14}, "axis": shown}
+    """A quantity on an axis that need not begin at 0; to the sides there is room for names."""
+    scale = {"zero": False, "nice": False, "padding": 40 if is_x else 22}
+    return {"field": field, "type": "quantitative", "scale": scale, "axis": {"title": None, "format": ".3~g", "tickCount": 5}}
 
 
-LEGEND = {"title": None, "orient": "bottom", "columns": 4, "symbolLimit": 24, "labelLimit": 110}
-NAME = {"field": "explainer", "type": "nominal", "sort": None}
+PLACE = {"field": "place", "type": "ordinal", "legend": None}
+PLACES = ["on the front", "beaten"]
 FRONT: dict[str, Any] = {
     "height": 320,
+    "encoding": {"color": {**PLACE, "scale": {"domain": PLACES, "range": [BLUE, GREY]}}},
     "layer": [
         {
             "mark": {"type": "rule", "opacity": 0.45},
@@ -29,18 +27,15 @@ FRONT: dict[str, Any] = {
             "encoding": {"x": axis("x", True), "y": axis("y_low"), "y2": {"field": "y_high"}},
         },
         {
-            "mark": {"type": "point", "size": 130, "strokeWidth": 2},
+            "mark": {"type": "text", "dy": -12, "fontSize": 11, "limit": 160},
+            "encoding": {"x": axis("x", True), "y": axis("y"), "text": {"field": "label", "type": "nominal"}},
+        },
+        {
+            "mark": {"type": "point", "size": 110, "strokeWidth": 2, "fill": BLUE},
             "encoding": {
                 "x": axis("x", True),
                 "y": axis("y"),
-                "shape": {**NAME, "scale": {"range": SHAPES}, "legend": LEGEND},
-                "fillOpacity": {
-                    "field": "place",
-                    "type": "ordinal",
-                    "scale": {"domain": ["on the front", "beaten"], "range": [1, 0]},
-                    "legend": None,
-                },
-                "fill": {**NAME, "scale": {"range": COLOURS}, "legend": None},
+                "fillOpacity": {**PLACE, "scale": {"domain": PLACES, "range": [1, 0]}},
                 "tooltip": [
                     {"field": "explainer", "title": "Explainer"},
                     {"field": "x", "type": "quantitative", "format": ".3g"},
@@ -50,7 +45,6 @@ FRONT: dict[str, Any] = {
             },
         },
     ],
-    "encoding": {"color": {**NAME, "scale": {"range": COLOURS}, "legend": LEGEND}},
 }
 
 TIME = {
@@ -110,7 +104,7 @@ def with_titles(chart: dict[str, Any], x: str, y: str) -> dict[str, Any]:
     for layer in own["layer"]:
         layer["encoding"]["x"]["axis"]["title"], layer["encoding"]["y"]["axis"]["title"] = x, y
         if y.startswith("seconds"):
-            layer["encoding"]["y"]["scale"] = {"type": "log", "padding": 14}
+            layer["encoding"]["y"]["scale"] = {"type": "log", "nice": False, "padding": 22}
     for cell, title in zip(own["layer"][-1]["encoding"]["tooltip"][1:3], (x, y), strict=True):
         cell["title"] = title.partition(" (")[0].capitalize()
     return own

@@ -46,7 +46,7 @@ def show_fronts(fronts: Any) -> None:
     if not fronts:
         st.info("A front needs two explainers with both numbers.")
         return
-    st.caption("The bottom right corner is the best. Full marks are on the front, empty ones are beaten; bars are 95 % intervals.")
+    st.caption("The bottom right corner is the best. Blue marks are on the front, grey ones are beaten; bars are 95 % intervals.")
     columns = st.columns(2)
     for k, (x, y, table) in enumerate(fronts):
         columns[k % 2].vega_lite_chart(table, with_titles(FRONT, x, y))
