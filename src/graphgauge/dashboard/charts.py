@@ -27,7 +27,7 @@ FRONT: dict[str, Any] = {
             "encoding": {"x": axis("x", True), "y": axis("y_low"), "y2": {"field": "y_high"}},
         },
         {
-            "mark": {"type": "text", "dy": -12, "fontSize": 11, "limit": 160},
+            "mark": {"type": "text", "dy": -12, "fontSize": 11, "limit": 100},
             "encoding": {"x": axis("x", True), "y": axis("y"), "text": {"field": "label", "type": "nominal"}},
         },
         {
