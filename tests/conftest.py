@@ -1,10 +1,12 @@
 """Settings of the whole suite."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 import torch
+from browsing import ARGUMENTS, PROGRAMS, missing
 from hypothesis import settings
 
 settings.register_profile(
@@ -51,3 +53,19 @@ def two_threads():
     torch.set_num_threads(2)
     yield
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """The distribution's Chromium."""
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if program is None:
+        missing(f"none of {', '.join(PROGRAMS)} is installed: apt-get install chromium")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("playwright is not installed: pip install playwright")
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        yield opened
+        opened.close()

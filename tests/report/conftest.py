@@ -1,35 +1,7 @@
-"""A browser and a PDF engine for the tests of the page. CI sets GRAPHGAUGE_BROWSER=required: there, a missing one is a failure."""
-
-import os
-import shutil
+"""A PDF engine and visits to pages for the tests of the page. The browser is the whole suite's."""
 
 import pytest
-
-ARGUMENTS = ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-ARGUMENTS += ["--disable-sync", "--no-first-run"]
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-
-
-def missing(reason):
-    if os.environ.get("GRAPHGAUGE_BROWSER") == "required":
-        pytest.fail(f"GRAPHGAUGE_BROWSER=required, but {reason}")
-    pytest.skip(reason)
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """The distribution's Chromium."""
-    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
-    if program is None:
-        missing(f"none of {', '.join(PROGRAMS)} is installed: apt-get install chromium")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        missing("playwright is not installed: pip install playwright")
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
-        yield opened
-        opened.close()
+from browsing import missing
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 from graphgauge import __version__
 from graphgauge.cli.answering import audit, serve
 from graphgauge.cli.conventions import run_app
+from graphgauge.cli.dashboard import dashboard
 from graphgauge.cli.monitor import commands as monitor_commands
 from graphgauge.cli.own_model import COMMANDS
 
@@ -312,7 +313,7 @@ def read_number(text: str) -> int | str:
         return text
 
 
-for command in (*COMMANDS, serve):
+for command in (*COMMANDS, serve, dashboard):
     app.command()(command)
 app.add_typer(audit, name="audit")
 

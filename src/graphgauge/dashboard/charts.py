@@ -1,0 +1,110 @@
+"""Charts as Vega-Lite, with fixed field names: what people call their things is data, which Vega draws letter by letter."""
+
+from copy import deepcopy
+from typing import Any
+
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#8a94a0"
+
+
+def axis(field: str, is_x: bool = False) -> dict[str, Any]:
+    """A quantity on an axis that need not begin at 0; to the sides there is room for names."""
+    scale = {"zero": False, "nice": False, "padding": 40 if is_x else 22}
+    return {"field": field, "type": "quantitative", "scale": scale, "axis": {"title": None, "format": ".3~g", "tickCount": 5}}
+
+
+PLACE = {"field": "place", "type": "ordinal", "legend": None}
+PLACES = ["on the front", "beaten"]
+FRONT: dict[str, Any] = {
+    "height": 320,
+    "encoding": {"color": {**PLACE, "scale": {"domain": PLACES, "range": [BLUE, GREY]}}},
+    "layer": [
+        {
+            "mark": {"type": "rule", "opacity": 0.45},
+            "encoding": {"x": axis("x_low", True), "x2": {"field": "x_high"}, "y": axis("y")},
+        },
+        {
+            "mark": {"type": "rule", "opacity": 0.45},
+            "encoding": {"x": axis("x", True), "y": axis("y_low"), "y2": {"field": "y_high"}},
+        },
+        {
+            "mark": {"type": "text", "dy": -12, "fontSize": 11, "limit": 100},
+            "encoding": {"x": axis("x", True), "y": axis("y"), "text": {"field": "label", "type": "nominal"}},
+        },
+        {
+            "mark": {"type": "point", "size": 110, "strokeWidth": 2, "fill": BLUE},
+            "encoding": {
+                "x": axis("x", True),
+                "y": axis("y"),
+                "fillOpacity": {**PLACE, "scale": {"domain": PLACES, "range": [1, 0]}},
+                "tooltip": [
+                    {"field": "explainer", "title": "Explainer"},
+                    {"field": "x", "type": "quantitative", "format": ".3g"},
+                    {"field": "y", "type": "quantitative", "format": ".3g"},
+                    {"field": "place", "title": "Place"},
+                ],
+            },
+        },
+    ],
+}
+
+TIME = {
+    "field": "at",
+    "type": "temporal",
+    "title": None,
+    "axis": {"format": "%Y-%m-%d", "tickCount": 4, "labelOverlap": True, "labelBound": True},
+    "scale": {"type": "utc", "padding": 10},
+}
+HISTORY: dict[str, Any] = {
+    "height": 220,
+    "encoding": {"x": TIME},
+    "layer": [
+        {
+            "mark": {"type": "area", "color": "#cfe6f5", "opacity": 0.8},
+            "encoding": {"y": axis("low"), "y2": {"field": "high"}},
+        },
+        {"mark": {"type": "line", "color": GREY, "strokeWidth": 1}, "encoding": {"y": axis("baseline")}},
+        {"mark": {"type": "line", "color": ORANGE, "strokeDash": [5, 3], "strokeWidth": 1.5}, "encoding": {"y": axis("threshold")}},
+        {
+            "mark": {"type": "rule", "color": BLUE, "opacity": 0.4, "strokeWidth": 2},
+            "encoding": {"y": axis("lower"), "y2": {"field": "upper"}},
+        },
+        {"mark": {"type": "line", "color": BLUE, "opacity": 0.6, "strokeWidth": 1.5}, "encoding": {"y": axis("mean")}},
+        {
+            "mark": {"type": "point", "filled": True, "opacity": 1},
+            "encoding": {
+                "y": axis("mean"),
+                "color": {
+                    "field": "state",
+                    "type": "ordinal",
+                    "scale": {"domain": ["no trigger", "a trigger was raised"], "range": [BLUE, ORANGE]},
+                    "legend": None,
+                },
+                "size": {
+                    "field": "state",
+                    "type": "ordinal",
+                    "scale": {"domain": ["no trigger", "a trigger was raised"], "range": [40, 110]},
+                    "legend": None,
+                },
+                "tooltip": [
+                    {"field": "run", "title": "Run"},
+                    {"field": "at", "type": "temporal", "title": "Date", "format": "%Y-%m-%d"},
+                    {"field": "mean", "type": "quantitative", "title": "Mean", "format": ".3g"},
+                    {"field": "targets", "title": "Targets"},
+                    {"field": "state", "title": "Trigger"},
+                ],
+            },
+        },
+    ],
+}
+
+
+def with_titles(chart: dict[str, Any], x: str, y: str) -> dict[str, Any]:
+    """A front with titles at its axes; seconds on a logarithmic scale."""
+    own = deepcopy(chart)
+    for layer in own["layer"]:
+        layer["encoding"]["x"]["axis"]["title"], layer["encoding"]["y"]["axis"]["title"] = x, y
+        if y.startswith("seconds"):
+            layer["encoding"]["y"]["scale"] = {"type": "log", "nice": False, "padding": 22}
+    for cell, title in zip(own["layer"][-1]["encoding"]["tooltip"][1:3], (x, y), strict=True):
+        cell["title"] = title.partition(" (")[0].capitalize()
+    return own

@@ -1,0 +1,131 @@
+"""Start Streamlit in a process of its own, on this machine only unless asked otherwise, and end it with Ctrl-C or SIGTERM.
+
+Nobody has to log in, and everything under the root can be read: an address that other machines reach needs ``expose``. Every
+option is on Streamlit's command line, where it comes before anyone's own settings: no usage statistics, no file watcher, no
+question for an e-mail address.
+"""
+
+import importlib.util
+import ipaddress
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphgauge.core.errors import BadSetting, MissingExtra
+from graphgauge.dashboard.places import Places
+
+APP = Path(__file__).with_name("app.py")
+SECONDS_TO_STOP = 10
+OPTIONS = {
+    "server.headless": "true",
+    "server.fileWatcherType": "none",
+    "server.runOnSave": "false",
+    "browser.gatherUsageStats": "false",
+    "client.toolbarMode": "minimal",
+    "runner.magicEnabled": "false",
+    "theme.primaryColor": "#0072B2",
+}
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the dashboard listens; port 0: any that is free."""
+
+    host: str = "127.0.0.1"
+    port: int = 8501
+    expose: bool = False
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it.
+
+        >>> Address("::1").is_loopback, Address("localhost").is_loopback, Address("0.0.0.0").is_loopback
+        (True, True, False)
+        """
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    @property
+    def url(self) -> str:
+        """For the browser."""
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+    def checked(self) -> "Address":
+        """The same with a port that is free; refuses addresses that cannot be listened on, or that others reach unasked."""
+        if not self.is_loopback and not self.expose:
+            raise BadSetting(
+                f"--host {self.host} can be reached from other machines, and the dashboard asks nobody for a password. "
+                "Add --expose if that is meant, with a proxy in front that does."
+            )
+        try:
+            with socket.create_server(
+                (self.host, self.port), family=socket.AF_INET6 if ":" in self.host else socket.AF_INET
+            ) as own:
+                return Address(self.host, int(own.getsockname()[1]), self.expose)
+        except OSError as error:
+            raise BadSetting(f"{self.url} cannot be listened on: {error}. Choose another --port, or 0 for any.") from error
+
+
+def check_extra() -> None:
+    """Refuse to go on without Streamlit."""
+    if importlib.util.find_spec("streamlit") is None:
+        raise MissingExtra('the dashboard needs Streamlit, which is not installed: pip install "graphgauge[dashboard]".')
+
+
+def command(places: Places, address: Address) -> list[str]:
+    """The command line of the process."""
+    options = {**OPTIONS, "server.address": address.host, "server.port": str(address.port)}
+    flags = [f"--{name}={value}" for name, value in options.items()]
+    return [sys.executable, "-m", "streamlit", "run", str(APP), *flags, "--", places.line()]
+
+
+def run_dashboard(places: Places, address: Address, say: Callable[[str], Any]) -> int:
+    """Show the places until told to stop; ``say`` is told where. The exit code is 0 after Ctrl-C or SIGTERM, else Streamlit's."""
+    check_extra()
+    known, free = places.checked(), address.checked()
+    if not free.is_loopback:
+        say(f"graphgauge: warning: {free.host} can be reached from other machines, and nobody has to log in")
+    process = subprocess.Popen(command(known, free), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment())
+    with ended_by_signals(process) as is_asked:
+        say(f"graphgauge shows {known.root} on {free.url} (end with Ctrl-C)")
+        code = process.wait()
+    return 0 if is_asked.is_set() else code
+
+
+def environment() -> dict[str, str]:
+    """That of this process; pictures are drawn without a screen."""
+    return {**os.environ, "MPLBACKEND": "agg"}
+
+
+@contextmanager
+def ended_by_signals(process: "subprocess.Popen[bytes]") -> Iterator[threading.Event]:
+    """Pass Ctrl-C and SIGTERM on; the event is set once one came. A process that does not stop in time is killed."""
+    is_asked = threading.Event()
+
+    def end(*_: Any) -> None:
+        if not is_asked.is_set():
+            is_asked.set()
+            process.terminate()
+            killer.start()
+
+    killer = threading.Timer(SECONDS_TO_STOP, process.kill)
+    killer.daemon = True
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield is_asked
+    finally:
+        killer.cancel()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if process.poll() is None:
+            process.kill()

@@ -1,0 +1,69 @@
+"""The page that moves thresholds: which verdicts change, and whether another explainer is recommended."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from graphgauge.core.verdicts import NOT_APPLICABLE, worst
+from graphgauge.dashboard.loading import chosen_run
+from graphgauge.dashboard.places import Places
+from graphgauge.dashboard.showing import chosen, notice, written
+from graphgauge.guidelines.requirements import LATENCIES, STAKES, Requirements
+from graphgauge.guidelines.what_if import Knob, WhatIf, knobs, what_if
+from graphgauge.report.frames import changes_frame, verdict_frame
+
+
+def show_what_if(places: Places) -> None:
+    """The page."""
+    st.title("What if")
+    run = chosen_run(places)
+    if run is None:
+        return
+    st.caption("Move thresholds: the numbers of the run stay, the verdicts are made again. Nothing is saved.")
+    wanted = asked(run.wanted)
+    found = run.measured(wanted)
+    task = chosen("Task", list(found.kinds))
+    answer, columns, limits = st.container(), st.columns(2), {}
+    for k, own in enumerate(knobs(found, task, wanted)):
+        with columns[k % 2]:
+            limits[own.metric] = turned(own)
+    changed = what_if(found, task, wanted, {name: value for name, value in limits.items() if value is not None})
+    with answer:
+        show_answer(changed)
+    show_verdicts(changed)
+
+
+def asked(stored: Requirements) -> Requirements:
+    """The requirements of the run, changed by the sidebar."""
+    stakes = str(st.sidebar.selectbox("Stakes", STAKES, STAKES.index(stored.stakes)))
+    latencies = ("the paper's 5 s", *LATENCIES)
+    latency = st.sidebar.selectbox("Latency", latencies, latencies.index(stored.latency or latencies[0]))
+    features = st.sidebar.number_input("Features of the data (0: not known)", 0, value=stored.num_features or 0, step=1)
+    return replace(stored, stakes=stakes, latency=latency if latency in LATENCIES else None, num_features=int(features) or None)
+
+
+def turned(knob: Knob) -> float | None:
+    """Where a slider was moved to; None where it stands where it was, or the threshold is off."""
+    label = f"{knob.title}{' in seconds' if knob.metric == 'time' else ''}, {knob.direction}"
+    if knob.start is None and not st.checkbox(f"Ask for {knob.title.lower()}", key=f"ask {knob.metric}"):
+        return None
+    start = knob.most if knob.start is None else knob.start
+    value = float(st.slider(label, 0.0, knob.most, start, knob.step, key=f"{knob.metric} from {knob.start}"))
+    return value if knob.start is None or value != start else None
+
+
+def show_answer(found: WhatIf) -> None:
+    """Who is recommended, and how much changes."""
+    own = [verdict for verdict in found.after if verdict.explainer == found.chosen_after]
+    outcome = worst(own) if own else NOT_APPLICABLE
+    head = f"{found.chosen_after or 'Nobody'} comes first"
+    was = f"As the run stands: {found.chosen_before or 'nobody'}." if found.chosen_before != found.chosen_after else ""
+    notice(outcome, head, was, f"{len(found.changed)} of {len(found.after)} verdicts change.")
+
+
+def show_verdicts(found: WhatIf) -> None:
+    """The verdicts that change, then all."""
+    if found.changed:
+        written(changes_frame(found))
+    with st.expander("Every verdict with these thresholds", expanded=not found.changed):
+        written(verdict_frame(found.after))

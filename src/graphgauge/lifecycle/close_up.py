@@ -1,0 +1,25 @@
+"""One target of a project seen closely: explained by some of its explainers, measured, told and drawn with curves and subgraph."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphgauge.core.registry import lookup
+from graphgauge.guidelines.measures import of_run
+from graphgauge.lifecycle.project import Project
+from graphgauge.models import BaseModel
+from graphgauge.report.cleaned import cleaned
+from graphgauge.report.showcase import Example, Stage, cases_of
+
+
+def close_ups(project: Project, model: BaseModel, target: Any, labels: Sequence[str]) -> list[Example]:
+    """An example for each of the explainers that the project calls so; ``model`` is the one that `Project.model` gave."""
+    offered = project.explainers()
+    chosen = {label: lookup(offered, label, "explainer of the project") for label in labels}
+    clean = cleaned(project.evaluator(model).compare(chosen, [target]))
+    wanted = project.requirements(model)
+    form = of_run(clean.results, wanted).pertinence
+    stage = Stage(clean.results, wanted, form, clean.explainer, project.names(model))
+    verdicts = stage.verdicts(list(clean.results.rows))
+    task = clean.results.rows[0].task
+    cases = {key: rows for name in clean.explainer for key, rows in cases_of(clean.results, task, name).items()}
+    return [stage.example("", key, rows, verdicts.get(key, [])) for key, rows in cases.items()]

@@ -1,0 +1,127 @@
+"""The real command in a real browser: every page by mouse, nothing from outside, no error, and gone after Ctrl-C."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from graphgauge.report.cleaned import tidy_names
+
+COMMAND = "from graphgauge.cli.main import main; main()"
+NETWORKS = Path(__file__).parent.parent / "lifecycle"  # the project's network is a module there
+
+CHART = "[data-testid=stVegaLiteChart] :is(canvas, svg.marks)"
+
+
+@pytest.fixture(scope="module")
+def address(places):
+    """The command, running; it must end with exit code 0 after Ctrl-C."""
+    words = [places.root, "--monitor", places.monitor, "--project", places.project, "--port", "0"]
+    paths = os.pathsep.join([str(NETWORKS), *(path for path in sys.path if path)])
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMMAND, "dashboard", *words],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    try:
+        url = re.search(r"http://127\.0\.0\.1:\d+", process.stderr.readline())[0]
+        wait_until_up(url)
+        yield url
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        assert not is_up(url)
+        assert "Traceback" not in process.stderr.read()
+    finally:
+        process.kill()
+        process.stderr.close()
+        process.wait()
+
+
+def wait_until_up(url, seconds=60):
+    end = time.monotonic() + seconds
+    while not is_up(url):
+        assert time.monotonic() < end, f"{url} did not answer within {seconds} s"
+        time.sleep(0.1)
+
+
+def is_up(url):
+    try:
+        with urlopen(f"{url}/_stcore/health", timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+class Visit:
+    """A page of the dashboard, and everything it did."""
+
+    def __init__(self, browser, url):
+        self.page = browser.new_page(viewport={"width": 1280, "height": 1600})
+        self.page.set_default_timeout(20_000)
+        self.errors, self.requests = [], []
+        self.page.on("console", lambda told: self.errors.append(told.text) if told.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(url)
+        self.sidebar = self.page.get_by_test_id("stSidebar")
+
+    def go(self, name):
+        self.sidebar.get_by_text(name, exact=True).click()
+        self.page.get_by_role("heading", name=name, exact=True).wait_for()
+
+    def choose(self, name):
+        self.sidebar.get_by_test_id("stSelectbox").first.click()
+        self.page.get_by_role("option", name=name, exact=True).click()
+
+
+@pytest.fixture
+def visit(browser, address):
+    own = Visit(browser, address)
+    yield own
+    own.page.close()
+    assert own.errors == []
+    assert [url for url in own.requests if not url.startswith((address, "data:", "blob:"))] == []
+
+
+def test_every_page_can_be_clicked_through(visit, tmp_path):
+    page = visit.page
+    page.get_by_role("heading", name="Runs", exact=True).wait_for()
+    visit.choose("loans")
+    page.get_by_text("Use lrp, with care (Caution)").wait_for()
+    page.locator(CHART).nth(3).wait_for()
+    page.get_by_text("Every verdict and its reason").click()
+    page.get_by_text("Edge pertinence 0.445 (mean of 60 targets)").first.wait_for()
+    visit.go("What if")
+    page.get_by_text("0 of 21 verdicts change.").wait_for()
+    page.get_by_role("slider").nth(0).focus()
+    page.keyboard.press("End")  # feature pertinence of 1: nobody has it
+    page.get_by_text("3 of 21 verdicts change.").wait_for()
+    visit.go("Explanations")
+    visit.choose("mine")
+    page.get_by_role("button", name="Explain this target").click()
+    page.get_by_text("Target: node 1.").wait_for()
+    assert page.get_by_role("img").count() >= 4
+    visit.go("Monitoring")
+    page.get_by_text("Action due").wait_for()
+    page.locator(CHART).nth(5).wait_for()
+    page.screenshot(path=tmp_path / "monitoring.png")
+
+
+def test_hostile_names_stay_names(visit, hostile, names):
+    page = visit.page
+    page.get_by_role("heading", name="Runs", exact=True).wait_for()
+    visit.choose(hostile)
+    page.locator(CHART).nth(3).wait_for()
+    page.get_by_text("Every verdict and its reason").click()
+    shown = page.locator("table td:first-child").all_text_contents()
+    assert set(shown) == set(tidy_names(names).values())
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("[data-testid=stHtml] :is(script, img, a, svg, iframe, object)").count() == 0
+    assert page.locator("[data-testid=stMain] a[href*='example.invalid'], .katex").count() == 0

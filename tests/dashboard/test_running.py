@@ -1,0 +1,72 @@
+"""The process of the dashboard: only here, quietly, and gone when told to go."""
+
+import socket
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from graphgauge.cli.main import app, main
+from graphgauge.core.errors import BadFile, BadSetting, MissingExtra
+from graphgauge.dashboard import Places, running
+from graphgauge.dashboard.running import Address, command, run_dashboard
+
+
+def told(*_):
+    return None
+
+
+def test_the_command_line_is_this_python_on_loopback_without_statistics():
+    words = command(Places("runs"), Address(port=1234))
+    assert words[:4] == [sys.executable, "-m", "streamlit", "run"]
+    asked = {"--server.address=127.0.0.1", "--server.port=1234", "--server.headless=true", "--browser.gatherUsageStats=false"}
+    assert asked | {"--server.fileWatcherType=none"} <= set(words)
+    assert (words[-2], Places.read(words[-1])) == ("--", Places("runs"))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "example.invalid"])
+def test_an_address_that_others_reach_must_be_asked_for(host):
+    with pytest.raises(BadSetting, match="Add --expose if that is meant"):
+        Address(host).checked()
+
+
+def test_a_port_is_found_or_refused():
+    assert Address(port=0).checked().port > 0
+    assert Address("0.0.0.0", 0, expose=True).checked().host == "0.0.0.0"
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(BadSetting, match="Choose another --port, or 0 for any"):
+        Address(port=taken.getsockname()[1]).checked()
+
+
+def test_without_streamlit_the_command_names_the_extra(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(running.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match='pip install "graphgauge\\[dashboard\\]"'):
+        run_dashboard(Places(str(tmp_path)), Address(), told)
+    monkeypatch.setattr("sys.argv", ["graphgauge", "dashboard", str(tmp_path)])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert 'pip install "graphgauge[dashboard]"' in capsys.readouterr().err
+
+
+def test_places_that_are_not_there_are_refused(tmp_path):
+    for places, said in (
+        (Places(str(tmp_path / "no")), "is no folder: name one that holds runs"),
+        (Places(str(tmp_path), monitor="no.sqlite"), "there is no monitoring store no.sqlite"),
+        (Places(str(tmp_path), project="no.yaml"), "there is no project file no.yaml"),
+    ):
+        with pytest.raises(BadFile, match=said):
+            run_dashboard(places, Address(), told)
+
+
+def test_a_process_that_breaks_down_is_no_success(monkeypatch, tmp_path):
+    monkeypatch.setattr(running, "command", lambda *_: [sys.executable, "-c", "raise SystemExit(7)"])
+    said = []
+    assert run_dashboard(Places(str(tmp_path)), Address(port=0), said.append) == 7
+    assert said[0].startswith(f"graphgauge shows {tmp_path} on http://127.0.0.1:")
+    assert CliRunner().invoke(app, ["dashboard", str(tmp_path), "--port", "0", "-q"]).exit_code == 3
+
+
+def test_importing_the_room_does_not_import_streamlit():
+    import subprocess
+
+    code = "import sys, graphgauge.dashboard; print('streamlit' in sys.modules, 'torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == ["False"] * 2
