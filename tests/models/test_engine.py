@@ -181,7 +181,7 @@ def test_a_limited_address_space_is_survived():
         import graphgauge as gg
 
         torch.set_num_threads(1)
-        data, of = random_graph(200, 500), torch.arange(60_000) % 150
+        data, of = random_graph(200, 500), torch.arange(120_000) % 150
         free = gg.NodeClassificationModel(build(Stack, GCNConv), data, memory_budget="50MB")
         expected = free.pred_copies(free.computation_graphs(list(range(150))), of)
         model = gg.NodeClassificationModel(build(Stack, GCNConv), data, memory_budget="1TB")
