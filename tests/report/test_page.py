@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 import graphgauge as gg
 from graphgauge.benchmark.runs import writing
 from graphgauge.cli.main import app
-from graphgauge.core.errors import BadFile, MissingExtra, UndefinedScore, UnknownName
+from graphgauge.core.errors import BadFile, BadSetting, MissingExtra, UndefinedScore, UnknownName
 from graphgauge.evaluation import Cell, Results, Settings
 from graphgauge.guidelines import Requirements, checklist, diagnose, recommend
 from graphgauge.narrative.names import tidy
@@ -402,3 +402,8 @@ def test_the_format_is_the_suffix_or_what_is_asked_for(tmp_path, format):
     assert call(tmp_path / "run", "--output", tmp_path / "b", "--format", format).exit_code == 0
     texts = [path.read_bytes() for path in (tmp_path / f"a.{format}", tmp_path / "run" / f"report.{format}", tmp_path / "b")]
     assert len(set(texts)) == 1
+
+
+def test_a_path_in_the_place_of_requirements_is_told_where_it_belongs():
+    with pytest.raises(BadSetting, match=r"results.report\(\).save\(path\)"):
+        made({"a": good()}).report("report.html")

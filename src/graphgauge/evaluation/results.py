@@ -176,7 +176,7 @@ class Results:
             table = self.to_pandas()
             for name in ("target", *LISTS):
                 table[name] = [None if value is None else json.dumps(value) for value in table[name]]
-            table.to_csv(place / "rows.csv.part", index=False)
+            table.to_csv(place / "rows.csv.part", index=False, lineterminator="\n")
             (place / "settings.json").write_text(json.dumps(self.settings.record(), indent=2) + "\n")
             (place / "rows.csv.part").replace(place / "rows.csv")
         except OSError as error:
@@ -196,7 +196,7 @@ class Results:
             return found
         try:
             record = json.loads((place / "settings.json").read_text())
-            table = pd.read_csv(place / "rows.csv", keep_default_na=False, dtype=str)
+            table = pd.read_csv(place / "rows.csv", keep_default_na=False, dtype=str, lineterminator="\n")
             settings = Settings(**{**record, "trials": tuple(record["trials"])})
             return Results(tuple(map(read_row, table.to_dict("records"))), settings)
         except (OSError, LookupError, ValueError, TypeError) as error:

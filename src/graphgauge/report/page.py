@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from graphgauge.core.errors import BadFile
+from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.core.registry import lookup
 from graphgauge.evaluation import Results
 from graphgauge.guidelines import Requirements
@@ -75,6 +75,10 @@ def report(
     ``language``, ``audience``  of the sentences on single explanations, which need the results of this very process
     ``run``           the folder the results were read from: its facts are told, too
     """
+    if requirements is not None and not isinstance(requirements, Requirements):
+        raise BadSetting(
+            f"report takes requirements first, but got {requirements!r}. A path goes to save: results.report().save(path)."
+        )
     asked = Asked(requirements or Requirements(), accuracy, names, title, language, audience, run)
     return Report(content_of(results, asked))
 
