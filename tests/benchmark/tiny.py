@@ -1,6 +1,7 @@
 """Small experiments on generated data, networks that are made in a moment, and how runs are compared."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -68,8 +69,14 @@ def command(*arguments, extra_path="", **options):
         stderr=subprocess.PIPE,
         text=True,
         env=environment(extra_path),
+        preexec_fn=hears_ctrl_c,
         **options,
     )
+
+
+def hears_ctrl_c():
+    """A suite that a shell runs in the background hands down that Ctrl-C is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def environment(extra_path=""):
