@@ -120,9 +120,19 @@ def known_requirements(results: Results, wanted: Requirements) -> Requirements:
 
 def part_of(found: Measured, task: str, numbers: dict[str, int], stage: Stage, study: Study) -> Part:
     """One task: who to use, the numbers of all, and examples."""
-    own = recommended(found, task, stage.wanted)
-    chosen = own.chosen if own is not None else ""
-    rows = [row for row in stage.results.rows if row.task == task]
+    part = brief(stage.results, found, task, stage.wanted, numbers)
+    chosen = part.recommendation.chosen if part.recommendation is not None else ""
+    return replace(
+        part,
+        drawings=drawings(study.only(task=task), found.pertinence, numbers, stage.wanted.baseline),
+        examples=stage.examples(task, chosen) if chosen else [],
+    )
+
+
+def brief(results: Results, found: Measured, task: str, wanted: Requirements, numbers: dict[str, int]) -> Part:
+    """One task without pictures and examples."""
+    own = recommended(found, task, wanted)
+    rows = [row for row in results.rows if row.task == task]
     return Part(
         task=task,
         kind=(found.kinds.get(task) or "").replace("_", " "),
@@ -130,9 +140,9 @@ def part_of(found: Measured, task: str, numbers: dict[str, int], stage: Stage, s
         recommendation=own,
         networks=list(dict.fromkeys(row.model for row in rows)),
         num_targets=len({row.target for row in rows}),
-        lines=board(found, task, stage.wanted, numbers, chosen),
-        drawings=drawings(study.only(task=task), found.pertinence, numbers, stage.wanted.baseline),
-        examples=stage.examples(task, chosen) if chosen else [],
+        lines=board(found, task, wanted, numbers, own.chosen if own is not None else ""),
+        drawings=[],
+        examples=[],
     )
 
 
