@@ -9,6 +9,7 @@ from torch_geometric.nn import CGConv, EdgeConv, EGConv, GATConv, GCNConv, SAGEC
 from zoo import FEATURES, LAYERS, EncodeDecode, LinkForward, Pooled, Stack, build, graphs, random_graph
 
 import graphgauge as gg
+from graphgauge.models.engine import Copies
 from graphgauge.models.extraction import Extractor
 from graphgauge.models.graphs import one_graph
 from graphgauge.models.union import Layout, assemble
@@ -85,10 +86,10 @@ def assert_same_bits(model, targets, sizes=range(1, 71)):
     with model.session(), torch.no_grad():
         engine = model.engine
         engine.joining = model.joining
-        whole = engine.outputs(engine.union(batch, every, 0, len(batch)))
+        whole = engine.outputs(engine.union(Copies(batch, every), 0, len(batch)))
         for size in sizes:
             cuts = [(start, min(start + size, len(batch))) for start in range(0, len(batch), size)]
-            rows = torch.cat([engine.outputs(engine.union(batch, every, *cut)) for cut in cuts])
+            rows = torch.cat([engine.outputs(engine.union(Copies(batch, every), *cut)) for cut in cuts])
             assert rows.equal(whole), f"unions of {size} copies differ by {(rows - whole).abs().max():.1e}"
 
 

@@ -16,7 +16,7 @@ from graphgauge.core.memory import budget_bytes, parse_bytes
 from graphgauge.models import depth, probing
 from graphgauge.models.calling import Call, Forward
 from graphgauge.models.computation import HALOS, ComputationGraphs, refuse_foreign
-from graphgauge.models.engine import Engine, Work, is_out_of_memory
+from graphgauge.models.engine import Copies, Engine, Work, is_out_of_memory
 from graphgauge.models.extraction import SCOPES
 from graphgauge.models.graphs import Graphs, check_feature_names
 from graphgauge.models.guard import all_tensors, fingerprint, untouched
@@ -120,8 +120,14 @@ class BaseModel(ABC):
         def work(union: Union) -> Tensor:
             return self.engine.outputs(union if edit is None else check_union(edit(union)))
 
+        return self.pred_rows(work, Copies.of_graphs(graphs, of), kind)
+
+    def pred_rows(self, work: Work, copies: Copies, kind: str) -> Tensor:
+        """Predictions from the raw rows that ``work`` finds for copies of any sort.  (K, C) or (K,)"""
+        refuse_foreign(copies.graphs, self.source)
         with self.session(), torch.no_grad(), self.unwritten_features():
-            rows = self.map(work, graphs, of, kind)
+            self.prepare_engine()
+            rows = self.engine.rows(work, copies, kind)
             return self.interpret(rows if len(rows) else self.whole_rows(self.everything[:0]))
 
     def map(self, work: Work, graphs: ComputationGraphs, of: Tensor | None = None, kind: str | None = None) -> Tensor:
@@ -149,6 +155,7 @@ class BaseModel(ABC):
     def prepare_engine(self) -> None:
         """Tell the engine what was found out about the network."""
         self.engine.joining, self.engine.copies_input, self.engine.cuts = self.joining, self.writes_input, self.cuts
+        self.engine.fuses = self.source.device.type == "cuda"
 
     def record(self) -> dict[str, Any]:
         """How this network is treated, and why: hops, flow, halo, joining, mask support."""

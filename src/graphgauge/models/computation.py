@@ -84,6 +84,11 @@ class ComputationGraphs:
         return self.num_nodes.tolist(), self.num_edges.tolist()
 
     @cached_property
+    def by_head(self) -> Tensor:
+        """Edges of each graph in the order of the nodes they go to, as places in ``edge``.  (sum of edges,)"""
+        return (self.edge_index[1] + self.node_ptr[:-1].repeat_interleave(self.edge_sizes)).argsort(stable=True)
+
+    @cached_property
     def widest_halo(self) -> int:
         """The widest halo among the graphs, as an index into HALOS."""
         return int(self.halo.max()) if len(self) else 0

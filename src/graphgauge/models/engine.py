@@ -23,13 +23,15 @@ from graphgauge.core.memory import budget_bytes
 from graphgauge.models.calling import Call
 from graphgauge.models.computation import HALOS, ComputationGraphs
 from graphgauge.models.features import written_out
+from graphgauge.models.fused import Fused, fused_messages
 from graphgauge.models.masking import Edit, edited_messages, masked_messages
 from graphgauge.models.normalisation import shared_loops, shared_normalisation
 from graphgauge.models.outputs import as_rows
 from graphgauge.models.reach import Reach, only_arriving
-from graphgauge.models.union import ALIGN, Union, assemble
+from graphgauge.models.union import ALIGN, Union, assemble, room
 
 T = TypeVar("T")
+Sizes = tuple[Tensor, Tensor, Tensor]
 Work = Callable[[Union], Tensor]
 ALLOCATION_FAILED = ("out of memory", "can't allocate memory", "not enough memory", "cannot allocate memory")
 
@@ -64,6 +66,7 @@ class Engine:
     joining: str = TOGETHER
     copies_input: bool = False  #: for networks that write into what they are given
     cuts: tuple[bool, ...] = ()  #: rounds of messages in which those that cannot arrive are not sent (see `reach`)
+    fuses: bool = False  #: whether messages that nobody looks at stay unwritten (see `fused`)
     lazy: bool = False  #: whether features may stay unwritten where no gradient is asked for
     costs: dict[str, Cost] = field(default_factory=dict)
     halvings: int = 0  #: how often a union did not fit, over the engine's life
@@ -83,7 +86,9 @@ class Engine:
         seen = nullcontext() if edit is None else edited_messages(net, edge_index, edit, union.edge_use, reach)
         masked = masked_messages(net, edge_index, union.full_mask(), memo=union.edge_use, reach=reach)
         shared = (shared_normalisation(net, union.normalised), shared_loops(net, union.looped))
-        with shared[0], shared[1], masked, seen, only_arriving(net, reach):
+        is_plain = self.fuses and edit is None and union.edge_mask is None and not torch.is_grad_enabled()
+        fused = fused_messages(net, Fused(union, reach) if is_plain else None)
+        with shared[0], shared[1], masked, seen, only_arriving(net, reach), fused:
             raw = self.call(g)
         return union.answers(as_rows(raw))
 
@@ -98,13 +103,17 @@ class Engine:
 
     def map(self, work: Work, graphs: ComputationGraphs, of: Tensor | None = None, kind: str | None = None) -> Tensor:
         """``work`` on copies of ``graphs[of]`` (default: each graph once), its rows put together.  (K, ...)"""
+        return self.rows(work, Copies.of_graphs(graphs, of), kind or name_of(work))
+
+    def rows(self, work: Work, copies: "Copies", kind: str) -> Tensor:
+        """``work`` on ``copies``, its rows put together.  (K, ...)"""
         rows: list[Tensor] = []
 
         def checked(union: Union) -> Tensor:
             return check_work(work(union), len(union))
 
-        self.each(checked, rows.append, graphs, of, kind or name_of(work))
-        return torch.cat(rows) if rows else graphs.node.new_zeros(0, dtype=torch.get_default_dtype())
+        self.run(checked, rows.append, copies, kind)
+        return torch.cat(rows) if rows else copies.of.new_zeros(0, dtype=torch.get_default_dtype())
 
     def each(
         self,
@@ -121,27 +130,37 @@ class Engine:
         under ``kind``, by default the name of the function; the same function with larger needs should get another one.
         ``probe`` is what the cost is measured on: work that repeats itself measures one round, since all count.
         """
-        of = torch.arange(len(graphs), device=graphs.node.device) if of is None else check_copies(of, graphs)
-        filled = self.plan(probe or work, graphs, of, kind or name_of(work))
-        start, most = 0, len(of)
-        while start < len(of):
+        self.run(work, consume, Copies.of_graphs(graphs, of), kind or name_of(work), probe)
+
+    def run(
+        self,
+        work: Callable[[Union], T],
+        consume: Callable[[T], None],
+        copies: "Copies",
+        kind: str,
+        probe: Callable[[Union], Any] | None = None,
+    ) -> None:
+        """``work`` on unions of some of the ``copies`` at a time, as many as fit."""
+        filled = self.plan(probe or work, copies, kind)
+        start, most = 0, len(copies)
+        while start < len(copies):
             end = min(next_end(filled, start), start + most)
-            done = self.attempt(work, graphs, of, start, end)
+            done = self.attempt(work, copies, start, end)
             if done is None:
                 most = max(1, (end - start) // 2)
                 continue
             consume(done[0])
             start = end
 
-    def attempt(self, work: Callable[[Union], T], graphs: ComputationGraphs, of: Tensor, start: int, end: int) -> tuple[T] | None:
+    def attempt(self, work: Callable[[Union], T], copies: "Copies", start: int, end: int) -> tuple[T] | None:
         """The result of the work on copies start..end-1, or None if their union does not fit into memory."""
         try:
-            return (work(self.union(graphs, of, start, end)),)
+            return (work(self.union(copies, start, end)),)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
             if end - start == 1:
-                graph = graphs[int(of[start])]
+                graph = copies.graphs[int(copies.of[start])]
                 raise OutOfMemory(
                     f"one copy of the computation graph of target {graph.target} ({len(graph.all_nodes)} nodes, "
                     f"{len(graph.all_edges)} edges) does not fit into memory. "
@@ -151,22 +170,21 @@ class Engine:
         release_memory()
         return None
 
-    def union(self, graphs: ComputationGraphs, of: Tensor, start: int, end: int) -> Union:
+    def union(self, copies: "Copies", start: int, end: int) -> Union:
         """The union of copies start..end-1. A copy that cannot share a call gets no filling either; nor does a GPU need it."""
-        return assemble(graphs, of[start:end], torch.arange(start, end, device=of.device), self.align(of))
+        return copies.union(start, end, self.align(copies.of))
 
     def align(self, of: Tensor) -> int:
         """How many rows a copy's share is a multiple of."""
         return 1 if self.joining == ALONE or of.device.type != "cpu" else ALIGN
 
-    def plan(self, work: Callable[[Union], Any], graphs: ComputationGraphs, of: Tensor, kind: str) -> Tensor:
+    def plan(self, work: Callable[[Union], Any], copies: "Copies", kind: str) -> Tensor:
         """What copies 0..k cost together, in units of the budget.  (K,)"""
+        of = copies.of
         if self.joining == ALONE or len(of) < 2:
             return torch.arange(1, len(of) + 1, dtype=torch.float64, device=of.device)
-        budget = self.bytes_at_once(of.device)
-        cost = self.cost(work, graphs, of, kind)
-        align = self.align(of)
-        sizes = (-(size[of].neg() // align) * align for size in (graphs.sizes, graphs.edge_sizes, graphs.num_edges))
+        sizes = copies.sizes(self.align(of))
+        cost, budget = self.cost(work, copies, sizes, kind), self.bytes_at_once(of.device)
         return (cost.of(*(size.double() for size in sizes)) / budget).clamp(max=1.0).cumsum(0)
 
     def bytes_at_once(self, device: torch.device) -> int:
@@ -176,16 +194,45 @@ class Engine:
             return min(budget, FASTEST_PER_THREAD * torch.get_num_threads())
         return budget
 
-    def cost(self, work: Callable[[Union], Any], graphs: ComputationGraphs, of: Tensor, kind: str) -> Cost:
+    def cost(self, work: Callable[[Union], Any], copies: "Copies", sizes: Sizes, kind: str) -> Cost:
         """What a copy costs in this kind of work, from one probe on the largest copy at hand."""
         if kind not in self.costs:
-            largest = int((graphs.sizes[of] + graphs.edge_sizes[of] + graphs.num_edges[of]).argmax())
+            largest = int(torch.stack(sizes).sum(0).argmax())
             with CountAllocations() as counted:
-                self.attempt(work, graphs, of, largest, largest + 1)
-            union = self.union(graphs, of, largest, largest + 1)
-            relevant = -(-int(graphs.num_edges[of[largest]]) // union.align) * union.align
-            self.costs[kind] = Cost(counted.bytes, union.num_rows, union.edge_index.size(1), relevant)
+                self.attempt(work, copies, largest, largest + 1)
+            self.costs[kind] = Cost(counted.bytes, *copies.alone(self.union(copies, largest, largest + 1), largest))
         return self.costs[kind]
+
+
+@dataclass(frozen=True)
+class Copies:
+    """K whole copies of computation graphs: what each takes, and unions of some of them."""
+
+    graphs: ComputationGraphs
+    of: Tensor  #: (K,) which graph each is a copy of
+
+    @staticmethod
+    def of_graphs(graphs: ComputationGraphs, of: Tensor | None) -> "Copies":
+        """Copies of ``graphs[of]``; by default each graph once."""
+        return Copies(graphs, torch.arange(len(graphs), device=graphs.node.device) if of is None else check_copies(of, graphs))
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    def sizes(self, align: int) -> Sizes:
+        """Nodes, edges and relevant edges of each copy, filling included.  (K,) each"""
+        graphs = self.graphs
+        nodes, edges, relevant = (room(size[self.of], align) for size in (graphs.sizes, graphs.edge_sizes, graphs.num_edges))
+        return nodes, edges, relevant
+
+    def union(self, start: int, end: int, align: int) -> Union:
+        """The union of copies start..end-1."""
+        return assemble(self.graphs, self.of[start:end], torch.arange(start, end, device=self.of.device), align)
+
+    def alone(self, union: Union, number: int) -> tuple[int, int, int]:
+        """The same sizes of a union of copy ``number`` alone."""
+        relevant = room(self.graphs.num_edges[self.of[number]], union.align)
+        return union.num_rows, union.edge_index.size(1), int(relevant)
 
 
 def check_copies(of: Tensor, graphs: ComputationGraphs) -> Tensor:

@@ -15,7 +15,7 @@ from torch import Tensor
 from graphgauge.core.errors import BadTarget
 from graphgauge.models.base import BaseModel
 from graphgauge.models.computation import HALOS
-from graphgauge.models.engine import ALONE
+from graphgauge.models.engine import ALONE, Copies
 from graphgauge.models.guard import all_tensors
 from graphgauge.models.probing import is_close, reaches_beyond
 from graphgauge.models.union import Union
@@ -255,7 +255,7 @@ def chunks_give_the_same_bits(model: BaseModel, targets: Tensor) -> str | None:
         whole, singles = (
             torch.cat(
                 [
-                    model.engine.outputs(model.engine.union(graphs, everything, k, min(k + n, len(graphs))))
+                    model.engine.outputs(model.engine.union(Copies(graphs, everything), k, min(k + n, len(graphs))))
                     for k in range(0, len(graphs), n)
                 ]
             )

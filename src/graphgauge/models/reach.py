@@ -76,7 +76,7 @@ class Reach:
         if union.align == 1:
             return place
         owner = head.new_zeros(union.num_rows).index_copy(0, union.node_at, union.node_copy)[head[place]]
-        place, count = place[owner.argsort(stable=True)], torch.bincount(owner, minlength=len(union))
+        place, count = place[owner.argsort(stable=True)], torch.bincount(owner, minlength=len(union.of))
         layout = Layout.of(count, union.align, spare=1)
         rank = torch.arange(len(place), device=place.device) - (count.cumsum(0) - count).repeat_interleave(count)
         filling = (hop == beyond).nonzero()[-1]

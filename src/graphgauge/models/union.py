@@ -28,6 +28,11 @@ from graphgauge.models.normalisation import Looped, Normalised
 ALIGN, STEP, LEAST = 16, 64, 128
 
 
+def room(count: Tensor, align: int) -> Tensor:
+    """``count`` rounded up to a multiple of ``align``."""
+    return -(count.neg() // align) * align
+
+
 @dataclass(frozen=True)
 class Layout:
     """Where runs of ``count`` (K,) things go: run k starts at ``start[k]``, ``size`` places in all."""
@@ -42,14 +47,17 @@ class Layout:
         >>> Layout.of(torch.tensor([3, 20]), align=16, spare=2)
         Layout(start=tensor([ 0, 16]), size=128)
         """
-        room = -(count.neg() // align) * align
-        end = int(room.sum())
-        return Layout(room.cumsum(0) - room, end if align == 1 else max(LEAST, -(-(end + spare) // STEP) * STEP))
+        taken = room(count, align)
+        end = int(taken.sum())
+        return Layout(taken.cumsum(0) - taken, end if align == 1 else max(LEAST, -(-(end + spare) // STEP) * STEP))
 
 
 @dataclass(frozen=True)
 class Union:
     """K copies as one graph.
+
+    A copy is one piece of the union, a whole computation graph. (In `versions` copies share pieces: there a piece is a graph or
+    a single node of one, and each copy has target rows of its own.)
 
     ``x``, ``edge_index`` and all other attributes have filling between and behind the copies; ``node_at`` and ``edge_at`` say
     where the copies' own nodes and edges stand. Edits return a new union.
@@ -57,7 +65,8 @@ class Union:
 
     graphs: ComputationGraphs
     copy: Tensor  #: (K,) numbers of these copies in the whole request
-    of: Tensor  #: (K,) which computation graph each is a copy of
+    of: Tensor  #: (pieces,) which computation graph each is a copy of
+    target_rows: Tensor  #: (K, 1) or (K, 2) rows of the copies' target nodes; (K, 0) in graph tasks
     align: int  #: 16, or 1 for a union without filling
     features: Features  #: x, written out when it is asked for
     node_attrs: dict[str, Tensor]  #: what else the net takes
@@ -65,11 +74,11 @@ class Union:
     edge_index: Tensor
     node_at: Tensor  #: (num_nodes,) row of each node
     node_row: Tensor  #: (num_nodes,) its position in ``graphs.node``
-    node_copy: Tensor  #: (num_nodes,) its copy k
+    node_copy: Tensor  #: (num_nodes,) its piece
     edge_at: Tensor  #: (num_edges,) column of each edge
     edge_row: Tensor  #: (num_edges,) its position in ``graphs.edge``
-    edge_copy: Tensor  #: (num_edges,) its copy k
-    node_start: Tensor  #: (K,) first row of each copy
+    edge_copy: Tensor  #: (num_edges,) its piece
+    node_start: Tensor  #: (pieces,) first row of each
     edge_mask: Tensor | None = None  #: (num_edges,) factor on each edge's messages
     edge_use: EdgeUse = field(default_factory=dict, repr=False)  #: which edges the layers were seen to use, for the next pass
     arrivals: Arrivals = field(default_factory=dict, repr=False)  #: which messages can arrive, for the next pass
@@ -77,7 +86,7 @@ class Union:
     looped: Looped = field(default_factory=Looped, repr=False)  #: what GAT layers made of them
 
     def __len__(self) -> int:
-        return len(self.of)
+        return len(self.copy)
 
     def __repr__(self) -> str:
         return f"Union({len(self)} copies, {self.num_nodes} nodes, {self.num_edges} edges)"
@@ -122,11 +131,6 @@ class Union:
         """Which edges can carry a message to their target.  (num_edges,) bool"""
         return self.edge_position < self.graphs.num_edges[self.of][self.edge_copy]
 
-    @property
-    def target_rows(self) -> Tensor:
-        """Rows of the copies' target nodes.  (K, 1), (K, 2), or (K, 0) in graph tasks"""
-        return self.graphs.target_row[self.of] + self.node_start[:, None]
-
     def with_x(self, x: Tensor) -> "Union":
         """The same copies with other features (a tensor like ``x``; rows at ``node_at``)."""
         check_shape("x", x, torch.Size(self.features.shape))
@@ -137,6 +141,10 @@ class Union:
     def with_features(self, features: Features) -> "Union":
         """The same copies with other features, which need not be written out."""
         return replace(self, features=features)
+
+    def answering(self, target_rows: Tensor) -> "Union":
+        """The same graph, asked for other rows."""
+        return replace(self, target_rows=target_rows)
 
     def with_mask(self, factor: Tensor) -> "Union":
         """The same copies with each edge's messages multiplied by ``factor`` (num_edges,); normalisation stays."""
@@ -195,7 +203,7 @@ class Union:
     @cached_property
     def num_answers(self) -> int:
         """How many links or graphs the network is asked for, filling included."""
-        return Layout.of(torch.ones_like(self.of), self.align, spare=1).size
+        return Layout.of(torch.ones_like(self.copy), self.align, spare=1).size
 
     @cached_property
     def pairs(self) -> Tensor:
@@ -233,11 +241,27 @@ def assemble(graphs: ComputationGraphs, of: Tensor, copy: Tensor, align: int = A
     edge_copy, edge_row = ragged_ranges(graphs.edge_ptr[of], graphs.edge_sizes[of])
     layout = Layout.of(graphs.sizes[of], align, spare=2)
     node_at = layout.start[node_copy] + node_row - graphs.node_ptr[of][node_copy]
+    bare = without_edges(graphs, of, copy, node_row, node_copy, node_at, layout, align)
+    return with_edges(bare, edge_row, edge_copy)
+
+
+def without_edges(
+    graphs: ComputationGraphs,
+    of: Tensor,
+    copy: Tensor,
+    node_row: Tensor,
+    node_copy: Tensor,
+    node_at: Tensor,
+    layout: Layout,
+    align: int,
+) -> Union:
+    """The union of pieces of ``graphs[of]`` that hold the nodes ``node_row`` at the rows ``node_at``, before it has edges."""
     others = {name: value for name, value in graphs.source.node_attrs.items() if name != "x"}
-    bare = Union(
+    return Union(
         graphs=graphs,
         copy=copy,
         of=of,
+        target_rows=graphs.target_row[of] + layout.start[:, None],
         align=align,
         features=gathered(graphs, of, node_copy, node_row, node_at, layout.size, align),
         node_attrs={name: placed(value, graphs.node[node_row], node_at, layout.size) for name, value in others.items()},
@@ -246,12 +270,11 @@ def assemble(graphs: ComputationGraphs, of: Tensor, copy: Tensor, align: int = A
         node_at=node_at,
         node_row=node_row,
         node_copy=node_copy,
-        edge_at=edge_row[:0],
-        edge_row=edge_row[:0],
-        edge_copy=edge_copy[:0],
+        edge_at=node_row[:0],
+        edge_row=node_row[:0],
+        edge_copy=node_row[:0],
         node_start=layout.start,
     )
-    return with_edges(bare, edge_row, edge_copy)
 
 
 def gathered(
@@ -270,9 +293,13 @@ def gathered(
 
 def with_edges(union: Union, edge_row: Tensor, edge_copy: Tensor) -> Union:
     """``union`` with these edges of its graphs, given in the order of their copies, instead of its own."""
+    return with_ends(union, union.graphs.edge_index[:, edge_row] + union.node_start[edge_copy], edge_row, edge_copy)
+
+
+def with_ends(union: Union, ends: Tensor, edge_row: Tensor, edge_copy: Tensor) -> Union:
+    """Likewise, with edges between the rows ``ends`` (2, num_edges) of the union."""
     graphs, num_rows = union.graphs, union.num_rows
-    ends = graphs.edge_index[:, edge_row] + union.node_start[edge_copy]
-    edge_at, num_links, size = edge_places(edge_copy, ends[0] == ends[1], len(union), union.align)
+    edge_at, num_links, size = edge_places(edge_copy, ends[0] == ends[1], len(union.of), union.align)
     edge_index = ends.new_full((2, size), num_rows - 1)
     edge_index[0, :num_links] = num_rows - 2
     edge_index[:, edge_at] = ends

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from graphgauge.models import BaseModel, ComputationGraphs, Union
+from graphgauge.models.engine import Copies
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,10 @@ class Edits(ABC):
     def edit(self, union: Union, lines: Lines, line: Tensor, step: Tensor) -> Union:
         """The union with the first ``step`` (copies,) edits of ``line`` (copies,) made in each copy; lines come in rising order."""
 
+    def unfolded(self, model: BaseModel, lines: Lines, line: Tensor, step: Tensor) -> Copies | None:
+        """The same points without copies of whole graphs, where that can be done (see `versions`)."""
+        return None
+
 
 def points(model: BaseModel, edits: Edits, lines: Lines, after: Tensor, upto: Tensor) -> Points:
     """Predictions at the steps after[m] + 1 .. upto[m] of each line m.  (M,), (M,)"""
@@ -69,7 +74,11 @@ def points(model: BaseModel, edits: Edits, lines: Lines, after: Tensor, upto: Te
     def edit(union: Union) -> Union:
         return edits.edit(union, lines, run_line[union.copy], run_step[union.copy])
 
-    found = model.pred_copies(edits.graphs, graph[run_line], edit, kind=edits.kind)
+    unfolded = edits.unfolded(model, lines, run_line, run_step)
+    if unfolded is None:
+        found = model.pred_copies(edits.graphs, graph[run_line], edit, kind=edits.kind)
+    else:
+        found = model.pred_rows(model.engine.outputs, unfolded, kind=f"{edits.kind}, unfolded")
     return Points(line, step, found[which])
 
 

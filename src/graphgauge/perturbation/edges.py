@@ -6,16 +6,25 @@ between two nodes, either way.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from graphgauge.core.errors import BadModel, BadSetting
 from graphgauge.models import BaseModel, ComputationGraphs, Union
-from graphgauge.perturbation.curves import Edits, Lines, when_edited
+from graphgauge.models.computation import HALOS
+from graphgauge.models.engine import TOGETHER, Copies
+from graphgauge.models.masking import message_layers
+from graphgauge.models.probing import FORWARD_ERRORS, is_close
+from graphgauge.models.reach import PLAIN
+from graphgauge.perturbation.curves import Edits, Lines, steps_between, when_edited
+from graphgauge.perturbation.orders import random_orders
+from graphgauge.perturbation.versions import Routes, Unfolded
 
 REMOVALS = ("mask", "drop")
 UNITS = ("directed", "undirected")
+TRIED_STEPS = 6
 
 
 @dataclass(frozen=True)
@@ -66,12 +75,68 @@ class EdgeEdits(Edits):
             return union.without_edges(is_gone)
         return union.with_mask((~is_gone).to(union.features.like.dtype))
 
+    @cached_property
+    def routes(self) -> Routes:
+        """Who sends to whom."""
+        return Routes(self.graphs, self.unit_of, self.num_units)
+
+    def unfolded(self, model: BaseModel, lines: Lines, line: Tensor, step: Tensor) -> Copies | None:
+        """Versions of single nodes in place of copies, where that was found to give the same rows."""
+        if not can_unfold(model, self):
+            return None
+        unfolded, align = self.versions(model, lines, line, step), model.engine.align(line)
+        return unfolded if total(unfolded, align) < total(Copies(self.graphs, unfolded.of), align) else None
+
+    def versions(self, model: BaseModel, lines: Lines, line: Tensor, step: Tensor) -> Unfolded:
+        """Points as versions of single nodes."""
+        begins = 0 if self.removal == "drop" and self.graphs.widest_halo > HALOS.index("none") else 1
+        return Unfolded(self.graphs, lines.case[line], lines, line, step, self.routes, model.hops, begins, self.removal == "drop")
+
     def unit_scores(self, edge_score: Tensor) -> Tensor:
         """The sum of the scores of each unit's edges, packed.  (sum of relevant edges,) -> (sum of units,)"""
         is_relevant = self.unit_of >= 0
         first = (self.num_units.cumsum(0) - self.num_units).repeat_interleave(self.graphs.edge_sizes)
         total = edge_score.new_zeros(int(self.num_units.sum()))
         return total.index_add(0, (first + self.unit_of)[is_relevant], edge_score)
+
+
+def total(copies: Copies, align: int) -> int:
+    """Nodes and edges of all copies."""
+    nodes, edges, _ = copies.sizes(align)
+    return int(nodes.sum() + edges.sum())
+
+
+def can_unfold(model: BaseModel, edits: EdgeEdits) -> bool:
+    """Whether versions of nodes can stand in for copies of graphs: for chains of local layers, after a trial.
+
+    On a CPU only for layers in whose messages no bit depends on its place (see `reach`).
+    """
+    is_local = edits.graphs.widest_halo <= HALOS.index("in") and model.trace.chain == model.hops > 0
+    is_plain = model.level != "graph" and model.joining == TOGETHER and model.trace.flow == "source_to_target"
+    has_place = model.source.device.type == "cpu" and any(type(layer) not in PLAIN for layer in message_layers(model.net))
+    return (
+        is_local and is_plain and not has_place and model.known(f"unfolds, {edits.removal}", lambda: unfolds(model, edits.removal))
+    )
+
+
+def unfolds(model: BaseModel, removal: str) -> bool:
+    """Whether versions give the rows of copies while a few edges of the probes' graphs are removed."""
+    graphs = model.cut(model.probes, model.hops, model.base_halo, "messages")
+    edits = EdgeEdits(graphs, removal, *directed_units(graphs))
+    order = random_orders(edits.candidates, list(range(len(graphs))), TRIED_STEPS, 0, 2).flatten(0, 1)
+    lines = Lines(torch.arange(len(graphs), device=order.device).repeat_interleave(2), order)
+    line, step = steps_between(torch.zeros_like(lines.case), (order >= 0).sum(1))
+    copies, engine = Copies(graphs, lines.case[line]), model.engine
+    model.prepare_engine()
+
+    def edited(union: Union) -> Tensor:
+        return engine.outputs(edits.edit(union, lines, line[union.copy], step[union.copy]))
+
+    try:
+        wanted = engine.rows(edited, copies, f"{edits.kind}, tried")
+        return is_close(wanted, engine.rows(engine.outputs, edits.versions(model, lines, line, step), f"{edits.kind}, unfolded"))
+    except (BadModel, *FORWARD_ERRORS):
+        return False
 
 
 def directed_units(graphs: ComputationGraphs) -> tuple[Tensor, Tensor]:
