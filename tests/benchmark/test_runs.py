@@ -52,7 +52,7 @@ def test_a_run_holds_what_the_evaluator_finds_bit_for_bit(straight, networks):
 @pytest.mark.parametrize("block", [1, 4])
 def test_cutting_the_work_otherwise_changes_no_number(tmp_path, networks, straight, block):
     run = run_here(write_experiment(tmp_path / "tiny.yaml", block=block), tmp_path / "run", networks)
-    assert run.num_shards == (4 // block, 4 // block)
+    assert run.num_shards == (1 + -(-3 // block),) * 2
     assert numbers(run.folder) == numbers(straight)
 
 
@@ -135,7 +135,7 @@ def test_a_run_tells_versions_machine_and_seconds_of_every_shard(straight):
     shards = run.shards()
     assert (shards["seconds"] > 0).all()
     assert shards["host"].nunique() == 1
-    assert shards["explanations"].tolist() == [6, 6]
+    assert shards["explanations"].tolist() == [3, 6, 3]
     assert run.config["settings"]["cap"] == 6
     assert yaml.safe_load((straight / "experiment.yaml").read_text())["explainers"][1]["parameters"] == {"epochs": 2}
     copy = read_experiment(straight / "experiment.yaml")
@@ -150,7 +150,7 @@ def test_a_changed_experiment_is_refused_and_restart_starts_over(tmp_path, netwo
         run_here(changed, folder, networks)
     assert Run(folder).config["settings"]["cap"] == 6
     run = run_here(changed, folder, networks, restart=True)
-    assert (run.config["settings"]["cap"], run.num_shards) == (5, (1, 1))
+    assert (run.config["settings"]["cap"], run.num_shards) == (5, (2, 2))
 
 
 def test_what_changes_no_number_may_change(tmp_path, networks):

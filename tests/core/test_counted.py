@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from graphgauge.core.counted import signed, streams, uniform
+from graphgauge.core.counted import normal, signed, streams, uniform
 
 GOLDEN = 0x9E3779B97F4A7C15
 
@@ -59,3 +59,15 @@ def test_numbers_fill_the_unit_interval_evenly_and_do_not_follow_each_other(alon
     assert abs(chi - 99) < 4 * (2 * 99) ** 0.5
     centred = u - 0.5
     assert abs(float((centred[1:] * centred[:-1]).mean() * 12)) < 4 / count**0.5
+
+
+def test_normal_numbers_are_those_whose_share_below_is_the_uniform_number():
+    own = streams(torch.arange(2000), torch.arange(2000))
+    z = normal(own, 7)
+    below = torch.special.ndtr(z)
+    assert (below - uniform(own, 7)).abs().max() < 1e-14
+    assert torch.isfinite(z).all()
+
+
+def test_the_least_uniform_number_is_no_infinite_normal_one():
+    assert torch.special.ndtri(torch.zeros(1, dtype=torch.float64) + 2.0**-54).isfinite()

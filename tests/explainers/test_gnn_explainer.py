@@ -10,8 +10,9 @@ from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 from zoo import LinkForward, Pooled, Stack, build, mlp, random_graph
 
 import graphgauge as gg
+from graphgauge.core.counted import normal, streams
 from graphgauge.core.errors import BadSetting
-from graphgauge.core.seeds import derive_seed, generator
+from graphgauge.core.seeds import derive_seed
 
 LAYERS = {"GCN": GCNConv, "GAT": GATConv, "SAGE": SAGEConv, "GIN": lambda a, b: GINConv(mlp(a, b))}
 
@@ -49,7 +50,7 @@ def start_of(x, data):
 
 
 def randn(seed, purpose, count):
-    return torch.randn(count, generator=generator(derive_seed(seed, purpose)), dtype=torch.float64)
+    return normal(streams(torch.full((count,), derive_seed(seed, purpose)), torch.arange(count)), 0)
 
 
 def peer_for(net, x, data, level, mode="multiclass_classification", **kwargs):

@@ -17,6 +17,7 @@ from graphgauge.metrics import (
     feature_chance,
     feature_stability,
     feature_stability_corrected,
+    stability,
 )
 from graphgauge.metrics.stability import permuted
 
@@ -190,6 +191,26 @@ def test_pairs_with_supports_of_their_own_are_permuted_as_those_that_share_one()
     wider[1] = torch.cat([wider[1], torch.tensor([[0.0] * 6 + [2.0]], dtype=torch.float64)])
     apart = edge_chance(*wider, torch.Generator().manual_seed(1))
     assert apart.tolist() == pytest.approx([*shared.tolist(), 1.0], abs=1e-12)
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_long_rows_share_a_permutation_that_is_turned_for_each(number, monkeypatch):
+    monkeypatch.setattr(stability, "LONG", 6)
+    rows = torch.stack([torch.arange(7), torch.arange(7) + 100])
+    order = torch.randperm(7, generator=(generator := torch.Generator().manual_seed(3)), dtype=torch.int32).tolist()
+    steps = torch.randint(7, (2, number), generator=generator).tolist()
+    wanted = [[[int(row[k]) for k in order[step:] + order[:step]] for step in own] for row, own in zip(rows, steps, strict=True)]
+    assert stability.permuted(rows, torch.Generator().manual_seed(3), number).tolist() == wanted
+
+
+def test_chance_of_long_rows_is_that_of_short_ones(monkeypatch):
+    first, second = torch.randn(2, 400, 200, generator=torch.Generator().manual_seed(0), dtype=torch.float64).abs()
+    apart = edge_chance(first, second, torch.Generator().manual_seed(1))
+    monkeypatch.setattr(stability, "LONG", 100)
+    shared = edge_chance(first, second, torch.Generator().manual_seed(1))
+    spread = float(apart.std() / 400**0.5)
+    assert abs(float(apart.mean() - shared.mean())) < 4 * 2**0.5 * spread
+    assert float(shared.std()) == pytest.approx(float(apart.std()), rel=0.25)
 
 
 NOISE = {

@@ -9,7 +9,8 @@ from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 import graphgauge as gg
 from graphgauge.core.seeds import generator
 from graphgauge.models.engine import Copies
-from graphgauge.models.fused import Fused, by_head, fused_messages, is_product
+from graphgauge.models.fused import Fused, by_head, can_be_fused, fused_messages, is_product
+from graphgauge.models.masking import Scaling
 
 CONVS = {
     "GCN": GCNConv,
@@ -62,11 +63,74 @@ def rows(model, edit, fuses, align):
 @pytest.mark.parametrize("conv", CONVS.values(), ids=CONVS)
 def test_products_are_the_sums_of_messages(conv, edit, align):
     model = model_of(conv)
-    wanted, all_messages = rows(model, edit, False, align)
+    wanted, _ = rows(model, edit, False, align)
     found, left = rows(model, edit, True, align)
     torch.testing.assert_close(found, wanted, rtol=1e-12, atol=1e-14)
-    is_taken = getattr(model.net.convs[0], "normalize", True)
-    assert left == ([0, 0] if is_taken else all_messages)
+    assert left == [0, 0]
+
+
+class Mixed(Scaling):
+    """z m + (1 - z) b, z (E,) for the graph's edges; with or without b."""
+
+    def __init__(self, z, baselines):
+        self.z, self.baselines = z, baselines
+
+    def of(self, number, column):
+        z = torch.where(column >= 0, self.z[column.clamp(min=0)], 1.0)
+        return None if number == 0 and self.baselines else (z, self.baselines[number] if self.baselines else None)
+
+    def __call__(self, sent):
+        z, rows = sent.factors(self.z, 1.0), sent.value.flatten(1)
+        if self.baselines is None:
+            return (rows * z[:, None]).view(sent.value.shape)
+        if sent.number == 0:
+            return None
+        return (rows * z[:, None] + (1 - z)[:, None] * self.baselines[sent.number]).view(sent.value.shape)
+
+
+@pytest.mark.parametrize("align", [1, 16])
+@pytest.mark.parametrize("baselines", [False, True])
+@pytest.mark.parametrize("conv", CONVS.values(), ids=CONVS)
+def test_gradients_of_features_factors_and_baselines_are_those_of_written_messages(conv, baselines, align):
+    model = model_of(conv)
+    graphs = model.computation_graphs(torch.arange(0, 50, 9))
+    union = Copies(graphs, torch.arange(len(graphs)).repeat(2)).union(0, 2 * len(graphs), align)
+    random = generator(5)
+    z = torch.rand(union.edge_index.size(1), generator=random, dtype=torch.float64).requires_grad_(True)
+    heads = getattr(model.net.convs[0], "heads", 1)
+    own = [
+        torch.randn(heads * width, generator=random, dtype=torch.float64).requires_grad_(True)
+        for width in (zoo.HIDDEN, zoo.CLASSES)
+    ]
+    x = union.x.clone().requires_grad_(True)
+    found = []
+    for fuses in (False, True):
+        with model.session(), torch.enable_grad():
+            model.prepare_engine()
+            model.engine.fuses = fuses
+            out = model.engine.outputs(union.with_x(x), Mixed(z, own if baselines else None))
+            found.append([out, *torch.autograd.grad(out.square().sum(), [x, z, own[1]], materialize_grads=True)])
+            assert model.engine.fuses is fuses
+    for written, product in zip(*found, strict=True):
+        torch.testing.assert_close(product, written, rtol=1e-11, atol=1e-13)
+    assert found[0][2].abs().sum() > 0
+
+
+@pytest.mark.parametrize("conv", CONVS.values(), ids=CONVS)
+def test_masks_are_factors(conv):
+    model = model_of(conv)
+    graphs = model.computation_graphs([0, 9, 18])
+    union = Copies(graphs, torch.arange(3)).union(0, 3, 1)
+    factor = torch.rand(union.num_edges, generator=generator(3), dtype=torch.float64).requires_grad_(True)
+    found = []
+    for fuses in (False, True):
+        with model.session(), torch.enable_grad():
+            model.prepare_engine()
+            model.engine.fuses = fuses
+            out = model.engine.outputs(union.with_mask(factor))
+            found.append((out, torch.autograd.grad(out.square().sum(), factor)[0]))
+    for written, product in zip(*found, strict=True):
+        torch.testing.assert_close(product, written, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("conv", [GCNConv, GATConv])
@@ -76,6 +140,7 @@ def test_layers_that_drop_stored_self_loops_add_up_themselves(conv):
     found, left = rows(model, EDITS["none"], True, 1)
     assert torch.equal(found, wanted)
     assert left == all_messages
+    assert not model.engine.fuses
 
 
 def test_every_node_with_a_stored_self_loop_is_not_taken_for_none():
@@ -85,25 +150,22 @@ def test_every_node_with_a_stored_self_loop_is_not_taken_for_none():
     data.edge_index = torch.cat([every, data.edge_index], 1)
     torch.manual_seed(0)
     model = gg.NodeClassificationModel(zoo.Stack(GATConv, 2).double(), data)
-    torch.testing.assert_close(
-        rows(model, EDITS["none"], True, 1)[0], rows(model, EDITS["none"], False, 1)[0], rtol=1e-12, atol=1e-14
-    )
+    assert torch.equal(rows(model, EDITS["none"], True, 1)[0], rows(model, EDITS["none"], False, 1)[0])
 
 
-def test_masks_gradients_and_onlookers_see_every_message():
+def test_whoever_looks_at_messages_sees_every_one():
     model = model_of(GCNConv)
     _, all_messages = rows(model, EDITS["none"], False, 1)
-    assert rows(model, lambda union: union.with_mask(torch.ones(union.num_edges, dtype=torch.float64)), True, 1)[1] == all_messages
     hook = model.net.convs[0].register_message_forward_hook(lambda layer, inputs, out: None)
-    assert rows(model, EDITS["none"], True, 1)[1] == [all_messages[0], 0]
+    assert rows(model, EDITS["none"], True, 1)[1] == all_messages
     hook.remove()
-    model.engine.fuses = True
-    graphs = model.computation_graphs([3])
-    with torch.enable_grad():
-        union = Copies(graphs, torch.zeros(1, dtype=torch.int64)).union(0, 1, 1)
-        x = union.x.clone().requires_grad_(True)
-        out = model.engine.outputs(union.with_x(x))
-    assert torch.autograd.grad(out.sum(), x)[0].abs().sum() > 0
+    graphs, seen = model.computation_graphs([3]), []
+    with model.session(), torch.no_grad():
+        model.engine.fuses = True
+        model.engine.outputs(
+            Copies(graphs, torch.zeros(1, dtype=torch.int64)).union(0, 1, 1), lambda sent: seen.append(len(sent.value))
+        )
+    assert min(seen) > 0
 
 
 def test_which_layers_are_products():
@@ -112,6 +174,8 @@ def test_which_layers_are_products():
     assert not is_product(SAGEConv(2, 2))
     assert not is_product(GCNConv(2, 2, aggr="mean"))
     assert not is_product(GCNConv(2, 2, flow="target_to_source"))
+    assert not can_be_fused(torch.nn.Sequential(GCNConv(2, 2), SAGEConv(2, 2)))
+    assert not can_be_fused(torch.nn.Linear(2, 2))
 
 
 def test_edges_of_a_union_come_in_the_order_of_their_heads():
@@ -130,3 +194,23 @@ def test_hooks_are_gone_after_a_failure():
         raise ZeroDivisionError
     assert not model.net.convs[0]._propagate_forward_pre_hooks
     assert not model.net.convs[0]._propagate_forward_hooks
+
+
+@pytest.mark.parametrize("explainer", [gg.GNNExplainer(epochs=4), gg.GraphMask(epochs=3), gg.Saliency(), gg.IntegratedGradients()])
+@pytest.mark.parametrize("conv", [GCNConv, GATConv])
+def test_explanations_are_those_of_written_messages(conv, explainer, monkeypatch):
+    found = []
+    for fuses in (False, True):
+        model = model_of(conv)
+        prepare = type(model).prepare_engine
+
+        def prepared(self, prepare=prepare, fuses=fuses):
+            prepare(self)
+            self.engine.fuses = fuses
+
+        monkeypatch.setattr(type(model), "prepare_engine", prepared)
+        found.append(explainer.explain(model, [0, 9, 27], seed=3))
+        monkeypatch.undo()
+    for written, product in zip(*found, strict=True):
+        torch.testing.assert_close(product.feature_score, written.feature_score, rtol=1e-9, atol=1e-11)
+        torch.testing.assert_close(product.edge_score, written.edge_score, rtol=1e-9, atol=1e-11)

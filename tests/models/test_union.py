@@ -307,3 +307,15 @@ def test_graphs_of_another_model_are_refused():
     one, other = (gg.NodeClassificationModel(build(Stack, GCNConv), random_graph(seed=seed)) for seed in (1, 2))
     with pytest.raises(BadTarget, match="were cut by another model"):
         one.pred_copies(other.computation_graphs([0]))
+
+
+def test_a_union_of_the_same_graphs_is_put_together_once():
+    model = gg.NodeClassificationModel(build(Stack, GCNConv), random_graph(30, 80))
+    copies = Copies(model.computation_graphs([0, 5]), torch.tensor([0, 1, 0, 1, 1, 1]))
+    first, second, third = (copies.union(start, start + 2, 1) for start in (0, 2, 4))
+    assert second.edge_index is first.edge_index
+    assert second.copy.tolist() == [2, 3]
+    assert third.edge_index is not first.edge_index
+    changed = second.without_edges(second.edge_position == 0)
+    assert changed.num_edges == first.num_edges - 2
+    assert copies.union(4, 6, 16).align == 16

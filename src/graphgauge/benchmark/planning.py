@@ -102,7 +102,7 @@ def shards_of(experiment: Experiment, config: dict[str, Any], choice: TaskChoice
     settings, found, before = experiment.full_settings, [], 0
     metrics = [each.build() for each in experiment.metrics]
     names = Evaluator(model, experiment.preset, metrics=metrics, **experiment.settings).metric_names
-    for number, part in enumerate(blocks(targets, experiment.block)):
+    for number, part in enumerate(blocks(targets, experiment.block, settings.timed)):
         shard = Shard(
             task=choice.name,
             data_set=choice.data,

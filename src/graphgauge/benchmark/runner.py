@@ -6,6 +6,8 @@ so a run that is killed at any moment holds whole shards only, and the same comm
 When something goes wrong in a shard with several explainers (an error, a time limit, a worker that died twice), it is measured
 again explainer by explainer, so that only the guilty one's cells are marked. An explainer that was guilty once is measured apart
 from the others from then on. Neither changes a number. Marked cells are measured again only when asked for (see `retries`).
+
+Explanations are timed on a machine that does nothing else: shards with timed targets come first, and one at a time.
 """
 
 import time
@@ -74,7 +76,8 @@ class Runner:
         """Measure all shards that the store does not hold, then ``retries``: parts of shards that it holds, by their own keys."""
         self.recall()
         done = self.store.keys(SHARD)
-        left = deque([(shard.key, shard) for shard in shards if shard.key not in done] + list((retries or {}).items()))
+        todo = [(shard.key, shard) for shard in shards if shard.key not in done] + list((retries or {}).items())
+        left = deque(sorted(todo, key=lambda entry: entry[1].timed == 0))
         for _, shard in left:
             self.estimate.plan((shard.task, shard.model), shard.size)
         while left or self.waiting or self.running:
@@ -96,9 +99,16 @@ class Runner:
             if not self.waiting:
                 key, shard = left.popleft()
                 self.enter(key, shard, groups_of(shard, self.suspects))
+            if self.would_disturb(self.waiting[0]):
+                return
             unit = self.waiting.popleft()
             self.running[self.engine.submit(self.work, unit.shard)] = unit
             unit.since = time.monotonic()
+
+    def would_disturb(self, unit: Unit) -> bool:
+        """Whether a clock would run beside other work."""
+        beside = self.running.values()
+        return self.engine.shares and bool(beside) and any(other.shard.timed for other in (unit, *beside))
 
     def enter(self, key: str, shard: Shard, groups: list[list[str]]) -> None:
         """Begin a shard, in one unit or in several."""

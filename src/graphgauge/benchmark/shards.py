@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-FORMAT = 1  #: goes up whenever a change of the code moves a number that a run stores
+FORMAT = 2  #: goes up whenever a change of the code moves a number that a run stores
 
 Target = int | tuple[int, int]
 
@@ -81,10 +81,13 @@ def digest_of(content: Any) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def blocks(targets: list[Target], size: int) -> list[tuple[Target, ...]]:
-    """Targets in parts of ``size``, the last may be smaller.
+def blocks(targets: list[Target], size: int, timed: int = 0) -> list[tuple[Target, ...]]:
+    """Targets in parts of ``size``, the last may be smaller; those that are ``timed`` come in parts of their own.
 
     >>> blocks([1, 2, 3], 2)
     [(1, 2), (3,)]
+    >>> blocks([1, 2, 3, 4, 5, 6], 3, timed=2)
+    [(1, 2), (3, 4, 5), (6,)]
     """
-    return [tuple(targets[start : start + size]) for start in range(0, len(targets), size)]
+    parts = targets[:timed], targets[timed:]
+    return [tuple(part[start : start + size]) for part in parts for start in range(0, len(part), size)]

@@ -42,6 +42,15 @@ def uniform(stream: Tensor, number: int) -> Tensor:
     return (bits >> 11).bitwise_and_(2**53 - 1).to(torch.float64).mul_(2.0**-53)
 
 
+def normal(stream: Tensor, number: int) -> Tensor:
+    """Number ``number`` of each stream as one of N(0, 1), by the inverse of its distribution function.  (M,) -> (M,) float64
+
+    >>> normal(streams(torch.tensor([0, 0, 1]), torch.tensor([1, 2, 1])), 0)
+    tensor([ 0.3919, -0.5941, -0.3367], dtype=torch.float64)
+    """
+    return torch.special.ndtri(uniform(stream, number).add_(2.0**-54))
+
+
 def mixed_(x: Tensor) -> Tensor:
     """The mixer, in place. NumPy does it for a CPU, whose torch is ten times slower at it.  (M,) int64"""
     if x.device.type == "cpu":

@@ -92,7 +92,8 @@ class Xplanation:
         self.target = plain_target(self.target)
         if isinstance(self.target, tuple) != (self.level == "link"):
             raise BadExplanation(f"target {self.target} is not a {self.level}: a pair of ids is a link, one id a node or a graph.")
-        check_target(self.target_nodes, check_ids("nodes", self.nodes, self.num_nodes))
+        check_ids("nodes", self.nodes, self.num_nodes)
+        check_target(self.target_nodes, self.nodes)
         check_ids("edges", self.edges, self.num_edges)
         check_scores("feature_score", self.feature_score, self.nodes, dims=2)
         check_scores("edge_score", self.edge_score, self.edges, dims=1)
@@ -212,6 +213,7 @@ class Xplanation:
 
 FLOAT = "$float"  #: marks a number that JSON does not know
 TENSORS = ("nodes", "edges", "feature_score", "edge_score", "prediction")
+FEW = 1000  #: ids
 PLAIN = ("target", "num_nodes", "num_edges", "level", "explainer", "params", "seed", "occurrence", "seconds", "metrics")
 
 
@@ -224,24 +226,38 @@ def plain_target(target: Any) -> Target:
     return int(target)
 
 
-def check_target(target_nodes: tuple[int, ...], nodes: set[int]) -> None:
+def check_target(target_nodes: tuple[int, ...], nodes: Tensor) -> None:
     """Refuse a node or link target that is not among the nodes of its own explanation."""
-    missing = set(target_nodes) - nodes
+    missing = set(target_nodes) - set(nodes.tolist())
     if missing:
         raise BadExplanation(f"target node {min(missing)} is not among the {len(nodes)} nodes of its explanation.")
 
 
-def check_ids(name: str, ids: Tensor, size: int) -> set[int]:
-    """The ids as numbers; refuses those that are not different whole numbers in [0, size)."""
+def check_ids(name: str, ids: Tensor, size: int) -> None:
+    """Refuse ids that are not different whole numbers in [0, size)."""
     if not isinstance(ids, Tensor) or ids.dim() != 1 or ids.dtype != torch.int64:
         raise BadExplanation(f"{name} must be a list of int64 ids, but is {form_of(ids)}.")
-    listed = ids.tolist()
-    if listed and not (min(listed) >= 0 and max(listed) < size):
-        raise BadExplanation(f"{name} must lie in 0..{size - 1}, but reach from {min(listed)} to {max(listed)}.")
-    different = set(listed)
-    if len(different) < len(listed):
-        raise BadExplanation(f"{name} must name each id once, but {len(listed) - len(different)} come again.")
-    return different
+    if not len(ids):
+        return
+    least, most, different = range_of(ids)
+    if not (least >= 0 and most < size):
+        raise BadExplanation(f"{name} must lie in 0..{size - 1}, but reach from {least} to {most}.")
+    if different < len(ids):
+        raise BadExplanation(f"{name} must name each id once, but {len(ids) - different} come again.")
+
+
+def range_of(ids: Tensor) -> tuple[int, int, int]:
+    """The least and the most of ids, and how many different ones there are; a short list is fastest in Python.
+
+    >>> range_of(torch.tensor([4, 1, 4]))
+    (1, 4, 2)
+    """
+    if len(ids) <= FEW:
+        listed = ids.tolist()
+        return min(listed), max(listed), len(set(listed))
+    ordered = ids.sort().values
+    least, most, steps = torch.stack([ordered[0], ordered[-1], (ordered[1:] != ordered[:-1]).sum()]).tolist()
+    return least, most, steps + 1
 
 
 def check_scores(name: str, score: Tensor | None, ids: Tensor, dims: int) -> None:

@@ -16,11 +16,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graphgauge.core.counted import streams, uniform
-from graphgauge.core.seeds import derive_seed
+from graphgauge.core.counted import uniform
 from graphgauge.explainers.learned import Entries
 from graphgauge.models import BaseModel, Union
-from graphgauge.models.masking import Edit, Messages
+from graphgauge.models.masking import Edit, Messages, Scaling
 
 TEMPERATURE, LOW, HIGH = 1 / 3, -0.2, 1.2
 
@@ -53,22 +52,38 @@ def recorded_rounds(model: BaseModel, union: Union, edges: Entries) -> list[Roun
     return rounds
 
 
-def gated(rounds: list[Round], gates: dict[int, Tensor], baselines: list[Tensor], copy: Tensor | None = None) -> Edit:
-    """Replace messages where ``gates`` (M,) of their round close.
+@dataclass(frozen=True)
+class Gated(Scaling):
+    """Messages replaced by the baseline (width,) of their round where ``gates`` (M,) close."""
 
-    ``baselines``: (width,), or (K, width) one for each copy, ``copy`` (M,) then being that of each gate.
-    """
+    rounds: list[Round]
+    gates: dict[int, Tensor]
+    baselines: list[Tensor]
 
-    def edit(sent: Messages) -> Tensor | None:
-        if sent.number not in gates:
+    def of(self, number: int, column: Tensor) -> tuple[Tensor, Tensor | None] | None:
+        """Messages without a gate pass."""
+        if number not in self.gates:
             return None
+        own, z = self.rounds[number], self.gates[number]
+        return z.new_ones(len(column)).index_copy(0, own.row, z.index_select(0, own.gate)), self.baselines[number]
+
+    def __call__(self, sent: Messages) -> Tensor | None:
+        """On messages that are written out."""
+        rows = as_rows(sent)
+        change = self.of(sent.number, rows[:, 0])
+        if change is None:
+            return None
+        return as_messages(torch.lerp(self.baselines[sent.number].expand_as(rows), rows, change[0][:, None]), sent)
+
+
+def gated_by_copy(rounds: list[Round], gates: dict[int, Tensor], baselines: list[Tensor], copy: Tensor) -> Edit:
+    """Likewise with baselines (K, width) of each copy, ``copy`` (M,) being that of each gate."""
+
+    def edit(sent: Messages) -> Tensor:
         rows, own, baseline = as_rows(sent), rounds[sent.number], baselines[sent.number]
-        row, z = own.row, gates[sent.number].index_select(0, own.gate)
-        if copy is not None:
-            mixed = torch.lerp(baseline.index_select(0, copy[own.gate]), rows[row], z[:, None])
-            return as_messages(rows.index_copy(0, row, mixed), sent)
-        is_open = z.new_ones(len(rows)).index_copy(0, row, z)  # messages without a gate pass
-        return as_messages(torch.lerp(baseline.expand_as(rows), rows, is_open[:, None]), sent)
+        z = gates[sent.number].index_select(0, own.gate)
+        mixed = torch.lerp(baseline.index_select(0, copy[own.gate]), rows[own.row], z[:, None])
+        return as_messages(rows.index_copy(0, own.row, mixed), sent)
 
     return edit
 
@@ -99,10 +114,7 @@ class Noise:
     """Numbers from U(0, 1) for each step, round and gate, those of copy k from ``seeds[k]``."""
 
     def __init__(self, edges: Entries, seeds: list[int], rounds: int, like: Tensor) -> None:
-        seed = torch.tensor([derive_seed(seed, "noise") for seed in seeds], device=like.device)[edges.copy]
-        place = torch.arange(edges.size, device=like.device)
-        first = place.new_full((len(seeds),), edges.size).scatter_reduce(0, edges.copy[edges.slot], edges.slot, "amin")
-        self.stream, self.rounds = streams(seed, place - first[edges.copy]), rounds
+        self.stream, self.rounds = edges.streams(seeds, "noise"), rounds
         self.uniform = like.new_full((rounds, edges.size), 0.5)
 
     def draw(self, step: int, first: int) -> None:

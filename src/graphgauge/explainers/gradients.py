@@ -57,6 +57,11 @@ class GradientExplainer(BaseExplainer):
         if self.edge_factor not in ("message", "weight"):
             raise BadSetting(f"edge_factor must be 'message' or 'weight', but {self.edge_factor!r} was given.")
 
+    @property
+    def has_rules(self) -> bool:
+        """Whether `rules` must find the operations inside message-passing layers."""
+        return False
+
     def rules(self, model: BaseModel, union: Union) -> AbstractContextManager[Any]:
         """Other rules for the gradient of the network's operations in a pass over ``union``; here none."""
         return nullcontext()
@@ -92,7 +97,7 @@ class GradientExplainer(BaseExplainer):
                     leaves.append(factors(union, scale).requires_grad_(True))
                     edited = edited.with_weight_factor(leaves[1]) if on_weight else edited.with_mask(leaves[1])
                 with self.rules(model, union) as rules:
-                    raw = model.engine.outputs(edited)
+                    raw = model.engine.outputs(edited, written=self.has_rules)
                 self.check_pass(model, union, raw.detach())
                 output = explained(model, raw, None if label is None else label[union.of], self.explain_output)
                 grads = self.differentiate(output, leaves, rules)

@@ -32,7 +32,7 @@ from graphgauge.core.errors import BadSetting
 from graphgauge.core.progress import advance
 from graphgauge.core.seeds import derive_seed
 from graphgauge.explainers.base import BaseExplainer, Scores, can_mask, check_count, check_numbers, explained, predicted
-from graphgauge.explainers.gates import Noise, chance_open, gated, recorded_rounds, sampled
+from graphgauge.explainers.gates import Gated, Noise, chance_open, gated_by_copy, recorded_rounds, sampled
 from graphgauge.explainers.graphmask_pyg import check_untrained, untrained
 from graphgauge.explainers.learned import (
     Learned,
@@ -124,7 +124,7 @@ class Optimisation:
     def run(self, gates: dict[int, Tensor]) -> Tensor:
         """Raw rows with masked features and gates (size,) in some rounds.  (K, columns)"""
         chosen = {number: gate.index_select(0, self.edges.slot) for number, gate in gates.items()}
-        return self.model.engine.outputs(self.copies.edited, gated(self.rounds, chosen, self.baselines) if chosen else None)
+        return self.model.engine.outputs(self.copies.edited, Gated(self.rounds, chosen, self.baselines) if chosen else None)
 
     def find_alive(self, label: Tensor | None) -> None:
         """Find the gates and features that can matter: a change of theirs moves the output."""
@@ -180,10 +180,10 @@ class Optimisation:
 
     @torch.no_grad()
     def divergence_of_nothing(self, first: Tensor) -> Tensor:
-        """D with all features 0 and all gates closed; 1 where that does not matter.  (K,)"""
+        """D with all features 0 and all gates closed; 1 where that does not matter, or by less than rounding can tell.  (K,)"""
         self.copies.set_gates(torch.zeros_like(self.mask.logit))
         worst = divergence(self.model, first, self.run({k: torch.zeros_like(logit) for k, logit in enumerate(self.logits)}))
-        return torch.where(worst > 0, worst, 1)
+        return torch.where(worst > torch.finfo(worst.dtype).eps, worst, 1)
 
     def share(self, is_alive: Tensor) -> Tensor:
         """What a gate counts in the mean over its copy's gates that matter.  (size,)"""
@@ -256,7 +256,7 @@ def baseline_gradients(
         with torch.enable_grad():
             own = [baseline.expand(len(union), -1).clone().requires_grad_(True) for baseline in baselines]
             gates = dict(enumerate(is_open[:, union.edge_row[edges.at]]))
-            raw = model.engine.outputs(union, gated(rounds, gates, own, edges.copy[edges.slot]))
+            raw = model.engine.outputs(union, gated_by_copy(rounds, gates, own, edges.copy[edges.slot]))
             return list(torch.autograd.grad(divergence(model, first[union.of], raw).sum(), own, materialize_grads=True))
 
     return work

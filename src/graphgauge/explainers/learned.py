@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graphgauge.core.seeds import derive_seed, generator
+from graphgauge.core.counted import normal, streams
+from graphgauge.core.seeds import derive_seed
 from graphgauge.explainers.base import Scores, can_mask, empty_edges, empty_features
 from graphgauge.models import BaseModel, ComputationGraphs, Union
 from graphgauge.models.arcs import ragged_ranges
@@ -49,12 +50,15 @@ class Entries:
         return Entries(at, slot, owner, count, layout.size)
 
     def drawn(self, seeds: list[int], purpose: str, like: Tensor) -> Tensor:
-        """Standard normal numbers, those of copy k from ``seeds[k]``; on the CPU and in double precision.  (size,)"""
-        drawn = [
-            torch.randn(count, generator=generator(derive_seed(seed, purpose)), dtype=torch.float64)
-            for count, seed in zip(self.count.tolist(), seeds, strict=True)
-        ]
-        return placed(self, torch.cat(drawn).to(like))
+        """Standard normal numbers, those of copy k from ``seeds[k]``; 0 between them.  (size,)"""
+        return placed(self, normal(self.streams(seeds, purpose)[self.slot], 0).to(like))
+
+    def streams(self, seeds: list[int], purpose: str) -> Tensor:
+        """Streams of random numbers for all places, those of copy k from ``seeds[k]`` (see `counted`).  (size,)"""
+        seed = torch.tensor([derive_seed(seed, purpose) for seed in seeds], device=self.copy.device)[self.copy]
+        place = torch.arange(self.size, device=self.copy.device)
+        first = place.new_full((len(seeds),), self.size).scatter_reduce(0, self.copy[self.slot], self.slot, "amin")
+        return streams(seed, place - first[self.copy])
 
     def counted(self, chosen: Tensor) -> Tensor:
         """How many places under ``chosen`` (size,) bool each copy has.  (K,)"""

@@ -82,6 +82,11 @@ class LRP(PlainGradient):
             check_layers(model.net)
         return super().scores(model, graphs, seeds)
 
+    @property
+    def has_rules(self) -> bool:
+        """Attention, and the sum of messages, have some."""
+        return True
+
     def rules(self, model: BaseModel, union: Union) -> AbstractContextManager[Any]:
         """Homogeneous operations, or Captum's hooks."""
         if self.variant == "captum":

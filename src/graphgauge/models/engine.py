@@ -8,9 +8,10 @@ on where the copies were cut (see `union`).
 """
 
 import gc
-from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import torch
@@ -23,8 +24,8 @@ from graphgauge.core.memory import budget_bytes
 from graphgauge.models.calling import Call
 from graphgauge.models.computation import HALOS, ComputationGraphs
 from graphgauge.models.features import written_out
-from graphgauge.models.fused import Fused, fused_messages
-from graphgauge.models.masking import Edit, edited_messages, masked_messages
+from graphgauge.models.fused import Fused, NotAProduct, can_be_fused, fused_messages
+from graphgauge.models.masking import Edit, Factors, Scaling, edited_messages, masked_messages
 from graphgauge.models.normalisation import shared_loops, shared_normalisation
 from graphgauge.models.outputs import as_rows
 from graphgauge.models.reach import Reach, only_arriving
@@ -71,26 +72,45 @@ class Engine:
     costs: dict[str, Cost] = field(default_factory=dict)
     halvings: int = 0  #: how often a union did not fit, over the engine's life
 
-    def outputs(self, union: Union, edit: Edit | None = None, every_message: bool = False) -> Tensor:
+    def outputs(self, union: Union, edit: Edit | None = None, every_message: bool = False, written: bool = False) -> Tensor:
         """Raw rows of the network for the copies' targets, differentiable; ``edit`` may see and replace the messages that are sent.
 
-        ``every_message``: also those that cannot arrive.  (K, columns)
+        ``every_message``: also those that cannot arrive; ``written``: for rules that must find each operation of a layer, messages
+        are written out.  (K, columns)
         """
+        fuses = self.fuses and not written and can_be_fused(self.call.net)
+        try:
+            return self.answers(union, edit, every_message, fuses)
+        except NotAProduct:
+            self.fuses = False
+            return self.answers(union, edit, every_message, False)
+
+    def answers(self, union: Union, edit: Edit | None, every_message: bool, fuses: bool) -> Tensor:
+        """Likewise; where it ``fuses``, all layers must be products (see `fused`)."""
         unwritten = self.lazy and edit is None and not self.copies_input and not torch.is_grad_enabled()
         lazy = unwritten or union.features.has_gradient
         g = union.data(self.passes_batch(union), lazy)
         if self.copies_input:
             g = g.clone()
-        net, edge_index = self.call.net, union.edge_index
         reach = None if every_message else self.reach(union)
-        seen = nullcontext() if edit is None else edited_messages(net, edge_index, edit, union.edge_use, reach)
-        masked = masked_messages(net, edge_index, union.full_mask(), memo=union.edge_use, reach=reach)
-        shared = (shared_normalisation(net, union.normalised), shared_loops(net, union.looped))
-        is_plain = self.fuses and edit is None and union.edge_mask is None and not torch.is_grad_enabled()
-        fused = fused_messages(net, Fused(union, reach) if is_plain else None)
-        with shared[0], shared[1], masked, seen, only_arriving(net, reach), fused:
+        net, shared = self.call.net, (union.normalised, union.looped)
+        with shared_normalisation(net, shared[0]), shared_loops(net, shared[1]), self.messages(union, edit, reach, fuses):
             raw = self.call(g)
         return union.answers(as_rows(raw))
+
+    @contextmanager
+    def messages(self, union: Union, edit: Edit | None, reach: Reach | None, fuses: bool) -> Iterator[None]:
+        """Masks, edits and what is not sent."""
+        net, edge_index, mask = self.call.net, union.edge_index, union.full_mask()
+        scaling = None if mask is None else Factors(mask)
+        if fuses and (edit is None or (isinstance(edit, Scaling) and mask is None)):
+            with only_arriving(net, reach), fused_messages(net, Fused(union, reach, scaling if edit is None else edit)):
+                yield
+            return
+        seen = nullcontext() if edit is None else edited_messages(net, edge_index, edit, union.edge_use, reach)
+        masked = masked_messages(net, edge_index, mask, memo=union.edge_use, reach=reach)
+        with masked, seen, only_arriving(net, reach):
+            yield
 
     def reach(self, union: Union) -> Reach | None:
         """What keeps messages back that cannot arrive; None where more than degrees may hang on the edges outside."""
@@ -152,22 +172,28 @@ class Engine:
             consume(done[0])
             start = end
 
-    def attempt(self, work: Callable[[Union], T], copies: "Copies", start: int, end: int) -> tuple[T] | None:
-        """The result of the work on copies start..end-1, or None if their union does not fit into memory."""
+    def attempt(self, work: Callable[[Union], T], copies: "Copies", start: int, end: int, again: bool = True) -> tuple[T] | None:
+        """The result of the work on copies start..end-1, or None if their union does not fit into memory.
+
+        A single copy is tried once more, after what earlier work left behind was given back.
+        """
         try:
             return (work(self.union(copies, start, end)),)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-            if end - start == 1:
+            if end - start == 1 and not again:
                 graph = copies.graphs[int(copies.of[start])]
                 raise OutOfMemory(
                     f"one copy of the computation graph of target {graph.target} ({len(graph.all_nodes)} nodes, "
                     f"{len(graph.all_edges)} edges) does not fit into memory. "
                     "Use fewer hops (num_hops=), a machine with more memory, or leave this target out."
                 ) from None
-        self.halvings += 1
+        copies.latest.clear()
         release_memory()
+        if end - start == 1:
+            return self.attempt(work, copies, start, end, again=False)
+        self.halvings += 1
         return None
 
     def union(self, copies: "Copies", start: int, end: int) -> Union:
@@ -225,9 +251,19 @@ class Copies:
         nodes, edges, relevant = (room(size[self.of], align) for size in (graphs.sizes, graphs.edge_sizes, graphs.num_edges))
         return nodes, edges, relevant
 
+    @cached_property
+    def latest(self) -> dict[int, Union]:
+        """The union that was last put together, by its filling."""
+        return {}
+
     def union(self, start: int, end: int, align: int) -> Union:
-        """The union of copies start..end-1."""
-        return assemble(self.graphs, self.of[start:end], torch.arange(start, end, device=self.of.device), align)
+        """The union of copies start..end-1; of the same graphs as the last one, it is that one with other numbers."""
+        of, copy = self.of[start:end], torch.arange(start, end, device=self.of.device)
+        known = self.latest.get(align)
+        if known is None or not torch.equal(known.of, of):
+            self.latest.clear()
+            known = self.latest[align] = assemble(self.graphs, of, copy, align)
+        return replace(known, copy=copy)
 
     def alone(self, union: Union, number: int) -> tuple[int, int, int]:
         """The same sizes of a union of copy ``number`` alone."""

@@ -4,9 +4,14 @@ A layer whose message along an edge (u, v) is w_uv x_u, and which adds them up, 
 
     out_v = Σ_u w_uv x_u        out = W x,    W (rows, rows), w_uv in row v and column u
 
-PyG writes all messages out first, (edges, H) numbers, three times over. On a GPU, where no gradient and no mask asks for single
-messages, the product is taken here instead: the layer is left no edge for its `propagate`, and the product is put in place of the
-zeros that come out. Self-loops that a layer appends, one for each row, are a diagonal: w_vv x_v.
+PyG writes all messages out first, (edges, H) numbers, three times over, and again on the way back. On a GPU the product is taken
+here instead: the layer is left no edge for its `propagate`, and the product is put in place of the zeros that come out. With
+g = dL/d out the gradients are products too,
+
+    dL/dx = W' g                dL/dw_uv = g_v · x_u                for the entries of W only
+
+Self-loops that a layer appends, one for each row, are a diagonal: w_vv x_v. Where messages are changed on their way to
+z m + (1 - z) b, with a number z for each and one vector b for all (`Scaling`), the sum is that of z w_uv x_u, and (Σ_u 1 - z_uv) b.
 
 A sparse matrix wants its entries row by row. The edges of each computation graph are sorted by their heads once; the order of
 those of a union follows from that without sorting.
@@ -16,6 +21,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -24,7 +30,7 @@ from torch.nn import Module
 from torch_geometric.nn import GATConv, GCNConv, MessagePassing
 from torch_geometric.utils.sparse import index2ptr
 
-from graphgauge.models.masking import message_layers
+from graphgauge.models.masking import Scaling, message_layers
 from graphgauge.models.reach import Reach
 from graphgauge.models.union import Union
 
@@ -34,15 +40,14 @@ Inputs = tuple[Tensor, Any, dict[str, Any]]
 WEIGHTS = {GCNConv: "edge_weight", GATConv: "alpha"}
 
 
-@contextmanager
-def fused_messages(net: Module, fused: "Fused | None") -> Iterator[None]:
-    """Let layers of ``net`` take products where they can; with None, none does. To be entered after all other hooks."""
-    with ExitStack() as stack:
-        for layer in [] if fused is None else message_layers(net):
-            if is_product(layer):
-                stack.callback(layer.register_propagate_forward_pre_hook(fused.before).remove)  # type: ignore[union-attr]
-                stack.callback(layer.register_propagate_forward_hook(fused.after).remove)  # type: ignore[union-attr]
-        yield
+class NotAProduct(Exception):
+    """A layer sends its messages along other edges than the graph's and a self-loop for each row."""
+
+
+def can_be_fused(net: Module) -> bool:
+    """Whether all layers add up rows times numbers, and nobody looks at their messages."""
+    layers = message_layers(net)
+    return bool(layers) and all(is_product(layer) for layer in layers)
 
 
 def is_product(layer: MessagePassing) -> bool:
@@ -52,81 +57,155 @@ def is_product(layer: MessagePassing) -> bool:
     return is_plain and not is_seen and not layer._aggregate_forward_hooks and not layer.explain
 
 
-class Fused:
-    """The hooks around `propagate`, for one pass over a union."""
+@contextmanager
+def fused_messages(net: Module, fused: "Fused") -> Iterator[None]:
+    """Let the layers of ``net`` take products. To be entered after `only_arriving`, whose hooks come first."""
+    with ExitStack() as stack:
+        for layer in message_layers(net):
+            stack.callback(layer.register_propagate_forward_pre_hook(fused.before).remove)
+            stack.callback(layer.register_propagate_forward_hook(fused.after).remove)
+        yield
 
-    def __init__(self, union: Union, reach: Reach | None) -> None:
-        self.union, self.reach = union, reach
+
+class Fused:
+    """The hooks around `propagate`, for one pass over a union; ``scaling`` changes the messages of its edges on their way."""
+
+    def __init__(self, union: Union, reach: Reach | None, scaling: Scaling | None = None) -> None:
+        self.union, self.reach, self.scaling = union, reach, scaling
+        self.calls = 0
         self.product: Tensor | None = None
 
-    def before(self, layer: MessagePassing, inputs: Inputs) -> Inputs | None:
-        """Take the product and leave the layer no edge; or leave all to the layer, where its edges are not the graph's."""
+    def before(self, layer: MessagePassing, inputs: Inputs) -> Inputs:
+        """Take the product and leave the layer no edge."""
         used, size, given = inputs
         name = WEIGHTS[type(layer)]
-        weight, x = given[name], given["x"][0] if isinstance(given["x"], tuple) else given["x"]
-        self.product = None
-        at = None if self.reach is None else self.reach.at
-        entries = None if weight is None or size is not None else entries_of(self.union, used, at)
-        if entries is None:
-            return None
-        self.product = entries.times(weight.view(len(weight), -1), x.reshape(len(x), *x.shape[1:-1] or (1,), x.size(-1))).view(
-            x.shape
-        )
-        return used[:, :0], size, {**given, name: weight[:0]}
+        x = given["x"][0] if isinstance(given["x"], tuple) else given["x"]
+        heads = x.view(len(x), -1, x.size(-1))
+        weight = given[name] if given[name] is not None else x.new_ones(used.size(1))
+        entries = self.entries(used)
+        change = None if self.scaling is None else self.scaling.of(self.calls, entries.messages)
+        self.calls += 1
+        if change is None:
+            self.product = entries.times(weight.view(len(weight), -1), heads).view(x.shape)
+        else:
+            z, baseline = change
+            self.product = entries.times(z[:, None] * weight.view(len(weight), -1), heads).view(x.shape)
+            if baseline is not None:
+                closed = x.new_zeros(len(x)).index_add(0, used[1], 1 - z)
+                self.product = self.product + (closed[:, None] * baseline).view(x.shape)
+        return used[:, :0], size, {**given, name: None if given[name] is None else given[name][:0]}
 
     def after(self, layer: MessagePassing, inputs: Inputs, out: Tensor) -> Tensor | None:
         """The product in place of the sum of no messages."""
         product, self.product = self.product, None
         return product
 
+    def entries(self, used: Tensor) -> "Entries":
+        """The messages of the running call as entries; found once for each union and number of messages."""
+        at = None if self.reach is None else self.reach.at
+        key = (self.calls if at is not None else -1, used.size(1))
+        if key not in self.union.entries:
+            self.union.entries[key] = entries_of(self.union, used, at)
+        found: Entries = self.union.entries[key]
+        return found
+
+
+class Product(torch.autograd.Function):
+    """W x from the entries' values; see above."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor, x: Tensor, entries: "Entries") -> Tensor:
+        """(entries,), (rows, H) -> (rows, H)"""
+        ctx.save_for_backward(value, x)
+        ctx.entries = entries
+        with no_remarks():
+            return entries.matrix(value) @ x
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        """Only what is asked for."""
+        (value, x), entries, grad = ctx.saved_tensors, ctx.entries, grads[0].contiguous()
+        wants_value, wants_x, _ = ctx.needs_input_grad
+        with no_remarks():
+            for_value = entries.dots(grad, x) if wants_value else None
+            return for_value, entries.turned(value) @ grad if wants_x else None, None
+
 
 @dataclass(frozen=True)
 class Entries:
     """Messages as entries of a sparse matrix, row by row, and of a diagonal."""
 
+    messages: Tensor  #: (messages,) the column of ``edge_index`` that each goes along; -1: an appended self-loop
     place: Tensor  #: (entries,) which message each is
     start: Tensor  #: (rows + 1,) the first entry of each row
     column: Tensor  #: (entries,)
     loop: Tensor  #: (loops,) messages of appended self-loops
     loop_row: Tensor  #: (loops,)
 
+    @property
+    def rows(self) -> int:
+        """Of the matrix, and its columns."""
+        return len(self.start) - 1
+
+    @cached_property
+    def by_column(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The transposed matrix: start of each column, row of each entry, which entry it is."""
+        order = self.column.argsort(stable=True)
+        row = torch.repeat_interleave(self.start.diff().long(), output_size=len(self.column))
+        return index2ptr(self.column[order].long(), self.rows).to(self.start), row[order].to(self.start), order
+
     def times(self, weight: Tensor, x: Tensor) -> Tensor:
         """W x for each head.  (messages, heads), (rows, heads, H) -> (rows, heads, H)"""
-        rows, heads = x.shape[:2]
-        found = [self.product(weight[self.place, head], x[:, head].contiguous(), rows) for head in range(heads)]
-        return torch.stack(found, 1).index_add_(0, self.loop_row, weight[self.loop, :, None] * x[self.loop_row])
+        heads = range(x.size(1))
+        value = weight.index_select(0, self.place)
+        found = torch.stack([Product.apply(value[:, head], x[:, head].contiguous(), self) for head in heads], 1)
+        on_loops = weight.index_select(0, self.loop)[:, :, None] * x.index_select(0, self.loop_row)
+        return found.index_add(0, self.loop_row, on_loops)
 
-    def product(self, value: Tensor, x: Tensor, rows: int) -> Tensor:
-        """Without the diagonal.  (entries,), (rows, H) -> (rows, H)"""
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sparse CSR tensor support", UserWarning)
-            return torch.sparse_csr_tensor(self.start, self.column, value, (rows, rows), check_invariants=False) @ x
+    def matrix(self, value: Tensor) -> Tensor:
+        """W.  (entries,) -> (rows, rows)"""
+        return sparse(self.start, self.column, value, self.rows)
+
+    def turned(self, value: Tensor) -> Tensor:
+        """W'."""
+        start, row, order = self.by_column
+        return sparse(start, row, value.index_select(0, order), self.rows)
+
+    def dots(self, first: Tensor, second: Tensor) -> Tensor:
+        """first_v · second_u for each entry (v, u).  (rows, H) twice -> (entries,)"""
+        pattern = self.matrix(first.new_zeros(len(self.column)))
+        return torch.sparse.sampled_addmm(pattern, first, second.t(), beta=0.0).values()
 
 
-def entries_of(union: Union, used: Tensor, at: Tensor | None) -> Entries | None:
-    """Messages along ``used``, of which those at ``at`` are sent (None: all), where these are the graph's edges and then loops.
+def sparse(start: Tensor, column: Tensor, value: Tensor, rows: int) -> Tensor:
+    """A square matrix in compressed rows."""
+    return torch.sparse_csr_tensor(start, column, value, (rows, rows), check_invariants=False)
 
-    ``used`` is what a layer uses, after it was cut down to ``at`` (see `reach`).  (2, messages)
-    """
+
+@contextmanager
+def no_remarks() -> Iterator[None]:
+    """Without torch's remarks that sparse tensors are new to it, and that it does not check them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse (CSR tensor support|invariant checks)", UserWarning)
+        yield
+
+
+def entries_of(union: Union, used: Tensor, at: Tensor | None) -> Entries:
+    """Messages along ``used``, which is what a layer uses, cut down to ``at`` (None: all; see `reach`).  (2, messages)"""
     edges, rows = union.edge_index, union.num_rows
     place = torch.arange(used.size(1), device=used.device) if at is None else at
-    is_edge = place < edges.size(1)
-    whole = place.where(is_edge, 0)
-    loop_row = place - edges.size(1)
-    wanted = torch.where(is_edge, edges[:, whole], loop_row)
-    if not edges.size(1) or not torch.equal(used, wanted):
-        return None
+    loop_row, is_edge = place - edges.size(1), place < edges.size(1)
+    if not edges.size(1) or not torch.equal(used, torch.where(is_edge, edges[:, place.where(is_edge, 0)], loop_row)):
+        raise NotAProduct
     order = by_head(union)
     if at is not None:
-        rank = torch.full((edges.size(1) + rows,), -1, device=used.device).index_copy(
-            0, at, torch.arange(len(at), device=at.device)
-        )
-        order = rank[order]
+        rank = torch.full((edges.size(1) + rows,), -1, device=used.device)
+        order = rank.index_copy(0, at, torch.arange(len(at), device=at.device))[order]
         order = order[order >= 0]
     (loop,) = (~is_edge).nonzero(as_tuple=True)
     narrow = torch.int32 if max(used.size(1), rows) < 2**31 else torch.int64
     start = index2ptr(used[1, order], rows)
-    return Entries(order, start.to(narrow), used[0, order].to(narrow), loop, loop_row[loop])
+    return Entries(place.where(is_edge, -1), order, start.to(narrow), used[0, order].to(narrow), loop, loop_row[loop])
 
 
 def by_head(union: Union) -> Tensor:

@@ -6,6 +6,7 @@ read off the edges that each layer really uses, never guessed from their number 
 numbers agree and the order does not). Messages of self-loops keep their strength.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -53,6 +54,38 @@ class Messages:
 
 
 Edit = Callable[[Messages], Tensor | None]
+
+
+class Scaling(ABC):
+    """Edits that need not see the messages: each m becomes z m + (1 - z) b, or z m where there is no b."""
+
+    @abstractmethod
+    def of(self, number: int, column: Tensor) -> tuple[Tensor, Tensor | None] | None:
+        """Numbers z of a round's messages, which go along ``column`` of ``edge_index`` (-1: a self-loop), and b; None: as they are.
+
+        (messages,) -> (messages,), (width,)
+        """
+
+    @abstractmethod
+    def __call__(self, sent: Messages) -> Tensor | None:
+        """The same on messages that are written out."""
+
+
+@dataclass(frozen=True)
+class Factors(Scaling):
+    """The messages of edge e times ``factor[e]`` (E,)."""
+
+    factor: Tensor
+
+    def of(self, number: int, column: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Self-loops keep their strength."""
+        with_one = torch.cat([self.factor, self.factor.new_ones(1)])
+        return with_one.index_select(0, torch.where(column < 0, len(self.factor), column)), None
+
+    def __call__(self, sent: Messages) -> Tensor:
+        """Likewise."""
+        return sent.times(sent.factors(self.factor, 1.0))
+
 
 #: number of a call of `propagate` -> which edges it used (see `kept_edges`), how many, and how many columns there were
 EdgeUse = dict[int, tuple[Tensor | None, int, int]]

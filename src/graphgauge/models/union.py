@@ -82,6 +82,7 @@ class Union:
     edge_mask: Tensor | None = None  #: (num_edges,) factor on each edge's messages
     edge_use: EdgeUse = field(default_factory=dict, repr=False)  #: which edges the layers were seen to use, for the next pass
     arrivals: Arrivals = field(default_factory=dict, repr=False)  #: which messages can arrive, for the next pass
+    entries: dict[Any, Any] = field(default_factory=dict, repr=False)  #: messages as entries of matrices (see `fused`), likewise
     normalised: Normalised = field(default_factory=Normalised, repr=False)  #: what GCN layers made of the edges, for the next pass
     looped: Looped = field(default_factory=Looped, repr=False)  #: what GAT layers made of them
 
@@ -313,6 +314,7 @@ def with_ends(union: Union, ends: Tensor, edge_row: Tensor, edge_copy: Tensor) -
         edge_copy=edge_copy,
         edge_use={},
         arrivals={},
+        entries={},
         normalised=Normalised(),
         looped=Looped(),
     )

@@ -14,6 +14,7 @@ class Engine(ABC):
 
     name: ClassVar[str]
     can_stop: ClassVar[bool] = True
+    shares: bool = True  #: whether what runs at the same time runs on one machine, so that clocks are disturbed
 
     @abstractmethod
     def __init__(self, workers: int | None = None, address: str | None = None, gpus: bool = False) -> None:

@@ -25,7 +25,7 @@ class DaskEngine(Engine):
             import distributed
         except ImportError as error:
             raise MissingExtra("the engine 'dask' needs Dask: pip install \"graphgauge[dask]\".") from error
-        self.distributed = distributed
+        self.distributed, self.shares = distributed, address is None
         try:
             self.client = distributed.Client(address or self.local(workers), timeout=SECONDS_TO_CONNECT)
         except (OSError, ValueError, TimeoutError) as error:

@@ -7,6 +7,7 @@ and no other is disturbed. A hanging worker is killed the same way. A pool that 
 import contextlib
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -97,9 +98,14 @@ def threads_of(workers: int) -> int:
 
 
 def prepare(parent: int, threads: int) -> None:
-    """In a new process: Ctrl-C is the runner's business, the cores are shared, and no process outlives the runner."""
-    import torch
+    """In a new process: Ctrl-C is the runner's business, the cores are shared, and no process outlives the runner.
 
+    A worker keeps models open. Loky would take that for a leak and start it anew after every shard.
+    """
+    import torch
+    from loky import process_executor
+
+    process_executor._MAX_MEMORY_LEAK_SIZE = sys.maxsize
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(threads)
     threading.Thread(target=end_with, args=(parent,), daemon=True).start()

@@ -31,6 +31,7 @@ class RayEngine(Engine):
             raise MissingExtra("the engine 'ray' needs Ray: pip install \"graphgauge[ray]\".") from error
         self.ray, self.resource, self.was_started = ray, "GPU" if gpus else "CPU", ray.is_initialized()
         self.tasks: dict[Future[Any], Any] = {}
+        self.shares = address is None
         self.connect(workers, address)
         self.remote = ray.remote(num_gpus=1 if gpus else 0, num_cpus=1, max_retries=RETRIES)(call)
 
