@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphgauge.core.errors import BadSetting
-from graphgauge.evaluation import Results
+from graphgauge.evaluation import Results, Settings
 from graphgauge.evaluation.cells import OK
 from graphgauge.guidelines.book import KINDS, guide
 from graphgauge.guidelines.requirements import Requirements
@@ -87,9 +87,14 @@ def of_run(results: Results, requirements: Requirements, merge_models: bool = Fa
     columns = [table[name].to_numpy(dtype=object) for name in ("status", "model")] + [table["value"].to_numpy()]
     found = {key: measure_of(*(column[places] for column in columns)) for key, places in grouped(table, merge_models)}
     kinds = {str(task): requirements.task_kind or kind_of(str(task), part) for task, part in table.groupby("task", sort=False)}
-    has_tied = any(metric.endswith("_pertinence_tied") for _, metric in found)
-    form = "pertinence_tied" if results.settings.headline == "twins" and has_tied else "pertinence"
+    form = judged_form(results.settings, (metric for _, metric in found))
     return Measured(found, kinds, results.settings.cap, form, requirements.focus)
+
+
+def judged_form(settings: Settings, metrics: Iterable[str]) -> str:
+    """Which form of pertinence is judged: the twin where the settings put twins first and it was measured."""
+    has_tied = any(metric.endswith("_pertinence_tied") for metric in metrics)
+    return "pertinence_tied" if settings.headline == "twins" and has_tied else "pertinence"
 
 
 def what_is_needed(results: Results) -> "pd.DataFrame":

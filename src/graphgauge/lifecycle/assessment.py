@@ -61,8 +61,8 @@ class Assessment:
         return self.check.reason + gaps
 
     def save(self, folder: str | os.PathLike[str], project: Project) -> None:
-        """Write the results and what they are of."""
-        self.results.save(folder)
+        """Write the results and what they are of; things in their examples are called as the project says."""
+        self.results.save(folder, project.form.names)
         text = json.dumps(record_of(project, self.requirements), indent=2, default=list)
         try:
             (Path(folder) / RECORD).write_text(text + "\n", encoding="utf-8")

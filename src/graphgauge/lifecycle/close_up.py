@@ -18,7 +18,7 @@ def close_ups(project: Project, model: BaseModel, target: Any, labels: Sequence[
     clean = cleaned(project.evaluator(model).compare(chosen, [target]))
     wanted = project.requirements(model)
     form = of_run(clean.results, wanted).pertinence
-    stage = Stage(clean.results, wanted, form, clean.explainer, project.names(model))
+    stage = Stage(clean.results, wanted, form, clean.given, project.names(model))
     verdicts = stage.verdicts(list(clean.results.rows))
     task = clean.results.rows[0].task
     cases = {key: rows for name in clean.explainer for key, rows in cases_of(clean.results, task, name).items()}
