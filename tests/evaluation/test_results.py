@@ -265,8 +265,11 @@ def test_a_folder_that_is_not_there_or_cannot_be_is_refused(tmp_path):
         gg.Results((), Settings()).save(tmp_path / "file")
 
 
-@pytest.mark.parametrize("name", ["\r=1+1", "\r", "a\r\nb", "a\nb", 'say "a", b', " a ", "=1", "NA", "ü→\u2028"])
+@pytest.mark.parametrize(
+    "name", ["\r=1+1", "\r", "a\r\nb", "a\nb", 'say "a", b', " a ", "=1", "NA", "ü→\u2028", "\ud800", "a\udfffb"]
+)
 def test_any_name_comes_back_from_disk(name, tmp_path):
     row = Row("t", name, name, 3, 0, "edge_ec", Cell(2.0), None, 0, "s", "v")
     gg.Results((row,), Settings(), {}).save(tmp_path)
     assert gg.Results.load(tmp_path).rows == (row,)
+    assert list(gg.Results.load(tmp_path).to_pandas()["explainer"]) == [name]

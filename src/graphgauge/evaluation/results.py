@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ Key = tuple[str, str, str, Target, int]  #: an explanation: task, network, expla
 Kept = Callable[[], Mapping[Key, Mapping[str, Any]]]
 results_of_run = later("graphgauge.benchmark.runs:results_of")
 records_to_keep = later("graphgauge.report.keeping:records_to_keep")
+ANY_TEXT = "surrogatepass"  #: a name can hold half a character, such as one from a file name or from JavaScript
 LISTS = ("trials", "stop", "per_reference")  #: columns with an entry per reference
 
 
@@ -87,9 +88,16 @@ class Results:
 
     def to_pandas(self) -> "pd.DataFrame":
         """One row per (task, model, explainer, target, metric)."""
+        return self.table.copy()
+
+    @cached_property
+    def table(self) -> "pd.DataFrame":
+        """What `to_pandas` gives copies of. Texts are Python's own: those of Arrow cannot hold every name."""
         import pandas as pd
 
-        table = pd.DataFrame([row.record() for row in self.rows], columns=COLUMNS)
+        cells = [row.cell for row in self.rows]
+        held = {name: [getattr(own, name) for own in (self.rows if name in ROW else cells)] for name in COLUMNS}
+        table = pd.DataFrame({name: pd.Series(own, dtype=object if name in TEXTS else None) for name, own in held.items()})
         return table.astype({"value": "float64", "error": "float64", "seconds": "float64"})
 
     def values(self, metric: str, explainer: str | None = None) -> "pd.Series":
@@ -190,7 +198,7 @@ class Results:
             table = self.to_pandas()
             for name in ("target", *LISTS):
                 table[name] = [None if value is None else json.dumps(value) for value in table[name]]
-            table.to_csv(place / "rows.csv.part", index=False, lineterminator="\n")
+            table.to_csv(place / "rows.csv.part", index=False, lineterminator="\n", encoding="utf-8", errors=ANY_TEXT)
             (place / "settings.json").write_text(json.dumps(self.settings.record(), indent=2) + "\n")
             (place / "rows.csv.part").replace(place / "rows.csv")
             write_examples(place / EXAMPLES, records_to_keep(self, names))
@@ -211,7 +219,8 @@ class Results:
             return found
         try:
             record = json.loads((place / "settings.json").read_text())
-            table = pd.read_csv(place / "rows.csv", keep_default_na=False, dtype=str, lineterminator="\n")
+            options: Any = {"keep_default_na": False, "dtype": object, "lineterminator": "\n", "encoding_errors": ANY_TEXT}
+            table = pd.read_csv(place / "rows.csv", **options)
             settings = Settings(**{**record, "trials": tuple(record["trials"])})
             return Results(
                 tuple(map(read_row, table.to_dict("records"))), settings, kept=cache(partial(read_examples, place / EXAMPLES))
@@ -220,8 +229,9 @@ class Results:
             raise BadFile(f"{os.fspath(folder)} holds no results that graphgauge saved: {error}.") from error
 
 
-#: columns of `to_pandas`
-COLUMNS = [*(name for name in Row.__dataclass_fields__ if name != "cell"), *Cell.__dataclass_fields__]
+ROW = [name for name in Row.__dataclass_fields__ if name != "cell"]
+COLUMNS = [*ROW, *Cell.__dataclass_fields__]  #: of `to_pandas`
+TEXTS = ("task", "model", "explainer", "metric", "settings", "version", "status", "message")
 
 
 def summary_line(name: Any, part: "pd.DataFrame") -> tuple[Any, ...]:

@@ -29,6 +29,7 @@ from graphgauge.report.texts import finite
 T = TypeVar("T")
 Stories = Sequence[Callable[[], Story]]
 TOP_EDGES, TOP_FEATURES = 15, 8
+PAIRS = ("target", "reference")  #: of a curve; pairs where links are explained
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Exhibit:
                 **record,
                 "sketch": None if sketch is None else Sketch.read(sketch),
                 "bars": None if bars is None else Bars(**{**bars, "drawn": [tuple(bar) for bar in bars["drawn"]]}),
-                "curves": tuple(Curve(**{**curve, "target": target_of(curve["target"])}) for curve in record["curves"]),
+                "curves": tuple(Curve(**curve | {name: target_of(curve[name]) for name in PAIRS}) for curve in record["curves"]),
             }
         )
 

@@ -3,13 +3,14 @@
 The worst of a whole run are among the worst of each of its parts, so a benchmark can keep those of every shard by itself.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
-from graphgauge.evaluation import Results
+from graphgauge.evaluation import Results, Row
 from graphgauge.evaluation.results import Key
 from graphgauge.guidelines import Requirements
 from graphgauge.guidelines.measures import judged_form
-from graphgauge.report.showcase import EACH, Stage, cases_of
+from graphgauge.report.showcase import EACH, Stage
 
 
 def records_to_keep(results: Results, names: Any = None) -> list[dict[str, Any]]:
@@ -18,13 +19,11 @@ def records_to_keep(results: Results, names: Any = None) -> list[dict[str, Any]]
         return [record_of(key, dict(exhibit)) for key, exhibit in results.kept().items()]
     form = judged_form(results.settings, (row.metric for row in results.rows))
     stage = Stage(results, Requirements(), form, lambda key: key, names)
-    pairs = dict.fromkeys((row.task, row.explainer) for row in results.rows)
-    return [record for task, explainer in pairs for record in records_of(stage, task, explainer)]
+    return [record for cases in stage.cases.values() for record in records_of(stage, cases)]
 
 
-def records_of(stage: Stage, task: str, explainer: str) -> list[dict[str, Any]]:
+def records_of(stage: Stage, cases: Mapping[Key, list[Row]]) -> list[dict[str, Any]]:
     """Those of one explainer on one task. What an explainer from elsewhere cannot do again is not kept."""
-    cases = cases_of(stage.results, task, explainer)
     order = stage.ordered(cases)
     found = []
     for key in dict.fromkeys([*order[:EACH], *order[::-1][:EACH]]):

@@ -7,6 +7,7 @@ from typing import Any
 
 from graphgauge.benchmark.runs import STORE, Run
 from graphgauge.evaluation import PRESETS, Results
+from graphgauge.evaluation.results import ROW
 from graphgauge.narrative.names import tidy
 
 
@@ -33,7 +34,7 @@ def listed(values: set[str]) -> str:
 
 def digest(results: Results) -> str:
     """A short name of exactly these rows, whatever their order."""
-    lines = sorted(repr(sorted(row.record().items(), key=lambda item: item[0])) for row in results.rows)
+    lines = sorted(repr((*(getattr(row, name) for name in ROW), *vars(row.cell).values())) for row in results.rows)
     return hashlib.blake2b("\n".join(lines).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 

@@ -32,7 +32,8 @@ from graphgauge.report.subgraph import draw_sketch
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-EACH = 2  #: explanations at either end
+EACH = 2  #: explanations at either end; one where there are more than FEW tasks, for pictures take time
+FEW = 3
 CURVES = {"edge": "Edges removed, best first", "feature": "Features substituted, best first"}
 #: matplotlib measures texts with its own font; the page draws them with the reader's, which has more letters
 FONTS = "Glyph .* missing from|Matplotlib currently does not support"
@@ -77,9 +78,9 @@ class Stage:
 
     def examples(self, task: str, explainer: str) -> list[Example]:
         """The worst, then the best explanations of an explainer on a task."""
-        cases = cases_of(self.results, task, explainer)
+        cases = self.cases.get((task, explainer), {})
         order = self.ordered(cases)
-        each = min(EACH, len(order) // 2)
+        each = min(EACH if len({own for own, _ in self.cases}) <= FEW else 1, len(order) // 2)
         ends = [*(("worst", key) for key in order[:each]), *(("best", key) for key in order[::-1][:each])]
         verdicts = self.verdicts([row for _, key in ends for row in cases[key]])
         return [self.example(end, key, cases[key], verdicts.get(key, [])) for end, key in ends]
@@ -125,6 +126,16 @@ class Stage:
         if self.source is not None:
             return str(self.source.evaluator.model.level)
         return "link" if any(isinstance(row.target, tuple) for row in self.results.rows[:1]) else "node"
+
+    @cached_property
+    def cases(self) -> dict[tuple[str, str], dict[Key, list[Row]]]:
+        """The rows of each explanation by task and explainer; those of faults, which have no verdict, are left out."""
+        found: dict[tuple[str, str], dict[Key, list[Row]]] = {}
+        for row in self.results.rows:
+            if row.cell.status in STATUSES:
+                own = found.setdefault((row.task, row.explainer), {})
+                own.setdefault((row.task, row.model, row.explainer, row.target, row.occurrence), []).append(row)
+        return found
 
     @cached_property
     def kept(self) -> Mapping[Key, Mapping[str, Any]]:
@@ -206,15 +217,6 @@ def picture(draw: Callable[["Axes"], Any], height: float) -> str:
         draw(figure.subplots())
         figure.axes[0].set_title("")
         return svg_of(figure)
-
-
-def cases_of(results: Results, task: str, explainer: str) -> dict[Key, list[Row]]:
-    """The rows of each explanation; those of faults, which have no verdict, are left out."""
-    found: dict[Key, list[Row]] = {}
-    for row in results.rows:
-        if (row.task, row.explainer) == (task, explainer) and row.cell.status in STATUSES:
-            found.setdefault((row.task, row.model, row.explainer, row.target, row.occurrence), []).append(row)
-    return found
 
 
 def value_of(rows: list[Row], metric: str) -> float | None:
