@@ -135,7 +135,7 @@ def test_names_are_those_the_run_was_saved_with(results, tmp_path):
         assert not re.search(r"feature \d", own.text + own.pictures["The features that matter"])
     named = {3: "Ada", 20: "Bo", 41: "Cy"}
     numbers = [int(own.target.split()[1]) for own in examples]
-    assert [own.target for own in examples] == [f"node {k} ({named.get(k, f'account {k}')})" for k in numbers]
+    assert [own.target for own in examples] == [f"node {k} ({named[k]})" if k in named else f"node {k}" for k in numbers]
 
 
 def test_loaded_results_that_are_saved_again_keep_what_they_had(folder, tmp_path):
