@@ -110,6 +110,7 @@ def shown_bars(x: Xplanation, names: Names, bars: Sequence[Bar], noun: str, top:
 def draw_bars(bars: Bars, ax: "Axes | None" = None) -> "Axes":
     """Draw bars, the strongest on top."""
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import MaxNLocator
 
     drawn = bars.drawn
     axes = ax if ax is not None else plt.subplots(figsize=(7, figure_height(len(drawn))), layout="constrained")[1]
@@ -118,6 +119,8 @@ def draw_bars(bars: Bars, ax: "Axes | None" = None) -> "Axes":
     axes.barh(range(len(drawn)), [score for _, score in drawn], color=tints, height=0.7)
     axes.set_yticks(range(len(drawn)), [label for label, _ in drawn], fontsize=9, **PLAIN)
     axes.invert_yaxis()
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.3g}")  # no common factor, which would stand in the caption
     axes.axvline(0, color=colours.OUTLINE, linewidth=0.8)
     axes.tick_params(axis="y", length=0)
     axes.spines[["top", "right", "left"]].set_visible(False)

@@ -73,6 +73,7 @@ def draw_curve(case: Curve, ax: "Axes | None" = None) -> "Axes":
     word = "prediction changes" if case.flipped else "no change up to here"
     axes.axvline(case.ec, color=CHANGE, linewidth=1, label=f"{word}: {case.ec}")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.8g}")  # no common factor, which would stand in the legend
     axes.set_xlabel("edges removed" if case.side == "edge" else "features substituted")
     axes.set_ylabel("output")
     against = "" if case.reference is None else f", reference {case.reference}"
