@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 import torch
+from hostile import HOSTILE
 from torch_geometric.nn import GATConv, GCNConv
 from zoo import EncodeDecode, Pooled, Stack, build, random_graph
 
@@ -136,6 +137,14 @@ def test_names_are_those_the_run_was_saved_with(results, tmp_path):
     named = {3: "Ada", 20: "Bo", 41: "Cy"}
     numbers = [int(own.target.split()[1]) for own in examples]
     assert [own.target for own in examples] == [f"node {k} ({named[k]})" if k in named else f"node {k}" for k in numbers]
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("start", range(0, len(HOSTILE), 6))
+def test_hostile_names_come_back_as_the_names_they_are(results, tmp_path, start):
+    names = {"features": HOSTILE[start : start + 6], "nodes": dict(enumerate(HOSTILE)), "classes": HOSTILE[start : start + 3]}
+    results.save(tmp_path, names)
+    assert examples_of(gg.Results.load(tmp_path)) == examples_of(results, names=names)
 
 
 def test_loaded_results_that_are_saved_again_keep_what_they_had(folder, tmp_path):
