@@ -11,6 +11,7 @@ from quick import EXPLAINERS, MODELS, QUICK, graph_model, link_model, node_model
 import graphgauge as gg
 from graphgauge.core.errors import BadFile, BadSetting, UnknownName
 from graphgauge.evaluation import STATUSES, Cell, Row, Settings
+from graphgauge.evaluation.exporting import plain_table
 
 
 def row(explainer, target, metric, value=None, status="ok", task="", model="", **cell):
@@ -273,3 +274,4 @@ def test_any_name_comes_back_from_disk(name, tmp_path):
     gg.Results((row,), Settings(), {}).save(tmp_path)
     assert gg.Results.load(tmp_path).rows == (row,)
     assert list(gg.Results.load(tmp_path).to_pandas()["explainer"]) == [name]
+    assert list(plain_table(gg.Results((row,), Settings()))["explainer"]) == [name.encode("utf-8", "replace").decode()]
