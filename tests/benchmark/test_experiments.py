@@ -99,13 +99,13 @@ TOLD = [
     r"line 5, explainers\.1\.parameters: .* unexpected keyword argument 'epoch'\. Its parameters: epochs",
     r"line 6, explainers\.2\.paramters: is no key here\. Did you mean 'parameters'\?",
     r"line 7, explainers\.3: Input should be .*, but is 7",
-    r"line 12, preset: No preset is called 'papr'\. Did you mean 'paper'\?",
     r"line 8, settings: No setting is called 'capp'\. Did you mean 'cap'\?.*edge_removal must be one of.*; cap must be",
+    r"line 9, targets\.number: Input should be greater than or equal to 1, but is 0",
+    r"line 10, blok: is no key here\. Did you mean 'block'\?",
     r"line 11, metrics\.0\.name: No metric that can be added is called 'sparsty'\. Did you mean 'sparsity'\?",
     r"line 11, metrics\.1\.name: No metric that can be added is called 'pertinence'\.",
-    r"line 9, targets\.number: Input should be greater than or equal to 1, but is 0",
+    r"line 12, preset: No preset is called 'papr'\. Did you mean 'paper'\?",
     r"line 13, seed: Input should be a valid integer, but is 'one'",
-    r"line 10, blok: is no key here\. Did you mean 'block'\?",
 ]
 
 

@@ -18,6 +18,10 @@ from graphgauge.benchmark.work import measured
 from graphgauge.core.errors import BadFile, BadModel, BadSetting, MissingExtra
 from graphgauge.datasets import benchmark_targets, load, trained
 from graphgauge.evaluation import evaluator
+from graphgauge.evaluation.results import key_of
+from graphgauge.report.keeping import records_to_keep
+from graphgauge.report.page import report
+from graphgauge.store import Store
 
 TWO_TASKS = {"tasks": ["ba-shapes-node", "ba-shapes-link"], "models": ["gat"], "metrics": ["sparsity"]}
 
@@ -47,6 +51,33 @@ def test_a_run_holds_what_the_evaluator_finds_bit_for_bit(straight, networks):
     assert {(row.explainer, row.target, row.metric) for row in found.rows} == {
         (row.explainer, row.target, row.metric) for row in results.rows
     }
+
+
+def test_a_run_keeps_its_worst_and_best_explanations_for_the_report(straight, networks):
+    kept = gg.Results.load(straight).kept()
+    expected = {key_of(record): record["exhibit"] for record in records_to_keep(evaluated_here(networks)[1])}
+    assert len(kept) == 3 * 4  # of each explainer two worst and two best
+    assert kept == expected
+    examples = report(gg.Results.load(straight)).content["tasks"][0].examples
+    assert [own.end for own in examples] == ["worst", "worst", "best", "best"]
+    assert all(own.text.startswith("Target") and len(own.pictures) > 2 for own in examples)
+
+
+def test_a_run_killed_between_explanations_and_numbers_goes_on(tmp_path, networks, straight, monkeypatch):
+    path, append = write_experiment(tmp_path / "tiny.yaml"), Store.append
+
+    def killed(store, kind, *rest):
+        if kind == "shard":
+            raise KeyboardInterrupt
+        return append(store, kind, *rest)
+
+    monkeypatch.setattr(Store, "append", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run_here(path, tmp_path / "run", networks)
+    monkeypatch.undo()
+    folder = run_here(path, tmp_path / "run", networks).folder
+    assert numbers(folder) == numbers(straight)
+    assert gg.Results.load(folder).kept() == gg.Results.load(straight).kept()
 
 
 @pytest.mark.parametrize("block", [1, 4])

@@ -11,6 +11,7 @@ from quick import EXPLAINERS, MODELS, QUICK, graph_model, link_model, node_model
 import graphgauge as gg
 from graphgauge.core.errors import BadFile, BadSetting, UnknownName
 from graphgauge.evaluation import STATUSES, Cell, Row, Settings
+from graphgauge.evaluation.exporting import plain_table
 
 
 def row(explainer, target, metric, value=None, status="ok", task="", model="", **cell):
@@ -265,8 +266,12 @@ def test_a_folder_that_is_not_there_or_cannot_be_is_refused(tmp_path):
         gg.Results((), Settings()).save(tmp_path / "file")
 
 
-@pytest.mark.parametrize("name", ["\r=1+1", "\r", "a\r\nb", "a\nb", 'say "a", b', " a ", "=1", "NA", "ü→\u2028"])
+@pytest.mark.parametrize(
+    "name", ["\r=1+1", "\r", "a\r\nb", "a\nb", 'say "a", b', " a ", "=1", "NA", "ü→\u2028", "\ud800", "a\udfffb"]
+)
 def test_any_name_comes_back_from_disk(name, tmp_path):
     row = Row("t", name, name, 3, 0, "edge_ec", Cell(2.0), None, 0, "s", "v")
     gg.Results((row,), Settings(), {}).save(tmp_path)
     assert gg.Results.load(tmp_path).rows == (row,)
+    assert list(gg.Results.load(tmp_path).to_pandas()["explainer"]) == [name]
+    assert list(plain_table(gg.Results((row,), Settings()))["explainer"]) == [name.encode("utf-8", "replace").decode()]

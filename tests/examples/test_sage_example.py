@@ -74,6 +74,24 @@ def test_three_commands_give_a_verdict(place):
     }
 
 
+def test_the_report_of_the_run_judges_as_the_evaluation_did_and_shows_explanations(place):
+    folder = place[0] / "runs" / "accounts"
+    done = run(place, "graphgauge report runs/accounts")
+    assert (done.returncode, done.stdout.strip()) == (0, "runs/accounts/report.html"), done.stderr
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "Use input_x_gradient</" in page
+    assert "at most 6 (your own limit)" in page  # the project's limit, kept in project.json
+    assert "The accuracy (or r²) of the model" not in page  # known, and kept there, too
+    assert "SHA-256 of weights" in page
+    assert page.count('<div class="paper"><svg') == 16
+    assert "3 accounts with a prior default" in page
+    done = run(place, "graphgauge report runs/accounts --stakes high-stakes --language de --audience affected_person --format json")
+    assert done.returncode == 0, done.stderr
+    content = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    assert (content["requirements"]["stakes"], content["requirements"]["limits"]) == ("high-stakes", {"feature_ec": 6})
+    assert all("Das hier beschriebene Ergebnis" in own["text"] for own in content["tasks"][0]["examples"])
+
+
 def test_a_prediction_of_the_example_is_told_in_words(place):
     done = run(place, "graphgauge explain config.yaml --target 40 --audience affected_person --output x.safetensors --json")
     found = json.loads(done.stdout)

@@ -71,6 +71,7 @@ NUMBERS = [
     ("practice", "early_stopping/saved", [0.60, 0.80], "early stopping"),
     ("practice", "early_stopping/mean_trials", [35, 40], "early stopping"),
     ("practice", "trade_off/exhaustive_trials", 100, "trade-off analysis"),
+    ("practice", "trade_off/real_time_below", 1.0, "trade-off analysis"),
     # phases, template, troubleshooting, checklist
     ("practice", "phase/validation/least_targets", 100, "phase 2"),
     ("practice", "regulation/template_features", 3, "template"),

@@ -40,7 +40,7 @@ def test_who_is_beaten_in_every_number_is_out():
 def test_of_the_front_the_hierarchy_chooses():
     found = best({"integrated_gradients": good(edge_pertinence=0.95, time=0.4), "input_x_gradient": GOOD})
     assert found.chosen == "input_x_gradient"
-    assert "2 of these are beaten by nobody in every number, and of them it is number 1" in found.reason
+    assert "2 of these have no rival that is as good everywhere and better somewhere, and of them it is number 1" in found.reason
     assert found.others["integrated_gradients"] == (
         "better in edge_pertinence (0.95 against 0.85), but input_x_gradient is number 1 in the paper's hierarchy, "
         "integrated_gradients is number 2 in the paper's hierarchy"

@@ -145,7 +145,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
     ]
     for part in expected:
         assert any(line.strip().startswith(part) for line in told), part
-    assert "cap must be" in next(line for line in told if "settings" in line)
+    assert "cap must be" in next(line for line in told if ", settings:" in line)
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_the_worst_and_the_best_explanations_are_those_with_the_lowest_and_highe
     ]
     assert "misses the threshold of at least 0.6" in examples[0].missed[0]
     assert not any(own.pictures or own.text for own in examples)
-    assert "Pictures and sentences need the results of the process that measured" in text_of(written(results, "html"))
+    assert "These results came without their explanations" in text_of(written(results, "html"))
 
 
 def test_results_of_this_process_have_pictures_and_sentences():

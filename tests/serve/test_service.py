@@ -374,7 +374,7 @@ def test_validation_is_told_in_flags_and_text(tmp_path):
     service = made_service(tmp_path, [gg.InputXGradient(), gg.Saliency()], quality=quality)
     bad, good = answered(service, question(3), question(3, explainer="saliency"))
     assert (flags(bad), flags(good)) == (["below_threshold"], [])
-    assert "misses 1 of 1 quality requirement" in bad["text"]
+    assert "does not meet 1 of 1 quality requirement" in bad["text"]
     assert "meets its quality requirements" in good["text"]
 
 

@@ -147,34 +147,14 @@ def named(value: Any) -> Any:
     return {"parameters": {}, **value} if isinstance(value, dict) else value
 
 
-class Experiment(Part):
-    """What is measured on what."""
+class Measuring(Part):
+    """How explainers are measured: what experiments and projects have in common."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
-    description: str = ""
-    tasks: list[Annotated[TaskChoice, BeforeValidator(task_of)]] = Field(min_length=1)
-    models: list[Annotated[str, one_of(CONVS, "network")]] = Field(min_length=1)
     explainers: list[Annotated[ExplainerChoice, BeforeValidator(named)]] = Field(min_length=1)
     preset: Annotated[str, one_of(PRESETS, "preset")] = "paper"
     settings: dict[str, Any] = Field(default={}, validate_default=True)
-    metrics: list[Annotated[MetricChoice, BeforeValidator(named)]] = []
-    targets: TargetChoice = TargetChoice(number=100, seed=0)
-    block: int = Field(25, ge=1)
+    metrics: list[Annotated[MetricChoice, BeforeValidator(named)]] = Field(default=[])
     seed: int = Field(0, ge=0, le=MOST_SEED)
-    time_limit: float = Field(600.0, gt=0)
-
-    @field_validator("models")
-    @classmethod
-    def check_models(cls, models: list[str]) -> list[str]:
-        """Each once."""
-        return no_repeats(models, "network")
-
-    @field_validator("tasks")
-    @classmethod
-    def check_tasks(cls, tasks: list[TaskChoice]) -> list[TaskChoice]:
-        """Each once."""
-        no_repeats([task.name for task in tasks], "task")
-        return tasks
 
     @field_validator("explainers")
     @classmethod
@@ -193,6 +173,31 @@ class Experiment(Part):
     def full_settings(self) -> Settings:
         """The preset with what was changed."""
         return settings_of(self.preset, **self.settings)
+
+
+class Experiment(Measuring):
+    """What is measured on what."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    description: str = ""
+    tasks: list[Annotated[TaskChoice, BeforeValidator(task_of)]] = Field(min_length=1)
+    models: list[Annotated[str, one_of(CONVS, "network")]] = Field(min_length=1)
+    targets: TargetChoice = TargetChoice(number=100, seed=0)
+    block: int = Field(25, ge=1)
+    time_limit: float = Field(600.0, gt=0)
+
+    @field_validator("models")
+    @classmethod
+    def check_models(cls, models: list[str]) -> list[str]:
+        """Each once."""
+        return no_repeats(models, "network")
+
+    @field_validator("tasks")
+    @classmethod
+    def check_tasks(cls, tasks: list[TaskChoice]) -> list[TaskChoice]:
+        """Each once."""
+        no_repeats([task.name for task in tasks], "task")
+        return tasks
 
     @property
     def labels(self) -> list[str]:

@@ -21,3 +21,4 @@ class Outcome:
     seconds: float = 0.0
     remarks: list[str] = field(default_factory=list)
     machine: dict[str, Any] = field(default_factory=dict)
+    examples: list[dict[str, Any]] = field(default_factory=list)  #: what is kept of the worst and best explanations

@@ -15,7 +15,7 @@ from typing import Any
 from graphgauge.benchmark.shards import Shard
 from graphgauge.store import Entry, Store
 
-SHARD, RETRY = "shard", "retry"
+SHARD, RETRY, EXAMPLES = "shard", "retry", "examples"
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from typing import Any
 from graphgauge.benchmark.engines.base import Engine
 from graphgauge.benchmark.estimate import Estimate, duration
 from graphgauge.benchmark.outcomes import Fault, Outcome
-from graphgauge.benchmark.retries import RETRY, SHARD
+from graphgauge.benchmark.retries import EXAMPLES, RETRY, SHARD
 from graphgauge.benchmark.shards import Shard
 from graphgauge.store import Store
 
@@ -47,6 +47,7 @@ class Gathered:
     open: int  #: units that have not come back
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     faults: dict[str, dict[str, str]] = field(default_factory=dict)
+    examples: list[dict[str, Any]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     machine: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
@@ -179,6 +180,8 @@ class Runner:
             **self.shared,
             **({"retried": list(shard.labels)} if is_retry else {}),
         }
+        if key not in self.store.keys(EXAMPLES):  # a call that was killed here may have written them
+            self.store.append(EXAMPLES, key, None, found.examples)
         self.store.append(RETRY if is_retry else SHARD, key, body, [row for label in shard.labels for row in found.rows[label]])
         self.estimate.finish((shard.task, shard.model), shard.size, found.seconds)
         left = self.estimate.seconds_left(self.engine.places)
@@ -196,6 +199,7 @@ def keep_rows(found: Gathered, outcome: Outcome) -> None:
     """Rows by explainer."""
     for row in outcome.rows:
         found.rows.setdefault(row["explainer"], []).append(row)
+    found.examples += outcome.examples
     found.remarks += outcome.remarks
     found.machine = outcome.machine
 

@@ -5,6 +5,7 @@
     session                 1, 2, ...           versions, machine, engine of each call
     shard                   the shard's key     seconds, machine, faults, remarks           one per explanation and metric
     retry                   key/1, key/2, ...   the same of explainers tried again          the same (see `retries`)
+    examples                as those two                                                    one per explanation that is kept
     log                     1, 2, ...           a line
 
 A run can be read at any time, also while it is written and after it was killed: it holds whole shards only.
@@ -14,11 +15,11 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphgauge.benchmark.retries import SHARD, kept_shards
+from graphgauge.benchmark.retries import EXAMPLES, SHARD, kept_shards
 from graphgauge.benchmark.shards import Shard
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.store import Lock, Store
@@ -185,7 +186,15 @@ def results_of(folder: str | os.PathLike[str]) -> "Results":
         for planned in run.head["plan"]:
             kept = done.get(planned["key"])
             rows += [row_of(record, {name: body[name] for name in SHARED}) for record, body in kept.rows(store)] if kept else []
-    return Results(tuple(rows), settings)
+    return Results(tuple(rows), settings, kept=cache(partial(examples_of, run.folder)))
+
+
+def examples_of(folder: Path) -> dict[Any, Any]:
+    """What a run keeps of single explanations; those of a retry replace what was there."""
+    from graphgauge.evaluation.results import key_of
+
+    with Run(folder).store() as store:
+        return {key_of(row): row["exhibit"] for entry in store.entries(EXAMPLES) for row in store.rows(entry)}
 
 
 def row_of(record: dict[str, Any], shared: dict[str, Any]) -> "Row":

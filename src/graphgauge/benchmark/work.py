@@ -26,6 +26,7 @@ from graphgauge.benchmark.outcomes import Fault, Outcome
 from graphgauge.benchmark.planning import Place, digest_of_network, wrapped
 from graphgauge.benchmark.shards import Named, Shard
 from graphgauge.core.errors import BadGraph, BadModel, GraphgaugeWarning
+from graphgauge.core.later import later
 from graphgauge.core.progress import replaced
 from graphgauge.datasets import load, trained
 from graphgauge.datasets.grid import digest as digest_of_data
@@ -37,6 +38,7 @@ from graphgauge.models import BaseModel
 
 MOST_MODELS = 2  #: kept open between shards
 LONGEST_MESSAGE = 600
+records_to_keep = later("graphgauge.report.keeping:records_to_keep")
 
 
 @dataclass
@@ -57,21 +59,21 @@ def measured(shard: Shard, place: Place) -> Outcome:
         start = time.perf_counter()
         try:
             with silence() as remarks:
-                rows = compared(model, shard)
+                rows, examples = compared(model, shard)
             fault = None
         except (Exception, SystemExit) as error:
             OPENED.models.clear()
-            rows, fault = [], fault_of(error)
+            rows, examples, fault = [], [], fault_of(error)
     told = sorted({str(remark.message) for remark in remarks if issubclass(remark.category, GraphgaugeWarning)}) if rows else []
-    return Outcome(rows, fault, time.perf_counter() - start, told, where(place))
+    return Outcome(rows, fault, time.perf_counter() - start, told, where(place), examples)
 
 
 class ChangedModel(Exception):
     """An explainer changed the network or the data."""
 
 
-def compared(model: BaseModel, shard: Shard) -> list[dict[str, Any]]:
-    """The rows of a shard."""
+def compared(model: BaseModel, shard: Shard) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The rows of a shard, and what is kept of its worst and best explanations."""
     settings = {**shard.settings, "timed": shard.timed}
     evaluator = Evaluator(
         model,
@@ -85,9 +87,10 @@ def compared(model: BaseModel, shard: Shard) -> list[dict[str, Any]]:
     with model.session():
         before = state_of(model)
         results = evaluator.compare(explainers, list(shard.targets))
+        examples = records_to_keep(results)
         if state_of(model) != before:
             raise ChangedModel(f"{', '.join(explainers)} changed the network or its data while explaining")
-    return records(results)
+    return records(results), examples
 
 
 def built(explainer: Named) -> Any:

@@ -237,19 +237,21 @@ def report(
     output: Annotated[str | None, typer.Option(help="File to write (default: report.html in the run's folder).")] = None,
     format: Annotated[str | None, typer.Option(help="html, md, json, csv or pdf (default: as the file is called).")] = None,
     task: Annotated[str | None, typer.Option(help="Kind of task, such as link-regression; else seen from the run.")] = None,
-    stakes: Annotated[str, typer.Option(help="standard or high-stakes.")] = "standard",
+    stakes: Annotated[str | None, typer.Option(help="standard or high-stakes (default: as the run was judged).")] = None,
     latency: Annotated[str | None, typer.Option(help="interactive, batch or offline; else the paper's 5 s.")] = None,
     features: Annotated[int | None, typer.Option(min=1, help="Number of features; limits are shares of it.")] = None,
     focus: Annotated[str | None, typer.Option(help="feature or edge: judge that side only.")] = None,
     accuracy: Annotated[float | None, typer.Option(help="Accuracy (or r²) of the model, for the diagnosis.")] = None,
     title: Annotated[str | None, typer.Option(help="What stands at the top of the page.")] = None,
+    language: Annotated[str, typer.Option(help="Of sentences on single explanations: en, it, de, fr or es.")] = "en",
+    audience: Annotated[str, typer.Option(help="Of these sentences: expert, internal or affected_person.")] = "expert",
 ) -> None:
     """Write the report of a stored run: one page that says which explainer to trust, and why."""
     from graphgauge.cli.report import run_report
-    from graphgauge.guidelines import Requirements
 
-    wanted = Requirements(read_kind(task), stakes, latency, features, focus=focus)
-    typer.echo(run_report(run, output, format, wanted, accuracy, title))
+    asked = {"task_kind": read_kind(task), "stakes": stakes, "latency": latency, "num_features": features, "focus": focus}
+    told = {"accuracy": accuracy, "title": title, "language": language, "audience": audience}
+    typer.echo(run_report(run, output, format, asked, told))
 
 
 def read_kind(text: str | None) -> str | None:

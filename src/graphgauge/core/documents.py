@@ -79,7 +79,8 @@ def validated(form: type[T], tree: Tree, node: yaml.Node | None, path: Path | st
     try:
         return form.model_validate(tree)
     except ValidationError as error:
-        found = [f"  {place(node, item['loc'])}{told(item, keys)}" for item in error.errors()]
+        items = sorted(error.errors(), key=lambda item: line_of(node, item["loc"]) or 0)  # as they come in the file
+        found = [f"  {place(node, item['loc'])}{told(item, keys)}" for item in items]
         raise BadSetting(f"{path} has {len(found)} mistake{'s' if len(found) > 1 else ''}:\n" + "\n".join(found)) from error
     except GraphgaugeError as error:
         raise BadSetting(f"{path}: {error}") from error

@@ -48,7 +48,9 @@ def target_text(target: Any) -> str:
 def show_close_ups(places: Places, target: Any) -> None:
     """Explain the target again with the model of the project, when asked to."""
     if places.project is None:
-        st.info("A stored run holds numbers. Start with --project to see sentences, deletion curves and the subgraph, too.")
+        st.info(
+            "Start with --project to see this one closely: sentences, curves, subgraph. The run's report has its worst and best."
+        )
         return
     project, model = opened_project(places.project, Path(places.project).stat().st_mtime)
     labels = st.multiselect("Explainers", list(project.explainers()), list(project.explainers())[:1])

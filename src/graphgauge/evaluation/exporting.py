@@ -23,12 +23,14 @@ def to_parquet(results: "Results", path: str | os.PathLike[str]) -> None:
 
 
 def plain_table(results: "Results") -> "pd.DataFrame":
-    """With one type in each column."""
-    from graphgauge.evaluation.results import LISTS
+    """With one type in each column, and texts that can be encoded: half a character becomes a question mark."""
+    from graphgauge.evaluation.results import LISTS, TEXTS
 
     table = results.to_pandas()
     for name in ("target", *LISTS):
         table[name] = [None if value is None else json.dumps(value) for value in table[name]]
+    for name in TEXTS:
+        table[name] = [None if value is None else value.encode("utf-8", "replace").decode() for value in table[name]]
     return table
 
 

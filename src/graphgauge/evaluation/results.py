@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
 
 FLIPPED_WITHIN = (10, 25, 100)  #: shares of targets flipped within so many edits, told in a summary
 RUN = "run.sqlite"  #: the store of a benchmark run
+EXAMPLES = "examples.json"  #: the worst and the best explanations, as they are shown
+Key = tuple[str, str, str, Target, int]  #: an explanation: task, network, explainer, target, occurrence
+Kept = Callable[[], Mapping[Key, Mapping[str, Any]]]
 results_of_run = later("graphgauge.benchmark.runs:results_of")
+records_to_keep = later("graphgauge.report.keeping:records_to_keep")
+ANY_TEXT = "surrogatepass"  #: a name can hold half a character, such as one from a file name or from JavaScript
 LISTS = ("trials", "stop", "per_reference")  #: columns with an entry per reference
 
 
@@ -58,12 +64,17 @@ class Source:
 
 @dataclass(frozen=True, repr=False)
 class Results:
-    """What an `Evaluator` found. ``stories`` hold the curves behind the numbers of this run; they and ``source`` are not saved."""
+    """What an `Evaluator` found.
+
+    ``stories`` hold the curves behind the numbers of this run, ``source`` what made it; neither is saved. ``kept`` reads what a
+    saved run holds of its worst and best explanations instead: see `graphgauge.report.exhibits`.
+    """
 
     rows: tuple[Row, ...]
     settings: Settings
     stories: Mapping[tuple[str, Target, int, str], Callable[[], Story]] = field(default_factory=dict)
     source: Source | None = field(default=None, compare=False)
+    kept: Kept = field(default=dict, compare=False)
 
     _repr_html_ = later("graphgauge.report.html:results_html")
 
@@ -77,9 +88,16 @@ class Results:
 
     def to_pandas(self) -> "pd.DataFrame":
         """One row per (task, model, explainer, target, metric)."""
+        return self.table.copy()
+
+    @cached_property
+    def table(self) -> "pd.DataFrame":
+        """What `to_pandas` gives copies of. Texts are Python's own: those of Arrow cannot hold every name."""
         import pandas as pd
 
-        table = pd.DataFrame([row.record() for row in self.rows], columns=COLUMNS)
+        cells = [row.cell for row in self.rows]
+        held = {name: [getattr(own, name) for own in (self.rows if name in ROW else cells)] for name in COLUMNS}
+        table = pd.DataFrame({name: pd.Series(own, dtype=object if name in TEXTS else None) for name, own in held.items()})
         return table.astype({"value": "float64", "error": "float64", "seconds": "float64"})
 
     def values(self, metric: str, explainer: str | None = None) -> "pd.Series":
@@ -168,17 +186,22 @@ class Results:
             )
         return self.stories[key]()
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write ``rows.csv`` (numbers to the last bit) and ``settings.json``; curves stay in memory."""
+    def save(self, folder: str | os.PathLike[str], names: Any = None) -> None:
+        """Write ``rows.csv`` (numbers to the last bit), ``settings.json`` and ``examples.json``.
+
+        Examples are the worst and the best explanations of each explainer with what a report shows of them, things called by
+        ``names`` (see `Names`; what is missing is taken from the data). All other explanations and curves stay in memory.
+        """
         place = Path(folder)
         try:
             place.mkdir(parents=True, exist_ok=True)
             table = self.to_pandas()
             for name in ("target", *LISTS):
                 table[name] = [None if value is None else json.dumps(value) for value in table[name]]
-            table.to_csv(place / "rows.csv.part", index=False, lineterminator="\n")
+            table.to_csv(place / "rows.csv.part", index=False, lineterminator="\n", encoding="utf-8", errors=ANY_TEXT)
             (place / "settings.json").write_text(json.dumps(self.settings.record(), indent=2) + "\n")
             (place / "rows.csv.part").replace(place / "rows.csv")
+            write_examples(place / EXAMPLES, records_to_keep(self, names))
         except OSError as error:
             raise BadFile(f"{os.fspath(folder)} could not be written: {error}.") from error
 
@@ -196,15 +219,19 @@ class Results:
             return found
         try:
             record = json.loads((place / "settings.json").read_text())
-            table = pd.read_csv(place / "rows.csv", keep_default_na=False, dtype=str, lineterminator="\n")
+            options: Any = {"keep_default_na": False, "dtype": object, "lineterminator": "\n", "encoding_errors": ANY_TEXT}
+            table = pd.read_csv(place / "rows.csv", **options)
             settings = Settings(**{**record, "trials": tuple(record["trials"])})
-            return Results(tuple(map(read_row, table.to_dict("records"))), settings)
+            return Results(
+                tuple(map(read_row, table.to_dict("records"))), settings, kept=cache(partial(read_examples, place / EXAMPLES))
+            )
         except (OSError, LookupError, ValueError, TypeError) as error:
             raise BadFile(f"{os.fspath(folder)} holds no results that graphgauge saved: {error}.") from error
 
 
-#: columns of `to_pandas`
-COLUMNS = [*(name for name in Row.__dataclass_fields__ if name != "cell"), *Cell.__dataclass_fields__]
+ROW = [name for name in Row.__dataclass_fields__ if name != "cell"]
+COLUMNS = [*ROW, *Cell.__dataclass_fields__]  #: of `to_pandas`
+TEXTS = ("task", "model", "explainer", "metric", "settings", "version", "status", "message")
 
 
 def summary_line(name: Any, part: "pd.DataFrame") -> tuple[Any, ...]:
@@ -222,6 +249,33 @@ def check_side(side: str) -> str:
     if side not in ("edge", "feature"):
         raise BadSetting(f"side must be 'edge' or 'feature', but {side!r} was given.")
     return side
+
+
+def write_examples(path: Path, records: list[dict[str, Any]]) -> None:
+    """Write what is kept of single explanations, one a line; an older file goes where there is nothing to keep."""
+    if not records:
+        path.unlink(missing_ok=True)
+        return
+    lines = ",\n".join(json.dumps(record, allow_nan=False, separators=(",", ":")) for record in records)
+    path.with_name(f"{path.name}.part").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    path.with_name(f"{path.name}.part").replace(path)
+
+
+def read_examples(path: Path) -> dict[Key, dict[str, Any]]:
+    """What `write_examples` wrote; nothing where there is no file."""
+    if not path.exists():
+        return {}
+    try:
+        return {key_of(record): record["exhibit"] for record in json.loads(path.read_text(encoding="utf-8"))}
+    except (OSError, LookupError, ValueError, TypeError) as error:
+        raise BadFile(f"{path} holds no explanations that graphgauge saved: {error}. Without it, a report has none.") from error
+
+
+def key_of(record: Mapping[str, Any]) -> Key:
+    """Which explanation a record, or a row as a record, is of."""
+    target = record["target"]
+    target = tuple(target) if isinstance(target, list) else target
+    return record["task"], record["model"], record["explainer"], target, record["occurrence"]
 
 
 def read_row(text: dict[str, str]) -> Row:

@@ -64,7 +64,7 @@ class Settings:
     extras: bool = False  #: fidelity, characterization, unfaithfulness, sparsity, deletion AUC
     top: int = 10  #: edits that fidelity makes
     headline: str = "paper"  #: which numbers a summary shows first
-    keep: int | str = 100  #: scores a side for stored explanations, or "all"; recorded, `Results.save` stores none yet
+    keep: int | str = 100  #: scores a side of the explanations that a saved run keeps, or "all"
 
     def __post_init__(self) -> None:
         problems = [problem for problem in map(self.problem_with, (field.name for field in fields(self))) if problem]

@@ -54,7 +54,7 @@ def status_share(name: str, status: str, what: str, advice: str) -> Check:
     """A check that counts the targets with a status, once for all explainers it hits alike."""
 
     def look(run: Run) -> Iterator[Finding]:
-        rows = run.table[run.table["metric"].str.endswith("_ec")]
+        rows = run.table[run.table["metric"].isin([f"{side}_ec" for side in SIDES])]
         for metric, part in rows.groupby("metric", sort=False):
             hit = part[part["status"] == status].drop_duplicates(["task", "model", "target"])
             n = len(part.drop_duplicates(["task", "model", "target"]))
@@ -191,9 +191,10 @@ def few_trials(run: Run) -> Iterator[Finding]:
 
 def least_p_of(run: Run, side: str) -> float:
     """The smallest p-value that a side of this run can have; 0 where none was measured."""
-    rows = run.table[run.table["metric"] == f"{side}_pertinence"]
-    has_p = (run.table["metric"] == f"{side}_pertinence_p").any()
-    return max((least_p(own, run.results.settings.twin_trials) for own in rows["per_reference"]), default=0.0) if has_p else 0.0
+    parts = [part for (metric, _), part in run.parts.items() if metric == f"{side}_pertinence"]
+    has_p = any(metric == f"{side}_pertinence_p" for metric, _ in run.parts)
+    found = (least_p(own, run.results.settings.twin_trials) for part in parts for own in part["per_reference"])
+    return max(found, default=0.0) if has_p else 0.0
 
 
 def no_better_than_random(run: Run) -> Iterator[Finding]:

@@ -12,13 +12,13 @@ Of the likeness that permuted scores reach only the corrected stability c = (S -
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphgauge.core.errors import BadSetting
-from graphgauge.evaluation import Results
+from graphgauge.evaluation import Results, Settings
 from graphgauge.evaluation.cells import OK
 from graphgauge.guidelines.book import KINDS, guide
 from graphgauge.guidelines.requirements import Requirements
@@ -87,19 +87,19 @@ def of_run(results: Results, requirements: Requirements, merge_models: bool = Fa
     columns = [table[name].to_numpy(dtype=object) for name in ("status", "model")] + [table["value"].to_numpy()]
     found = {key: measure_of(*(column[places] for column in columns)) for key, places in grouped(table, merge_models)}
     kinds = {str(task): requirements.task_kind or kind_of(str(task), part) for task, part in table.groupby("task", sort=False)}
-    has_tied = any(metric.endswith("_pertinence_tied") for _, metric in found)
-    form = "pertinence_tied" if results.settings.headline == "twins" and has_tied else "pertinence"
+    form = judged_form(results.settings, (metric for _, metric in found))
     return Measured(found, kinds, results.settings.cap, form, requirements.focus)
 
 
-def what_is_needed(results: Results) -> "pd.DataFrame":
-    """Of `Results.to_pandas` the columns that are read here: a long run has many rows, and most columns take time for nothing."""
-    import pandas as pd
+def judged_form(settings: Settings, metrics: Iterable[str]) -> str:
+    """Which form of pertinence is judged: the twin where the settings put twins first and it was measured."""
+    has_tied = any(metric.endswith("_pertinence_tied") for metric in metrics)
+    return "pertinence_tied" if settings.headline == "twins" and has_tied else "pertinence"
 
-    rows = results.rows
-    table = {name: [getattr(row, name) for row in rows] for name in (*KEYS, "metric")}
-    found = pd.DataFrame(table | {"value": [row.cell.value for row in rows], "status": [row.cell.status for row in rows]})
-    return found.astype({"value": "float64"})
+
+def what_is_needed(results: Results) -> "pd.DataFrame":
+    """Of `Results.to_pandas` the columns that are read here: a long run has many rows."""
+    return results.table[[*KEYS, "metric", "value", "status"]].copy()
 
 
 def grouped(table: "pd.DataFrame", merge_models: bool) -> Iterable[tuple[tuple[Subject, str], "np.ndarray[Any, Any]"]]:
@@ -124,7 +124,7 @@ def with_chance(table: "pd.DataFrame") -> "pd.DataFrame":
     import pandas as pd
 
     parts = [table]
-    for side in SIDES if len(table) and table["metric"].str.endswith("_stability_corrected").any() else ():
+    for side in SIDES if has_metric(table, "_stability_corrected") else ():
         raw, corrected = (
             table[(table["metric"] == f"{side}_{form}") & (table["status"] == OK)] for form in ("stability", "stability_corrected")
         )
@@ -140,8 +140,12 @@ def kind_of(task: str, rows: "pd.DataFrame") -> str | None:
     if task in KINDS or not len(rows):
         return task if task in KINDS else None
     level = "link" if isinstance(rows["target"].iloc[0], tuple) else "node"
-    is_regression = rows["metric"].str.endswith("_pertinence_abs").any()
-    return f"{level}_{'regression' if is_regression else 'classification'}"
+    return f"{level}_{'regression' if has_metric(rows, '_pertinence_abs') else 'classification'}"
+
+
+def has_metric(rows: "pd.DataFrame", ending: str) -> bool:
+    """Whether some metric ends so."""
+    return any(metric.endswith(ending) for metric in set(rows["metric"]))
 
 
 def of_table(table: "pd.DataFrame", requirements: Requirements) -> Measured:
@@ -190,12 +194,22 @@ def bootstrap(values: Iterable[float]) -> tuple[float, float]:
     >>> bootstrap([1.0, 1.0, 1.0])
     (1.0, 1.0)
     """
-    own = np.sort(np.asarray(list(values), dtype=float))
-    if own[0] == own[-1]:
-        return float(own[0]), float(own[0])
-    drawn = np.random.default_rng(0).integers(len(own), size=(RESAMPLES, len(own)))
-    low, high = np.quantile(own[drawn].mean(1), [0.025, 0.975])
+    return bootstrapped(tuple(sorted(map(float, values))))
+
+
+@lru_cache(maxsize=4096)
+def bootstrapped(values: tuple[float, ...]) -> tuple[float, float]:
+    """`bootstrap` of values in order; several parts of a report ask for the same interval."""
+    if values[0] == values[-1]:
+        return values[0], values[0]
+    low, high = np.quantile(np.asarray(values)[resamples(len(values))].mean(1), [0.025, 0.975])
     return float(low), float(high)
+
+
+@lru_cache(maxsize=8)
+def resamples(n: int) -> "np.ndarray[Any, Any]":
+    """Which of n values each resample holds.  (RESAMPLES, n)"""
+    return np.random.default_rng(0).integers(n, size=(RESAMPLES, n))
 
 
 def wilson(count: int, n: int) -> tuple[float, float]:

@@ -156,7 +156,8 @@ def why(chosen: str, viable: list[str], front: list[str], failed: dict[str, list
         return f"{start}; it is nowhere worse than any other of these and somewhere better"
     ties = [name for name in front if name != chosen and numbers[name] == numbers[chosen]]
     equal = f"; equal to {', '.join(ties)} in every printed number" if ties else ""
-    return f"{start}; {len(front)} of these are beaten by nobody in every number, and of them it is {place(chosen)}{equal}"
+    rivals = f"{len(front)} of these have no rival that is as good everywhere and better somewhere"
+    return f"{start}; {rivals}, and of them it is {place(chosen)}{equal}"
 
 
 def place(name: str) -> str:

@@ -48,6 +48,7 @@ class Assessment:
     recommendation: Recommendation | None
     findings: tuple[Finding, ...]
     left_out: Mapping[str, str]  #: explainers that cannot be run on this network, and why
+    accuracy: float | None = None  #: or r² of the network, where the data says what is right
 
     @property
     def code(self) -> int:
@@ -61,9 +62,9 @@ class Assessment:
         return self.check.reason + gaps
 
     def save(self, folder: str | os.PathLike[str], project: Project) -> None:
-        """Write the results and what they are of."""
-        self.results.save(folder)
-        text = json.dumps(record_of(project, self.requirements), indent=2, default=list)
+        """Write the results and what they are of; things in their examples are called as the project says."""
+        self.results.save(folder, project.form.names)
+        text = json.dumps({**record_of(project, self.requirements), "accuracy": self.accuracy}, indent=2, default=list)
         try:
             (Path(folder) / RECORD).write_text(text + "\n", encoding="utf-8")
         except OSError as error:
@@ -131,7 +132,7 @@ def judged(
     except UndefinedScore as error:
         chosen, answer = None, Check(INCOMPLETE, (), str(error).rstrip("."))
     every, findings = tuple(verdicts(results, wanted)), tuple(diagnose(results, wanted, accuracy))
-    return Assessment(results, wanted, every, answer, chosen, findings, left_out or {})
+    return Assessment(results, wanted, every, answer, chosen, findings, left_out or {}, accuracy)
 
 
 def check_folder(folder: str | os.PathLike[str]) -> Path:
@@ -158,6 +159,16 @@ def stored_requirements(folder: str | os.PathLike[str]) -> dict[str, Any]:
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise BadFile(f"{path} does not say what the run was judged by: {error}. Remove it, or evaluate again.") from error
     return found
+
+
+def stored_accuracy(folder: str | os.PathLike[str]) -> float | None:
+    """The accuracy, or r², that a saved assessment has noted; None where the folder does not say."""
+    path = Path(folder) / RECORD
+    try:
+        found = json.loads(path.read_text(encoding="utf-8")).get("accuracy") if path.exists() else None
+    except (OSError, ValueError, AttributeError) as error:
+        raise BadFile(f"{path} cannot be read: {error}. Remove it, or evaluate again.") from error
+    return float(found) if isinstance(found, (int, float)) else None
 
 
 def record_of(project: Project, wanted: Requirements) -> dict[str, Any]:

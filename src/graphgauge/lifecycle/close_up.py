@@ -8,7 +8,7 @@ from graphgauge.guidelines.measures import of_run
 from graphgauge.lifecycle.project import Project
 from graphgauge.models import BaseModel
 from graphgauge.report.cleaned import cleaned
-from graphgauge.report.showcase import Example, Stage, cases_of
+from graphgauge.report.showcase import Example, Stage
 
 
 def close_ups(project: Project, model: BaseModel, target: Any, labels: Sequence[str]) -> list[Example]:
@@ -18,8 +18,6 @@ def close_ups(project: Project, model: BaseModel, target: Any, labels: Sequence[
     clean = cleaned(project.evaluator(model).compare(chosen, [target]))
     wanted = project.requirements(model)
     form = of_run(clean.results, wanted).pertinence
-    stage = Stage(clean.results, wanted, form, clean.explainer, project.names(model))
+    stage = Stage(clean.results, wanted, form, clean.given, project.names(model))
     verdicts = stage.verdicts(list(clean.results.rows))
-    task = clean.results.rows[0].task
-    cases = {key: rows for name in clean.explainer for key, rows in cases_of(clean.results, task, name).items()}
-    return [stage.example("", key, rows, verdicts.get(key, [])) for key, rows in cases.items()]
+    return [stage.example("", key, rows, verdicts.get(key, [])) for cases in stage.cases.values() for key, rows in cases.items()]

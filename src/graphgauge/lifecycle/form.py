@@ -22,20 +22,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from graphgauge.benchmark.experiment import (
-    MOST_SEED,
-    ExplainerChoice,
-    MetricChoice,
-    Part,
-    checked_settings,
-    labels_of,
-    named,
-    one_of,
-    or_mistake,
-)
+from graphgauge.benchmark.experiment import ExplainerChoice, Measuring, MetricChoice, Part, named, one_of, or_mistake
 from graphgauge.core.documents import Keys
-from graphgauge.evaluation import PRESETS, Settings
-from graphgauge.evaluation.settings import settings_of
 from graphgauge.guidelines import Requirements
 from graphgauge.narrative import Names
 
@@ -118,7 +106,7 @@ def numbered(own: Any) -> Any:
     return {int(key) if isinstance(key, str) and key.isdecimal() else key: name for key, name in own.items()}
 
 
-class Form(Part):
+class Form(Measuring):
     """The keys of a project file."""
 
     name: str = ""
@@ -132,28 +120,11 @@ class Form(Part):
     explainers: list[Annotated[ExplainerChoice, BeforeValidator(named)]] = Field(
         default_factory=lambda: choices_of(EXPLAINERS), min_length=1
     )
-    preset: Annotated[str, one_of(PRESETS, "preset")] = "paper"
-    settings: dict[str, Any] = Field(default={}, validate_default=True)
-    metrics: list[Annotated[MetricChoice, BeforeValidator(named)]] = Field(default=[])
     targets: Annotated[TargetsWanted, BeforeValidator(targets_of)] = TargetsWanted(number=100)
     names: Annotated[dict[str, Any], BeforeValidator(with_ids)] = Field(default={})
     thresholds: dict[str, Any] = Field(default={})
     use: Use = Use()
-    seed: int = Field(0, ge=0, le=MOST_SEED)
     device: str | None = None
-
-    @field_validator("explainers")
-    @classmethod
-    def check_explainers(cls, explainers: list[ExplainerChoice]) -> list[ExplainerChoice]:
-        """Each under a label of its own."""
-        labels_of(explainers)
-        return explainers
-
-    @field_validator("settings")
-    @classmethod
-    def check_settings(cls, settings: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        """Known settings with values they can have."""
-        return checked_settings(settings, info.data.get("preset", "paper"))
 
     @field_validator("names")
     @classmethod
@@ -168,11 +139,6 @@ class Form(Part):
         """As the guidelines want them."""
         or_mistake(lambda: Requirements(limits=thresholds))
         return thresholds
-
-    @property
-    def full_settings(self) -> Settings:
-        """The preset with what was changed."""
-        return settings_of(self.preset, **self.settings)
 
 
 #: for the list of known keys in an error

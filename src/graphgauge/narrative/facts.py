@@ -44,7 +44,7 @@ def facts_of(
         "edges": edge_facts(x, edge_ends(x, model), names, ranking, redact),
         "change": {side: change_facts(x, side) for side in ("feature", "edge")},
         "metrics": metric_facts(x),
-        "quality": quality_facts(quality, x),
+        "quality": quality_facts(quality, x.target),
         "nouns": {kind: list(getattr(names, kind)) for kind in ("node", "link", "graph")},
         "decision": names.decision,
         "role": names.role,

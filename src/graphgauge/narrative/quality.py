@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphgauge.core.errors import BadSetting, UnknownName
-from graphgauge.core.xplanation import Xplanation
+from graphgauge.core.xplanation import Target
 from graphgauge.evaluation.meanings import higher_is_better
 from graphgauge.narrative.names import LONGEST_SENTENCE, tidy
 
 Quality = Mapping[str, tuple[float | None, float, bool | None]] | Sequence[str] | None
 
 
-def quality_facts(quality: Quality, x: Xplanation) -> dict[str, Any]:
+def quality_facts(quality: Quality, target: Target) -> dict[str, Any]:
     """Which thresholds failed, out of how many that apply."""
     if quality is None:
         return {"judged": False, "total": 0, "failed": 0, "failures": [], "statements": []}
@@ -25,7 +25,7 @@ def quality_facts(quality: Quality, x: Xplanation) -> dict[str, Any]:
     if isinstance(quality, (str, bytes)) or not isinstance(quality, Sequence):
         raise BadSetting(
             f"quality must be a dictionary {{metric: (value, threshold, passed)}} or a list of statements, but is "
-            f"{type(quality).__name__} (target {x.target})."
+            f"{type(quality).__name__} (target {target})."
         )
     told = [tidy(statement, LONGEST_SENTENCE).rstrip(". ") for statement in map(check_statement, quality)]
     return {"judged": True, "total": len(told), "failed": len(told), "failures": [], "statements": [text for text in told if text]}

@@ -48,9 +48,19 @@ def textual_explanation(
     further languages.
     """
     folder: Folder = options.pop("languages", None)
-    called = read_audience(audience)
-    facts = explanation_facts(evaluator, x, names, called, top_k, **options)
-    chosen = find_language(language, folder)
+    facts = explanation_facts(evaluator, x, names, audience, top_k, **options)
+    return text_of(facts, language, audience, template, folder)
+
+
+def text_of(
+    facts: Mapping[str, Any],
+    language: str = "en",
+    audience: str = "expert",
+    template: str | Path | None = None,
+    folder: Folder = None,
+) -> str:
+    """Facts, as `explanation_facts` gives them, in words. For an affected person they should be redacted."""
+    called, chosen = read_audience(audience), find_language(language, folder)
     return rendered(called.replace(" ", "-") if template is None else template, chosen, Wording(facts, chosen).context())
 
 

@@ -5,6 +5,7 @@ pooled. Feature groups of the names are one bar, and their scores add up. What i
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphgauge.core.errors import BadSetting
@@ -21,6 +22,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Bar = tuple[str, float]  #: label and score
+
+
+@dataclass(frozen=True)
+class Bars:
+    """What a picture of bars shows, as plain data."""
+
+    title: str
+    drawn: Sequence[Bar]  #: the strongest first
+    caption: str
+    signed: bool
+
+
 OWNERS = {"target": "", "first": "of the first", "second": "of the second", "neighbours": "of neighbours", "nodes": ""}
 
 
@@ -40,8 +53,7 @@ def plot_feature_bars(
     ``pooling``  how the scores of all nodes but the target become one: "max", "sum", "mean" or "abs_max"
     ``signed``   whether scores carry a direction; default: what the explainer says
     """
-    called = picture_names(x, data, names)
-    return draw_bars(x, called, feature_bars(x, called, pooling), "feature", top, ax, signed)
+    return draw_bars(shown_features(x, picture_names(x, data, names), top, pooling, signed), ax)
 
 
 def plot_edge_bars(
@@ -55,7 +67,12 @@ def plot_edge_bars(
 ) -> "Axes":
     """Draw the ``top`` strongest edge scores of ``x``; without ``data`` the edges are told by their ids."""
     called = picture_names(x, data, names)
-    return draw_bars(x, called, edge_bars(x, called, data), "edge", top, ax, signed)
+    return draw_bars(shown_bars(x, called, edge_bars(x, called, data), "edge", top, signed), ax)
+
+
+def shown_features(x: Xplanation, names: Names, top: int, pooling: str = "max", signed: bool | None = None) -> Bars:
+    """What a picture of the feature scores shows."""
+    return shown_bars(x, names, feature_bars(x, names, pooling), "feature", top, signed)
 
 
 def feature_bars(x: Xplanation, names: Names, pooling: str) -> list[Bar]:
@@ -81,27 +98,34 @@ def edge_bars(x: Xplanation, names: Names, data: Any) -> list[Bar]:
     return [(f"{node_label(u, names)} → {node_label(v, names)}", score) for (u, v), score in zip(ends, scores, strict=True)]
 
 
-def draw_bars(
-    x: Xplanation, names: Names, bars: Sequence[Bar], noun: str, top: int, ax: "Axes | None", signed: bool | None
-) -> "Axes":
-    """Bars, the strongest on top, and a caption that counts the rest."""
-    import matplotlib.pyplot as plt
-
+def shown_bars(x: Xplanation, names: Names, bars: Sequence[Bar], noun: str, top: int, signed: bool | None) -> Bars:
+    """The ``top`` strongest bars, and a caption that counts the rest."""
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise BadSetting(f"top must be a whole number, 1 or more, but {top!r} was given.")
     drawn = sorted((bar for bar in bars if bar[1]), key=lambda bar: -abs(bar[1]))[:top]
-    axes = ax if ax is not None else plt.subplots(figsize=(7, figure_height(len(drawn))), layout="constrained")[1]
     has_sign = is_signed(x) if signed is None else signed
+    return Bars(title_of(x, names), drawn, bars_caption(drawn, bars, noun, has_sign), has_sign)
+
+
+def draw_bars(bars: Bars, ax: "Axes | None" = None) -> "Axes":
+    """Draw bars, the strongest on top."""
+    import matplotlib.pyplot as plt
+    from matplotlib.ticker import MaxNLocator
+
+    drawn = bars.drawn
+    axes = ax if ax is not None else plt.subplots(figsize=(7, figure_height(len(drawn))), layout="constrained")[1]
     strongest = max((abs(score) for _, score in drawn), default=0.0)
-    tints = [colours.score_colour(score, strongest, has_sign) for _, score in drawn]
+    tints = [colours.score_colour(score, strongest, bars.signed) for _, score in drawn]
     axes.barh(range(len(drawn)), [score for _, score in drawn], color=tints, height=0.7)
     axes.set_yticks(range(len(drawn)), [label for label, _ in drawn], fontsize=9, **PLAIN)
     axes.invert_yaxis()
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.3g}")  # no common factor, which would stand in the caption
     axes.axvline(0, color=colours.OUTLINE, linewidth=0.8)
     axes.tick_params(axis="y", length=0)
     axes.spines[["top", "right", "left"]].set_visible(False)
-    write_title(axes, title_of(x, names), share=0.7)
-    write_caption(axes, bars_caption(drawn, bars, noun, has_sign), share=0.7)
+    write_title(axes, bars.title, share=0.7)
+    write_caption(axes, bars.caption, share=0.7)
     return axes
 
 

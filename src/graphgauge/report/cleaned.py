@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from graphgauge.evaluation import Results, Row
+from graphgauge.evaluation.results import Key
 from graphgauge.narrative.names import tidy
 
 LONGEST = 100  #: characters of a name
@@ -20,7 +21,13 @@ class Cleaned:
     """Results with tidy names, and the names as they were."""
 
     results: Results
-    explainer: dict[str, str]  #: tidy -> given
+    task: dict[str, str]  #: tidy -> given
+    model: dict[str, str]
+    explainer: dict[str, str]
+
+    def given(self, key: Key) -> Key:
+        """The name of an explanation before the names in it were tidied."""
+        return self.task[key[0]], self.model[key[1]], self.explainer[key[2]], *key[3:]
 
 
 def cleaned(results: Results) -> Cleaned:
@@ -28,7 +35,8 @@ def cleaned(results: Results) -> Cleaned:
     given = [dict.fromkeys(getattr(row, kind) for row in results.rows) for kind in ("task", "model", "explainer")]
     task, model, explainer = map(tidy_names, given)
     rows = tuple(renamed(row, task[row.task], model[row.model], explainer[row.explainer]) for row in results.rows)
-    return Cleaned(replace(results, rows=rows), {tidied: name for name, tidied in explainer.items()})
+    before = ({tidied: name for name, tidied in names.items()} for names in (task, model, explainer))
+    return Cleaned(replace(results, rows=rows), *before)
 
 
 def renamed(row: Row, task: str, model: str, explainer: str) -> Row:

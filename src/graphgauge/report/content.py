@@ -87,7 +87,7 @@ def content_of(given: Results, asked: Asked) -> dict[str, Any]:
     results, wanted = clean.results, known_requirements(given, asked.requirements)
     found = of_run(results, wanted, merge_models=True)
     numbers = {name: k for k, name in enumerate(dict.fromkeys(row.explainer for row in results.rows), 1)}
-    stage = Stage(results, wanted, found.pertinence, clean.explainer, asked.names, asked.language, asked.audience)
+    stage = Stage(results, wanted, found.pertinence, clean.given, asked.names, asked.language, asked.audience)
     study = study_of(results)
     parts = [part_of(found, task, numbers, stage, study) for task in study.tasks]
     return {
@@ -105,17 +105,26 @@ def content_of(given: Results, asked: Asked) -> dict[str, Any]:
         "requirements": wanted.record(),
         "settings": settings_of(results),
         "provenance": provenance(given, asked.run),
-        "has_source": given.source is not None,
+        "is_shown": any(example.text or example.pictures for part in parts for example in part.examples),
     }
 
 
 def known_requirements(results: Results, wanted: Requirements) -> Requirements:
     """The requirements, with what the model says of the task and of its features."""
-    if results.source is None:
+    kinds = kinds_of(results)
+    if len(kinds) != 1:
         return wanted
-    model = results.source.evaluator.model
-    kind, size = f"{model.level}_{model.task}", int(model.source.x.size(1))
+    ((kind, size),) = kinds
     return replace(wanted, task_kind=wanted.task_kind or kind, num_features=wanted.num_features or size)
+
+
+def kinds_of(results: Results) -> set[tuple[str, int]]:
+    """Kinds of tasks and numbers of features, from the model or from what a saved run has kept."""
+    if results.source is not None:
+        model = results.source.evaluator.model
+        return {(f"{model.level}_{model.task}", int(model.source.x.size(1)))}
+    told = [(kept["facts"], kept["num_features"]) for kept in results.kept().values()]
+    return {(f"{facts['level']}_{facts['task']}", size) for facts, size in told if facts is not None}
 
 
 def part_of(found: Measured, task: str, numbers: dict[str, int], stage: Stage, study: Study) -> Part:

@@ -1,10 +1,12 @@
 """The deletion curve of an explanation, drawn into the band of random orders."""
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from graphgauge.core.errors import UndefinedScore
+from graphgauge.core.xplanation import Target
 from graphgauge.evaluation.stories import Case, Story
 from graphgauge.report.colours import CHANGE, EXPLAINED, RANDOM
 from graphgauge.report.labels import LONGEST_TITLE, PLAIN, cut
@@ -13,36 +15,69 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(frozen=True)
+class Curve:
+    """What a picture of a deletion curve shows, as plain data."""
+
+    explainer: str
+    target: Target
+    side: str
+    reference: Any
+    start: float
+    curve: Sequence[float]  #: K outputs, after 1..K edits
+    band: Sequence[Sequence[float | None]]  #: low, median and high of the random orders, K each; None where none was followed
+    ec: int
+    flipped: bool
+    score: float
+
+
 def plot_deletion_curve(story: Story, reference: Any = None, ax: "Axes | None" = None) -> "Axes":
     """Draw one case of a story: by default that with the lowest EC, else that of ``reference``.
 
     The line is the output after each edit in the order of the explanation, the band holds 80 % of the random orders, the dashed
     line is their median, and the upright line marks the EC: where the prediction changes.
     """
+    return draw_curve(curve_of(story, reference), ax)
+
+
+def curve_of(story: Story, reference: Any = None) -> Curve:
+    """What is drawn of a story."""
+    case = chosen_case(story, reference)
+    band = [[height if math.isfinite(height) else None for height in line] for line in case.band().tolist()]
+    return Curve(
+        story.explainer,
+        story.target,
+        story.side,
+        case.reference,
+        case.start,
+        case.curve.tolist(),
+        band,
+        case.ec,
+        case.flipped,
+        case.score,
+    )
+
+
+def draw_curve(case: Curve, ax: "Axes | None" = None) -> "Axes":
+    """Draw a curve into the band of random orders."""
     import matplotlib.pyplot as plt
     from matplotlib.ticker import MaxNLocator
 
-    case = chosen_case(story, reference)
     axes = ax if ax is not None else plt.subplots(figsize=(6, 3.6), layout="constrained")[1]
     steps = range(len(case.curve) + 1)
-    low, middle, high = torch.cat([torch.full((3, 1), case.start, dtype=torch.float64), case.band()], 1).tolist()
+    low, middle, high = ([case.start, *(math.nan if height is None else height for height in line)] for line in case.band)
     axes.fill_between(steps, low, high, color=RANDOM, alpha=0.3, linewidth=0, label="random orders, 80 %")
     axes.plot(steps, middle, color=RANDOM, linestyle="--", label="random orders, median")
-    axes.plot(
-        steps,
-        [case.start, *case.curve.tolist()],
-        color=EXPLAINED,
-        marker="o",
-        markersize=3,
-        label=cut(story.explainer, LONGEST_TITLE),
-    )
+    name = cut(case.explainer, LONGEST_TITLE)
+    axes.plot(steps, [case.start, *case.curve], color=EXPLAINED, marker="o", markersize=3, label=name)
     word = "prediction changes" if case.flipped else "no change up to here"
     axes.axvline(case.ec, color=CHANGE, linewidth=1, label=f"{word}: {case.ec}")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("edges removed" if story.side == "edge" else "features substituted")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.8g}")  # no common factor, which would stand in the legend
+    axes.set_xlabel("edges removed" if case.side == "edge" else "features substituted")
     axes.set_ylabel("output")
     against = "" if case.reference is None else f", reference {case.reference}"
-    axes.set_title(f"target {story.target}{against}: pertinence {case.score:.2f}")
+    axes.set_title(f"target {case.target}{against}: pertinence {case.score:.2f}")
     for text in axes.legend(frameon=False).get_texts():
         text.set(**PLAIN)
     axes.spines[["top", "right"]].set_visible(False)

@@ -71,8 +71,9 @@ def report(
 
     ``requirements``  what the use asks for; default: the paper's thresholds
     ``accuracy``      (or r²) of the model on its task, for the diagnosis
-    ``names``         of nodes, features and classes; what is missing is taken from the data
-    ``language``, ``audience``  of the sentences on single explanations, which need the results of this very process
+    ``names``         of nodes, features and classes; what is missing is taken from the data. What a saved run has kept of its
+                      explanations has the names it was saved with
+    ``language``, ``audience``  of the sentences on single explanations
     ``run``           the folder the results were read from: its facts are told, too
     """
     if requirements is not None and not isinstance(requirements, Requirements):

@@ -1,13 +1,18 @@
 """Where numbers come from: settings, seeds, versions, the network, and, for a benchmark, its calls and machines."""
 
 import hashlib
+import json
 import os
 from pathlib import Path
 from typing import Any
 
 from graphgauge.benchmark.runs import STORE, Run
+from graphgauge.core.errors import BadFile
 from graphgauge.evaluation import PRESETS, Results
+from graphgauge.evaluation.results import ROW
 from graphgauge.narrative.names import tidy
+
+PROJECT = "project.json"  #: what `graphgauge evaluate` writes beside results
 
 
 def provenance(results: Results, run: str | os.PathLike[str] | None = None) -> dict[str, Any]:
@@ -33,14 +38,14 @@ def listed(values: set[str]) -> str:
 
 def digest(results: Results) -> str:
     """A short name of exactly these rows, whatever their order."""
-    lines = sorted(repr(sorted(row.record().items(), key=lambda item: item[0])) for row in results.rows)
+    lines = sorted(repr((*(getattr(row, name) for name in ROW), *vars(row.cell).values())) for row in results.rows)
     return hashlib.blake2b("\n".join(lines).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def facts_of_run(folder: Path) -> dict[str, Any]:
-    """What a benchmark run knows of itself; nothing for results that were saved without one."""
+    """What a benchmark run, or a saved project, knows of itself; nothing for results that were saved without one."""
     if not (folder / STORE).exists():
-        return {}
+        return facts_of_project(folder / PROJECT) if (folder / PROJECT).exists() else {}
     run = Run(folder)
     done, planned = run.num_shards
     facts = {"experiment": shown(run.config.get("name", "")), "shards": f"{done} of {planned} finished"}
@@ -49,6 +54,18 @@ def facts_of_run(folder: Path) -> dict[str, Any]:
             {name: session[name] for name in ("at", "engine", "versions", "machine") if name in session}
         )
     return facts
+
+
+def facts_of_project(path: Path) -> dict[str, Any]:
+    """The network and the data that `graphgauge evaluate` has noted: addresses, checksums, device, versions."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        project = record["project"]
+        named = {name: project[name] for name in ("model", "weights", "data")}
+        parts = {**named, **{f"SHA-256 of {name}": digest for name, digest in record["sha256"].items()}}
+        return {name: shown(value) for name, value in (parts | {name: record[name] for name in ("device", "versions")}).items()}
+    except (OSError, LookupError, ValueError, TypeError, AttributeError) as error:
+        raise BadFile(f"{path} does not say what the run is of: {error!r}. Remove it, or evaluate again.") from error
 
 
 def shown(value: Any) -> str:

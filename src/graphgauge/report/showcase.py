@@ -1,38 +1,40 @@
 """The worst and the best explanations of the recommended explainer, with pictures and sentences where they can be made.
 
-Explanations are ordered by their pertinence, the mean of both sides where both were measured, in the form that is judged. A run
-that was read from a folder holds numbers only: pictures, curves and sentences need the results of this very process.
+Explanations are ordered by their pertinence, the mean of both sides where both were measured, in the form that is judged. What
+is shown of one comes from this very process, or from what a saved run has kept of it (see `exhibits`).
 """
 
 import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from graphgauge.core.errors import GraphgaugeError
+from graphgauge.core.errors import BadFile
 from graphgauge.core.verdicts import FAIL, Verdict
-from graphgauge.core.xplanation import Target, Xplanation
-from graphgauge.evaluation import STATUSES, Results, Row, Story
-from graphgauge.evaluation.results import Source
+from graphgauge.core.xplanation import Target
+from graphgauge.evaluation import STATUSES, Results, Row
+from graphgauge.evaluation.results import Key, Source
 from graphgauge.guidelines.judging import explanation_verdicts
 from graphgauge.guidelines.measures import SIDES
 from graphgauge.guidelines.requirements import Requirements
 from graphgauge.narrative import Names
-from graphgauge.narrative.telling import all_names, textual_explanation
-from graphgauge.report.bars import figure_height, plot_feature_bars
-from graphgauge.report.curves import plot_deletion_curve
+from graphgauge.narrative.quality import quality_facts
+from graphgauge.narrative.telling import AUDIENCES, all_names, read_audience, text_of
+from graphgauge.report.bars import draw_bars, figure_height
+from graphgauge.report.curves import Curve, draw_curve
+from graphgauge.report.exhibits import TOP_FEATURES, Exhibit, exhibit_of
 from graphgauge.report.html import svg_of
 from graphgauge.report.labels import PLAIN
-from graphgauge.report.subgraph import draw_explanation
+from graphgauge.report.subgraph import draw_sketch
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Key = tuple[str, str, str, Target, int]  #: task, network, explainer, target, occurrence
-EACH = 2  #: explanations at either end
-TOP_EDGES, TOP_FEATURES = 15, 8
+EACH = 2  #: explanations at either end; one where there are more than FEW tasks, for pictures take time
+FEW = 3
+CURVES = {"edge": "Edges removed, best first", "feature": "Features substituted, best first"}
 #: matplotlib measures texts with its own font; the page draws them with the reader's, which has more letters
 FONTS = "Glyph .* missing from|Matplotlib currently does not support"
 
@@ -55,12 +57,12 @@ class Example:
 
 @dataclass(frozen=True)
 class Stage:
-    """What is needed to show explanations: ``given`` maps tidy names of explainers to those in the stories."""
+    """What is needed to show explanations; ``given`` tells the name of one before the names in it were tidied."""
 
     results: Results
     wanted: Requirements
     form: str
-    given: Mapping[str, str]
+    given: Callable[[Key], Key]
     names: Names | Mapping[str, Any] | None = None
     language: str = "en"
     audience: str = "expert"
@@ -76,14 +78,17 @@ class Stage:
 
     def examples(self, task: str, explainer: str) -> list[Example]:
         """The worst, then the best explanations of an explainer on a task."""
-        cases = cases_of(self.results, task, explainer)
-        order = sorted(
-            (key for key in cases if self.pertinence(cases[key]) is not None), key=lambda key: self.rank(key, cases[key])
-        )
-        each = min(EACH, len(order) // 2)
+        cases = self.cases.get((task, explainer), {})
+        order = self.ordered(cases)
+        each = min(EACH if len({own for own, _ in self.cases}) <= FEW else 1, len(order) // 2)
         ends = [*(("worst", key) for key in order[:each]), *(("best", key) for key in order[::-1][:each])]
         verdicts = self.verdicts([row for _, key in ends for row in cases[key]])
         return [self.example(end, key, cases[key], verdicts.get(key, [])) for end, key in ends]
+
+    def ordered(self, cases: Mapping[Key, list[Row]]) -> list[Key]:
+        """Explanations with a pertinence, the worst first."""
+        measured = (key for key, rows in cases.items() if self.pertinence(rows) is not None)
+        return sorted(measured, key=lambda key: self.rank(key, cases[key]))
 
     def verdicts(self, rows: list[Row]) -> dict[Key, list[Verdict]]:
         """The verdicts on single explanations, by explanation."""
@@ -110,8 +115,9 @@ class Stage:
         missed = [own.reason for own in verdicts if own.outcome == FAIL]
         judged = {own.metric: (own.number, own.threshold, own.outcome != FAIL) for own in verdicts if own.threshold is not None}
         numbers = {row.metric: row.cell.value for row in rows if row.cell.value is not None}
-        text, pictures = self.told(key, rows, judged)
-        label = target_name(target, self.level, self.called())
+        exhibit = self.exhibit(key, rows)
+        text, pictures = ("", {}) if exhibit is None else (self.text(exhibit, target, judged), self.pictures(exhibit))
+        label = self.label(target, exhibit)
         return Example(end, task, model, explainer, label, self.pertinence(rows) or 0.0, numbers, missed, text, pictures)
 
     @property
@@ -121,34 +127,65 @@ class Stage:
             return str(self.source.evaluator.model.level)
         return "link" if any(isinstance(row.target, tuple) for row in self.results.rows[:1]) else "node"
 
-    def told(self, key: Key, rows: list[Row], judged: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-        """Sentences and pictures; nothing where the explanation is not at hand."""
-        given = (self.given.get(key[2], key[2]), key[3], key[4])
-        if self.source is None or given not in self.source.explanations:
-            return "", {}
-        x, evaluator = self.source.explanations[given](), self.source.evaluator
-        evaluator.fill(x, {row.metric: row.cell for row in rows})
-        options = {"names": self.names, "language": self.language, "audience": self.audience}
-        return attempted(textual_explanation, evaluator, x, **options, quality=judged) or "", self.pictures(x, given)
+    @cached_property
+    def cases(self) -> dict[tuple[str, str], dict[Key, list[Row]]]:
+        """The rows of each explanation by task and explainer; those of faults, which have no verdict, are left out."""
+        found: dict[tuple[str, str], dict[Key, list[Row]]] = {}
+        for row in self.results.rows:
+            if row.cell.status in STATUSES:
+                own = found.setdefault((row.task, row.explainer), {})
+                own.setdefault((row.task, row.model, row.explainer, row.target, row.occurrence), []).append(row)
+        return found
 
-    def pictures(self, x: Xplanation, given: tuple[str, Target, int]) -> dict[str, str]:
-        """The subgraph, the features, and the deletion curves."""
-        names, model = self.called(), self.source.evaluator.model if self.source is not None else None
+    @cached_property
+    def kept(self) -> Mapping[Key, Mapping[str, Any]]:
+        """What a saved run has kept."""
+        return self.results.kept()
+
+    def exhibit(self, key: Key, rows: list[Row]) -> Exhibit | None:
+        """What can be shown of an explanation; None where it is not at hand."""
+        given = self.given(key)
+        if self.source is None:
+            return read_exhibit(self.kept[given]) if given in self.kept else None
+        if given[2:] not in self.source.explanations:
+            return None
+        x, found = self.source.explanations[given[2:]](), [self.results.stories.get((*given[2:], side)) for side in CURVES]
+        return exhibit_of(self.source.evaluator, x, rows, [story for story in found if story is not None], self.names)
+
+    def label(self, target: Target, exhibit: Exhibit | None) -> str:
+        """A target for people, with its name where it is known."""
+        facts = None if exhibit is None else exhibit.facts
+        if facts is None:
+            return target_name(target, self.level, self.called())
+        named = dict(zip(facts["target"]["ids"], facts["target"]["names"], strict=True))
+        return target_name(target, facts["level"], Names(nodes=named, graphs=named))
+
+    @property
+    def is_redacted(self) -> bool:
+        """Whether neighbours stay unnamed for this audience."""
+        return AUDIENCES[read_audience(self.audience)]
+
+    def text(self, exhibit: Exhibit, target: Target, judged: Mapping[str, Any]) -> str:
+        """Sentences on an explanation and the thresholds it misses; '' where nothing can be told."""
+        facts = exhibit.redacted if self.is_redacted else exhibit.facts
+        if facts is None:
+            return ""
+        return text_of({**facts, "quality": quality_facts(judged, target)}, self.language, self.audience)
+
+    def pictures(self, exhibit: Exhibit) -> dict[str, str]:
+        """The subgraph (not where neighbours stay unnamed), the features, and the deletion curves."""
         made: dict[str, Callable[[Any], Any]] = {}
-        if len(x.edges):
-            made["The edges that matter"] = lambda ax: draw_explanation(x, model, names, TOP_EDGES, ax)
-        made["The features that matter"] = lambda ax: plot_feature_bars(x, names, TOP_FEATURES, ax, data=model)
-        for side, word in (("edge", "Edges removed, best first"), ("feature", "Features substituted, best first")):
-            story = self.results.stories.get((given[0], given[1], given[2], side))
-            if story is not None:
-                made[word] = partial(drawn_story, story)
-        drawn = {word: attempted(picture, draw, HEIGHTS[word]) for word, draw in made.items()}
-        return {word: svg for word, svg in drawn.items() if svg}
+        if exhibit.sketch is not None and not self.is_redacted:
+            made["The edges that matter"] = partial(draw_sketch, exhibit.sketch)
+        if exhibit.bars is not None:
+            made["The features that matter"] = partial(draw_bars, exhibit.bars)
+        made |= {CURVES[curve.side]: partial(curve_with_key, curve) for curve in exhibit.curves}
+        return {word: picture(draw, HEIGHTS[word]) for word, draw in made.items()}
 
 
-def drawn_story(story: Callable[[], Story], ax: "Axes") -> None:
-    """The deletion curve of a story, its legend above it, where it hides nothing."""
-    plot_deletion_curve(story(), ax=ax)
+def curve_with_key(curve: Curve, ax: "Axes") -> None:
+    """A deletion curve, its legend above it, where it hides nothing."""
+    draw_curve(curve, ax)
     above = ax.legend(loc="lower center", bbox_to_anchor=(0.45, 1.0), ncols=2, frameon=False, fontsize=8)
     for text in above.get_texts():
         text.set(**PLAIN)
@@ -157,17 +194,17 @@ def drawn_story(story: Callable[[], Story], ax: "Axes") -> None:
 HEIGHTS = {
     "The edges that matter": 4.4,
     "The features that matter": figure_height(TOP_FEATURES) + 0.4,
-    "Edges removed, best first": 3.1,
-    "Features substituted, best first": 3.1,
+    CURVES["edge"]: 3.1,
+    CURVES["feature"]: 3.1,
 }
 
 
-def attempted(make: Callable[..., str], *args: Any, **options: Any) -> str | None:
-    """What can be made; None where graphgauge says that it cannot (no scores, NaN ...)."""
+def read_exhibit(record: Mapping[str, Any]) -> Exhibit:
+    """What a run has kept, or an error that says what to do."""
     try:
-        return make(*args, **options)
-    except GraphgaugeError:
-        return None
+        return Exhibit.read(record)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise BadFile(f"what the run has kept of an explanation cannot be read: {error!r}. Save the run again.") from error
 
 
 def picture(draw: Callable[["Axes"], Any], height: float) -> str:
@@ -180,15 +217,6 @@ def picture(draw: Callable[["Axes"], Any], height: float) -> str:
         draw(figure.subplots())
         figure.axes[0].set_title("")
         return svg_of(figure)
-
-
-def cases_of(results: Results, task: str, explainer: str) -> dict[Key, list[Row]]:
-    """The rows of each explanation; those of faults, which have no verdict, are left out."""
-    found: dict[Key, list[Row]] = {}
-    for row in results.rows:
-        if (row.task, row.explainer) == (task, explainer) and row.cell.status in STATUSES:
-            found.setdefault((row.task, row.model, row.explainer, row.target, row.occurrence), []).append(row)
-    return found
 
 
 def value_of(rows: list[Row], metric: str) -> float | None:

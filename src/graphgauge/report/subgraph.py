@@ -6,18 +6,18 @@ explainers without a direction are green. The area of a node grows with the sum 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphgauge.core.xplanation import Xplanation
 from graphgauge.models import BaseModel
 from graphgauge.narrative import Names
-from graphgauge.narrative.facts import is_signed
 from graphgauge.report import colours
-from graphgauge.report.arrows import Arrow, Node, Shown, ends_of_edges, folded_nodes, folded_pairs, node_strength, shown_arrows
-from graphgauge.report.labels import PLAIN, cut, node_label, title_of, write_caption, write_title
-from graphgauge.report.layout import Disc, Point, label_places, shells, springs
+from graphgauge.report.arrows import Arrow, Node, ends_of_edges
+from graphgauge.report.labels import PLAIN, write_caption, write_title
+from graphgauge.report.layout import Disc, Point, label_places
+from graphgauge.report.sketch import Sketch, sketch_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +26,6 @@ THINNEST, WIDEST = 0.8, 4.5  #: lines, in points
 SMALLEST, LARGEST = 9.0, 16.0  #: radii of nodes, in points
 FONT = 8.0
 LETTER = 0.56  #: width of a letter, as a share of the font size
-LONGEST_GROUP = 32  #: characters of a group's name
 SHORT = 4  #: labels of so many letters stand inside their node
 
 
@@ -45,15 +44,15 @@ def draw_explanation(
     ``names``   what things are called: `Names`, or a dictionary of its fields; what is missing is taken from the data
     ``signed``  whether scores carry a direction; default: what the explainer says, no for one that is not known
     """
-    ends = ends_of_edges(x, data)
-    called = picture_names(x, data, names)
-    shown = shown_arrows(x, ends, called, top)
-    place = folded_nodes(x, called)
-    axes = ax if ax is not None else empty_axes()
-    picture = Picture(axes, x, called, shown, is_signed(x) if signed is None else signed)
+    return draw_sketch(sketch_of(x, ends_of_edges(x, data), picture_names(x, data, names), top, signed), ax)
+
+
+def draw_sketch(sketch: Sketch, ax: "Axes | None" = None) -> "Axes":
+    """Draw what a sketch says."""
+    picture = Picture(ax if ax is not None else empty_axes(), sketch)
     picture.write_frame()
-    picture.draw(folded_pairs(ends, place))
-    return axes
+    picture.draw()
+    return picture.axes
 
 
 def picture_names(x: Xplanation, data: Any, names: Any) -> Names:
@@ -81,25 +80,27 @@ class Picture:
     """What is drawn where."""
 
     axes: "Axes"
-    x: Xplanation
-    names: Names
-    shown: Shown
-    signed: bool
+    sketch: Sketch
+
+    @property
+    def drawn(self) -> tuple[Arrow, ...]:
+        """The arrows, the strongest first."""
+        return self.sketch.shown.drawn
 
     def write_frame(self) -> None:
         """Title, caption and legend; no axes."""
         self.axes.set_xticks([])
         self.axes.set_yticks([])
         self.axes.spines[:].set_visible(False)
-        write_title(self.axes, title_of(self.x, self.names), pad=26)
-        write_caption(self.axes, self.shown.caption(), self.reading())
+        write_title(self.axes, self.sketch.title, pad=26)
+        write_caption(self.axes, self.sketch.shown.caption(), self.reading())
         self.write_legend()
 
     def reading(self) -> str:
         """How to read the picture."""
-        parts = ["Width and depth of colour: strength of an edge."] if self.shown.drawn else []
-        parts += ["Size of a node: its feature scores."] if self.x.feature_score is not None else []
-        parts += ["Rings: hops."] if self.x.level == "node" else []
+        parts = ["Width and depth of colour: strength of an edge."] if self.drawn else []
+        parts += ["Size of a node: its feature scores."] if self.sketch.has_features else []
+        parts += ["Rings: hops."] if self.sketch.level == "node" else []
         return " ".join(parts)
 
     def write_legend(self) -> None:
@@ -107,23 +108,22 @@ class Picture:
         from matplotlib.lines import Line2D
 
         words = {True: "raises the output", False: "lowers the output"}
-        wanted = dict.fromkeys(sorted((arrow.score > 0 for arrow in self.shown.drawn), reverse=True)) if self.signed else {}
+        wanted = dict.fromkeys(sorted((arrow.score > 0 for arrow in self.drawn), reverse=True)) if self.sketch.signed else {}
         lines = [(words[up], colours.hue_of(1 if up else -1, True)) for up in wanted]
-        if self.shown.drawn and not self.signed:
+        if self.drawn and not self.sketch.signed:
             lines = [("importance, without a direction", colours.UNSIGNED)]
         handles = [Line2D([], [], color=colour, linewidth=3, label=word) for word, colour in lines]
         if handles:
             self.axes.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=9)
 
-    def draw(self, pairs: Sequence[tuple[Node, Node]]) -> None:
+    def draw(self) -> None:
         """Nodes, arrows and labels."""
         width, height = self.fit_axes()
-        unit, radius = self.unit_places(pairs)
-        half, middle = half_axes((width, height), self.has_long_labels(unit)), (width / 2, height / 2)
-        discs = self.discs(unit, half, middle)
-        self.draw_rings(radius, half, middle)
-        both = {(arrow.source, arrow.destination) for arrow in self.shown.drawn}
-        for arrow in reversed(self.shown.drawn):
+        half, middle = half_axes((width, height), self.has_long_labels()), (width / 2, height / 2)
+        discs = self.discs(half, middle)
+        self.draw_rings(half, middle)
+        both = {(arrow.source, arrow.destination) for arrow in self.drawn}
+        for arrow in reversed(self.drawn):
             self.draw_arrow(arrow, discs, is_bent=(arrow.destination, arrow.source) in both)
         self.draw_nodes(discs)
         self.write_labels(discs, (0, 0, width, height))
@@ -138,31 +138,25 @@ class Picture:
         self.axes.set(xlim=(0, width), ylim=(0, height))
         return width, height
 
-    def unit_places(self, pairs: Sequence[tuple[Node, Node]]) -> tuple[dict[Node, Point], list[float]]:
-        """Positions between -1 and 1, and the radii of the rings."""
-        if self.x.level == "graph":
-            return (springs(self.shown.drawn, pairs) if self.shown.drawn else {}), []
-        return shells(self.shown.drawn, pairs, self.x.target_nodes)
-
-    def discs(self, unit: Mapping[Node, Point], half: Point, middle: Point) -> dict[Node, Disc]:
+    def discs(self, half: Point, middle: Point) -> dict[Node, Disc]:
         """Nodes in points."""
-        strength = node_strength(self.x, self.names)
-        largest = max((strength.get(node, 0.0) for node in unit), default=0.0)
+        spots = self.sketch.spots
+        largest = max((spot.strength for spot in spots), default=0.0)
         scale = min(1.0, max(0.65, min(middle) / 150))  # smaller in a small picture
         return {
-            node: Disc(middle[0] + half[0] * px, middle[1] + half[1] * py, scale * radius_of(strength.get(node, 0.0), largest))
-            for node, (px, py) in unit.items()
+            spot.node: Disc(middle[0] + half[0] * spot.x, middle[1] + half[1] * spot.y, scale * radius_of(spot.strength, largest))
+            for spot in spots
         }
 
-    def has_long_labels(self, nodes: Mapping[Node, Any]) -> bool:
+    def has_long_labels(self) -> bool:
         """Whether some label stands beside its node."""
-        return any(len(self.label(node)) > SHORT for node in nodes)
+        return any(len(spot.label) > SHORT for spot in self.sketch.spots)
 
-    def draw_rings(self, radius: Sequence[float], half: Point, middle: Point) -> None:
+    def draw_rings(self, half: Point, middle: Point) -> None:
         """Thin ellipses, one for each number of hops."""
         from matplotlib.patches import Ellipse
 
-        for share in radius[1:] if self.x.level == "node" else ():
+        for share in self.sketch.rings[1:] if self.sketch.level == "node" else ():
             size = 2 * half[0] * share, 2 * half[1] * share
             self.axes.add_patch(Ellipse(middle, *size, fill=False, color=colours.NODE, linewidth=0.8, zorder=0))
 
@@ -171,7 +165,7 @@ class Picture:
         from matplotlib.patches import FancyArrowPatch
 
         a, b = discs[arrow.source], discs[arrow.destination]
-        width = line_width(arrow.score, self.shown.strongest)
+        width = line_width(arrow.score, self.sketch.shown.strongest)
         is_loop = arrow.source == arrow.destination
         side = 0.7 * a.radius  # a loop leaves and enters at the upper border
         ends = ((a.x - side, a.y + side), (a.x + side, a.y + side)) if is_loop else ((a.x, a.y), (b.x, b.y))
@@ -183,7 +177,7 @@ class Picture:
                 connectionstyle=f"arc3,rad={bend}",
                 mutation_scale=7 + 2.2 * width,
                 linewidth=width,
-                color=colours.score_colour(arrow.score, self.shown.strongest, self.signed),
+                color=colours.score_colour(arrow.score, self.sketch.shown.strongest, self.sketch.signed),
                 shrinkA=1 if is_loop else a.radius + 1,
                 shrinkB=1 if is_loop else b.radius + 1.5,
                 zorder=2,
@@ -192,10 +186,10 @@ class Picture:
 
     def draw_nodes(self, discs: Mapping[Node, Disc]) -> None:
         """Discs: the target yellow with a thick outline, groups blue, all others grey."""
-        if self.x.level == "link" and len(discs) > 1:
-            first, second = (discs[node] for node in self.x.target_nodes)
+        if self.sketch.level == "link" and len(discs) > 1:
+            first, second = (discs[node] for node in self.sketch.targets)
             self.axes.plot([first.x, second.x], [first.y, second.y], color=colours.OUTLINE, linestyle=":", zorder=1)
-        is_target = [node in self.x.target_nodes for node in discs]
+        is_target = [node in self.sketch.targets for node in discs]
         self.axes.scatter(
             [disc.x for disc in discs.values()],
             [disc.y for disc in discs.values()],
@@ -206,19 +200,12 @@ class Picture:
             zorder=3,
         )
 
-    def label(self, node: Node) -> str:
-        """The name of a node, or that of a group with the number of its members here."""
-        if isinstance(node, int):
-            return node_label(node, self.names)
-        place = folded_nodes(self.x, self.names)
-        return f"{cut(node, LONGEST_GROUP)} ({sum(place.get(member) == node for member in self.x.nodes.tolist())})"
-
     def write_labels(self, discs: Mapping[Node, Disc], room: tuple[float, float, float, float]) -> None:
         """Short labels inside their nodes, long ones beside them."""
-        labels = {node: self.label(node) for node in discs}
+        labels = {spot.node: spot.label for spot in self.sketch.spots}
         sizes = {node: (FONT * LETTER * len(text) + 4, FONT + 4) for node, text in labels.items() if len(text) > SHORT}
-        lines = [(discs[arrow.source], discs[arrow.destination]) for arrow in self.shown.drawn]
-        lines += [(discs[self.x.target_nodes[0]], discs[self.x.target_nodes[1]])] if self.x.level == "link" else []
+        lines = [(discs[arrow.source], discs[arrow.destination]) for arrow in self.drawn]
+        lines += [(discs[self.sketch.targets[0]], discs[self.sketch.targets[1]])] if self.sketch.level == "link" else []
         outside = label_places(sizes, discs, lines, room)
         for node, text in labels.items():
             x, y = outside.get(node, (discs[node].x, discs[node].y))

@@ -1,0 +1,89 @@
+"""What a picture of an explanation's edges shows, as plain data: it can be kept, and drawn where network and data are not at hand.
+
+drawn    the strongest arrows          rest     the others, as one arrow: their number, and the sum of their absolute scores
+spots    the nodes with their places   rings    the radii of hops
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphgauge.core.xplanation import Xplanation
+from graphgauge.narrative import Names
+from graphgauge.narrative.facts import is_signed
+from graphgauge.report.arrows import Arrow, Node, Shown, folded_nodes, folded_pairs, node_strength, shown_arrows
+from graphgauge.report.labels import cut, node_label, title_of
+from graphgauge.report.layout import Point, shells, springs
+
+LONGEST_GROUP = 32  #: characters of a group's name
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A node that is drawn: its place between -1 and 1, the sum of its absolute feature scores, and what is written there."""
+
+    node: Node
+    x: float
+    y: float
+    strength: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """One picture."""
+
+    title: str
+    level: str
+    targets: tuple[int, ...]  #: the node, the two ends of the link, or none
+    shown: Shown
+    spots: tuple[Spot, ...]
+    rings: Sequence[float]
+    has_features: bool  #: whether the size of a node means something
+    signed: bool
+
+    @staticmethod
+    def read(record: Mapping[str, Any]) -> "Sketch":
+        """From plain data, as ``dataclasses.asdict`` and JSON make it."""
+        drawn, rest = (tuple(Arrow(**arrow) for arrow in record["shown"][part]) for part in ("drawn", "rest"))
+        spots = tuple(Spot(**spot) for spot in record["spots"])
+        return Sketch(**{**record, "targets": tuple(record["targets"]), "shown": Shown(drawn, rest), "spots": spots})
+
+
+def sketch_of(x: Xplanation, ends: Sequence[tuple[int, int]], names: Names, top: int, signed: bool | None = None) -> Sketch:
+    """The picture of the ``top`` strongest edges of ``x``, whose ends these are."""
+    shown = shown_arrows(x, ends, names, top)
+    places, rings = unit_places(x, shown, folded_pairs(ends, folded_nodes(x, names)))
+    strength = node_strength(x, names)
+    return Sketch(
+        title=title_of(x, names),
+        level=x.level,
+        targets=x.target_nodes,
+        shown=Shown(shown.drawn, added_up(shown.rest)),
+        spots=tuple(Spot(node, *place, strength.get(node, 0.0), label_of(node, x, names)) for node, place in places.items()),
+        rings=rings,
+        has_features=x.feature_score is not None,
+        signed=is_signed(x) if signed is None else signed,
+    )
+
+
+def added_up(arrows: Sequence[Arrow]) -> tuple[Arrow, ...]:
+    """Arrows that are not drawn as one, with their count and the sum of their absolute scores; none stay none."""
+    if not arrows:
+        return ()
+    return (Arrow("", "", sum(abs(arrow.score) for arrow in arrows), sum(arrow.count for arrow in arrows)),)
+
+
+def unit_places(x: Xplanation, shown: Shown, pairs: Sequence[tuple[Node, Node]]) -> tuple[dict[Node, Point], list[float]]:
+    """Positions between -1 and 1, and the radii of the rings."""
+    if x.level == "graph":
+        return (springs(shown.drawn, pairs) if shown.drawn else {}), []
+    return shells(shown.drawn, pairs, x.target_nodes)
+
+
+def label_of(node: Node, x: Xplanation, names: Names) -> str:
+    """The name of a node, or that of a group with the number of its members here."""
+    if isinstance(node, int):
+        return node_label(node, names)
+    place = folded_nodes(x, names)
+    return f"{cut(node, LONGEST_GROUP)} ({sum(place.get(member) == node for member in x.nodes.tolist())})"
