@@ -22,7 +22,7 @@ GRACE = 1.0  #: seconds after which a body that was refused must be gone
 
 
 def patient(settings: Settings) -> "type[H11Protocol]":
-    """uvicorn's protocol with the clock."""
+    """Uvicorn's protocol with the clock."""
     import h11
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
