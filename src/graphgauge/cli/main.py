@@ -143,11 +143,13 @@ def check(
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Compare a stored run with thresholds (its own, if any): exit code 0 pass, 1 below threshold, 2 usage, 3 incomplete."""
-    from graphgauge.cli.check import agreed, as_json, as_text, run_check, write_for_pipelines
+    from graphgauge.cli.check import agreed, as_json, as_text, gated, run_check, write_for_pipelines
+    from graphgauge.lifecycle.decision import Decision
 
     given = {"task_kind": read_kind(task), "stakes": stakes, "latency": latency, "num_features": features, "focus": focus}
-    wanted, chosen = agreed(run, decision, given, explainer or [])
-    found = run_check(run, wanted, chosen)
+    decided = None if decision is None else Decision.read(decision)
+    wanted, chosen = agreed(run, decided, given, explainer or [])
+    found = gated(run_check(run, wanted, chosen), decided)
     write_for_pipelines(found, junit, annotations)
     typer.echo(as_json(found, wanted) if json else as_text(found))
     raise typer.Exit(found.code)
