@@ -13,7 +13,7 @@ from reported import by_hand
 
 from graphgauge.dashboard.places import Places
 from graphgauge.dashboard.running import APP
-from graphgauge.lifecycle import Project
+from graphgauge.lifecycle import Project, shown_examples
 
 QUICK = {
     "settings": {"trials": [4, 4], "early_stop": "none", "twin_trials": 4, "permutations": 2, "timed": 1},
@@ -44,7 +44,9 @@ def places(tmp_path_factory):
     project = Project.read(path)
     model = project.model()
     project.evaluator(model).compare(project.explainers(), project.targets(model)).save(root / "mine")
-    made_monitor(folder / "m.sqlite", 6, change=drop("edge_ec", 40, 5))
+    results = project.evaluator(model).compare([project.explainers()["saliency"]], project.targets(model))
+    examples = shown_examples(project.names(model), project.requirements(model))(results)
+    made_monitor(folder / "m.sqlite", 6, change=drop("edge_ec", 40, 5), examples=examples)
     return Places(str(root), str(folder / "m.sqlite"), str(path))
 
 

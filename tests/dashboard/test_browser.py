@@ -111,6 +111,13 @@ def test_every_page_can_be_clicked_through(visit, tmp_path):
     visit.go("Monitoring")
     page.get_by_text("Action due").wait_for()
     page.locator(CHART).nth(5).wait_for()
+    page.get_by_text("Target: node").wait_for()
+    pictures = page.get_by_test_id("stImage").locator("img")
+    assert pictures.count() == 4
+    before = page.get_by_text("Target: node").inner_text()
+    page.get_by_text("2. highest pertinence").click()
+    page.wait_for_function(f"!document.body.innerText.includes({before!r})")
+    assert pictures.evaluate_all("own => own.every(one => one.complete && one.naturalWidth > 100)")
     page.screenshot(path=tmp_path / "monitoring.png")
 
 

@@ -58,7 +58,7 @@ def test_the_leading_features_are_those_with_the_highest_scores():
         others = [k for k, node in enumerate(x.nodes.tolist()) if node != target]
         own = x.feature_score[x.nodes.tolist().index(target)]
         strength = torch.maximum(own, x.feature_score[others].amax(0)).tolist()
-        expected = [k for k in sorted(range(len(strength)), key=lambda k: -strength[k]) if strength[k] > 0][:3]
+        expected = [k for k in sorted(range(len(strength)), key=lambda k: -strength[k]) if strength[k] > 0][:2]  # a third of 6
         assert list(found) == expected
 
 

@@ -23,8 +23,6 @@ from graphgauge.models import BaseModel
 from graphgauge.monitor.samples import Sample, sample_of_results
 from graphgauge.monitor.two_samples import Values
 
-LABEL = "watched"
-
 
 @dataclass(frozen=True)
 class Facts:
@@ -88,13 +86,13 @@ def score(evaluator: Evaluator, explainer: BaseExplainer, targets: Sequence[Targ
 def score_fully(
     evaluator: Evaluator, explainer: BaseExplainer, targets: Sequence[Target], top: int = 10
 ) -> tuple[Sample, Facts, Results]:
-    """The same, with the results behind the sample; in them the explainer is called `LABEL`."""
+    """The same, with the results behind the sample."""
     if not isinstance(explainer, BaseExplainer) or isinstance(explainer, OtherTaskExplainer):
         raise BadSetting(f"monitoring needs an explainer that gives scores, such as gg.InputXGradient(), but got {explainer!r}.")
     own = cheap_evaluator(evaluator)
-    results = own.compare({LABEL: explainer}, targets)
+    results = own.compare({explainer.name: explainer}, targets)
     xs = explainer.explain(own.model, targets, seed=own.seed)
-    found = sample_of_results(results, LABEL)
+    found = sample_of_results(results, explainer.name)
     sample = replace(found, top=top_features(xs, own.settings, top), data=data_of(own.model, xs))
     return sample, facts_of(own, explainer), results
 
@@ -150,7 +148,16 @@ def top_features(xs: Sequence[Xplanation], settings: Settings, top: int) -> tupl
     """
     if any(x.feature_score is None for x in xs):
         return None
-    return tuple(strongest(x, settings, top) for x in xs)
+    return tuple(strongest(x, settings, leading(top, x.need("feature_score").size(1))) for x in xs)
+
+
+def leading(top: int, features: int) -> int:
+    """How many features of an explanation lead: ``top``, but no more than a third of all, or everyone would.
+
+    >>> leading(10, 1433), leading(10, 8), leading(10, 2)
+    (10, 2, 1)
+    """
+    return min(top, max(1, features // 3))
 
 
 def strongest(x: Xplanation, settings: Settings, top: int) -> tuple[int, ...]:
