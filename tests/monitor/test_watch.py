@@ -99,7 +99,7 @@ def test_an_old_validation_is_due_by_date_alone(tmp_path):
 
 
 def test_the_age_of_a_validation_counts_from_its_decision(tmp_path):
-    validated = Validated(START - timedelta(days=100), "lrp", {"epsilon": 1e-6}, "digest")
+    validated = Validated(START - timedelta(days=100), "lrp", {"epsilon": 1e-6}, "digest", may_stop_early=False)
     monitor = made_monitor(tmp_path / "m.sqlite", 1, validated=validated)
     assert monitor.history().baseline.validated == validated
     assert names(monitor, START + timedelta(days=80)) == []
@@ -107,7 +107,9 @@ def test_the_age_of_a_validation_counts_from_its_decision(tmp_path):
     assert due.trigger.told == "the validation of 2025-09-27 is 181 days old, the limit is 180."
     run = monitor.add_run(fresh(), FACTS, START + timedelta(days=90))
     assert [(own.name, own.number) for own in run.triggers] == [("validation age", 190.0)]
-    assert "nobody had signed the decision when the baseline was taken" in monitor.status(weeks(1)).notes
+    unsigned, early = monitor.status(weeks(1)).notes
+    assert unsigned == "nobody had signed the decision when the baseline was taken"
+    assert early.startswith("early stopping moved numbers at the validation")
     monitor.add_baseline(fresh(3, 150), FACTS, START + timedelta(days=91))
     assert monitor.history().baseline.validated is None
 

@@ -75,7 +75,9 @@ def watched(
 
 def validated_by(decision: Decision) -> Validated:
     """A decision, as far as monitoring needs it."""
-    return Validated(read_time(decision.made), decision.explainer, decision.parameters, decision.digest, decision.signed_by)
+    accepted = bool(decision.trade_off.get("is_accepted", True))
+    made = read_time(decision.made)
+    return Validated(made, decision.explainer, decision.parameters, decision.digest, decision.signed_by, accepted)
 
 
 def named_model(project: Project) -> BaseModel:

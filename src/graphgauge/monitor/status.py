@@ -119,6 +119,10 @@ def notes_of(baseline: Look | None, last: Look | None) -> list[str]:
     ]
     if baseline.validated is not None and not baseline.validated.signed_by:
         found.append("nobody had signed the decision when the baseline was taken")
+    if baseline.validated is not None and not baseline.validated.may_stop_early:
+        found.append(
+            "early stopping moved numbers at the validation, and runs stop early: judge crossed thresholds with every trial"
+        )
     if not baseline.facts.is_whole:
         found.append("the baseline holds metrics only: ranking, data and weights are not watched")
     if len(baseline.sample) < 100:

@@ -19,6 +19,7 @@ class Validated:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     decision: str = ""  #: digest of the decision file
     signed_by: str = ""  #: '': nobody
+    may_stop_early: bool = True  #: whether early stopping left every verdict and mean of the validation as it was
 
     def record(self) -> dict[str, Any]:
         """As plain data."""
