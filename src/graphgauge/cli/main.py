@@ -202,6 +202,7 @@ def documents(
     contact: Annotated[str, typer.Option(help="Who answers questions.")] = "",
     classification: Annotated[str, typer.Option(help="Classification as the owner states it; printed as the owner's.")] = "",
     audit_log: Annotated[str, typer.Option(help="Where the log of answers is.")] = "",
+    monitor: Annotated[str, typer.Option(help="A store of `graphgauge monitor`, for the monitoring plan and the checklist.")] = "",
     evidence: Annotated[list[str] | None, typer.Option(help="POINT=FILE for a point of the checklist (may be repeated).")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the written files as JSON.")] = False,
 ) -> None:
@@ -209,7 +210,7 @@ def documents(
     from graphgauge.cli.documents import as_json, as_text, read_evidence, run_documents
     from graphgauge.lifecycle.documents import Owner
 
-    owner = Owner(system, contact, classification, audit_log, read_evidence(evidence or []))
+    owner = Owner(system, contact, classification, audit_log, read_evidence(evidence or []), monitor)
     paths = run_documents(run, output, decision, owner)
     typer.echo(as_json(paths) if json else as_text(paths))
 
