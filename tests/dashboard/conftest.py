@@ -11,6 +11,7 @@ from made_runs import run as made
 from own_networks import write_project
 from reported import by_hand
 
+from graphgauge.dashboard.invited import TOKEN
 from graphgauge.dashboard.places import Places
 from graphgauge.dashboard.running import APP
 from graphgauge.lifecycle import Project, shown_examples
@@ -55,9 +56,14 @@ def opened(places, monkeypatch):
     """Open the dashboard without a browser: ``opened("Runs", "loans")``."""
     from streamlit.testing.v1 import AppTest
 
-    def opens(page, run=None, shown=places):
+    def opens(page, run=None, shown=places, token="a-token-for-tests-only"):
         monkeypatch.setattr(sys, "argv", ["app.py", shown.line()])
-        app = AppTest.from_file(str(APP), default_timeout=60).run()
+        monkeypatch.setenv(TOKEN, "a-token-for-tests-only")
+        app = AppTest.from_file(str(APP), default_timeout=60)
+        app.query_params["token"] = token
+        app = app.run()
+        if token != "a-token-for-tests-only":
+            return app
         app = app if page == "Runs" else app.sidebar.radio[0].set_value(page).run()
         if run is not None and app.sidebar.selectbox(key="run").value != run:
             app = app.sidebar.selectbox(key="run").set_value(run).run()

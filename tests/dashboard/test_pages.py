@@ -122,6 +122,15 @@ def test_a_run_without_pictures_says_so(opened, places, tmp_path):
     assert "The last run kept no pictures" in app.info[-1].value
 
 
+@pytest.mark.parametrize("token", ["", "wrong", "a-token-for-tests-onl", "a-token-for-tests-only-"])
+def test_without_the_token_nothing_is_shown(opened, token):
+    app = opened("Runs", token=token)
+    (only,) = texts(app)
+    assert "This dashboard is private" in only
+    assert not app.sidebar.radio
+    assert not app.dataframe
+
+
 def test_pages_without_anything_to_show_say_how_to_get_it(opened, tmp_path):
     assert "Start with --monitor STORE" in texts(opened("Monitoring", shown=Places(str(tmp_path))))[0]
     for page in ("Runs", "What if", "Explanations"):
