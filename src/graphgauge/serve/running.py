@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 TOKEN = "GRAPHGAUGE_TOKEN"  #: environment variable with the token
 SECONDS_TO_STOP = 10
+LEAST_CONNECTIONS = 256  #: at once, idle ones too; more than questions that may wait, so that those are told why they are refused
 TURN = 0.0005  #: seconds
 
 
@@ -56,7 +57,7 @@ def config_of(service: Service) -> "uvicorn.Config":
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=service.settings.max_waiting * 2,
+        limit_concurrency=max(LEAST_CONNECTIONS, 2 * service.settings.max_waiting),
         timeout_keep_alive=30,
         timeout_graceful_shutdown=SECONDS_TO_STOP,
     )
