@@ -82,7 +82,7 @@ def week(number: int, drift: str = "none", seed: int = 0) -> Data:
     data = Data(x=x, edge_index=edge_index, edge_attr=edge_attr, y=(ring >= 0).long())
     is_train = torch.rand(ACCOUNTS, generator=generator(seed, 2)) < 0.6
     data.train_mask, data.test_mask = is_train, ~is_train
-    data.feature_names, data.class_names = list(FEATURES), list(CLASSES)
+    data.feature_names, data.class_names, data.edge_attr_names = list(FEATURES), list(CLASSES), list(EDGE_ATTRIBUTES)
     return DRIFTS[drift](data)
 
 

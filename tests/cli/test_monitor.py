@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from made_decision import decision
 from made_histories import made_monitor
 from own_networks import node_graph, write_project
 from safetensors.torch import load_file, save_file
@@ -11,6 +12,8 @@ from typer.testing import CliRunner
 import graphgauge as gg
 from graphgauge.cli.main import app, main
 from graphgauge.datasets import save_graph
+from graphgauge.evaluation.identity import digest_of_network
+from graphgauge.guidelines import Requirements
 from graphgauge.lifecycle import Project
 
 QUICK = {"trials": [4, 8], "timed": 1, "calls": 3}
@@ -18,7 +21,9 @@ OWN = {"thresholds": {"feature_ec": 6, "edge_pertinence": 0, "feature_pertinence
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["monitor", *map(str, arguments)], catch_exceptions=False)
+    """A command; runs draw no pictures, which would take most of the time."""
+    more = ["--no-pictures"] if arguments[0] == "run" else []
+    return CliRunner().invoke(app, ["monitor", *map(str, arguments), *more], catch_exceptions=False)
 
 
 def refused(capsys, monkeypatch, *arguments):
@@ -126,6 +131,53 @@ def test_triggers_are_raised_and_settled_by_hand(store):
     assert run("status", "--store", store, "--at", "2026-01-06").exit_code == 3
 
 
+@pytest.fixture
+def decided(project, tmp_path):
+    """A decision on the project's network, for an explainer that the project does not name."""
+    network = digest_of_network(Project.read(project).model())
+    limits = Requirements("node_classification", num_features=3, limits={"edge_ec": 5.0, "feature_ec": 2.0})
+    own = decision(
+        explainer="integrated_gradients", parameters={"steps": 7}, label="ig", network=network, requirements=limits.record()
+    )
+    own.write(tmp_path / "decision.json")
+    return own
+
+
+def test_a_decision_says_the_explainer_the_limits_and_the_date(project, decided, tmp_path):
+    store = ("--store", tmp_path / "d.sqlite")
+    done = run("baseline", project, "--decision", tmp_path / "decision.json", "--at", "2026-12-01", "--number", 8, *store)
+    assert done.stdout.splitlines()[0] == "baseline 1 of 8 targets, 2026-12-01, integrated_gradients"
+    assert run("run", project, "--at", "2026-12-08", "--number", 6, *store).exit_code == 0
+    history = gg.monitor.Monitor(tmp_path / "d.sqlite").history()
+    (last,) = history.runs
+    assert (last.facts.explainer, last.facts.params["steps"]) == ("integrated_gradients", 7)
+    assert (last.plan.thresholds["edge_ec"].value, last.plan.thresholds["feature_ec"].value) == (5.0, 2.0)
+    assert (history.baseline.validated.decision, history.baseline.validated.signed_by) == (decided.digest, "Ada")
+    for day, names in (("2027-05-14", []), ("2027-05-15", ["validation age"])):  # 180 days after the decision of 15 November
+        found = json.loads(run("status", "--at", day, "--json", *store).stdout)
+        assert [own["name"] for own in found["due"] if own["name"] == "validation age"] == names
+
+
+def test_a_decision_on_another_network_or_beside_another_explainer_is_refused(project, decided, tmp_path, capsys, monkeypatch):
+    baseline = ("baseline", project, "--decision", tmp_path / "decision.json", "--store", tmp_path / "d.sqlite")
+    assert "the decision chose 'ig', but --explainer says 'lrp'" in refused(capsys, monkeypatch, *baseline, "--explainer", "lrp")
+    assert run(*baseline, "--number", 4, "--at", "2026-12-01").exit_code == 0
+    told = refused(capsys, monkeypatch, "run", project, "--store", tmp_path / "d.sqlite", "--explainer", "saliency")
+    assert "the baseline follows a decision for 'integrated_gradients', but --explainer says 'saliency'" in told
+    decision(network="another").write(tmp_path / "decision.json")
+    assert "the decision is not about this network" in refused(capsys, monkeypatch, *baseline)
+
+
+def test_a_run_keeps_its_worst_and_best_explanations_for_the_page(project, store, tmp_path):
+    done = CliRunner().invoke(app, ["monitor", "run", str(project), "--store", str(store), "--at", "2026-01-12"])
+    assert done.exit_code == 0, done.output
+    examples = gg.monitor.Monitor(store).history().examples
+    assert [own["end"] for own in examples] == ["worst", "worst", "best", "best"]
+    assert [own["pertinence"] for own in examples[:2]] == sorted(own["pertinence"] for own in examples)[:2]
+    assert all("income" in own["pictures"]["The features that matter"] for own in examples)
+    assert all(own["text"].startswith("Target: node ") and own["explainer"] == "saliency" for own in examples)
+
+
 def test_saved_results_can_be_a_baseline(project, tmp_path):
     evaluator = Project.read(project, {"settings": {**QUICK, "stability": "binomial"}}).evaluator()
     evaluator.compare([gg.Saliency()], list(range(10))).save(tmp_path / "run")
@@ -156,7 +208,7 @@ def test_mistakes_are_one_line_and_exit_code_2(project, store, tmp_path, capsys,
 def test_which_explainer_is_in_use_must_be_clear(tmp_path, capsys, monkeypatch):
     path = write_project(tmp_path, explainers=["saliency", "lrp", "random"])
     told = refused(capsys, monkeypatch, "baseline", path, "--store", tmp_path / "m.sqlite")
-    assert "Say --explainer, one of: saliency, lrp, random." in told
+    assert "Say --decision, or --explainer, one of: saliency, lrp, random." in told
 
 
 def test_a_store_of_something_else_is_refused(project, tmp_path, capsys, monkeypatch):

@@ -11,9 +11,10 @@ from made_runs import run as made
 from own_networks import write_project
 from reported import by_hand
 
+from graphgauge.dashboard.invited import TOKEN
 from graphgauge.dashboard.places import Places
 from graphgauge.dashboard.running import APP
-from graphgauge.lifecycle import Project
+from graphgauge.lifecycle import Project, shown_examples
 
 QUICK = {
     "settings": {"trials": [4, 4], "early_stop": "none", "twin_trials": 4, "permutations": 2, "timed": 1},
@@ -44,7 +45,9 @@ def places(tmp_path_factory):
     project = Project.read(path)
     model = project.model()
     project.evaluator(model).compare(project.explainers(), project.targets(model)).save(root / "mine")
-    made_monitor(folder / "m.sqlite", 6, change=drop("edge_ec", 40, 5))
+    results = project.evaluator(model).compare([project.explainers()["saliency"]], project.targets(model))
+    examples = shown_examples(project.names(model), project.requirements(model))(results)
+    made_monitor(folder / "m.sqlite", 6, change=drop("edge_ec", 40, 5), examples=examples)
     return Places(str(root), str(folder / "m.sqlite"), str(path))
 
 
@@ -53,9 +56,14 @@ def opened(places, monkeypatch):
     """Open the dashboard without a browser: ``opened("Runs", "loans")``."""
     from streamlit.testing.v1 import AppTest
 
-    def opens(page, run=None, shown=places):
+    def opens(page, run=None, shown=places, token="a-token-for-tests-only"):
         monkeypatch.setattr(sys, "argv", ["app.py", shown.line()])
-        app = AppTest.from_file(str(APP), default_timeout=60).run()
+        monkeypatch.setenv(TOKEN, "a-token-for-tests-only")
+        app = AppTest.from_file(str(APP), default_timeout=60)
+        app.query_params["token"] = token
+        app = app.run()
+        if token != "a-token-for-tests-only":
+            return app
         app = app if page == "Runs" else app.sidebar.radio[0].set_value(page).run()
         if run is not None and app.sidebar.selectbox(key="run").value != run:
             app = app.sidebar.selectbox(key="run").set_value(run).run()

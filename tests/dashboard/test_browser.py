@@ -2,7 +2,9 @@
 
 import os
 import re
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -10,6 +12,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from browsing import ARGUMENTS, PROGRAMS
 
 from graphgauge.report.cleaned import tidy_names
 
@@ -31,9 +34,9 @@ def address(places):
         env={**os.environ, "PYTHONPATH": paths},
     )
     try:
-        url = re.search(r"http://127\.0\.0\.1:\d+", process.stderr.readline())[0]
+        url, _, token = re.search(r"(http://127\.0\.0\.1:\d+)(/\?token=)(\S+)", process.stderr.readline()).groups()
         wait_until_up(url)
-        yield url
+        yield f"{url}/?token={token}"
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
         assert not is_up(url)
@@ -87,7 +90,7 @@ def visit(browser, address):
     yield own
     own.page.close()
     assert own.errors == []
-    assert [url for url in own.requests if not url.startswith((address, "data:", "blob:"))] == []
+    assert [url for url in own.requests if not url.startswith((address.partition("?")[0], "data:", "blob:"))] == []
 
 
 def test_every_page_can_be_clicked_through(visit, tmp_path):
@@ -111,6 +114,13 @@ def test_every_page_can_be_clicked_through(visit, tmp_path):
     visit.go("Monitoring")
     page.get_by_text("Action due").wait_for()
     page.locator(CHART).nth(5).wait_for()
+    page.get_by_text("Target: node").wait_for()
+    pictures = page.get_by_test_id("stImage").locator("img")
+    assert pictures.count() == 4
+    before = page.get_by_text("Target: node").inner_text()
+    page.get_by_text("2. highest pertinence").click()
+    page.wait_for_function(f"!document.body.innerText.includes({before!r})")
+    assert pictures.evaluate_all("own => own.every(one => one.complete && one.naturalWidth > 100)")
     page.screenshot(path=tmp_path / "monitoring.png")
 
 
@@ -125,3 +135,97 @@ def test_hostile_names_stay_names(visit, hostile, names):
     assert page.evaluate("window.hacked") is None
     assert page.locator("[data-testid=stHtml] :is(script, img, a, svg, iframe, object)").count() == 0
     assert page.locator("[data-testid=stMain] a[href*='example.invalid'], .katex").count() == 0
+
+
+def test_nobody_looks_in_without_the_token(browser, address):
+    page = browser.new_page()
+    page.goto(address.partition("?")[0])
+    page.get_by_text("This dashboard is private").wait_for(timeout=20_000)
+    assert page.get_by_test_id("stSidebar").count() == 0
+    page.close()
+
+
+def test_a_browser_that_was_led_here_under_another_name_sees_nothing(browser, address):
+    """DNS rebinding: the name of somebody else's page leads to this machine. Streamlit alone would answer."""
+    program = next(filter(None, map(shutil.which, PROGRAMS)))
+    rebound = [*ARGUMENTS, "--host-resolver-rules=MAP evil.example 127.0.0.1"]
+    strange = browser.browser_type.launch(executable_path=program, args=rebound)
+    page = strange.new_page()
+    page.goto(address.replace("127.0.0.1", "evil.example"))
+    page.get_by_text("This dashboard is private").wait_for(timeout=20_000)
+    assert page.get_by_test_id("stSidebar").count() == 0
+    strange.close()
+
+
+# --- what no browser would send --------------------------------------------------------------------------------------
+
+UP = "/../../../../../../../.."
+PATHS = [
+    "/etc/passwd",
+    f"{UP}/etc/passwd",
+    "/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+    "/..%2f..%2f..%2fetc%2fpasswd",
+    "/%252e%252e%252fetc%252fpasswd",
+    "/..%5c..%5cetc%5cpasswd",
+    "/static/../../../../etc/passwd",
+    f"/static{UP}/etc/passwd",
+    f"/media{UP}/etc/passwd",
+    "/media/rows.csv",
+    f"/app/static{UP}/etc/passwd",
+    "/app/static/rows.csv",
+    f"/component{UP}/etc/passwd",
+    "/component/x/../../../../etc/passwd",
+    f"/_stcore{UP}/etc/passwd",
+    "/_stcore/upload_file/x/y",
+    "/_stcore/message?hash=x",
+    "/_stcore/script-health-check",
+    "/loans/rows.csv",
+    "/runs/loans/rows.csv",
+    "/m.sqlite",
+    "/project.yaml",
+    "/rows.csv%00.html",
+    "/file:///etc/passwd",
+    "//etc/passwd",
+    "/?token=wrong",
+    "/proc/self/environ",
+]
+CALLS = [("GET", path, "127.0.0.1:{port}", None) for path in PATHS]
+CALLS += [
+    (method, "/_stcore/upload_file/x/y", "127.0.0.1:{port}", "http://evil.example") for method in ("PUT", "DELETE", "POST", "PATCH")
+]
+CALLS += [(method, "/", "127.0.0.1:{port}", None) for method in ("TRACE", "CONNECT", "PROPFIND")]
+CALLS += [
+    ("GET", path, "evil.example", "http://evil.example") for path in ("/", "/_stcore/host-config", "/_stcore/health", "/media/x")
+]
+CALLS += [("OPTIONS", path, "127.0.0.1:{port}", "http://evil.example") for path in ("/_stcore/stream", "/_stcore/upload_file/x/y")]
+CALLS += [
+    ("WS", "/_stcore/stream", "127.0.0.1:{port}", origin)
+    for origin in ("http://evil.example", "null", "http://127.0.0.1.evil.example")
+]
+HANDSHAKE = (
+    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+)
+
+
+def raw(port, method, path, host, origin):
+    """Everything that comes back for one request."""
+    head = f"{method.replace('WS', 'GET')} {path} HTTP/1.1\r\nHost: {host.format(port=port)}\r\n"
+    head += f"Origin: {origin}\r\n" if origin else ""
+    head += HANDSHAKE if method == "WS" else "Connection: close\r\n"
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as link:
+        link.sendall(f"{head}\r\n".encode())
+        return b"".join(iter(lambda: link.recv(65536), b""))
+
+
+def test_40_requests_without_the_token_leak_nothing(address, places):
+    token = address.partition("token=")[2].encode()
+    port = int(re.search(r":(\d+)/", address)[1])
+    secrets = [b"root:", token, places.root.encode(), b"saliency", b"explainer,", b"SQLite format", b"weights:", b"PATH="]
+    assert len(CALLS) >= 40
+    for call in CALLS:
+        found = raw(port, *call)
+        assert found, call
+        assert not [secret for secret in secrets if secret in found], call
+        assert b"101 Switching" not in found, call
+        assert b"access-control-allow-origin: *" not in found.lower(), call
+        assert b"allow-origin: http://evil" not in found.lower(), call

@@ -4,6 +4,7 @@ import re
 from html import unescape
 
 import pytest
+from made_histories import made_monitor
 
 from graphgauge.dashboard.places import Places
 from graphgauge.evaluation import Results
@@ -102,6 +103,32 @@ def test_monitoring_says_what_is_due_and_draws_every_metric(opened):
     assert "if the new level is accepted, take a new baseline." in shown[1]
     assert len(app.get("vega_lite_chart")) == 6
     assert any("5.1" in text and "waits" in text for text in shown)
+
+
+def test_monitoring_shows_the_latest_explanations_with_pictures(opened):
+    app = opened("Monitoring")
+    chosen = next(own for own in app.radio if own.label == "Explanation")
+    assert chosen.options == ["1. lowest pertinence", "2. highest pertinence"]
+    assert len(app.get("image")) == 4
+    (first,) = [text for text in texts(app) if "Target: node" in text]
+    app = chosen.set_value("2. highest pertinence").run()
+    (second,) = [text for text in texts(app) if "Target: node" in text]
+    assert first != second
+
+
+def test_a_run_without_pictures_says_so(opened, places, tmp_path):
+    made_monitor(tmp_path / "m.sqlite", 1)
+    app = opened("Monitoring", shown=Places(places.root, str(tmp_path / "m.sqlite")))
+    assert "The last run kept no pictures" in app.info[-1].value
+
+
+@pytest.mark.parametrize("token", ["", "wrong", "a-token-for-tests-onl", "a-token-for-tests-only-"])
+def test_without_the_token_nothing_is_shown(opened, token):
+    app = opened("Runs", token=token)
+    (only,) = texts(app)
+    assert "This dashboard is private" in only
+    assert not app.sidebar.radio
+    assert not app.dataframe
 
 
 def test_pages_without_anything_to_show_say_how_to_get_it(opened, tmp_path):

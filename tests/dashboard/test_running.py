@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from graphgauge.cli.main import app, main
 from graphgauge.core.errors import BadFile, BadSetting, MissingExtra
 from graphgauge.dashboard import Places, running
+from graphgauge.dashboard.invited import EXPOSED, TOKEN, new_token
 from graphgauge.dashboard.running import Address, command, run_dashboard
 
 
@@ -62,7 +63,33 @@ def test_a_process_that_breaks_down_is_no_success(monkeypatch, tmp_path):
     said = []
     assert run_dashboard(Places(str(tmp_path)), Address(port=0), said.append) == 7
     assert said[0].startswith(f"graphgauge shows {tmp_path} on http://127.0.0.1:")
-    assert CliRunner().invoke(app, ["dashboard", str(tmp_path), "--port", "0", "-q"]).exit_code == 3
+    assert CliRunner().invoke(app, ["dashboard", str(tmp_path), "--port", "0"]).exit_code == 3
+
+
+def test_every_start_has_its_own_token_and_the_command_line_does_not_show_it(monkeypatch, tmp_path):
+    code = f"import os; raise SystemExit(len(os.environ['{TOKEN}']) if os.environ['{EXPOSED}'] == '' else 1)"
+    seen = []
+    monkeypatch.setattr(running, "command", lambda *given: seen.append(command(*given)) or [sys.executable, "-c", code])
+    said = []
+    assert [run_dashboard(Places(str(tmp_path)), Address(port=0), said.append) for _ in range(2)] == [32, 32]
+    first, second = (line.partition("/?token=")[2].partition(" ")[0] for line in said)
+    assert (len(first), first != second) == (32, True)
+    assert not any(first in word for words in seen for word in words)
+
+
+@pytest.mark.parametrize("token", ["short", "with a space in it", "with/slashes/in/it/and/more", "ä" * 20])
+def test_a_token_that_is_short_or_fits_no_address_is_refused_and_not_told(token):
+    with pytest.raises(BadSetting, match="at least 16 letters, digits, - or _") as caught:
+        new_token({TOKEN: token})
+    assert token not in str(caught.value)
+
+
+def test_a_quiet_start_needs_a_token_that_someone_knows(monkeypatch, capsys, tmp_path):
+    monkeypatch.delenv(TOKEN, raising=False)
+    monkeypatch.setattr("sys.argv", ["graphgauge", "dashboard", str(tmp_path), "--port", "0", "-q"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert "would not tell the address with its token" in capsys.readouterr().err
 
 
 def test_importing_the_room_does_not_import_streamlit():

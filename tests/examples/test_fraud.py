@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import fraud
@@ -11,6 +13,7 @@ import torch
 from typer.testing import CliRunner
 
 from graphgauge.cli.main import app
+from graphgauge.datasets import save_graph
 from graphgauge.lifecycle import Decision, Project
 from graphgauge.lifecycle.tracking import client_for
 from graphgauge.serve.project import service_of
@@ -29,19 +32,27 @@ def run(*arguments):
 def project(tmp_path_factory):
     """The project with fewer targets and trials, and a limit that so few targets meet."""
     path = make_files.write_files(tmp_path_factory.mktemp("fraud"), targets=12)
-    path.write_text(path.read_text().replace("feature_ec: 10", "feature_ec: 12") + "settings: {trials: [30, 40]}\n")
+    for own in path.parent.glob("*.yaml"):
+        own.write_text(own.read_text().replace("feature_ec: 10", "feature_ec: 12") + "settings: {trials: [30, 40]}\n")
     return path
 
 
-def test_from_a_project_file_to_a_gate_and_documents(project):
-    folder = project.parent
-    store = f"sqlite:///{folder}/runs.db"
-    done = run("validate", project, "--accuracy", "0.87", "--mlflow", store)
+@pytest.fixture(scope="module")
+def validated(project):
+    """What `graphgauge validate` said; its files are in the folder 'validation'."""
+    done = run("validate", project, "--accuracy", "0.87", "--mlflow", f"sqlite:///{project.parent}/runs.db")
     assert done.exit_code == 0, done.output
+    return done
+
+
+def test_from_a_project_file_to_a_gate_and_documents(project, validated):
+    folder, done = project.parent, validated
+    store = f"sqlite:///{folder}/runs.db"
     assert "Chosen: input_x_gradient" in done.stdout
     decision = Decision.read(folder / "validation")
     model = Project.read(project).model()
     assert [problem.kind for problem in decision.check(model)] == ["unsigned"]
+    assert run("check", folder / "validation", "--decision", folder / "validation").exit_code == 3
     logged = client_for(store).get_run(done.stderr.split("MLflow run ")[1].split()[0]).data
     assert logged.params["decision"] == decision.digest
     assert logged.metrics["input_x_gradient/edge_ec.n"] >= 10
@@ -81,19 +92,33 @@ def answered(project, decision, log):
     return found
 
 
-def test_three_weeks_of_monitoring_raise_the_shift_of_the_data_and_no_other_trigger(tmp_path):
-    project = make_files.write_files(tmp_path)
-    folder = project.parent
-    store = ("--store", folder / "monitor.sqlite")
-    assert run("monitor", "baseline", project, "--explainer", "input_x_gradient", "--at", "2026-03-02", *store).exit_code == 0
-    raised = []
-    for week, day in (("week-1", "2026-03-09"), ("week-2", "2026-03-16"), ("week-3-drifted", "2026-03-23")):
-        done = run("monitor", "run", folder / f"{week}.yaml", "--at", day, "--json", *store)
-        raised.append([trigger["name"] for trigger in json.loads(done.stdout)["triggers"]])
-    assert raised == [[], [], ["data shift"]]
-    assert run("monitor", "status", "--at", "2026-03-23", *store).exit_code == 1
-    assert run("monitor", "page", "--output", folder / "monitor.html", *store).exit_code == 0
-    assert "newsletter" in (folder / "monitor.html").read_text()
+def watch(week, store, at, *more):
+    """The triggers of a run on the data of a week, at a day after the decision."""
+    day = (datetime.now(timezone.utc) + timedelta(days=7 * at)).date()
+    done = run("monitor", "run", store.parent / f"{week}.yaml", "--at", day, "--json", "--store", store, *more)
+    assert done.exit_code == 0, done.output
+    return {trigger["name"]: trigger["told"] for trigger in json.loads(done.stdout)["triggers"]}
+
+
+def test_three_weeks_of_monitoring_raise_the_shift_of_the_data_and_no_other_trigger(project, validated):
+    folder, store = project.parent, project.parent / "monitor.sqlite"
+    assert run("monitor", "baseline", project, "--decision", folder / "validation", "--store", store).exit_code == 0
+    assert watch("week-1", store, 1, "--no-pictures") == watch("week-2", store, 2, "--no-pictures") == {}
+    inflated = Path(shutil.copytree(folder, folder.parent / "inflated")) / "monitor.sqlite"
+    raised = watch("week-3-drifted", store, 3)
+    assert list(raised) == ["data shift"]
+    assert "newsletter (+" in raised["data shift"]
+    at = ("--at", (datetime.now(timezone.utc) + timedelta(days=22)).date(), "--store", store)
+    assert run("monitor", "status", *at).exit_code == 1
+    assert run("monitor", "page", "--output", folder / "monitor.html", *at).exit_code == 0
+    page = (folder / "monitor.html").read_text()
+    assert page.count("data:image/svg+xml;base64,") == 16
+    assert "Target: account " in page
+
+    save_graph(fraud.week(3, "inflation"), inflated.parent / "week-3.safetensors")
+    raised = watch("week-3", inflated, 3, "--no-pictures")
+    assert list(raised) == ["data shift"]
+    assert "moved most (z): log amount (mean over its edges) (+" in raised["data shift"]
 
 
 def test_a_stricter_threshold_closes_the_gate(project):

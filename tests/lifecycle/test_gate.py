@@ -1,5 +1,6 @@
 """The gate: JUnit, annotations, exit codes, and thresholds from a decision."""
 
+import json
 from xml.etree import ElementTree
 
 import pytest
@@ -16,6 +17,7 @@ from graphgauge.guidelines import Check, Requirements, check
 from graphgauge.lifecycle import annotations, junit
 
 WANTED = Requirements("node_classification", num_features=200)
+LATER = "2999-01-01T00:00:00+00:00"
 MIXED = good(edge_pertinence=0.4, edge_stability="nan_attribution", time=0.02)
 
 
@@ -102,13 +104,36 @@ def test_a_decision_brings_thresholds_and_explainer(folder):
     decision(requirements=Requirements("node_classification", num_features=200, limits={"edge_ec": 5.0}).record()).write(
         folder / "strict.json"
     )
-    decision(requirements=WANTED.record()).write(folder / "mild.json")
+    decision(requirements=WANTED.record(), expires=LATER).write(folder / "mild.json")
     strict = run("check", str(folder / "run"), "--decision", str(folder / "strict.json"))
     assert strict.exit_code == 1
     assert "Edge effective compactness 6" in strict.stdout
     assert "saliency" not in strict.stdout
     assert run("check", str(folder / "run"), "--decision", str(folder / "mild.json")).exit_code == 0
     assert run("check", str(folder / "run"), "--features", "200").exit_code == 1  # saliency counts without the decision
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"signed_by": "", "expires": LATER}, "nobody has signed the decision"),
+        ({"expires": "2026-01-01T00:00:00+00:00"}, "the decision held until 2026-01-01"),
+    ],
+)
+def test_a_decision_that_nobody_answers_for_opens_no_gate(folder, changed, told):
+    decision(requirements=WANTED.record(), **changed).write(folder / "d.json")
+    done = run("check", str(folder / "run"), "--decision", str(folder / "d.json"), "--junit", str(folder / "j.xml"))
+    assert done.exit_code == 3
+    assert told in done.stdout.splitlines()[-1]
+    root = ElementTree.parse(folder / "j.xml").getroot()
+    assert (root.get("failures"), root.get("errors")) == ("0", "1")
+    assert told in root.find(".//testcase[@name='complete']/error").get("message")
+
+
+def test_the_folder_of_a_validation_is_judged_by_its_decision(folder):
+    decision(requirements=WANTED.record()).write(folder / "run" / "decision.json")
+    found = json.loads(run("check", str(folder / "run"), "--json").stdout)
+    assert found["requirements"] == WANTED.record()
 
 
 def test_junit_and_annotations_leave_stdout_to_the_answer(folder):

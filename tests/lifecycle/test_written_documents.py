@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made_decision import decision
+from made_histories import drop, made_monitor
 from made_runs import GOOD, good
 from made_runs import run as made
 from markdown_it import MarkdownIt
@@ -108,6 +109,29 @@ def test_the_checklist_has_eight_points_with_their_evidence(run, tmp_path):
         "-",
         "-",
     ]
+
+
+def test_a_monitoring_store_fills_the_plan_and_the_checklist(run, tmp_path):
+    store = tmp_path / "m.sqlite"
+    made_monitor(store, 4, change=drop("edge_ec", 40, 4))
+    found = texts(write_documents(run, tmp_path / "out", owner=Owner(monitor=str(store)), requirements=WANTED))
+    plan = found["monitoring_plan"]
+    assert "How often: every 7 days so far (4 runs)" in plan
+    assert "Targets per run: 50, drawn at random; the baseline has 150" in plan
+    assert "So far: 4 runs since the baseline of 2026-01-05, the last on 2026-02-02; 1 trigger waiting." in plan
+    done = [line for line in found["checklist"].splitlines() if line.startswith("- [x]") and "(../m.sqlite)" in line]
+    assert [line.partition(" (done)")[0][6:] for line in done] == [
+        "a dashboard follows the metrics",
+        "what triggers a new validation, and how often, is written down",
+    ]
+    assert "at most 1 % of histories of 26 runs; again after 180 days at the latest" in done[1]
+
+
+def test_a_store_without_runs_claims_no_monitoring(run, tmp_path):
+    made_monitor(tmp_path / "m.sqlite")
+    found = texts(write_documents(run, tmp_path / "out", owner=Owner(monitor=str(tmp_path / "m.sqlite")), requirements=WANTED))
+    assert "- [ ] a dashboard follows the metrics" in found["checklist"]
+    assert "How often: TODO(owner)" in found["monitoring_plan"]
 
 
 def test_the_audit_trail_lists_every_file_with_its_sha256(run, tmp_path):

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 import torch
 from quick import MODELS, node_model
+from torch_geometric.data import Data
+from torch_geometric.nn import GATConv
+from zoo import build
 
 import graphgauge as gg
 from graphgauge.core.errors import BadSetting
@@ -55,7 +58,7 @@ def test_the_leading_features_are_those_with_the_highest_scores():
         others = [k for k, node in enumerate(x.nodes.tolist()) if node != target]
         own = x.feature_score[x.nodes.tolist().index(target)]
         strength = torch.maximum(own, x.feature_score[others].amax(0)).tolist()
-        expected = [k for k in sorted(range(len(strength)), key=lambda k: -strength[k]) if strength[k] > 0][:3]
+        expected = [k for k in sorted(range(len(strength)), key=lambda k: -strength[k]) if strength[k] > 0][:2]  # a third of 6
         assert list(found) == expected
 
 
@@ -102,3 +105,47 @@ def test_results_with_other_noise_cannot_be_a_baseline():
     fitting = gg.Evaluator(node_model(), stability="binomial", **FAST).compare([gg.Saliency()], [3])
     facts = facts_of_results(fitting, "saliency")
     assert (facts.explainer, facts.params, facts.is_whole) == ("saliency", None, False)
+
+
+def literal_edge_means(model, target):
+    """Attributes of the edges that bring a message to the target, one by one; one layer, which drops loops."""
+    own = (target,) if isinstance(target, int) else target
+    near = [e for e, (start, end) in enumerate(model.data.edge_index.T.tolist()) if end in own and start != end]
+    rows = [[*model.data.edge_attr[e].tolist(), model.data.edge_weight[e].item()] for e in near]
+    return [sum(column) / len(rows) for column in zip(*rows, strict=True)] if rows else [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("kind", [gg.NodeClassificationModel, gg.LinkClassificationModel])
+def test_the_attributes_of_the_edges_at_a_target_are_watched(kind):
+    model = attributed(kind)
+    targets = [3, 5, 11] if kind is gg.NodeClassificationModel else [(3, 4), (5, 11)]
+    sample, facts = score(gg.Evaluator(model, **FAST), gg.InputXGradient(), targets)
+    assert facts.columns[-3:] == tuple(f"{name} (mean over its edges)" for name in ("amount", "at night", "edge_weight"))
+    for row, target in zip(sample.data, targets, strict=True):
+        assert row[-3:] == pytest.approx(literal_edge_means(model, target), abs=1e-6)
+    assert sample.data[0, -3:].tolist() != [0.0, 0.0, 0.0]
+    assert sample.data[-1, -3:].tolist() == [0.0, 0.0, 0.0] or kind is not gg.NodeClassificationModel  # node 11 has no edges
+
+
+class Attributed(torch.nn.Module):
+    """A network that reads attributes and weights of edges, for nodes and for links."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = GATConv(4, 2, edge_dim=3)
+
+    def forward(self, x, edge_index, edge_attr, edge_weight, edge_label_index=None):
+        rows = self.conv(x, edge_index, torch.cat([edge_attr, edge_weight[:, None]], 1))
+        return rows if edge_label_index is None else rows[edge_label_index[0]] + rows[edge_label_index[1]]
+
+
+def attributed(kind):
+    draw = torch.Generator().manual_seed(0)
+    data = Data(
+        x=torch.randn(12, 4, generator=draw),
+        edge_index=torch.randint(11, (2, 40), generator=draw),  # node 11 stands alone
+        edge_attr=torch.randn(40, 2, generator=draw),
+        edge_weight=torch.rand(40, generator=draw),
+        edge_attr_names=["amount", "at night"],
+    )
+    return kind(build(Attributed), data)

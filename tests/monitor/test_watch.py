@@ -11,7 +11,7 @@ from quick import node_model
 
 import graphgauge as gg
 from graphgauge.core.errors import BadFile, BadSetting, UnknownName
-from graphgauge.monitor import Monitor, Plan, Sample, Threshold, read_history
+from graphgauge.monitor import Monitor, Plan, Sample, Threshold, Validated, read_history
 from graphgauge.monitor.rules import held, student_quantile
 
 FAST = {"trials": (4, 12), "timed": 2}
@@ -96,6 +96,38 @@ def test_an_old_validation_is_due_by_date_alone(tmp_path):
     run = monitor.add_run(fresh(), FACTS, START + timedelta(days=200))
     assert [(own.name, own.number, own.limit) for own in run.triggers] == [("validation age", 200.0, 180.0)]
     assert len(names(monitor, START + timedelta(days=201))) == 1
+
+
+def test_the_age_of_a_validation_counts_from_its_decision(tmp_path):
+    validated = Validated(START - timedelta(days=100), "lrp", {"epsilon": 1e-6}, "digest", may_stop_early=False)
+    monitor = made_monitor(tmp_path / "m.sqlite", 1, validated=validated)
+    assert monitor.history().baseline.validated == validated
+    assert names(monitor, START + timedelta(days=80)) == []
+    (due,) = monitor.status(START + timedelta(days=81)).due
+    assert due.trigger.told == "the validation of 2025-09-27 is 181 days old, the limit is 180."
+    run = monitor.add_run(fresh(), FACTS, START + timedelta(days=90))
+    assert [(own.name, own.number) for own in run.triggers] == [("validation age", 190.0)]
+    unsigned, early = monitor.status(weeks(1)).notes
+    assert unsigned == "nobody had signed the decision when the baseline was taken"
+    assert early.startswith("early stopping moved numbers at the validation")
+    monitor.add_baseline(fresh(3, 150), FACTS, START + timedelta(days=91))
+    assert monitor.history().baseline.validated is None
+
+
+def test_what_people_see_of_a_run_is_kept_with_it(tmp_path):
+    monitor, explainer = Monitor(tmp_path / "m.sqlite", Plan(number=4)), gg.InputXGradient()
+    evaluator = gg.Evaluator(node_model(), **FAST)
+    monitor.take_baseline(evaluator, explainer, number=6, at=START)
+
+    def show(results):
+        return [
+            {"explainers": sorted({row.explainer for row in results.rows}), "targets": len({row.target for row in results.rows})}
+        ]
+
+    run = monitor.run(evaluator, explainer, at=weeks(1), show=show)
+    assert monitor.history().examples == ({"explainers": ["input_x_gradient"], "targets": len(run.sample)},)
+    monitor.run(evaluator, explainer, at=weeks(2))
+    assert monitor.history().examples == ()
 
 
 def test_triggers_wait_until_settled_or_validated_again(tmp_path):

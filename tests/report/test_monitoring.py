@@ -1,5 +1,6 @@
 """The monitoring page: everything on it, nothing from outside, nothing that runs."""
 
+import base64
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -9,7 +10,7 @@ import pytest
 from made_histories import FACTS, PLAN, drop, made_monitor, weeks
 
 from graphgauge.core.errors import BadFile
-from graphgauge.monitor import History, Monitor
+from graphgauge.monitor import History, Monitor, Validated
 from graphgauge.report.histories import HEIGHT, WIDTH, across, charts
 from graphgauge.report.monitoring import monitoring_html, write_monitoring
 
@@ -39,9 +40,20 @@ class Seen(HTMLParser):
         self.words.append(data)
 
 
+PICTURES = {"The edges that matter": '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0H9"/></svg>'}
+EXAMPLE = {
+    "end": "worst",
+    "target": "node 3",
+    "pertinence": 0.25,
+    "missed": ["edge pertinence"],
+    "text": "One.\n\nTwo.",
+    "pictures": PICTURES,
+}
+
+
 @pytest.fixture(scope="module")
 def monitor(tmp_path_factory):
-    return made_monitor(tmp_path_factory.mktemp("m") / "m.sqlite", 6, change=drop("edge_ec", 40, 5))
+    return made_monitor(tmp_path_factory.mktemp("m") / "m.sqlite", 6, change=drop("edge_ec", 40, 5), examples=[EXAMPLE])
 
 
 def test_the_page_says_what_is_due_and_what_to_do(monitor):
@@ -55,22 +67,37 @@ def test_the_page_says_what_is_due_and_what_to_do(monitor):
 
 def test_the_page_fetches_nothing_and_runs_nothing(monitor):
     page = Seen(monitoring_html(monitor.history(), weeks(6)))
-    assert not {"script", "link", "iframe", "img", "object", "form", "base"} & set(page.tags)
-    assert [value for name, value in page.attributes if name in ("src", "href", "action") or name.startswith("on")] == []
+    assert not {"script", "link", "iframe", "object", "form", "base"} & set(page.tags)
+    named = [value for name, value in page.attributes if name in ("src", "href", "action") or name.startswith("on")]
+    assert [value for value in named if not value.startswith("data:image/svg+xml;base64,")] == []
+    assert len(named) == len(PICTURES)
     assert any("default-src 'none'" in str(value) for _, value in page.attributes)
     assert not re.search(r"url\(|@import|https?:", monitoring_html(monitor.history(), weeks(6)))
 
 
+def test_the_latest_explanations_are_told_and_drawn(monitor):
+    text = monitoring_html(monitor.history(), weeks(6))
+    assert "<bdi>node 3</bdi>: lowest pertinence, 0.25" in text
+    assert "1 threshold missed" in text
+    assert "<p><bdi>One.</bdi></p><p><bdi>Two.</bdi></p>" in text
+    (picture,) = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)" alt="The edges that matter, node 3"', text)
+    assert base64.b64decode(picture).decode() == PICTURES["The edges that matter"]
+
+
 def test_hostile_names_stay_text(tmp_path):
     facts = replace(FACTS, explainer=HOSTILE[0], features=(*HOSTILE, *FACTS.features[6:]))
-    monitor = made_monitor(tmp_path / "m.sqlite", 2, facts=facts)
+    example = {**EXAMPLE, "target": HOSTILE[0], "text": HOSTILE[0], "pictures": {HOSTILE[1]: HOSTILE[0]}}
+    signed = Validated(weeks(0), "lrp", decision=HOSTILE[0], signed_by=HOSTILE[0])
+    monitor = made_monitor(tmp_path / "m.sqlite", 2, facts=facts, examples=[example], validated=signed)
     for text in HOSTILE:
         monitor.trigger(text, text, weeks(2))
     first = Seen(monitoring_html(monitor.history(), weeks(2)))
     monitor.settle("m1", HOSTILE[1])
     page = Seen(monitoring_html(monitor.history(), weeks(2)))
     for found in (first, page):
-        assert not {"script", "img", "b"} & set(found.tags)
+        assert not {"script", "b"} & set(found.tags)
+        assert found.tags.count("img") == 1  # of the example
+        assert not [name for name, _ in found.attributes if name.startswith("on")]
         assert "49" not in found.words
     whole = "".join(first.words)
     assert all(text in whole for text in HOSTILE[:5])

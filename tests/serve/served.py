@@ -13,7 +13,7 @@ from torch_geometric.nn import GCN
 
 import graphgauge as gg
 from graphgauge.serve import Service, Settings
-from graphgauge.serve.app import app_of
+from graphgauge.serve.running import config_of
 
 TOKEN = "a-token-for-tests-only"
 
@@ -39,11 +39,7 @@ def made_service(folder, explainers=None, model=None, **changes):
 @contextmanager
 def serving(service):
     """The port of a server for the service; everything is stopped afterwards."""
-    config = uvicorn.Config(
-        app_of(service), loop="asyncio", http="h11", ws="none", lifespan="on", log_level="critical", access_log=False,
-        server_header=False,
-    )  # fmt: skip
-    server, listening = uvicorn.Server(config), socket.create_server(("127.0.0.1", 0))
+    server, listening = uvicorn.Server(config_of(service)), socket.create_server(("127.0.0.1", 0))
     service.start()
     service.wait_until_warm()
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

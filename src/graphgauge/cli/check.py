@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from graphgauge.cli.conventions import ANSWERS, ExitCode, paint
@@ -21,7 +22,7 @@ def run_check(folder: str, requirements: Requirements, explainers: Sequence[str]
 
 
 def agreed(
-    folder: str, decision: str | None, given: dict[str, Any], explainers: Sequence[str]
+    folder: str, decision: Decision | None, given: dict[str, Any], explainers: Sequence[str]
 ) -> tuple[Requirements, Sequence[str]]:
     """Thresholds and explainers: a decision's, or what the run was judged by when saved, changed by the options ``given``."""
     asked = {name: value for name, value in given.items() if value is not None}
@@ -29,8 +30,15 @@ def agreed(
         return Requirements(**{**stored_requirements(folder), **asked}), explainers
     if asked or explainers:
         raise BadSetting("--decision holds the thresholds and the explainer: leave --explainer, --task, --features ... out.")
-    signed = Decision.read(decision)
-    return signed.wanted(), [signed.label]
+    return decision.wanted(), [decision.label]
+
+
+def gated(found: Check, decision: Decision | None) -> Check:
+    """The check, which is incomplete where its decision is unsigned or expired, however good the numbers are."""
+    problems = [] if decision is None or found.code else decision.check()
+    if not problems:
+        return found
+    return replace(found, code=int(ExitCode.INCOMPLETE), reason=f"{found.reason}, but {problems[0].message.rstrip('.')}")
 
 
 def write_for_pipelines(found: Check, junit: str | None, wants_annotations: bool) -> None:

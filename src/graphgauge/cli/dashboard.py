@@ -1,5 +1,6 @@
 """`graphgauge dashboard`: from the words of the command line to the pages in a browser. Heavy imports happen inside."""
 
+import os
 from typing import Annotated
 
 import typer
@@ -10,6 +11,7 @@ from graphgauge.core.later import later
 places_of = later("graphgauge.dashboard.places:Places")
 address_of = later("graphgauge.dashboard.running:Address")
 run_dashboard = later("graphgauge.dashboard.running:run_dashboard")
+check_known = later("graphgauge.dashboard.invited:check_known")
 
 
 def dashboard(
@@ -21,8 +23,12 @@ def dashboard(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8501,
     expose: Annotated[bool, typer.Option("--expose", help="Allow an address that other machines can reach.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes on stderr.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No notes on stderr; GRAPHGAUGE_DASHBOARD_TOKEN must be set.")
+    ] = False,
 ) -> None:
     """Show runs, thresholds, single explanations and monitoring in the browser, until Ctrl-C. Nothing is changed."""
+    if quiet:
+        check_known(os.environ)
     code = run_dashboard(places_of(root, monitor, project), address_of(host, port, expose), Teller(quiet))
     raise typer.Exit(ExitCode.PASS if code == 0 else ExitCode.INCOMPLETE)

@@ -143,11 +143,13 @@ def check(
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Compare a stored run with thresholds (its own, if any): exit code 0 pass, 1 below threshold, 2 usage, 3 incomplete."""
-    from graphgauge.cli.check import agreed, as_json, as_text, run_check, write_for_pipelines
+    from graphgauge.cli.check import agreed, as_json, as_text, gated, run_check, write_for_pipelines
+    from graphgauge.lifecycle.decision import Decision
 
     given = {"task_kind": read_kind(task), "stakes": stakes, "latency": latency, "num_features": features, "focus": focus}
-    wanted, chosen = agreed(run, decision, given, explainer or [])
-    found = run_check(run, wanted, chosen)
+    decided = None if decision is None else Decision.read(decision)
+    wanted, chosen = agreed(run, decided, given, explainer or [])
+    found = gated(run_check(run, wanted, chosen), decided)
     write_for_pipelines(found, junit, annotations)
     typer.echo(as_json(found, wanted) if json else as_text(found))
     raise typer.Exit(found.code)
@@ -200,6 +202,7 @@ def documents(
     contact: Annotated[str, typer.Option(help="Who answers questions.")] = "",
     classification: Annotated[str, typer.Option(help="Classification as the owner states it; printed as the owner's.")] = "",
     audit_log: Annotated[str, typer.Option(help="Where the log of answers is.")] = "",
+    monitor: Annotated[str, typer.Option(help="A store of `graphgauge monitor`, for the monitoring plan and the checklist.")] = "",
     evidence: Annotated[list[str] | None, typer.Option(help="POINT=FILE for a point of the checklist (may be repeated).")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the written files as JSON.")] = False,
 ) -> None:
@@ -207,7 +210,7 @@ def documents(
     from graphgauge.cli.documents import as_json, as_text, read_evidence, run_documents
     from graphgauge.lifecycle.documents import Owner
 
-    owner = Owner(system, contact, classification, audit_log, read_evidence(evidence or []))
+    owner = Owner(system, contact, classification, audit_log, read_evidence(evidence or []), monitor)
     paths = run_documents(run, output, decision, owner)
     typer.echo(as_json(paths) if json else as_text(paths))
 

@@ -9,13 +9,11 @@ import typer
 
 from graphgauge.cli.conventions import as_json, telling
 from graphgauge.core.errors import BadFile, BadSetting
-from graphgauge.core.registry import lookup
 
 if TYPE_CHECKING:
-    from graphgauge.explainers import BaseExplainer
-    from graphgauge.lifecycle import Project
-    from graphgauge.models import BaseModel
-    from graphgauge.monitor import Monitor, Run, Status, Threshold
+    from graphgauge.lifecycle import Decision
+    from graphgauge.lifecycle.watching import Watched
+    from graphgauge.monitor import Monitor, Run, Status
 
 commands = typer.Typer(help="Watch a model in use: does the quality of its explanations hold?", no_args_is_help=True)
 
@@ -26,7 +24,7 @@ Targets = Annotated[str | None, typer.Option(help="Exactly these: 3,17 (links 3-
 Among = Annotated[
     str | None, typer.Option(help="Draw from these: name of a mask or list in the data (default: as the project says).")
 ]
-Explainer = Annotated[str | None, typer.Option(help="Label of the project's explainer that is in use.")]
+Explainer = Annotated[str | None, typer.Option(help="Label of the project's explainer that is in use, where there is no decision.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes on stderr.")]
 STORE = "monitor.sqlite"
@@ -36,6 +34,9 @@ STORE = "monitor.sqlite"
 def baseline(
     source: Annotated[str, typer.Argument(help="Project file; or a folder of saved results (then only metrics are watched).")],
     store: StoreFile = STORE,
+    decision: Annotated[
+        str | None, typer.Option(help="Decision file, or folder of a validation: explainer, limits and date are taken from it.")
+    ] = None,
     explainer: Explainer = None,
     number: Annotated[int, typer.Option(min=2, help="Targets to draw.")] = 200,
     targets: Targets = None,
@@ -44,25 +45,31 @@ def baseline(
     runs: Annotated[int, typer.Option(min=1, help="Runs that share the false-alarm budget.")] = 26,
     budget: Annotated[float, typer.Option(help="Chance of a false drift trigger in so many runs.")] = 0.01,
     per_run: Annotated[int, typer.Option(min=1, help="Targets of a run.")] = 50,
-    age: Annotated[int, typer.Option(min=1, help="Days after which the validation is too old.")] = 180,
+    age: Annotated[
+        int | None, typer.Option(min=1, help="Days until the validation is too old (default: as the decision says, else 180).")
+    ] = None,
     overdue: Annotated[int | None, typer.Option(min=1, help="Days after which the next run should have come.")] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Measure what later runs are held against. Repeat it after every new validation."""
     from graphgauge.evaluation import Results
+    from graphgauge.lifecycle.project import Project
+    from graphgauge.lifecycle.watching import thresholds_of, validated_by, watched
     from graphgauge.monitor import Monitor, Plan
 
-    plan = Plan(per_run, budget, runs, age=age, overdue=overdue)
+    decided = read_decision(decision)
+    plan = Plan(per_run, budget, runs, age=days_of(age, decided), overdue=overdue)
     if Path(source).is_dir():
-        label = needed(explainer, source)
-        found = Monitor(store, plan).baseline_of(Results.load(source), label, read_time(at))
+        label = needed(explainer or (decided.label if decided else None), source)
+        limits, validated = ({}, None) if decided is None else (thresholds_of(decided.wanted()), validated_by(decided))
+        found = Monitor(store, replace(plan, thresholds=limits)).baseline_of(Results.load(source), label, read_time(at), validated)
     else:
-        own = Opened(source, explainer, None)
-        monitor = Monitor(store, replace(plan, thresholds=own.thresholds()))
-        pool, count = own.pool(targets, among, number)
+        own = watched(Project.read(source), decision=decided, label=explainer)
+        monitor = Monitor(store, replace(plan, thresholds=own.thresholds))
+        pool, count = drawn(own, targets, among, number)
         with telling(quiet):
-            found = monitor.take_baseline(own.project.evaluator(own.model), own.explainer, pool, count, read_time(at))
+            found = monitor.take_baseline(own.evaluator, own.explainer, pool, count, read_time(at), own.validated)
     record = {"baseline": found.number, "at": found.at.isoformat(), "targets": len(found.sample), "summary": found.body["summary"]}
     head = f"baseline {found.number} of {len(found.sample)} targets, {found.at.date()}, {found.facts.explainer}"
     typer.echo(as_json(record) if json else "\n".join([head, *metric_lines(found.body["summary"])]))
@@ -79,22 +86,24 @@ def run(
     at: At = None,
     webhook: Annotated[str | None, typer.Option(help="POST the run there as JSON, if it raised a trigger.")] = None,
     log: Annotated[str | None, typer.Option(help="Append the run to this file of JSON lines.")] = None,
+    pictures: Annotated[bool, typer.Option(help="Keep the worst and best explanations for the page, told and drawn.")] = True,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Measure recent targets, compare with the baseline, store both. For cron or Airflow; ask `status` what is due."""
+    from graphgauge.lifecycle.project import Project
+    from graphgauge.lifecycle.watching import watched
     from graphgauge.monitor import Monitor
     from graphgauge.monitor.outputs import check_webhook
 
     if webhook is not None:
         check_webhook(webhook)
     stored = Monitor(stored_file(store))
-    last = stored.history().baseline
-    own = Opened(project, explainer, last.facts.explainer if last else None)
-    monitor = Monitor(store, replace(stored.plan, thresholds=own.thresholds()))
-    pool, count = own.pool(targets, among, number or stored.plan.number)
+    own = watched(Project.read(project), baseline=stored.history().baseline, label=explainer)
+    monitor = Monitor(store, replace(stored.plan, thresholds=own.thresholds))
+    pool, count = drawn(own, targets, among, number or stored.plan.number)
     with telling(quiet):
-        found = monitor.run(own.project.evaluator(own.model), own.explainer, pool, count, read_time(at))
+        found = monitor.run(own.evaluator, own.explainer, pool, count, read_time(at), own.show() if pictures else None)
     for problem in told_others(found, webhook, log):
         typer.echo(f"graphgauge: warning: {problem}", err=True)
     typer.echo(as_json(found.record()) if json else run_text(found))
@@ -146,61 +155,28 @@ def page(
 # --- what the options stand for -----------------------------------------------------------------------------------------
 
 
-class Opened:
-    """A project with its model and the explainer that is in use; ``known``: the name of the one at the baseline."""
-
-    def __init__(self, path: str, explainer: str | None, known: str | None) -> None:
-        from graphgauge.lifecycle import Project
-
-        self.project: Project = Project.read(path)
-        self.explainer: BaseExplainer = chosen_explainer(self.project, explainer, known)
-        self.model: BaseModel = self.project.model()
-        named: Any = self.project.names(self.model).features
-        if named:
-            self.model.feature_names = tuple(str(named.get(k, f"feature {k}")) for k in range(self.model.source.x.size(1)))
-
-    def thresholds(self) -> "dict[str, Threshold]":
-        """The limits that the project's use asks for."""
-        from graphgauge.guidelines.book import guide
-        from graphgauge.guidelines.limits import limit_of
-        from graphgauge.monitor import Threshold
-
-        wanted = self.project.requirements(self.model)
-        metrics = [entry["metric"] for entry in guide("thresholds")["threshold"]]
-        limits = {metric: limit_of(metric, wanted.task_kind, wanted) for metric in metrics if is_asked(metric, wanted.focus)}
-        return {
-            metric: Threshold(limit.value, limit.direction)
-            for metric, limit in limits.items()
-            if not isinstance(limit, str) and not limit.never_fails
-        }
-
-    def pool(self, targets: str | None, among: str | None, number: int) -> tuple[Any, int]:
-        """Where targets are drawn from (None: everywhere), and how many."""
-        from graphgauge.lifecycle.project import targets_among
-
-        if targets is not None:
-            listed = read_targets(targets)
-            return listed, len(listed)
-        name = among or self.project.form.targets.among
-        return (None if name is None else targets_among(self.model, name)), number
+def drawn(own: "Watched", targets: str | None, among: str | None, number: int) -> tuple[Any, int]:
+    """Where targets are drawn from (None: everywhere), and how many."""
+    if targets is None:
+        return own.pool(among), number
+    listed = read_targets(targets)
+    return listed, len(listed)
 
 
-def is_asked(metric: str, focus: str | None) -> bool:
-    """Whether a metric is of the side that counts."""
-    return focus is None or metric == "time" or metric.startswith(focus)
+def read_decision(path: str | None) -> "Decision | None":
+    """The decision in a file or in the folder of a validation."""
+    from graphgauge.lifecycle import Decision
+
+    return None if path is None else Decision.read(path)
 
 
-def chosen_explainer(project: "Project", label: str | None, known: str | None) -> "BaseExplainer":
-    """The explainer in use: by label, or as at the baseline, or the only one beside chance."""
-    offered = project.explainers()
-    if label is not None:
-        return lookup(offered, label, "explainer of the project")
-    real = {name: own for name, own in offered.items() if own.name != project.form.use.baseline}
-    same = [own for own in offered.values() if own.name == known]
-    found = same if known is not None else list(real.values())
-    if len(found) != 1:
-        raise BadSetting(f"which explainer is in use? Say --explainer, one of: {', '.join(offered)}.")
-    return found[0]
+def days_of(age: int | None, decision: "Decision | None") -> int:
+    """Days after which a validation is too old: as asked, else as long as the decision holds, else as usual."""
+    from graphgauge.lifecycle.decision import DAYS, read_time
+
+    if age is not None or decision is None:
+        return age or DAYS
+    return max(1, (read_time(decision.expires) - read_time(decision.made)).days)
 
 
 def read_targets(text: str) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The page of a monitoring store: what is due, every metric over time with its limits, and the triggers there were."""
+"""The page of a monitoring store: what is due, every metric over time with its limits, triggers, and the latest explanations."""
 
 from datetime import datetime, timezone
 
@@ -7,12 +7,14 @@ import streamlit as st
 
 from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, PASS, WARN
 from graphgauge.dashboard.charts import HISTORY
+from graphgauge.dashboard.explanations import show_example
 from graphgauge.dashboard.loading import history_in, stamp_of
 from graphgauge.dashboard.places import Places
 from graphgauge.dashboard.showing import named, notice, written
 from graphgauge.monitor import History, Status, status_of
 from graphgauge.report.frames import due_frame, history_frames, last_run_frame, raised_frame
 from graphgauge.report.labels import counted
+from graphgauge.report.showcase import Example
 
 OUTCOMES = {0: PASS, 1: FAIL, 3: WARN}  #: of a status
 
@@ -27,6 +29,7 @@ def show_monitoring(places: Places) -> None:
     show_status(status_of(history, datetime.now(timezone.utc)))
     show_histories(history)
     show_tables(history)
+    show_latest(history)
 
 
 def show_status(status: Status) -> None:
@@ -57,6 +60,17 @@ def show_tables(history: History) -> None:
     show_table(last_run_frame(history), "No run was held against the baseline yet.")
     st.subheader("Triggers")
     show_table(raised_frame(history), "No trigger was raised.")
+
+
+def show_latest(history: History) -> None:
+    """The worst and the best explanations of the last run, as it kept them."""
+    st.subheader("Latest explanations")
+    examples = [Example(**record) for record in history.examples]
+    if not examples:
+        st.info("The last run kept no pictures: `graphgauge monitor run` does, unless it is told --no-pictures.")
+        return
+    labels = [f"{k + 1}. {'lowest' if own.end == 'worst' else 'highest'} pertinence" for k, own in enumerate(examples)]
+    show_example(dict(zip(labels, examples, strict=True))[str(st.radio("Explanation", labels, horizontal=True))])
 
 
 def show_table(table: pd.DataFrame, empty: str) -> None:

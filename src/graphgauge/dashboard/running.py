@@ -1,8 +1,8 @@
 """Start Streamlit in a process of its own, on this machine only unless asked otherwise, and end it with Ctrl-C or SIGTERM.
 
-Nobody has to log in, and everything under the root can be read: an address that other machines reach needs ``expose``. Every
-option is on Streamlit's command line, where it comes before anyone's own settings: no usage statistics, no file watcher, no
-question for an e-mail address.
+Everything under the root can be read by whoever has the address with its token (see `invited`), and the token travels in the
+clear: an address that other machines reach needs ``expose``. Every option is on Streamlit's command line, where it comes before
+anyone's own settings: no usage statistics, no file watcher, no question for an e-mail address.
 """
 
 import importlib.util
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from graphgauge.core.errors import BadSetting, MissingExtra
+from graphgauge.dashboard.invited import EXPOSED, TOKEN, new_token
 from graphgauge.dashboard.places import Places
 
 APP = Path(__file__).with_name("app.py")
@@ -64,8 +65,8 @@ class Address:
         """The same with a port that is free; refuses addresses that cannot be listened on, or that others reach unasked."""
         if not self.is_loopback and not self.expose:
             raise BadSetting(
-                f"--host {self.host} can be reached from other machines, and the dashboard asks nobody for a password. "
-                "Add --expose if that is meant, with a proxy in front that does."
+                f"--host {self.host} can be reached from other machines. Add --expose if that is meant, with a proxy in front that "
+                "speaks TLS: the token travels in the clear."
             )
         try:
             with socket.create_server(
@@ -94,17 +95,19 @@ def run_dashboard(places: Places, address: Address, say: Callable[[str], Any]) -
     check_extra()
     known, free = places.checked(), address.checked()
     if not free.is_loopback:
-        say(f"graphgauge: warning: {free.host} can be reached from other machines, and nobody has to log in")
-    process = subprocess.Popen(command(known, free), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment())
+        say(f"graphgauge: warning: {free.host} can be reached from other machines, and the token travels in the clear without TLS")
+    token = new_token()
+    own = environment(token, not free.is_loopback)
+    process = subprocess.Popen(command(known, free), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=own)
     with ended_by_signals(process) as is_asked:
-        say(f"graphgauge shows {known.root} on {free.url} (end with Ctrl-C)")
+        say(f"graphgauge shows {known.root} on {free.url}/?token={token} (end with Ctrl-C)")
         code = process.wait()
     return 0 if is_asked.is_set() else code
 
 
-def environment() -> dict[str, str]:
-    """That of this process; pictures are drawn without a screen."""
-    return {**os.environ, "MPLBACKEND": "agg"}
+def environment(token: str, is_exposed: bool) -> dict[str, str]:
+    """That of this process, with what `invited` asks for; pictures are drawn without a screen."""
+    return {**os.environ, "MPLBACKEND": "agg", TOKEN: token, EXPOSED: "yes" if is_exposed else ""}
 
 
 @contextmanager

@@ -259,7 +259,8 @@ def check(
     if failed:
         return Check(BELOW, tuple(own), f"{len(failed)} of {len(own)} numbers miss their threshold")
     if gaps or unjudged or not own:
-        return Check(INCOMPLETE, tuple(own), f"{len(gaps)} of {len(own)} numbers could not be judged")
+        more = "" if gaps else "; an explainer has no quality number at all"
+        return Check(INCOMPLETE, tuple(own), f"{len(gaps)} of {len(own)} numbers could not be judged{more}")
     return Check(COMPLETE, tuple(own), f"no number of {len(own)} misses its threshold")
 
 

@@ -9,6 +9,7 @@ from graphgauge.lifecycle.project import Project
 from graphgauge.lifecycle.single import Single, explain_one
 from graphgauge.lifecycle.tracking import Tracker
 from graphgauge.lifecycle.validation import Terms, Validation, validate
+from graphgauge.lifecycle.watching import Watched, shown_examples, watched
 
 __all__ = [
     "Assessment",
@@ -21,10 +22,13 @@ __all__ = [
     "Terms",
     "Tracker",
     "Validation",
+    "Watched",
     "annotations",
     "assess",
     "explain_one",
     "junit",
+    "shown_examples",
     "validate",
+    "watched",
     "write_documents",
 ]

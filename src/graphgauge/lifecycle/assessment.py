@@ -30,6 +30,7 @@ from graphgauge.evaluation.results import RUN
 from graphgauge.explainers import BaseExplainer
 from graphgauge.guidelines import Check, Finding, Recommendation, Requirements, check, diagnose, recommend, verdicts
 from graphgauge.guidelines.judging import COMPLETE, INCOMPLETE
+from graphgauge.lifecycle.decision import FILE, Decision
 from graphgauge.lifecycle.project import Project
 from graphgauge.models import BaseModel
 
@@ -149,10 +150,10 @@ def check_folder(folder: str | os.PathLike[str]) -> Path:
 
 
 def stored_requirements(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a saved assessment was judged by, as keywords of `Requirements`; nothing where the folder does not say."""
+    """What a saved assessment or validation was judged by, as keywords of `Requirements`; nothing where the folder does not say."""
     path = Path(folder) / RECORD
     if not path.exists():
-        return {}
+        return Decision.read(folder).requirements if (Path(folder) / FILE).exists() else {}
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["requirements"]
         Requirements(**found)

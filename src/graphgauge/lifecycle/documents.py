@@ -14,6 +14,7 @@ printed where the owner states one, as the owner's.
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from graphgauge.guidelines.limits import title, told
 from graphgauge.guidelines.measures import Measured, measured
 from graphgauge.lifecycle.decision import FILE, Decision
 from graphgauge.lifecycle.evidence import digest_of_file, digest_of_results
+from graphgauge.lifecycle.followed import POINTS, Followed, followed
 from graphgauge.lifecycle.markdown import Ready, link, rendered, table
 
 if TYPE_CHECKING:
@@ -50,13 +52,17 @@ TRIGGERS = (
 
 @dataclass(frozen=True)
 class Owner:
-    """What only the owner can state; '' is printed as TODO(owner). ``evidence``: files for the owner's points of the checklist."""
+    """What only the owner can state; '' is printed as TODO(owner).
+
+    ``evidence``: files for the owner's points of the checklist; ``monitor``: the monitoring store, which fills the plan.
+    """
 
     system: str = ""
     contact: str = ""
     classification: str = ""
     audit_log: str = ""
     evidence: Mapping[str, str] = field(default_factory=dict)
+    monitor: str = ""
 
 
 def todo(what: str, stated: str = "") -> str:
@@ -137,6 +143,7 @@ class Facts:
             "files": self.files(),
             "front_matter": front_matter(checked.verdicts, chosen),
             "evidence_note": self.evidence_note(),
+            "followed": self.followed,
             "audit_log": todo("where the log of answers is kept, and for how long", self.owner.audit_log),
         }
 
@@ -173,8 +180,16 @@ class Facts:
         found = [replace(own, evidence=sober(own.evidence)) for own in map(self.with_decision, given)]
         return [(Ready("x" if point.state == DONE else " "), point, self.links(point)) for point in found]
 
+    @cached_property
+    def followed(self) -> Followed:
+        """What the monitoring store says."""
+        return followed(self.owner.monitor)
+
     def with_decision(self, point: Point) -> Point:
-        """The point on time with what the decision says of early stopping."""
+        """The point on time with what the decision says of early stopping, those on monitoring with what the store shows."""
+        seen = getattr(self.followed, point.name) if point.name in POINTS else ""
+        if seen:
+            return replace(point, state=DONE, evidence=seen)
         cost = self.decision.trade_off if self.decision is not None else {}
         if point.name != "latency" or not cost.get("is_accepted"):
             return point
@@ -192,6 +207,7 @@ class Facts:
         files = [self.run / name for name in names.get(point.name, []) if (self.run / name).is_file()]
         own = self.owner.evidence.get(point.name)
         files += [Path(own)] if own and Path(own).is_file() else []
+        files += [Path(self.owner.monitor)] if point.name in POINTS and self.followed.store else []
         return Ready(", ".join(link(file, self.place) for file in files) or "-")
 
     def trade_off(self) -> Ready:

@@ -7,6 +7,7 @@ from graphgauge.monitor.samples import Sample
 from graphgauge.monitor.scoring import sample_recent, score
 from graphgauge.monitor.status import Status, status_of
 from graphgauge.monitor.triggers import Trigger
+from graphgauge.monitor.validated import Validated
 from graphgauge.monitor.watch import Monitor, Run
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Status",
     "Threshold",
     "Trigger",
+    "Validated",
     "drift_triggers",
     "read_history",
     "sample_recent",

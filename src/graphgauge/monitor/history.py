@@ -1,10 +1,12 @@
 """What the monitoring store holds, read: the baseline in force, the runs since, the triggers that wait.
 
     entries of the store   key          body                                                          rows
-    baseline               1, 2, ...    at, plan, facts, missing, summary; replaces the one before     one per target, with data
+    baseline               1, 2, ...    at, plan, facts, missing, summary; replaces the one before;    one per target, with data
+                                        the decision behind it, if there was one
     run                    1, 2, ...    the same, the number of its baseline, its triggers            one per target
     trigger                1, 2, ...    at, the number of the baseline, a trigger raised by hand
     settled                1, 2, ...    at, the trigger's name, a note
+    examples               a run's      explanations of the run as people see them: sentences and pictures; only the last are read
 
 The second trigger of run 7 is called 7.2, the first one raised by hand m1. A trigger waits until it is settled with a note, or
 until a newer baseline says that validation was done again.
@@ -22,9 +24,10 @@ from graphgauge.monitor.plan import Plan
 from graphgauge.monitor.samples import Sample, sample_of_rows
 from graphgauge.monitor.scoring import Facts
 from graphgauge.monitor.triggers import Trigger
+from graphgauge.monitor.validated import Validated
 from graphgauge.store import Entry, Store
 
-BASELINE, RUN, TRIGGER, SETTLED = "baseline", "run", "trigger", "settled"
+BASELINE, RUN, TRIGGER, SETTLED, EXAMPLES = "baseline", "run", "trigger", "settled", "examples"
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,11 @@ class Look:
     facts: Facts
     sample: Sample
     body: dict[str, Any]
+
+    @property
+    def validated(self) -> Validated | None:
+        """The decision that a baseline follows, if there was one."""
+        return Validated.from_record(self.body.get("validated"))
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,7 @@ class History:
     baselines: tuple[Look, ...]
     runs: tuple[Look, ...]
     raised: tuple[Raised, ...]
+    examples: tuple[dict[str, Any], ...] = ()  #: of the last run
 
     @property
     def baseline(self) -> Look | None:
@@ -87,11 +96,12 @@ def history_of(store: Store) -> History:
         baselines, runs = ([look_of(store, entry) for entry in store.entries(kind)] for kind in (BASELINE, RUN))
         notes = {entry.body["trigger"]: entry.body["note"] for entry in store.entries(SETTLED)}
         raised = [*(own for run in runs for own in raised_by(run, notes)), *(by_hand(e, notes) for e in store.entries(TRIGGER))]
+        examples = examples_of(store, runs[-1] if runs else None)
     except (LookupError, TypeError, ValueError) as error:
         raise BadFile(
             f"{store.path} is no monitoring store: {error!r}. Name the file that `graphgauge monitor baseline` made."
         ) from error
-    return History(tuple(baselines), tuple(runs), tuple(sorted(raised, key=lambda own: own.at)))
+    return History(tuple(baselines), tuple(runs), tuple(sorted(raised, key=lambda own: own.at)), examples)
 
 
 def look_of(store: Store, entry: Entry) -> Look:
@@ -100,6 +110,12 @@ def look_of(store: Store, entry: Entry) -> Look:
     facts = Facts.from_record(body["facts"])
     sample = sample_of_rows(store.rows(entry), body["metrics"], body["missing"], len(facts.columns))
     return Look(int(entry.key), datetime.fromisoformat(body["at"]), Plan.from_record(body["plan"]), facts, sample, body)
+
+
+def examples_of(store: Store, last: Look | None) -> tuple[dict[str, Any], ...]:
+    """What the last run kept for people; nothing if it kept nothing."""
+    found = store.last(EXAMPLES)
+    return tuple(found.body) if found is not None and last is not None and found.key == str(last.number) else ()
 
 
 def raised_by(run: Look, notes: dict[str, str]) -> list[Raised]:

@@ -50,7 +50,7 @@ class Plan:
     budget: float = 0.01  #: chance of a false drift trigger in ``looks`` looks
     looks: int = 26
     window: int = 4  #: the last so many runs are also tested together: a slow drift shows there first
-    top: int = 10  #: features of an explanation that count for the ranking
+    top: int = 10  #: features of an explanation that count for the ranking, at most a third of all
     age: int = 180  #: days after which a validation is too old
     overdue: int | None = None  #: days after which the next run should have come; None: not watched
     thresholds: Mapping[str, Threshold] = field(default_factory=dict)

@@ -11,7 +11,7 @@ so that a metric whose true mean is just inside its limit is called crossed at m
 
 import math
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from graphgauge.monitor.plan import NEAR, Plan, Threshold
 from graphgauge.monitor.samples import Sample
@@ -106,12 +106,12 @@ def model_triggers(now: str, validated: str) -> list[Trigger]:
     return [Trigger(MODEL, "", told, details={"now": now, "validated": validated})]
 
 
-def age_triggers(taken: datetime, now: datetime, plan: Plan) -> list[Trigger]:
-    """Whether the baseline is too old."""
-    days = (now - taken).days
+def age_triggers(taken: datetime, now: datetime, plan: Plan, what: str = "the baseline") -> list[Trigger]:
+    """Whether a baseline, or the validation before it, is too old."""
+    days = math.ceil((now - taken) / timedelta(days=1))
     if days <= plan.age:
         return []
-    return [Trigger(AGE, "", f"the baseline is {days} days old, the limit is {plan.age}.", float(days), float(plan.age))]
+    return [Trigger(AGE, "", f"{what} is {days} days old, the limit is {plan.age}.", float(days), float(plan.age))]
 
 
 def manual_trigger(reason: str, who: str) -> Trigger:

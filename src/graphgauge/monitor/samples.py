@@ -2,7 +2,7 @@
 
     values    metric -> (T,)    NaN where a target has no value; `missing` counts the reasons
     top       T lists           numbers of the features that count for the ranking, the strongest first
-    data      (T, D)            features of the target, sizes of its computation graph, predictions; `columns` names them
+    data      (T, D)            features of the target, sizes of its computation graph, predictions, edges; `columns` names them
 
 In a store a sample is one row per target, as plain data; of `data` only what is not 0. Runs are stored without their data (a
 comparison needs the baseline's only), with the mean of each column.

@@ -23,8 +23,6 @@ from graphgauge.models import BaseModel
 from graphgauge.monitor.samples import Sample, sample_of_results
 from graphgauge.monitor.two_samples import Values
 
-LABEL = "watched"
-
 
 @dataclass(frozen=True)
 class Facts:
@@ -82,14 +80,21 @@ def sample_recent(model: BaseModel, number: int, among: Any = None, seed: int = 
 
 def score(evaluator: Evaluator, explainer: BaseExplainer, targets: Sequence[Target], top: int = 10) -> tuple[Sample, Facts]:
     """Explain and measure targets in the cheap forms."""
+    return score_fully(evaluator, explainer, targets, top)[:2]
+
+
+def score_fully(
+    evaluator: Evaluator, explainer: BaseExplainer, targets: Sequence[Target], top: int = 10
+) -> tuple[Sample, Facts, Results]:
+    """The same, with the results behind the sample."""
     if not isinstance(explainer, BaseExplainer) or isinstance(explainer, OtherTaskExplainer):
         raise BadSetting(f"monitoring needs an explainer that gives scores, such as gg.InputXGradient(), but got {explainer!r}.")
     own = cheap_evaluator(evaluator)
-    results = own.compare({LABEL: explainer}, targets)
+    results = own.compare({explainer.name: explainer}, targets)
     xs = explainer.explain(own.model, targets, seed=own.seed)
-    found = sample_of_results(results, LABEL)
+    found = sample_of_results(results, explainer.name)
     sample = replace(found, top=top_features(xs, own.settings, top), data=data_of(own.model, xs))
-    return sample, facts_of(own, explainer)
+    return sample, facts_of(own, explainer), results
 
 
 def facts_of_results(results: Results, explainer: str) -> Facts:
@@ -119,7 +124,7 @@ def facts_of(evaluator: Evaluator, explainer: BaseExplainer) -> Facts:
         data=digest([source.edge_index, *source.node_attrs.values(), *source.edge_attrs.values()]),
         version=graphgauge.__version__,
         features=names,
-        columns=(*names, "nodes within reach", "edges within reach", *prediction_names(model)),
+        columns=(*names, "nodes within reach", "edges within reach", *prediction_names(model), *edge_names(model)),
     )
 
 
@@ -143,7 +148,16 @@ def top_features(xs: Sequence[Xplanation], settings: Settings, top: int) -> tupl
     """
     if any(x.feature_score is None for x in xs):
         return None
-    return tuple(strongest(x, settings, top) for x in xs)
+    return tuple(strongest(x, settings, leading(top, x.need("feature_score").size(1))) for x in xs)
+
+
+def leading(top: int, features: int) -> int:
+    """How many features of an explanation lead: ``top``, but no more than a third of all, or everyone would.
+
+    >>> leading(10, 1433), leading(10, 8), leading(10, 2)
+    (10, 2, 1)
+    """
+    return min(top, max(1, features // 3))
 
 
 def strongest(x: Xplanation, settings: Settings, top: int) -> tuple[int, ...]:
@@ -155,11 +169,12 @@ def strongest(x: Xplanation, settings: Settings, top: int) -> tuple[int, ...]:
 
 
 def data_of(model: BaseModel, xs: Sequence[Xplanation]) -> Values:
-    """Features of each target (mean over its ends, or its nodes), sizes of its computation graph, predictions.  (T, D)"""
+    """Features of each target (mean over its ends, or its nodes), sizes of its computation graph, predictions, edges.  (T, D)"""
     features = torch.stack([own_rows(model, x).double().mean(0) for x in xs]).cpu()
     sizes = torch.tensor([[len(x.nodes), len(x.edges)] for x in xs], dtype=torch.float64)
     predicted = model.pred_continuous([x.target for x in xs]).double().reshape(len(xs), -1).cpu()
-    return np.nan_to_num(torch.cat([features, sizes, predicted], dim=1).numpy())
+    edges = torch.stack([edge_means(model, x) for x in xs]).cpu()
+    return np.nan_to_num(torch.cat([features, sizes, predicted, edges], dim=1).numpy())
 
 
 def own_rows(model: BaseModel, x: Xplanation) -> torch.Tensor:
@@ -168,6 +183,44 @@ def own_rows(model: BaseModel, x: Xplanation) -> torch.Tensor:
         return model.source.x[list(x.target_nodes)]
     start, end = model.source.bounds[0][int(x.target) : int(x.target) + 2]  # type: ignore[arg-type]
     return model.source.x[start:end]
+
+
+def edge_means(model: BaseModel, x: Xplanation) -> torch.Tensor:
+    """Mean of every attribute that the network reads over the edges at the target (of a graph: all); 0 without edges.  (A,)
+
+    Edges farther away belong to other targets too. With them, rows would depend on each other, and the test on rows could not
+    be trusted.
+    """
+    ends = model.source.edge_index[:, x.edges]
+    own = x.edges if x.level == "graph" else x.edges[torch.isin(ends, ends.new_tensor(x.target_nodes)).any(0)]
+    parts = [as_columns(value)[own].double().sum(0) / max(1, len(own)) for value in model.source.edge_attrs.values()]
+    return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64)
+
+
+def as_columns(value: torch.Tensor) -> torch.Tensor:
+    """An attribute as a matrix.  (E, ...) -> (E, A)"""
+    return value[:, None] if value.dim() == 1 else value.flatten(1)
+
+
+def edge_names(model: BaseModel) -> list[str]:
+    """What the columns of `edge_means` are called: by ``data.edge_attr_names`` (for ``edge_attr``), else by their number."""
+    data = model.data[0] if model.level == "graph" else model.data
+    found = []
+    for name, value in model.source.edge_attrs.items():
+        width = as_columns(value).size(1)
+        given = getattr(data, f"{name}_names", None)
+        own = list(given) if given is not None and len(given) == width else numbered(name, width)
+        found += [f"{part} (mean over its edges)" for part in own]
+    return found
+
+
+def numbered(name: str, width: int) -> list[str]:
+    """Names of the columns of an attribute.
+
+    >>> numbered("edge_weight", 1), numbered("edge_attr", 2)
+    (['edge_weight'], ['edge_attr 0', 'edge_attr 1'])
+    """
+    return [name] if width == 1 else [f"{name} {k}" for k in range(width)]
 
 
 def prediction_names(model: BaseModel) -> tuple[str, ...]:

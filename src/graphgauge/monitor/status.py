@@ -11,6 +11,7 @@ from typing import Any
 
 from graphgauge.monitor.drift import LEAST
 from graphgauge.monitor.history import History, Look, Raised, grouped
+from graphgauge.monitor.plan import Plan
 from graphgauge.monitor.rules import CLOSE, age_triggers, held
 from graphgauge.monitor.triggers import AGE, Trigger
 
@@ -72,11 +73,19 @@ def status_of(history: History, now: datetime) -> Status:
     baseline, last = history.baseline, history.since[-1] if history.since else None
     due = [due_of(group) for group in grouped(history.waiting)]
     if baseline is not None and not any(own.trigger.name == AGE for own in due):
-        due += [Due(own, now, now, 1, "") for own in age_triggers(baseline.at, now, (last or baseline).plan)]
+        due += [Due(own, now, now, 1, "") for own in too_old(baseline, now, (last or baseline).plan)]
     gaps = gaps_of(baseline, last, now)
     code = DUE if due else INCOMPLETE if gaps else FINE
     times = (baseline.at if baseline else None, last.at if last else None)
     return Status(code, now, tuple(due), tuple(gaps), tuple(notes_of(baseline, last)), len(history.since), *times)
+
+
+def too_old(baseline: Look, now: datetime, plan: Plan) -> list[Trigger]:
+    """The trigger of an old validation; its age counts from the decision where there was one, else from the baseline."""
+    if baseline.validated is None:
+        return age_triggers(baseline.at, now, plan)
+    at = baseline.validated.at
+    return age_triggers(at, now, plan, f"the validation of {at.date()}")
 
 
 def due_of(group: list[Raised]) -> Due:
@@ -108,6 +117,12 @@ def notes_of(baseline: Look | None, last: Look | None) -> list[str]:
         f"the mean of {own.metric} is {own.mean:.4g} and should be {own.threshold}, but chance explains up to {own.margin:.2g}"
         for own in near
     ]
+    if baseline.validated is not None and not baseline.validated.signed_by:
+        found.append("nobody had signed the decision when the baseline was taken")
+    if baseline.validated is not None and not baseline.validated.may_stop_early:
+        found.append(
+            "early stopping moved numbers at the validation, and runs stop early: judge crossed thresholds with every trial"
+        )
     if not baseline.facts.is_whole:
         found.append("the baseline holds metrics only: ranking, data and weights are not watched")
     if len(baseline.sample) < 100:

@@ -7,7 +7,7 @@ run.triggers, monitor.status().code
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta, timezone
@@ -20,16 +20,18 @@ from graphgauge.core.seeds import derive_seed
 from graphgauge.evaluation import Evaluator, Results
 from graphgauge.explainers import BaseExplainer
 from graphgauge.monitor.drift import Labels, drift_triggers
-from graphgauge.monitor.history import BASELINE, RUN, SETTLED, TRIGGER, History, Look, history_of, read_history
+from graphgauge.monitor.history import BASELINE, EXAMPLES, RUN, SETTLED, TRIGGER, History, Look, history_of, read_history
 from graphgauge.monitor.plan import Plan
-from graphgauge.monitor.rules import age_triggers, manual_trigger, model_triggers, threshold_triggers
+from graphgauge.monitor.rules import manual_trigger, model_triggers, threshold_triggers
 from graphgauge.monitor.samples import CLOCKS, Sample, sample_of_results
-from graphgauge.monitor.scoring import Facts, facts_of_results, sample_recent, score
-from graphgauge.monitor.status import Status, status_of
+from graphgauge.monitor.scoring import Facts, facts_of_results, sample_recent, score, score_fully
+from graphgauge.monitor.status import Status, status_of, too_old
 from graphgauge.monitor.triggers import Trigger
+from graphgauge.monitor.validated import Validated
 from graphgauge.store import Lock, Store
 
 BASELINE_NUMBER = 200  #: targets of a baseline
+Show = Callable[[Results], list[dict[str, Any]]]  #: what people see of a few explanations, as plain data
 
 
 @dataclass(frozen=True)
@@ -60,15 +62,16 @@ class Monitor:
         among: Any = None,
         number: int = BASELINE_NUMBER,
         at: datetime | None = None,
+        validated: Validated | None = None,
     ) -> Look:
         """Measure targets drawn from ``among`` (default: the population), as what later runs are held against."""
         targets = sample_recent(evaluator.model, number, among, derive_seed(evaluator.seed, BASELINE))
-        return self.add_baseline(*score(evaluator, explainer, targets, self.plan.top), at=at)
+        return self.add_baseline(*score(evaluator, explainer, targets, self.plan.top), at=at, validated=validated)
 
-    def baseline_of(self, results: Results, explainer: str, at: datetime | None = None) -> Look:
+    def baseline_of(self, results: Results, explainer: str, at: datetime | None = None, validated: Validated | None = None) -> Look:
         """Take metrics measured before, in cheap settings, as baseline; ranking, data and weights are then not watched."""
         lookup(dict.fromkeys(row.explainer for row in results.rows), explainer, "explainer of these results")
-        return self.add_baseline(sample_of_results(results, explainer), facts_of_results(results, explainer), at=at)
+        return self.add_baseline(sample_of_results(results, explainer), facts_of_results(results, explainer), at, validated)
 
     def run(
         self,
@@ -77,17 +80,22 @@ class Monitor:
         among: Any = None,
         number: int | None = None,
         at: datetime | None = None,
+        show: Show | None = None,
     ) -> "Run":
-        """Measure targets drawn from ``among`` (recent ones), compare with the baseline, and store both."""
+        """Measure targets drawn from ``among`` (recent ones), compare with the baseline, and store both.
+
+        ``show`` says what is kept for people of a few explanations; see `graphgauge.lifecycle.shown_examples`.
+        """
         now, before = utc(at), self.history()
         baseline = needed_baseline(before, self.path)
         seed = derive_seed(evaluator.seed, RUN, len(before.runs) + 1)
         targets = sample_recent(evaluator.model, number or self.plan.number, among, seed)
-        return self.add_run(*score(evaluator, explainer, targets, baseline.plan.top), at=now)
+        sample, facts, results = score_fully(evaluator, explainer, targets, baseline.plan.top)
+        return self.add_run(sample, facts, at=now, examples=[] if show is None else show(results))
 
     # --- writing ---------------------------------------------------------------------------------------------------------
 
-    def add_baseline(self, sample: Sample, facts: Facts, at: datetime | None = None) -> Look:
+    def add_baseline(self, sample: Sample, facts: Facts, at: datetime | None = None, validated: Validated | None = None) -> Look:
         """Store a sample as the baseline from now on."""
         if len(sample) < 2 or not sample.metrics:
             raise BadSetting(
@@ -96,10 +104,12 @@ class Monitor:
         with self.writing() as store:
             number = 1 + len(store.keys(BASELINE))
             body = {**self.body_of(sample, facts, utc(at)), "summary": summary(sample)}
+            if validated is not None:
+                body["validated"] = validated.record()
             store.append(BASELINE, str(number), body, sample.rows(with_data=True))
             return history_of(store).baselines[-1]
 
-    def add_run(self, sample: Sample, facts: Facts, at: datetime | None = None) -> "Run":
+    def add_run(self, sample: Sample, facts: Facts, at: datetime | None = None, examples: Sequence[dict[str, Any]] = ()) -> "Run":
         """Compare a sample with the baseline; store the run and its triggers."""
         now = utc(at)
         with self.writing() as store:
@@ -113,6 +123,8 @@ class Monitor:
             if sample.data is not None:
                 body["data"] = sample.data.mean(0).tolist()
             store.append(RUN, str(number), body, sample.rows(with_data=False))
+            if examples:
+                store.append(EXAMPLES, str(number), list(examples))
         return Run(number, now, sample, tuple(triggers), self.status(now))
 
     def trigger(self, reason: str, who: str = "", at: datetime | None = None) -> Trigger:
@@ -178,7 +190,7 @@ def judged(baseline: Look, samples: list[Sample], facts: Facts, plan: Plan, now:
         *threshold_triggers(samples[-1], plan),
         *drift_triggers(baseline.sample, samples, plan, labels, derive_seed(0, baseline.number)),
         *(model_triggers(facts.model, baseline.facts.model) if baseline.facts.is_whole else ()),
-        *age_triggers(baseline.at, now, plan),
+        *too_old(baseline, now, plan),
     ]
 
 

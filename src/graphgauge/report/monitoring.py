@@ -1,8 +1,11 @@
 """The monitoring page: what is due, metrics over time, leading features, latest runs and explanations, a checklist; one HTML file.
 
 Nothing is fetched and nothing runs: no script at all, the page's security policy allows none, every text is escaped by Jinja.
+Pictures of explanations come from the store as SVG. They are shown as images (``data:``), in which browsers run no script and load
+nothing, so that not even a store that someone has tampered with can do anything to the page.
 """
 
+import base64
 import os
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,6 +20,7 @@ from graphgauge.guidelines.deployment import DONE, NOT_DONE, OPEN, Point
 from graphgauge.monitor import History, Look, Status, status_of
 from graphgauge.monitor.drift import Compared, metric_tests
 from graphgauge.monitor.rules import INSIDE, held
+from graphgauge.monitor.scoring import leading
 from graphgauge.monitor.triggers import REVALIDATE
 from graphgauge.narrative.names import tidy
 from graphgauge.report.histories import HEIGHT, WIDTH, charts
@@ -51,8 +55,10 @@ def monitoring_html(history: History, now: datetime) -> str:
         "charts": charts(history),
         "metrics": metric_lines(history, last),
         "features": feature_lines(history.baseline, last),
+        "leading": leading(history.baseline.plan.top, len(history.baseline.facts.features)) if history.baseline else 0,
         "runs": list(reversed(history.runs[-RUNS:])),
         "explanations": explanation_lines(last),
+        "examples": history.examples,
         "closed": [own for own in reversed(history.raised) if own not in history.waiting][:RUNS],
         "current": history.baseline.number if history.baseline else 0,
         "checklist": monitoring_checklist(history, status),
@@ -67,7 +73,7 @@ def template() -> "Template":
     from jinja2 import Environment, StrictUndefined
 
     room = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    room.filters.update(num=number, title=title, shown=lambda text: tidy(str(text), 2000))
+    room.filters.update(num=number, title=title, shown=lambda text: tidy(str(text), 2000), image=image)
     return room.from_string((files("graphgauge.report") / "templates" / "monitoring.html").read_text(encoding="utf-8"))
 
 
@@ -78,6 +84,15 @@ def number(value: float | None) -> str:
     ('0.123', '–', '1.2e-07')
     """
     return "–" if value is None else f"{value:.3g}"
+
+
+def image(svg: str) -> str:
+    """A picture as the address of an image.
+
+    >>> image("<svg/>")
+    'data:image/svg+xml;base64,PHN2Zy8+'
+    """
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
 
 
 def title(metric: str) -> str:
@@ -149,12 +164,12 @@ def explanation_lines(last: Look | None) -> list[dict[str, Any]]:
     if last is None:
         return []
     return [
-        {"target": row["target"], "top": leading(last, row.get("top", [])), "values": row["values"]}
+        {"target": row["target"], "top": first_names(last, row.get("top", [])), "values": row["values"]}
         for row in last.sample.rows(with_data=False)[:EXPLANATIONS]
     ]
 
 
-def leading(look: Look, top: Sequence[int]) -> list[str]:
+def first_names(look: Look, top: Sequence[int]) -> list[str]:
     """Names of the three strongest features."""
     names = look.facts.features
     return [names[k] if k < len(names) else f"feature {k}" for k in top[:3]]

@@ -12,15 +12,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.serve.app import app_of, check_extra
+from graphgauge.serve.patience import patient
 from graphgauge.serve.service import Service
 from graphgauge.serve.settings import LEAST_TOKEN, Settings, bracketed
 
+if TYPE_CHECKING:
+    import uvicorn
+
 TOKEN = "GRAPHGAUGE_TOKEN"  #: environment variable with the token
 SECONDS_TO_STOP = 10
+LEAST_CONNECTIONS = 256  #: at once, idle ones too; more than questions that may wait, so that those are told why they are refused
 TURN = 0.0005  #: seconds
 
 
@@ -31,25 +36,31 @@ def run_service(service: Service, say: Any = None) -> None:
 
     settings = service.settings
     with listener(settings.host, settings.port) as listening, worked(service):
-        config = uvicorn.Config(
-            app_of(service),
-            loop="asyncio",
-            http="h11",
-            ws="none",
-            lifespan="on",
-            log_level="warning",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            limit_concurrency=settings.max_waiting * 2,
-            timeout_keep_alive=30,
-            timeout_graceful_shutdown=SECONDS_TO_STOP,
-        )
-        server = uvicorn.Server(config)
+        server = uvicorn.Server(config_of(service))
         with ended_in_order(server), short_pauses():
             port = listening.getsockname()[1]
             (say or told)(f"graphgauge serves on http://{bracketed(settings.host)}:{port} (audit log: {service.audit_path})")
             server.run(sockets=[listening])
+
+
+def config_of(service: Service) -> "uvicorn.Config":
+    """What uvicorn is told: HTTP only, nothing about us in headers or logs, and bounds for everything that waits."""
+    import uvicorn
+
+    return uvicorn.Config(
+        app_of(service),
+        loop="asyncio",
+        http=patient(service.settings),
+        ws="none",
+        lifespan="on",
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=max(LEAST_CONNECTIONS, 2 * service.settings.max_waiting),
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=SECONDS_TO_STOP,
+    )
 
 
 @contextmanager

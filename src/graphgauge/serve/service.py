@@ -173,8 +173,8 @@ class Service:
             drafts = [(one.waiting, draft) for one in self.explaining.explanations(batch) if (draft := self.draft(one)) is not None]
             links = self.append(audit, [draft.record(self.explaining.selected) for _, draft in drafts])
             for (waiting, draft), link in zip(drafts, links, strict=False):
-                waiting.answer.set_result(answer_body(draft, link))
                 self.figures.seconds.observe(time.monotonic() - waiting.arrived)
+                waiting.answer.set_result(answer_body(draft, link))
         except Exception:
             log.exception("a batch of %d questions failed", len(batch))
         for waiting in batch:

@@ -23,6 +23,7 @@ class Settings:
     ``max_waiting``  questions that may wait; more are refused with 503
     ``rate``         questions a second over time, with up to ``burst`` at once; more are refused with 429
     ``max_body``     bytes of a question
+    ``head_ms``      how long the head of a request may take to arrive
     ``body_ms``      how long a question may take to arrive
     ``max_top``      features and edges that can be asked for
     ``seed``         of every explanation: the same question gets the same scores
@@ -39,13 +40,14 @@ class Settings:
     rate: float = 1000.0
     burst: int = 1000
     max_body: int = 16_384
+    head_ms: float = 10_000.0
     body_ms: float = 10_000.0
     max_top: int = 50
     seed: int = 0
 
     def __post_init__(self) -> None:
         check_token(self.token)
-        for name in ("budget_ms", "rate", "body_ms", "max_batch", "max_waiting", "burst", "max_body", "max_top"):
+        for name in ("budget_ms", "rate", "head_ms", "body_ms", "max_batch", "max_waiting", "burst", "max_body", "max_top"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise BadSetting(f"{name} must be a number above 0, but {getattr(self, name)!r} was given.")
         if not 0 <= self.gather_ms < float("inf") or not 0 <= self.port < 65536:
