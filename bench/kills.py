@@ -1,19 +1,22 @@
 """Kill a benchmark at random moments, again and again, and compare what it ends with to a run that was left alone.
 
-    python bench/kills.py quick --kills 200 [--networks FOLDER] [--engine processes] [--targets 2]
+    python bench/kills.py quick --kills 200 [--networks FOLDER] [--engine processes] [--targets 2] [--within 25]
 
-After every kill the store must open, pass SQLite's integrity check and hold every shard it held before. When a run is complete
-its rows (clocks aside) must be those of the uninterrupted run, byte for byte after sorting; then the next run begins.
+Each call of the command is killed at a moment drawn evenly from the seconds an uninterrupted run takes, or from the first
+``--within`` seconds (which makes 200 kills affordable: the next call goes on where this one stopped, so that over many calls every
+part of the run is hit). What a reader sees in the store just before a kill is acknowledged. After the kill the store must open,
+pass SQLite's integrity check and hold all of it. When a run is complete its rows (clocks aside) must be those of the
+uninterrupted run, byte for byte after sorting; then the next run begins.
 """
 
 import argparse
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 from graphgauge.benchmark import Run
@@ -38,30 +41,61 @@ def table(folder: Path) -> list[str]:
     return sorted(repr({name: value for name, value in row.items() if name != "seconds"}) for row in rows)
 
 
-def kept(folder: Path) -> set[str]:
-    """Keys of the stored shards, from a store that is whole."""
+def kept(folder: Path) -> dict[str, int]:
+    """The stored shards: key and number of rows. Empty while there is no store."""
     try:
         with Store(folder / STORE) as store:
-            (verdict,) = store.database.execute("pragma integrity_check").fetchone()
-            if verdict != "ok":
-                raise SystemExit(f"the store is damaged: {verdict}")
-            return store.keys("shard")
+            return {entry.key: len(list(store.rows(entry))) for entry in store.entries("shard")}
     except BadFile as error:
         if "there is no store" in str(error) or "holds nothing yet" in str(error):
-            return set()
+            return {}
         raise
 
 
-def killed_once(options: argparse.Namespace, folder: Path, dice: random.Random, longest: float) -> bool:
-    """Start the command and kill it at a random moment; whether it was still running."""
+def check_whole(folder: Path) -> None:
+    """What SQLite itself says about the file."""
+    if kept(folder):
+        with Store(folder / STORE) as store:
+            (verdict,) = store.database.execute("pragma integrity_check").fetchone()
+        if verdict != "ok":
+            raise SystemExit(f"the store in {folder} is damaged: {verdict}")
+
+
+def killed_once(options: argparse.Namespace, folder: Path, seconds: float) -> tuple[bool, dict[str, int]]:
+    """Start the command and kill it after some seconds: whether it was still running, and what was acknowledged until then."""
     process = subprocess.Popen(command(options, folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    end = time.monotonic() + dice.uniform(0, longest)
+    end = time.monotonic() + seconds
     while time.monotonic() < end and process.poll() is None:
         time.sleep(0.01)
+    acknowledged = kept(folder)
     was_running = process.poll() is None
-    process.send_signal(signal.SIGKILL) if was_running else None
+    process.kill()
     process.wait()
-    return was_running
+    return was_running, acknowledged
+
+
+def check_kept(acknowledged: dict[str, int], folder: Path) -> None:
+    """Every acknowledged shard is there with all of its rows."""
+    now = kept(folder)
+    lost = {key: rows for key, rows in acknowledged.items() if now.get(key) != rows}
+    if lost:
+        raise SystemExit(f"{sum(lost.values())} rows of {len(lost)} acknowledged shards were lost in {folder}")
+
+
+def one_run(options: argparse.Namespace, folder: Path, dice: random.Random, longest: float, left: int) -> Counter[str]:
+    """Kill a run until it is complete, at most ``left`` times; the rest is then left alone. Counts of what happened."""
+    found: Counter[str] = Counter()
+    while found["kills"] < left:
+        was_running, acknowledged = killed_once(options, folder, dice.uniform(0, longest))
+        check_whole(folder)
+        check_kept(acknowledged, folder)
+        found += Counter(
+            kills=was_running, looks=1, acknowledged=sum(acknowledged.values()), begun=was_running and bool(acknowledged)
+        )
+        if not was_running:
+            return found
+    subprocess.run(command(options, folder), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return found
 
 
 def main() -> None:
@@ -71,6 +105,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--engine", default="processes")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--within", type=float, help="seconds from the start of each call; as long as a run takes")
     for name in ("networks", "targets", "workers"):
         parser.add_argument(f"--{name}")
     options = parser.parse_args()
@@ -79,25 +114,23 @@ def main() -> None:
     subprocess.run(command(options, place / "alone"), check=True, stdout=subprocess.DEVNULL)
     alone, longest = table(place / "alone"), time.monotonic() - start
     print(f"alone: {len(alone)} rows in {longest:.1f} s", flush=True)
-    kills = runs = 0
-    while kills < options.kills:
-        folder, before = place / f"run{runs}", set[str]()
-        while True:
-            is_kill = killed_once(options, folder, dice, longest)
-            kills, now = kills + is_kill, kept(folder)
-            if not before <= now:
-                raise SystemExit(f"{len(before - now)} shards were lost in {folder}")
-            before = now
-            if not is_kill:
-                break
-            if kills >= options.kills:
-                subprocess.run(command(options, folder), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                break
+    total: Counter[str] = Counter()
+    while total["kills"] < options.kills:
+        folder = place / f"run{total['runs']}"
+        total += one_run(options, folder, dice, options.within or longest, options.kills - total["kills"])
         if table(folder) != alone:
             raise SystemExit(f"{folder} is not the uninterrupted run")
-        runs += 1
-        print(f"{kills} kills, {runs} runs complete and byte-identical", flush=True)
+        total += Counter(runs=1, rows=len(alone))
+        print(told(total), flush=True)
     shutil.rmtree(place)
+
+
+def told(total: Counter[str]) -> str:
+    """What happened so far."""
+    return (
+        f"{total['kills']} kills ({total['begun']} with shards in the store), {total['runs']} runs complete and byte-identical "
+        f"({total['rows']} rows compared), 0 of {total['acknowledged']} acknowledged rows lost in {total['looks']} looks"
+    )
 
 
 if __name__ == "__main__":
