@@ -2,14 +2,15 @@
 
     python bench/kills.py quick --kills 200 [--networks FOLDER] [--engine processes] [--targets 2] [--within 25]
 
-Each call of the command is killed at a moment drawn evenly from the seconds an uninterrupted run takes, or from the first
-``--within`` seconds (which makes 200 kills affordable: the next call goes on where this one stopped, so that over many calls every
-part of the run is hit). What a reader sees in the store just before a kill is acknowledged. After the kill the store must open,
+Each call of the command is killed at a moment drawn evenly from the time an uninterrupted run takes, or from its first ``--within``
+seconds (which makes 200 kills affordable: the next call goes on where this one stopped, so that over many calls every part of the
+run is hit). Time is processor time of the command and its workers, so that a busy machine shifts no moment. What a reader sees in the store just before a kill is acknowledged. After the kill the store must open,
 pass SQLite's integrity check and hold all of it. When a run is complete its rows (clocks aside) must be those of the
 uninterrupted run, byte for byte after sorting; then the next run begins.
 """
 
 import argparse
+import contextlib
 import random
 import shutil
 import subprocess
@@ -18,6 +19,8 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+
+import psutil
 
 from graphgauge.benchmark import Run
 from graphgauge.benchmark.runs import STORE
@@ -64,14 +67,21 @@ def check_whole(folder: Path) -> None:
 def killed_once(options: argparse.Namespace, folder: Path, seconds: float) -> tuple[bool, dict[str, int]]:
     """Start the command and kill it after some seconds: whether it was still running, and what was acknowledged until then."""
     process = subprocess.Popen(command(options, folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and process.poll() is None:
-        time.sleep(0.01)
+    while process.poll() is None and processor_seconds(process.pid) < seconds:
+        time.sleep(0.05)
     acknowledged = kept(folder)
     was_running = process.poll() is None
     process.kill()
     process.wait()
     return was_running, acknowledged
+
+
+def processor_seconds(number: int) -> float:
+    """What a process and those it started have used."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        family = [psutil.Process(number), *psutil.Process(number).children(recursive=True)]
+        return sum(sum(member.cpu_times()[:2]) for member in family)
+    return 0.0
 
 
 def check_kept(acknowledged: dict[str, int], folder: Path) -> None:
@@ -105,15 +115,16 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--engine", default="processes")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--within", type=float, help="seconds from the start of each call; as long as a run takes")
+    parser.add_argument(
+        "--within", type=float, help="seconds of processor time from the start of each call; default: of a whole run"
+    )
     for name in ("networks", "targets", "workers"):
         parser.add_argument(f"--{name}")
     options = parser.parse_args()
     dice, place = random.Random(options.seed), Path(tempfile.mkdtemp(prefix="kills-"))
-    start = time.monotonic()
-    subprocess.run(command(options, place / "alone"), check=True, stdout=subprocess.DEVNULL)
-    alone, longest = table(place / "alone"), time.monotonic() - start
-    print(f"alone: {len(alone)} rows in {longest:.1f} s", flush=True)
+    longest = processor_seconds_of(command(options, place / "alone"))
+    alone = table(place / "alone")
+    print(f"alone: {len(alone)} rows in {longest:.1f} s of processor time", flush=True)
     total: Counter[str] = Counter()
     while total["kills"] < options.kills:
         folder = place / f"run{total['runs']}"
@@ -123,6 +134,17 @@ def main() -> None:
         total += Counter(runs=1, rows=len(alone))
         print(told(total), flush=True)
     shutil.rmtree(place)
+
+
+def processor_seconds_of(words: list[str]) -> float:
+    """Run a command to its end."""
+    process, used = subprocess.Popen(words, stdout=subprocess.DEVNULL), 0.0
+    while process.poll() is None:
+        used = max(used, processor_seconds(process.pid))
+        time.sleep(0.05)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(words)} ended with {process.returncode}")
+    return used
 
 
 def told(total: Counter[str]) -> str:
