@@ -4,9 +4,11 @@
 
 Each call of the command is killed at a moment drawn evenly from the time an uninterrupted run takes, or from its first ``--within``
 seconds (which makes 200 kills affordable: the next call goes on where this one stopped, so that over many calls every part of the
-run is hit). Time is processor time of the command and its workers, so that a busy machine shifts no moment. What a reader sees in the store just before a kill is acknowledged. After the kill the store must open,
-pass SQLite's integrity check and hold all of it. When a run is complete its rows (clocks aside) must be those of the
-uninterrupted run, byte for byte after sorting; then the next run begins.
+run is hit). Time is processor time of the command and its workers, so that a busy machine shifts no moment.
+
+What a reader sees in the store just before a kill is acknowledged. After the kill the store must open, pass SQLite's integrity
+check and hold all of it. When a run is complete its rows (clocks aside) must be those of the uninterrupted run, byte for byte
+after sorting; then the next run begins.
 """
 
 import argparse
@@ -115,9 +117,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--engine", default="processes")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--within", type=float, help="seconds of processor time from the start of each call; default: of a whole run"
-    )
+    parser.add_argument("--within", type=float, help="seconds of each call, of processor time; default: of a whole run")
     for name in ("networks", "targets", "workers"):
         parser.add_argument(f"--{name}")
     options = parser.parse_args()

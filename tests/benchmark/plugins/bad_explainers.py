@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
@@ -139,3 +140,18 @@ class Mended(Bad):
         """An error, at times."""
         if os.environ.get("MENDED_IS_BROKEN"):
             raise RuntimeError("not yet mended")
+
+
+@dataclass(frozen=True)
+class Waiting(Bad):
+    """Waits at a gate, where there is one: tells that its process is there, until the file "open" is."""
+
+    name = "waiting"
+
+    def misdeed(self, model, graphs):
+        """Arrive, wait."""
+        gate = os.environ.get("GATE")
+        if gate:
+            Path(gate, f"{os.getpid()}").touch()
+            while not Path(gate, "open").exists():
+                time.sleep(0.05)
