@@ -10,6 +10,7 @@ from nodes import PLUGINS, secret, two_nodes
 from tiny import environment, numbers, run_here, wait_for, write_experiment
 
 from graphgauge.benchmark import Run
+from graphgauge.core.errors import BadFile
 
 #: seconds for a shard; with Ray a new worker loads torch within them, with Dask it has it before it takes work
 LIMITS = {"dask": 15.0, "ray": 30.0}
@@ -54,21 +55,36 @@ def test_foreign_explainers_are_contained_on_a_cluster(nodes, tmp_path, networks
 
 @pytest.mark.parametrize("nodes", ["dask", "ray", "processes"], indirect=True)
 def test_a_run_is_complete_and_has_the_same_bits_although_a_node_is_killed_at_work(nodes, tmp_path, networks, monkeypatch):
-    """Both nodes wait in the middle of a shard; one is killed there."""
+    """Both nodes finish a shard; then both wait in the middle of the next, and one is killed there."""
     explainers = ["saliency", "waiting", {"name": "gnn_explainer", "parameters": {"epochs": 2}}, "random"]
-    path = write_experiment(tmp_path / "tiny.yaml", explainers=explainers, block=1)
+    path = write_experiment(tmp_path / "tiny.yaml", explainers=explainers, block=1, targets={"number": 8})
+    folder = tmp_path / "there"
     nodes.close_gate()
-    with asked(nodes, path, tmp_path / "there", networks) as process:
+    with asked(nodes, path, folder, networks) as process:
+        wait_for(lambda: len(nodes.arrived()) == 2)
+        nodes.open_gate()
+        wait_for(lambda: len(workers_of(folder)) >= 2)
+        nodes.close_gate()
         both = wait_for(lambda: nodes.arrived() if len(nodes.arrived()) == 2 else None)
         nodes.kill_one()
-        assert len(nodes.alive(both)) == 1
+        wait_for(lambda: len(nodes.alive(both)) == 1)
         nodes.open_gate()
         check_ended_well(process)
-    run = Run(tmp_path / "there")
-    assert (run.is_finished, run.shards()["faults"].tolist(), run.sessions()[-1]["engine"]) == (True, [{}] * 4, nodes.engine)
+    run = Run(folder)
+    assert (run.is_finished, run.shards()["faults"].tolist(), run.sessions()[-1]["engine"]) == (True, [{}] * 8, nodes.engine)
+    assert set(both) <= workers_of(folder)
     assert [line for line in run.log() if "(saliency, waiting, gnn_explainer, random) died" in line]
     monkeypatch.syspath_prepend(str(PLUGINS))
     assert numbers(run.folder) == numbers(run_here(path, tmp_path / "here", networks).folder)
+
+
+def workers_of(folder):
+    """The processes that measured what is stored."""
+    try:
+        table = Run(folder).shards()
+    except BadFile:
+        return set()
+    return set(table["pid"].dropna()) if "pid" in table else set()
 
 
 LOCAL = """

@@ -144,14 +144,14 @@ class Mended(Bad):
 
 @dataclass(frozen=True)
 class Waiting(Bad):
-    """Waits at a gate, where there is one: tells that its process is there, until the file "open" is."""
+    """Takes its time where there is a gate, and waits while the gate is closed; its process is then known to be there."""
 
     name = "waiting"
 
     def misdeed(self, model, graphs):
         """Arrive, wait."""
-        gate = os.environ.get("GATE")
-        if gate:
-            Path(gate, f"{os.getpid()}").touch()
-            while not Path(gate, "open").exists():
-                time.sleep(0.05)
+        gate = Path(os.environ["GATE"]) if "GATE" in os.environ else None
+        time.sleep(0.3 if gate else 0)
+        while gate and not (gate / "open").exists():
+            (gate / f"{os.getpid()}").touch()
+            time.sleep(0.05)
