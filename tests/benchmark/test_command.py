@@ -10,6 +10,7 @@ from tiny import run_here, write_experiment
 from typer.testing import CliRunner
 
 from graphgauge.benchmark.planning import Place
+from graphgauge.benchmark.runs import writing
 from graphgauge.cli import benchmark as bench
 from graphgauge.cli.main import app
 from graphgauge.core.errors import BadFile
@@ -68,6 +69,21 @@ def test_sigterm_is_answered_only_while_a_run_is_carried_out():
     with ThreadPoolExecutor(1) as threads:
         assert threads.submit(lambda: bench.sigterm_as_ctrl_c().__enter__()).result() is None
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.mark.parametrize("has_store", [False, True])
+def test_a_run_that_is_stopped_before_it_has_begun_ends_with_130_too(has_store, tmp_path, networks, monkeypatch):
+    def stopped(plan, call, engine, report):
+        if has_store:
+            with writing(call.folder):
+                raise KeyboardInterrupt
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bench, "carry_out", stopped)
+    path, folder = write_experiment(tmp_path / "tiny.yaml"), tmp_path / "run"
+    asked = ["benchmark", str(path), "--engine", "inline", "--networks", str(networks), "--folder", str(folder)]
+    found = CliRunner().invoke(app, asked)
+    assert (found.exit_code, found.stderr) == (130, f"stopped: nothing is kept in {folder} yet. The same command begins.\n")
 
 
 def test_a_network_that_was_not_kept_is_named_with_the_command(tmp_path):

@@ -1,15 +1,17 @@
 """Our table beside the paper's."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from made_results import results, row, values
 
-from graphgauge.benchmark import compare_with_paper, table_1_of_the_paper, with_variants
+from graphgauge.benchmark import compare_with_paper, read_experiment, table_1_of_the_paper, with_variants
 from graphgauge.benchmark.comparison import labels_in_place
 from graphgauge.benchmark.paper import EXPLAINERS, METRICS
 from graphgauge.benchmark.reasons import RULES, UNEXPLAINED, likely_reason
-from graphgauge.core.errors import UndefinedScore
+from graphgauge.core.errors import BadSetting, UndefinedScore
 from graphgauge.evaluation.settings import Settings
 
 TASKS = {
@@ -131,6 +133,36 @@ def test_a_run_of_variants_stands_in_the_places_of_the_defaults():
         ("graphmask", 0.1),
         ("lrp(variant=captum)", 0.7),
     ]
+
+
+def one(task="cora-node", model="gcn", explainer="lrp", targets=2, seed=0):
+    own = values(task, model, explainer, "edge_pertinence", [0.1] * targets)
+    return [replace(found, seed=seed) for found in own]
+
+
+@pytest.mark.parametrize(
+    ("rows", "settings", "told"),
+    [
+        (one(), {"cap": 50, "flip": 0.5}, ["the setting flip is 0.2 and 0.5", "the setting cap is 100 and 50"]),
+        (one(targets=3), {}, ["cora-node gcn: 0 of 2 targets only here, 1 of 3 only there"]),
+        (one(seed=7), {}, ["cora-node gcn: the seed is [0] and [7]"]),
+        (one(model="gat"), {}, ["cora-node gcn: 2 of 2 targets only here, 0 of 0 only there"]),
+        ([], {}, ["cora-node gcn: 2 of 2 targets only here, 0 of 0 only there"]),
+    ],
+)
+def test_a_run_of_variants_that_was_measured_otherwise_is_refused_with_what_differs(rows, settings, told):
+    with pytest.raises(BadSetting) as caught:
+        with_variants(results(one(explainer="saliency")), results(rows, **settings))
+    lines = [line.strip() for line in str(caught.value).splitlines()]
+    assert lines[0] == "the run of variants was measured otherwise than the run it is to complete:"
+    assert set(told) <= set(lines[1:-1])
+    assert lines[-1].startswith("Measure the variants with the same tasks, networks, targets, settings and seed")
+
+
+def test_the_shipped_run_of_variants_is_measured_like_the_paper():
+    paper, variants = (read_experiment(name) for name in ("paper", "paper-variants"))
+    same = ("tasks", "models", "targets", "seed", "full_settings")
+    assert [getattr(paper, name) for name in same] == [getattr(variants, name) for name in same]
 
 
 def test_reasons_spare_the_variants_they_speak_of():

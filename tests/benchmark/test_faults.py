@@ -3,30 +3,18 @@
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
-from tiny import command, numbers, run_here, write_experiment
+from misdeeds import ALL, ELSEWHERE, HERE, check_contained, check_harmless
+from tiny import command, numbers, run_here, wait_for, write_experiment
 
 from graphgauge.benchmark import Run
 from graphgauge.benchmark.engines import engine_of
 from graphgauge.core.errors import BadSetting, UnknownName
 
 PLUGINS = Path(__file__).parent / "plugins"
-GOOD = ["saliency", "random"]
-HERE = {
-    "raising": ("failed", "RuntimeError: I do not feel like it"),
-    "leaving": ("failed", "SystemExit: 3"),
-    "misshapen": ("failed", "BadExplanation: misshapen.scores must give edge scores of shape"),
-    "edits_x": ("changed_model", "edits_x changed the network or its data while explaining"),
-    "changes_weights": ("changed_model", "changes_weights changed the network or its data while explaining"),
-}
-ELSEWHERE = {
-    "exiting": ("failed", "the worker process ended 2 times without a result"),
-    "hanging": ("timeout", "no result within"),
-}
 
 
 @pytest.fixture
@@ -36,40 +24,18 @@ def plugins(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(PLUGINS), prepend=":")
 
 
-@pytest.fixture(scope="module")
-def good(tmp_path_factory, networks):
-    """The numbers of the good explainers, alone."""
-    folder = tmp_path_factory.mktemp("good")
-    return numbers(run_here(write_experiment(folder / "tiny.yaml", explainers=GOOD), folder / "run", networks).folder)
-
-
-def check_contained(folder, expected, good):
-    found = [row for row in Run(folder).results().rows if row.explainer not in GOOD]
-    for name, (status, message) in expected.items():
-        cells = [row.cell for row in found if row.explainer == name]
-        assert {cell.status for cell in cells} == {status}
-        assert all(cell.value is None and message in cell.message for cell in cells), cells[0]
-    assert [row for row in numbers(folder) if any(f"'explainer': '{name}'" in row for name in GOOD)] == good
-    assert set(Run(folder).shards()["faults"][0]) == set(expected)
-
-
 def test_what_can_be_caught_is_contained_in_this_process(tmp_path, networks, plugins, good):
-    explainers = ["saliency", *HERE, "nan", "chatty", "random"]
+    explainers = [name for name in ALL if name not in ELSEWHERE]
     run = run_here(write_experiment(tmp_path / "tiny.yaml", explainers=explainers), tmp_path / "run", networks)
     check_contained(run.folder, HERE, good)
-    table = run.results().to_pandas()
-    nan = table[(table["explainer"] == "nan") & ~table["metric"].str.startswith("time")]
-    assert set(nan["status"]) == {"nan_attribution"}
-    chatty = table[(table["explainer"] == "chatty") & (table["metric"] == "edge_ec")]
-    assert set(chatty["status"]) == {"ok"}
-    assert table.groupby(["explainer", "metric"]).size().eq(4).all()
-    assert any("nan gives NaN or infinite scores" in remark for remark in run.shards()["remarks"][0])
+    check_harmless(run.folder)
 
 
-def test_what_hangs_or_exits_is_contained_in_processes(tmp_path, networks, plugins, good):
-    path = write_experiment(tmp_path / "tiny.yaml", explainers=["saliency", *ELSEWHERE, "random"], time_limit=10.0, block=4)
+def test_everything_is_contained_in_processes(tmp_path, networks, plugins, good):
+    path = write_experiment(tmp_path / "tiny.yaml", explainers=ALL, time_limit=10.0, block=4)
     run = run_here(path, tmp_path / "run", networks, "processes", workers=1)
-    check_contained(run.folder, ELSEWHERE, good)
+    check_contained(run.folder, {**HERE, **ELSEWHERE}, good)
+    check_harmless(run.folder)
     assert [line for line in run.log() if "exiting" in line and "died" in line]
     assert children() == []
 
@@ -141,17 +107,6 @@ def test_sigterm_ends_a_run_as_ctrl_c_does(tmp_path, networks, plugins):
     assert [worker for worker in workers if worker.is_running()] == []
     assert Run(tmp_path / "run").num_shards == (0, 2)
     assert (tmp_path / "run" / "run.lock").read_text() == ""
-
-
-def wait_for(look, seconds=120):
-    """Until something is there."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        found = look()
-        if found:
-            return found
-        time.sleep(0.1)
-    raise AssertionError("it did not come")
 
 
 def test_engines_are_found_by_name_and_mistakes_are_told():

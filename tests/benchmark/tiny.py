@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import torch
@@ -83,3 +84,14 @@ def environment(extra_path=""):
     """One thread, and packages that only this test has."""
     path = os.pathsep.join([*([str(extra_path)] if extra_path else []), *sys.path])
     return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
+
+
+def wait_for(look, seconds=120):
+    """Until something is there."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = look()
+        if found:
+            return found
+        time.sleep(0.1)
+    raise AssertionError("it did not come")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from graphgauge.benchmark.bootstrap import Difference, Ranking, paired_bootstrap, ranking
-    from graphgauge.benchmark.comparison import Comparison, compare_with_paper, with_variants
+    from graphgauge.benchmark.comparison import Comparison, compare_with_paper
     from graphgauge.benchmark.correlation import agreement
     from graphgauge.benchmark.counting import Effort, effort
     from graphgauge.benchmark.experiment import Experiment
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from graphgauge.benchmark.study import Study, study_of
     from graphgauge.benchmark.summary import read_summary, summary_csv, summary_table
     from graphgauge.benchmark.table import Table1, table_1
+    from graphgauge.benchmark.variants import with_variants
 
 #: every public name and the file it lives in
 PUBLIC = {
@@ -32,7 +33,6 @@ PUBLIC = {
     "ranking": "bootstrap",
     "Comparison": "comparison",
     "compare_with_paper": "comparison",
-    "with_variants": "comparison",
     "Effort": "counting",
     "effort": "counting",
     "Experiment": "experiment",
@@ -56,6 +56,7 @@ PUBLIC = {
     "summary_table": "summary",
     "Table1": "table",
     "table_1": "table",
+    "with_variants": "variants",
 }
 
 __all__ = [

@@ -13,7 +13,7 @@ sides share (49.0 ± 53.8 would excuse anything). ``sds`` tells |difference| / s
 Where results hold a variant that mimics what the paper ran (``lrp(variant=captum)``), the variant is compared, not the default.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,13 @@ from graphgauge.benchmark.ranks import spearman
 from graphgauge.benchmark.reasons import likely_reason
 from graphgauge.benchmark.study import Study, study_of
 from graphgauge.benchmark.table import table_1
+from graphgauge.benchmark.variants import VARIANTS
 from graphgauge.core.errors import UndefinedScore
-from graphgauge.evaluation.results import Results, Row
+from graphgauge.evaluation.results import Results
 
 TIES = {"pertinence": 0.03, "stability": 0.005, "ec": 3.0, "time": 0.01}
 ALLOWED = {"pertinence": 0.1, "stability": 0.1, "ec": 10.0}
 FACTOR, SHORTEST = 3.0, 0.01  #: for times
-VARIANTS = {"lrp": "captum", "guided_backprop": "captum", "deconvolution": "captum", "graphmask": "pyg"}
 DETERMINISTIC = ("deconvolution", "guided_backprop", "input_x_gradient", "integrated_gradients", "lrp", "saliency")
 BEST_OF_THE_PAPER = ("input_x_gradient", "integrated_gradients")
 
@@ -68,24 +68,6 @@ def compare_with_paper(results: Results | Study) -> Comparison:
     off = cells[~cells["agrees"]]
     reasons = [likely_reason(cell, study.settings) for cell in off.to_dict("records")]
     return Comparison(cells, compared_orders(cells), off.assign(reason=reasons).reset_index(drop=True))
-
-
-def with_variants(results: Results, variants: Results) -> Results:
-    """Results in which the explainers of a run of variants stand in the places of the defaults, under the variant's name."""
-    renamed = [replace(row, explainer=variant_label(row.explainer)) for row in variants.rows]
-    replaced = {method_of(row.explainer) for row in renamed}
-    kept = [row for row in results.rows if method_of(row.explainer) not in replaced]
-    rows: tuple[Row, ...] = (*kept, *renamed)
-    return replace(results, rows=rows, stories={})
-
-
-def variant_label(label: str) -> str:
-    """The name of the variant that mimics the paper.
-
-    >>> variant_label("lrp"), variant_label("graphmask(variant=pyg)"), variant_label("saliency")
-    ('lrp(variant=captum)', 'graphmask(variant=pyg)', 'saliency')
-    """
-    return f"{label}(variant={VARIANTS[label]})" if label in VARIANTS else label
 
 
 def labels_in_place(labels: list[str]) -> dict[str, str]:

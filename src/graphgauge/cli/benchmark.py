@@ -17,6 +17,7 @@ from graphgauge.benchmark.planning import Place, Plan, folder_text, plan_of
 from graphgauge.benchmark.runs import Run
 from graphgauge.benchmark.session import Call, carry_out
 from graphgauge.core.devices import chosen_device
+from graphgauge.core.errors import BadFile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,9 +54,17 @@ def run_plan(plan: Plan, call: Call, engine: Engine) -> Run | None:
         with sigterm_as_ctrl_c(), engine:
             return carry_out(plan, call, engine, reporter)
     except KeyboardInterrupt:
-        done, all_shards = Run(call.folder).num_shards
-        tell(f"stopped: {done} of {all_shards} shards are kept in {call.folder}. The same command continues.")
+        tell(f"stopped: {kept_in(call.folder)}")
         return None
+
+
+def kept_in(folder: Path) -> str:
+    """What a run that was stopped leaves, also if it had not begun yet."""
+    try:
+        done, all_shards = Run(folder).num_shards
+    except BadFile:
+        return f"nothing is kept in {folder} yet. The same command begins."
+    return f"{done} of {all_shards} shards are kept in {folder}. The same command continues."
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
@@ -139,3 +140,18 @@ class Mended(Bad):
         """An error, at times."""
         if os.environ.get("MENDED_IS_BROKEN"):
             raise RuntimeError("not yet mended")
+
+
+@dataclass(frozen=True)
+class Waiting(Bad):
+    """Takes its time where there is a gate, and waits while the gate is closed; its process is then known to be there."""
+
+    name = "waiting"
+
+    def misdeed(self, model, graphs):
+        """Arrive, wait."""
+        gate = Path(os.environ["GATE"]) if "GATE" in os.environ else None
+        time.sleep(0.3 if gate else 0)
+        while gate and not (gate / "open").exists():
+            (gate / f"{os.getpid()}").touch()
+            time.sleep(0.05)

@@ -1,7 +1,8 @@
 """A Dask cluster that is already running: `--engine dask --address tcp://127.0.0.1:8786`; or two processes started here.
 
 Start workers with one thread each (`dask worker ADDRESS --nthreads 1`): a process measures one shard at a time. Dask itself
-moves the work of a worker that died to another one; after the third death it gives up, and the runner takes over.
+moves the work of a worker that died to another one, as often as its scheduler allows (`distributed.scheduler.allowed-failures`,
+3 unless set); then the runner takes over. A cluster that is started here leaves it to the runner at once.
 """
 
 from collections.abc import Callable
@@ -34,9 +35,8 @@ class DaskEngine(Engine):
 
     def local(self, workers: int | None) -> Any:
         """A cluster of this machine that listens to this machine only."""
-        return self.distributed.LocalCluster(
-            n_workers=workers or 2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, processes=True
-        )
+        own = {"threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None, "processes": True}
+        return self.distributed.LocalCluster(n_workers=workers or 2, scheduler_kwargs={"allowed_failures": 0}, **own)
 
     @property
     def places(self) -> int:
@@ -53,7 +53,7 @@ class DaskEngine(Engine):
         return future
 
     def is_death(self, error: BaseException) -> bool:
-        """Dask gave up after several workers died."""
+        """Dask gave up after a worker died, or several."""
         return isinstance(error, (self.distributed.scheduler.KilledWorker, self.distributed.client.FutureCancelledError))
 
     def abandon(self, future: "Future[Any]") -> None:

@@ -1,11 +1,13 @@
 """A Ray cluster: `--engine ray --address 10.0.0.1:6379`, or without an address one that is started on this machine.
 
-With a GPU each shard asks Ray for one, and Ray decides where. Ray itself moves the work of a node that died to another.
+With a GPU each shard asks Ray for one, and Ray decides where. When a worker or a node dies, Ray tells and the runner hands the
+shard out again (Ray's own attempts are off: an explainer that ends its process would cost eight of them instead of two).
 All sides must have the same `RAY_AUTH_MODE`: a token that an earlier `ray.init()` left in the home directory is enforced by a
 later `ray start`, but not picked up by `ray.init(address=...)`. A Ray head listens on all interfaces.
 """
 
 import contextlib
+import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -13,8 +15,6 @@ from typing import Any
 
 from graphgauge.benchmark.engines.base import Engine, check_workers
 from graphgauge.core.errors import BadSetting, MissingExtra
-
-RETRIES = 3  #: of a shard whose worker or node died
 
 
 class RayEngine(Engine):
@@ -33,15 +33,18 @@ class RayEngine(Engine):
         self.tasks: dict[Future[Any], Any] = {}
         self.shares = address is None
         self.connect(workers, address)
-        self.remote = ray.remote(num_gpus=1 if gpus else 0, num_cpus=1, max_retries=RETRIES)(call)
+        self.remote = ray.remote(num_gpus=1 if gpus else 0, num_cpus=1, max_retries=0)(call)
 
     def connect(self, workers: int | None, address: str | None) -> None:
         """To a cluster, or to one that is started here."""
         options: dict[str, Any] = {"address": address} if address else {"num_cpus": workers or 2, "include_dashboard": False}
         try:
-            self.ray.init(ignore_reinit_error=True, log_to_driver=False, logging_level="ERROR", **options)
+            self.ray.init(ignore_reinit_error=True, log_to_driver=False, logging_level=logging.ERROR, **options)
         except (ConnectionError, OSError, ValueError, RuntimeError) as error:
-            raise BadSetting(f"there is no Ray cluster at {address!r}: {error}.") from error
+            raise BadSetting(
+                f"no Ray cluster answers at {address!r}: {str(error).rstrip('. ')}. Start one with `ray start --head`; if it runs, "
+                "give this command the same RAY_AUTH_MODE and RAY_AUTH_TOKEN (docs/running.md)."
+            ) from error
 
     @property
     def places(self) -> int:
@@ -56,9 +59,10 @@ class RayEngine(Engine):
         return future
 
     def is_death(self, error: BaseException) -> bool:
-        """Ray gave up after several workers or nodes died, or the task was cancelled with them."""
+        """A worker or a node died, with the work or with its result, or the task was cancelled with them."""
         kinds = self.ray.exceptions
-        return isinstance(error, (kinds.WorkerCrashedError, kinds.NodeDiedError, kinds.TaskCancelledError, kinds.OutOfMemoryError))
+        deaths = (kinds.WorkerCrashedError, kinds.NodeDiedError, kinds.ObjectLostError, kinds.OutOfMemoryError)
+        return isinstance(error, (*deaths, kinds.TaskCancelledError))
 
     def abandon(self, future: "Future[Any]") -> None:
         """Kill the process that works on it."""

@@ -1,0 +1,77 @@
+"""The explainers of a run of variants in the places of the defaults.
+
+What the paper most likely ran are variants of four explainers, measured in a run of their own (`paper-variants`). Their rows may
+stand beside those of another run only if both were measured alike: the same settings and seeds, the same targets of the same
+tasks and networks. Otherwise every table would compare explainers on different questions, so that is refused.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from graphgauge.benchmark.paper import method_of
+from graphgauge.core.errors import BadSetting
+from graphgauge.evaluation.results import Results, Row
+
+#: explainer -> the variant of it that mimics the paper
+VARIANTS = {"lrp": "captum", "guided_backprop": "captum", "deconvolution": "captum", "graphmask": "pyg"}
+MOST_TOLD = 10  #: differences in a message
+
+
+def with_variants(results: Results, variants: Results) -> Results:
+    """Results in which the explainers of a run of variants stand in the places of the defaults, under the variant's name."""
+    check_alike(results, variants)
+    renamed = [replace(row, explainer=variant_label(row.explainer)) for row in variants.rows]
+    replaced = {method_of(row.explainer) for row in renamed}
+    kept = [row for row in results.rows if method_of(row.explainer) not in replaced]
+    rows: tuple[Row, ...] = (*kept, *renamed)
+    return replace(results, rows=rows, stories={})
+
+
+def variant_label(label: str) -> str:
+    """The name of the variant that mimics the paper.
+
+    >>> variant_label("lrp"), variant_label("graphmask(variant=pyg)"), variant_label("saliency")
+    ('lrp(variant=captum)', 'graphmask(variant=pyg)', 'saliency')
+    """
+    return f"{label}(variant={VARIANTS[label]})" if label in VARIANTS else label
+
+
+def check_alike(results: Results, variants: Results) -> None:
+    """Refuse two runs that were not measured alike, with what differs."""
+    found = list(islice(differences(results, variants), MOST_TOLD + 1))
+    if found:
+        told = [*found[:MOST_TOLD], *(["and more"] if len(found) > MOST_TOLD else [])]
+        raise BadSetting(
+            "the run of variants was measured otherwise than the run it is to complete:"
+            + "".join(f"\n  {line}" for line in told)
+            + "\nMeasure the variants with the same tasks, networks, targets, settings and seed, and let both runs finish first."
+        )
+
+
+def differences(results: Results, variants: Results) -> Iterator[str]:
+    """A line for each setting, and for each task and network, in which two runs differ."""
+    own, other = results.settings.record(), variants.settings.record()
+    yield from (f"the setting {name} is {own[name]!r} and {other[name]!r}" for name in own if own[name] != other[name])
+    first, second = cases_of(results.rows), cases_of(variants.rows)
+    for place in {**first, **second}:
+        yield from told_of(place, first.get(place, set()), second.get(place, set()))
+
+
+def cases_of(rows: Iterable[Row]) -> dict[tuple[str, str], set[tuple[Any, ...]]]:
+    """What was explained with which seed, for each task and network."""
+    found: dict[tuple[str, str], set[tuple[Any, ...]]] = {}
+    for row in rows:
+        found.setdefault((row.task, row.model), set()).add((row.seed, row.target, row.occurrence))
+    return found
+
+
+def told_of(place: tuple[str, str], own: set[tuple[Any, ...]], other: set[tuple[Any, ...]]) -> Iterator[str]:
+    """How two sets of explanations of one task and network differ; nothing if they do not."""
+    seeds, others = ({seed for seed, *_ in side} for side in (own, other))
+    if own and other and seeds != others:
+        yield f"{' '.join(place)}: the seed is {sorted(seeds)} and {sorted(others)}"
+    elif own != other:
+        here, there = f"{len(own - other)} of {len(own)}", f"{len(other - own)} of {len(other)}"
+        yield f"{' '.join(place)}: {here} targets only here, {there} only there"
