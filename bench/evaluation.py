@@ -162,9 +162,9 @@ def floor(model: gg.BaseModel, targets: list[int]) -> None:
     seen = Seen(0, 0, 0)
     outputs = Engine.outputs
 
-    def counted(self: Engine, union: Any, edit: Any = None, every_message: bool = False) -> torch.Tensor:
+    def counted(self: Engine, union: Any, edit: Any = None, every_message: bool = False, written: bool = False) -> torch.Tensor:
         seen.copies, seen.nodes, seen.edges = seen.copies + len(union), seen.nodes + union.num_nodes, seen.edges + union.num_edges
-        return outputs(self, union, edit, every_message)
+        return outputs(self, union, edit, every_message, written)
 
     chosen = {name: EXPLAINERS[name] for name in ("saliency", "input_x_gradient", "lrp")}
     evaluator = gg.Evaluator(model, stability="none", timed=0)

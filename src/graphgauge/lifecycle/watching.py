@@ -141,7 +141,7 @@ def shown_examples(names: Names | Mapping[str, Any] | None, wanted: Requirements
 
     def examples(results: Results) -> list[dict[str, Any]]:
         clean = cleaned(results)
-        stage = Stage(clean.results, wanted, of_run(clean.results, wanted).pertinence, clean.explainer, names)
+        stage = Stage(clean.results, wanted, of_run(clean.results, wanted).pertinence, clean.given, names)
         row = clean.results.rows[0]
         return [asdict(example) for example in stage.examples(row.task, row.explainer)]
 
