@@ -1,6 +1,6 @@
 """Train the network in a few seconds and write what graphgauge needs: weights, graph and project file (`python make_files.py`)."""
 
-import sys
+import argparse
 from pathlib import Path
 
 import torch
@@ -57,4 +57,6 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "."))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("."))
+    main(parser.parse_args().folder)
