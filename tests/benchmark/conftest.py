@@ -2,7 +2,7 @@
 
 import pytest
 from misdeeds import GOOD
-from tiny import make_networks, numbers, run_here, write_experiment
+from tiny import UNTIMED, make_networks, numbers, run_here, write_experiment
 
 
 @pytest.fixture(scope="session")
@@ -15,4 +15,6 @@ def networks(tmp_path_factory):
 def good(tmp_path_factory, networks):
     """The numbers of the good explainers, alone."""
     folder = tmp_path_factory.mktemp("good")
-    return numbers(run_here(write_experiment(folder / "tiny.yaml", explainers=GOOD), folder / "run", networks).folder)
+    return numbers(
+        run_here(write_experiment(folder / "tiny.yaml", explainers=GOOD, settings=UNTIMED), folder / "run", networks).folder
+    )

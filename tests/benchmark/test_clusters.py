@@ -7,7 +7,7 @@ import sys
 import pytest
 from misdeeds import ALL, ELSEWHERE, HERE, check_contained, check_harmless
 from nodes import PLUGINS, secret, two_nodes
-from tiny import environment, numbers, run_here, wait_for, write_experiment
+from tiny import UNTIMED, environment, numbers, run_here, wait_for, write_experiment
 
 from graphgauge.benchmark import Run
 from graphgauge.core.errors import BadFile
@@ -44,7 +44,7 @@ def check_ended_well(process):
 
 @pytest.mark.parametrize("nodes", ["dask", "ray"], indirect=True)
 def test_foreign_explainers_are_contained_on_a_cluster(nodes, tmp_path, networks, good):
-    path = write_experiment(tmp_path / "tiny.yaml", explainers=ALL, time_limit=LIMITS[nodes.engine], block=4)
+    path = write_experiment(tmp_path / "tiny.yaml", explainers=ALL, time_limit=LIMITS[nodes.engine], block=4, settings=UNTIMED)
     nodes.open_gate()
     with asked(nodes, path, tmp_path / "run", networks) as process:
         check_ended_well(process)
@@ -57,7 +57,7 @@ def test_foreign_explainers_are_contained_on_a_cluster(nodes, tmp_path, networks
 def test_a_run_is_complete_and_has_the_same_bits_although_a_node_is_killed_at_work(nodes, tmp_path, networks, monkeypatch):
     """Both nodes finish a shard; then both wait in the middle of the next, and one is killed there."""
     explainers = ["saliency", "waiting", {"name": "gnn_explainer", "parameters": {"epochs": 2}}, "random"]
-    path = write_experiment(tmp_path / "tiny.yaml", explainers=explainers, block=1, targets={"number": 8})
+    path = write_experiment(tmp_path / "tiny.yaml", explainers=explainers, block=1, targets={"number": 8}, settings=UNTIMED)
     folder = tmp_path / "there"
     nodes.close_gate()
     with asked(nodes, path, folder, networks) as process:

@@ -18,6 +18,7 @@ from graphgauge.datasets.stopping import Stopping
 from graphgauge.datasets.tasks import find_task
 
 SETTINGS = {"cap": 6, "trials": [3, 6], "twin_trials": 3, "calls": 3, "permutations": 2, "stability": "binomial", "timed": 1}
+UNTIMED = {**SETTINGS, "timed": 0}  #: timed targets are shards of their own, and run alone
 EXPERIMENT = {
     "name": "tiny",
     "tasks": ["ba-shapes-node"],

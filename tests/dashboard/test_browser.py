@@ -116,6 +116,7 @@ def test_every_page_can_be_clicked_through(visit, tmp_path):
     page.locator(CHART).nth(5).wait_for()
     page.get_by_text("Target: node").wait_for()
     pictures = page.get_by_test_id("stImage").locator("img")
+    pictures.nth(3).wait_for()
     assert pictures.count() == 4
     before = page.get_by_text("Target: node").inner_text()
     page.get_by_text("2. highest pertinence").click()
