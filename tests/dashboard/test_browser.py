@@ -110,7 +110,7 @@ def test_every_page_can_be_clicked_through(visit, tmp_path):
     visit.choose("mine")
     page.get_by_role("button", name="Explain this target").click()
     page.get_by_text("Target: node 1.").wait_for()
-    assert page.get_by_role("img").count() >= 4
+    page.get_by_role("img").nth(3).wait_for()
     visit.go("Monitoring")
     page.get_by_text("Action due").wait_for()
     page.locator(CHART).nth(5).wait_for()
@@ -121,7 +121,9 @@ def test_every_page_can_be_clicked_through(visit, tmp_path):
     before = page.get_by_text("Target: node").inner_text()
     page.get_by_text("2. highest pertinence").click()
     page.wait_for_function(f"!document.body.innerText.includes({before!r})")
-    assert pictures.evaluate_all("own => own.every(one => one.complete && one.naturalWidth > 100)")
+    page.wait_for_function(
+        "[...document.querySelectorAll('[data-testid=stImage] img')].filter(own => own.complete && own.naturalWidth > 100).length === 4"
+    )
     page.screenshot(path=tmp_path / "monitoring.png")
 
 
