@@ -121,9 +121,8 @@ def test_every_page_can_be_clicked_through(visit, tmp_path):
     before = page.get_by_text("Target: node").inner_text()
     page.get_by_text("2. highest pertinence").click()
     page.wait_for_function(f"!document.body.innerText.includes({before!r})")
-    page.wait_for_function(
-        "[...document.querySelectorAll('[data-testid=stImage] img')].filter(own => own.complete && own.naturalWidth > 100).length === 4"
-    )
+    drawn = "own => own.complete && own.naturalWidth > 100"
+    page.wait_for_function(f"[...document.querySelectorAll('[data-testid=stImage] img')].filter({drawn}).length === 4")
     page.screenshot(path=tmp_path / "monitoring.png")
 
 
