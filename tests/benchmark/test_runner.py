@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pretend
 import pytest
@@ -45,6 +47,37 @@ def test_a_second_call_measures_only_what_is_missing(store):
     pretend.run(store, engine, SHARDS)
     assert [block for block, *_ in engine.seen] == [0, 3]
     assert stored(store) == everything()
+
+
+class Watched(Scripted):
+    """Work that takes a moment; what was under way when each shard began is kept."""
+
+    def __init__(self, places, shares):
+        super().__init__(work, places)
+        self.shares, self.pool, self.now, self.beside = shares, ThreadPoolExecutor(places), set(), {}
+
+    def submit(self, function, *args):
+        part = args[0]
+        self.now = {(block, future) for block, future in self.now if not future.done()}
+        self.seen.append(part.block)
+        self.beside[part.block] = {block for block, _ in self.now}
+        future = self.pool.submit(pretend.work_slowly, part)
+        self.now.add((part.block, future))
+        return future
+
+    def close(self):
+        self.pool.shutdown()
+
+
+@pytest.mark.parametrize("shares", [True, False])
+def test_clocks_run_first_and_alone_where_workers_share_a_machine(store, shares):
+    shards = [replace(part, timed=1 if part.block in (2, 5) else 0) for part in map(shard, range(8))]
+    with Watched(3, shares) as engine:
+        pretend.run(store, engine, shards)
+    assert engine.seen == [2, 5, 0, 1, 3, 4, 6, 7]
+    assert stored(store) == everything(shards)
+    wanted = {2: set(), 5: set(), 0: set(), 1: {0}} if shares else {2: set(), 5: {2}, 0: {2, 5}}
+    assert {block: engine.beside[block] for block in wanted} == wanted
 
 
 def test_keys_name_content_and_nothing_else():

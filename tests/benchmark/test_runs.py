@@ -13,6 +13,7 @@ from tiny import EXPERIMENT, SETTINGS, command, make_networks, numbers, run_here
 
 import graphgauge as gg
 from graphgauge.benchmark import Place, Run, plan_of, read_experiment
+from graphgauge.benchmark.engines import engine_of
 from graphgauge.benchmark.runs import writing
 from graphgauge.benchmark.work import measured
 from graphgauge.core.errors import BadFile, BadModel, BadSetting, MissingExtra
@@ -105,6 +106,13 @@ def test_several_tasks_networks_and_processes(tmp_path, networks):
     assert {"edge_sparsity", "feature_sparsity"} <= set(table["metric"])
     assert all(isinstance(target, tuple) for target in table[table["task"] == "ba-shapes-link"]["target"])
     assert set(table["status"]) <= {"ok", "not_timed", "constant", "no_reference"}
+
+
+def test_a_worker_that_keeps_models_open_is_not_started_anew():
+    """Loky ends workers that have grown by 300 MB; ours hold data, networks and what was found out about them."""
+    kept = "(globals().setdefault('kept', bytearray(500 * 2**20)), __import__('os').getpid(), __import__('time').sleep(1.2))[1]"
+    with engine_of("processes", workers=1) as engine:
+        assert len({engine.submit(eval, kept).result() for _ in range(3)}) == 1
 
 
 def test_only_the_first_targets_of_a_task_are_timed(straight):

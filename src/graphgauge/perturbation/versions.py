@@ -19,15 +19,16 @@ hops: on a graph of 1,180 nodes and 226,272 edges about 500 times as many. The s
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from graphgauge.models import ComputationGraphs, Union
-from graphgauge.models.arcs import Arcs, ragged_ranges, sorted_by
+from graphgauge.models.arcs import Arcs, ragged_ranges, sorted_by, starts
 from graphgauge.models.engine import Copies, Sizes
 from graphgauge.models.union import Layout, room, with_ends, without_edges
-from graphgauge.perturbation.curves import Lines
+from graphgauge.perturbation.curves import Lines, grouped
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class Routes:
     @cached_property
     def into(self) -> Arcs:
         """Edges looked up by their head."""
-        every = torch.arange(self.ends.size(1), device=self.ends.device)
-        return sorted_by(self.ends[1], self.ends[0], every, len(self.graphs.node))
+        order, count = self.graphs.by_head, torch.bincount(self.ends[1], minlength=len(self.graphs.node))
+        return Arcs(starts(count), self.ends[0, order], order)
 
     @cached_property
     def first_unit(self) -> Tensor:
@@ -61,31 +62,45 @@ class Routes:
         unit = (self.first_unit.repeat_interleave(self.graphs.edge_sizes) + self.unit_of)[edge]
         return sorted_by(unit, self.ends[1, edge], edge, int(self.num_units.sum()))
 
+    @cached_property
+    def known(self) -> dict[Any, Any]:
+        """What was found before, by what was asked."""
+        return {}
+
     def out_of(self, most_hops: int) -> Arcs:
-        """Edges to heads at most so many hops from the target, looked up by their tail."""
-        (edge,) = (self.graphs.hop[self.ends[1]] <= most_hops).nonzero(as_tuple=True)
-        return sorted_by(self.ends[0, edge], self.ends[1, edge], edge, len(self.graphs.node))
+        """Edges to heads at most so many hops from the target, looked up by their tail; found once."""
+        if most_hops not in self.known:
+            (edge,) = (self.graphs.hop[self.ends[1]] <= most_hops).nonzero(as_tuple=True)
+            self.known[most_hops] = sorted_by(self.ends[0, edge], self.ends[1, edge], edge, len(self.graphs.node))
+        found: Arcs = self.known[most_hops]
+        return found
 
     def bounds(self, hops: int, begins: int, align: int) -> tuple[Tensor, Tensor]:
-        """Nodes and edges of the versions that the removal of each unit makes, at most.  (sum of units,) twice
+        """Nodes and edges of the versions that the removal of each unit makes, at most; found once.  (sum of units,) twice
 
         A change is followed along all walks; nodes that several of them reach are counted with each.
         """
-        degree, out = self.into.ptr.diff(), self.out_of(hops - begins - 1)
-        tail = torch.repeat_interleave(out.ptr.diff())
-        found = []
-        for own in (room(torch.ones_like(degree), align), room(degree, align)):
-            reached = torch.zeros_like(own)
-            for level in range(hops, begins - 1, -1):
-                in_time = self.graphs.hop <= hops - level
-                reached = torch.where(in_time, own + torch.zeros_like(own).index_add(0, tail, reached[out.other]), 0)
-            units = torch.repeat_interleave(self.of_unit.ptr.diff())
-            found.append(
-                torch.zeros(len(self.of_unit.ptr) - 1, dtype=own.dtype, device=own.device).index_add(
-                    0, units, reached[self.of_unit.other]
-                )
-            )
-        return found[0], found[1]
+        key = (hops, begins, align)
+        if key not in self.known:
+            degree = self.into.ptr.diff()
+            sizes = room(torch.ones_like(degree), align), room(degree, align)
+            self.known[key] = tuple(self.per_unit(self.reached(own, hops, begins)) for own in sizes)
+        nodes, edges = self.known[key]
+        return nodes, edges
+
+    def reached(self, own: Tensor, hops: int, begins: int) -> Tensor:
+        """The sum of ``own`` over all nodes that a change of each node reaches in time, itself included.  (sum of nodes,)"""
+        out = self.out_of(hops - begins - 1)
+        tail, found = torch.repeat_interleave(out.ptr.diff()), torch.zeros_like(own)
+        for level in range(hops, begins - 1, -1):
+            further = torch.zeros_like(own).index_add(0, tail, found[out.other])
+            found = torch.where(self.graphs.hop <= hops - level, own + further, 0)
+        return found
+
+    def per_unit(self, value: Tensor) -> Tensor:
+        """The sum of a value over the heads of each unit's edges.  (sum of nodes,) -> (sum of units,)"""
+        unit = torch.repeat_interleave(self.of_unit.ptr.diff())
+        return value.new_zeros(len(self.of_unit.ptr) - 1).index_add(0, unit, value[self.of_unit.other])
 
 
 @dataclass(frozen=True)
@@ -148,14 +163,9 @@ class Unfolded(Copies):
     begins: int  #: the round in which a removal changes what a node receives, or 0
     drops: bool
 
-    @cached_property
-    def out(self) -> Arcs:
-        """Edges along which a change can go on."""
-        return self.routes.out_of(self.hops - self.begins - 1)
-
     def sizes(self, align: int) -> Sizes:
         """Nodes and edges of the versions that each point makes, at most; the graph itself is counted with its first point."""
-        _, first = first_of(self.of)
+        _, first = grouped(self.of)
         whole = (self.graphs.sizes, self.graphs.edge_sizes)
         bounds = self.routes.bounds(self.hops, self.begins, align)
         nodes, edges = (
@@ -221,10 +231,10 @@ class Unfolded(Copies):
 
     def changed(self, line: Tensor, row: Tensor, step: Tensor, radix: Radix) -> Tensor:
         """Keys of all nodes that a change of ``row`` at ``step`` reaches in time, in rising order."""
-        found = []
+        found, out = [], self.routes.out_of(self.hops - self.begins - 1)
         for level in range(self.begins, self.hops + 1):
             if level > self.begins:
-                owner, row, _ = self.out.of(row)
+                owner, row, _ = out.of(row)
                 line, step = line[owner], step[owner]
             in_time = self.graphs.hop[row] <= self.hops - level
             key = radix.key(line[in_time], row[in_time], step[in_time]).unique()
@@ -264,10 +274,3 @@ class Sheet:
             return self.base_of[row]
         number = self.versions.latest(line, row, step)
         return torch.where(number >= 0, self.version_at[number.clamp(min=0)], self.base_of[row])
-
-
-def first_of(values: Tensor) -> tuple[Tensor, Tensor]:
-    """Distinct values, and the first place of each.  (K,)"""
-    distinct, which = values.unique(return_inverse=True)
-    place = torch.arange(len(values), device=values.device)
-    return distinct, torch.zeros_like(distinct).scatter_reduce(0, which, place, "amin", include_self=False)
