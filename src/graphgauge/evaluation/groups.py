@@ -48,7 +48,7 @@ class Group:
         seed_of: SeedOf,
     ) -> "Group":
         """With the computation graphs and first predictions of the targets."""
-        graphs = model.computation_graphs(targets, settings.edge_scope)
+        graphs = model.computation_graphs(targets, settings.edge_scope, lean=settings.edge_removal == "mask")
         reading = Reading.of(model, model.asked(graphs.target), settings)
         return Group(model, settings, metrics, entries, targets, graphs, reading, seed_of)
 

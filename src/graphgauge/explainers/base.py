@@ -46,6 +46,11 @@ class BaseExplainer(ABC):
         """What rebuilds this explainer: ``type(explainer)(**explainer.params)``."""
         return asdict(self)
 
+    @property
+    def lean(self) -> bool:
+        """Whether it may be given graphs without the edges that only set degrees (see `lean`): it looks at none, and drops none."""
+        return False
+
     def explain(self, model: BaseModel, targets: Any, seed: int = 0) -> list[Xplanation]:
         """One explanation per target, all in one batch. ``seconds`` of each is its share of the batch."""
         seed = check_seed(seed)
@@ -59,7 +64,7 @@ class BaseExplainer(ABC):
     def explanations(self, model: BaseModel, targets: Any, seed: int) -> list[Xplanation]:
         """What `explain` gives, by whoever has a session open."""
         start = time.perf_counter()
-        graphs = model.computation_graphs(targets)
+        graphs = model.computation_graphs(targets, lean=self.lean)
         named = occurrences([graph.target for graph in graphs])
         seeds = [derive_seed(seed, self.name, *entry) for entry in named]
         with progress(len(graphs), self.name):

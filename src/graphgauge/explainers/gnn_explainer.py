@@ -33,6 +33,7 @@ class GNNExplainer(BaseExplainer):
     name = "gnn_explainer"
     signed = False
     deterministic = False
+    lean = True
     epochs: int = 100
     lr: float = 0.01
     edge_size: float = 0.005

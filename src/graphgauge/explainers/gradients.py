@@ -49,6 +49,7 @@ class GradientExplainer(BaseExplainer):
                         (they multiply edge_weight and go through the normalisation, as with edge_removal="drop")
     """
 
+    lean = True
     explain_output: str = "prob"
     edge_factor: str = "message"
 

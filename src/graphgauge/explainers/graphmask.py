@@ -83,6 +83,11 @@ class GraphMask(BaseExplainer):
         if self.variant not in ("default", "pyg"):
             raise BadSetting(f"variant must be 'default' or 'pyg', but {self.variant!r} was given.")
 
+    @property
+    def lean(self) -> bool:
+        """PyG's form looks at all messages."""
+        return self.variant == "default"
+
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """All targets as one optimisation."""
         if self.variant == "pyg":
@@ -215,9 +220,10 @@ def learned_baselines(model: BaseModel) -> list[Tensor]:
     predictions with all gates open.
     """
     targets = spaced(model.everything, BASELINE_TARGETS)
-    graphs = model.computation_graphs(model.asked(targets))
-    first, place = first_values(model, graphs), torch.arange(len(graphs.edge), device=graphs.edge.device)
-    stream = streams(torch.full_like(place, derive_seed(0, "graphmask baselines")), place)
+    graphs = model.computation_graphs(model.asked(targets), lean=True)
+    first, owner = first_values(model, graphs), torch.repeat_interleave(graphs.edge_sizes)
+    seed = torch.tensor([derive_seed(0, "graphmask baselines", number) for number in range(len(graphs))], device=owner.device)
+    stream = streams(seed[owner], torch.arange(len(owner), device=owner.device) - graphs.edge_ptr[owner])
     baselines = [graphs.source.x.new_zeros(width) for width in message_widths(model, graphs)]
     if not baselines:
         return []

@@ -20,6 +20,7 @@ from graphgauge.models.engine import Copies, Engine, Work, is_out_of_memory
 from graphgauge.models.extraction import SCOPES
 from graphgauge.models.graphs import Graphs, check_feature_names
 from graphgauge.models.guard import all_tensors, fingerprint, untouched
+from graphgauge.models.lean import leaned
 from graphgauge.models.targets import read_targets
 from graphgauge.models.union import Union
 
@@ -102,11 +103,19 @@ class BaseModel(ABC):
         """Everything a statistic of predictions runs over.  (P,) nodes or graphs, (P, 2) links"""
         return self.asked(self.everything).clone()
 
-    def computation_graphs(self, targets: Any, edge_scope: str | None = None) -> ComputationGraphs:
-        """The computation graphs of the targets, each checked against the whole graph."""
+    def computation_graphs(self, targets: Any, edge_scope: str | None = None, lean: bool = False) -> ComputationGraphs:
+        """The computation graphs of the targets, each checked against the whole graph.
+
+        ``lean``: for work that drops no edge, those that only set degrees may be missing (see `lean`).
+        """
         scope = self.edge_scope if edge_scope is None else check_scope(edge_scope)
         with self.session(), torch.no_grad():
-            return probing.checked_graphs(self, self.read(targets), scope)
+            target = self.read(targets)
+            distinct, own = target.unique(dim=0, return_inverse=True)
+            is_repeated = len(distinct) < len(target)
+            graphs = probing.checked_graphs(self, distinct if is_repeated else target, scope)
+            graphs = leaned(self, graphs) if lean else graphs
+            return graphs.take(own) if is_repeated else graphs
 
     def pred_copies(
         self, graphs: ComputationGraphs, of: Tensor | None = None, edit: Edit | None = None, kind: str = "copies"

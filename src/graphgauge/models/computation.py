@@ -23,6 +23,7 @@ from graphgauge.core.errors import BadTarget
 from graphgauge.core.xplanation import Target
 from graphgauge.models.arcs import ragged_ranges, starts
 from graphgauge.models.graphs import Graphs
+from graphgauge.models.normalisation import Weights
 
 #: what an extracted graph holds beside the messages, from the least to everything
 HALOS = ("none", "in", "in and out", "one ring more", "whole graph")
@@ -46,6 +47,7 @@ class ComputationGraphs:
     halo: Tensor  #: (T,) index into HALOS: how much had to be taken along
     offset: Tensor  #: (T,) id of the first node of the graph it is cut from (0 except in graph tasks)
     edge_offset: Tensor  #: (T,) likewise for edges
+    weights: Weights | None = None  #: of the whole graph's edges, where some that set degrees were left out (see `lean`)
 
     def __len__(self) -> int:
         return len(self.num_nodes)
@@ -104,6 +106,7 @@ class ComputationGraphs:
         _, edge_row = ragged_ranges(self.edge_ptr[index], self.edge_sizes[index])
         return ComputationGraphs(
             source=self.source,
+            weights=self.weights,
             node=self.node[node_row],
             hop=self.hop[node_row],
             node_ptr=starts(self.sizes[index]),
@@ -118,6 +121,7 @@ class ComputationGraphs:
         """The graphs of several batches, one after another."""
         return ComputationGraphs(
             source=parts[0].source,
+            weights=parts[0].weights,
             node_ptr=starts(torch.cat([part.sizes for part in parts])),
             edge_ptr=starts(torch.cat([part.edge_sizes for part in parts])),
             edge_index=torch.cat([part.edge_index for part in parts], dim=1),

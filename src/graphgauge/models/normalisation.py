@@ -8,6 +8,9 @@ without a gradient: never what was made from equal ones. The numbers are the lay
 
 GATConv and GATv2Conv drop stored self-loops and append one for each node, in every pass. They are handed edges for which PyG's own
 functions have done so, with ``add_self_loops`` off until they are through. (On a GPU looking for stored self-loops means waiting.)
+
+Where the edges are not all there that set degrees (see `lean`), normalised edges are prepared from those of the whole graph, and a
+layer that would make its own is refused.
 """
 
 from collections.abc import Iterator
@@ -15,11 +18,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.nn import Module
 from torch_geometric.nn import GATConv, GATv2Conv, GCNConv
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import add_self_loops, remove_self_loops
 
+Way = tuple[bool, bool, str]  #: a GCN layer's improved, add_self_loops, flow
 Made = tuple[Tensor, Tensor | None]  #: edges, and their weights or attributes
 
 
@@ -62,12 +68,72 @@ class Normalised(Seen):
     @staticmethod
     def key(layer: Any, x: Tensor) -> tuple[Any, ...]:
         """What else the normalised edges depend on."""
-        return x.size(layer.node_dim), x.dtype, layer.improved, layer.add_self_loops, layer.flow
+        return x.size(layer.node_dim), x.dtype, *way_of(layer)
+
+
+class NotPrepared(Exception):
+    """A layer would have to normalise edges that are not all there."""
+
+
+class Prepared(Normalised):
+    """Normalised edges of a union in which edges are missing; no others may be made."""
+
+    def before(self, layer: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Hand the layer what was prepared."""
+        super().before(layer, args, kwargs)
+        if layer._cached_edge_index is None:
+            raise NotPrepared
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of a whole graph's edges, for each way in which the layers of a network normalise them."""
+
+    edge: dict[Way, Tensor]  #: (E,) of the edges; those of stored self-loops count only where no others are added
+    loop: dict[Way, Tensor]  #: (N,) of the self-loops that are added
+
+    @staticmethod
+    def of(net: Module, edge_index: Tensor, x: Tensor) -> "Weights":
+        """By PyG's own function, for edges without weights."""
+        is_link, found = edge_index[0] != edge_index[1], Weights({}, {})
+        for way in {way_of(layer) for layer in net.modules() if normalises(layer)}:
+            improved, adds_loops, flow = way
+            _, weight = gcn_norm(edge_index, None, len(x), improved, adds_loops, flow, x.dtype)
+            found.edge[way] = weight
+            if adds_loops:
+                found.edge[way] = x.new_ones(len(is_link)).masked_scatter(is_link, weight)
+                found.loop[way] = weight[len(weight) - len(x) :]
+        return found
+
+    def prepared(self, edge_index: Tensor, edge: Tensor, edge_at: Tensor, node: Tensor, node_at: Tensor, rows: int) -> Prepared:
+        """For a union of ``rows`` nodes with ``node`` and ``edge`` of the whole graph at these places; 1 for the filling."""
+        found = Prepared()
+        found.remember([edge_index, None])
+        (kept,) = (edge_index[0] != edge_index[1]).nonzero(as_tuple=True)
+        every = torch.arange(rows, device=edge_index.device)
+        for way, weight in self.edge.items():
+            used, value = edge_index, weight.new_ones(edge_index.size(1)).index_copy(0, edge_at, weight[edge])
+            if way in self.loop:
+                own = weight.new_ones(rows).index_copy(0, node_at, self.loop[way][node])
+                used, value = torch.cat([edge_index[:, kept], every.expand(2, -1)], 1), torch.cat([value[kept], own])
+            key = (rows, weight.dtype, *way)
+            found.made[key] = used, value
+        return found
 
 
 def can_be_shared(item: Any) -> bool:
     """Whether a tensor (or the lack of one) stays what it is as long as its version does, and takes no gradient."""
     return item is None or (isinstance(item, Tensor) and not item.requires_grad and not item.is_inference())
+
+
+def way_of(layer: Any) -> Way:
+    """How a GCN layer normalises."""
+    return layer.improved, layer.add_self_loops, layer.flow
+
+
+def normalises(layer: Any) -> bool:
+    """Whether a layer turns edges into normalised ones."""
+    return type(layer) is GCNConv and layer.normalize
 
 
 def without_cache(layer: Module) -> None:
@@ -125,7 +191,7 @@ def shared_loops(net: Module, memo: Looped) -> Iterator[None]:
 @contextmanager
 def shared_normalisation(net: Module, memo: Normalised) -> Iterator[None]:
     """Let the GCNConv layers of ``net``, whose caches are off, share their normalised edges through ``memo``."""
-    layers = [layer for layer in net.modules() if type(layer) is GCNConv and layer.normalize and not layer.cached]
+    layers = [layer for layer in net.modules() if normalises(layer) and not layer.cached]
     with ExitStack() as stack:
         for layer in layers:
             stack.callback(without_cache, layer)

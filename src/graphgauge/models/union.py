@@ -162,6 +162,10 @@ class Union:
     def without_edges(self, gone: Tensor) -> "Union":
         """The same copies without the edges under ``gone`` (num_edges,) bool; degrees and attention change."""
         check_shape("gone", gone, self.edge_at.shape)
+        if self.graphs.weights is not None:
+            raise BadSetting(
+                "these graphs lack edges that set degrees, so none can be dropped: use those of model.computation_graphs(targets)."
+            )
         if gone.dtype != torch.bool:
             raise BadSetting(f"gone must say yes or no for each edge (bool), but is {gone.dtype}.")
         kept = (~gone).nonzero().squeeze(1)
@@ -304,7 +308,8 @@ def with_ends(union: Union, ends: Tensor, edge_row: Tensor, edge_copy: Tensor) -
     edge_index = ends.new_full((2, size), num_rows - 1)
     edge_index[0, :num_links] = num_rows - 2
     edge_index[:, edge_at] = ends
-    edge = graphs.edge[edge_row]
+    edge, weights = graphs.edge[edge_row], graphs.weights
+    places = (edge_index, edge, edge_at, graphs.node[union.node_row], union.node_at, num_rows)
     return replace(
         union,
         edge_index=edge_index,
@@ -315,7 +320,7 @@ def with_ends(union: Union, ends: Tensor, edge_row: Tensor, edge_copy: Tensor) -
         edge_use={},
         arrivals={},
         entries={},
-        normalised=Normalised(),
+        normalised=Normalised() if weights is None else weights.prepared(*places),
         looped=Looped(),
     )
 
