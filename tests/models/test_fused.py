@@ -153,6 +153,25 @@ def test_every_node_with_a_stored_self_loop_is_not_taken_for_none():
     assert torch.equal(rows(model, EDITS["none"], True, 1)[0], rows(model, EDITS["none"], False, 1)[0])
 
 
+@pytest.mark.parametrize("conv", CONVS.values(), ids=CONVS)
+@pytest.mark.parametrize("size", [1, 2])
+def test_more_edges_than_pairs_of_nodes(conv, size):
+    """Stored self-loops that a layer replaces by others that look the same, and more of them than a matrix has places."""
+    torch.manual_seed(0)
+    loops = torch.arange(size).repeat(6).expand(2, -1)
+    data = Data(x=torch.randn(size, zoo.FEATURES, dtype=torch.float64), edge_index=loops.clone())
+    model = gg.NodeClassificationModel(zoo.Stack(conv, 2).double(), data)
+    graphs = model.computation_graphs(list(range(size)))
+    with model.session(), torch.no_grad():
+        model.prepare_engine()
+        found = []
+        for fuses in (True, False):
+            model.engine.fuses = fuses
+            found.append(model.engine.outputs(Copies(graphs, torch.arange(size)).union(0, size, 1)))
+            assert not model.engine.fuses
+    assert torch.equal(*found)
+
+
 def test_whoever_looks_at_messages_sees_every_one():
     model = model_of(GCNConv)
     _, all_messages = rows(model, EDITS["none"], False, 1)

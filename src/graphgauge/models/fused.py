@@ -195,13 +195,16 @@ def entries_of(union: Union, used: Tensor, at: Tensor | None) -> Entries:
     edges, rows = union.edge_index, union.num_rows
     place = torch.arange(used.size(1), device=used.device) if at is None else at
     loop_row, is_edge = place - edges.size(1), place < edges.size(1)
-    if not edges.size(1) or not torch.equal(used, torch.where(is_edge, edges[:, place.where(is_edge, 0)], loop_row)):
+    is_whole = at is not None or used.size(1) >= edges.size(1)
+    if not is_whole or not edges.size(1) or not torch.equal(used, torch.where(is_edge, edges[:, place.where(is_edge, 0)], loop_row)):
         raise NotAProduct
     order = by_head(union)
     if at is not None:
         rank = torch.full((edges.size(1) + rows,), -1, device=used.device)
         order = rank.index_copy(0, at, torch.arange(len(at), device=at.device))[order]
         order = order[order >= 0]
+    if len(order) > rows * rows:  # cuSPARSE takes no more entries than the matrix has places
+        raise NotAProduct
     (loop,) = (~is_edge).nonzero(as_tuple=True)
     narrow = torch.int32 if max(used.size(1), rows) < 2**31 else torch.int64
     start = index2ptr(used[1, order], rows)
