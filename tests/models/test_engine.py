@@ -8,8 +8,9 @@ from itertools import pairwise
 import pytest
 import torch
 from live import Live
+from torch_geometric.data import Data
 from torch_geometric.nn import GATConv, GCNConv
-from zoo import Stack, build, random_graph
+from zoo import FEATURES, Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadSetting, OutOfMemory
@@ -128,6 +129,20 @@ def test_gradient_work_after_forward_work_is_planned_on_its_own(model, batch):
     model.map(heavy, batch)
     light, own = (cost for name, cost in model.engine.costs.items() if name == "copies" or "heavy" in name)
     assert own.total > 5 * light.total
+
+
+def test_a_much_larger_copy_is_measured_itself():
+    """What each call takes, whatever its size, is not counted with every node of large copies because a small one came first."""
+    star = torch.stack([torch.arange(1, 900), torch.zeros(899, dtype=torch.int64)])
+    data, small, large = Data(x=torch.randn(1000, FEATURES), edge_index=star), 999, 0
+    known = gg.NodeClassificationModel(build(Stack, GCNConv), data)
+    fresh = gg.NodeClassificationModel(build(Stack, GCNConv), data)
+    for targets in ([small, small], [large, large]):
+        known.pred_copies(known.computation_graphs(targets))
+    fresh.pred_copies(fresh.computation_graphs([large, large]))
+    assert known.engine.costs["copies"] == fresh.engine.costs["copies"]
+    known.pred_copies(known.computation_graphs([small, small]))
+    assert known.engine.costs["copies"] == fresh.engine.costs["copies"]
 
 
 def test_work_must_give_one_row_per_copy(model, batch):

@@ -39,6 +39,9 @@ ALLOCATION_FAILED = ("out of memory", "can't allocate memory", "not enough memor
 #: bytes allocated per union and thread beyond which a CPU hardly gets faster, or slower (measured: docs/performance.md)
 FASTEST_PER_THREAD = 256 * 2**20
 
+#: a copy so many times the size of the one whose cost is known is measured itself
+MUCH_LARGER = 2
+
 #: how copies can share a call of the network
 TOGETHER, WITH_BATCH, ALONE = "together", "together with batch=", "one by one"
 
@@ -221,9 +224,14 @@ class Engine:
         return budget
 
     def cost(self, work: Callable[[Union], Any], copies: "Copies", sizes: Sizes, kind: str) -> Cost:
-        """What a copy costs in this kind of work, from one probe on the largest copy at hand."""
-        if kind not in self.costs:
-            largest = int(torch.stack(sizes).sum(0).argmax())
+        """What a copy costs in this kind of work, from one probe on the largest copy at hand; anew for a much larger one.
+
+        What every call takes whatever its size would be counted with each node of a small copy.
+        """
+        together = torch.stack(sizes).sum(0)
+        largest = int(together.argmax())
+        known = self.costs.get(kind)
+        if known is None or int(together[largest]) > MUCH_LARGER * (known.nodes + known.edges + known.relevant):
             with CountAllocations() as counted:
                 self.attempt(work, copies, largest, largest + 1)
             self.costs[kind] = Cost(counted.bytes, *copies.alone(self.union(copies, largest, largest + 1), largest))

@@ -195,8 +195,8 @@ def entries_of(union: Union, used: Tensor, at: Tensor | None) -> Entries:
     edges, rows = union.edge_index, union.num_rows
     place = torch.arange(used.size(1), device=used.device) if at is None else at
     loop_row, is_edge = place - edges.size(1), place < edges.size(1)
-    is_whole = at is not None or used.size(1) >= edges.size(1)
-    if not is_whole or not edges.size(1) or not torch.equal(used, torch.where(is_edge, edges[:, place.where(is_edge, 0)], loop_row)):
+    has_all = edges.size(1) > 0 and (at is not None or used.size(1) >= edges.size(1))
+    if not has_all or not torch.equal(used, torch.where(is_edge, edges[:, place.where(is_edge, 0)], loop_row)):
         raise NotAProduct
     order = by_head(union)
     if at is not None:
