@@ -9,7 +9,8 @@ j_1, j_2 ... of the weight W in the order of a line, and d the donor of node v,
 
     (x W')_v after k steps = (x W')_v + Σ_{i <= k, j_i in v's block} (x_d,j_i - x_v,j_i) W_j_i
 
-added up in double precision from the first step on, so that a copy gets the same bits in every union.
+added up in double precision from the first step on, so that a copy gets the same bits in every union. A few steps are held at a
+time, whatever the length of a line.
 """
 
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from graphgauge.models.features import Features
 from graphgauge.perturbation.curves import Edits, Lines
 
 MOST_CELLS = 2**24  #: compared at a time
+AT_A_TIME = 8  #: steps of a line whose changes are held at once; each takes as much as the first linear map of a copy
 
 
 @dataclass(frozen=True)
@@ -171,16 +173,26 @@ class Substituted(Features):
         rows = self.base.linear(weight, bias)
         if not self.order.size(1):
             return rows
-        column, block = self.order % self.num_features, self.order // self.num_features
-        applies = (self.order[self.pair_line] >= 0) & (block[self.pair_line] == self.pair_block[:, None])
-        column_of_pair = column[self.pair_line]
-        donated = self.source[self.pair_donor[:, None], column_of_pair].double()
-        change = torch.where(applies, donated - self.source[self.pair_node[:, None], column_of_pair].double(), 0)
-        moved = (change[:, :, None] * weight.double().t()[column][self.pair_line]).cumsum_(1)  # (pairs, S, H)
-        is_moved = self.step > 0
-        at = self.at[is_moved]
-        new = rows[at].double() + moved[self.pair[is_moved], self.step[is_moved] - 1]
-        return rows.index_copy(0, at, new.to(rows.dtype))
+        columns, after = weight.double().t(), rows.new_zeros(len(self.pair_line), weight.size(0), dtype=torch.float64)
+        rows, by_step = rows.clone(), self.step.argsort(stable=True)
+        count = torch.bincount((self.step - 1) // AT_A_TIME + 1, minlength=1).tolist()  # of rows without a change, then by part
+        for number, chosen in enumerate(by_step.split(count)[1:]):
+            steps = slice(number * AT_A_TIME, (number + 1) * AT_A_TIME)
+            moved = self.changes(steps)[:, :, None] * columns[self.order[:, steps] % self.num_features][self.pair_line]
+            moved[:, 0] += after
+            moved.cumsum_(1)  # (pairs, AT_A_TIME, H)
+            after = moved[:, -1]
+            at = self.at[chosen]
+            rows[at] = (rows[at].double() + moved[self.pair[chosen], self.step[chosen] - 1 - steps.start]).to(rows.dtype)
+        return rows
+
+    def changes(self, steps: slice) -> Tensor:
+        """By how much some steps change the column whose turn it is, in each pair; 0 outside the block.  (pairs, steps)"""
+        order = self.order[:, steps]
+        column, block = (order % self.num_features)[self.pair_line], (order // self.num_features)[self.pair_line]
+        applies = (order[self.pair_line] >= 0) & (block == self.pair_block[:, None])
+        donated, theirs = (self.source[node[:, None], column].double() for node in (self.pair_donor, self.pair_node))
+        return torch.where(applies, donated - theirs, 0)
 
 
 def changed_only(order: Tensor, changes: Tensor, size: int) -> Tensor:
