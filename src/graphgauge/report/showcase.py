@@ -143,6 +143,15 @@ class Stage:
         """What a saved run has kept."""
         return self.results.kept()
 
+    def explanations(self, keys: list[Key]) -> dict[Key, Xplanation]:
+        """Those of one explainer that can be made, all in one batch."""
+        given = {key: self.given(key)[2:] for key in keys}
+        known = {key: own for key, own in given.items() if self.source is not None and own in self.source.explanations}
+        if self.source is None or not known:
+            return {}
+        label = next(iter(known.values()))[0]
+        return dict(zip(known, self.source.several(label, [own[1:] for own in known.values()]), strict=True))
+
     def exhibit(self, key: Key, rows: list[Row], x: Xplanation | None = None) -> Exhibit | None:
         """What can be shown of an explanation, ``x`` where it has been made; None where it is not at hand."""
         given = self.given(key)
