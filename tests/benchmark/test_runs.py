@@ -214,6 +214,14 @@ def test_a_worker_with_another_network_ends_the_run(tmp_path, networks):
         measured(replace(plan.shards[0], network="other"), place)
 
 
+def test_a_broken_installation_stops_the_run_and_is_no_explainers_fault(tmp_path, networks, monkeypatch):
+    path = write_experiment(tmp_path / "tiny.yaml", targets={"number": 1})
+    monkeypatch.setitem(sys.modules, "graphgauge.report.keeping", None)  # as if a package that it needs were missing
+    with pytest.raises(ImportError, match=r"graphgauge\.report\.keeping"):
+        run_here(path, tmp_path / "run", networks)
+    assert Run(tmp_path / "run").shards()["done"].tolist() == [False]
+
+
 def test_two_runners_on_one_folder_the_second_is_refused(tmp_path, networks):
     path = write_experiment(tmp_path / "tiny.yaml")
     with writing(tmp_path / "run"), pytest.raises(BadFile, match="is in use by process"):

@@ -199,6 +199,35 @@ def test_an_explainer_that_cannot_explain_again_costs_no_number(tmp_path):
     assert not any(own.text for own in examples_of(loaded) if own.explainer == "once")
 
 
+@dataclass(frozen=True)
+class Alone(BaseExplainer):
+    """Explains many targets once, later only one at a time, and target 20 never again."""
+
+    name = "alone"
+    signed = True
+    deterministic = True
+    calls = []
+
+    def scores(self, model, graphs, seeds):
+        if self.calls and (len(graphs) > 1 or graphs[0].target == 20):
+            raise RuntimeError("not again")
+        self.calls.append(len(graphs))
+        return gg.Saliency().scores(model, graphs, seeds)
+
+
+def test_what_an_explainer_can_do_only_one_by_one_is_kept_all_the_same(tmp_path):
+    make, targets = MODELS["nodes"]
+    Alone.calls.clear()
+    results = gg.Evaluator(make(), **QUICK).compare({"alone": Alone(), "b": gg.Saliency()}, targets)
+    results.save(tmp_path)
+    kept = gg.Results.load(tmp_path).kept()
+    scores = {key[2:4]: record["scores"] for key, record in kept.items()}
+    assert Alone.calls == [5, *[1] * sum(label == "alone" for label, _ in scores)]
+    assert {target for label, target in scores if label == "alone"} == {target for label, target in scores if label == "b"} - {20}
+    assert all(scores["b", target] == own for (label, target), own in scores.items() if label == "alone")
+    assert ("b", 20) in scores
+
+
 @pytest.mark.parametrize("text", ["{", "[1]", '[{"task": "a"}]', '[{"task":"a task","model":"net"}]'])
 def test_a_damaged_file_of_examples_is_refused_by_name(folder, tmp_path, text):
     gg.Results.load(folder).save(tmp_path)

@@ -180,12 +180,31 @@ def test_an_explanation_of_compare_is_made_again_with_the_same_scores():
         assert made_again().edge_score.equal(first.edge_score)
 
 
+@pytest.mark.parametrize("explainer", [gg.Saliency(), gg.RandomExplainer()], ids=["saliency", "random"])
+def test_several_explanations_are_made_again_in_one_batch_with_the_same_bits(explainer, monkeypatch):
+    model = measured().source.evaluator.model
+    source = (
+        gg.Evaluator(model, cap=3, trials=(2, 2), stability="none", timed=0).compare({"own": explainer}, [3, 4, 3, 5, 3]).source
+    )
+    wanted = [(4, 0), (3, 2), (3, 0)]
+    alone = [source.explanations["own", target, occurrence]() for target, occurrence in wanted]
+    calls, explain = [], type(explainer).explain
+    monkeypatch.setattr(type(explainer), "explain", lambda *args, **named: calls.append(args[2]) or explain(*args, **named))
+    together = source.several("own", wanted)
+    assert calls == [[4, 3, 3, 3]]
+    for one, other, (target, occurrence) in zip(alone, together, wanted, strict=True):
+        assert (other.target, other.occurrence) == (one.target, one.occurrence) == (target, occurrence)
+        assert other.edge_score.equal(one.edge_score)
+        assert other.feature_score.equal(one.feature_score)
+
+
 def test_explanations_that_were_given_are_shown_themselves():
     evaluator = measured().source.evaluator
     xs = gg.Saliency().explain(evaluator.model, [3, 4, 3], seed=5)
     source = evaluator.evaluate(xs).source
     found = [source.explanations[key]() for key in (("saliency", 3, 0), ("saliency", 4, 0), ("saliency", 3, 1))]
     assert all(own is x for own, x in zip(found, xs, strict=True))
+    assert all(own is x for own, x in zip(source.several("saliency", [(3, 0), (4, 0), (3, 1)]), xs, strict=True))
 
 
 def test_what_the_model_knows_of_the_task_is_used_in_verdicts():

@@ -12,9 +12,10 @@ from torch_geometric.nn import GCNConv
 import graphgauge as gg
 from graphgauge.core.errors import BadExplanation, BadSetting, UndefinedScore
 from graphgauge.report import colours, draw_explanation, svg_of
-from graphgauge.report.arrows import hops, shown_arrows
+from graphgauge.report.arrows import shown_arrows
 from graphgauge.report.layout import label_places, overlap, shells
 from graphgauge.report.subgraph import LARGEST, SMALLEST, THINNEST, WIDEST
+from graphgauge.report.ways import Ways, ways_of
 
 mpl.use("Agg")
 PAIRS = [tuple(pair) for pair in EDGES.t().tolist()]
@@ -62,18 +63,24 @@ def test_what_is_left_out_is_counted():
     )
 
 
+def arrows_of(x, top=20, **names):
+    """What is drawn of an explanation of the small graph, and the rest."""
+    return shown_arrows(x, ways_of(x, EDGES, gg.Names(**names)), top)
+
+
 @given(st.lists(st.integers(-4, 4), min_size=7, max_size=7), st.integers(1, 9), st.sets(st.integers(1, 5)))
 def test_drawn_share_and_rest_add_up_and_folding_keeps_the_sum(scores, top, group):
     score = torch.tensor(scores, dtype=torch.float64)
-    shown = shown_arrows(explanation(edge_score=score), PAIRS, gg.Names(groups={"group": group}), top)
-    everything = [*shown.drawn, *shown.rest]
-    assert sum(arrow.count for arrow in everything) == 7
-    assert sum(arrow.score for arrow in everything) == sum(scores)
-    assert len(shown.drawn) == min(top, sum(arrow.score != 0 for arrow in everything))
+    shown, all_shown = (arrows_of(explanation(edge_score=score), most, groups={"group": group}) for most in (top, 7))
+    assert sum(arrow.count for arrow in (*shown.drawn, *shown.rest)) == 7
+    assert sum(arrow.score for arrow in all_shown.drawn) == sum(scores)
+    assert all(arrow.score == 0 for arrow in all_shown.rest)
+    assert shown.drawn == all_shown.drawn[:top]
+    strengths = [abs(arrow.score) for arrow in all_shown.drawn]
+    assert strengths == sorted(strengths, reverse=True)
+    assert sum(arrow.score for arrow in shown.rest) == sum(strengths[top:])
     if shown.drawn:
-        rest = sum(abs(arrow.score) for arrow in shown.rest) / sum(abs(arrow.score) for arrow in everything)
-        assert shown.share() + rest == pytest.approx(1, abs=1e-12)
-        assert min(abs(arrow.score) for arrow in shown.drawn) >= max((abs(arrow.score) for arrow in shown.rest), default=0)
+        assert shown.share() + sum(strengths[top:]) / sum(strengths) == pytest.approx(1, abs=1e-12)
 
 
 def literal_hops(pairs, target, node):
@@ -88,7 +95,7 @@ def literal_hops(pairs, target, node):
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=12))
 def test_hops_follow_the_edges_towards_the_target(pairs):
-    found = hops(pairs, [0])
+    found = Ways(torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).t(), 6).hops([0])
     assert {node: found.get(node) for node in range(6)} == {node: literal_hops(pairs, 0, node) for node in range(6)}
 
 
@@ -96,7 +103,7 @@ def test_the_target_is_in_the_middle_and_rings_tell_hops():
     axes = explanation().draw(DATA)
     x, y = middle(axes)
     assert places(axes)[0] == pytest.approx([x, y])
-    unit, radius = shells(shown_arrows(explanation(), PAIRS, gg.Names(), 20).drawn, PAIRS, (0,))
+    unit, radius = shells(arrows_of(explanation()).drawn, Ways(EDGES, 6), (0,))
     distance = {node: (px**2 + py**2) ** 0.5 for node, (px, py) in unit.items()}
     assert distance == pytest.approx({node: radius[literal_hops(PAIRS, 0, node)] for node in unit})
     assert radius == sorted(radius)
@@ -136,8 +143,7 @@ def test_groups_are_one_node_and_their_scores_add_up():
     axes = explanation().draw(DATA, names=names)
     assert texts(axes).count("defaulters (2)") == 1
     assert "Ada" in texts(axes)
-    shown = shown_arrows(explanation(), PAIRS, gg.Names(**names), 20)
-    scores = {(arrow.source, arrow.destination): (arrow.score, arrow.count) for arrow in (*shown.drawn, *shown.rest)}
+    scores = {(arrow.source, arrow.destination): (arrow.score, arrow.count) for arrow in arrows_of(explanation(), **names).drawn}
     assert scores["defaulters", 0] == (0.25, 2)
     assert scores[0, "defaulters"] == (0.125, 1)
 

@@ -26,7 +26,7 @@ from graphgauge.benchmark.outcomes import Fault, Outcome
 from graphgauge.benchmark.planning import Place, digest_of_network, wrapped
 from graphgauge.benchmark.shards import Named, Shard
 from graphgauge.core.errors import BadGraph, BadModel, GraphgaugeWarning
-from graphgauge.core.later import later
+from graphgauge.core.later import later, resolve
 from graphgauge.core.progress import replaced
 from graphgauge.datasets import load, trained
 from graphgauge.datasets.grid import digest as digest_of_data
@@ -38,7 +38,8 @@ from graphgauge.models import BaseModel
 
 MOST_MODELS = 2  #: kept open between shards
 LONGEST_MESSAGE = 600
-records_to_keep = later("graphgauge.report.keeping:records_to_keep")
+KEEPING = "graphgauge.report.keeping:records_to_keep"
+records_to_keep = later(KEEPING)
 
 
 @dataclass
@@ -54,6 +55,7 @@ OPENED = Opened()
 
 def measured(shard: Shard, place: Place) -> Outcome:
     """Measure a shard."""
+    resolve(KEEPING)  # raises where a package is missing: that is no explainer's fault
     with OPENED.lock:
         model = model_of(shard, place)
         start = time.perf_counter()

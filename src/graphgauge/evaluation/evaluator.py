@@ -24,7 +24,7 @@ from graphgauge.evaluation.extras import extra_metrics
 from graphgauge.evaluation.groups import Group
 from graphgauge.evaluation.identity import digest_of_model, digest_of_scores
 from graphgauge.evaluation.repetition import stability_cells
-from graphgauge.evaluation.results import Results, Row, Source
+from graphgauge.evaluation.results import Made, Results, Row, Source
 from graphgauge.evaluation.sampling import sample_targets
 from graphgauge.evaluation.settings import Settings, settings_of
 from graphgauge.evaluation.sides import Judged
@@ -118,13 +118,13 @@ class Evaluator:
 
     def source(self, entries: list[Entry], again: bool) -> Source:
         """Where single explanations come from later: made again (nothing large is kept), or those that were given."""
-        found: dict[tuple[str, Target, int], Callable[[], Xplanation]] = {}
+        explainers = {entry.label: entry.explainer for entry in entries if again and entry.explainer is not None}
+        found: dict[Made, Callable[[], Xplanation]] = {}
         for entry in entries:
             for target, x in entry.xs.items():
-                key = (entry.label, target, entry.occurrence)
-                made = entry.explainer if again else None
+                key, made = (entry.label, target, entry.occurrence), explainers.get(entry.label)
                 found[key] = partial(given, x) if made is None else partial(self.explained, made, target, entry.occurrence)
-        return Source(self, found)
+        return Source(self, found, explainers)
 
     def explained(self, explainer: BaseExplainer, target: Target, occurrence: int) -> Xplanation:
         """An explanation of `compare`, made again with the same seed."""

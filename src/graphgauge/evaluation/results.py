@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from graphgauge.evaluation.cells import FAULTS, OK, STATUSES, Cell
 from graphgauge.evaluation.meanings import HEADLINES, higher_is_better
 from graphgauge.evaluation.settings import Settings
 from graphgauge.evaluation.stories import Story
+from graphgauge.explainers.base import occurrences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +25,7 @@ FLIPPED_WITHIN = (10, 25, 100)  #: shares of targets flipped within so many edit
 RUN = "run.sqlite"  #: the store of a benchmark run
 EXAMPLES = "examples.json"  #: the worst and the best explanations, as they are shown
 Key = tuple[str, str, str, Target, int]  #: an explanation: task, network, explainer, target, occurrence
+Made = tuple[str, Target, int]  #: the same within one task and network: explainer, target, occurrence
 Kept = Callable[[], Mapping[Key, Mapping[str, Any]]]
 results_of_run = later("graphgauge.benchmark.runs:results_of")
 records_to_keep = later("graphgauge.report.keeping:records_to_keep")
@@ -59,7 +61,18 @@ class Source:
     """What made results, while it is in memory: with it, single explanations can be shown. Those of `compare` are made again."""
 
     evaluator: Any
-    explanations: Mapping[tuple[str, Target, int], Callable[[], Xplanation]]  #: by explainer, target and occurrence
+    explanations: Mapping[Made, Callable[[], Xplanation]]
+    explainers: Mapping[str, Any] = field(default_factory=dict)  #: those that explain again, by name
+
+    def several(self, label: str, wanted: Sequence[tuple[Target, int]]) -> list[Xplanation]:
+        """Explanations of one explainer, by target and occurrence, in one batch where they are made again."""
+        if label not in self.explainers:
+            return [self.explanations[label, target, number]() for target, number in wanted]
+        times = {target: max(number for other, number in wanted if other == target) + 1 for target, _ in wanted}
+        asked = [target for target, number in times.items() for _ in range(number)]
+        xs = self.explainers[label].explain(self.evaluator.model, asked, seed=self.evaluator.seed)
+        found = dict(zip(occurrences(asked), xs, strict=True))
+        return [found[own] for own in wanted]
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,6 +8,7 @@ there are counts and the user's groups, of a link not even its ends.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -30,18 +31,18 @@ def facts_of(
 ) -> dict[str, Any]:
     """What can be said of ``x``, as data that JSON can hold."""
     check_fit(x, model, names)
-    return {
+    facts = {
         "level": x.level,
         "task": model.task,
         "explainer": tidy(x.explainer),
         "signed": ranking.signed,
         "order": ranking.order,
         "top_k": int(ranking.top_k),
-        "redacted": redact,
-        "target": target_facts(x, names, redact),
+        "redacted": False,
+        "target": target_facts(x, names),
         "prediction": prediction_facts(x, model, names),
         "features": feature_facts(x, names, ranking),
-        "edges": edge_facts(x, edge_ends(x, model), names, ranking, redact),
+        "edges": edge_facts(x, edge_ends(x, model), names, ranking),
         "change": {side: change_facts(x, side) for side in ("feature", "edge")},
         "metrics": metric_facts(x),
         "quality": quality_facts(quality, x.target),
@@ -50,6 +51,13 @@ def facts_of(
         "role": names.role,
         "not_used": list(names.not_used),
     }
+    return redacted(facts) if redact else facts
+
+
+def redacted(facts: dict[str, Any]) -> dict[str, Any]:
+    """The same facts without edges that could be told, and without the ends of a link: they may be other people's."""
+    target = {"ids": [], "names": []} if facts["level"] == "link" else facts["target"]
+    return {**facts, "redacted": True, "target": target, "edges": {**facts["edges"], "top": [], "opposing": []}}
 
 
 def rounded(value: float, digits: int = 3) -> float:
@@ -103,19 +111,17 @@ def span(x: Xplanation, model: BaseModel, pointer: str) -> tuple[int, int]:
     return int(bounds[number]), int(bounds[number + 1])
 
 
-def edge_ends(x: Xplanation, model: BaseModel) -> list[tuple[int, int]]:
-    """Source and destination of each edge of the explanation, as ids in the target's graph."""
+def edge_ends(x: Xplanation, model: BaseModel) -> Tensor:
+    """Source and destination of each edge of the explanation, as ids in the target's graph, in main memory.  (2, E_rel)"""
     first_node, first_edge = span(x, model, "node_ptr")[0], span(x, model, "edge_ptr")[0]
-    ends = model.source.edge_index[:, x.edges.to(model.source.device) + first_edge] - first_node
-    return [(int(source), int(destination)) for source, destination in ends.t().tolist()]
+    return (model.source.edge_index[:, x.edges.to(model.source.device) + first_edge] - first_node).cpu()
 
 
-def target_facts(x: Xplanation, names: Names, redact: bool) -> dict[str, Any]:
-    """Ids and names of the target; nothing of a link's two ends where they are other people's."""
+def target_facts(x: Xplanation, names: Names) -> dict[str, Any]:
+    """Ids and names of the target, of both ends of a link."""
     if x.level == "graph":
         return {"ids": [x.target], "names": [names.of_one("graphs", int(x.target))]}  # type: ignore[arg-type]
-    ids = [] if redact and x.level == "link" else list(x.target_nodes)
-    return {"ids": ids, "names": [names.of_one("nodes", number) for number in ids]}
+    return {"ids": list(x.target_nodes), "names": [names.of_one("nodes", number) for number in x.target_nodes]}
 
 
 def prediction_facts(x: Xplanation, model: BaseModel, names: Names) -> dict[str, Any]:
@@ -138,9 +144,9 @@ def feature_facts(x: Xplanation, names: Names, ranking: Ranking) -> dict[str, An
         return {"status": status, "top": [], "opposing": [], "total": 0, "idle": 0, "idle_names": []}
     single, columns = folded(x, names)
     rows, owners = entries(single, ranking.pooling)
-    scores = rows.double().flatten().tolist()
+    scores = rows.double().flatten().cpu()
     told = [
-        [feature_entry(columns[k % len(columns)], owners[k // len(columns)], scores[k], names) for k in part]
+        [feature_entry(columns[k % len(columns)], owners[k // len(columns)], float(scores[k]), names) for k in part]
         for part in ranking.split(scores)
     ]
     is_used = (single.need("feature_score") != 0).any(0).tolist()
@@ -162,26 +168,36 @@ def feature_entry(column: Any, owner: str, score: float, names: Names) -> dict[s
     return {"index": column.index, "name": column.name, "of": owner, "score": rounded(score), "remark": remark}
 
 
-def edge_facts(x: Xplanation, ends: list[tuple[int, int]], names: Names, ranking: Ranking, redact: bool) -> dict[str, Any]:
+def edge_facts(x: Xplanation, ends: Tensor, names: Names, ranking: Ranking) -> dict[str, Any]:
     """The edges that are told, the groups they lead to, and counts; edges with score 0 do not count."""
     status = status_of(x.edge_score, len(x.edges)) or OK
-    scores = x.edge_score.double().tolist() if x.edge_score is not None and status == OK else []
-    used = [k for k, score in enumerate(scores) if score]
-    top, opposing = ([], []) if redact else ranking.split(scores)
-    others = {node for k in used for node in ends[k]} - set(x.target_nodes)
+    scores = x.need("edge_score").double().cpu() if status == OK else torch.zeros(0, dtype=torch.float64)
+    used = scores.nonzero()[:, 0]
+    others = neighbours(x, ends[:, used])
+    top, opposing = (
+        [edge_entry(x, ends[:, k].tolist(), k, float(scores[k]), names) for k in part] for part in ranking.split(scores)
+    )
     return {
-        "status": status if used or status != OK else ZERO,
-        "top": [edge_entry(x, ends[k], k, scores[k], names) for k in top],
-        "opposing": [edge_entry(x, ends[k], k, scores[k], names) for k in opposing],
+        "status": status if len(used) or status != OK else ZERO,
+        "top": top,
+        "opposing": opposing,
         "total": len(used),
-        "positive": sum(score > 0 for score in scores),
-        "negative": sum(score < 0 for score in scores),
-        "neighbours": len(others),
-        "groups": group_facts(names, others, [(ends[k], scores[k]) for k in used], ranking),
+        "positive": int((scores > 0).sum()),
+        "negative": int((scores < 0).sum()),
+        "neighbours": int(others.sum()),
+        "groups": group_facts(names, others, ends[:, used], scores[used], ranking),
     }
 
 
-def edge_entry(x: Xplanation, ends: tuple[int, int], k: int, score: float, names: Names) -> dict[str, Any]:
+def neighbours(x: Xplanation, ends: Tensor) -> Tensor:
+    """Which nodes of the target's graph, other than the target, are ends of these edges.  (2, E) -> (N,) bool"""
+    found = torch.zeros(x.num_nodes, dtype=torch.bool)
+    found[ends.flatten()] = True
+    found[list(x.target_nodes)] = False
+    return found
+
+
+def edge_entry(x: Xplanation, ends: Sequence[int], k: int, score: float, names: Names) -> dict[str, Any]:
     """One edge that is told; ``other`` are the positions of its ends that are not the target."""
     source, destination = ({"id": node, "name": names.of_one("nodes", node)} for node in ends)
     return {
@@ -193,19 +209,20 @@ def edge_entry(x: Xplanation, ends: tuple[int, int], k: int, score: float, names
     }
 
 
-def group_facts(
-    names: Names, others: set[int], used: list[tuple[tuple[int, int], float]], ranking: Ranking
-) -> list[dict[str, Any]]:
+def group_facts(names: Names, others: Tensor, ends: Tensor, scores: Tensor, ranking: Ranking) -> list[dict[str, Any]]:
     """Groups of nodes that used edges lead to: members there, those edges, the sum of their scores; the strongest first.
 
-    An edge between members of two groups counts for both.
+    An edge between members of two groups counts for both.  others (N,) bool, ends (2, E), scores (E,)
     """
     found = []
     for (one, other), group in names.groups.items():
-        members = others & set(group)
-        own = [score for ends, score in used if members & set(ends)]
-        if members:
-            found.append({"one": one, "other": other, "count": len(members), "edges": len(own), "score": rounded(sum(own))})
+        members = torch.zeros_like(others)
+        members[[number for number in group if number < len(others)]] = True
+        members &= others
+        own = scores[members[ends].any(0)].tolist()
+        if own:
+            count = int(members.sum())
+            found.append({"one": one, "other": other, "count": count, "edges": len(own), "score": rounded(sum(own))})
     return sorted(found, key=lambda group: -abs(group["score"]))[: ranking.top_k]
 
 

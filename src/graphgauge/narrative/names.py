@@ -105,11 +105,12 @@ class Names:
 
     def of_one(self, kind: str, number: int) -> str:
         """The name of one feature, node, graph or class; "" if it has none."""
-        return dict(getattr(self, kind) or {}).get(number, "")
+        listed: Mapping[int, str] = getattr(self, kind)
+        return listed.get(number, "")
 
     def related(self, edge: int) -> str:
         """What stands between the ends of an edge; "" if nothing was given."""
-        return self.relation if isinstance(self.relation, str) else dict(self.relation or {}).get(edge, "")  # type: ignore[arg-type]
+        return self.relation if isinstance(self.relation, str) else self.of_one("relation", edge)
 
     def check_fits(self, sizes: Mapping[str, int]) -> None:
         """Refuse ids that the graph does not have; ``sizes`` holds the number of features, nodes, classes ..."""

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from graphgauge.core.errors import BadSetting
+from graphgauge.core.ranks import largest_first
 from graphgauge.core.registry import lookup
 from graphgauge.core.xplanation import POOLINGS, Xplanation
 from graphgauge.narrative.names import Names
@@ -40,7 +41,7 @@ class Ranking:
         lookup(dict.fromkeys(ORDERS), self.order, "order of scores")
         lookup(POOLINGS, self.pooling, "pooling")
 
-    def split(self, scores: Sequence[float]) -> tuple[list[int], list[int]]:
+    def split(self, scores: Sequence[float] | Tensor) -> tuple[list[int], list[int]]:
         """Positions of the supporting and of the opposing scores, the strongest first.
 
         >>> Ranking(top_k=2).split([0.1, -3.0, 0.5, 0.2, -0.4])
@@ -48,15 +49,19 @@ class Ranking:
         >>> Ranking(top_k=2, order="magnitude").split([0.1, -3.0, 0.5, 0.2, -0.4])
         ([2], [1])
         """
-        strength = abs if self.order == "magnitude" else float
-        told = [k for k, score in enumerate(scores) if (strength(score) > 0 if self.signed else score != 0)]
-        best = sorted(told, key=lambda k: -strength(scores[k]))[: self.top_k]
+        own = torch.as_tensor(scores, dtype=torch.float64)
+        strength = own.abs() if self.order == "magnitude" else own
+        best = self.largest(strength, strength > 0 if self.signed else own != 0)
         if not self.signed:
             return best, []
         if self.order == "magnitude":
-            return [k for k in best if scores[k] > 0], [k for k in best if scores[k] < 0]
-        worst = sorted((k for k, score in enumerate(scores) if score < 0), key=lambda k: scores[k])
-        return best, worst[: self.top_k]
+            return [k for k in best if own[k] > 0], [k for k in best if own[k] < 0]
+        return best, self.largest(-own, own < 0)
+
+    def largest(self, strength: Tensor, is_told: Tensor) -> list[int]:
+        """Positions of the top_k largest of those that can be told."""
+        told = is_told.nonzero()[:, 0]
+        return told[largest_first(strength[told], int(self.top_k))].tolist()
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ class Column:
 def folded(x: Xplanation, names: Names) -> tuple[Xplanation, list[Column]]:
     """The explanation with the columns of each feature group added up, after the columns of single features."""
     score = x.need("feature_score")
+    if not names.feature_groups:
+        return x, [Column(number, names.of_one("features", number)) for number in range(score.size(1))]
     groups = {noun[1]: sorted(members) for noun, members in names.feature_groups.items()}
     taken = {number for members in groups.values() for number in members}
     single = [number for number in range(score.size(1)) if number not in taken]

@@ -13,21 +13,21 @@ The target is never part of a group; a node in several groups belongs to the fir
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from graphgauge.core.errors import BadExplanation, BadSetting
+from graphgauge.core.ranks import largest_first
 from graphgauge.core.xplanation import Xplanation
 from graphgauge.evaluation.alignment import check_same_graph
 from graphgauge.models import BaseModel
 from graphgauge.narrative import Names
 from graphgauge.narrative.facts import edge_ends
 from graphgauge.report.labels import check_drawable, counted, percent
-
-Node = int | str  #: the id of a node, or the name of a group
+from graphgauge.report.ways import Node, Ways, folded_nodes
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Shown:
-    """The arrows that are drawn, the strongest first, and those that are not."""
+    """The arrows that are drawn, the strongest first, and those that are not, as one."""
 
     drawn: tuple[Arrow, ...]
     rest: tuple[Arrow, ...]
@@ -74,27 +74,47 @@ class Shown:
         )
 
 
-def shown_arrows(x: Xplanation, ends: Sequence[tuple[int, int]], names: Names, top: int) -> Shown:
-    """The ``top`` strongest arrows of an explanation whose edges have these ends."""
+def shown_arrows(x: Xplanation, ways: Ways, top: int) -> Shown:
+    """The ``top`` strongest arrows of an explanation, and the rest as one."""
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise BadSetting(f"top must be a whole number, 1 or more, but {top!r} was given.")
     check_drawable(x, "edge")
-    place = folded_nodes(x, names)
-    scores: dict[tuple[Node, Node], list[float]] = defaultdict(list)
-    for (source, destination), score in zip(ends, x.need("edge_score").double().tolist(), strict=True):
-        scores[place.get(source, source), place.get(destination, destination)].append(score)
-    arrows = [Arrow(*pair, sum(own), len(own)) for pair, own in scores.items()]
-    arrows.sort(key=lambda arrow: -abs(arrow.score))
-    number = min(top, sum(arrow.score != 0 for arrow in arrows))
-    return Shown(tuple(arrows[:number]), tuple(arrows[number:]))
+    first, score, count = summed(ways.ends, x.need("edge_score").double().cpu())
+    drawn = largest_first(score.abs(), min(top, len(score.nonzero())))
+    ends = ways.ends[:, first[drawn]].t().tolist()
+    arrows = [
+        Arrow(ways.node(source), ways.node(destination), *own)
+        for (source, destination), *own in zip(ends, score[drawn].tolist(), count[drawn].tolist(), strict=True)
+    ]
+    return Shown(tuple(arrows), added_up(score, count, drawn))
 
 
-def folded_nodes(x: Xplanation, names: Names) -> dict[int, str]:
-    """The group of each node that is drawn as part of one."""
-    found: dict[int, str] = {}
-    for (_, plural), members in names.groups.items():
-        found.update({node: plural for node in sorted(members) if node not in found and node not in x.target_nodes})
-    return found
+def summed(ends: Tensor, score: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """For each different pair of ends, in the order in which they first come: its first edge, its sum of scores, its edges.
+
+    A sum is Python's own, in the order of the edges: the bits of parallel sums would depend on the machine.
+
+    >>> import torch
+    >>> summed(torch.tensor([[5, 2, 5], [0, 0, 0]]), torch.tensor([0.5, 1.0, 0.25]))
+    (tensor([0, 1]), tensor([0.7500, 1.0000]), tensor([2, 1]))
+    """
+    pair, order = (ends[0] * (ends.max() + 1 if ends.numel() else 1) + ends[1]).sort(stable=True)
+    count = pair.unique_consecutive(return_counts=True)[1]
+    start = count.cumsum(0) - count
+    first, several = order[start], count > 1
+    own = score[order].tolist() if several.any() else []
+    spans = zip(start[several].tolist(), (start + count)[several].tolist(), strict=True)
+    total = score[first].masked_scatter(several, score.new_tensor([sum(own[begin:end]) for begin, end in spans]))
+    first, order = first.sort()
+    return first, total[order], count[order]
+
+
+def added_up(score: Tensor, count: Tensor, drawn: list[int]) -> tuple[Arrow, ...]:
+    """Arrows that are not drawn as one: their edges, and the sum of their absolute scores, the largest first; none stay none."""
+    if len(drawn) == len(score):
+        return ()
+    strengths = np.sort(score.abs().numpy())[::-1][len(drawn) :].tolist()
+    return (Arrow("", "", sum(strengths), int(count.sum() - count[drawn].sum())),)
 
 
 def node_strength(x: Xplanation, names: Names) -> dict[Node, float]:
@@ -108,32 +128,14 @@ def node_strength(x: Xplanation, names: Names) -> dict[Node, float]:
     return dict(total)
 
 
-def hops(pairs: Sequence[tuple[Node, Node]], targets: Sequence[Node]) -> dict[Node, int]:
-    """Steps along the arrows from each node to the nearest target; nodes without a way there are not listed.
-
-    >>> hops([(1, 0), (2, 1), (0, 3)], [0])
-    {0: 0, 1: 1, 2: 2}
-    """
-    sources: dict[Node, list[Node]] = defaultdict(list)
-    for source, destination in pairs:
-        sources[destination].append(source)
-    found: dict[Node, int] = dict.fromkeys(targets, 0)
-    queue = list(found)
-    for node in queue:
-        new = [source for source in dict.fromkeys(sources[node]) if source not in found]
-        found.update(dict.fromkeys(new, found[node] + 1))
-        queue += new
-    return found
-
-
-def ends_of_edges(x: Xplanation, data: Any) -> list[tuple[int, int]]:
-    """Source and destination of each edge of ``x``; ``data`` is the wrapped model, the graph, or the list of graphs."""
+def ends_of_edges(x: Xplanation, data: Any) -> Tensor:
+    """Source and destination of each edge of ``x``; ``data`` is the wrapped model, the graph, or the list of graphs.  (2, E_rel)"""
     if isinstance(data, BaseModel):
         check_same_graph("edges", x.num_edges, num_edges_of(x, data), x)
         return edge_ends(x, data)
     edge_index = edge_index_of(x, data)
     check_same_graph("edges", x.num_edges, edge_index.size(1), x)
-    return [(int(u), int(v)) for u, v in edge_index[:, x.edges.to(edge_index.device)].t().tolist()]
+    return edge_index[:, x.edges.to(edge_index.device)].cpu().long()
 
 
 def num_edges_of(x: Xplanation, model: BaseModel) -> int:
@@ -154,8 +156,3 @@ def edge_index_of(x: Xplanation, data: Any) -> Tensor:
             "Give the data or the wrapped model: x.draw(data)."
         )
     return found
-
-
-def folded_pairs(ends: Sequence[tuple[int, int]], place: Mapping[int, str]) -> list[tuple[Node, Node]]:
-    """The ends as drawn nodes, each pair once."""
-    return list(dict.fromkeys((place.get(source, source), place.get(destination, destination)) for source, destination in ends))

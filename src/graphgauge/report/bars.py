@@ -94,11 +94,11 @@ def edge_bars(x: Xplanation, names: Names, data: Any) -> list[Bar]:
     scores = x.need("edge_score").double().tolist()
     if data is None:
         return [(f"edge {edge}", score) for edge, score in zip(x.edges.tolist(), scores, strict=True)]
-    ends = ends_of_edges(x, data)
+    ends = ends_of_edges(x, data).t().tolist()
     return [(f"{node_label(u, names)} → {node_label(v, names)}", score) for (u, v), score in zip(ends, scores, strict=True)]
 
 
-def shown_bars(x: Xplanation, names: Names, bars: Sequence[Bar], noun: str, top: int, signed: bool | None) -> Bars:
+def shown_bars(x: Xplanation, names: Names, bars: Sequence[Bar], noun: str, top: int, signed: bool | None = None) -> Bars:
     """The ``top`` strongest bars, and a caption that counts the rest."""
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise BadSetting(f"top must be a whole number, 1 or more, but {top!r} was given.")

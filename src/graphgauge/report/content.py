@@ -99,7 +99,7 @@ def content_of(given: Results, asked: Asked) -> dict[str, Any]:
         "columns": [heading(metric) for metric in found.judged()],
         "tasks": parts,
         "overall": overall(results, found, numbers) if len(parts) > 1 else [],
-        "targets": packed(results, found.judged(), stage.called(), stage.level),
+        "targets": packed(results, found.judged(), stage.called, stage.level),
         "diagnosis": grouped(diagnose(results, wanted, asked.accuracy)),
         "checklist": [vars(point) for point in points(results, wanted)],
         "requirements": wanted.record(),

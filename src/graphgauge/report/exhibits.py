@@ -13,17 +13,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
+import torch
+from torch import Tensor
+
 from graphgauge.core.errors import GraphgaugeError
+from graphgauge.core.ranks import largest_first
 from graphgauge.core.xplanation import Xplanation
 from graphgauge.evaluation import Evaluator, Row, Story
 from graphgauge.narrative import Names
-from graphgauge.narrative.facts import edge_ends
-from graphgauge.narrative.telling import all_names, explanation_facts
+from graphgauge.narrative.facts import edge_ends, facts_of, is_signed, redacted
+from graphgauge.narrative.ranking import Ranking
 from graphgauge.report.arrows import ends_of_edges
-from graphgauge.report.bars import Bars, feature_bars, shown_features
+from graphgauge.report.bars import Bar, Bars, feature_bars, shown_bars
 from graphgauge.report.curves import Curve, curve_of
 from graphgauge.report.sketch import Sketch, sketch_of
-from graphgauge.report.subgraph import picture_names
+from graphgauge.report.subgraph import check_names
 from graphgauge.report.texts import finite
 
 T = TypeVar("T")
@@ -68,19 +72,27 @@ def target_of(target: Any) -> Any:
     return tuple(target) if isinstance(target, list) else target
 
 
-def exhibit_of(evaluator: Evaluator, x: Xplanation, rows: Sequence[Row], stories: Stories, names: Any = None) -> Exhibit:
-    """What can be shown of ``x``, which has these rows in the results and these stories behind them."""
+def exhibit_of(evaluator: Evaluator, x: Xplanation, rows: Sequence[Row], stories: Stories, names: Names) -> Exhibit:
+    """What can be shown of ``x``, which has these rows in the results and these stories behind them; ``names``: `all_names`."""
     evaluator.fill(x, {row.metric: row.cell for row in rows})
-    called, pooling = picture_names(x, evaluator.model, all_names(evaluator, names)), evaluator.settings.pooling
+    check_names(x, names)
+    facts, bars = attempted(told_facts, x, evaluator, names), attempted(feature_bars, x, names, evaluator.settings.pooling)
     return Exhibit(
-        facts=attempted(explanation_facts, evaluator, x, names, redact=False),
-        redacted=attempted(explanation_facts, evaluator, x, names, redact=True),
-        sketch=attempted(sketch_of_model, x, evaluator, called) if len(x.edges) else None,
-        bars=attempted(shown_features, x, called, TOP_FEATURES, pooling),
+        facts=facts,
+        redacted=None if facts is None else redacted(facts),
+        sketch=attempted(sketch_of_model, x, evaluator, names) if len(x.edges) else None,
+        bars=None if bars is None else attempted(shown_bars, x, names, bars, "feature", TOP_FEATURES),
         curves=tuple(curve_of(story()) for story in stories),
-        scores={"edge": attempted(edge_scores, x, evaluator), "feature": attempted(feature_scores, x, evaluator, called)},
+        scores={"edge": attempted(edge_scores, x, evaluator), "feature": None if bars is None else feature_scores(bars, evaluator)},
         num_features=int(evaluator.model.source.x.size(1)),
     )
+
+
+def told_facts(x: Xplanation, evaluator: Evaluator, names: Names) -> dict[str, Any]:
+    """What `explanation_facts` says of an explanation of the evaluator's model, with names that have been read before."""
+    evaluator.check_explanations([x])
+    ranking = Ranking(order=evaluator.settings.order, signed=is_signed(x), pooling=evaluator.settings.pooling)
+    return facts_of(x, evaluator.model, names, ranking)
 
 
 def sketch_of_model(x: Xplanation, evaluator: Evaluator, names: Names) -> Sketch:
@@ -90,20 +102,23 @@ def sketch_of_model(x: Xplanation, evaluator: Evaluator, names: Names) -> Sketch
 
 def edge_scores(x: Xplanation, evaluator: Evaluator) -> list[Any]:
     """The strongest edges: [source, destination, score]."""
-    ends, scores = edge_ends(x, evaluator.model), x.need("edge_score").double().tolist()
-    return strongest([[*pair, score] for pair, score in zip(ends, scores, strict=True)], evaluator)
+    ends, scores = edge_ends(x, evaluator.model), x.need("edge_score").double().cpu()
+    chosen = strongest(scores, evaluator)
+    return [[*pair, score] for pair, score in zip(ends[:, chosen].t().tolist(), scores[chosen].tolist(), strict=True)]
 
 
-def feature_scores(x: Xplanation, evaluator: Evaluator, names: Names) -> list[Any]:
+def feature_scores(bars: Sequence[Bar], evaluator: Evaluator) -> list[Any]:
     """The strongest features of the target and of its neighbours: [name, score]."""
-    return strongest([list(bar) for bar in feature_bars(x, names, evaluator.settings.pooling)], evaluator)
+    return [list(bars[k]) for k in strongest(torch.tensor([score for _, score in bars], dtype=torch.float64), evaluator)]
 
 
-def strongest(scored: list[list[Any]], evaluator: Evaluator) -> list[Any]:
-    """As many as the setting ``keep`` says, the strongest first; a score of 0 says nothing."""
-    keep = evaluator.settings.keep
-    order = sorted((entry for entry in scored if entry[-1]), key=lambda entry: -abs(entry[-1]))
-    return order if keep == "all" else order[: int(keep)]
+def strongest(scores: Tensor, evaluator: Evaluator) -> list[int]:
+    """Positions of as many as the setting ``keep`` says, the strongest first; a score of 0 says nothing."""
+    told, strength = scores.nonzero()[:, 0], scores.abs()
+    most = len(told) if evaluator.settings.keep == "all" else int(evaluator.settings.keep)
+    if strength.isnan().any():  # NaN has no place in an order: as Python's sort leaves it
+        return sorted(told.tolist(), key=(-strength).tolist().__getitem__)[:most]
+    return told[largest_first(strength[told], most)].tolist()
 
 
 def attempted(make: Callable[..., T], *args: Any, **options: Any) -> T | None:

@@ -6,6 +6,7 @@ The worst of a whole run are among the worst of each of its parts, so a benchmar
 from collections.abc import Mapping
 from typing import Any
 
+from graphgauge.core.xplanation import Xplanation
 from graphgauge.evaluation import Results, Row
 from graphgauge.evaluation.results import Key
 from graphgauge.guidelines import Requirements
@@ -25,15 +26,25 @@ def records_to_keep(results: Results, names: Any = None) -> list[dict[str, Any]]
 def records_of(stage: Stage, cases: Mapping[Key, list[Row]]) -> list[dict[str, Any]]:
     """Those of one explainer on one task. What an explainer from elsewhere cannot do again is not kept."""
     order = stage.ordered(cases)
+    keys = list(dict.fromkeys([*order[:EACH], *order[::-1][:EACH]]))
+    made = made_together(stage, keys)
     found = []
-    for key in dict.fromkeys([*order[:EACH], *order[::-1][:EACH]]):
+    for key in keys:
         try:
-            exhibit = stage.exhibit(key, cases[key])
+            exhibit = stage.exhibit(key, cases[key], made.get(key))
         except Exception:  # foreign code, and no number depends on it
             continue
         if exhibit is not None:
             found.append(record_of(key, exhibit.record()))
     return found
+
+
+def made_together(stage: Stage, keys: list[Key]) -> dict[Key, Xplanation]:
+    """The explanations in one batch; none where that fails: each is then made by itself, and one that can be is kept."""
+    try:
+        return stage.explanations(keys)
+    except Exception:  # foreign code, and no number depends on it
+        return {}
 
 
 def record_of(key: Key, exhibit: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from graphgauge.report.arrows import Arrow, Node, hops
+from graphgauge.report.arrows import Arrow
+from graphgauge.report.ways import Node, Ways
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]  #: left, bottom, right, top
@@ -21,20 +22,18 @@ APART = 0.22  #: of the two ends of a link from the middle
 NARROWEST = 0.6  #: the width of an almost empty ring, that of the fullest being 1
 
 
-def rings(drawn: Sequence[Arrow], pairs: Sequence[tuple[Node, Node]], targets: Sequence[Node]) -> dict[Node, int]:
+def rings(drawn: Sequence[Arrow], steps: Mapping[Node, int], targets: Sequence[Node]) -> dict[Node, int]:
     """The ring of each node that is drawn: its hops along all edges; nodes that cannot reach the target come outside all."""
-    steps = hops(pairs, targets)
     outside = max(steps.values()) + 1
     nodes = dict.fromkeys([*targets, *(node for arrow in drawn for node in (arrow.source, arrow.destination))])
     return {node: steps.get(node, outside) for node in nodes}
 
 
-def shells(
-    drawn: Sequence[Arrow], pairs: Sequence[tuple[Node, Node]], targets: Sequence[Node]
-) -> tuple[dict[Node, Point], list[float]]:
+def shells(drawn: Sequence[Arrow], ways: Ways, targets: Sequence[int]) -> tuple[dict[Node, Point], list[float]]:
     """Positions around the target(s), and the radii of the rings, from 0 to 1."""
-    ring = rings(drawn, pairs, targets)
-    branches = tree(drawn, pairs, targets, ring)
+    steps = ways.hops(targets)
+    ring = rings(drawn, steps, targets)
+    branches = Tree(drawn, ways, steps, ring, targets).branches()
     radius = radii(ring)
     span = 2 * math.pi / len(targets)
     angle: dict[Node, float] = {}
@@ -61,32 +60,38 @@ def radii(ring: Mapping[Node, int]) -> list[float]:
     return [part / (sums[-1] or 1.0) for part in sums]
 
 
-def tree(
-    drawn: Sequence[Arrow], pairs: Sequence[tuple[Node, Node]], targets: Sequence[Node], ring: Mapping[Node, int]
-) -> dict[Node, list[Node]]:
-    """The branches of each node: drawn nodes further out that hang on it, by the strongest arrow or else by any way there."""
-    ways: dict[Node, list[Node]] = defaultdict(list)
-    for source, destination in (*((arrow.source, arrow.destination) for arrow in drawn), *pairs):
-        ways[source].append(destination)
-    steps = hops(pairs, targets)
-    branches: dict[Node, list[Node]] = defaultdict(list)
-    for node in ring:
-        if node not in targets:
-            branches[inner(node, ways, steps, ring, targets)].append(node)
-    return branches
+@dataclass(frozen=True)
+class Tree:
+    """How drawn nodes hang on each other; ``steps`` are the hops of all nodes, ``ring`` those of the drawn ones."""
 
+    drawn: Sequence[Arrow]
+    ways: Ways
+    steps: Mapping[Node, int]
+    ring: Mapping[Node, int]
+    targets: Sequence[Node]
 
-def inner(
-    node: Node, ways: Mapping[Node, Sequence[Node]], steps: Mapping[Node, int], ring: Mapping[Node, int], targets: Sequence[Node]
-) -> Node:
-    """The drawn node that ``node`` hangs on."""
-    while node in steps:
-        closer = [other for other in ways[node] if steps.get(other, steps[node]) < steps[node]]
-        seen = [other for other in closer if other in ring]
-        if seen:
-            return seen[0]
-        node = closer[0]
-    return targets[0]
+    def branches(self) -> dict[Node, list[Node]]:
+        """The drawn nodes further out that hang on each node."""
+        found: dict[Node, list[Node]] = defaultdict(list)
+        for node in self.ring:
+            if node not in self.targets:
+                found[self.inner(node)].append(node)
+        return found
+
+    def inner(self, node: Node) -> Node:
+        """The drawn node that ``node`` hangs on, by the strongest arrow or else by any way there."""
+        while node in self.steps:
+            closer = self.closer(node)
+            seen = [other for other in closer if other in self.ring]
+            if seen:
+                return seen[0]
+            node = closer[0]
+        return self.targets[0]
+
+    def closer(self, node: Node) -> list[Node]:
+        """The next nodes on the ways to the target, those of arrows first."""
+        others = [*(arrow.destination for arrow in self.drawn if arrow.source == node), *self.ways.onward(node)]
+        return [other for other in others if self.steps.get(other, self.steps[node]) < self.steps[node]]
 
 
 def leaves(node: Node, branches: Mapping[Node, Sequence[Node]]) -> int:
@@ -104,14 +109,14 @@ def spread(node: Node, start: float, span: float, branches: Mapping[Node, Sequen
         start -= share
 
 
-def springs(drawn: Sequence[Arrow], pairs: Sequence[tuple[Node, Node]]) -> dict[Node, Point]:
+def springs(drawn: Sequence[Arrow], ways: Ways) -> dict[Node, Point]:
     """Positions without a centre: nodes with an edge between them pull each other, all others push."""
     import networkx as nx
 
     nodes = list(dict.fromkeys(node for arrow in drawn for node in (arrow.source, arrow.destination)))
     graph = nx.Graph()
     graph.add_nodes_from(nodes)
-    graph.add_edges_from((u, v) for u, v in pairs if u in graph and v in graph and u != v)
+    graph.add_edges_from((u, v) for u, v in ways.among(nodes) if u != v)
     rows = circles(nodes)
     found = nx.spring_layout(graph, k=2 / math.sqrt(len(nodes)), pos=rows, iterations=300, seed=0) if len(nodes) > 2 else rows
     low, high = ([pick(place[k] for place in found.values()) for k in (0, 1)] for pick in (min, max))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphgauge.core.errors import BadFile
 from graphgauge.core.verdicts import FAIL, Verdict
-from graphgauge.core.xplanation import Target
+from graphgauge.core.xplanation import Target, Xplanation
 from graphgauge.evaluation import STATUSES, Results, Row
 from graphgauge.evaluation.results import Key, Source
 from graphgauge.guidelines.judging import explanation_verdicts
@@ -72,8 +72,9 @@ class Stage:
         """What made the results, if it is in memory."""
         return self.results.source
 
+    @cached_property
     def called(self) -> Names:
-        """The names of nodes, features and classes."""
+        """The names of nodes, features and classes, read once."""
         return Names.read(self.names) if self.source is None else all_names(self.source.evaluator, self.names)
 
     def examples(self, task: str, explainer: str) -> list[Example]:
@@ -142,21 +143,31 @@ class Stage:
         """What a saved run has kept."""
         return self.results.kept()
 
-    def exhibit(self, key: Key, rows: list[Row]) -> Exhibit | None:
-        """What can be shown of an explanation; None where it is not at hand."""
+    def explanations(self, keys: list[Key]) -> dict[Key, Xplanation]:
+        """Those of one explainer that can be made, all in one batch."""
+        given = {key: self.given(key)[2:] for key in keys}
+        known = {key: own for key, own in given.items() if self.source is not None and own in self.source.explanations}
+        if self.source is None or not known:
+            return {}
+        label = next(iter(known.values()))[0]
+        return dict(zip(known, self.source.several(label, [own[1:] for own in known.values()]), strict=True))
+
+    def exhibit(self, key: Key, rows: list[Row], x: Xplanation | None = None) -> Exhibit | None:
+        """What can be shown of an explanation, ``x`` where it has been made; None where it is not at hand."""
         given = self.given(key)
         if self.source is None:
             return read_exhibit(self.kept[given]) if given in self.kept else None
         if given[2:] not in self.source.explanations:
             return None
-        x, found = self.source.explanations[given[2:]](), [self.results.stories.get((*given[2:], side)) for side in CURVES]
-        return exhibit_of(self.source.evaluator, x, rows, [story for story in found if story is not None], self.names)
+        own = self.source.explanations[given[2:]]() if x is None else x
+        found = [self.results.stories.get((*given[2:], side)) for side in CURVES]
+        return exhibit_of(self.source.evaluator, own, rows, [story for story in found if story is not None], self.called)
 
     def label(self, target: Target, exhibit: Exhibit | None) -> str:
         """A target for people, with its name where it is known."""
         facts = None if exhibit is None else exhibit.facts
         if facts is None:
-            return target_name(target, self.level, self.called())
+            return target_name(target, self.level, self.called)
         named = dict(zip(facts["target"]["ids"], facts["target"]["names"], strict=True))
         return target_name(target, facts["level"], Names(nodes=named, graphs=named))
 

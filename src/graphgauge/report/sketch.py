@@ -8,12 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from torch import Tensor
+
 from graphgauge.core.xplanation import Xplanation
 from graphgauge.narrative import Names
 from graphgauge.narrative.facts import is_signed
-from graphgauge.report.arrows import Arrow, Node, Shown, folded_nodes, folded_pairs, node_strength, shown_arrows
+from graphgauge.report.arrows import Arrow, Shown, node_strength, shown_arrows
 from graphgauge.report.labels import cut, node_label, title_of
 from graphgauge.report.layout import Point, shells, springs
+from graphgauge.report.ways import Node, Ways, folded_nodes, ways_of
 
 LONGEST_GROUP = 32  #: characters of a group's name
 
@@ -50,16 +53,17 @@ class Sketch:
         return Sketch(**{**record, "targets": tuple(record["targets"]), "shown": Shown(drawn, rest), "spots": spots})
 
 
-def sketch_of(x: Xplanation, ends: Sequence[tuple[int, int]], names: Names, top: int, signed: bool | None = None) -> Sketch:
-    """The picture of the ``top`` strongest edges of ``x``, whose ends these are."""
-    shown = shown_arrows(x, ends, names, top)
-    places, rings = unit_places(x, shown, folded_pairs(ends, folded_nodes(x, names)))
+def sketch_of(x: Xplanation, ends: Tensor, names: Names, top: int, signed: bool | None = None) -> Sketch:
+    """The picture of the ``top`` strongest edges of ``x``, whose ends (2, E) these are."""
+    ways = ways_of(x, ends, names)
+    shown = shown_arrows(x, ways, top)
+    places, rings = unit_places(x, shown, ways)
     strength = node_strength(x, names)
     return Sketch(
         title=title_of(x, names),
         level=x.level,
         targets=x.target_nodes,
-        shown=Shown(shown.drawn, added_up(shown.rest)),
+        shown=shown,
         spots=tuple(Spot(node, *place, strength.get(node, 0.0), label_of(node, x, names)) for node, place in places.items()),
         rings=rings,
         has_features=x.feature_score is not None,
@@ -67,18 +71,11 @@ def sketch_of(x: Xplanation, ends: Sequence[tuple[int, int]], names: Names, top:
     )
 
 
-def added_up(arrows: Sequence[Arrow]) -> tuple[Arrow, ...]:
-    """Arrows that are not drawn as one, with their count and the sum of their absolute scores; none stay none."""
-    if not arrows:
-        return ()
-    return (Arrow("", "", sum(abs(arrow.score) for arrow in arrows), sum(arrow.count for arrow in arrows)),)
-
-
-def unit_places(x: Xplanation, shown: Shown, pairs: Sequence[tuple[Node, Node]]) -> tuple[dict[Node, Point], list[float]]:
+def unit_places(x: Xplanation, shown: Shown, ways: Ways) -> tuple[dict[Node, Point], list[float]]:
     """Positions between -1 and 1, and the radii of the rings."""
     if x.level == "graph":
-        return (springs(shown.drawn, pairs) if shown.drawn else {}), []
-    return shells(shown.drawn, pairs, x.target_nodes)
+        return (springs(shown.drawn, ways) if shown.drawn else {}), []
+    return shells(shown.drawn, ways, x.target_nodes)
 
 
 def label_of(node: Node, x: Xplanation, names: Names) -> str:

@@ -14,10 +14,11 @@ from graphgauge.core.xplanation import Xplanation
 from graphgauge.models import BaseModel
 from graphgauge.narrative import Names
 from graphgauge.report import colours
-from graphgauge.report.arrows import Arrow, Node, ends_of_edges
+from graphgauge.report.arrows import Arrow, ends_of_edges
 from graphgauge.report.labels import PLAIN, write_caption, write_title
 from graphgauge.report.layout import Disc, Point, label_places
 from graphgauge.report.sketch import Sketch, sketch_of
+from graphgauge.report.ways import Node
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,9 +63,14 @@ def picture_names(x: Xplanation, data: Any, names: Any) -> Names:
     if isinstance(data, BaseModel):
         own, source = own.filled(Names(features=data.feature_names)), data.data
     called = own.filled(Names.of(source)) if x.level != "graph" else own
-    width = {} if x.feature_score is None else dict.fromkeys(("features", "feature_groups"), x.feature_score.size(1))
-    called.check_fits({"nodes": x.num_nodes, "groups": x.num_nodes, **width})
+    check_names(x, called)
     return called
+
+
+def check_names(x: Xplanation, names: Names) -> None:
+    """Refuse names of nodes and features that the graph does not have."""
+    width = {} if x.feature_score is None else dict.fromkeys(("features", "feature_groups"), x.feature_score.size(1))
+    names.check_fits({"nodes": x.num_nodes, "groups": x.num_nodes, **width})
 
 
 def empty_axes() -> "Axes":
