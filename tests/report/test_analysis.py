@@ -3,6 +3,7 @@
 import json
 
 import matplotlib as mpl
+import matplotlib.pyplot  # so that mpl.pyplot is there
 import pandas as pd
 import pytest
 from made_results import noisy, results, values

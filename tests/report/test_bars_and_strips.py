@@ -1,6 +1,7 @@
 """Bars have the lengths of the scores, strips the places of the values."""
 
 import matplotlib as mpl
+import matplotlib.pyplot  # so that mpl.pyplot is there
 import pytest
 import torch
 from drawn import DATA, UNSIGNED, explanation

@@ -4,6 +4,7 @@ import re
 from html.parser import HTMLParser
 
 import matplotlib as mpl
+import matplotlib.pyplot  # so that mpl.pyplot is there
 import pytest
 import torch
 from drawn import explanation

@@ -1,6 +1,7 @@
 """Pictures of deletion curves."""
 
 import matplotlib as mpl
+import matplotlib.pyplot  # so that mpl.pyplot is there
 import pytest
 import torch
 

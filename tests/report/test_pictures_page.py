@@ -5,6 +5,7 @@ from html import unescape
 from pathlib import Path
 
 import matplotlib as mpl
+import matplotlib.pyplot  # so that mpl.pyplot is there
 import torch
 from drawn import arrows, texts
 

@@ -1,6 +1,7 @@
 """What is drawn is what the explanation says, read back from the artists."""
 
 import matplotlib as mpl
+import matplotlib.pyplot  # so that mpl.pyplot is there
 import pytest
 import torch
 from drawn import DATA, EDGES, FEATURES, SCORES, SIGNED, UNSIGNED, arrows, explanation, middle, places, texts
