@@ -35,7 +35,8 @@ def test_the_papers_experiments_are_what_the_paper_did():
     assert (paper.models, paper.labels, paper.targets.number) == (["gcn", "gat"], EIGHT, 100)
     assert paper.full_settings.record() == {**PRESETS["paper"].record(), "stability": "binomial"}
     assert read_experiment("paper-calibrated").full_settings == PRESETS["calibrated"]
-    assert read_experiment("paper-drop").full_settings.record() == {**paper.full_settings.record(), "edge_removal": "drop"}
+    only_edges = {"edge_removal": "drop", "sides": "edges", "stability": "none", "timed": 0}
+    assert read_experiment("paper-drop").full_settings.record() == {**paper.full_settings.record(), **only_edges}
     variants = {choice.name: choice.parameters for choice in read_experiment("paper-variants").explainers}
     captum = {key: {"variant": "captum"} for key in ("lrp", "guided_backprop", "deconvolution")}
     assert variants == {**captum, "graphmask": {"variant": "pyg"}}

@@ -58,6 +58,20 @@ def test_scores_too_close_for_single_precision_still_have_an_order():
         assert cells_of(gg.Evaluator(model, **QUICK).evaluate(given))["edge_ec"].value == decisive
 
 
+@pytest.mark.parametrize("kind", ["nodes", "values", "links"])
+@pytest.mark.parametrize(("sides", "prefix"), [("edges", "edge_"), ("features", "feature_")])
+def test_one_side_alone_has_the_numbers_of_both(kind, sides, prefix):
+    make, targets = MODELS[kind]
+    both, one = (
+        gg.Evaluator(make(), **{**QUICK, "stability": "none", "sides": which}).compare(gg.RandomExplainer(), targets[:2])
+        for which in ("both", sides)
+    )
+    wanted = {key: cell for key, cell in numbers(both).items() if key[-1].startswith(prefix)}
+    found = {key: cell for key, cell in numbers(one).items() if not key[-1].startswith("time")}
+    assert found == wanted
+    assert wanted
+
+
 def test_a_target_named_twice_is_judged_twice():
     model = node_model()
     twice = gg.Evaluator(model, **QUICK).compare(gg.RandomExplainer(), [3, 20, 3])

@@ -105,7 +105,7 @@ class Evaluator:
     def metric_names(self) -> list[str]:
         """The metrics that every explanation gets a row for, in the order of the rows."""
         curves = [*curve_metrics(self.model.task, self.settings), *(metric.name for metric in self.metrics)]
-        names = [f"{side}_{name}" for side in ("edge", "feature") for name in curves]
+        names = [f"{side}_{name}" for side in self.settings.curve_sides for name in curves]
         return [*names, *stability_metrics(self.settings), "time", "time_batched"]
 
     def check_explanations(self, xs: Sequence[Any]) -> None:
@@ -165,16 +165,18 @@ class Evaluator:
 
     def add_curves(self, entries: list[Entry], targets: list[Target], cells: Any, stories: Any) -> None:
         """EC, pertinence and their twins, in groups of targets."""
-        references = find_references(self.model, targets, self.settings.medoids)
-        cases = int(references.count().max()) if len(references) else 1
+        sides = self.settings.curve_sides
+        references = find_references(self.model, targets, self.settings.medoids) if "feature" in sides else None
+        cases = int(references.count().max()) if references is not None and len(references) else 1
         size = max(1, MOST_HEIGHTS // (cases * max(self.settings.trials[1], self.settings.twin_trials) * self.settings.cap))
         for start in range(0, len(targets), size):
             chosen = targets[start : start + size]
             group = Group.of(self.model, self.settings, self.metrics, entries, chosen, self.seed_of)
-            own = references_of(references, start, start + len(chosen))
-            for name, judge in (("edge", group.edges), ("feature", partial(group.features, own))):
-                self.write_curves(name, *judge(), entries, chosen, cells, stories)
-                advance(len(chosen))
+            own = None if references is None else references_of(references, start, start + len(chosen))
+            for side in sides:
+                found = group.edges() if own is None or side == "edge" else group.features(own)
+                self.write_curves(side, *found, entries, chosen, cells, stories)
+                advance(2 * len(chosen) // len(sides))
 
     def write_curves(
         self,

@@ -15,6 +15,7 @@ from graphgauge.core.registry import lookup
 from graphgauge.core.xplanation import POOLINGS
 
 CHOICES = {
+    "sides": ("both", "edges", "features"),
     "edge_removal": ("mask", "drop"),
     "edge_scope": ("messages", "induced"),
     "removal_unit": ("directed", "undirected"),
@@ -41,6 +42,7 @@ def is_number(value: Any) -> bool:
 class Settings:
     """The defaults are the paper's."""
 
+    sides: str = "both"  #: what curves are drawn for; or "edges", or "features"
     edge_removal: str = "mask"  #: "mask": messages times 0; "drop": the edge leaves the graph
     edge_scope: str = "messages"  #: or "induced": all edges among the nodes within reach
     removal_unit: str = "directed"  #: or "undirected": both directions go together
@@ -94,6 +96,11 @@ class Settings:
             return "" if is_number(value) else f"{name} must be a number, 0 or more, but is {value!r}"
         least = {"calls": 3, "timed": 0}.get(name, 1)
         return "" if is_count(value, least) else f"{name} must be a whole number, {least} or more, but is {value!r}"
+
+    @property
+    def curve_sides(self) -> tuple[str, ...]:
+        """The sides that curves are drawn for, as metrics call them."""
+        return {"both": ("edge", "feature"), "edges": ("edge",), "features": ("feature",)}[self.sides]
 
     def record(self) -> dict[str, Any]:
         """As plain data."""
