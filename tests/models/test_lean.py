@@ -10,7 +10,7 @@ from torch_geometric.nn import GCNConv, SAGEConv, SGConv
 from torch_geometric.utils import degree, remove_self_loops
 
 import graphgauge as gg
-from graphgauge.core.errors import BadSetting
+from graphgauge.core.errors import BadModel, BadSetting
 from graphgauge.core.seeds import generator
 
 GCNS = {
@@ -199,3 +199,17 @@ def test_a_network_that_has_changed_gets_new_weights():
     model.net.convs[0].add_self_loops = False
     lean, full = model.computation_graphs([0, 7], lean=True), model.computation_graphs([0, 7])
     assert torch.equal(model.pred_copies(lean), model.pred_copies(full))
+
+
+def test_a_network_that_changes_its_edges_only_later_is_told():
+    class Moody(Changing):
+        changes = False
+
+        def forward(self, x, edge_index):
+            return super().forward(x, edge_index) if self.changes else self.conv(x, edge_index)
+
+    model = gg.NodeClassificationModel(Moody(), random_data())
+    lean = model.computation_graphs([0, 7], lean=True)
+    with model.session(), pytest.raises(BadModel, match="was given other edges than the graph's"):
+        model.net.changes = True
+        model.pred_copies(lean)

@@ -20,7 +20,7 @@ from graphgauge.models.computation import HALOS, ComputationGraphs
 from graphgauge.models.depth import layer_halo
 from graphgauge.models.engine import TOGETHER
 from graphgauge.models.masking import message_layers
-from graphgauge.models.normalisation import NotPrepared, Weights, normalises
+from graphgauge.models.normalisation import Weights, normalises
 from graphgauge.models.probing import FORWARD_ERRORS, is_close, mirrored_rows
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def can_be_lean(model: "BaseModel") -> bool:
     model.prepare_engine()
     try:
         return is_close(*(mirrored_rows(model.engine, each, of) for each in (lean, graphs)))
-    except (NotPrepared, BadModel, *FORWARD_ERRORS):
+    except (BadModel, *FORWARD_ERRORS):
         return False
 
 

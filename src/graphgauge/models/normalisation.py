@@ -25,6 +25,8 @@ from torch_geometric.nn import GATConv, GATv2Conv, GCNConv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import add_self_loops, remove_self_loops
 
+from graphgauge.core.errors import BadModel
+
 Way = tuple[bool, bool, str]  #: a GCN layer's improved, add_self_loops, flow
 Made = tuple[Tensor, Tensor | None]  #: edges, and their weights or attributes
 
@@ -71,7 +73,7 @@ class Normalised(Seen):
         return x.size(layer.node_dim), x.dtype, *way_of(layer)
 
 
-class NotPrepared(Exception):
+class NotPrepared(BadModel):
     """A layer would have to normalise edges that are not all there."""
 
 
@@ -82,7 +84,10 @@ class Prepared(Normalised):
         """Hand the layer what was prepared."""
         super().before(layer, args, kwargs)
         if layer._cached_edge_index is None:
-            raise NotPrepared
+            raise NotPrepared(
+                f"{type(layer).__name__} was given other edges than the graph's, unlike when the network was first tried. "
+                "Where a network changes its edges only sometimes, give it the changed ones in data."
+            )
 
 
 @dataclass(frozen=True)
