@@ -815,7 +815,7 @@ MOVES = {
     "calls": ("node_classes", {"calls": 4}, ["edge_stability", "feature_stability"]),
     "permutations": ("node_classes", {"permutations": 2}, ["edge_stability_corrected", "feature_stability_corrected"]),
 }
-STILL = {"twins", "timed", "extras", "top", "headline", "keep"}  #: what is measured, timed, kept or shown; no number moves
+STILL = {"sides", "twins", "timed", "extras", "top", "headline", "keep"}  #: what is measured, timed, kept or shown; no number moves
 
 
 def differ(a, b):
