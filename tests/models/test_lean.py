@@ -115,7 +115,7 @@ EXPLAINERS = [
 def test_explanations_have_the_same_bits(explainer, monkeypatch):
     targets = [0, 7, 7, 21, 50]
     lean = explainer.explain(node_model(GCNConv), targets)
-    monkeypatch.setattr("graphgauge.models.base.leaned", lambda model, graphs: graphs)
+    monkeypatch.setattr("graphgauge.models.lean.leaned", lambda model, graphs: graphs)
     for few, every in zip(lean, explainer.explain(node_model(GCNConv), targets), strict=True):
         assert torch.equal(few.feature_score, every.feature_score)
         assert torch.equal(few.edge_score, every.edge_score)
@@ -129,7 +129,7 @@ def test_measures_are_the_same(removal, monkeypatch):
         return found[~found.metric.str.startswith("time")].drop(columns="seconds")
 
     lean = table()
-    monkeypatch.setattr("graphgauge.models.base.leaned", lambda model, graphs: graphs)
+    monkeypatch.setattr("graphgauge.models.lean.leaned", lambda model, graphs: graphs)
     assert lean.equals(table())
 
 

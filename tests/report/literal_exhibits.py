@@ -6,6 +6,8 @@ from itertools import accumulate
 
 import networkx as nx
 
+from graphgauge.report.layout import spread
+
 TOP = 3  #: of a text
 
 
@@ -157,19 +159,6 @@ def inner(node, ways, steps, ring, targets):
             return seen[0]
         node = closer[0]
     return targets[0]
-
-
-def leaves(node, branches):
-    return sum(leaves(other, branches) for other in branches.get(node, ())) or 1
-
-
-def spread(node, start, span, branches, angle):
-    angle[node] = start - span / 2
-    whole = leaves(node, branches)
-    for other in branches.get(node, ()):
-        share = span * leaves(other, branches) / whole
-        spread(other, start, share, branches, angle)
-        start -= share
 
 
 def springs(drawn, pairs):

@@ -221,9 +221,8 @@ def learned_baselines(model: BaseModel) -> list[Tensor]:
     """
     targets = spaced(model.everything, BASELINE_TARGETS)
     graphs = model.computation_graphs(model.asked(targets), lean=True)
-    first, owner = first_values(model, graphs), torch.repeat_interleave(graphs.edge_sizes)
-    seed = torch.tensor([derive_seed(0, "graphmask baselines", number) for number in range(len(graphs))], device=owner.device)
-    stream = streams(seed[owner], torch.arange(len(owner), device=owner.device) - graphs.edge_ptr[owner])
+    first, seeds = first_values(model, graphs), [derive_seed(0, "graphmask baselines", number) for number in range(len(graphs))]
+    stream = streams(torch.tensor(seeds, device=graphs.edge.device)[graphs.edge_owner], graphs.edge_place)
     baselines = [graphs.source.x.new_zeros(width) for width in message_widths(model, graphs)]
     if not baselines:
         return []

@@ -20,7 +20,7 @@ from graphgauge.models.engine import Copies, Engine, Work, is_out_of_memory
 from graphgauge.models.extraction import SCOPES
 from graphgauge.models.graphs import Graphs, check_feature_names
 from graphgauge.models.guard import all_tensors, fingerprint, untouched
-from graphgauge.models.lean import leaned
+from graphgauge.models.lean import graphs_of
 from graphgauge.models.targets import read_targets
 from graphgauge.models.union import Union
 
@@ -110,12 +110,7 @@ class BaseModel(ABC):
         """
         scope = self.edge_scope if edge_scope is None else check_scope(edge_scope)
         with self.session(), torch.no_grad():
-            target = self.read(targets)
-            distinct, own = target.unique(dim=0, return_inverse=True)
-            is_repeated = len(distinct) < len(target)
-            graphs = probing.checked_graphs(self, distinct if is_repeated else target, scope)
-            graphs = leaned(self, graphs) if lean else graphs
-            return graphs.take(own) if is_repeated else graphs
+            return graphs_of(self, self.read(targets), scope, lean)
 
     def pred_copies(
         self, graphs: ComputationGraphs, of: Tensor | None = None, edit: Edit | None = None, kind: str = "copies"

@@ -75,6 +75,16 @@ class ComputationGraphs:
         """Edges of each graph, relevant or not.  (T,)"""
         return self.edge_ptr.diff()
 
+    @property
+    def edge_owner(self) -> Tensor:
+        """The number of each edge's graph.  (sum of edges,)"""
+        return torch.repeat_interleave(self.edge_sizes)
+
+    @property
+    def edge_place(self) -> Tensor:
+        """The place of each edge in its own graph; relevant are those below ``num_edges``.  (sum of edges,)"""
+        return torch.arange(len(self.edge), device=self.edge.device) - self.edge_ptr[self.edge_owner]
+
     @cached_property
     def bounds(self) -> tuple[list[int], list[int]]:
         """``node_ptr`` and ``edge_ptr`` as numbers, read from the device once."""

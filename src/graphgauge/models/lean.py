@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
 from graphgauge.core.errors import BadModel
 from graphgauge.models.arcs import starts
@@ -21,10 +22,19 @@ from graphgauge.models.depth import layer_halo
 from graphgauge.models.engine import TOGETHER
 from graphgauge.models.masking import message_layers
 from graphgauge.models.normalisation import Weights, normalises
-from graphgauge.models.probing import FORWARD_ERRORS, is_close, mirrored_rows
+from graphgauge.models.probing import FORWARD_ERRORS, checked_graphs, is_close, mirrored_rows
 
 if TYPE_CHECKING:
     from graphgauge.models.base import BaseModel
+
+
+def graphs_of(model: "BaseModel", target: Tensor, scope: str, lean: bool) -> ComputationGraphs:
+    """The checked computation graphs of ``target``, each target cut once however often it is named."""
+    distinct, own = target.unique(dim=0, return_inverse=True)
+    is_repeated = len(distinct) < len(target)
+    graphs = checked_graphs(model, distinct if is_repeated else target, scope)
+    graphs = leaned(model, graphs) if lean else graphs
+    return graphs.take(own) if is_repeated else graphs
 
 
 def leaned(model: "BaseModel", graphs: ComputationGraphs) -> ComputationGraphs:
@@ -58,10 +68,9 @@ def weights_of(model: "BaseModel") -> Weights:
 
 def without_halo_edges(graphs: ComputationGraphs, hops: int, weights: Weights) -> ComputationGraphs:
     """The relevant edges, and others whose messages can arrive: those into nodes fewer than ``hops`` away."""
-    owner = torch.repeat_interleave(graphs.edge_sizes)
-    place = torch.arange(len(owner), device=owner.device) - graphs.edge_ptr[owner]
+    owner = graphs.edge_owner
     hop = graphs.hop[graphs.node_ptr[owner] + graphs.edge_index[1]]
-    (kept,) = ((place < graphs.num_edges[owner]) | (hop < hops)).nonzero(as_tuple=True)
+    (kept,) = ((graphs.edge_place < graphs.num_edges[owner]) | (hop < hops)).nonzero(as_tuple=True)
     return replace(
         graphs,
         weights=weights,

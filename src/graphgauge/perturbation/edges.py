@@ -141,16 +141,15 @@ def unfolds(model: BaseModel, removal: str) -> bool:
 
 def directed_units(graphs: ComputationGraphs) -> tuple[Tensor, Tensor]:
     """Each relevant edge is a unit."""
-    place = torch.arange(len(graphs.edge), device=graphs.edge.device) - graphs.edge_ptr[:-1].repeat_interleave(graphs.edge_sizes)
-    is_relevant = place < graphs.num_edges.repeat_interleave(graphs.edge_sizes)
-    return torch.where(is_relevant, place, -1), graphs.num_edges
+    place = graphs.edge_place
+    return torch.where(place < graphs.num_edges[graphs.edge_owner], place, -1), graphs.num_edges
 
 
 def undirected_units(graphs: ComputationGraphs) -> tuple[Tensor, Tensor]:
     """All relevant edges of one graph between the same two nodes are a unit; units come in the order of their first edge."""
     single, _ = directed_units(graphs)
     relevant = (single >= 0).nonzero()[:, 0]
-    owner = torch.repeat_interleave(torch.arange(len(graphs), device=graphs.edge.device), graphs.edge_sizes)[relevant]
+    owner = graphs.edge_owner[relevant]
     ends = graphs.edge_index[:, relevant]
     width = int(graphs.edge_index.max()) + 1 if graphs.edge_index.numel() else 1
     pair = (owner * width + ends.amin(0)) * width + ends.amax(0)

@@ -25,7 +25,7 @@ from graphgauge.models.features import Features
 from graphgauge.perturbation.curves import Edits, Lines
 
 MOST_CELLS = 2**24  #: compared at a time
-AT_A_TIME = 8  #: steps of a line whose changes are held at once; each takes as much as the first linear map of a copy
+AT_A_TIME = 8  #: steps of a line whose changes are held at once, in double precision
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class Substituted(Features):
             moved = self.changes(steps)[:, :, None] * columns[self.order[:, steps] % self.num_features][self.pair_line]
             moved[:, 0] += after
             moved.cumsum_(1)  # (pairs, AT_A_TIME, H)
-            after = moved[:, -1]
+            after = moved[:, -1].clone()
             at = self.at[chosen]
             rows[at] = (rows[at].double() + moved[self.pair[chosen], self.step[chosen] - 1 - steps.start]).to(rows.dtype)
         return rows

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from graphgauge.core.xplanation import Xplanation
+from graphgauge.models.arcs import ragged_ranges, starts
 from graphgauge.narrative import Names
 
 Node = int | str  #: the id of a node, or the name of a group
@@ -49,11 +50,11 @@ class Ways:
     def hops(self, targets: Sequence[int]) -> dict[Node, int]:
         """Steps along the edges from each node to the nearest target; nodes without a way there are not listed."""
         order, size = self.ends[1].argsort(), self.num_nodes + len(self.groups)
-        source, first = self.ends[0, order], offsets(self.ends[1].bincount(minlength=size))
+        source, first = self.ends[0, order], starts(self.ends[1].bincount(minlength=size))
         steps, front, number = torch.full((size,), -1), torch.tensor(targets), 0
         while len(front):
             steps[front], number = number, number + 1
-            behind = source[spans(first[front], first[front + 1])]
+            behind = source[ragged_ranges(first[front], first.diff()[front])[1]]
             front = behind[steps[behind] < 0].unique()
         reached = (steps >= 0).nonzero()[:, 0]
         return {self.node(number): step for number, step in zip(reached.tolist(), steps[reached].tolist(), strict=True)}
@@ -74,18 +75,3 @@ def folded_nodes(x: Xplanation, names: Names) -> dict[int, str]:
     for (_, plural), members in names.groups.items():
         found.update({node: plural for node in sorted(members) if node not in found and node not in x.target_nodes})
     return found
-
-
-def offsets(counts: Tensor) -> Tensor:
-    """Where each of some parts begins, and the last ends.  (n,) -> (n + 1,)"""
-    return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-
-
-def spans(start: Tensor, end: Tensor) -> Tensor:
-    """The whole numbers of several spans, one span after the other.
-
-    >>> spans(torch.tensor([7, 2]), torch.tensor([9, 5]))
-    tensor([7, 8, 2, 3, 4])
-    """
-    count = end - start
-    return torch.arange(int(count.sum())) + (start - offsets(count)[:-1]).repeat_interleave(count)
