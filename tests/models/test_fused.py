@@ -5,12 +5,11 @@ import torch
 import zoo
 from torch_geometric.data import Data
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
-from torch_geometric.utils.sparse import index2ptr
 
 import graphgauge as gg
 from graphgauge.core.seeds import generator
 from graphgauge.models.engine import Copies
-from graphgauge.models.fused import Fused, Rows, by_head, can_be_fused, fused_messages, is_product, no_remarks
+from graphgauge.models.fused import Fused, by_head, can_be_fused, fused_messages, is_product
 from graphgauge.models.masking import Scaling
 
 CONVS = {
@@ -91,10 +90,8 @@ class Mixed(Scaling):
 
 @pytest.mark.parametrize("align", [1, 16])
 @pytest.mark.parametrize("baselines", [False, True])
-@pytest.mark.parametrize("longest", [2, 256])
 @pytest.mark.parametrize("conv", CONVS.values(), ids=CONVS)
-def test_gradients_of_features_factors_and_baselines_are_those_of_written_messages(conv, longest, baselines, align, monkeypatch):
-    monkeypatch.setattr("graphgauge.models.fused.LONGEST_ROW", longest)
+def test_gradients_of_features_factors_and_baselines_are_those_of_written_messages(conv, baselines, align):
     model = model_of(conv)
     graphs = model.computation_graphs(torch.arange(0, 50, 9))
     union = Copies(graphs, torch.arange(len(graphs)).repeat(2)).union(0, 2 * len(graphs), align)
@@ -173,24 +170,6 @@ def test_more_edges_than_pairs_of_nodes(conv, size):
             found.append(model.engine.outputs(Copies(graphs, torch.arange(size)).union(0, size, 1)))
             assert not model.engine.fuses
     assert torch.equal(*found)
-
-
-@pytest.mark.parametrize("longest", [1, 2, 3, 7, 256])
-@pytest.mark.parametrize("seed", range(4))
-def test_products_with_long_rows_cut_into_parts_are_those_of_the_whole_matrix(longest, seed, monkeypatch):
-    monkeypatch.setattr("graphgauge.models.fused.LONGEST_ROW", longest)
-    random = generator(seed)
-    count = torch.randint(9, (12,), generator=random) * (torch.rand(12, generator=random) < 0.7)
-    start, column = index2ptr(torch.repeat_interleave(count), 12), torch.randint(12, (int(count.sum()),), generator=random)
-    value = torch.randn(2 * len(column), generator=random, dtype=torch.float64)
-    order = torch.randperm(2 * len(column), generator=random)[: len(column)]
-    x = torch.randn(12, 3, generator=random, dtype=torch.float64)
-    dense = torch.zeros(12, 12, dtype=torch.float64)
-    dense.index_put_((torch.repeat_interleave(count), column), value[order], accumulate=True)
-    rows = Rows.of(start, column, order)
-    assert int(rows.start.diff().max()) <= longest
-    with no_remarks():
-        torch.testing.assert_close(rows.times(value, x), dense @ x, rtol=1e-12, atol=1e-13)
 
 
 def test_whoever_looks_at_messages_sees_every_one():

@@ -14,8 +14,7 @@ Self-loops that a layer appends, one for each row, are a diagonal: w_vv x_v. Whe
 z m + (1 - z) b, with a number z for each and one vector b for all (`Scaling`), the sum is that of z w_uv x_u, and (Σ_u 1 - z_uv) b.
 
 A sparse matrix wants its entries row by row. The edges of each computation graph are sorted by their heads once; the order of
-those of a union follows from that without sorting. A GPU takes a row's entries one after another, so that all wait for the row of
-a hub; long rows are cut into several, whose products are added up.
+those of a union follows from that without sorting.
 """
 
 import warnings
@@ -39,9 +38,6 @@ Inputs = tuple[Tensor, Any, dict[str, Any]]
 
 #: layers whose messages are rows times numbers, and the name under which `propagate` gets the numbers
 WEIGHTS = {GCNConv: "edge_weight", GATConv: "alpha"}
-
-
-LONGEST_ROW = 256  #: entries
 
 
 class NotAProduct(Exception):
@@ -123,7 +119,7 @@ class Product(torch.autograd.Function):
         ctx.save_for_backward(value, x)
         ctx.entries = entries
         with no_remarks():
-            return entries.by_row.times(value, x)
+            return entries.matrix(value) @ x
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
@@ -132,7 +128,7 @@ class Product(torch.autograd.Function):
         wants_value, wants_x, _ = ctx.needs_input_grad
         with no_remarks():
             for_value = entries.dots(grad, x) if wants_value else None
-            return for_value, entries.by_column.times(value, grad) if wants_x else None, None
+            return for_value, entries.turned(value) @ grad if wants_x else None, None
 
 
 @dataclass(frozen=True)
@@ -152,16 +148,11 @@ class Entries:
         return len(self.start) - 1
 
     @cached_property
-    def by_row(self) -> "Rows":
-        """W."""
-        return Rows.of(self.start, self.column, torch.arange(len(self.column), device=self.column.device))
-
-    @cached_property
-    def by_column(self) -> "Rows":
-        """W'."""
+    def by_column(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The transposed matrix: start of each column, row of each entry, which entry it is."""
         order = self.column.argsort(stable=True)
         row = torch.repeat_interleave(self.start.diff().long(), output_size=len(self.column))
-        return Rows.of(index2ptr(self.column[order].long(), self.rows).to(self.start), row[order].to(self.start), order)
+        return index2ptr(self.column[order].long(), self.rows).to(self.start), row[order].to(self.start), order
 
     def times(self, weight: Tensor, x: Tensor) -> Tensor:
         """W x for each head.  (messages, heads), (rows, heads, H) -> (rows, heads, H)"""
@@ -171,42 +162,24 @@ class Entries:
         on_loops = weight.index_select(0, self.loop)[:, :, None] * x.index_select(0, self.loop_row)
         return found.index_add(0, self.loop_row, on_loops)
 
+    def matrix(self, value: Tensor) -> Tensor:
+        """W.  (entries,) -> (rows, rows)"""
+        return sparse(self.start, self.column, value, self.rows)
+
+    def turned(self, value: Tensor) -> Tensor:
+        """W'."""
+        start, row, order = self.by_column
+        return sparse(start, row, value.index_select(0, order), self.rows)
+
     def dots(self, first: Tensor, second: Tensor) -> Tensor:
         """first_v · second_u for each entry (v, u).  (rows, H) twice -> (entries,)"""
-        pattern = sparse(self.start, self.column, first.new_zeros(len(self.column)), self.rows)
+        pattern = self.matrix(first.new_zeros(len(self.column)))
         return torch.sparse.sampled_addmm(pattern, first, second.t(), beta=0.0).values()
 
 
-@dataclass(frozen=True)
-class Rows:
-    """A square matrix in compressed rows. What is longer than LONGEST_ROW goes on in further rows below."""
-
-    start: Tensor  #: (rows + further rows + 1,)
-    column: Tensor  #: (entries,)
-    order: Tensor  #: (entries,) which of the values that are given each has
-    goes_on: Tensor  #: (further rows,) the row that each is a part of
-
-    @staticmethod
-    def of(start: Tensor, column: Tensor, order: Tensor) -> "Rows":
-        """Cut long rows into parts; all first parts stay where they are."""
-        count = start.diff().long()
-        row = torch.repeat_interleave(count, output_size=len(column))
-        part = (torch.arange(len(row), device=row.device) - start[:-1].long()[row]) // LONGEST_ROW
-        moved = (part > 0).long().argsort(stable=True)
-        (further,) = (part > 0).nonzero(as_tuple=True)
-        number, size = (row * (len(column) + 1) + part)[further].unique_consecutive(return_counts=True)
-        begin = torch.cat([count.clamp(max=LONGEST_ROW), size]).cumsum(0)
-        return Rows(torch.cat([begin.new_zeros(1), begin]).to(start), column[moved], order[moved], number // (len(column) + 1))
-
-    def times(self, value: Tensor, x: Tensor) -> Tensor:
-        """The product with x.  (entries,), (rows, H) -> (rows, H)"""
-        found = sparse(self.start, self.column, value.index_select(0, self.order), len(x)) @ x
-        return found[: len(x)].index_add_(0, self.goes_on, found[len(x) :])
-
-
-def sparse(start: Tensor, column: Tensor, value: Tensor, columns: int) -> Tensor:
-    """A matrix in compressed rows."""
-    return torch.sparse_csr_tensor(start, column, value, (len(start) - 1, columns), check_invariants=False)
+def sparse(start: Tensor, column: Tensor, value: Tensor, rows: int) -> Tensor:
+    """A square matrix in compressed rows."""
+    return torch.sparse_csr_tensor(start, column, value, (rows, rows), check_invariants=False)
 
 
 @contextmanager
