@@ -52,7 +52,7 @@ def rows_of(part):
 
 
 def work(part):
-    return Outcome(rows_of(part), seconds=0.01, machine={"host": "here"})
+    return Outcome(rows_of(part), seconds=0.01, machine={"host": "here"}, phases={"explaining": 0.002 * len(part.labels)})
 
 
 def work_slowly(part):

@@ -32,7 +32,7 @@ def test_what_can_be_caught_is_contained_in_this_process(tmp_path, networks, plu
 
 
 def test_everything_is_contained_in_processes(tmp_path, networks, plugins, good):
-    path = write_experiment(tmp_path / "tiny.yaml", explainers=ALL, time_limit=10.0, block=4, settings=UNTIMED)
+    path = write_experiment(tmp_path / "tiny.yaml", explainers=ALL, time_limit=25.0, block=4, settings=UNTIMED)
     run = run_here(path, tmp_path / "run", networks, "processes", workers=1)
     check_contained(run.folder, {**HERE, **ELSEWHERE}, good)
     check_harmless(run.folder)

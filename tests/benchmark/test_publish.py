@@ -33,7 +33,9 @@ def test_the_files_hold_what_the_run_holds(run, tmp_path):
     assert len(table) == len(wanted)
     assert table["value"].tolist() == pytest.approx(wanted["value"].tolist(), rel=1e-8, nan_ok=True)
     assert read_experiment(tmp_path / "experiment.yaml").full_settings.record() == run.config["settings"]
-    assert pd.read_csv(tmp_path / "shards.csv")["explanations"].tolist() == [3, 6, 3]
+    shards = pd.read_csv(tmp_path / "shards.csv")
+    assert shards["explanations"].tolist() == [3, 6, 3]
+    assert shards["stability"].tolist() == pytest.approx(run.shards()["stability"].tolist(), abs=0.005)
 
 
 def test_the_machine_is_told_without_its_name(run, tmp_path):
@@ -47,7 +49,10 @@ def test_the_machine_is_told_without_its_name(run, tmp_path):
     assert all(socket.gethostname() not in path.read_text() for path in tmp_path.iterdir() if path.suffix != ".xz")
 
 
-def test_a_run_that_is_not_finished_is_refused(run, tmp_path, monkeypatch):
+def test_a_run_that_is_not_finished_is_refused_unless_that_is_asked_for(run, tmp_path, monkeypatch):
     monkeypatch.setattr(Run, "num_shards", property(lambda self: (2, 3)))
     with pytest.raises(BadSetting, match="2 of 3 shards are there"):
         publish.publish(run, tmp_path)
+    publish.publish(run, tmp_path, unfinished=True)
+    told = json.loads((tmp_path / "machine.json").read_text())
+    assert (told["shards"], told["shards planned"]) == (2, 3)

@@ -143,6 +143,7 @@ def test_the_last_word_of_several_retries_counts(store):
     (kept,) = kept_shards(store).values()
     assert (kept.faults, kept.body["faults"], len(kept.retries)) == ({}, {}, 2)
     assert kept.body["seconds"] == pytest.approx(0.01 + 2.01 + 0.01)
+    assert kept.body["phases"] == {"explaining": pytest.approx(3 * 0.002)}
     assert sorted(map(str, counting(store))) == sorted(map(str, rows_of(shards[0])))
     assert [entry.body["retried"] for entry in kept.retries] == [["a", "b"], ["b"]]
     assert {row["status"] for row in store.rows(kept.first)} == {"ok", "failed"}  # what was there stays
@@ -152,6 +153,7 @@ def test_a_shard_that_fails_together_but_not_apart_is_complete(store):
     engine = Scripted(lambda part: Outcome([], Fault("failed", "too much at once")) if len(part.labels) > 1 else work(part))
     pretend.run(store, engine, SHARDS[:1])
     assert stored(store) == everything(SHARDS[:1])
+    assert kept_shards(store)[SHARDS[0].key].body["phases"] == {"explaining": pytest.approx(3 * 0.002)}
 
 
 def test_a_worker_that_dies_once_is_forgiven(store):

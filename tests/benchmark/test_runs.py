@@ -174,6 +174,11 @@ def test_a_run_tells_versions_machine_and_seconds_of_every_shard(straight):
     assert (session["engine"], session["places"]) == ("inline", 1)
     shards = run.shards()
     assert (shards["seconds"] > 0).all()
+    phases = ["explaining", "edge_curves", "feature_curves", "stability", "timing", "keeping"]
+    assert list(run.phases()) == phases
+    assert (shards[phases] > 0).all(axis=None)
+    assert (shards[phases].sum(axis=1) < shards["seconds"]).all()
+    assert run.phases() == pytest.approx(shards[phases].sum().to_dict())
     assert shards["host"].nunique() == 1
     assert shards["explanations"].tolist() == [3, 6, 3]
     assert run.config["settings"]["cap"] == 6

@@ -22,3 +22,4 @@ class Outcome:
     remarks: list[str] = field(default_factory=list)
     machine: dict[str, Any] = field(default_factory=dict)
     examples: list[dict[str, Any]] = field(default_factory=list)  #: what is kept of the worst and best explanations
+    phases: dict[str, float] = field(default_factory=dict)  #: what the seconds went to (see `core.phases`)

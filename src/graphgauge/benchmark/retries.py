@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphgauge.benchmark.shards import Shard
+from graphgauge.core.phases import added
 from graphgauge.store import Entry, Store
 
 SHARD, RETRY, EXAMPLES = "shard", "retry", "examples"
@@ -39,8 +40,9 @@ class Kept:
         bodies = [self.first.body, *(entry.body for entry in self.retries)]
         remarks = sorted({remark for body in bodies for remark in body["remarks"]})
         machine: dict[str, Any] = next((body["machine"] for body in bodies if body["machine"]), {})
-        seconds = sum(body["seconds"] for body in bodies)
-        return {**self.first.body, "faults": self.faults, "seconds": seconds, "remarks": remarks, "machine": machine}
+        seconds, phases = sum(body["seconds"] for body in bodies), added(*(body.get("phases", {}) for body in bodies))
+        found = {"faults": self.faults, "seconds": seconds, "phases": phases, "remarks": remarks, "machine": machine}
+        return {**self.first.body, **found}
 
     @property
     def at(self) -> str:

@@ -22,6 +22,7 @@ from graphgauge.benchmark.estimate import Estimate, duration
 from graphgauge.benchmark.outcomes import Fault, Outcome
 from graphgauge.benchmark.retries import EXAMPLES, RETRY, SHARD
 from graphgauge.benchmark.shards import Shard
+from graphgauge.core.phases import added
 from graphgauge.store import Store
 
 MOST_DEATHS = 2  #: of workers, before the shard is to blame
@@ -51,6 +52,7 @@ class Gathered:
     remarks: list[str] = field(default_factory=list)
     machine: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
+    phases: dict[str, float] = field(default_factory=dict)
 
 
 class Runner:
@@ -174,6 +176,7 @@ class Runner:
             "seed": shard.seed,
             "explanations": shard.size,
             "seconds": found.seconds,
+            "phases": found.phases,
             "faults": found.faults,
             "remarks": sorted(set(found.remarks)),
             "machine": found.machine,
@@ -202,6 +205,7 @@ def keep_rows(found: Gathered, outcome: Outcome) -> None:
     found.examples += outcome.examples
     found.remarks += outcome.remarks
     found.machine = outcome.machine
+    found.phases = added(found.phases, outcome.phases)
 
 
 def mark(found: Gathered, shard: Shard, fault: Fault) -> None:

@@ -3,7 +3,7 @@
     entries of the store    key                 body                                        rows
     run                     run                 the configuration, and the list of shards
     session                 1, 2, ...           versions, machine, engine of each call
-    shard                   the shard's key     seconds, machine, faults, remarks           one per explanation and metric
+    shard                   the shard's key     seconds, phases, machine, faults, remarks   one per explanation and metric
     retry                   key/1, key/2, ...   the same of explainers tried again          the same (see `retries`)
     examples                as those two                                                    one per explanation that is kept
     log                     1, 2, ...           a line
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from graphgauge.benchmark.retries import EXAMPLES, SHARD, kept_shards
 from graphgauge.benchmark.shards import Shard
 from graphgauge.core.errors import BadFile, BadSetting
+from graphgauge.core.phases import added
 from graphgauge.store import Lock, Store
 
 if TYPE_CHECKING:
@@ -85,13 +86,18 @@ class Run:
             return [f"{entry.at} {entry.body}" for entry in store.entries("log")]
 
     def shards(self) -> "pd.DataFrame":
-        """One line per planned shard: task, model, block, seconds, machine, faults; empty where it is not done yet."""
+        """One line per planned shard: task, model, block, seconds, their phases, machine, faults; empty where not done."""
         import pandas as pd
 
         with self.store() as store:
             done = {key: {"at": kept.at, **flat(kept.body)} for key, kept in kept_shards(store).items()}
         lines = [{**planned, "done": planned["key"] in done, **done.get(planned["key"], {})} for planned in self.head["plan"]]
         return pd.DataFrame(lines)
+
+    def phases(self) -> dict[str, float]:
+        """What the seconds of all shards went to."""
+        with self.store() as store:
+            return added(*(kept.body["phases"] for kept in kept_shards(store).values()))
 
     def results(self) -> "Results":
         """All rows of finished shards, in the order of the plan."""
@@ -100,7 +106,8 @@ class Run:
 
 def flat(body: dict[str, Any]) -> dict[str, Any]:
     """A shard's body as columns."""
-    return {**{name: value for name, value in body.items() if name != "machine"}, **body["machine"]}
+    plain = {name: value for name, value in body.items() if name not in ("phases", "machine")}
+    return {**plain, **body["phases"], **body["machine"]}
 
 
 def head_of(store: Store) -> dict[str, Any]:

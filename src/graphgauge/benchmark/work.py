@@ -27,6 +27,7 @@ from graphgauge.benchmark.planning import Place, digest_of_network, wrapped
 from graphgauge.benchmark.shards import Named, Shard
 from graphgauge.core.errors import BadGraph, BadModel, GraphgaugeWarning
 from graphgauge.core.later import later, resolve
+from graphgauge.core.phases import clocked, phase
 from graphgauge.core.progress import replaced
 from graphgauge.datasets import load, trained
 from graphgauge.datasets.grid import digest as digest_of_data
@@ -60,14 +61,14 @@ def measured(shard: Shard, place: Place) -> Outcome:
         model = model_of(shard, place)
         start = time.perf_counter()
         try:
-            with silence() as remarks:
+            with silence() as remarks, clocked() as phases:
                 rows, examples = compared(model, shard)
             fault = None
         except (Exception, SystemExit) as error:
             OPENED.models.clear()
-            rows, examples, fault = [], [], fault_of(error)
+            rows, examples, phases, fault = [], [], {}, fault_of(error)
     told = sorted({str(remark.message) for remark in remarks if issubclass(remark.category, GraphgaugeWarning)}) if rows else []
-    return Outcome(rows, fault, time.perf_counter() - start, told, where(place), examples)
+    return Outcome(rows, fault, time.perf_counter() - start, told, where(place), examples, phases)
 
 
 class ChangedModel(Exception):
@@ -89,7 +90,8 @@ def compared(model: BaseModel, shard: Shard) -> tuple[list[dict[str, Any]], list
     with model.session():
         before = state_of(model)
         results = evaluator.compare(explainers, list(shard.targets))
-        examples = records_to_keep(results)
+        with phase("keeping"):
+            examples = records_to_keep(results)
         if state_of(model) != before:
             raise ChangedModel(f"{', '.join(explainers)} changed the network or its data while explaining")
     return records(results), examples

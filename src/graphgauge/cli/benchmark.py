@@ -191,6 +191,7 @@ def summary(run: Run) -> dict[str, Any]:
         "shards": len(shards),
         "rows": len(results),
         "seconds": float(shards["seconds"].sum()) if "seconds" in shards else 0.0,
+        "phases": run.phases(),
         "faults": faults(shards),
         "means": {str(name): {metric: number_or_none(value) for metric, value in row.items()} for name, row in table.iterrows()},
     }
@@ -221,4 +222,6 @@ def summary_text(run: Run) -> str:
     lines = [table.to_string(float_format=lambda value: f"{value:.3f}", na_rep="-"), ""]
     lines += [f"{label} could not be measured everywhere: {why}" for label, why in found["faults"].items()]
     lines.append(f"{found['rows']} rows from {found['shards']} shards, {duration(found['seconds'])} of work, in {Path(run.folder)}")
-    return "\n".join(lines)
+    largest = sorted(found["phases"].items(), key=lambda entry: -entry[1])
+    told = ", ".join(f"{name.replace('_', ' ')} {seconds / found['seconds']:.0%}" for name, seconds in largest if seconds)
+    return "\n".join([*lines, *([f"of that {told}"] if told else [])])

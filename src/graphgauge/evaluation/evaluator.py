@@ -15,6 +15,7 @@ from typing import Any
 import graphgauge
 from graphgauge.core.errors import BadExplanation
 from graphgauge.core.later import later
+from graphgauge.core.phases import phase
 from graphgauge.core.progress import advance, progress
 from graphgauge.core.seeds import check_seed, derive_seed
 from graphgauge.core.xplanation import Target, Xplanation
@@ -84,7 +85,8 @@ class Evaluator:
             with progress(len(named) * len(asked) * 2 + len(asked) * 2, "compare"):
                 entries = []
                 for label, explainer in named.items():
-                    xs = explainer.explain(self.model, asked, seed=self.seed)
+                    with phase("explaining"):
+                        xs = explainer.explain(self.model, asked, seed=self.seed)
                     advance(len(asked))
                     entries += split_by_occurrence(label, explainer, xs)
                 return replace(self.evaluated(entries), source=self.source(entries, again=True))
@@ -159,8 +161,10 @@ class Evaluator:
         if targets:
             self.add_curves(entries, targets, cells, stories)
         for k, entry in enumerate(entries):
-            self.add_stability(entry, k, cells)
-            self.add_time(entry, k, cells)
+            with phase("stability"):
+                self.add_stability(entry, k, cells)
+            with phase("timing"):
+                self.add_time(entry, k, cells)
         return cells, stories
 
     def add_curves(self, entries: list[Entry], targets: list[Target], cells: Any, stories: Any) -> None:
@@ -174,8 +178,9 @@ class Evaluator:
             group = Group.of(self.model, self.settings, self.metrics, entries, chosen, self.seed_of)
             own = None if references is None else references_of(references, start, start + len(chosen))
             for side in sides:
-                found = group.edges() if own is None or side == "edge" else group.features(own)
-                self.write_curves(side, *found, entries, chosen, cells, stories)
+                with phase(f"{side}_curves"):
+                    found = group.edges() if own is None or side == "edge" else group.features(own)
+                    self.write_curves(side, *found, entries, chosen, cells, stories)
                 advance(2 * len(chosen) // len(sides))
 
     def write_curves(
