@@ -80,7 +80,7 @@ def test_advice_for_every_kind_of_task(kind):
     done = run("consult", kind.replace("_", "-"), "--features", "128")
     assert done.exit_code == 0
     first = done.stdout.splitlines()[0]
-    assert "ships no benchmark of its own yet" in first
+    assert "(from the benchmark that comes with graphgauge)" in first
     found = json.loads(run("consult", kind, "--features", "128", "--json").stdout)
     assert f": {found['chosen']} (" in first
     assert len(found["others"]) == 7

@@ -11,7 +11,7 @@ from quick import QUICK, node_model
 
 import graphgauge as gg
 from graphgauge.evaluation import Results, Settings
-from graphgauge.guidelines import Requirements, diagnose, paper_table
+from graphgauge.guidelines import Requirements, diagnose, paper_table, shipped_benchmark
 from graphgauge.guidelines.findings import binomial_tail
 
 FIXED = Settings(early_stop="none", trials=(100, 100))
@@ -81,12 +81,34 @@ def test_unstable_across_samples():
 
 
 def test_unlike_the_benchmark():
-    own = only("unlike_benchmark", {"lrp": good(edge_pertinence=0.6, feature_pertinence=0.87, feature_ec=35.9, edge_ec=43.1)})
-    assert own.text == "Edge pertinence of lrp is 0.6, and 0.75 ± 0.05 in the paper's table (3 SDs away)"
-    assert found("unlike_benchmark", {"lrp": good(edge_pertinence=0.7, feature_ec=35.9)}) == []
+    table = paper_table()
+    numbers = {"lrp": good(edge_pertinence=0.6, feature_pertinence=0.87, feature_ec=35.9, edge_ec=43.1)}
+    own = only("unlike_benchmark", numbers, summary=table)
+    assert own.text == "Edge pertinence of lrp is 0.6, and 0.75 ± 0.05 in the given benchmark (3 SDs away)"
+    assert found("unlike_benchmark", {"lrp": good(edge_pertinence=0.7, feature_ec=35.9, edge_ec=43.1)}, summary=table) == []
     assert found("unlike_benchmark", {"mine": GOOD}) == []
-    table = paper_table().assign(explainer="mine", sd=0.001)
-    assert "in the given benchmark" in found("unlike_benchmark", {"mine": GOOD}, summary=table)[0].text
+
+
+def test_a_small_difference_is_none_however_small_the_sd():
+    table = paper_table().assign(sd=1e-6)
+    rows = table[(table["task"] == "node_classification") & (table["explainer"] == "lrp")]
+    numbers = dict(zip(rows["metric"], rows["mean"], strict=True))
+    for metric, near in (("edge_pertinence", 0.09), ("edge_stability", -0.09), ("edge_ec", 9.0)):
+        assert (
+            found("unlike_benchmark", {"lrp": good(**{**numbers, metric: numbers[metric] + near})}, summary=table.assign(sd=1e-6))
+            == []
+        )
+    off = good(**{**numbers, "edge_ec": numbers["edge_ec"] + 11})
+    assert only("unlike_benchmark", {"lrp": off}, summary=table).numbers["there"] == numbers["edge_ec"]
+
+
+def test_without_another_benchmark_ours_is_compared_with():
+    table = shipped_benchmark()
+    rows = table[(table["task"] == "node_classification") & (table["explainer"] == "input_x_gradient")]
+    numbers = dict(zip(rows["metric"], rows["mean"], strict=True))
+    assert found("unlike_benchmark", {"input_x_gradient": numbers}) == []
+    own = only("unlike_benchmark", {"input_x_gradient": {**numbers, "feature_pertinence": 0.5}})
+    assert "in our benchmark (" in own.text
 
 
 @pytest.mark.parametrize(

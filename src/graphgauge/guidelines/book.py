@@ -4,7 +4,7 @@
     explainers.toml   hierarchy, methods to avoid, choices for each kind of task
     practice.toml     sample sizes, transferability, early stopping, phases, troubleshooting, checklist
     chance.toml       ours: what random rankings and untrained masks score
-    benchmark.csv     our benchmark, where it is shipped: task, explainer, metric, mean, sd, n
+    benchmark.csv     our benchmark (benchmarks/paper): task, explainer, metric, mean, sd, n
 
 Every entry of the paper's has ``where``: the part of the appendix it stands in.
 """
@@ -119,15 +119,20 @@ def paper_table() -> "pd.DataFrame":
 
     from graphgauge.evaluation.published import published_table
 
-    rows = [(kind.replace("edge_", "link_"), *names, *cell, None) for (kind, *names), cell in published_table().items()]
-    return pd.DataFrame(rows, columns=["task", "explainer", "metric", "mean", "sd", "n"])
+    rows = [(kind, *names, *cell, None) for (kind, *names), cell in published_table().items()]
+    return by_kind(pd.DataFrame(rows, columns=["task", "explainer", "metric", "mean", "sd", "n"]))
 
 
-def shipped_benchmark() -> "pd.DataFrame | None":
-    """Our own benchmark's summary, or None where this version ships none."""
+@cache
+def shipped_benchmark() -> "pd.DataFrame":
+    """Our own benchmark's summary, in the same columns."""
     import pandas as pd
 
-    if not (DATA / BENCHMARK).is_file():
-        return None
     with (DATA / BENCHMARK).open(encoding="utf-8") as file:
-        return pd.read_csv(file)
+        return by_kind(pd.read_csv(file))
+
+
+def by_kind(summary: "pd.DataFrame") -> "pd.DataFrame":
+    """A summary whose kinds are named as here; the paper's tables, and ours in its layout, call links edges."""
+    names = {kind.replace("link_", "edge_"): kind for kind in KINDS}
+    return summary.assign(task=[names.get(task, task) for task in summary["task"]])

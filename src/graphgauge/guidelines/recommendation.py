@@ -15,7 +15,16 @@ from graphgauge.core.errors import UndefinedScore
 from graphgauge.core.verdicts import FAIL, Verdict
 from graphgauge.evaluation import Results
 from graphgauge.evaluation.meanings import higher_is_better
-from graphgauge.guidelines.book import KINDS, avoided, family_of, paper_choice, paper_table, rank_of, shipped_benchmark, transfer
+from graphgauge.guidelines.book import (
+    KINDS,
+    avoided,
+    by_kind,
+    family_of,
+    paper_choice,
+    rank_of,
+    shipped_benchmark,
+    transfer,
+)
 from graphgauge.guidelines.judging import verdict
 from graphgauge.guidelines.limits import told
 from graphgauge.guidelines.measures import Measured, Subject, measured
@@ -245,21 +254,12 @@ def transfer_sentences(metrics: list[str]) -> list[str]:
 
 
 def consult(task_kind: str, requirements: Requirements | None = None, summary: "pd.DataFrame | None" = None) -> Recommendation:
-    """The recommendation for a kind of task from a summary: the one given, else the shipped benchmark, else the paper's table."""
+    """The recommendation for a kind of task from a summary: the one given, else the shipped benchmark."""
     wanted = replace(requirements or Requirements(), task_kind=task_kind)
-    table, source = chosen_summary(summary)
+    table = shipped_benchmark() if summary is None else by_kind(summary)
+    source = "the benchmark that comes with graphgauge" if summary is None else "the given summary"
     own = table[table["task"] == task_kind]
     if not len(own):
         known = ", ".join(dict.fromkeys(map(str, table["task"])))
         raise UndefinedScore(f"{source} has no rows for {task_kind!r}. It has: {known}.")
     return replace(recommend(own, wanted)[0], source=source)
-
-
-def chosen_summary(summary: "pd.DataFrame | None") -> "tuple[pd.DataFrame, str]":
-    """The table to use, and what it is."""
-    if summary is not None:
-        return summary, "the given summary"
-    shipped = shipped_benchmark()
-    if shipped is not None:
-        return shipped, "the benchmark that comes with graphgauge"
-    return paper_table(), "the paper's own table, since this version ships no benchmark of its own yet"

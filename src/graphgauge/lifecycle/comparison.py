@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 from graphgauge.datasets import DATASETS, Description
 from graphgauge.evaluation import Results
 from graphgauge.guidelines import Requirements
-from graphgauge.guidelines.book import family_of
+from graphgauge.guidelines.book import family_of, shipped_benchmark
 from graphgauge.guidelines.limits import title, told
 from graphgauge.guidelines.measures import JUDGED, measured
-from graphgauge.guidelines.recommendation import chosen_summary
 from graphgauge.lifecycle.consultation import stand_in
 from graphgauge.models import BaseModel
 
@@ -65,7 +64,7 @@ class Beside:
 def beside_benchmark(results: Results, model: BaseModel, requirements: Requirements) -> list[Beside]:
     """Every mean of a run that the benchmark has too."""
     kind = f"{model.level}_{model.task}"
-    cells = cells_of(chosen_summary(None)[0], stand_in(kind))
+    cells = cells_of(shipped_benchmark(), stand_in(kind))
     found, own, other = measured(results, requirements, merge_models=True), size_of(model), benchmark_size(stand_in(kind))
     lines = []
     for subject in found.subjects():

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphgauge.core.verdicts import FAIL
-from graphgauge.guidelines import Recommendation, Requirements, consult, verdicts
-from graphgauge.guidelines.recommendation import chosen_summary
+from graphgauge.guidelines import Recommendation, Requirements, consult, shipped_benchmark, verdicts
 
 SIZE = 3  #: explainers on a shortlist
 
@@ -57,5 +56,5 @@ def told_source(found: Recommendation, kind: str, asked: str) -> str:
 
 def missing_a_threshold(kind: str, wanted: Requirements) -> set[str]:
     """Explainers that fail in the benchmark's own numbers."""
-    table, _ = chosen_summary(None)
+    table = shipped_benchmark()
     return {verdict.explainer for verdict in verdicts(table[table["task"] == kind], wanted) if verdict.outcome == FAIL}
