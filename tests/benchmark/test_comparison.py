@@ -95,6 +95,22 @@ def test_nothing_known_means_unexplained_and_what_is_possible_comes_after():
     assert "0.2 SD is inferred" not in reasons["node_classification"]
 
 
+def test_what_never_flips_counted_as_the_cap_is_told_where_that_is_nearer_to_the_paper():
+    place = {"task": "cora-node", "explainer": "input_x_gradient", "metric": "edge_ec"}
+    rows = [
+        row(**place, model="gcn", target=t, value=ec, flipped=flips) for t, (ec, flips) in enumerate([(4.0, True), (6.0, False)])
+    ]
+    rows += [row(**place, model="gat", target=0, value=20.0, flipped=False)]
+    found = compare_with_paper(results(rows))
+    (cell,) = found.cells.to_dict("records")
+    assert (cell["ours"], cell["ours_capped"]) == ((5 + 20) / 2, ((4 + 100) / 2 + 100) / 2)
+    assert "counted as the cap" not in found.disagreements["reason"][0]  # 76 is further from 38.4 than 12.5
+    rows[2] = row(**place, model="gat", target=0, value=20.0, flipped=True)
+    reason = likely_reason({**compare_with_paper(results(rows)).cells.iloc[0], "configurations": 6}, Settings())
+    assert reason.startswith("unexplained; possible: what never flips counts as many edits as there are")
+    assert "counted as the cap, ours is 36.0" in reason
+
+
 def test_another_setting_is_a_known_reason():
     lowered = as_in_the_paper(
         lambda kind, name, metric, mean: mean - 0.3 * ((name, metric) == ("saliency", "edge_pertinence")), edge_removal="drop"
@@ -167,6 +183,7 @@ def test_the_shipped_run_of_variants_is_measured_like_the_paper():
 
 def test_reasons_spare_the_variants_they_speak_of():
     place = {"kind": "node_regression", "metric": "edge_pertinence", "configurations": 4, "paper_configurations": 4}
+    place |= {"ours": 0.9, "ours_capped": float("nan"), "paper": 0.5}
     for label, method in (("lrp(variant=captum)", "lrp"), ("deconvolution(variant=captum)", "deconvolution")):
         default = likely_reason({**place, "label": method, "explainer": method}, Settings())
         assert "captum" in default

@@ -23,7 +23,7 @@ from graphgauge.benchmark.kinds import KINDS
 from graphgauge.benchmark.paper import EXPLAINERS, METRICS, method_of, table_1_of_the_paper
 from graphgauge.benchmark.ranks import spearman
 from graphgauge.benchmark.reasons import likely_reason
-from graphgauge.benchmark.study import Study, study_of
+from graphgauge.benchmark.study import CONFIGURATION, Study, study_of
 from graphgauge.benchmark.table import table_1
 from graphgauge.benchmark.variants import VARIANTS
 from graphgauge.core.errors import UndefinedScore
@@ -86,10 +86,13 @@ def labels_in_place(labels: list[str]) -> dict[str, str]:
 
 def compared_cells(study: Study) -> pd.DataFrame:
     """Every cell that both tables have."""
-    paper, table = table_1_of_the_paper(), table_1(study).cells
+    paper, table, capped = table_1_of_the_paper(), table_1(study).cells, capped_means(study)
     methods = labels_in_place(study.explainers)
     lines = [
-        compared(methods[row["explainer"]], row, paper[row["kind"], methods[row["explainer"]], row["metric"]])
+        {
+            **compared(methods[row["explainer"]], row, paper[row["kind"], methods[row["explainer"]], row["metric"]]),
+            "ours_capped": capped.get((row["kind"], row["explainer"], row["metric"]), float("nan")),
+        }
         for row in table.to_dict("records")
         if row["kind"] in KINDS and row["explainer"] in methods and row["n"]
     ]
@@ -121,6 +124,15 @@ def compared(method: str, row: dict[Any, Any], paper: Any) -> dict[str, Any]:
         "sds": abs(difference) / spread if spread > 0 else float("nan"),
         "agrees": agrees(row["metric"], row["mean"], paper.mean),
     }
+
+
+def capped_means(study: Study) -> dict[tuple[str, str, str], float]:
+    """Mean EC of each kind, explainer and side if a target that never flips counted as the cap, not as what it has of edges."""
+    ec = study.good[study.good["metric"].str.endswith("_ec")]
+    counted = ec.assign(value=ec["value"].where(ec["flipped"].ne(False), study.settings.cap))
+    by = ["kind", "explainer", "metric"]
+    means = counted.groupby([*by, *CONFIGURATION], observed=True)["value"].mean().groupby(level=by, observed=True).mean()
+    return {(str(kind), str(name), str(metric)): float(mean) for (kind, name, metric), mean in means.items()}
 
 
 def agrees(metric: str, ours: float, paper: float) -> bool:
