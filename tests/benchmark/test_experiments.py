@@ -16,7 +16,7 @@ TEN = [f"{data}-{level}" for data in ("cora", "github", "ba-shapes", "movielens"
 
 
 def test_these_experiments_are_shipped():
-    assert sorted(shipped()) == ["paper", "paper-calibrated", "paper-drop", "paper-variants", "quick"]
+    assert sorted(shipped()) == ["paper", "paper-calibrated", "paper-drop", "paper-fidelity", "paper-variants", "quick"]
 
 
 @pytest.mark.parametrize("name", shipped())
@@ -34,7 +34,7 @@ def test_the_papers_experiments_are_what_the_paper_did():
     assert [task.name for task in paper.tasks] == TEN
     assert (paper.models, paper.labels, paper.targets.number) == (["gcn", "gat"], EIGHT, 100)
     assert paper.full_settings.record() == {**PRESETS["paper"].record(), "stability": "binomial"}
-    assert read_experiment("paper-calibrated").full_settings == PRESETS["calibrated"]
+    assert read_experiment("paper-calibrated").full_settings.record() == {**PRESETS["calibrated"].record(), "timed": 0}
     only_edges = {"edge_removal": "drop", "sides": "edges", "stability": "none", "timed": 0}
     assert read_experiment("paper-drop").full_settings.record() == {**paper.full_settings.record(), **only_edges}
     variants = {choice.name: choice.parameters for choice in read_experiment("paper-variants").explainers}
@@ -43,6 +43,14 @@ def test_the_papers_experiments_are_what_the_paper_did():
     for name in ("paper-calibrated", "paper-drop", "paper-variants"):
         other = read_experiment(name)
         assert (other.tasks, other.models, other.targets) == (paper.tasks, paper.models, paper.targets)
+
+
+def test_the_fidelity_family_is_measured_on_the_smaller_data_sets_by_the_papers_settings():
+    fidelity = read_experiment("paper-fidelity")
+    assert [task.name for task in fidelity.tasks] == [name for name in TEN if not name.startswith(("github", "movielens"))]
+    assert (fidelity.models, fidelity.labels) == (["gcn", "gat"], EIGHT)
+    extra = {"extras": True, "stability": "none", "timed": 0}
+    assert fidelity.full_settings.record() == {**PRESETS["paper"].record(), **extra}
 
 
 def test_quick_needs_no_files():
