@@ -44,6 +44,15 @@ class Comparison:
     orders: pd.DataFrame
     disagreements: pd.DataFrame
 
+    def side_by_side(self, metric: str) -> pd.DataFrame:
+        """Our mean and the paper's, in one cell: a row for each explainer, a column for each kind of task."""
+        digits = {"ec": 1}.get(form_of(metric), 2)
+        own = self.cells[self.cells["metric"] == metric]
+        text = [f"{ours:.{digits}f} / {paper:.{digits}f}" for ours, paper in zip(own["ours"], own["paper"], strict=True)]
+        table = own.assign(text=text).pivot(index="label", columns="kind", values="text")
+        kinds = [kind for kind in KINDS if kind in table]
+        return table.loc[list(dict.fromkeys(own["label"])), kinds].rename(columns=KINDS).rename_axis(None, axis=1).reset_index()
+
     def claims(self) -> pd.DataFrame:
         """Whether what the paper found is found again: claim, what was found, holds."""
         orders = self.orders[self.orders["metric"].str.endswith("pertinence")]

@@ -17,6 +17,7 @@ from graphgauge.benchmark.comparison import compare_with_paper
 from graphgauge.benchmark.correlation import agreement
 from graphgauge.benchmark.counting import effort
 from graphgauge.benchmark.kinds import shown_kind
+from graphgauge.benchmark.paper import METRICS
 from graphgauge.benchmark.pareto import ALL_PAIRS, fronts, robustly_non_dominated, scopes
 from graphgauge.benchmark.study import Study, study_of
 from graphgauge.benchmark.summary import summary_table
@@ -105,8 +106,10 @@ def comparison_section(study: Study) -> Section:
     found = compare_with_paper(study)
     off = found.disagreements[["kind", "metric", "label", "ours", "paper", "difference", "reason"]]
     told = as_markdown(off) if len(off) else "None.\n"
+    compared = [metric for metric in METRICS if (found.cells["metric"] == metric).any()]
+    beside = "\n".join(f"{metric}, ours / the paper's:\n\n{as_markdown(found.side_by_side(metric))}" for metric in compared)
     text = (
-        f"{as_markdown(found.claims())}\n{as_markdown(found.orders)}\n"
+        f"{as_markdown(found.claims())}\n{beside}\n{as_markdown(found.orders)}\n"
         f"{len(off)} of {len(found.cells)} cells disagree (by more than 0.1, 10 edits, or a factor of 3 in time):\n\n{told}"
     )
     files = {"comparison_cells.csv": found.cells, "comparison_orders.csv": found.orders, "disagreements.csv": found.disagreements}
