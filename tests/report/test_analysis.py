@@ -135,7 +135,7 @@ def test_the_command_analyses_saved_results(tmp_path):
     results(values("cora-node", "gcn", "lrp", "edge_ec", [3, 4])).save(tmp_path / "run")  # no pair of metrics, so no pictures
     done = CliRunner().invoke(app, ["analyse", str(tmp_path / "run"), "--draws", "10"])
     assert (done.exit_code, done.stdout.splitlines()[0]) == (0, str(tmp_path / "run" / "analysis" / "analysis.md"))
-    done = CliRunner().invoke(app, ["analyse", str(tmp_path / "run"), "--draws", "10", "--out", str(tmp_path / "out"), "--json"])
+    done = CliRunner().invoke(app, ["analyse", str(tmp_path / "run"), "--draws", "10", "--output", str(tmp_path / "out"), "--json"])
     assert str(tmp_path / "out" / "table_1.csv") in json.loads(done.stdout)
     assert isinstance(CliRunner().invoke(app, ["analyse", str(tmp_path)]).exception, BadFile)
 

@@ -116,7 +116,7 @@ def train(
 def analyse(
     run: Annotated[str, typer.Argument(help="Folder of a run, or of saved results.")],
     variants: Annotated[str | None, typer.Option(help="Put the explainers of this run in the places of theirs.")] = None,
-    out: Annotated[str | None, typer.Option(help="Where to write (default: the folder 'analysis' in the run).")] = None,
+    output: Annotated[str | None, typer.Option("--output", "--out", help="Folder (default: 'analysis' in the run's).")] = None,
     draws: Annotated[int, typer.Option(min=1, help="Bootstrap draws.")] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print the written files as JSON.")] = False,
@@ -124,7 +124,7 @@ def analyse(
     """Write what a run says: the paper's Table 1, the comparison with it, Pareto fronts, tables and pictures."""
     from graphgauge.cli.analyse import as_json, as_text, run_analysis
 
-    paths = run_analysis(run, out, draws, seed, variants)
+    paths = run_analysis(run, output, draws, seed, variants)
     typer.echo(as_json(paths) if json else as_text(paths))
 
 
