@@ -1,4 +1,4 @@
-"""Make a finished run fit to be kept in a repository.
+"""Make a run fit to be kept in a repository.
 
     python bench/publish.py runs/paper benchmarks/paper [--consult] [--unfinished]
 

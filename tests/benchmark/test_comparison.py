@@ -62,10 +62,10 @@ def test_differences_and_their_means_are_told():
 def test_both_means_stand_side_by_side():
     found = compare_with_paper(as_in_the_paper(lambda kind, name, metric, mean: mean + (metric == "edge_ec")))
     table = found.side_by_side("edge_ec")
-    assert list(table) == ["label", "Node Class.", "Node Reg.", "Edge Class.", "Edge Reg."]
-    assert sorted(table["label"]) == sorted(EXPLAINERS)
-    assert table.set_index("label").loc["lrp", "Edge Class."] == "64.9 / 63.9"
-    assert found.side_by_side("edge_pertinence").set_index("label").loc["lrp", "Edge Reg."] == "0.68 / 0.68"
+    assert list(table) == ["Explainer", "Node Class.", "Node Reg.", "Edge Class.", "Edge Reg."]
+    assert sorted(table["Explainer"]) == sorted(EXPLAINERS.values())
+    assert table.set_index("Explainer").loc["LRP", "Edge Class."] == "64.9 / 63.9"
+    assert found.side_by_side("edge_pertinence").set_index("Explainer").loc["LRP", "Edge Reg."] == "0.68 / 0.68"
 
 
 def test_an_order_turned_around_is_seen():

@@ -133,7 +133,7 @@ def test_the_last_word_of_several_retries_counts(store):
     pretend.run(
         store, Scripted(lambda part: work(part) if part.labels == ("c",) else Outcome([], Fault("failed", "first"))), shards
     )
-    hangs = Outcome([], Fault("timeout", "second"), 2.0)
+    hangs = Outcome([], Fault("timeout", "second"), 2.0, phases={"explaining": 2.0})
     pretend.run(store, Scripted(lambda part: hangs if "b" in part.labels else work(part)), shards, retries=to_retry(store, shards))
     (kept,) = kept_shards(store).values()
     assert kept.faults == {"b": {"status": "timeout", "message": "second"}}
@@ -143,7 +143,7 @@ def test_the_last_word_of_several_retries_counts(store):
     (kept,) = kept_shards(store).values()
     assert (kept.faults, kept.body["faults"], len(kept.retries)) == ({}, {}, 2)
     assert kept.body["seconds"] == pytest.approx(0.01 + 2.01 + 0.01)
-    assert kept.body["phases"] == {"explaining": pytest.approx(3 * 0.002)}
+    assert kept.body["phases"] == {"explaining": pytest.approx(2.0 + 3 * 0.002)}
     assert sorted(map(str, counting(store))) == sorted(map(str, rows_of(shards[0])))
     assert [entry.body["retried"] for entry in kept.retries] == [["a", "b"], ["b"]]
     assert {row["status"] for row in store.rows(kept.first)} == {"ok", "failed"}  # what was there stays

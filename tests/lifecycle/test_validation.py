@@ -42,16 +42,20 @@ def found(model):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_shortlist_begins_with_the_recommendation_and_holds_no_explainer_that_fails_in_the_benchmark(kind):
-    names = shortlist(kind).names
+def test_the_shortlist_begins_with_the_recommendation_and_who_fails_in_the_benchmark_comes_last(kind):
+    names = shortlist(kind, size=8).names
     assert names[0] == consult(kind).chosen
     table = shipped_benchmark()
     own = {(row.explainer, row.metric): row.mean for row in table[table["task"] == kind].itertuples()}
-    for name in names[1:]:
-        assert min(own[name, "feature_pertinence"], own[name, "edge_pertinence"]) >= 0.6
-        assert min(own[name, "feature_stability"], own[name, "edge_stability"]) >= 0.8
-        assert own[name, "time"] < 5
-    assert len(names) == len(set(names)) <= 3
+    fails = [
+        min(own[name, "feature_pertinence"], own[name, "edge_pertinence"]) < 0.6
+        or min(own[name, "feature_stability"], own[name, "edge_stability"]) < 0.8
+        or own[name, "time"] >= 5
+        for name in names
+    ]
+    assert fails[1:] == sorted(fails[1:])
+    assert len(names) == len(set(names)) == 8
+    assert shortlist(kind).names == names[:3]
 
 
 def test_own_limits_do_not_empty_the_shortlist_but_the_use_counts(monkeypatch):
@@ -62,8 +66,10 @@ def test_own_limits_do_not_empty_the_shortlist_but_the_use_counts(monkeypatch):
     slow = table.assign(mean=table["mean"].where((table["metric"] != "time") | (table["explainer"] != "lrp"), 0.31))
     for room in ("lifecycle.consultation", "guidelines.recommendation"):
         monkeypatch.setattr(f"graphgauge.{room}.shipped_benchmark", lambda: slow)
-    assert set(quick) - set(shortlist("node_classification", Requirements(latency="interactive"), size=8).names) == {"lrp"}
-    assert "lrp" in shortlist("node_classification", size=8).names
+    slowed = shortlist("node_classification", Requirements(latency="interactive"), size=8).names
+    assert quick.index("lrp") < quick.index("gnn_explainer")
+    assert slowed.index("lrp") > slowed.index("gnn_explainer")
+    assert shortlist("node_classification", size=8).names == quick
 
 
 def test_node_tasks_stand_in_for_graph_tasks_and_that_is_told():
@@ -322,10 +328,10 @@ def test_depth_is_a_reason_too():
     assert note_of(line, Size(7.0, 8, 3), Size(7.0, 700, 2)).endswith("against 10): more layers (3 against 2).")
 
 
-def test_every_number_that_the_paper_has_stands_beside_it(found, model):
+def test_every_number_that_the_benchmark_has_stands_beside_it(found, model):
     cells = shipped_benchmark().set_index(["task", "explainer", "metric"])["mean"]
     lines = beside_benchmark(found.results, model, found.decision.wanted())
-    assert {line.explainer for line in lines} == {"input_x_gradient", "saliency"}  # the paper has no random explainer
+    assert {line.explainer for line in lines} == {"input_x_gradient", "saliency"}  # the benchmark has no random explainer
     assert len(lines) == 14
     means = found.results.summary()["mean"]
     for line in lines:

@@ -20,11 +20,11 @@ import numpy as np
 import pandas as pd
 
 from graphgauge.benchmark.kinds import KINDS
-from graphgauge.benchmark.paper import EXPLAINERS, METRICS, method_of, table_1_of_the_paper
+from graphgauge.benchmark.paper import EXPLAINERS, METRICS, method_of, shown_explainer, table_1_of_the_paper
 from graphgauge.benchmark.ranks import spearman
 from graphgauge.benchmark.reasons import likely_reason
 from graphgauge.benchmark.study import CONFIGURATION, Study, study_of
-from graphgauge.benchmark.table import table_1
+from graphgauge.benchmark.table import DIGITS, table_1
 from graphgauge.benchmark.variants import VARIANTS
 from graphgauge.core.errors import UndefinedScore
 from graphgauge.evaluation.results import Results
@@ -46,12 +46,12 @@ class Comparison:
 
     def side_by_side(self, metric: str) -> pd.DataFrame:
         """Our mean and the paper's, in one cell: a row for each explainer, a column for each kind of task."""
-        digits = {"ec": 1}.get(form_of(metric), 2)
+        digits = DIGITS.get(metric, 2)
         own = self.cells[self.cells["metric"] == metric]
         text = [f"{ours:.{digits}f} / {paper:.{digits}f}" for ours, paper in zip(own["ours"], own["paper"], strict=True)]
-        table = own.assign(text=text).pivot(index="label", columns="kind", values="text")
-        kinds = [kind for kind in KINDS if kind in table]
-        return table.loc[list(dict.fromkeys(own["label"])), kinds].rename(columns=KINDS).rename_axis(None, axis=1).reset_index()
+        table = own.assign(text=text).pivot(index="label", columns="kind", values="text").loc[list(dict.fromkeys(own["label"]))]
+        columns = {shown: table[kind].tolist() for kind, shown in KINDS.items() if kind in table}
+        return pd.DataFrame({"Explainer": [shown_explainer(label) for label in table.index], **columns})
 
     def claims(self) -> pd.DataFrame:
         """Whether what the paper found is found again: claim, what was found, holds."""
@@ -136,11 +136,11 @@ def compared(method: str, row: dict[Any, Any], paper: Any) -> dict[str, Any]:
 
 
 def capped_means(study: Study) -> dict[tuple[str, str, str], float]:
-    """Mean EC of each kind, explainer and side if a target that never flips counted as the cap, not as what it has of edges."""
-    ec = study.good[study.good["metric"].str.endswith("_ec")]
+    """Mean edge EC of each kind and explainer if a target that never flips counted as the cap, not as many edges as it has."""
+    ec = study.good[study.good["metric"] == "edge_ec"]
     counted = ec.assign(value=ec["value"].where(ec["flipped"].ne(False), study.settings.cap))
     by = ["kind", "explainer", "metric"]
-    means = counted.groupby([*by, *CONFIGURATION], observed=True)["value"].mean().groupby(level=by, observed=True).mean()
+    means = counted.groupby([*by, *CONFIGURATION])["value"].mean().groupby(level=by).mean()
     return {(str(kind), str(name), str(metric)): float(mean) for (kind, name, metric), mean in means.items()}
 
 

@@ -151,6 +151,7 @@ class Runner:
         found = self.gathered[unit.key]
         found.open -= 1
         found.seconds += outcome.seconds
+        found.phases = added(found.phases, outcome.phases)
         if outcome.fault is None:
             keep_rows(found, outcome)
         elif len(unit.shard.explainers) > 1:
@@ -205,7 +206,6 @@ def keep_rows(found: Gathered, outcome: Outcome) -> None:
     found.examples += outcome.examples
     found.remarks += outcome.remarks
     found.machine = outcome.machine
-    found.phases = added(found.phases, outcome.phases)
 
 
 def mark(found: Gathered, shard: Shard, fault: Fault) -> None:

@@ -57,18 +57,20 @@ OPENED = Opened()
 def measured(shard: Shard, place: Place) -> Outcome:
     """Measure a shard."""
     resolve(KEEPING)  # raises where a package is missing: that is no explainer's fault
-    with OPENED.lock:
+    with OPENED.lock, clocked() as phases:
         model = model_of(shard, place)
         start = time.perf_counter()
         try:
-            with silence() as remarks, clocked() as phases:
+            with silence() as remarks:
                 rows, examples = compared(model, shard)
             fault = None
         except (Exception, SystemExit) as error:
             OPENED.models.clear()
-            rows, examples, phases, fault = [], [], {}, fault_of(error)
+            rows, examples, fault = [], [], fault_of(error)
+        seconds = time.perf_counter() - start
+    phases["other"] = seconds - sum(phases.values())
     told = sorted({str(remark.message) for remark in remarks if issubclass(remark.category, GraphgaugeWarning)}) if rows else []
-    return Outcome(rows, fault, time.perf_counter() - start, told, where(place), examples, phases)
+    return Outcome(rows, fault, seconds, told, where(place), examples, phases)
 
 
 class ChangedModel(Exception):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SECONDS_BETWEEN_LINES = 20.0
+LEAST_SHARE = 0.005  #: of the work, to be told
 STOPPED = 130  #: exit code after Ctrl-C or SIGTERM
 
 
@@ -222,6 +223,16 @@ def summary_text(run: Run) -> str:
     lines = [table.to_string(float_format=lambda value: f"{value:.3f}", na_rep="-"), ""]
     lines += [f"{label} could not be measured everywhere: {why}" for label, why in found["faults"].items()]
     lines.append(f"{found['rows']} rows from {found['shards']} shards, {duration(found['seconds'])} of work, in {Path(run.folder)}")
-    largest = sorted(found["phases"].items(), key=lambda entry: -entry[1])
-    told = ", ".join(f"{name.replace('_', ' ')} {seconds / found['seconds']:.0%}" for name, seconds in largest if seconds)
-    return "\n".join([*lines, *([f"of that {told}"] if told else [])])
+    return "\n".join([*lines, *phases_text(found["phases"])])
+
+
+def phases_text(phases: dict[str, float]) -> list[str]:
+    """What the seconds went to, the most first; nothing where a run does not tell.
+
+    >>> phases_text({"timing": 0.001, "edge_curves": 1.0, "stability": 3.0})
+    ['the work: stability 75%, edge curves 25%']
+    """
+    shares = {name: seconds / sum(phases.values()) for name, seconds in phases.items() if seconds}
+    largest = sorted((name for name in shares if shares[name] >= LEAST_SHARE), key=lambda name: -shares[name])
+    told = ", ".join(f"{name} {shares[name]:.0%}" for name in largest).replace("_", " ")
+    return [f"the work: {told}"] if told else []

@@ -170,7 +170,8 @@ class Evaluator:
     def add_curves(self, entries: list[Entry], targets: list[Target], cells: Any, stories: Any) -> None:
         """EC, pertinence and their twins, in groups of targets."""
         sides = self.settings.curve_sides
-        references = find_references(self.model, targets, self.settings.medoids) if "feature" in sides else None
+        with phase("feature_curves"):
+            references = find_references(self.model, targets, self.settings.medoids) if "feature" in sides else None
         cases = int(references.count().max()) if references is not None and len(references) else 1
         size = max(1, MOST_HEIGHTS // (cases * max(self.settings.trials[1], self.settings.twin_trials) * self.settings.cap))
         for start in range(0, len(targets), size):

@@ -112,7 +112,6 @@ def avoided() -> dict[str, dict[str, Any]]:
     return {entry["explainer"]: entry for entry in guide("explainers")["avoid"]}
 
 
-@cache
 def paper_table() -> "pd.DataFrame":
     """The paper's benchmark as a summary: columns task (a kind), explainer, metric, mean, sd, n (not told)."""
     import pandas as pd
@@ -123,7 +122,6 @@ def paper_table() -> "pd.DataFrame":
     return by_kind(pd.DataFrame(rows, columns=["task", "explainer", "metric", "mean", "sd", "n"]))
 
 
-@cache
 def shipped_benchmark() -> "pd.DataFrame":
     """Our own benchmark's summary, in the same columns."""
     import pandas as pd

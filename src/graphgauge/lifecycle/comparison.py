@@ -5,7 +5,7 @@
     pertinence,     difference of means; told where it exceeds 0.05 and two SDs of the benchmark
     stability       (its SD is over data sets and networks)
 
-The benchmark is the one that comes with graphgauge, else the paper's Table 1. Its degree is the mean over its data sets of
+The benchmark is the one that comes with graphgauge. Its degree is the mean over its data sets of
 directed edges per node, its depth two layers. The reasons are those that the paper names; they are hints, not proofs.
 """
 

@@ -31,13 +31,13 @@ class Shortlist:
 
 
 def shortlist(kind: str, requirements: Requirements | None = None, size: int = SIZE) -> Shortlist:
-    """At most ``size`` explainers for a kind of task such as "node_classification"."""
+    """``size`` explainers for a kind of task such as "node_classification"; who misses a threshold there comes last."""
     asked = stand_in(kind)
     wanted = replace(requirements or Requirements(), task_kind=asked, num_features=None, num_edges=None, limits={})
     found = consult(asked, wanted)
-    passing = [name for name in found.others if name not in missing_a_threshold(asked, wanted)]
-    names = (found.chosen, *passing[: size - 1])
-    return Shortlist(names, kind, told_source(found, kind, asked), found.reason)
+    missing = missing_a_threshold(asked, wanted)
+    others = sorted(found.others, key=lambda name: name in missing)
+    return Shortlist((found.chosen, *others[: size - 1]), kind, told_source(found, kind, asked), found.reason)
 
 
 def stand_in(kind: str) -> str:

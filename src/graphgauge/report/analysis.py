@@ -107,7 +107,9 @@ def comparison_section(study: Study) -> Section:
     off = found.disagreements[["kind", "metric", "label", "ours", "paper", "difference", "reason"]]
     told = as_markdown(off) if len(off) else "None.\n"
     compared = [metric for metric in METRICS if (found.cells["metric"] == metric).any()]
-    beside = "\n".join(f"{metric}, ours / the paper's:\n\n{as_markdown(found.side_by_side(metric))}" for metric in compared)
+    beside = "\n".join(
+        f"{METRICS[metric]}, ours / the paper's:\n\n{as_markdown(found.side_by_side(metric))}" for metric in compared
+    )
     text = (
         f"{as_markdown(found.claims())}\n{beside}\n{as_markdown(found.orders)}\n"
         f"{len(off)} of {len(found.cells)} cells disagree (by more than 0.1, 10 edits, or a factor of 3 in time):\n\n{told}"
