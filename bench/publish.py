@@ -10,7 +10,7 @@ writes
     shards.csv          task, model, block, explanations, seconds, and what they went to
     machine.json        processor, versions and number of workers of each call, shards and seconds in all
 
-and with ``--consult`` puts the summary also where `graphgauge consult` looks for it. Names of hosts and users stay behind.
+and with ``--consult`` puts the summary also where `graphgauge consult` looks for it. Names of hosts, users and kernels stay behind.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def machine(run: Run) -> dict[str, Any]:
             "cores": session["cores"],
             "device": session["machine"]["device"],
             "processor": session["machine"]["processor"],
-            **session["versions"],
+            **{name: version for name, version in session["versions"].items() if name != "platform"},
         }
         for session in run.sessions()
     ]
