@@ -44,6 +44,7 @@ def test_the_summary_shows_means_faults_and_the_place(tmp_path, networks, monkey
     assert (found["finished"], found["shards"], found["rows"]) == (True, 1, len(run.results()))
     text = bench.summary_text(run)
     assert str(tmp_path / "run") in text.splitlines()[-1]
+    assert text.splitlines()[-2].startswith("the work: ")
     assert found["faults"] == {"raising": "failed: RuntimeError: I do not feel like it"}
     assert "raising could not be measured everywhere: failed: RuntimeError: I do not feel like it" in text
 

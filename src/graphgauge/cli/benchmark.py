@@ -222,8 +222,9 @@ def summary_text(run: Run) -> str:
     found, table = summary(run), run.results().headline()
     lines = [table.to_string(float_format=lambda value: f"{value:.3f}", na_rep="-"), ""]
     lines += [f"{label} could not be measured everywhere: {why}" for label, why in found["faults"].items()]
+    lines += phases_text(found["phases"])
     lines.append(f"{found['rows']} rows from {found['shards']} shards, {duration(found['seconds'])} of work, in {Path(run.folder)}")
-    return "\n".join([*lines, *phases_text(found["phases"])])
+    return "\n".join(lines)
 
 
 def phases_text(phases: dict[str, float]) -> list[str]:
