@@ -15,8 +15,8 @@ from pretend import Death, Scripted, blaming, rows_of, shard, stored, value_of, 
 
 from graphgauge.benchmark.estimate import Estimate
 from graphgauge.benchmark.outcomes import Fault, Outcome
-from graphgauge.benchmark.retries import kept_shards, to_retry
-from graphgauge.benchmark.runs import begin, check_same, writing
+from graphgauge.benchmark.retries import Kept, kept_shards, to_retry
+from graphgauge.benchmark.runs import begin, check_same, flat, writing
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.store import Store
 
@@ -156,6 +156,15 @@ def test_a_shard_that_fails_together_but_not_apart_is_complete(store):
     assert kept_shards(store)[SHARDS[0].key].body["phases"] == {"explaining": pytest.approx(3 * 0.002)}
 
 
+def test_shards_stored_before_phases_were_kept_have_none(store):
+    pretend.run(store, Scripted(work), SHARDS[:1])
+    (new,) = kept_shards(store).values()
+    old = replace(new.first, body={name: value for name, value in new.first.body.items() if name != "phases"})
+    assert Kept(old).body["phases"] == {}
+    assert Kept(old, (replace(new.first, body={**new.first.body, "retried": ["a"]}),)).body["phases"] == new.body["phases"]
+    assert set(flat(Kept(old).body)) == set(flat(new.body)) - {"explaining"}
+
+
 def test_a_worker_that_dies_once_is_forgiven(store):
     deaths = {0: 1, 2: 1}
 
@@ -259,7 +268,7 @@ from pathlib import Path
 import pretend
 from graphgauge.benchmark.engines.inline import InlineEngine
 from graphgauge.benchmark.runner import Runner
-from graphgauge.benchmark.retries import kept_shards, to_retry
+from graphgauge.benchmark.retries import Kept, kept_shards, to_retry
 from graphgauge.benchmark.runs import begin, writing
 shards = [pretend.shard(block) for block in range(40)]
 with writing(Path(sys.argv[1])) as store:

@@ -87,6 +87,7 @@ def test_unlike_the_benchmark():
     assert own.text == "Edge pertinence of lrp is 0.6, and 0.75 ± 0.05 in the given benchmark"
     assert found("unlike_benchmark", {"lrp": good(edge_pertinence=0.7, feature_ec=35.9, edge_ec=43.1)}, summary=table) == []
     assert found("unlike_benchmark", {"mine": GOOD}) == []
+    assert found("unlike_benchmark", numbers, summary=table.assign(sd=float("nan"))) == []  # no SD, no saying
 
 
 def test_a_small_difference_is_none_however_small_the_sd():

@@ -161,6 +161,22 @@ def inner(node, ways, steps, ring, targets):
     return targets[0]
 
 
+def ends_below(node, branches):
+    """The nodes without branches below a node, in order; the node itself if it has none."""
+    return [end for other in branches.get(node, ()) for end in ends_below(other, branches)] or [node]
+
+
+def sectors(root, start, span, branches):
+    """Clockwise from start every end has the same share of the span, and every node the middle of its ends' shares."""
+    everything, waiting, angle = ends_below(root, branches), [root], {}
+    while waiting:
+        node = waiting.pop()
+        own = ends_below(node, branches)
+        angle[node] = start - span * (everything.index(own[0]) + len(own) / 2) / len(everything)
+        waiting += branches.get(node, ())
+    return angle
+
+
 def springs(drawn, pairs):
     nodes = list(dict.fromkeys(node for arrow in drawn for node in arrow[:2]))
     graph = nx.Graph()

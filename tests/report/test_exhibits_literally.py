@@ -1,5 +1,7 @@
 """Exhibits are, to the last bit and in the order of ties, what the definition in plain Python gives."""
 
+import random
+
 import literal_exhibits as literal
 import pytest
 import torch
@@ -9,6 +11,7 @@ from torch_geometric.nn import GCNConv, global_add_pool
 import graphgauge as gg
 from graphgauge.narrative.telling import all_names, explanation_facts
 from graphgauge.report.exhibits import TOP_EDGES, exhibit_of
+from graphgauge.report.layout import spread
 
 NODES, FEATURES = 14, 5
 NAMES = {
@@ -133,6 +136,15 @@ def check_sketch(sketch, x, ends, names):
     places, rings = literal.places(x, ends, names, arrows)
     assert repr([(spot.node, spot.x, spot.y) for spot in sketch.spots]) == repr([(node, *place) for node, place in places.items()])
     assert repr(list(sketch.rings)) == repr(rings)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_node_stands_in_the_middle_of_its_ends(seed):
+    draw, branches, angle = random.Random(seed), {}, {}
+    for node in range(1, draw.randrange(1, 25)):
+        branches.setdefault(draw.randrange(node), []).append(node)
+    spread(0, 1.5, 2.0, branches, angle)
+    assert angle == pytest.approx(literal.sectors(0, 1.5, 2.0, branches), abs=1e-12)
 
 
 def test_the_features_that_are_told_are_the_strongest_in_their_order():

@@ -119,7 +119,7 @@ def paper_table() -> "pd.DataFrame":
     from graphgauge.evaluation.published import published_table
 
     rows = [(kind, *names, *cell, None) for (kind, *names), cell in published_table().items()]
-    return by_kind(pd.DataFrame(rows, columns=["task", "explainer", "metric", "mean", "sd", "n"]))
+    return edges_as_links(pd.DataFrame(rows, columns=["task", "explainer", "metric", "mean", "sd", "n"]))
 
 
 def shipped_benchmark() -> "pd.DataFrame":
@@ -127,10 +127,10 @@ def shipped_benchmark() -> "pd.DataFrame":
     import pandas as pd
 
     with (DATA / BENCHMARK).open(encoding="utf-8") as file:
-        return by_kind(pd.read_csv(file))
+        return edges_as_links(pd.read_csv(file))
 
 
-def by_kind(summary: "pd.DataFrame") -> "pd.DataFrame":
-    """A summary whose kinds are named as here; the paper's tables, and ours in its layout, call links edges."""
+def edges_as_links(summary: "pd.DataFrame") -> "pd.DataFrame":
+    """A summary whose kinds are named as here: the paper's tables, and ours in its layout, call links edges."""
     names = {kind.replace("link_", "edge_"): kind for kind in KINDS}
     return summary.assign(task=[names.get(task, task) for task in summary["task"]])

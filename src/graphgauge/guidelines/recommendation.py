@@ -18,7 +18,7 @@ from graphgauge.evaluation.meanings import higher_is_better
 from graphgauge.guidelines.book import (
     KINDS,
     avoided,
-    by_kind,
+    edges_as_links,
     family_of,
     paper_choice,
     rank_of,
@@ -256,7 +256,7 @@ def transfer_sentences(metrics: list[str]) -> list[str]:
 def consult(task_kind: str, requirements: Requirements | None = None, summary: "pd.DataFrame | None" = None) -> Recommendation:
     """The recommendation for a kind of task from a summary: the one given, else the shipped benchmark."""
     wanted = replace(requirements or Requirements(), task_kind=task_kind)
-    table = shipped_benchmark() if summary is None else by_kind(summary)
+    table = shipped_benchmark() if summary is None else edges_as_links(summary)
     source = "the benchmark that comes with graphgauge" if summary is None else "the given summary"
     own = table[table["task"] == task_kind]
     if not len(own):

@@ -9,10 +9,11 @@ The table gives a limit in two of its seven lines (pertinence 0.5, 200 targets).
     unlike the benchmark    a mean of the paper's metrics further from the table's than two of its SDs, and than 0.1 or 10 edits
 """
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from graphgauge.guidelines.book import by_kind, family_of, guide, shipped_benchmark, trouble
+from graphgauge.guidelines.book import edges_as_links, family_of, guide, shipped_benchmark, trouble
 from graphgauge.guidelines.findings import Finding, Run, share
 from graphgauge.guidelines.limits import Limit, limit_of, title, told
 from graphgauge.guidelines.measures import JUDGED, bootstrap, kind_of
@@ -115,7 +116,9 @@ def unlike_benchmark(run: Run) -> Iterator[Finding]:
     near = table[(table["task"] == kind(run)) & table["explainer"].isin(run.explainers) & table["metric"].isin(wanted)]
     for line in near.to_dict("records"):
         own = run.values(str(line["metric"]), str(line["explainer"]))
-        mean = float(own.mean()) if len(own) else line["mean"]
+        if not len(own) or math.isnan(line["sd"]):
+            continue
+        mean = float(own.mean())
         if abs(mean - line["mean"]) <= max(FAR * line["sd"], NEAR[family_of(line["metric"])]):
             continue
         there = f"{line['mean']:.4g} ± {line['sd']:.3g} in {source}"
@@ -149,7 +152,7 @@ def benchmark_of(run: Run) -> "tuple[pd.DataFrame, str]":
     """The table to compare with."""
     if run.summary is None:
         return shipped_benchmark(), "the benchmark that comes with graphgauge"
-    return by_kind(run.summary), "the given benchmark"
+    return edges_as_links(run.summary), "the given benchmark"
 
 
 def remedy(name: str) -> str:
