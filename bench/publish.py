@@ -4,13 +4,16 @@
 
 writes
 
-    experiment.yaml     what was measured, every setting written out
+    experiment.yaml     what was measured
+    settings.json       every setting
+    rows.csv.xz         a line for each explanation and metric; with settings.json, what `Results.load` reads
     summary.csv         task, explainer, metric, mean, sd, n
-    targets.csv.xz      a line for each explanation and metric, numbers to 9 digits (single precision in full)
     shards.csv          task, model, block, explanations, seconds, and what they went to
-    machine.json        processor, versions and number of workers of each call, shards and seconds in all
+    machine.json        processor, versions and number of workers of each call, shards and seconds in all, and a digest of
+                        everything that decides the numbers (`restore.py` asks for it)
 
-and with ``--consult`` puts the summary also where `graphgauge consult` looks for it. Names of hosts, users and kernels stay behind.
+and with ``--consult`` puts the summary also where `graphgauge consult` looks for it. Names of hosts, users and kernels stay behind,
+and so do single explanations: a report of a published run draws none.
 """
 
 import argparse
@@ -21,33 +24,38 @@ from typing import Any
 
 from graphgauge.benchmark import Run
 from graphgauge.benchmark.runs import COPY
+from graphgauge.benchmark.shards import digest_of
 from graphgauge.benchmark.summary import summary_csv
 from graphgauge.core.errors import BadSetting
+from graphgauge.evaluation.results import ROWS, write_rows
 from graphgauge.guidelines.book import BENCHMARK
+from graphgauge.report.provenance import MACHINE
 
-DROPPED = ["seed", "settings", "version"]  #: the same in every line; machine.json tells the version
+SHARDS = "shards.csv"
+SHARD = ["task", "model", "block", "explanations", "seconds"]  #: its columns before those of the phases
 DATA = Path("src/graphgauge/guidelines/data")
 
 
 def publish(run: Run, folder: Path, unfinished: bool = False) -> None:
-    """Write all five files."""
+    """Write all six files."""
     done, planned = run.num_shards
     if done < planned and not unfinished:
         raise BadSetting(f"{run.folder} is not finished: {done} of {planned} shards are there. The same command continues it.")
     folder.mkdir(parents=True, exist_ok=True)
     results = run.results()
-    shutil.copyfile(run.folder / COPY, folder / "experiment.yaml")
+    shutil.copyfile(run.folder / COPY, folder / COPY)
+    write_rows(results, folder / ROWS[1])
     (folder / "summary.csv").write_text(summary_csv(results), encoding="utf-8")
-    table = results.to_pandas().drop(columns=DROPPED)
-    table.to_csv(folder / "targets.csv.xz", index=False, float_format="%.9g", lineterminator="\n")
-    columns = ["task", "model", "block", "explanations", "seconds", *run.phases()]
-    run.shards()[columns].round(2).to_csv(folder / "shards.csv", index=False, lineterminator="\n")
-    (folder / "machine.json").write_text(json.dumps(machine(run), indent=2) + "\n", encoding="utf-8")
+    shards = run.shards()[[*SHARD, *run.phases()]].round(2)
+    shards.to_csv(folder / SHARDS, index=False, lineterminator="\n")
+    told = {"configuration": digest_of(run.config), "shards": done, "shards planned": planned}
+    told |= {"seconds of all shards": round(float(shards["seconds"].sum()), 1), "calls": calls(run)}
+    (folder / MACHINE).write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
 
 
-def machine(run: Run) -> dict[str, Any]:
-    """What computed the numbers, and for how long."""
-    sessions = [
+def calls(run: Run) -> list[dict[str, Any]]:
+    """What computed the numbers, call by call."""
+    return [
         {
             "began": session["at"],
             "engine": session["engine"],
@@ -59,9 +67,6 @@ def machine(run: Run) -> dict[str, Any]:
         }
         for session in run.sessions()
     ]
-    done, planned = run.num_shards
-    seconds = round(float(run.shards()["seconds"].sum()), 1)
-    return {"shards": done, "shards planned": planned, "seconds of all shards": seconds, "calls": sessions}
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import pytest
 from made_results import results, row, values
 
 from graphgauge.benchmark import compare_with_paper, read_experiment, table_1_of_the_paper, with_variants
-from graphgauge.benchmark.comparison import labels_in_place
+from graphgauge.benchmark.comparison import labels_in_place, repeatability
 from graphgauge.benchmark.paper import EXPLAINERS, METRICS
 from graphgauge.benchmark.reasons import RULES, UNEXPLAINED, likely_reason
 from graphgauge.core.errors import BadSetting, UndefinedScore
@@ -43,6 +43,58 @@ def test_the_papers_own_numbers_agree_with_the_paper_in_everything():
     assert found.orders["spearman"].tolist() == pytest.approx([1.0] * 28)
     assert found.claims()["holds"].all()
     assert found.claims()["found"].tolist() == ["lowest 1.0000", "4 of 4", "8 of 8", "0.000"]
+
+
+def part_of(means, sds, configurations=4):
+    return pd.DataFrame({"paper": means, "paper_sd": sds, "paper_configurations": [configurations] * len(means)})
+
+
+def test_a_table_without_spread_finds_its_own_order_again():
+    found = repeatability(part_of([0.1, 0.5, 0.9], [0.0, 0.0, 0.0]), "edge_pertinence", draws=10, seed=0)
+    assert found == pytest.approx((1.0, 1.0))
+
+
+def test_a_table_of_one_big_tie_has_no_order_to_be_found_again():
+    assert np.isnan(repeatability(part_of([0.5, 0.51], [0.1, 0.1]), "edge_pertinence", draws=10, seed=0)).all()
+
+
+@pytest.mark.parametrize(("distance", "low"), [(2.0, -1.0), (2.2, -1.0), (2.45, 1.0), (4.0, 1.0)])
+def test_the_order_of_two_is_lost_as_often_as_a_normal_number_is_below_their_distance(distance, low):
+    """Drawn anew, their difference is normal with mean d and SD √2 e: turned round with probability Φ(-d / √2 e), 5 % at 2.33 e."""
+    times = part_of([100.0, 100.0 + distance], [2.0, 2.0])  # four configurations: a standard error of 1
+    assert repeatability(times, "time", draws=40_000, seed=0) == pytest.approx((1.0, low))
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_repeatability_is_what_a_loop_over_the_same_draws_counts(seed):
+    means, sds = [0.61, 0.99, 0.57, 0.78, 0.55], [0.14, 0.13, 0.07, 0.15, 0.1]
+    literal = []
+    for draw in np.random.default_rng(seed).standard_normal((500, 5)):
+        anew = [min(1.0, mean + sd / 2 * number) for mean, sd, number in zip(means, sds, draw, strict=True)]
+        ranked = [[sum(loosely(a, b) for b in side) for a in side] for side in (anew, means)]
+        literal.append(np.corrcoef(ranked)[0, 1])
+    found = repeatability(part_of(means, sds), "feature_pertinence", draws=500, seed=seed)
+    assert found == pytest.approx((np.median(literal), np.quantile(literal, 0.05)))
+
+
+def loosely(a, b):
+    """1 where a is above b, half where they are within 0.03."""
+    return 0.5 if abs(a - b) <= 0.03 + 1e-9 else float(a > b)
+
+
+def test_what_is_drawn_stays_within_the_range_of_the_metric():
+    """Two methods at 1.00, one of them noisy, one below: above 1 they would not be tied."""
+    found = repeatability(part_of([1.0, 1.0, 0.5], [0.0, 0.2, 0.0], 1), "edge_stability", draws=2000, seed=0)
+    above = repeatability(part_of([1.0, 1.0, 0.5], [0.0, 0.2, 0.0], 1), "time", draws=2000, seed=0)
+    assert found[0] == pytest.approx(1.0)
+    assert above[0] < 0.9
+
+
+def test_how_well_the_papers_order_can_be_found_again_is_told_for_every_cell():
+    orders = compare_with_paper(as_in_the_paper()).orders.set_index(["kind", "metric"])
+    firm, loose = orders.loc[("node_regression", "edge_pertinence")], orders.loc[("edge_regression", "feature_pertinence")]
+    assert (firm["repeatable"], loose["repeatable"]) == pytest.approx((0.99, 0.80), abs=0.01)
+    assert loose["repeatable_low"] < 0.6 < 0.8 < firm["repeatable_low"]
 
 
 def test_differences_and_their_means_are_told():

@@ -6,6 +6,8 @@ import pytest
 from reported import by_hand
 
 from graphgauge.core.errors import BadFile, UnknownName
+from graphgauge.evaluation import Results
+from graphgauge.evaluation.results import write_rows
 from graphgauge.report.shelf import last_change, run_under, runs_under
 
 
@@ -30,6 +32,15 @@ def test_runs_are_found_by_their_files_but_not_behind_links_or_in_hidden_folders
         "bench": "bench",
         "deep/er/a": "deep/er/a",
     }
+
+
+def test_a_published_run_is_a_run(tmp_path):
+    write_rows(by_hand(n=2), tmp_path / "rows.csv.xz")
+    assert runs_under(tmp_path) == {".": tmp_path}
+    assert Results.load(tmp_path).rows == by_hand(n=2).rows
+    before = last_change(tmp_path)
+    os.utime(tmp_path / "rows.csv.xz", (before + 10, before + 10))
+    assert last_change(tmp_path) == before + 10
 
 
 def test_the_folder_itself_can_be_a_run(root):

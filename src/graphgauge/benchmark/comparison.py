@@ -4,6 +4,8 @@
     order          Spearman's ρ between our means and the paper's over the explainers that both have (see `ranks`); means closer
                    than TIES count as tied: 0.03 for pertinence, 3 edits of the cap of 100, and what the paper's last digit can
                    tell for stability and time, 0.005 and 0.01 s
+    repeatable     the ρ that the paper's means reach with themselves, drawn anew within their standard errors, SD / sqrt(n): the
+                   median and the 5 % quantile. Where methods lie close together, no second measurement finds the same order
     disagreement   |difference| above ALLOWED: 0.1 for numbers in [0, 1], 10 edits; times differ by more than a factor of 3, times
                    below 0.01 s counting as 0.01 s
 
@@ -33,6 +35,7 @@ TIES = {"pertinence": 0.03, "stability": 0.005, "ec": 3.0, "time": 0.01}
 ALLOWED = {"pertinence": 0.1, "stability": 0.1, "ec": 10.0}
 FACTOR, SHORTEST = 3.0, 0.01  #: for times
 DETERMINISTIC = ("deconvolution", "guided_backprop", "input_x_gradient", "integrated_gradients", "lrp", "saliency")
+DRAWS = 2000  #: of the paper's means
 BEST_OF_THE_PAPER = ("input_x_gradient", "integrated_gradients")
 
 
@@ -70,13 +73,13 @@ class Comparison:
         return pd.DataFrame(parts, columns=["claim", "found", "holds"])
 
 
-def compare_with_paper(results: Results | Study) -> Comparison:
+def compare_with_paper(results: Results | Study, draws: int = DRAWS, seed: int = 0) -> Comparison:
     """Our results beside the paper's Table 1; needs tasks of the paper, such as ``cora-node``."""
     study = study_of(results)
     cells = compared_cells(study)
     off = cells[~cells["agrees"]]
     reasons = [likely_reason(cell, study.settings) for cell in off.to_dict("records")]
-    return Comparison(cells, compared_orders(cells), off.assign(reason=reasons).reset_index(drop=True))
+    return Comparison(cells, compared_orders(cells, draws, seed), off.assign(reason=reasons).reset_index(drop=True))
 
 
 def labels_in_place(labels: list[str]) -> dict[str, str]:
@@ -165,24 +168,41 @@ def form_of(metric: str) -> str:
     return metric.removeprefix("feature_").removeprefix("edge_")
 
 
-def compared_orders(cells: pd.DataFrame) -> pd.DataFrame:
+def compared_orders(cells: pd.DataFrame, draws: int, seed: int) -> pd.DataFrame:
     """For each kind and metric: ρ of the order, and the differences."""
     groups = [(kind, metric, cells[(cells["kind"] == kind) & (cells["metric"] == metric)]) for kind in KINDS for metric in METRICS]
-    return pd.DataFrame([compared_order(kind, metric, part) for kind, metric, part in groups if len(part)])
+    return pd.DataFrame([compared_order(kind, metric, part, draws, seed) for kind, metric, part in groups if len(part)])
 
 
-def compared_order(kind: str, metric: str, part: pd.DataFrame) -> dict[str, Any]:
+def compared_order(kind: str, metric: str, part: pd.DataFrame, draws: int, seed: int) -> dict[str, Any]:
     """One of them."""
+    tie = TIES[form_of(metric)]
+    median, low = repeatability(part, metric, draws, seed)
     return {
         "kind": kind,
         "metric": metric,
         "explainers": len(part),
-        "spearman": float(spearman(part["ours"].to_numpy(float), part["paper"].to_numpy(float), TIES[form_of(metric)])),
+        "spearman": float(spearman(part["ours"].to_numpy(float), part["paper"].to_numpy(float), tie)),
+        "repeatable": median,
+        "repeatable_low": low,
         "mean_difference": float(part["difference"].mean()),
         "mean_abs_difference": float(part["difference"].abs().mean()),
         "largest_difference": float(part["difference"].abs().max()),
         "disagreeing": int((~part["agrees"]).sum()),
     }
+
+
+def repeatability(part: pd.DataFrame, metric: str, draws: int, seed: int) -> tuple[float, float]:
+    """Median and 5 % quantile of ρ between the paper's means and the same drawn anew, inside the metric's range.
+
+    Draws in which all are tied have no ρ and are left out; NaN where the paper's own order is one big tie.
+    """
+    form, means = form_of(metric), part["paper"].to_numpy(float)
+    errors = part["paper_sd"].to_numpy(float) / np.sqrt(part["paper_configurations"].to_numpy(float))
+    drawn = means + errors * np.random.default_rng(seed).standard_normal((draws, len(means)))
+    found = spearman(drawn.clip(0.0, 1.0 if form in ("pertinence", "stability") else None), means, TIES[form])
+    known = found[~np.isnan(found)]
+    return (float(np.median(known)), float(np.quantile(known, 0.05))) if len(known) else (float("nan"), float("nan"))
 
 
 def mean_difference(cells: pd.DataFrame) -> float:

@@ -130,7 +130,7 @@ def analyse(
 
 @app.command()
 def check(
-    run: Annotated[str, typer.Argument(help="Folder that Results.save wrote.")],
+    run: Annotated[str, typer.Argument(help="Folder with results: of evaluate, benchmark or Results.save, or a published run.")],
     explainer: Annotated[list[str] | None, typer.Option(help="Check only this one (may be repeated); else all but random.")] = None,
     task: Annotated[str | None, typer.Option(help="Kind of task, such as link-regression; else seen from the run.")] = None,
     stakes: Annotated[str | None, typer.Option(help="standard (usual) or high-stakes.")] = None,

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
+from lzma import LZMAError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 FLIPPED_WITHIN = (10, 25, 100)  #: shares of targets flipped within so many edits, told in a summary
 RUN = "run.sqlite"  #: the store of a benchmark run
+ROWS = ("rows.csv", "rows.csv.xz")  #: what `save` writes, and the same compressed, as published runs have it
+SETTINGS = "settings.json"
 EXAMPLES = "examples.json"  #: the worst and the best explanations, as they are shown
 Key = tuple[str, str, str, Target, int]  #: an explanation: task, network, explainer, target, occurrence
 Made = tuple[str, Target, int]  #: the same within one task and network: explainer, target, occurrence
@@ -208,12 +211,7 @@ class Results:
         place = Path(folder)
         try:
             place.mkdir(parents=True, exist_ok=True)
-            table = self.to_pandas()
-            for name in ("target", *LISTS):
-                table[name] = [None if value is None else json.dumps(value) for value in table[name]]
-            table.to_csv(place / "rows.csv.part", index=False, lineterminator="\n", encoding="utf-8", errors=ANY_TEXT)
-            (place / "settings.json").write_text(json.dumps(self.settings.record(), indent=2) + "\n")
-            (place / "rows.csv.part").replace(place / "rows.csv")
+            write_rows(self, place / ROWS[0])
             write_examples(place / EXAMPLES, records_to_keep(self, names))
         except OSError as error:
             raise BadFile(f"{os.fspath(folder)} could not be written: {error}.") from error
@@ -223,7 +221,7 @@ class Results:
 
     @staticmethod
     def load(folder: str | os.PathLike[str]) -> "Results":
-        """Read what `save` wrote, or a benchmark run, finished or not."""
+        """Read what `save` wrote, or a benchmark run, finished or not, or a published one."""
         import pandas as pd
 
         place = Path(folder)
@@ -231,14 +229,14 @@ class Results:
             found: Results = results_of_run(place)
             return found
         try:
-            record = json.loads((place / "settings.json").read_text())
+            record = json.loads((place / SETTINGS).read_text())
             options: Any = {"keep_default_na": False, "dtype": object, "lineterminator": "\n", "encoding_errors": ANY_TEXT}
-            table = pd.read_csv(place / "rows.csv", **options)
+            table = pd.read_csv(next((place / name for name in ROWS if (place / name).exists()), place / ROWS[0]), **options)
             settings = Settings(**{**record, "trials": tuple(record["trials"])})
             return Results(
                 tuple(map(read_row, table.to_dict("records"))), settings, kept=cache(partial(read_examples, place / EXAMPLES))
             )
-        except (OSError, LookupError, ValueError, TypeError) as error:
+        except (OSError, LookupError, ValueError, TypeError, EOFError, LZMAError) as error:
             raise BadFile(f"{os.fspath(folder)} holds no results that graphgauge saved: {error}.") from error
 
 
@@ -262,6 +260,17 @@ def check_side(side: str) -> str:
     if side not in ("edge", "feature"):
         raise BadSetting(f"side must be 'edge' or 'feature', but {side!r} was given.")
     return side
+
+
+def write_rows(results: Results, path: Path) -> None:
+    """The table, numbers to the last bit, compressed if the name ends in ``.xz``; the settings beside it."""
+    table = results.to_pandas()
+    for name in ("target", *LISTS):
+        table[name] = [None if value is None else json.dumps(value) for value in table[name]]
+    part, form = path.with_name(f"{path.name}.part"), "xz" if path.suffix == ".xz" else None
+    table.to_csv(part, index=False, lineterminator="\n", encoding="utf-8", errors=ANY_TEXT, compression=form)
+    path.with_name(SETTINGS).write_text(json.dumps(results.settings.record(), indent=2) + "\n")
+    part.replace(path)
 
 
 def write_examples(path: Path, records: list[dict[str, Any]]) -> None:

@@ -47,8 +47,8 @@ Maker = Callable[[Study], Section]
 def write_analysis(results: Results | Study, folder: str | os.PathLike[str], draws: int = 2000, seed: int = 0) -> list[Path]:
     """Write the page, the tables and the pictures of some results into a folder; return the paths."""
     study, place = study_of(results), Path(folder)
-    makers: list[Maker] = [table_section, comparison_section]
-    makers += [partial(maker, draws=draws, seed=seed) for maker in (front_section, ranking_section)]
+    drawing = (comparison_section, front_section, ranking_section)
+    makers: list[Maker] = [table_section, *(partial(maker, draws=draws, seed=seed) for maker in drawing)]
     makers += [partial(agreement_section, draws=min(draws, 500), seed=seed), effort_section, summary_section]
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -101,9 +101,9 @@ def table_section(study: Study) -> Section:
     return Section("Table 1", text, files)
 
 
-def comparison_section(study: Study) -> Section:
+def comparison_section(study: Study, draws: int, seed: int) -> Section:
     """Beside the paper."""
-    found = compare_with_paper(study)
+    found = compare_with_paper(study, draws, seed)
     off = found.disagreements[["kind", "metric", "label", "ours", "paper", "difference", "reason"]]
     told = as_markdown(off) if len(off) else "None.\n"
     compared = [metric for metric in METRICS if (found.cells["metric"] == metric).any()]

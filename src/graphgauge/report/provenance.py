@@ -13,6 +13,7 @@ from graphgauge.evaluation.results import ROW
 from graphgauge.narrative.names import tidy
 
 PROJECT = "project.json"  #: what `graphgauge evaluate` writes beside results
+MACHINE = "machine.json"  #: what `bench/publish.py` writes beside those of a published run
 
 
 def provenance(results: Results, run: str | os.PathLike[str] | None = None) -> dict[str, Any]:
@@ -44,9 +45,15 @@ def digest(results: Results) -> str:
 
 def facts_of_run(folder: Path) -> dict[str, Any]:
     """What a benchmark run, or a saved project, knows of itself; nothing for results that were saved without one."""
-    if not (folder / STORE).exists():
-        return facts_of_project(folder / PROJECT) if (folder / PROJECT).exists() else {}
-    run = Run(folder)
+    for name, read in ((STORE, facts_of_benchmark), (PROJECT, facts_of_project), (MACHINE, facts_of_machine)):
+        if (folder / name).exists():
+            return read(folder / name)
+    return {}
+
+
+def facts_of_benchmark(path: Path) -> dict[str, Any]:
+    """The experiment, how much of it is done, and each call."""
+    run = Run(path.parent)
     done, planned = run.num_shards
     facts = {"experiment": shown(run.config.get("name", "")), "shards": f"{done} of {planned} finished"}
     for number, session in enumerate(run.sessions(), 1):
@@ -66,6 +73,18 @@ def facts_of_project(path: Path) -> dict[str, Any]:
         return {name: shown(value) for name, value in (parts | {name: record[name] for name in ("device", "versions")}).items()}
     except (OSError, LookupError, ValueError, TypeError, AttributeError) as error:
         raise BadFile(f"{path} does not say what the run is of: {error!r}. Remove it, or evaluate again.") from error
+
+
+def facts_of_machine(path: Path) -> dict[str, Any]:
+    """How much of a published run was done, and each call."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        shards = {"shards": f"{record['shards']} of {record['shards planned']} finished"}
+        return shards | {f"call {number}": shown(call) for number, call in enumerate(record["calls"], 1)}
+    except (OSError, LookupError, ValueError, TypeError) as error:
+        raise BadFile(
+            f"{path} does not say how the run was made: {error!r}. Take it from where it was published, or remove it."
+        ) from error
 
 
 def shown(value: Any) -> str:

@@ -1,7 +1,7 @@
 """The runs under a folder, found by the files that runs are made of, and named by where they lie.
 
     run.sqlite                     a run of `graphgauge benchmark`
-    rows.csv and settings.json     what `Results.save` wrote
+    rows.csv and settings.json     what `Results.save` wrote; rows.csv.xz: a published run
 
 Hidden folders and links are not entered, so that every run lies under the folder itself, not somewhere else on the machine.
 """
@@ -11,11 +11,10 @@ from pathlib import Path
 
 from graphgauge.core.errors import BadFile
 from graphgauge.core.registry import lookup
-from graphgauge.evaluation.results import RUN
+from graphgauge.evaluation.results import ROWS, RUN, SETTINGS
 from graphgauge.report.cleaned import tidy_names
 
 DEEPEST = 4  #: folders below the root that are looked into
-SAVED = ("rows.csv", "settings.json")
 
 
 def runs_under(root: str | os.PathLike[str]) -> dict[str, Path]:
@@ -40,7 +39,7 @@ def folders(top: Path, depth: int) -> list[Path]:
 
 def is_run(place: Path) -> bool:
     """Whether a folder holds the files of a run."""
-    return is_own_file(place / RUN) or all(is_own_file(place / name) for name in SAVED)
+    return is_own_file(place / RUN) or (is_own_file(place / SETTINGS) and any(is_own_file(place / name) for name in ROWS))
 
 
 def is_own_file(path: Path) -> bool:
@@ -55,5 +54,5 @@ def run_under(root: str | os.PathLike[str], name: str) -> Path:
 
 def last_change(run: Path) -> float:
     """When a run was written to last, in seconds since 1970."""
-    files = [run / name for name in (RUN, f"{RUN}-wal", *SAVED, "project.json")]
+    files = [run / name for name in (RUN, f"{RUN}-wal", *ROWS, SETTINGS, "project.json")]
     return max(path.stat().st_mtime for path in files if path.exists())

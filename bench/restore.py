@@ -1,0 +1,117 @@
+"""Make a run of what `publish.py` kept of one, so that an unfinished run can be continued where only its published files are left.
+
+    python bench/restore.py benchmarks/paper-drop runs/paper-drop
+    graphgauge benchmark paper-drop --folder runs/paper-drop
+
+Refused where the experiment as this library plans it today (data, networks, explainers, settings, format) is not the one that was
+measured. Numbers come back to the last bit, seconds of shards to 10 ms: publishing the restored run again writes the same files.
+"""
+
+import argparse
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from publish import SHARD as COLUMNS
+from publish import SHARDS
+
+from graphgauge.benchmark import Run, read_experiment
+from graphgauge.benchmark.planning import Place, Plan, plan_of
+from graphgauge.benchmark.retries import SHARD
+from graphgauge.benchmark.runs import COPY, begin, writing
+from graphgauge.benchmark.session import write_copy
+from graphgauge.benchmark.shards import Shard, digest_of
+from graphgauge.benchmark.work import records
+from graphgauge.core.errors import BadSetting
+from graphgauge.evaluation import FAULTS, Results, Row
+from graphgauge.report.provenance import MACHINE
+
+
+def restore(published: Path, folder: Path, place: Place) -> Run:
+    """A run with every shard that was published."""
+    plan = plan_of(read_experiment(published / COPY), place)
+    machine = json.loads((published / MACHINE).read_text(encoding="utf-8"))
+    if machine.get("configuration") != digest_of(plan.config):
+        raise BadSetting(f"{published} was measured with other data, networks, settings or code than here: measure it anew.")
+    found = list(entries_of(plan, published, machine["calls"][-1]))
+    with writing(folder) as store:
+        if store.entries("run"):
+            raise BadSetting(f"{folder} holds a run already: choose another folder.")
+        begin(store, plan.config, plan.shards)
+        write_copy(plan, folder)
+        for call in machine["calls"]:
+            store.note("session", session_of(call))
+        for key, body, rows in found:
+            store.append(SHARD, key, body, rows)
+    return Run(folder)
+
+
+def entries_of(plan: Plan, published: Path, call: dict[str, Any]) -> list[tuple[str, dict[str, Any], list[dict[str, Any]]]]:
+    """Key, body and rows of every shard that was done."""
+    lines = pd.read_csv(published / SHARDS).to_dict("records")
+    done = {(line["task"], line["model"], line["block"]): line for line in lines if not pd.isna(line["seconds"])}
+    results, rows = Results.load(published), defaultdict(list)
+    for row in results.rows:
+        rows[row.task, row.model, row.target].append(row)
+    found = []
+    for shard in (shard for shard in plan.shards if (shard.task, shard.model, shard.block) in done):
+        own = [row for target in shard.targets for row in rows[shard.task, shard.model, target]]
+        check_whole(shard, own)
+        ordered = [row for label in shard.labels for row in own if row.explainer == label]
+        body = body_of(shard, done[shard.task, shard.model, shard.block], own, call)
+        found.append((shard.key, body, records(Results(tuple(ordered), results.settings))))
+    return found
+
+
+def check_whole(shard: Shard, rows: list[Row]) -> None:
+    """Refuse a table in which a line of a shard is missing, or twice."""
+    found = sorted((row.explainer, str(row.target), row.metric) for row in rows)
+    planned = sorted((label, str(target), name) for label in shard.labels for target in shard.targets for name in shard.names)
+    if found != planned:
+        raise BadSetting(
+            f"{shard.title} has {len(found)} published lines where {len(planned)} were measured, or other ones: "
+            "take the files from where they were published."
+        )
+
+
+def body_of(shard: Shard, line: dict[Any, Any], rows: list[Row], call: dict[str, Any]) -> dict[str, Any]:
+    """What the store keeps of a shard beside its rows; which of several calls measured it is not published, the last is told."""
+    faults = {row.explainer: {"status": row.cell.status, "message": row.cell.message} for row in rows if row.cell.status in FAULTS}
+    return {
+        "task": shard.task,
+        "model": shard.model,
+        "seed": shard.seed,
+        "explanations": shard.size,
+        "seconds": line["seconds"],
+        "phases": {str(name): value for name, value in line.items() if name not in COLUMNS and not pd.isna(value)},
+        "faults": faults,
+        "remarks": [],
+        "machine": {name: call[name] for name in ("device", "processor")},
+        "settings": rows[0].settings,
+        "version": rows[0].version,
+    }
+
+
+def session_of(call: dict[str, Any]) -> dict[str, Any]:
+    """A call as the store keeps it."""
+    own = {"at": call["began"], "engine": call["engine"], "places": call["workers"], "cores": call["cores"]}
+    machine = {name: call[name] for name in ("device", "processor")}
+    known = {"began", "engine", "workers", "cores", *machine}
+    return {**own, "machine": machine, "versions": {name: version for name, version in call.items() if name not in known}}
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("published", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--data", help="folder with the raw data sets")
+    options = parser.parse_args()
+    done, planned = restore(options.published, options.folder, Place(data=options.data)).num_shards
+    print(f"{options.folder}: {done} of {planned} shards")
+
+
+if __name__ == "__main__":
+    main()
