@@ -8,7 +8,7 @@ ifneq ($(SHARED_DATA),)
 export GRAPHGAUGE_DATA ?= $(abspath $(SHARED_DATA))
 endif
 
-.PHONY: demo test lint data bench clean
+.PHONY: demo test lint data bench gpu clean
 
 demo: $(VENV)/.installed
 	$(BIN)/graphgauge demo
@@ -31,6 +31,12 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python bench/evaluation.py --growth
 	$(BIN)/python bench/service.py
 	$(BIN)/python bench/service.py --kill
+
+# on a machine with an NVIDIA GPU and its build of torch: what is computed there is what is computed on a CPU
+gpu: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -q -n 8 --maxprocesses 8 -m numeric --device cuda
+	$(BIN)/python bench/device.py
+	$(BIN)/python bench/evaluation.py --device cuda
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
