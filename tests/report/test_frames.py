@@ -75,7 +75,7 @@ def test_a_front_holds_those_whom_nobody_beats():
 def test_explainers_on_one_spot_are_named_together():
     results = made({name: good() for name in "abc"} | {"d": good(edge_ec=9)}, n=3)
     table = next(table for x, y, table in frames.front_frames(results, "", WANTED) if y.startswith("edge EC"))
-    assert dict(zip(table["explainer"], table["label"], strict=True)) == {"a": "a, b and 1 more", "b": "", "c": "", "d": "d"}
+    assert dict(zip(table["explainer"], table["here"], strict=True)) == {**dict.fromkeys("abc", "a, b, c"), "d": "d"}
 
 
 def test_without_two_numbers_there_is_no_front():

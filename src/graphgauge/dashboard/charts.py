@@ -1,22 +1,27 @@
 """Charts as Vega-Lite, with fixed field names: what people call their things is data, which Vega draws letter by letter."""
 
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
+
+from graphgauge.report.pareto import looks
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#8a94a0"
 
 
 def axis(field: str, is_x: bool = False) -> dict[str, Any]:
-    """A quantity on an axis that need not begin at 0; to the sides there is room for names."""
-    scale = {"zero": False, "nice": False, "padding": 40 if is_x else 22}
+    """A quantity on an axis that need not begin at 0."""
+    scale = {"zero": False, "nice": False, "padding": 30 if is_x else 22}
     return {"field": field, "type": "quantitative", "scale": scale, "axis": {"title": None, "format": ".3~g", "tickCount": 5}}
 
 
-PLACE = {"field": "place", "type": "ordinal", "legend": None}
-PLACES = ["on the front", "beaten"]
+PLACES = {"on the front": 1, "beaten": 0}  #: and how full their marks are
+SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-left", "triangle-right")
+LEGEND = {"title": None, "orient": "bottom", "columns": 3, "labelLimit": 135, "symbolSize": 90, "symbolOpacity": 1}
+OWN: dict[str, Any] = {"field": "explainer", "type": "nominal", "sort": None}  #: its own colour and shape for each explainer
 FRONT: dict[str, Any] = {
-    "height": 320,
-    "encoding": {"color": {**PLACE, "scale": {"domain": PLACES, "range": [BLUE, GREY]}}},
+    "height": 380,
+    "encoding": {"stroke": {**OWN, "legend": LEGEND}},
     "layer": [
         {
             "mark": {"type": "rule", "opacity": 0.45},
@@ -27,17 +32,20 @@ FRONT: dict[str, Any] = {
             "encoding": {"x": axis("x", True), "y": axis("y_low"), "y2": {"field": "y_high"}},
         },
         {
-            "mark": {"type": "text", "dy": -12, "fontSize": 11, "limit": 100},
-            "encoding": {"x": axis("x", True), "y": axis("y"), "text": {"field": "label", "type": "nominal"}},
-        },
-        {
-            "mark": {"type": "point", "size": 110, "strokeWidth": 2, "fill": BLUE},
+            "mark": {"type": "point", "size": 110, "strokeWidth": 2},
             "encoding": {
                 "x": axis("x", True),
                 "y": axis("y"),
-                "fillOpacity": {**PLACE, "scale": {"domain": PLACES, "range": [1, 0]}},
+                "shape": {**OWN, "legend": LEGEND},
+                "fill": {**OWN, "legend": None},
+                "fillOpacity": {
+                    "field": "place",
+                    "type": "ordinal",
+                    "legend": None,
+                    "scale": {"domain": list(PLACES), "range": list(PLACES.values())},
+                },
                 "tooltip": [
-                    {"field": "explainer", "title": "Explainer"},
+                    {"field": "here", "title": "Explainer"},
                     {"field": "x", "type": "quantitative", "format": ".3g"},
                     {"field": "y", "type": "quantitative", "format": ".3g"},
                     {"field": "place", "title": "Place"},
@@ -98,13 +106,17 @@ HISTORY: dict[str, Any] = {
 }
 
 
-def with_titles(chart: dict[str, Any], x: str, y: str) -> dict[str, Any]:
-    """A front with titles at its axes; seconds on a logarithmic scale."""
-    own = deepcopy(chart)
+def front_chart(explainers: Sequence[str], x: str, y: str) -> dict[str, Any]:
+    """A front with titles at its axes, colours and shapes for these explainers, and seconds on a logarithmic scale."""
+    own, looked = deepcopy(FRONT), looks(explainers)
+    mark = own["layer"][-1]["encoding"]
+    for channel in (own["encoding"]["stroke"], mark["fill"]):
+        channel["scale"] = {"domain": list(explainers), "range": [looked[name][0] for name in explainers]}
+    mark["shape"]["scale"] = {"domain": list(explainers), "range": [SHAPES[k % len(SHAPES)] for k in range(len(explainers))]}
     for layer in own["layer"]:
         layer["encoding"]["x"]["axis"]["title"], layer["encoding"]["y"]["axis"]["title"] = x, y
         if y.startswith("seconds"):
             layer["encoding"]["y"]["scale"] = {"type": "log", "nice": False, "padding": 22}
-    for cell, title in zip(own["layer"][-1]["encoding"]["tooltip"][1:3], (x, y), strict=True):
+    for cell, title in zip(mark["tooltip"][1:3], (x, y), strict=True):
         cell["title"] = title.partition(" (")[0].capitalize()
     return own

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from graphgauge.dashboard.charts import FRONT, with_titles
+from graphgauge.dashboard.charts import front_chart
 from graphgauge.dashboard.loading import chosen_run
 from graphgauge.dashboard.places import Places
 from graphgauge.dashboard.showing import chosen, coloured, notice, written
@@ -35,7 +35,8 @@ def show_board(part: Any, columns: list[dict[str, Any]]) -> None:
     """The means of a task, then why each is judged so."""
     st.subheader("Means and verdicts")
     table, outcomes = headline_frame(part.lines)
-    st.dataframe(coloured(table, outcomes, {own["title"]: own["digits"] for own in columns}))
+    wide = {"Verdict": st.column_config.TextColumn(width=125)}
+    st.dataframe(coloured(table, outcomes, {own["title"]: own["digits"] for own in columns}), column_config=wide)
     st.caption("Green: meets its threshold. Yellow: meets it with a doubt. Red: misses it. Grey: not judged.")
     with st.expander("Every verdict and its reason"):
         written(score_frame(part.lines))
@@ -46,7 +47,7 @@ def show_fronts(fronts: Any) -> None:
     if not fronts:
         st.info("A front needs two explainers with both numbers.")
         return
-    st.caption("The bottom right corner is the best. Blue marks are on the front, grey ones are beaten; bars are 95 % intervals.")
+    st.caption("The bottom right corner is the best. Full marks are on the front, hollow ones are beaten; bars are 95 % intervals.")
     columns = st.columns(2)
     for k, (x, y, table) in enumerate(fronts):
-        columns[k % 2].vega_lite_chart(table, with_titles(FRONT, x, y))
+        columns[k % 2].vega_lite_chart(table, front_chart(table["explainer"].tolist(), x, y))

@@ -16,7 +16,6 @@ from graphgauge.guidelines.measures import of_run
 from graphgauge.guidelines.requirements import Requirements
 from graphgauge.guidelines.what_if import WhatIf
 from graphgauge.monitor import History, Look, Status
-from graphgauge.monitor.triggers import listed
 from graphgauge.report.boards import REASONS, Line, heading
 from graphgauge.report.content import BADGES
 from graphgauge.report.histories import MOST, charts, has_raised, limits_of
@@ -76,17 +75,8 @@ def points(table: "pd.DataFrame") -> "pd.DataFrame":
     own = table.rename(columns={**named, "first_mean": "x", "second_mean": "y"})
     own = own.round(12)  # so that equal numbers are equal
     own["place"] = np.where(own["front"], "on the front", "beaten")
-    own["label"] = labels_of_spots(own)
-    return own[["explainer", "label", "x", "y", "x_low", "x_high", "y_low", "y_high", "place"]]
-
-
-def labels_of_spots(table: "pd.DataFrame") -> list[str]:
-    """What is written beside each point: its name; of points on one spot the first has the names of all, and the others none."""
-    spots: dict[tuple[float, float], list[str]] = {}
-    for row in table.itertuples():
-        spots.setdefault((row.x, row.y), []).append(row.explainer)
-    first = {names[0]: listed(names, 2) for names in spots.values()}
-    return [first.get(name, "") for name in table["explainer"]]
+    own["here"] = own.groupby(["x", "y"])["explainer"].transform(", ".join)  # on one spot, one mark can be pointed at
+    return own[["explainer", "here", "x", "y", "x_low", "x_high", "y_low", "y_high", "place"]]
 
 
 # --- single targets -----------------------------------------------------------------------------------------------------

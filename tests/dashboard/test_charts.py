@@ -1,0 +1,35 @@
+"""Charts: every explainer looks the same in all of them, and like nobody else."""
+
+import pytest
+
+pytest.importorskip("streamlit")
+
+from graphgauge.benchmark.paper import EXPLAINERS
+from graphgauge.dashboard.charts import front_chart
+
+
+def looks_in(chart):
+    """Explainer -> (colour of the line, of the filling, shape), as Vega would look them up."""
+    mark = chart["layer"][-1]["encoding"]
+    channels = [chart["encoding"]["stroke"], mark["fill"], mark["shape"]]
+    scales = [dict(zip(own["scale"]["domain"], own["scale"]["range"], strict=True)) for own in channels]
+    return {name: tuple(scale[name] for scale in scales) for name in scales[0]}
+
+
+def test_each_explainer_has_its_own_look():
+    found = looks_in(front_chart(list(EXPLAINERS), "x", "y"))
+    assert list(found) == list(EXPLAINERS)
+    assert all(line == filling for line, filling, _ in found.values())
+    assert len({line for line, _, _ in found.values()}) == len({shape for *_, shape in found.values()}) == len(EXPLAINERS)
+
+
+def test_colours_of_the_papers_methods_do_not_depend_on_who_else_is_there():
+    alone, together = looks_in(front_chart(["lrp"], "x", "y")), looks_in(front_chart([*EXPLAINERS, "mine"], "x", "y"))
+    assert alone["lrp"][:2] == together["lrp"][:2]
+
+
+def test_seconds_are_on_a_logarithmic_scale_and_edits_are_not():
+    seconds, edits = front_chart(["lrp"], "x", "seconds (less is better ↓)"), front_chart(["lrp"], "x", "EC, edits")
+    assert {layer["encoding"]["y"]["scale"].get("type") for layer in seconds["layer"]} == {"log"}
+    assert {layer["encoding"]["y"]["scale"].get("type") for layer in edits["layer"]} == {None}
+    assert edits["layer"][-1]["encoding"]["y"]["axis"]["title"] == "EC, edits"
