@@ -32,7 +32,7 @@ from graphgauge.guidelines.book import BENCHMARK
 from graphgauge.report.provenance import MACHINE
 
 SHARDS = "shards.csv"
-SHARD = ["task", "model", "block", "explanations", "seconds"]  #: its columns before those of the phases
+COLUMNS = ["task", "model", "block", "explanations", "seconds"]  #: of shards.csv, before those of the phases
 DATA = Path("src/graphgauge/guidelines/data")
 
 
@@ -46,7 +46,7 @@ def publish(run: Run, folder: Path, unfinished: bool = False) -> None:
     shutil.copyfile(run.folder / COPY, folder / COPY)
     write_rows(results, folder / ROWS[1])
     (folder / "summary.csv").write_text(summary_csv(results), encoding="utf-8")
-    shards = run.shards()[[*SHARD, *run.phases()]].round(2)
+    shards = run.shards()[[*COLUMNS, *run.phases()]].round(2)
     shards.to_csv(folder / SHARDS, index=False, lineterminator="\n")
     told = {"configuration": digest_of(run.config), "shards": done, "shards planned": planned}
     told |= {"seconds of all shards": round(float(shards["seconds"].sum()), 1), "calls": calls(run)}

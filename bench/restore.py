@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from publish import SHARD as COLUMNS
-from publish import SHARDS
+from publish import COLUMNS, SHARDS
 
 from graphgauge.benchmark import Run, read_experiment
 from graphgauge.benchmark.planning import Place, Plan, plan_of
@@ -35,7 +34,7 @@ def restore(published: Path, folder: Path, place: Place) -> Run:
     machine = json.loads((published / MACHINE).read_text(encoding="utf-8"))
     if machine.get("configuration") != digest_of(plan.config):
         raise BadSetting(f"{published} was measured with other data, networks, settings or code than here: measure it anew.")
-    found = list(entries_of(plan, published, machine["calls"][-1]))
+    found = entries_of(plan, published, machine["calls"][-1])
     with writing(folder) as store:
         if store.entries("run"):
             raise BadSetting(f"{folder} holds a run already: choose another folder.")

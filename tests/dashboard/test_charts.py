@@ -5,7 +5,8 @@ import pytest
 pytest.importorskip("streamlit")
 
 from graphgauge.benchmark.paper import EXPLAINERS
-from graphgauge.dashboard.charts import front_chart
+from graphgauge.dashboard.charts import SHAPES, front_chart
+from graphgauge.report.pareto import MARKERS, looks
 
 
 def looks_in(chart):
@@ -23,9 +24,14 @@ def test_each_explainer_has_its_own_look():
     assert len({line for line, _, _ in found.values()}) == len({shape for *_, shape in found.values()}) == len(EXPLAINERS)
 
 
-def test_colours_of_the_papers_methods_do_not_depend_on_who_else_is_there():
+def test_the_papers_methods_look_the_same_whoever_else_is_there():
     alone, together = looks_in(front_chart(["lrp"], "x", "y")), looks_in(front_chart([*EXPLAINERS, "mine"], "x", "y"))
-    assert alone["lrp"][:2] == together["lrp"][:2]
+    assert alone["lrp"] == together["lrp"]
+
+
+def test_every_marker_of_the_pictures_has_a_shape_of_its_own():
+    assert set(SHAPES) >= {*MARKERS, looks([])["random"][1]}
+    assert len(set(SHAPES.values())) == len(SHAPES)
 
 
 def test_seconds_are_on_a_logarithmic_scale_and_edits_are_not():

@@ -16,7 +16,21 @@ def axis(field: str, is_x: bool = False) -> dict[str, Any]:
 
 
 PLACES = {"on the front": 1, "beaten": 0}  #: and how full their marks are
-SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-left", "triangle-right")
+#: the markers of `report.pareto` as Vega's shapes, or drawn between -1 and 1
+SHAPES = {
+    "o": "circle",
+    "s": "square",
+    "^": "triangle-up",
+    "D": "diamond",
+    "v": "triangle-down",
+    "P": "cross",
+    "X": "M-1,-.5L-.5,-1L0,-.5L.5,-1L1,-.5L.5,0L1,.5L.5,1L0,.5L-.5,1L-1,.5L-.5,0Z",
+    "*": "M0.00,-1.00L0.24,-0.32L0.95,-0.31L0.38,0.12L0.59,0.81L0.00,0.40L-0.59,0.81L-0.38,0.12L-0.95,-0.31L-0.24,-0.32Z",
+    "<": "triangle-left",
+    ">": "triangle-right",
+    "h": "M0.00,-1.00L0.87,-0.50L0.87,0.50L0.00,1.00L-0.87,0.50L-0.87,-0.50Z",
+    "x": "M-1,-1L1,1M-1,1L1,-1",
+}
 LEGEND = {"title": None, "orient": "bottom", "columns": 3, "labelLimit": 135, "symbolSize": 90, "symbolOpacity": 1}
 OWN: dict[str, Any] = {"field": "explainer", "type": "nominal", "sort": None}  #: its own colour and shape for each explainer
 FRONT: dict[str, Any] = {
@@ -112,7 +126,7 @@ def front_chart(explainers: Sequence[str], x: str, y: str) -> dict[str, Any]:
     mark = own["layer"][-1]["encoding"]
     for channel in (own["encoding"]["stroke"], mark["fill"]):
         channel["scale"] = {"domain": list(explainers), "range": [looked[name][0] for name in explainers]}
-    mark["shape"]["scale"] = {"domain": list(explainers), "range": [SHAPES[k % len(SHAPES)] for k in range(len(explainers))]}
+    mark["shape"]["scale"] = {"domain": list(explainers), "range": [SHAPES[looked[name][1]] for name in explainers]}
     for layer in own["layer"]:
         layer["encoding"]["x"]["axis"]["title"], layer["encoding"]["y"]["axis"]["title"] = x, y
         if y.startswith("seconds"):
