@@ -164,7 +164,7 @@ def test_hops_that_are_too_few_are_found():
     model = gg.NodeClassificationModel(build(Stack, SAGEConv), random_graph(300, 300), num_hops=1)
     with pytest.warns(UserWarning, match="num_hops=1 was given"):
         assert model.hops == 1
-    expected = ("failed", "num_hops is 1, but features further away have a gradient")
+    expected = ("failed", "num_hops is 1, but features further away matter")
     assert status_of(model, "hops_are_what_gradients_show") == expected
 
 

@@ -333,7 +333,7 @@ class Mixed(nn.Module):
         return self.out(hidden + torch.zeros_like(hidden).index_add(0, edge_index[1], hidden[edge_index[0]]))
 
 
-def test_propagation_outside_the_layers_shows_in_the_gradients():
+def test_propagation_outside_the_layers_is_noticed():
     data = random_graph(200, 400)
     net = build(Mixed)
     model = gg.NodeClassificationModel(net, data)
@@ -342,6 +342,75 @@ def test_propagation_outside_the_layers_shows_in_the_gradients():
         model.pred_copies(model.computation_graphs(range(50))) - expected_rows(net, data, list(range(50)), "node")
     ).abs().max() <= 1e-6
     assert model.mask_support.startswith("refused: edges act outside the messages")
+
+
+def path_to_node_0(num_nodes):
+    """... -> 2 -> 1 -> 0: edge k goes from node k + 1 to node k."""
+    source = torch.arange(1, num_nodes)
+    x = torch.rand(num_nodes, FEATURES, generator=torch.Generator().manual_seed(1)) - 0.5
+    return Data(x=x, edge_index=torch.stack([source, source - 1]))
+
+
+def edges_that_matter(net, data):
+    """By trying: without which single edges node 0 gets another output."""
+    with torch.no_grad():
+        kept = [torch.arange(data.num_edges) != edge for edge in range(data.num_edges)]
+        rows = [net(data.x, data.edge_index[:, rest])[0] for rest in kept]
+        return [edge for edge, row in enumerate(rows) if not torch.equal(row, net(data.x, data.edge_index)[0])]
+
+
+class WithoutGradient(Stack):
+    """Gradients end on the way; the data does not."""
+
+    def __init__(self, where):
+        super().__init__(SAGEConv)
+        self.where = where
+
+    def forward(self, x, edge_index):
+        x = {"compared": (x > 0).to(x), "detached": x.detach()}.get(self.where, x)
+        with torch.set_grad_enabled(self.where != "no_grad"):
+            hidden = self.convs[0](x, edge_index).relu()
+        if self.where == "filled in":
+            hidden = hidden.new_zeros(hidden.shape).index_copy_(0, torch.arange(len(hidden)), hidden.detach())
+        return self.convs[1](hidden.detach() if self.where == "hidden" else hidden, edge_index)
+
+
+@pytest.mark.parametrize("where", ["nowhere", "compared", "detached", "no_grad", "hidden", "filled in"])
+@pytest.mark.parametrize("frozen", [False, True])
+def test_depth_does_not_depend_on_gradients(where, frozen):
+    net, data = build(WithoutGradient, where).requires_grad_(not frozen), path_to_node_0(6)
+    model = gg.NodeClassificationModel(net, data, output="logits")
+    assert model.hops == 2
+    assert model.computation_graphs([0])[0].edges.tolist() == edges_that_matter(net, data) == [0, 1]
+
+
+class ByHandWithoutGradient(Mixed):
+    """Its second propagation is no layer's, and has no gradient in the features."""
+
+    def forward(self, x, edge_index):
+        return super().forward((x > 0).to(x), edge_index)
+
+
+@pytest.mark.parametrize("make", [Mixed, ByHandWithoutGradient])
+@pytest.mark.parametrize("num_nodes", [2, 3, 4, 8])
+def test_depth_grows_on_graphs_that_end_where_the_network_looks(make, num_nodes):
+    net, data = build(make), path_to_node_0(num_nodes)
+    model = gg.NodeClassificationModel(net, data, output="logits")
+    assert model.computation_graphs([0])[0].edges.tolist() == edges_that_matter(net, data) == list(range(num_nodes - 1))[:2]
+
+
+class AllNodes(Mixed):
+    """One propagation, and the mean over all nodes."""
+
+    def forward(self, x, edge_index):
+        hidden = self.conv(x, edge_index)
+        return self.out(hidden - hidden.mean(0))
+
+
+@pytest.mark.parametrize("num_nodes", [4, 8])
+def test_a_network_that_mixes_all_nodes_is_no_deeper_for_that(num_nodes):
+    model = gg.NodeClassificationModel(build(AllNodes), path_to_node_0(num_nodes), output="logits")
+    assert (model.hops, model.record()["halo"]) == (1, "whole graph")
 
 
 class Sparse(nn.Module):

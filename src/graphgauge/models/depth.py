@@ -2,8 +2,9 @@
 
 Each call of `propagate` moves information by one hop, so K of SGConv, APPNP and TAGConv, K - 1 of ChebConv, num_layers of
 GatedGraphConv and layers that are called twice count by themselves. Layers side by side do not add up: what counts is the
-longest chain of propagations in the graph that autograd records, which is there whatever the weights and features are.
-That gradients of features come no further is then verified on real targets.
+longest chain of propagations on the way of the data, which is followed from operation to operation. It is there whatever the
+weights and features are, and also where gradients end (frozen layers under `no_grad`, ``h.detach()``, ``x > 0``).
+That features further away do not matter is then verified on real targets.
 """
 
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import Module
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
 from torch_geometric.nn import MessagePassing
 
 from graphgauge.models.computation import HALOS
@@ -29,18 +32,54 @@ LOCAL = set(
 DEGREE_NORMALISED = set("APPNP ARMAConv ClusterGCNConv FAConv GCN2Conv GCNConv LGConv MixHopConv SGConv SSGConv TAGConv".split())
 
 
-class Hop(torch.autograd.Function):
-    """Does nothing, but leaves a mark in autograd's graph behind each propagation."""
+class Depths(TorchDispatchMode):
+    """Follows tensors through all operations: of those that an operation reads, what it writes is as deep as the deepest.
 
-    @staticmethod
-    def forward(ctx: Any, values: Tensor) -> Tensor:
-        """The same values, in memory of their own: layers may go on in place."""
-        return values.clone()
+    Depths belong to memory, which views share and writing in place goes to; ``held`` keeps it from being used again.
+    """
 
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Tensor:
-        """The same gradient."""
-        return grads[0]
+    def __init__(self) -> None:
+        super().__init__()
+        self.depth: dict[int, int] = {}
+        self.held: list[Tensor] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+        """Run the operation."""
+        out = func(*args, **(kwargs or {}))
+        deepest = self.deepest((args, kwargs))
+        for tensor in tensors_in(out):
+            self.set(tensor, max(deepest, self.of(tensor)))
+        return out
+
+    def deepest(self, values: Any) -> int:
+        """The largest depth of the tensors in anything."""
+        return max(map(self.of, tensors_in(values)), default=0)
+
+    def of(self, tensor: Tensor) -> int:
+        """Propagations behind a tensor."""
+        return self.depth.get(memory_of(tensor), 0)
+
+    def set(self, tensor: Tensor, depth: int) -> None:
+        """Say how many."""
+        self.depth[memory_of(tensor)] = depth
+        self.held.append(tensor)
+
+    def further(self, values: Any) -> Any:
+        """The same values behind one more propagation, in memory of their own: layers may go on in place."""
+        own = tree_map_only(Tensor, torch.clone, values)
+        for tensor in tensors_in(own):
+            self.set(tensor, self.of(tensor) + 1)
+        return own
+
+
+def tensors_in(values: Any) -> list[Tensor]:
+    """The tensors in nested tuples, lists and dictionaries."""
+    return [leaf for leaf in tree_leaves(values) if isinstance(leaf, Tensor)]
+
+
+def memory_of(tensor: Tensor) -> int:
+    """A number of the memory that a tensor stands in; of itself where it has several parts (sparse)."""
+    return tensor.untyped_storage()._cdata if tensor.layout == torch.strided else id(tensor)
 
 
 TURNED = {"source_to_target": "target_to_source", "target_to_source": "source_to_target"}
@@ -61,38 +100,23 @@ class Trace:
 
 
 def trace(net: Module, run: Callable[[], Tensor], edge_index: Tensor) -> Trace:
-    """Run the network once, recording gradients, on a graph with ``edge_index`` and watch its message-passing layers."""
+    """Run the network once on a graph with ``edge_index`` and watch its message-passing layers."""
     flows: list[str] = []
+    depths = Depths()
 
     def note(layer: MessagePassing, inputs: tuple[Any, ...]) -> None:
         flows.append(direction(layer.flow, edge_index, inputs[0]))
 
     def mark(layer: MessagePassing, inputs: tuple[Any, ...], out: Any) -> Any:
-        return Hop.apply(out) if isinstance(out, Tensor) and out.requires_grad else out
+        return depths.further(out)
 
-    with ExitStack() as stack, torch.enable_grad():
+    with ExitStack() as stack, torch.no_grad():
         for layer in message_layers(net):
             stack.callback(layer.register_propagate_forward_pre_hook(note).remove)
             stack.callback(layer.register_propagate_forward_hook(mark).remove)
-        out = run()
-    chain = longest_chain(out.grad_fn) if out.grad_fn is not None else 0
-    return Trace(len(flows), frozenset(flows), chain or len(flows))
-
-
-def longest_chain(root: Any) -> int:
-    """The most `Hop` marks on any way from ``root`` back through autograd's graph."""
-    depth: dict[Any, int] = {}
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        parents = [parent for parent, _ in node.next_functions if parent is not None]
-        waiting = [parent for parent in parents if parent not in depth]
-        if waiting:
-            stack.extend(waiting)
-            continue
-        stack.pop()
-        depth[node] = max((depth[parent] for parent in parents), default=0) + ("HopBackward" in node.name())
-    return depth[root]
+        with depths:
+            out = run()
+    return Trace(len(flows), frozenset(flows), depths.of(out) or len(flows))
 
 
 def direction(flow: str, edge_index: Tensor, used: Any) -> str:
@@ -129,25 +153,15 @@ def layer_halo(layer: MessagePassing) -> int:
     return HALOS.index("in") if is_ours and name in DEGREE_NORMALISED else HALOS.index("in and out")
 
 
-def gradient_by_hop(outputs: Callable[[Union], Tensor], union: Union, x: Tensor, num_rings: int) -> Tensor:
-    """For each copy and each distance d: is there a node (1), and does the output's gradient reach one (2)?  (K, num_rings)
+def gradient_reaches(outputs: Callable[[Union], Tensor], union: Union, is_far: Tensor) -> Tensor:
+    """Whether a gradient of a copy's output reaches one of its nodes under ``is_far`` (num_nodes,).  (K,) bool
 
     The gradient is that of a random combination of the output's columns, since probabilities add up to a constant.
     """
     with torch.enable_grad():
-        x = x.detach().requires_grad_(True)
+        x = union.x.detach().requires_grad_(True)
         rows = outputs(union.with_x(x))
         weight = torch.rand(rows.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(rows)
         (grad,) = torch.autograd.grad((rows * weight).sum(), x, allow_unused=True) if rows.requires_grad else (None,)
-    reached = torch.ones(union.num_nodes, dtype=torch.int64, device=x.device)
-    if grad is not None:
-        reached += (grad[union.node_at] != 0).any(1)
-    key = union.node_copy * num_rings + union.graphs.hop[union.node_row]
-    seen = torch.zeros(len(union) * num_rings, dtype=torch.int64, device=x.device)
-    return seen.scatter_reduce(0, key, reached, "amax").view(len(union), num_rings)
-
-
-def is_reached(seen: Tensor, ring: int) -> bool | None:
-    """Whether a gradient reaches any node of this ring; None if no graph has such a node.  ``seen`` (K, rings)"""
-    column = seen[:, ring]
-    return None if bool((column == 0).all()) else bool((column == 2).any())
+    reached = torch.zeros_like(is_far) if grad is None else (grad[union.node_at] != 0).any(1) & is_far
+    return torch.bincount(union.node_copy[reached], minlength=len(union)) > 0

@@ -9,6 +9,7 @@ Two promises are tested:
 """
 
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -76,7 +77,7 @@ def find_trace(model: "BaseModel") -> depth.Trace:
     """Watch the network on a small part of the data, or on all of it if it cannot work on a small part."""
     union, engine = small_union(model), Engine(model.call, None, ALONE, model.writes_input)
     try:
-        return depth.trace(model.net, lambda: engine.outputs(union.with_x(union.x.requires_grad_(True))), union.edge_index)
+        return depth.trace(model.net, lambda: engine.outputs(union), union.edge_index)
     except FORWARD_ERRORS:
         return depth.trace(model.net, model.first_call, model.source.edge_index)
 
@@ -119,41 +120,65 @@ def counted_hops(model: "BaseModel") -> int:
 
 
 def find_hops(model: "BaseModel") -> int:
-    """The counted hops, and more if gradients come from further away without coming from everywhere."""
+    """The counted hops, and more if features further away matter because of edges, not because all nodes do."""
     counted = counted_hops(model)
-    if model.level == "graph" or reaches_beyond(model, counted) is not True:
+    if model.level == "graph" or not reaches_beyond(model, counted):
         return counted
     if model.num_hops is not None:
         warnings.warn(f"num_hops={counted} was given, but the prediction depends on features further away.", stacklevel=2)
         return counted
+    if mixes_all_nodes(model, counted):
+        return counted
     for hops in range(counted + 1, counted + 1 + MOST_EXTRA_HOPS):
-        if reaches_beyond(model, hops) is False:
+        if not reaches_beyond(model, hops):
             return hops
     return counted
 
 
-def reaches_beyond(model: "BaseModel", hops: int) -> bool | None:
-    """Whether features of nodes ``hops + 1`` away have a gradient on some probe; None if no probe can tell."""
+def reaches_beyond(model: "BaseModel", hops: int) -> bool:
+    """Whether features of nodes ``hops + 1`` away matter on some probe; False also where no probe has such a node."""
     graphs = model.cut(model.probes, hops + 1, depth.needed_halo(model.net), "messages")
-    try:
-        return depth.is_reached(reach(model, graphs, hops + 3), hops + 1)
-    except FORWARD_ERRORS:
-        return None
+    return matters(model, graphs, graphs.hop == hops + 1)
 
 
-def reach(model: "BaseModel", graphs: ComputationGraphs, num_rings: int) -> Tensor:
-    """Which distances gradients reach, with the real features and with random ones.  (K, num_rings)"""
+def mixes_all_nodes(model: "BaseModel", hops: int) -> bool:
+    """Whether features of other nodes matter even where there is no edge."""
+    graphs = model.cut(model.probes, hops + 1, depth.needed_halo(model.net), "messages")
+    return matters(
+        model, graphs, graphs.hop > 0, lambda union: union.without_edges(torch.ones_like(union.edge_at, dtype=torch.bool))
+    )
+
+
+def matters(model: "BaseModel", graphs: ComputationGraphs, is_far: Tensor, edit: Callable[[Union], Union] | None = None) -> bool:
+    """Whether an output depends on the features of the nodes under ``is_far``: a gradient reaches one, or others change it.
+
+    Gradients are those at random features, where no unit need be silent; the others are features of other nodes, which a network
+    takes that cannot work with just any number, and notices that has no gradient in them.
+    """
     engine = Engine(model.call, model.engine.budget, model.joining, model.writes_input)
-    scale = float(model.source.x.std(correction=0) + model.source.x.abs().mean()) or 1.0
+    x, edited = model.source.x, edit or (lambda union: union)
+    scale = float(x.std(correction=0) + x.abs().mean()) or 1.0
 
-    def real(union: Union) -> Tensor:
-        return depth.gradient_by_hop(engine.outputs, union, union.x, num_rings)
-
-    def random(union: Union) -> Tensor:
+    def by_gradient(union: Union) -> Tensor:
         noise = torch.randn(union.x.shape, generator=generator(0), dtype=torch.float64).to(union.x) * scale
-        return depth.gradient_by_hop(engine.outputs, union, noise, num_rings)
+        return depth.gradient_reaches(engine.outputs, edited(union.with_x(noise)), is_far[union.node_row])
 
-    return torch.maximum(engine.map(real, graphs), engine.map(random, graphs))
+    def exchanged(union: Union) -> Tensor:
+        (far,) = is_far[union.node_row].nonzero(as_tuple=True)
+        other = (union.graphs.node[union.node_row[far]] + len(x) // 2) % len(x)
+        return engine.outputs(edited(union.with_x(union.x.index_copy(0, union.node_at[far], x[other]))))
+
+    return tried(lambda: bool(engine.map(by_gradient, graphs).any())) or tried(
+        lambda: not is_close(engine.map(lambda union: engine.outputs(edited(union)), graphs), engine.map(exchanged, graphs))
+    )
+
+
+def tried(look: Callable[[], bool]) -> bool:
+    """What a look finds; False where the network cannot work on what it is shown."""
+    try:
+        return look()
+    except FORWARD_ERRORS:
+        return False
 
 
 # --- whether copies can share a call ---------------------------------------------------------------------------------

@@ -190,9 +190,9 @@ def hops_are_what_gradients_show(model: BaseModel, targets: Tensor) -> str | Non
         raise Inapplicable("this network looks further than its messages")
     with model.session():
         further = reaches_beyond(model, model.hops)
-    ensure(further is not True, f"num_hops is {model.hops}, but features further away have a gradient")
+    ensure(not further, f"num_hops is {model.hops}, but features further away matter")
     chain = model.trace.chain
-    return f"{chain} propagations follow each other, gradients show {model.hops} hops" if chain != model.hops else None
+    return f"{chain} propagations follow each other, but features {model.hops} hops away matter" if chain != model.hops else None
 
 
 def features_outside_do_not_matter(model: BaseModel, targets: Tensor) -> None:
