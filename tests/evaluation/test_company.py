@@ -4,8 +4,12 @@ import pytest
 import torch
 from made_networks import OfNodes, explanation, graph, own_features
 from quick import EXPLAINERS, QUICK, cells_of, constant_scores, node_model, numbers, shared
+from torch import nn
+from torch_geometric.nn import GCNConv
+from zoo import Stack, build, random_graph
 
 import graphgauge as gg
+from graphgauge.core.errors import ChangedModel
 from graphgauge.core.seeds import derive_seed
 from graphgauge.evaluation import evaluator
 from graphgauge.perturbation import random_orders
@@ -99,3 +103,69 @@ def test_pertinence_is_that_of_the_random_orders_of_the_target():
     halves = [[(a < b) + (a == b) / 2 for a, b in zip(own, curve, strict=True)] for curve in curves]
     assert cells["edge_pertinence_tied"].value == pytest.approx(sum(map(sum, halves)) / 28)
     assert cells["edge_pertinence_p"].value == pytest.approx((1 + sum(sum(curve) <= sum(own) for curve in curves)) / 8)
+
+
+class Guest(gg.RandomExplainer):
+    """Random scores, and a deed to the model."""
+
+    name = "guest"
+
+    def __init__(self, deed):
+        object.__setattr__(self, "deed", deed)
+
+    def scores(self, model, graphs, seeds):
+        self.deed(model)
+        return super().scores(model, graphs, seeds)
+
+
+def negated(net, inputs, out):
+    return -out
+
+
+TRACES = {
+    "training": lambda model: model.net.train(),
+    "hook": lambda model: model.net.register_forward_hook(negated),
+    "layer": lambda model: setattr(model.net, "forward", lambda x, edge_index: x),
+}
+
+
+@pytest.mark.parametrize("trace", TRACES)
+def test_numbers_do_not_depend_on_what_others_leave_in_the_network(trace):
+    net = build(Stack, GCNConv, act=nn.Dropout(0.5))
+    model = gg.NodeClassificationModel(net.train(), random_graph(undirected=True))
+    alone = numbers(gg.Evaluator(model, **QUICK).compare(gg.InputXGradient(), [0, 1]))
+    together = gg.Evaluator(model, **QUICK).compare([Guest(TRACES[trace]), gg.InputXGradient()], [0, 1])
+    assert shared(alone, numbers(together)) == (alone, alone)
+    assert model.net.training
+    assert not model.net._forward_hooks
+    assert "forward" not in vars(model.net)
+
+
+def raw_step(model):
+    for weight in model.net.parameters():
+        weight.data.mul_(-3)
+
+
+def exchanged(model):
+    first = next(iter(model.net.parameters()))
+    first.data = first.data + 1
+
+
+@pytest.mark.parametrize("deed", [raw_step, exchanged])
+@pytest.mark.parametrize("place", [0, 1])
+def test_an_explainer_that_changes_weights_is_named_and_they_are_put_back(deed, place):
+    model = node_model()
+    before = {name: value.clone() for name, value in model.net.state_dict().items()}
+    explainers = [gg.InputXGradient()]
+    explainers.insert(place, Guest(deed))
+    with pytest.raises(ChangedModel, match="guest changed the network's weights while explaining"):
+        gg.Evaluator(model, **QUICK).compare(explainers, [0, 1])
+    with model.session(), pytest.raises(ChangedModel):
+        Guest(deed).explain(model, [0])
+    assert all(torch.equal(value, before[name]) for name, value in model.net.state_dict().items())
+
+
+def test_an_explainer_that_writes_into_the_data_is_named():
+    model = node_model()
+    with pytest.raises(ChangedModel, match="guest wrote into the data while explaining"):
+        gg.Evaluator(model, **QUICK).compare([Guest(lambda model: model.source.x.mul_(0.5))], [0, 1])

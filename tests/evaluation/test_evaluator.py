@@ -13,6 +13,7 @@ from zoo import Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadExplanation, BadSetting, BadTarget, UnknownName
+from graphgauge.metrics import DeletionAuc, Metric
 
 # --- explanations from everywhere ------------------------------------------------------------------------------------
 
@@ -253,3 +254,41 @@ def test_the_users_network_is_left_as_it_was_after_a_failure():
     assert numbers(gg.Evaluator(model, **QUICK).compare(gg.Saliency(), [3])) == numbers(
         gg.Evaluator(node_model(), **QUICK).compare(gg.Saliency(), [3])
     )
+
+
+# --- metrics of one's own --------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Own(Metric):
+    """Where curves end, or how large scores are, in some shape and type."""
+
+    name = "own"
+    bounds = (-torch.inf, torch.inf)
+    higher_is_better = True
+    chance = None
+    needs: str = "curves"
+    form: str = "double"
+
+    def __call__(self, given):
+        whole = DeletionAuc()(given) if self.needs == "curves" else torch.stack([one.double().abs().sum() for one in given.score])
+        return {"double": whole, "float": whole.float(), "gradient": whole.clone().requires_grad_(), "list": whole.tolist()}.get(
+            self.form, torch.cat([whole, whole])
+        )
+
+
+@pytest.mark.parametrize("needs", ["curves", "scores"])
+def test_metrics_of_ones_own_may_give_any_floats(needs):
+    found = {}
+    for form in ("double", "float", "gradient"):
+        results = gg.Evaluator(node_model(), **QUICK, metrics=[Own(needs, form)]).compare(gg.InputXGradient(), [0, 3])
+        found[form] = results.values("edge_own").to_numpy()
+    assert found["gradient"].tolist() == found["double"].tolist()
+    assert found["float"].tolist() == np.float32(found["double"]).tolist()
+
+
+@pytest.mark.parametrize("needs", ["curves", "scores"])
+@pytest.mark.parametrize(("form", "given"), [("twice", r"of shape \(4,\)"), ("list", "list")])
+def test_metrics_of_another_shape_are_refused(needs, form, given):
+    with pytest.raises(BadSetting, match=rf"own must give a tensor of shape \(2,\), a number for each target, but gave .*{given}"):
+        gg.Evaluator(node_model(), **QUICK, metrics=[Own(needs, form)]).compare(gg.InputXGradient(), [0, 3])

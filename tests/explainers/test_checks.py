@@ -1,5 +1,6 @@
 """check_explainer passes what keeps its promises and names what does not, PyG's own defects among them."""
 
+import sys
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
@@ -365,6 +366,7 @@ WORK = {
     "random state": leaves(lambda model: torch.rand(1)),
     "leaves on failure": leaves_on_failure,
     "swallows": swallows,
+    "exits": leaves(lambda model: sys.exit(0)),
     "data": leaves(lambda model: model.source.x.add_(1.0)),
     "links": crash_where(lambda model, graphs: model.level == "link"),
     "graphs": crash_where(lambda model, graphs: model.level == "graph"),
@@ -435,6 +437,7 @@ TABLE = [
     ("leaves on failure", "network_is_untouched_by_failures", "failed"),
     ("swallows", "network_is_untouched_by_failures", "failed"),
     ("weights", "predictions_stay_the_same", "failed"),
+    ("exits", "network_is_untouched", "failed"),
     ("data", "data_is_untouched", "failed"),
     ("empty", "no_targets_give_no_explanations", "failed"),
     ("any target", "wrong_targets_are_refused", "failed"),

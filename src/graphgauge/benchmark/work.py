@@ -25,7 +25,7 @@ import graphgauge
 from graphgauge.benchmark.outcomes import Fault, Outcome
 from graphgauge.benchmark.planning import Place, digest_of_network, wrapped
 from graphgauge.benchmark.shards import Named, Shard
-from graphgauge.core.errors import BadGraph, BadModel, GraphgaugeWarning
+from graphgauge.core.errors import BadGraph, BadModel, ChangedModel, GraphgaugeWarning
 from graphgauge.core.later import later, resolve
 from graphgauge.core.phases import clocked, phase
 from graphgauge.core.progress import replaced
@@ -71,10 +71,6 @@ def measured(shard: Shard, place: Place) -> Outcome:
     phases["other"] = seconds - sum(phases.values())
     told = sorted({str(remark.message) for remark in remarks if issubclass(remark.category, GraphgaugeWarning)}) if rows else []
     return Outcome(rows, fault, seconds, told, where(place), examples, phases)
-
-
-class ChangedModel(Exception):
-    """An explainer changed the network or the data."""
 
 
 def compared(model: BaseModel, shard: Shard) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

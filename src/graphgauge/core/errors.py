@@ -6,6 +6,7 @@
     ├── BadModel         (ValueError)   the network cannot be called, or its output is not what was declared
     ├── BadSetting       (ValueError)   an option has a value it cannot have
     ├── BadExplanation   (ValueError)   scores do not fit their target (shape, ids, missing side)
+    ├── ChangedModel     (RuntimeError) an explainer changed the network's weights, or the data
     ├── UndefinedScore   (ValueError)   a number was asked for that does not exist here
     ├── UnknownName      (LookupError)  no such explainer, metric, data set ...
     ├── BadFile          (OSError)      a file is missing, damaged or not ours
@@ -41,6 +42,10 @@ class BadSetting(GraphgaugeError, ValueError):
 
 class BadExplanation(GraphgaugeError, ValueError):
     """Scores do not fit their target."""
+
+
+class ChangedModel(GraphgaugeError, RuntimeError):
+    """An explainer changed the network's weights, or the data, so that its explanations are of something else."""
 
 
 class UndefinedScore(GraphgaugeError, ValueError):

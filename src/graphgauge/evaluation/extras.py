@@ -62,10 +62,21 @@ def extra_values(
         if not len(judged):
             continue
         for metric in metrics:
-            bundle = Vectors([scores(t, e) for t in judged.tolist()]) if kept is None or metric.needs == "scores" else None
-            own = metric(bundle if bundle is not None else bundle_of(model, found, e, kept, settings))  # type: ignore[arg-type]
-            values[metric.name][judged.cpu(), e] = own.cpu() if bundle is not None else own.cpu()[judged.cpu()]
+            if kept is None or metric.needs == "scores":
+                own = called(metric, Vectors([scores(t, e) for t in judged.tolist()]), len(judged))
+            else:
+                own = called(metric, bundle_of(model, found, e, kept, settings), len(found.ec))[judged.cpu()]
+            values[metric.name][judged.cpu(), e] = own
     return values
+
+
+def called(metric: Metric[Any], measured: Any, count: int) -> Tensor:
+    """What a metric gives, one number for each of ``count`` targets, in float64.  (count,)"""
+    own = metric(measured)
+    if not isinstance(own, Tensor) or own.shape != (count,):
+        given = f"a tensor of shape {tuple(own.shape)}" if isinstance(own, Tensor) else type(own).__name__
+        raise BadSetting(f"{metric.name} must give a tensor of shape ({count},), a number for each target, but gave {given}.")
+    return own.detach().cpu().double()
 
 
 def bundle_of(model: BaseModel, found: Judged, e: int, kept: Tensor, settings: Settings) -> Curves:

@@ -54,7 +54,7 @@ class BaseExplainer(ABC):
     def explain(self, model: BaseModel, targets: Any, seed: int = 0) -> list[Xplanation]:
         """One explanation per target, all in one batch. ``seconds`` of each is its share of the batch."""
         seed = check_seed(seed)
-        with check_wrapped(model).session():
+        with check_wrapped(model).session(), model.lent(self.name):
             return self.explanations(model, model.asked(model.read(targets)), seed)
 
     def again(self, model: BaseModel, x: Xplanation) -> Xplanation:
@@ -67,9 +67,9 @@ class BaseExplainer(ABC):
         graphs = model.computation_graphs(targets, lean=self.lean)
         named = occurrences([graph.target for graph in graphs])
         seeds = [derive_seed(seed, self.name, *entry) for entry in named]
+        prediction = model.pred_continuous(targets)
         with progress(len(graphs), self.name):
             scores = check_packed(self.scores(model, graphs, seeds), graphs, self.name)
-        prediction = model.pred_continuous(targets)
         shared = {"explainer": self.name, "params": self.params, "level": model.level, "seed": seed}
         share = (time.perf_counter() - start) / max(len(graphs), 1)
         xs = [

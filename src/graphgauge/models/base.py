@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from graphgauge.core.errors import BadModel, BadSetting, GraphgaugeError, OutOfMemory
+from graphgauge.core.errors import BadModel, BadSetting, ChangedModel, GraphgaugeError, OutOfMemory
 from graphgauge.core.memory import budget_bytes, parse_bytes
 from graphgauge.models import depth, probing
 from graphgauge.models.calling import Call, Forward
@@ -19,7 +19,7 @@ from graphgauge.models.computation import HALOS, ComputationGraphs, refuse_forei
 from graphgauge.models.engine import Copies, Engine, Work, is_out_of_memory
 from graphgauge.models.extraction import SCOPES
 from graphgauge.models.graphs import Graphs, check_feature_names
-from graphgauge.models.guard import all_tensors, fingerprint, untouched
+from graphgauge.models.guard import all_tensors, checksums, fingerprint, untouched
 from graphgauge.models.lean import graphs_of
 from graphgauge.models.targets import read_targets
 from graphgauge.models.union import Union
@@ -238,11 +238,31 @@ class BaseModel(ABC):
             finally:
                 self._depth -= 1
 
-    def notice_changes(self) -> None:
-        """Forget facts about a network, or data, that have changed since."""
+    @contextmanager
+    def lent(self, borrower: str) -> Iterator[None]:
+        """Let an explainer use the network in a session: all that it leaves behind is put back, so that the next one finds nothing.
+
+        One that changes weights or data has explained something else: that is an error.
+        """
+        data = self.versions_of_data()
+        with untouched(self.net):
+            before = checksums(list(self.net.parameters()))
+            yield
+            is_changed = checksums(list(self.net.parameters())) != before
+        if is_changed:
+            raise ChangedModel(f"{borrower} changed the network's weights while explaining. They were put back.")
+        if self.versions_of_data() != data:
+            raise ChangedModel(f"{borrower} wrote into the data while explaining. Load the data again and wrap the network anew.")
+
+    def versions_of_data(self) -> list[int]:
+        """Changes when somebody writes into the data."""
         source = self.source
         tensors = [source.edge_index, *source.node_attrs.values(), *source.edge_attrs.values()]
-        mark = (fingerprint(self.net), [tensor._version for tensor in tensors if not tensor.is_inference()])
+        return [tensor._version for tensor in tensors if not tensor.is_inference()]
+
+    def notice_changes(self) -> None:
+        """Forget facts about a network, or data, that have changed since."""
+        mark = (fingerprint(self.net), self.versions_of_data())
         if self._mark is None or mark != self._mark:
             if self._mark is None or mark[1] != self._mark[1]:
                 self._lasting.clear()

@@ -58,7 +58,7 @@ def run_check(name: str, check: Callable[..., str | None], *subject: Any) -> Che
         return CheckResult(name, "skipped", str(reason))
     except (AssertionError, GraphgaugeError) as error:
         return CheckResult(name, "failed", str(error) or type(error).__name__)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return CheckResult(name, "failed", f"{type(error).__name__}: {error}")
     return CheckResult(name, "noted", remark) if remark else CheckResult(name, "passed")
 

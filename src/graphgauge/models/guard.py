@@ -149,19 +149,25 @@ def without_caches(net: Module) -> None:
 
 def fingerprint(net: Module) -> Any:
     """Changes when the network does: the numbers in its tensors, and its plain attributes."""
-    tensors = [(id(item), checksum(item)) for item in all_tensors(net)]
     plain = [
         (name, key, value)
         for name, module in net.named_modules()
         for key, value in vars(module).items()
         if key != "training" and isinstance(value, (bool, int, float, str, type(None)))
     ]
-    return tensors, plain
+    return checksums(all_tensors(net)), plain
 
 
-def checksum(tensor: Tensor) -> tuple[float, float]:
-    """Two numbers that change when a value does, or its place."""
+def checksums(tensors: list[Tensor]) -> list[tuple[int, float, float]]:
+    """For each tensor its identity and two numbers that change when a value does, or its place; read in one go."""
+    found = [checksum(tensor) for tensor in tensors]
+    numbers = torch.stack([pair.to(found[0].device) for pair in found]).tolist() if found else []
+    return [(id(tensor), first, second) for tensor, (first, second) in zip(tensors, numbers, strict=True)]
+
+
+def checksum(tensor: Tensor) -> Tensor:
+    """The sum of the values, and the sum of each times its place; of what has no values to read, its version.  (2,)"""
     if tensor.is_complex() or tensor.layout not in (torch.strided, torch.sparse_coo):
-        return 0.0, float(tensor._version)
+        return torch.tensor([0.0, float(tensor._version)], dtype=torch.float64)
     values = (tensor.detach() if tensor.layout == torch.strided else tensor.detach()._values()).double().flatten()
-    return float(values.sum()), float(values @ torch.arange(len(values), dtype=torch.float64, device=values.device))
+    return torch.stack([values.sum(), values @ torch.arange(len(values), dtype=torch.float64, device=values.device)])

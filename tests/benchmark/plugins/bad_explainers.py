@@ -106,6 +106,18 @@ class EditsX(Bad):
 
 
 @dataclass(frozen=True)
+class LeavesTraces(Bad):
+    """Leaves the network in training mode, without gradients and with a hook that turns its answers around."""
+
+    name = "leaves_traces"
+
+    def misdeed(self, model, graphs):
+        """Nothing is tidied up."""
+        model.net.train().requires_grad_(False)
+        model.net.register_forward_hook(lambda net, inputs, out: -out)
+
+
+@dataclass(frozen=True)
 class ChangesWeights(Bad):
     """Changes the weights."""
 
