@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+import torch
 from quick import EXPLAINERS, MODELS, QUICK, graph_model, link_model, node_model, numbers, values_model
 
 import graphgauge as gg
@@ -215,6 +216,9 @@ def test_results_come_back_from_disk_bit_for_bit(kind, tmp_path):
     assert loaded.rows == results.rows
     assert loaded.settings == results.settings
     assert loaded.summary().equals(results.summary())
+    assert loaded.made == results.made
+    assert loaded.made["versions"]["torch"] == torch.__version__
+    assert loaded.made["network"] == make().record()
     results.save(tmp_path / "new" / "run")  # again, over it
     assert gg.Results.load(tmp_path / "new" / "run").rows == results.rows
 
@@ -241,6 +245,7 @@ DAMAGE = {
     "settings that are no JSON": lambda folder: damage(folder, "settings.json", "{"),
     "settings of another version": lambda folder: damage(folder, "settings.json", json.dumps({"trials": [1, 2], "speed": 3})),
     "an impossible setting": lambda folder: replace_in(folder, "settings.json", '"cap": 100', '"cap": 0'),
+    "no JSON of how it was made": lambda folder: damage(folder, "made.json", "{"),
     "another table": lambda folder: damage(folder, "rows.csv", "a,b\n1,2\n"),
     "an empty file": lambda folder: damage(folder, "rows.csv", ""),
     "an unknown status": lambda folder: replace_in(folder, "rows.csv", "empty", "vacuum"),

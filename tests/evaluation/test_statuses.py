@@ -1,6 +1,7 @@
 """A reason for each missing number, and never a number where there is none."""
 
 import dataclasses
+import itertools
 import math
 
 import pytest
@@ -160,6 +161,41 @@ def test_an_isolated_node_has_features_but_no_edges():
     cells = cells_of(gg.Evaluator(node_model(), **QUICK).compare(gg.Saliency(), [59]))
     assert cells["edge_ec"].status == cells["edge_stability"].status == "empty"
     assert cells["feature_ec"].status == cells["feature_stability"].status == "ok"
+
+
+#: explanations that are zero in turn: pairs have one each (1/2), of all pairs of four two are of a kind (1)
+LIKENESS = {"pairs": 1 / 2, "binomial": (2 * 1 + 4 / 2) / 6}
+
+
+def zeros_in_turn(factor):
+    """Scores 0, factor, 0, factor ... from call to call."""
+    calls = itertools.count()
+
+    def scores(model, target):
+        cut, value = model.computation_graphs([target])[0], float(factor * (next(calls) % 2))
+        return torch.full((len(cut.nodes), 6), value), torch.full((len(cut.edges),), value)
+
+    return scores
+
+
+@pytest.mark.parametrize("form", [{"stability": "binomial", "calls": 4}, {"stability": "pairs"}])
+def test_stability_of_explanations_that_are_all_zero_says_so(form):
+    evaluator = gg.Evaluator(node_model(), **{**QUICK, **form})
+    never = cells_of(evaluator.compare(gg.CallableExplainer(zeros_in_turn(0)), [3]))
+    half = cells_of(evaluator.compare(gg.CallableExplainer(zeros_in_turn(1)), [3]))
+    made = 4 if form["stability"] == "binomial" else 2 * QUICK["trials"][0]
+    for side in ("edge", "feature"):
+        assert (never[f"{side}_stability"].value, half[f"{side}_stability"].value) == pytest.approx(
+            (1, LIKENESS[form["stability"]])
+        )
+        assert never[f"{side}_stability"].message == f"all scores are 0 in {made} of {made} explanations"
+        assert half[f"{side}_stability"].message == f"all scores are 0 in {made // 2} of {made} explanations"
+        assert never[f"{side}_ec"].message is None
+
+
+def test_stability_of_features_alone_says_so():
+    cells = cells_of(gg.Evaluator(node_model(), **QUICK).compare(gg.Saliency(), [59]))
+    assert cells["feature_stability"].message == "no other node can reach the target: its own features alone"
 
 
 def test_an_explainer_of_one_side_has_no_scores_of_the_other():

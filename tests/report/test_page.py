@@ -398,6 +398,13 @@ def write_run(folder, results):
         store.append("shard", "a", shared, kept)
 
 
+def test_provenance_of_saved_results_tells_versions_and_how_the_network_was_treated(tmp_path):
+    made = {"versions": {"torch": "2.13.0"}, "device": "cpu", "network": {"hops": 2, "halo": "in"}}
+    replace(by_hand(n=1), made=made).save(tmp_path / "run")
+    told = provenance(gg.Results.load(tmp_path / "run"), tmp_path / "run")
+    assert (told["versions"], told["device"], told["network: hops"], told["network: halo"]) == ("torch: 2.13.0", "cpu", "2", "in")
+
+
 def test_the_report_of_a_benchmark_tells_its_calls_and_whether_it_is_finished(tmp_path):
     write_run(tmp_path / "run", by_hand(n=5))
     done = call(tmp_path / "run")

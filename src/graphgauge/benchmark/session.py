@@ -1,6 +1,7 @@
 """One call of `graphgauge benchmark`: plan, take the folder, go on where the last call stopped."""
 
 import os
+import platform
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,8 +15,9 @@ from graphgauge.benchmark.planning import Place, Plan
 from graphgauge.benchmark.retries import to_retry
 from graphgauge.benchmark.runner import Report, Runner
 from graphgauge.benchmark.runs import COPY, Run, begin, writing
-from graphgauge.benchmark.work import measured, versions, where
+from graphgauge.benchmark.work import measured, where
 from graphgauge.core.errors import BadFile
+from graphgauge.core.versions import versions
 from graphgauge.store import Store
 
 
@@ -53,7 +55,7 @@ def carry_out(plan: Plan, call: Call, engine: Engine, report: Report = silent) -
 def note_session(store: Store, call: Call, engine: Engine, done: int) -> None:
     """Who runs this, on what, with which versions."""
     body: dict[str, Any] = {"engine": engine.name, "places": engine.places, "done": done, "cores": os.cpu_count()}
-    store.note("session", {**body, "versions": versions(), "machine": where(call.place)})
+    store.note("session", {**body, "versions": {**versions(), "platform": platform.platform()}, "machine": where(call.place)})
 
 
 def write_copy(plan: Plan, folder: Path) -> None:

@@ -21,7 +21,6 @@ from typing import Any
 
 import torch
 
-import graphgauge
 from graphgauge.benchmark.outcomes import Fault, Outcome
 from graphgauge.benchmark.planning import Place, digest_of_network, wrapped
 from graphgauge.benchmark.shards import Named, Shard
@@ -186,19 +185,6 @@ def where(place: Place) -> dict[str, Any]:
     device = torch.device(place.device)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
     return {"host": socket.gethostname(), "pid": os.getpid(), "device": str(device), "processor": name}
-
-
-def versions() -> dict[str, str]:
-    """Of what computes the numbers."""
-    import torch_geometric
-
-    return {
-        "graphgauge": graphgauge.__version__,
-        "python": platform.python_version(),
-        "torch": str(torch.__version__),
-        "torch_geometric": torch_geometric.__version__,
-        "platform": platform.platform(),
-    }
 
 
 def settings_of_shard(record: dict[str, Any]) -> Settings:

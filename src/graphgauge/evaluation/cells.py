@@ -40,7 +40,7 @@ class Cell:
     flipped: bool | None = None
     per_reference: tuple[float, ...] | None = None
     error: float | None = None  #: standard error
-    message: str | None = None  #: what went wrong, for people
+    message: str | None = None  #: what went wrong, or should be known of the value, for people
 
     def record(self) -> dict[str, Any]:
         """As plain data, without what is not known."""

@@ -18,6 +18,7 @@ from graphgauge.core.later import later
 from graphgauge.core.phases import phase
 from graphgauge.core.progress import advance, progress
 from graphgauge.core.seeds import check_seed, derive_seed
+from graphgauge.core.versions import versions
 from graphgauge.core.xplanation import Target, Xplanation
 from graphgauge.evaluation.cells import Cell, missing
 from graphgauge.evaluation.entries import Entry, grouped_by_explainer, labelled, split_by_occurrence
@@ -149,7 +150,8 @@ class Evaluator:
                 own = old if old is not None else cells[k, target]
                 self.fill(x, own)
                 rows += [self.row(entry, x, metric, cell) for metric, cell in own.items()]
-        return Results(tuple(rows), self.settings, stories)
+        made = {"versions": versions(), "device": str(self.model.source.device), "network": self.model.record()}
+        return Results(tuple(rows), self.settings, stories, made=made)
 
     def measured(self, entries: list[Entry]) -> tuple[dict[tuple[int, Target], dict[str, Cell]], Stories]:
         """Cells of every entry and target, and the stories behind them."""

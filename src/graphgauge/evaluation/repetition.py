@@ -50,6 +50,26 @@ class Repetitions:
     status: str = ""
     values: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.float64))
     chance: float = float("nan")
+    seen: "Seen" = field(default_factory=lambda: Seen())
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What makes a stability less than it seems: explanations that are all 0, and a target without other nodes."""
+
+    made: int = 0
+    zero: int = 0
+    is_lonely: bool = False
+
+    def __add__(self, more: "Seen") -> "Seen":
+        return Seen(self.made + more.made, self.zero + more.zero, self.is_lonely or more.is_lonely)
+
+    @property
+    def remark(self) -> str | None:
+        """For people; None where there is nothing to say."""
+        zero = f"all scores are 0 in {self.zero} of {self.made} explanations" if self.zero else ""
+        lonely = "no other node can reach the target: its own features alone" if self.is_lonely else ""
+        return "; ".join(filter(None, [zero, lonely])) or None
 
 
 def stability_cells(
@@ -83,7 +103,7 @@ def twice(
             chance = (
                 one.chance(same, same, settings.permutations, chance_seed(seed, target, one.side)) if is_wanted else float("nan")
             )
-            cells |= side_cells(one.side, one.status, mean, chance, settings, trials=1, stop="deterministic", error=0.0)
+            cells |= side_cells(one.side, one.status, mean, chance, settings, 1, "deterministic", 0.0, one.seen.remark)
         found[target] = cells
     return found
 
@@ -121,7 +141,7 @@ def add_pairs(own: Repetitions, given: "Given", settings: Settings, seed: int, i
     if own.status:
         return
     first, second = given.scores[0::2], given.scores[1::2]
-    own.values = torch.cat([own.values, given.likeness(first, second).double().cpu()])
+    own.values, own.seen = torch.cat([own.values, given.likeness(first, second).double().cpu()]), own.seen + given.seen
     if is_first and settings.twins:
         own.chance = given.chance(first, second, settings.permutations, seed)
 
@@ -146,7 +166,7 @@ def paired_cells(series: dict[str, Repetitions], end: int, settings: Settings) -
         counted = own.values[:trials]
         error = float(counted.std(correction=0) / trials**0.5) if trials and not own.status else None
         mean = float(counted.mean()) if not own.status else 0.0
-        cells |= side_cells(side, own.status, mean, own.chance, settings, trials, reasons.get(side, ""), error)
+        cells |= side_cells(side, own.status, mean, own.chance, settings, trials, reasons.get(side, ""), error, own.seen.remark)
     return cells
 
 
@@ -166,8 +186,8 @@ def all_pairs(
             chance = (
                 given.chance(scores, scores.roll(-1, 0), settings.permutations, seed_of_side) if settings.twins else float("nan")
             )
-            error = float(found.error)
-            cells |= side_cells(given.side, "", float(found.mean), chance, settings, settings.calls, "binomial", error)
+            error, remark = float(found.error), given.seen.remark
+            cells |= side_cells(given.side, "", float(found.mean), chance, settings, settings.calls, "binomial", error, remark)
         done[target] = cells
         advance(1)
     return done
@@ -224,6 +244,14 @@ class Given:
         scores = torch.stack(found)
         return Given(side, "" if all_finite(scores) else NAN, scores, own)
 
+    @property
+    def seen(self) -> Seen:
+        """What people should know of these scores."""
+        if self.status:
+            return Seen()
+        zero = int((self.scores == 0).flatten(1).all(1).sum())
+        return Seen(len(self.scores), zero, self.side == "feature" and bool(self.is_target.all()))
+
     def likeness(self, first: Tensor, second: Tensor) -> Tensor:
         """How alike two stacks of scores are.  (R,)"""
         return edge_stability(first, second) if self.side == "edge" else feature_stability(first, second, self.is_target)
@@ -260,12 +288,13 @@ def side_cells(
     trials: int = 0,
     stop: str = "",
     error: float | None = None,
+    message: str | None = None,
 ) -> dict[str, Cell]:
     """The paper's number and its twin."""
     names = [f"{side}_stability", *([f"{side}_stability_corrected"] if settings.twins else [])]
     if status:
         return dict.fromkeys(names, missing(status))
-    cells = {names[0]: Cell(mean, trials=(trials,), stop=(stop,), error=error)}
+    cells = {names[0]: Cell(mean, trials=(trials,), stop=(stop,), error=error, message=message)}
     if settings.twins:
         value = float(corrected(torch.tensor(mean, dtype=torch.float64), torch.tensor(chance, dtype=torch.float64)))
         cells[names[1]] = Cell(value, trials=(trials,), stop=(stop,)) if value == value else missing("constant")

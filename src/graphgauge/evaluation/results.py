@@ -26,6 +26,7 @@ FLIPPED_WITHIN = (10, 25, 100)  #: shares of targets flipped within so many edit
 RUN = "run.sqlite"  #: the store of a benchmark run
 ROWS = ("rows.csv", "rows.csv.xz")  #: what `save` writes, and the same compressed, as published runs have it
 SETTINGS = "settings.json"
+MADE = "made.json"  #: versions, device, and how the network was treated
 EXAMPLES = "examples.json"  #: the worst and the best explanations, as they are shown
 Key = tuple[str, str, str, Target, int]  #: an explanation: task, network, explainer, target, occurrence
 Made = tuple[str, Target, int]  #: the same within one task and network: explainer, target, occurrence
@@ -83,7 +84,8 @@ class Results:
     """What an `Evaluator` found.
 
     ``stories`` hold the curves behind the numbers of this run, ``source`` what made it; neither is saved. ``kept`` reads what a
-    saved run holds of its worst and best explanations instead: see `graphgauge.report.exhibits`.
+    saved run holds of its worst and best explanations instead: see `graphgauge.report.exhibits`. ``made`` says with which versions,
+    on which device, and how the network was treated (`BaseModel.record`).
     """
 
     rows: tuple[Row, ...]
@@ -91,6 +93,7 @@ class Results:
     stories: Mapping[tuple[str, Target, int, str], Callable[[], Story]] = field(default_factory=dict)
     source: Source | None = field(default=None, compare=False)
     kept: Kept = field(default=dict, compare=False)
+    made: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     _repr_html_ = later("graphgauge.report.html:results_html")
 
@@ -203,7 +206,7 @@ class Results:
         return self.stories[key]()
 
     def save(self, folder: str | os.PathLike[str], names: Any = None) -> None:
-        """Write ``rows.csv`` (numbers to the last bit), ``settings.json`` and ``examples.json``.
+        """Write ``rows.csv`` (numbers to the last bit), ``settings.json``, ``made.json`` and ``examples.json``.
 
         Examples are the worst and the best explanations of each explainer with what a report shows of them, things called by
         ``names`` (see `Names`; what is missing is taken from the data). All other explanations and curves stay in memory.
@@ -212,6 +215,7 @@ class Results:
         try:
             place.mkdir(parents=True, exist_ok=True)
             write_rows(self, place / ROWS[0])
+            (place / MADE).write_text(json.dumps(self.made, indent=2) + "\n")
             write_examples(place / EXAMPLES, records_to_keep(self, names))
         except OSError as error:
             raise BadFile(f"{os.fspath(folder)} could not be written: {error}.") from error
@@ -233,9 +237,9 @@ class Results:
             options: Any = {"keep_default_na": False, "dtype": object, "lineterminator": "\n", "encoding_errors": ANY_TEXT}
             table = pd.read_csv(next((place / name for name in ROWS if (place / name).exists()), place / ROWS[0]), **options)
             settings = Settings(**{**record, "trials": tuple(record["trials"])})
-            return Results(
-                tuple(map(read_row, table.to_dict("records"))), settings, kept=cache(partial(read_examples, place / EXAMPLES))
-            )
+            made = json.loads((place / MADE).read_text()) if (place / MADE).exists() else {}
+            kept = cache(partial(read_examples, place / EXAMPLES))
+            return Results(tuple(map(read_row, table.to_dict("records"))), settings, kept=kept, made=made)
         except (OSError, LookupError, ValueError, TypeError, EOFError, LZMAError) as error:
             raise BadFile(f"{os.fspath(folder)} holds no results that graphgauge saved: {error}.") from error
 

@@ -25,8 +25,9 @@ def provenance(results: Results, run: str | os.PathLike[str] | None = None) -> d
         "rows": len(results.rows),
         "digest of the rows": digest(results),
     }
-    if results.source is not None:
-        facts |= {f"network: {name}": shown(value) for name, value in results.source.evaluator.model.record().items()}
+    made = dict(results.made)
+    facts |= {f"network: {name}": shown(value) for name, value in made.pop("network", {}).items()}
+    facts |= {name: shown(value) for name, value in made.items()}
     if run is not None:
         facts |= {"folder": tidy(Path(run).name), **facts_of_run(Path(run))}
     return facts

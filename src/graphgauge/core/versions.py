@@ -1,0 +1,18 @@
+"""Which versions compute the numbers."""
+
+import platform
+
+import graphgauge
+
+
+def versions() -> dict[str, str]:
+    """Of graphgauge, Python and the two packages that networks are made with."""
+    import torch
+    import torch_geometric
+
+    return {
+        "graphgauge": graphgauge.__version__,
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+        "torch_geometric": torch_geometric.__version__,
+    }
