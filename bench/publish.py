@@ -26,7 +26,8 @@ from graphgauge.benchmark import Run
 from graphgauge.benchmark.runs import COPY
 from graphgauge.benchmark.shards import digest_of
 from graphgauge.benchmark.summary import summary_csv
-from graphgauge.core.errors import BadSetting
+from graphgauge.cli.conventions import run_app
+from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.evaluation.results import ROWS, write_rows
 from graphgauge.guidelines.book import BENCHMARK
 from graphgauge.report.provenance import MACHINE
@@ -40,8 +41,11 @@ def publish(run: Run, folder: Path, unfinished: bool = False) -> None:
     """Write all six files."""
     done, planned = run.num_shards
     if done < planned and not unfinished:
-        raise BadSetting(f"{run.folder} is not finished: {done} of {planned} shards are there. The same command continues it.")
-    folder.mkdir(parents=True, exist_ok=True)
+        raise BadSetting(
+            f"{run.folder} is not finished: {done} of {planned} shards are there. "
+            "The command that began it continues it; --unfinished publishes what is there."
+        )
+    make_folder(folder)
     results = run.results()
     shutil.copyfile(run.folder / COPY, folder / COPY)
     write_rows(results, folder / ROWS[1])
@@ -51,6 +55,14 @@ def publish(run: Run, folder: Path, unfinished: bool = False) -> None:
     told = {"configuration": digest_of(run.config), "shards": done, "shards planned": planned}
     told |= {"seconds of all shards": round(float(shards["seconds"].sum()), 1), "calls": calls(run)}
     (folder / MACHINE).write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, or say why not."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadFile(f"the folder {folder} cannot be made: {error}. Choose another.") from error
 
 
 def calls(run: Run) -> list[dict[str, Any]]:
@@ -69,8 +81,8 @@ def calls(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-def main() -> None:
-    """Read the command line."""
+def command() -> None:
+    """Read the command line, and do it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path)
     parser.add_argument("folder", type=Path)
@@ -82,6 +94,11 @@ def main() -> None:
         shutil.copyfile(options.folder / "summary.csv", DATA / BENCHMARK)
     for path in sorted(options.folder.iterdir()):
         print(f"{path.name}: {path.stat().st_size / 1024:.0f} KiB")
+
+
+def main() -> None:
+    """The command: what has to be put right first is one line, and exit code 2."""
+    run_app(command)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ from graphgauge.benchmark.runs import COPY, begin, writing
 from graphgauge.benchmark.session import write_copy
 from graphgauge.benchmark.shards import Shard, digest_of
 from graphgauge.benchmark.work import records
-from graphgauge.core.errors import BadSetting
+from graphgauge.cli.conventions import run_app
+from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.evaluation import FAULTS, Results, Row
 from graphgauge.report.provenance import MACHINE
 
@@ -31,8 +32,8 @@ from graphgauge.report.provenance import MACHINE
 def restore(published: Path, folder: Path, place: Place) -> Run:
     """A run with every shard that was published."""
     plan = plan_of(read_experiment(published / COPY), place)
-    machine = json.loads((published / MACHINE).read_text(encoding="utf-8"))
-    if machine.get("configuration") != digest_of(plan.config):
+    machine = machine_of(published / MACHINE)
+    if machine["configuration"] != digest_of(plan.config):
         raise BadSetting(f"{published} was measured with other data, networks, settings or code than here: measure it anew.")
     found = entries_of(plan, published, machine["calls"][-1])
     with writing(folder) as store:
@@ -47,9 +48,28 @@ def restore(published: Path, folder: Path, place: Place) -> Run:
     return Run(folder)
 
 
+def machine_of(path: Path) -> dict[str, Any]:
+    """What `publish.py` wrote of the machine and the configuration."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        told: dict[str, Any] = {"configuration": found["configuration"], "calls": list(found["calls"])}
+        return told
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise BadFile(f"{path} does not say how the run was made ({error!r}): take the files that were published.") from error
+
+
+def shard_lines(path: Path) -> list[dict[Any, Any]]:
+    """The lines of shards.csv."""
+    try:
+        lines = pd.read_csv(path)
+        return lines[[*COLUMNS, *(name for name in lines if name not in COLUMNS)]].to_dict("records")
+    except (OSError, ValueError, LookupError) as error:
+        raise BadFile(f"{path} has no list of shards ({error}): take the files that were published.") from error
+
+
 def entries_of(plan: Plan, published: Path, call: dict[str, Any]) -> list[tuple[str, dict[str, Any], list[dict[str, Any]]]]:
     """Key, body and rows of every shard that was done."""
-    lines = pd.read_csv(published / SHARDS).to_dict("records")
+    lines = shard_lines(published / SHARDS)
     done = {(line["task"], line["model"], line["block"]): line for line in lines if not pd.isna(line["seconds"])}
     results, rows = Results.load(published), defaultdict(list)
     for row in results.rows:
@@ -101,8 +121,8 @@ def session_of(call: dict[str, Any]) -> dict[str, Any]:
     return {**own, "machine": machine, "versions": {name: version for name, version in call.items() if name not in known}}
 
 
-def main() -> None:
-    """Read the command line."""
+def command() -> None:
+    """Read the command line, and do it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("published", type=Path)
     parser.add_argument("folder", type=Path)
@@ -110,6 +130,11 @@ def main() -> None:
     options = parser.parse_args()
     done, planned = restore(options.published, options.folder, Place(data=options.data)).num_shards
     print(f"{options.folder}: {done} of {planned} shards")
+
+
+def main() -> None:
+    """The command: what has to be put right first is one line, and exit code 2."""
+    run_app(command)
 
 
 if __name__ == "__main__":

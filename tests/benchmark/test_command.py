@@ -49,6 +49,14 @@ def test_the_summary_shows_means_faults_and_the_place(tmp_path, networks, monkey
     assert "raising could not be measured everywhere: failed: RuntimeError: I do not feel like it" in text
 
 
+def test_the_summary_names_an_explainer_whose_scores_are_no_numbers(tmp_path, networks, monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent / "plugins"))
+    path = write_experiment(tmp_path / "tiny.yaml", explainers=["saliency", "nan"], targets={"number": 1})
+    run = run_here(path, tmp_path / "run", networks)
+    assert bench.summary(run)["faults"] == {"nan": "nan_attribution: a score is NaN or infinite"}
+    assert "nan could not be measured everywhere: nan_attribution" in bench.summary_text(run)
+
+
 def test_the_command_tries_marked_cells_again_when_asked(tmp_path, networks, monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parent / "plugins"))
     path = write_experiment(tmp_path / "tiny.yaml", explainers=["saliency", "mended"], targets={"number": 1})

@@ -81,8 +81,39 @@ def test_an_explainer_twice_is_told_apart_by_its_parameters_or_label(tmp_path):
     three = [name, {"name": name, "parameters": {"epochs": 5}}, {"name": name, "label": "third"}]
     path = write_experiment(tmp_path / "a.yaml", explainers=three)
     assert read_experiment(path).labels == [name, f"{name}(epochs=5)", "third"]
-    with pytest.raises(BadSetting, match=r"line \d+, explainers: saliency is listed twice"):
+    with pytest.raises(BadSetting, match=r"line \d+, explainers: saliency is listed twice: .*\{name: saliency, label: another\}$"):
         read_experiment(write_experiment(tmp_path / "a.yaml", explainers=["saliency", "saliency"]))
+    with pytest.raises(BadSetting, match="explainers: third is listed twice"):
+        read_experiment(write_experiment(tmp_path / "a.yaml", explainers=[three[2], {"name": "lrp", "label": "third"}]))
+
+
+def test_what_is_listed_twice_is_told_beside_other_mistakes_of_the_same_list(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text(
+        "tasks: [cora-node, cora-nod, cora-node]\nmodels: [gat, gcm, gat]\nexplainers:\n"
+        "  - saliency\n  - salienc\n  - saliency\n  - {name: lrp, paramters: {}}\ntargets: {number: 0}\n"
+    )
+    with pytest.raises(BadSetting) as caught:
+        read_experiment(path)
+    first, *rest = str(caught.value).splitlines()
+    assert first == f"{path} has 8 mistakes:"
+    expected = (
+        "line 1, tasks.1: No task is called 'cora-nod'",
+        "line 1, tasks: cora-node is listed twice as task",
+        "line 2, models.1: No network is called 'gcm'",
+        "line 2, models: gat is listed twice as network",
+        "line 4, explainers: saliency is listed twice",
+        "line 5, explainers.1.name: No explainer is called 'salienc'",
+        "line 7, explainers.3.paramters: is no key here",
+        "line 8, targets.number: ",
+    )
+    assert [line for line, own in zip(rest, expected, strict=True) if not line.strip().startswith(own)] == []
+
+
+@pytest.mark.parametrize("models", ["gcn", [], 7, None, {"gcn": 1}])
+def test_a_list_that_is_none_is_told(tmp_path, models):
+    with pytest.raises(BadSetting, match=r"has 1 mistake:\n  line \d+, models: "):
+        read_experiment(write_experiment(tmp_path / "a.yaml", models=models))
 
 
 WRONG = """\

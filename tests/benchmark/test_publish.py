@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import publish
 import pytest
+from restore import main as restoring
 from restore import restore
 from tiny import numbers, run_here, write_experiment
 
@@ -114,6 +115,26 @@ def test_a_run_that_is_not_finished_is_refused_unless_that_is_asked_for(run, tmp
     assert (told["shards"], told["shards planned"]) == (2, 3)
 
 
+def told_by(command, monkeypatch, capsys, *arguments):
+    """What a command says on stderr, in one line, when it refuses."""
+    monkeypatch.setattr("sys.argv", ["command", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        command()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert ended.value.code == 2
+    return line
+
+
+def test_what_keeps_a_run_from_being_published_is_one_line(run, tmp_path, monkeypatch, capsys):
+    told = told_by(publish.main, monkeypatch, capsys, tmp_path / "none", tmp_path / "out")
+    assert told.startswith(f"graphgauge: error: {tmp_path / 'none'} holds no benchmark run")
+    (tmp_path / "file").touch()
+    assert "cannot be made" in told_by(publish.main, monkeypatch, capsys, run.folder, tmp_path / "file")
+    monkeypatch.setattr(Run, "num_shards", property(lambda self: (2, 3)))
+    assert "--unfinished publishes what is there" in told_by(publish.main, monkeypatch, capsys, run.folder, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 # --- and back --------------------------------------------------------------------------------------------------------
 
 
@@ -169,6 +190,27 @@ def test_a_run_that_is_there_is_not_written_over(run, networks, tmp_path):
     publish.publish(run, tmp_path / "first")
     restore(tmp_path / "first", tmp_path / "run", place(networks))
     with pytest.raises(BadSetting, match="holds a run already"):
+        restore(tmp_path / "first", tmp_path / "run", place(networks))
+
+
+def test_what_keeps_a_run_from_being_restored_is_one_line(run, tmp_path, monkeypatch, capsys):
+    """The tiny run's networks are not those that the command would measure."""
+    first, again = tmp_path / "first", tmp_path / "run"
+    assert "experiment.yaml cannot be read" in told_by(restoring, monkeypatch, capsys, tmp_path / "none", again)
+    publish.publish(run, first)
+    assert "other data, networks, settings or code" in told_by(restoring, monkeypatch, capsys, first, again)
+    for content in ("", "[]", "{}"):
+        (first / "machine.json").write_text(content)
+        assert "does not say how the run was made" in told_by(restoring, monkeypatch, capsys, first, again)
+    assert not again.exists()
+
+
+@pytest.mark.parametrize("content", ["", "a,b\n1,2\n", None])
+def test_a_list_of_shards_that_is_none_is_refused(run, networks, tmp_path, content):
+    publish.publish(run, tmp_path / "first")
+    path = tmp_path / "first" / "shards.csv"
+    path.unlink() if content is None else path.write_text(content)
+    with pytest.raises(BadFile, match="has no list of shards"):
         restore(tmp_path / "first", tmp_path / "run", place(networks))
 
 

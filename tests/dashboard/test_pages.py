@@ -5,9 +5,11 @@ from html import unescape
 
 import pytest
 from made_histories import made_monitor
+from made_runs import good
+from made_runs import run as made
 
 from graphgauge.dashboard.places import Places
-from graphgauge.evaluation import Results
+from graphgauge.evaluation import Results, Settings
 from graphgauge.guidelines import Requirements, verdicts
 from graphgauge.report.cleaned import tidy_names
 
@@ -39,6 +41,17 @@ def test_the_page_of_a_run_says_whom_to_use_and_shows_its_means(opened, places):
     assert table.loc["saliency", "Edge pertinence"] == pytest.approx(own.mean(), abs=1e-12)
     assert len(app.get("vega_lite_chart")) == 4
     assert "Edge pertinence 0.445 (mean of 60 targets)" in texts(app)[1]
+
+
+def test_a_run_of_several_tasks_has_the_table_of_tasks_that_its_answer_speaks_of(opened, tmp_path):
+    better = {"first": {"lrp": 0.9, "saliency": 0.7}, "second": {"lrp": 0.7, "saliency": 0.9}}
+    runs = [made({name: good(edge_pertinence=own) for name, own in of.items()}, n=3, task=task).rows for task, of in better.items()]
+    Results((*runs[0], *runs[1]), Settings()).save(tmp_path / "both")
+    shown = texts(opened("Runs", shown=Places(str(tmp_path))))
+    assert "2 tasks, 2 different choices: see each task" in shown[0]
+    assert "see the table of tasks" in shown[0]
+    assert shown[1].split()[:4] == ["Task", "Verdict", "Recommended", "Because"]
+    assert re.search(r"first +\w+ +lrp .*second +\w+ +saliency ", shown[1])
 
 
 def test_moved_thresholds_change_the_verdicts(opened, places):
@@ -83,6 +96,11 @@ def test_one_target_has_its_own_numbers(opened, places):
     assert app.dataframe[0].value.loc["lrp", "Edge EC"] == f"{value:.4g}"
     assert "Start with --project" in app.info[0].value
     assert "of target 7 " in texts(app)[0]
+
+
+@pytest.mark.parametrize(("run", "said"), [("mine", "The run's report has its worst and best."), ("loans", "The run kept no")])
+def test_explanations_of_a_report_are_promised_only_where_the_run_kept_some(opened, places, run, said):
+    assert said in opened("Explanations", run, Places(places.root)).info[0].value
 
 
 def test_a_project_explains_a_target_again_with_pictures(opened):

@@ -1,6 +1,7 @@
 """Pictures of fronts, and the page of a run."""
 
 import json
+import math
 
 import matplotlib as mpl
 import matplotlib.pyplot  # so that mpl.pyplot is there
@@ -11,6 +12,7 @@ from matplotlib.colors import to_hex
 from typer.testing import CliRunner
 
 from graphgauge.benchmark import read_summary, summary_table
+from graphgauge.benchmark.paper import shown_explainer
 from graphgauge.cli.main import app
 from graphgauge.core.errors import BadFile, UndefinedScore
 from graphgauge.report import plot_fronts, plot_pareto, write_analysis
@@ -50,6 +52,46 @@ def test_points_on_one_spot_are_named_together():
         points({"lrp": (0.9, 3), "saliency": (0.9, 3), "graphmask": (0.4, 8)}), "edge_pertinence", "edge_ec", draws=5
     )
     assert [text.get_text() for text in axes.texts if text.get_text()] == ["LRP, Saliency"]
+
+
+def test_names_stay_in_the_figure_however_many_stand_on_one_spot_at_its_edge():
+    long = [f"{name}(variant=captum)" for name in ("deconvolution", "guided_backprop", "lrp", "a" * 80)]
+    crowd = dict.fromkeys([*long, "input_x_gradient", "saliency"], (1.0, 3)) | {"graphmask": (0.4, 60)}
+    both = [row for name, own in crowd.items() for k, side in enumerate(("pertinence", "ec")) for row in twice(name, side, own[k])]
+    figure = plot_fronts(results(both), draws=5)
+    names = [text for axes in figure.axes for text in axes.texts if text.get_text()]
+    assert [name.get_text().splitlines()[0] for name in names] == ["Deconv(variant=captum),"] * 2
+    for name in names:
+        box = name.get_window_extent()
+        assert 0 <= box.x0 < box.x1 <= figure.bbox.x1
+        assert 0 <= box.y0 < box.y1 <= figure.bbox.y1
+
+
+def test_a_name_stands_by_its_own_marker_or_a_line_leads_to_it():
+    close = {
+        "lrp": (0.45, 32),
+        "saliency": (0.445, 28),
+        "graphmask": (0.5, 99),
+        "gnn_explainer": (0.38, 66),
+        "deconvolution": (1, 50),
+    }
+    axes = plot_pareto(points(close), "edge_pertinence", "edge_ec", draws=5)
+    spots = {shown_explainer(name): axes.transData.transform(own) for name, own in close.items()}
+    led = {tuple(text.xy) for text in axes.texts if not text.get_text()}
+    named = [text for text in axes.texts if text.get_text()]
+    assert sorted(text.get_text() for text in named) == ["Deconv", "LRP", "Saliency"]
+    for text in (text for text in named if tuple(text.xy) not in led):
+        assert min(spots, key=lambda name: distance(spots[name], text.get_window_extent())) == text.get_text()
+
+
+def distance(spot, box):
+    """From a spot to the nearest point of a box."""
+    return math.dist(spot, (min(max(spot[0], box.x0), box.x1), min(max(spot[1], box.y0), box.y1)))
+
+
+def twice(name, form, number):
+    """The same number for features and edges, of two targets."""
+    return [row for side in ("feature", "edge") for row in values("cora-node", "gcn", name, f"{side}_{form}", [number] * 2)]
 
 
 def test_bars_hold_the_draws():

@@ -19,14 +19,25 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+)
 from pydantic import BaseModel as Model
+from pydantic_core import InitErrorDetails
 
 from graphgauge.core.errors import GraphgaugeError
 from graphgauge.core.registry import lookup
 from graphgauge.datasets.descriptions import LEVELS
 from graphgauge.datasets.tasks import CONVS, PAPER
-from graphgauge.evaluation.entries import labelled
+from graphgauge.evaluation.entries import changed_parameters
+from graphgauge.evaluation.entries import labels_of as labels_by_name
 from graphgauge.evaluation.evaluator import curve_metrics
 from graphgauge.evaluation.settings import PRESETS, Settings, settings_of
 from graphgauge.explainers import BaseExplainer, find_explainer
@@ -54,6 +65,32 @@ def one_of(names: Iterable[str], kind: str) -> AfterValidator:
         return or_mistake(lambda: lookup({own: own for own in known.values()}, known.get(name.lower(), name), kind))
 
     return AfterValidator(check)
+
+
+def together(values: Any, items: ValidatorFunctionWrapHandler, check: Callable[[list[Any]], Any]) -> Any:
+    """A list, its items checked one by one and beside each other; where some are wrong by themselves, those that are right."""
+    try:
+        found = items(values)
+    except ValidationError as error:
+        wrong = {item["loc"][0] for item in error.errors() if item["loc"]}
+        right = [value for k, value in enumerate(values) if k not in wrong] if wrong else []
+        raise with_one_more(error, lambda: check(items(right)) if right else None) from error
+    check(found)
+    return found
+
+
+def with_one_more(error: ValidationError, check: Callable[[], Any]) -> ValidationError:
+    """The mistakes of an error, and what a check says."""
+    try:
+        check()
+    except ValueError as more:
+        known = [
+            InitErrorDetails(type=item["type"], loc=item["loc"], input=item["input"], ctx=item.get("ctx", {}))
+            for item in error.errors()
+        ]
+        last = InitErrorDetails(type="value_error", loc=(), input=None, ctx={"error": more})
+        return ValidationError.from_exception_data(error.title, [*known, last])
+    return error
 
 
 class Part(Model):
@@ -156,12 +193,11 @@ class Measuring(Part):
     metrics: list[Annotated[MetricChoice, BeforeValidator(named)]] = Field(default=[])
     seed: int = Field(0, ge=0, le=MOST_SEED)
 
-    @field_validator("explainers")
+    @field_validator("explainers", mode="wrap")
     @classmethod
-    def check_explainers(cls, explainers: list[ExplainerChoice]) -> list[ExplainerChoice]:
+    def check_explainers(cls, explainers: Any, items: ValidatorFunctionWrapHandler) -> Any:
         """Each under a label of its own."""
-        labels_of(explainers)
-        return explainers
+        return together(explainers, items, labels_of)
 
     @field_validator("settings")
     @classmethod
@@ -186,18 +222,17 @@ class Experiment(Measuring):
     block: int = Field(25, ge=1)
     time_limit: float = Field(600.0, gt=0)
 
-    @field_validator("models")
+    @field_validator("models", mode="wrap")
     @classmethod
-    def check_models(cls, models: list[str]) -> list[str]:
+    def check_models(cls, models: Any, items: ValidatorFunctionWrapHandler) -> Any:
         """Each once."""
-        return no_repeats(models, "network")
+        return together(models, items, partial(no_repeats, kind="network"))
 
-    @field_validator("tasks")
+    @field_validator("tasks", mode="wrap")
     @classmethod
-    def check_tasks(cls, tasks: list[TaskChoice]) -> list[TaskChoice]:
+    def check_tasks(cls, tasks: Any, items: ValidatorFunctionWrapHandler) -> Any:
         """Each once."""
-        no_repeats([task.name for task in tasks], "task")
-        return tasks
+        return together(tasks, items, lambda own: no_repeats([task.name for task in own], "task"))
 
     @property
     def labels(self) -> list[str]:
@@ -216,8 +251,14 @@ def checked_settings(settings: dict[str, Any], preset: str) -> dict[str, Any]:
 
 def labels_of(explainers: list[ExplainerChoice]) -> list[str]:
     """Names; with parameters where a name comes more than once; or as said."""
-    given = iter(or_mistake(lambda: list(labelled([choice.build() for choice in explainers if choice.label is None]))))
-    return no_repeats([choice.label or next(given) for choice in explainers], "label of an explainer")
+    built = [choice.build() for choice in explainers if choice.label is None]
+    given = iter(labels_by_name([(explainer.name, changed_parameters(explainer)) for explainer in built]))
+    labels = [choice.label or next(given) for choice in explainers]
+    again = next((k for k, label in enumerate(labels) if label in labels[:k]), None)
+    if again is not None:
+        example = f"{{name: {explainers[again].name}, label: another}}"
+        raise ValueError(f"{labels[again]} is listed twice: give different parameters, or a label of its own, as in {example}")
+    return labels
 
 
 def no_repeats(names: list[str], kind: str) -> list[str]:

@@ -18,6 +18,8 @@ from graphgauge.benchmark.runs import Run
 from graphgauge.benchmark.session import Call, carry_out
 from graphgauge.core.devices import chosen_device
 from graphgauge.core.errors import BadFile
+from graphgauge.evaluation import STATUSES, Results
+from graphgauge.evaluation.alignment import NAN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -193,7 +195,7 @@ def summary(run: Run) -> dict[str, Any]:
         "rows": len(results),
         "seconds": float(shards["seconds"].sum()) if "seconds" in shards else 0.0,
         "phases": run.phases(),
-        "faults": faults(shards),
+        "faults": {**not_numbers(results), **faults(shards)},
         "means": {str(name): {metric: number_or_none(value) for metric, value in row.items()} for name, row in table.iterrows()},
     }
 
@@ -205,6 +207,11 @@ def faults(shards: "pd.DataFrame") -> dict[str, str]:
         for label, fault in own.items() if isinstance(own, dict) else ():
             found.setdefault(label, f"{fault['status']}: {fault['message']}")
     return found
+
+
+def not_numbers(results: Results) -> dict[str, str]:
+    """Explainers that gave scores which are no numbers: nothing failed, but there is no value."""
+    return {row.explainer: f"{NAN}: {STATUSES[NAN]}" for row in results.rows if row.cell.status == NAN}
 
 
 def number_or_none(value: float) -> float | None:

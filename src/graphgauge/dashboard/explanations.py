@@ -33,7 +33,7 @@ def show_explanations(places: Places) -> None:
     with st.expander("Verdicts on these explanations"):
         written(verdict_frame(verdicts(own, run.wanted, "explanation")))
     st.subheader("Seen closely")
-    show_close_ups(places, target)
+    show_close_ups(places, target, bool(results.kept()))
 
 
 def target_text(target: Any) -> str:
@@ -45,12 +45,11 @@ def target_text(target: Any) -> str:
     return " → ".join(map(str, target)) if isinstance(target, tuple) else str(target)
 
 
-def show_close_ups(places: Places, target: Any) -> None:
-    """Explain the target again with the model of the project, when asked to."""
+def show_close_ups(places: Places, target: Any, has_examples: bool) -> None:
+    """Explain the target again with the model of the project, when asked to; ``has_examples``: the run kept some for its report."""
     if places.project is None:
-        st.info(
-            "Start with --project to see this one closely: sentences, curves, subgraph. The run's report has its worst and best."
-        )
+        kept = "The run's report has its worst and best." if has_examples else "The run kept no explanations."
+        st.info(f"Start with --project to see this one closely: sentences, curves, subgraph. {kept}")
         return
     project, model = opened_project(places.project, Path(places.project).stat().st_mtime)
     labels = st.multiselect("Explainers", list(project.explainers()), list(project.explainers())[:1])

@@ -1,4 +1,4 @@
-"""The page of a run: which explainer to use, every mean with its verdict, and the Pareto fronts."""
+"""The page of a run: which explainer to use (in each of several tasks), every mean with its verdict, and the Pareto fronts."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from graphgauge.dashboard.charts import front_chart
 from graphgauge.dashboard.loading import chosen_run
 from graphgauge.dashboard.places import Places
 from graphgauge.dashboard.showing import chosen, coloured, notice, written
-from graphgauge.report.frames import headline_frame, score_frame
+from graphgauge.report.frames import headline_frame, score_frame, task_frame
 
 FACTS = {"tasks": "Tasks", "networks": "Networks", "explainers": "Explainers", "targets": "Targets"}
 
@@ -24,6 +24,9 @@ def show_runs(places: Places) -> None:
     notice(answer["outcome"], f"{answer['headline']} ({answer['badge']})", answer["reason"])
     for column, (key, label) in zip(st.columns(len(FACTS)), FACTS.items(), strict=True):
         column.metric(label, content["facts"][key])
+    if len(content["tasks"]) > 1:
+        st.subheader("Tasks")
+        written(task_frame(content["tasks"]))
     parts = {part.title: part for part in content["tasks"]}
     part = parts[chosen("Task", list(parts))]
     show_board(part, content["columns"])

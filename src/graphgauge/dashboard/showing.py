@@ -25,7 +25,7 @@ INK = "#1d2733"
 FILLS = {PASS: "#d3ebe1", WARN: "#fbe9c4", FAIL: "#f8d3bd", NOT_APPLICABLE: "#eceff2"}
 EDGES = {PASS: "#00734f", WARN: "#b07400", FAIL: "#b84a00", NOT_APPLICABLE: "#586473"}
 OUTCOMES = {badge: outcome for outcome, badge in BADGES.items()}
-SHORT = 18  #: letters of a text that stays on one line
+SHORT = 20  #: letters of a text that stays on one line
 BOX = "border-left: 5px solid {edge}; background: {fill}; color: {ink}; border-radius: 6px; padding: 10px 14px"
 
 

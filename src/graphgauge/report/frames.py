@@ -17,7 +17,7 @@ from graphgauge.guidelines.requirements import Requirements
 from graphgauge.guidelines.what_if import WhatIf
 from graphgauge.monitor import History, Look, Status
 from graphgauge.report.boards import REASONS, Line, heading
-from graphgauge.report.content import BADGES
+from graphgauge.report.content import BADGES, Part
 from graphgauge.report.histories import MOST, charts, has_raised, limits_of
 from graphgauge.report.monitoring import metric_lines, title
 from graphgauge.report.pareto import axis_label
@@ -41,6 +41,15 @@ def headline_frame(lines: Sequence[Line]) -> "tuple[pd.DataFrame, pd.DataFrame]"
     means.insert(0, "Verdict", [BADGES[line.outcome] for line in lines])
     outcomes.insert(0, "Verdict", [line.outcome for line in lines])
     return means, outcomes
+
+
+def task_frame(parts: Sequence[Part]) -> "pd.DataFrame":
+    """A row for each task: whom to use there, and why; the table of tasks that a report has."""
+    import pandas as pd
+
+    reasons = [part.recommendation.reason if part.recommendation else "nothing was measured" for part in parts]
+    rows = [(part.title, BADGES[part.outcome], part.chosen or "–", why) for part, why in zip(parts, reasons, strict=True)]
+    return pd.DataFrame(rows, columns=["Task", "Verdict", "Recommended", "Because"])
 
 
 def score_frame(lines: Sequence[Line]) -> "pd.DataFrame":

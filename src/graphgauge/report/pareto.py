@@ -4,7 +4,8 @@ Every explainer has its own marker and colour (told apart with any kind of colou
 named, and a stepped line joins them: whatever lies above and left of it is beaten. Bars hold 95 % of the bootstrap's draws.
 """
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from graphgauge.benchmark.pareto import PAIRS, Pair, front, known_pairs
 from graphgauge.benchmark.study import Study, study_of
 from graphgauge.evaluation.meanings import higher_is_better
 from graphgauge.evaluation.results import Results
+from graphgauge.report.labels import letters
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +33,9 @@ BEHIND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.6}
 LINE = {"arrowstyle": "-", "color": GREY, "linewidth": 0.6}
 FAR = 14  #: points above or below the marker from which a line leads to the name
 NEAR = 3.0  #: pixels within which markers are named together
+SIZE = 8  #: of the letters of a name
+SHARE = 0.4  #: of the width of a panel that a name may take: less than half, so that it fits on one side of its marker
+MOST_LINES = 6  #: of names that stand together; the legend has them all
 
 
 def plot_pareto(
@@ -175,11 +180,21 @@ def axis_label(metric: str, more: str, less: str) -> str:
 def name_the_front(axes: "Axes", table: "pd.DataFrame") -> None:
     """Write names beside those on the front, where no other name or marker stands; markers on one spot are named together."""
     places = {row.explainer: axes.transData.transform((row.first_mean, row.second_mean)) for row in table.itertuples(index=False)}
-    taken = [around(place) for place in places.values()]
+    written: list[Any] = []
     for names in together({name: places[name] for name in table[table["front"]]["explainer"]}):
-        text = ", ".join(map(shown_explainer, names))
+        text = in_lines(map(shown_explainer, names), letters(axes, SIZE, SHARE))
+        own, *others = (around(places[name]) for name in sorted(places, key=lambda name: name != names[0]))
         row = table[table["explainer"] == names[0]].iloc[0]
-        taken.append(write_name(axes, text, (row["first_mean"], row["second_mean"]), taken))
+        written.append(write_name(axes, text, (row["first_mean"], row["second_mean"]), own, others, written))
+
+
+def in_lines(names: Iterable[str], width: int) -> str:
+    r"""Names in a few lines; what is too much ends with "…".
+
+    >>> in_lines(["Saliency", "IntGrad", "LRP"], 20)
+    'Saliency, IntGrad,\nLRP'
+    """
+    return textwrap.fill(", ".join(names), width, max_lines=MOST_LINES, placeholder=" …", break_on_hyphens=False)
 
 
 def around(place: Any, size: float = 5.0) -> Any:
@@ -206,13 +221,20 @@ def together(places: dict[str, Any]) -> list[list[str]]:
     return groups
 
 
-def write_name(axes: "Axes", text: str, point: tuple[float, float], taken: list[Any]) -> Any:
-    """Write one name at the offset that meets the fewest boxes and stays in the panel; return its box."""
-    note = axes.annotate(text, point, xytext=OFFSETS[0], textcoords="offset points", fontsize=8, zorder=6, bbox=BEHIND)
+def write_name(axes: "Axes", text: str, point: tuple[float, float], own: Any, others: list[Any], written: list[Any]) -> Any:
+    """Write one name at the best offset; return its box. ``own``, ``others``: boxes of markers; ``written``: of names."""
+    note = axes.annotate(text, point, xytext=OFFSETS[0], textcoords="offset points", fontsize=SIZE, zorder=6, bbox=BEHIND)
     boxes = {offset: box_at(note, offset) for offset in OFFSETS}
-    panel = axes.get_window_extent()
-    costs = {offset: 3 * leaves(panel, box) + sum(map(box.overlaps, taken)) for offset, box in boxes.items()}
-    chosen = min(OFFSETS, key=lambda offset: costs[offset])
+    panel, whole = axes.get_window_extent(), axes.figure.bbox
+
+    def cost(offset: tuple[int, int]) -> int:
+        """Leaving the figure is worst, then leaving the panel, then standing beside another marker, then covering something."""
+        box = boxes[offset]
+        is_astray = abs(offset[1]) <= FAR and any(gap(box, other) < gap(box, own) for other in others)
+        covered = sum(map(box.overlaps, [own, *others, *written]))
+        return 100 * leaves(whole, box) + 3 * leaves(panel, box) + 2 * is_astray + covered
+
+    chosen = min(OFFSETS, key=cost)
     box_at(note, chosen)
     if abs(chosen[1]) > FAR:
         axes.annotate("", point, xytext=chosen, textcoords="offset points", arrowprops=LINE, zorder=2)
@@ -220,10 +242,17 @@ def write_name(axes: "Axes", text: str, point: tuple[float, float], taken: list[
 
 
 def box_at(note: Any, offset: tuple[int, int]) -> Any:
-    """Move a name, and return its box."""
+    """Move a name, and return its box; several lines under a marker hang down from there."""
     note.set_horizontalalignment("left" if offset[0] > 0 else "right")
+    note.set_verticalalignment("top" if offset[1] < 0 and "\n" in note.get_text() else "baseline")
     note.xyann = offset
     return note.get_window_extent()
+
+
+def gap(first: Any, second: Any) -> float:
+    """Pixels between two boxes; 0 where they meet."""
+    across = max(first.x0 - second.x1, second.x0 - first.x1, 0.0)
+    return float(np.hypot(across, max(first.y0 - second.y1, second.y0 - first.y1, 0.0)))
 
 
 def leaves(panel: Any, box: Any) -> bool:
