@@ -149,3 +149,17 @@ def test_an_export_never_replaces_a_file(tmp_path):
     done = run("audit", "export", tmp_path / "a.sqlite", "--output", tmp_path / "out.jsonl")
     assert (done.returncode, "is there already" in done.stderr) == (2, True)
     assert (tmp_path / "out.jsonl").read_text() == "mine"
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_an_export_of_no_log_writes_nothing(tmp_path, form):
+    for words in ([], ["--output", tmp_path / "out"]):
+        done = run("audit", "export", tmp_path / "nope.sqlite", "--format", form, *words)
+        assert (done.returncode, done.stdout, "nope.sqlite" in done.stderr) == (2, "", True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_export_of_an_empty_log_is_a_header(tmp_path):
+    AuditLog(tmp_path / "a.sqlite").close()
+    done = run("audit", "export", tmp_path / "a.sqlite", "--format", "csv")
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)

@@ -60,7 +60,7 @@ def test_missing_numbers_are_null_in_json(folder):
     ("arguments", "message"),
     [
         (["check", "no/such/run"], "no/such/run holds no results that graphgauge saved"),
-        (["consult", "node"], "task_kind must be one of"),
+        (["consult", "node"], "has no rows for 'node'. It has: node_classification"),
         (["consult", "node-regression", "--stakes", "all"], "stakes must be one of"),
         (["consult", "node-regression", "--requirements", "no/such/folder/r.md"], "could not be written"),
     ],
@@ -94,3 +94,15 @@ def test_the_requirements_are_written_beside_the_advice(tmp_path):
     assert text.startswith("# Requirements on explanations")
     assert "Kind of task: link classification" in text
     assert "Stakes: high-stakes" in text
+
+
+@pytest.mark.parametrize("task", ["graph-classification", "dinner"])
+def test_consult_lists_only_tasks_that_it_accepts(task, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["graphgauge", "consult", task])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    told = capsys.readouterr().err
+    assert stop.value.code == 2
+    listed = told.strip().removesuffix(".").partition("It has: ")[2].split(", ")
+    assert listed == list(KINDS)
+    assert [run("consult", kind).exit_code for kind in listed] == [0] * len(listed)

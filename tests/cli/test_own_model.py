@@ -333,6 +333,24 @@ def test_the_doctor_finds_a_project_in_order(project):
     assert lines[-1] == "ok: nothing is broken"
 
 
+@pytest.mark.parametrize("kind", ["classes", "features"])
+def test_the_doctor_refuses_the_names_that_explain_refuses(project, kind, monkeypatch, capsys):
+    path = project(names={kind: ["a", "b", "c", "d"]})
+    doctor = [line["told"] for line in json.loads(run("doctor", path, "--json").stdout)["lines"] if line["status"] == "broken"]
+    monkeypatch.setattr("sys.argv", ["graphgauge", "explain", path, "--target", "1", "--quiet"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    assert [capsys.readouterr().err.strip()] == [f"graphgauge: error: {told}" for told in doctor]
+
+
+def test_the_doctor_notes_names_that_are_fewer_than_what_they_name(project):
+    done = run("doctor", project(names={"features": ["income", "age"], "nodes": {3: "Ada"}, "classes": ["no", "yes"]}))
+    assert done.exit_code == 0
+    short = "2 of 3 features have a name, 1 of 12 nodes have a name: the others are told by their numbers"
+    assert f"  noted   names       2 features, 1 nodes, 2 classes; {short}" in done.stdout.splitlines()
+
+
 @pytest.mark.parametrize(
     ("changes", "name", "told"),
     [
@@ -342,6 +360,9 @@ def test_the_doctor_finds_a_project_in_order(project):
         ({"task": "regression"}, "model", "a regression model gives one value per node"),
         ({"targets": [99]}, "targets", "target 99 is not in this data"),
         ({"names": {"features": ["a", "b", "c", "d"]}}, "names", "names.features speaks of number 3, but there are 3"),
+        ({"names": {"classes": ["a", "b", "c"]}}, "names", "names.classes speaks of number 2, but there are 2"),
+        ({"names": {"groups": {"late ones": [99]}}}, "names", "names.groups speaks of number 99, but there are 12"),
+        ({"names": {"feature_groups": {"money": [7]}}}, "names", "names.feature_groups speaks of number 7, but there are 3"),
     ],
 )
 def test_the_doctor_names_the_step_that_is_broken(tmp_path, changes, name, told):

@@ -141,11 +141,11 @@ def test_what_a_benchmark_could_not_measure_is_not_applicable_with_the_reason(st
     assert whole.reason == f"Feature pertinence has no value: {status} on 3 targets ({FAULTS[status]})."
 
 
-@pytest.mark.parametrize("size", [3, 6, 7, 12, 1433])
+@pytest.mark.parametrize("size", [3, 6, 7, 12, 13, 1433])
 def test_limits_that_are_shares_of_the_features_have_no_digits_from_computing(size):
     limit = one("feature_ec", Requirements(num_features=size), is_link=True).threshold
-    assert limit == float(f"{limit:.12g}") == pytest.approx(0.25 * size, abs=1e-9)
-    assert one("feature_ec", Requirements(num_features=size)).threshold == float(f"{0.1 * size:.12g}")
+    assert limit == float(f"{limit:.12g}") == pytest.approx(max(1, 0.25 * size), abs=1e-9)
+    assert one("feature_ec", Requirements(num_features=size)).threshold == max(1, float(f"{0.1 * size:.12g}"))
 
 
 def test_some_missing_values_are_counted():
@@ -187,8 +187,24 @@ def test_a_feature_limit_above_the_cap_is_vacuous():
 
 def test_a_feature_limit_of_less_than_two_edits_is_told():
     assert "only explanations whose first edit" in one("feature_ec", Requirements(num_features=16), feature_ec=1.0).reason
-    assert "no explanation can meet 0.8" in one("feature_ec", Requirements(num_features=8), feature_ec=1.0).reason
+    own = Requirements(num_features=8, limits={"feature_ec": 0.8})
+    assert "no explanation can meet 0.8" in one("feature_ec", own, feature_ec=1.0).reason
     assert one("feature_ec", Requirements(num_features=16), feature_ec=1.0).outcome == "pass"
+
+
+@pytest.mark.parametrize("limits", [{}, {"feature_ec": "10%"}])
+@pytest.mark.parametrize("size", [1, 7, 9, 10])
+def test_a_share_of_few_features_is_one_edit_at_least(size, limits):
+    wanted = Requirements(num_features=size, limits=limits)
+    met, missed = (one("feature_ec", wanted, feature_ec=count) for count in (1.0, 1.5))
+    assert (met.outcome, met.threshold, missed.outcome) == ("pass", 1.0, "fail")
+    assert "no explanation can meet" not in met.reason
+
+
+def test_a_share_of_few_edges_is_one_edit_at_least_and_the_floor_is_told():
+    assert Requirements(num_edges=3, limits={"edge_ec": "10%"}).limit("edge_ec") == 1
+    assert "10% of 7 features (at least 1 edit)" in one("feature_ec", Requirements(num_features=7), feature_ec=1.0).reason
+    assert "at least 1 edit" not in one("feature_ec", Requirements(num_features=10), feature_ec=1.0).reason
 
 
 def test_stability_that_permuted_scores_reach_is_vacuous():
@@ -216,7 +232,7 @@ def test_calibrated_runs_are_judged_by_the_tied_pertinence():
 
 
 def test_a_pertinence_below_half_is_compared_with_what_chance_reaches():
-    assert "random rankings reach 0.397 on Cora's edges" in one("edge_pertinence", edge_pertinence=0.45).reason
+    assert "random rankings reach 0.41 on Cora's edges" in one("edge_pertinence", edge_pertinence=0.45).reason
     own = one("edge_pertinence", edge_pertinence=0.45, others={"random": good(edge_pertinence=0.33)})
     assert "chance is not 0.5: the explainer 'random' reaches 0.33 here" in own.reason
     assert "ties count as lost" not in one("edge_pertinence", edge_pertinence=0.55).reason

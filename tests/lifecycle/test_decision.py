@@ -7,7 +7,9 @@ import pytest
 import torch
 from made_decision import NOW, decision
 from made_model import model
+from typer.testing import CliRunner
 
+from graphgauge.cli.main import app, main
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.evaluation import Settings
 from graphgauge.evaluation.identity import digest_of_data, digest_of_network
@@ -129,6 +131,35 @@ def test_signing_changes_the_digest_and_nothing_else(tmp_path):
     assert signed.digest != made.digest
     changed = {name for name in made.record() if made.record()[name] != signed.record()[name]}
     assert changed == {"signed_by", "signed", "digest"}
+
+
+def test_a_signature_is_not_replaced_unless_asked_for_and_is_kept_then(tmp_path):
+    made = decision(signed_by="", signed="").sign("Ada", NOW)
+    with pytest.raises(BadSetting, match=r"signed by Ada on 2026-11-15T12:00:00\+00:00.*--again"):
+        made.sign("Bob")
+    again = made.sign("Bob", NOW + timedelta(days=1), again=True).sign("Cleo", NOW + timedelta(days=2), again=True)
+    assert (again.signed_by, again.signed) == ("Cleo", "2026-11-17T12:00:00+00:00")
+    assert [(own["by"], own["at"][:10]) for own in again.signed_before] == [("Ada", "2026-11-15"), ("Bob", "2026-11-16")]
+    again.write(tmp_path / "decision.json")
+    assert Decision.read(tmp_path) == again
+
+
+def test_the_command_refuses_to_sign_over_a_name(tmp_path, monkeypatch, capsys):
+    decision().write(tmp_path / "decision.json")
+    before = (tmp_path / "decision.json").read_bytes()
+    monkeypatch.setattr("sys.argv", ["graphgauge", "sign", str(tmp_path), "--by", "Bob"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    assert "signed by Ada on 2026-11-15T12:00:00+00:00" in capsys.readouterr().err
+    assert (tmp_path / "decision.json").read_bytes() == before
+    assert CliRunner().invoke(app, ["sign", str(tmp_path), "--by", "Bob", "--again"]).exit_code == 0
+    found = Decision.read(tmp_path)
+    assert (found.signed_by, [own["by"] for own in found.signed_before]) == ("Bob", ["Ada"])
+
+
+def test_a_decision_that_was_signed_once_is_written_as_ever(tmp_path):
+    assert "signed_before" not in decision().record()
 
 
 def decision_for(own):

@@ -9,6 +9,7 @@ import torch
 from made_runs import GOOD, good
 from made_runs import run as made
 
+from graphgauge.cli.validate import as_text
 from graphgauge.core.errors import BadModel, BadSetting
 from graphgauge.evaluation import Evaluator, Results, Settings
 from graphgauge.explainers import InputXGradient, RandomExplainer, Saliency
@@ -16,6 +17,7 @@ from graphgauge.guidelines import KINDS, Requirements, consult, recommend, shipp
 from graphgauge.lifecycle import Decision, Terms, validate
 from graphgauge.lifecycle.comparison import Beside, Size, benchmark_size, beside_benchmark, note_of
 from graphgauge.lifecycle.consultation import shortlist
+from graphgauge.lifecycle.documents import write_documents
 from graphgauge.lifecycle.evidence import digest_of_results
 from graphgauge.lifecycle.trade_off import exhaustive_settings, production_settings, trade_off, with_settings
 from graphgauge.metrics import Sparsity
@@ -151,6 +153,13 @@ def test_early_stopping_is_accepted_where_no_mean_moves_by_more_than_epsilon_and
     assert (cost.is_accepted, cost.changed_verdicts, cost.saved) == (accepted, changed, 0.75)
 
 
+def test_no_saving_is_told_as_a_negative_one():
+    wanted = Requirements("node_classification", num_features=200)
+    cost = trade_off((made({"lrp": GOOD}), 3.0), (made({"lrp": GOOD}), 4.26), "lrp", wanted)
+    assert str(cost).startswith("early stopping saves nothing of 3 s; ")
+    assert cost.record()["saved"] == pytest.approx(-0.42)  # the number itself stays what was measured
+
+
 def test_a_verdict_that_changes_within_epsilon_is_not_accepted():
     wanted = Requirements("node_classification", num_features=200)
     both = made({"lrp": good(edge_pertinence=0.61)}), made({"lrp": good(edge_pertinence=0.59)})
@@ -183,11 +192,20 @@ def test_the_decision_holds_everything_that_later_steps_ask_for(found, model):
     }
 
 
-def test_few_targets_and_a_shortlist_that_was_not_measured_are_warnings(found):
+def test_few_targets_are_a_warning(found):
     assert "Only 12 targets were measured; 100 or more are asked for." in found.decision.warnings
-    absent = [name for name in found.decision.consultation["names"] if name not in ("input_x_gradient", "saliency")]
-    assert f"Not measured, though on the shortlist: {', '.join(absent)}." in found.decision.warnings
     assert not any("accuracy" in text for text in found.decision.warnings)  # it was given
+
+
+def test_explainers_that_are_named_are_called_the_projects_list_and_no_shortlist_is_spoken_of(found, tmp_path):
+    own = found.decision
+    assert (own.consultation["names"], own.consultation["source"]) == (["input_x_gradient", "saliency"], "the project's own list")
+    assert not any("shortlist" in warning for warning in own.warnings)
+    write_documents(found.save(tmp_path / "run"), tmp_path / "documents", own)
+    pages = [(tmp_path / name).read_text() for name in ("run/validation.md", "documents/explainability.md")]
+    for text in [as_text(found, tmp_path), *pages]:
+        assert "shortlist" not in text.lower()
+        assert "(the project's own list)" in text
 
 
 def test_saved_files_are_read_by_the_steps_after(found, tmp_path):
@@ -210,10 +228,12 @@ def test_the_network_is_untouched(model):
     assert all(torch.equal(a, b) for a, b in zip(before, model.net.parameters(), strict=True))
 
 
-def test_without_explainers_the_shortlist_and_the_baseline_are_measured(model):
+def test_without_explainers_the_shortlist_and_the_baseline_are_measured(model, tmp_path):
     evaluator = Evaluator(model, trials=(2, 2), stability="none")
     found = validate(evaluator, evaluator.sample(2))
     assert {row.explainer for row in found.results.rows} == {*shortlist("node_classification").names, "random"}
+    assert found.decision.consultation == shortlist("node_classification").record()
+    assert f"Shortlist: {', '.join(shortlist('node_classification').names)} (from " in as_text(found, tmp_path)
     assert found.decision.signed_by == ""
 
 

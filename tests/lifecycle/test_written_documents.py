@@ -268,6 +268,16 @@ def test_mistakes_are_code_2(run, tmp_path, arguments, message, monkeypatch, cap
     assert message in capsys.readouterr().err
 
 
+def test_evidence_that_is_not_there_is_told(run, tmp_path):
+    (tmp_path / "plan.pdf").write_text("")
+    given = [f"translation={tmp_path / 'nope.pdf'}", f"monitoring={tmp_path / 'plan.pdf'}"]
+    words = ["documents", str(run), "--output", str(tmp_path / "out"), *(word for text in given for word in ("--evidence", text))]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0
+    notes = [line for line in done.stderr.splitlines() if "evidence" in line]
+    assert notes == [f"graphgauge: note: {tmp_path / 'nope.pdf'} is named as evidence for translation, but there is no such file."]
+
+
 def test_errors_are_ours(run, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BadFile, match="could not be written"):

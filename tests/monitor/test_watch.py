@@ -74,6 +74,17 @@ def test_a_threshold_is_crossed_only_where_chance_is_no_explanation():
         assert found.state == state
 
 
+def test_what_chance_explains_is_told_of_the_miss_and_not_of_the_mean():
+    values = np.tile([2.0, 26.76], 25)  # mean 14.38
+    sample = Sample(tuple(range(50)), {"feature_ec": values, "edge_pertinence": np.tile([0.3, 0.6], 25)})
+    plan = Plan(thresholds={"feature_ec": Threshold(12.0, "at most"), "edge_pertinence": Threshold(0.5)})
+    most, least = held(sample, plan)
+    assert [most.state, least.state] == ["near", "near"]
+    told = "14.38 (50 targets) and should be at most 12: it misses that by 2.4, and chance explains a miss of up to"
+    assert str(most) == f"the mean of feature_ec is {told} {most.margin:.2g}"
+    assert "is 0.45 (50 targets) and should be at least 0.5: it misses that by 0.05, and chance" in str(least)
+
+
 @pytest.mark.parametrize(
     ("chance", "degrees", "table"),
     [(0.025, 10, 2.2281), (0.001, 30, 3.3852), (0.005, 60, 2.6603), (0.05, 4, 2.1318), (0.0005, 1, 636.619)],

@@ -6,9 +6,23 @@ from itertools import product
 
 import pytest
 import torch
-from told import AUDIENCES, FEATURES, LANGUAGES, SIGNED, UNSIGNED, check_snapshot, explanation, measured, names, told
+from told import (
+    AUDIENCES,
+    FEATURES,
+    LANGUAGES,
+    QUALITY,
+    SIGNED,
+    UNSIGNED,
+    check_snapshot,
+    evaluator,
+    explanation,
+    measured,
+    names,
+    told,
+)
 
 import graphgauge as gg
+from graphgauge.narrative.telling import explanation_facts, text_of
 
 #: names of the three features and of the decision, and the remarks on the first two
 LOAN = {
@@ -110,6 +124,39 @@ def test_the_appendix_template_of_the_paper_comes_out_word_for_word():
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_what_validation_found_of_a_method_is_never_told_of_the_explanation(language):
+    met, missed = {f"m{k}": (0.9, 0.5, True) for k in range(2)}, {f"m{k}": (0.1, 0.5, k > 0) for k in range(3)}
+    qualities = {
+        "one met": {"m": (0.9, 0.5, True)},
+        "all met": met,
+        "one missed": missed,
+        "statements": ["31 %"],
+        "nothing wrong": [],
+    }
+    sections = {}
+    for (title, quality), audience in product(qualities.items(), AUDIENCES):
+        options = {"language": language, "audience": audience, "quality": quality}
+        own, methods = (told(at_validation=at, **options).splitlines() for at in (False, True))
+        assert own[-1] != methods[-1]
+        sections[f"{title}, {audience}"] = methods[-1]
+    for template in ("paper-loan", "paper-template"):
+        sections[template] = told(language=language, template=template, quality=missed, at_validation=True).rpartition("\n")[2]
+    check_snapshot(f"{language}-validation", sections)
+
+
+@pytest.mark.parametrize("audience", AUDIENCES)
+def test_facts_that_an_earlier_version_kept_can_be_told(audience):
+    facts = explanation_facts(evaluator(), explanation(), names(), audience, quality=QUALITY)
+    kept = {name: value for name, value in facts["quality"].items() if name != "at_validation"}
+    assert text_of({**facts, "quality": kept}, "en", audience) == text_of(facts, "en", audience)
+
+
+@pytest.mark.parametrize("audience", AUDIENCES)
+def test_without_a_validation_nothing_is_said_of_one(audience):
+    assert told(audience=audience, quality=None, at_validation=True) == told(audience=audience, quality=None)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_templates_of_the_paper(language):
     sections = {"paper-loan": loan(language), "paper-loan, failed": loan(language, quality=["no"])}
     for template, level, explainer in product(("paper-loan", "paper-template"), ("node", "link", "graph"), (SIGNED, UNSIGNED)):
@@ -131,8 +178,6 @@ def test_without_names_things_are_told_by_their_numbers(language):
 
 def test_the_evaluator_fills_what_the_sentences_say():
     """From a real explanation to a text: the EC that was measured is the EC that is told."""
-    from told import evaluator
-
     own = gg.Evaluator(evaluator().model, trials=(2, 4), twin_trials=2, timed=0, permutations=2)
     x = gg.InputXGradient().explain(own.model, [2])[0]
     own.evaluate(x)

@@ -374,8 +374,30 @@ def test_validation_is_told_in_flags_and_text(tmp_path):
     service = made_service(tmp_path, [gg.InputXGradient(), gg.Saliency()], quality=quality)
     bad, good = answered(service, question(3), question(3, explainer="saliency"))
     assert (flags(bad), flags(good)) == (["below_threshold"], [])
-    assert "does not meet 1 of 1 quality requirement" in bad["text"]
-    assert "meets its quality requirements" in good["text"]
+    assert "the method did not meet 1 of 1 quality requirement when it was validated" in bad["text"]
+    assert (
+        "The method met its quality requirements when it was validated; this single explanation was not measured." in good["text"]
+    )
+
+
+@pytest.mark.parametrize("audience", ["expert", "internal", "affected person"])
+def test_an_explanation_that_was_not_measured_is_never_said_to_meet_or_miss_anything(tmp_path, audience):
+    quality = {"input_x_gradient": {"edge_pertinence": (0.4, 0.6, False)}, "saliency": {"edge_pertinence": (0.9, 0.6, True)}}
+    service = made_service(tmp_path, [gg.InputXGradient(), gg.Saliency()], quality=quality)
+    answers = answered(service, question(3, audience=audience), question(3, audience=audience, explainer="saliency"))
+    logged = [record["text"] for record in entries(tmp_path)]
+    assert sorted(logged) == sorted(answer["text"] for answer in answers)
+    for text in logged:
+        assert ("was not measured" in text) or ("single explanation was not checked" in text)
+        assert not any(
+            claim in text for claim in ("this explanation does not", "This explanation meets", "this explanation misses")
+        )
+
+
+@pytest.mark.parametrize("spelling", ["affected person", "affected_person", "affected-person"])
+def test_an_audience_may_be_spelled_as_on_the_command_line(tmp_path, spelling):
+    asked = made_service(tmp_path).reader.read(json.dumps({"target": 3, "audience": spelling}).encode())
+    assert asked.audience == "affected person"
 
 
 def test_names_are_used(tmp_path):

@@ -1,6 +1,7 @@
 """The audit log for people and other programs."""
 
 from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,15 @@ def as_text(found: Verification) -> str:
     return f"whole: {found.count} entries. Note the head elsewhere, to find out later if the end is cut off: {found.head}"
 
 
+def begun(lines: Iterator[str]) -> Iterator[str]:
+    """The same lines, after the first entry was read: a log that cannot be read is told before anything is written."""
+    head = list(islice(lines, 2))  # a header, perhaps, and an entry
+    return chain(head, lines)
+
+
 def run_export(log: str, form: str, output: str | None) -> Iterator[str]:
     """The lines of an export; none where they went to a file."""
-    lines = lookup(FORMATS, form, "format of an export")(log)
+    lines = begun(lookup(FORMATS, form, "format of an export")(log))
     if output is None:
         yield from lines
         return

@@ -11,10 +11,9 @@ from graphgauge.guidelines import Recommendation, Requirements, consult, require
 
 def run_consult(kind: str, requirements: Requirements, document: str | None) -> Recommendation:
     """The recommendation; with ``document`` also the requirements as a Markdown file."""
-    wanted = replace(requirements, task_kind=kind)
-    found = consult(kind, wanted)
+    found = consult(kind, requirements)
     if document is not None:
-        write(document, requirements_document(found, wanted))
+        write(document, requirements_document(found, replace(requirements, task_kind=kind)))
     return found
 
 

@@ -1,7 +1,7 @@
 """The documents on the command line: read a run and what the owner states, write, say where."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from graphgauge.core.errors import BadSetting
@@ -22,6 +22,15 @@ def read_evidence(given: Sequence[str]) -> dict[str, str]:
     if wrong:
         raise BadSetting(f"evidence is given as POINT=FILE, such as monitoring=plan.pdf, but {wrong[0]!r} was given.")
     return dict(text.split("=", 1) for text in given)
+
+
+def missing_files(evidence: Mapping[str, str]) -> list[str]:
+    """What to say of evidence that names a file which is not there."""
+    return [
+        f"{file} is named as evidence for {point}, but there is no such file."
+        for point, file in evidence.items()
+        if not Path(file).is_file()
+    ]
 
 
 def as_text(paths: list[Path]) -> str:

@@ -165,7 +165,7 @@ def validate(
     mlflow: Annotated[str | None, typer.Option(help="Also log to this MLflow store, such as sqlite:///runs.db.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """Measure a shortlist of explainers on your own data, choose one, write the decision. Exit codes as for check."""
+    """Measure the project's explainers, or a shortlist, on its data, choose one, write the decision. Exit codes as for check."""
     from graphgauge.cli.validate import as_json, as_text, output_folder, run_validation, tracked
     from graphgauge.lifecycle.project import Project
     from graphgauge.lifecycle.tracking import client_for
@@ -185,11 +185,14 @@ def validate(
 def sign(
     decision: Annotated[str, typer.Argument(help="A decision file, or the folder of a validation.")],
     by: Annotated[str, typer.Option(help="The name of who answers for it.")],
+    again: Annotated[
+        bool, typer.Option("--again", help="Sign although somebody has; the earlier name is kept in the file.")
+    ] = False,
 ) -> None:
     """Put a name under a decision, after reading validation.md."""
     from graphgauge.cli.validate import sign as put_name
 
-    signed = put_name(decision, by)
+    signed = put_name(decision, by, again)
     typer.echo(f"{signed.label}: signed by {signed.signed_by}, holds until {signed.expires}, digest {signed.digest}")
 
 
@@ -207,11 +210,13 @@ def documents(
     json: Annotated[bool, typer.Option("--json", help="Print the written files as JSON.")] = False,
 ) -> None:
     """Write model card section, instructions for use, Annex IV tables, monitoring plan, checklist and audit trail."""
-    from graphgauge.cli.documents import as_json, as_text, read_evidence, run_documents
+    from graphgauge.cli.documents import as_json, as_text, missing_files, read_evidence, run_documents
     from graphgauge.lifecycle.documents import Owner
 
     owner = Owner(system, contact, classification, audit_log, read_evidence(evidence or []), monitor)
     paths = run_documents(run, output, decision, owner)
+    for missing in missing_files(owner.evidence):
+        typer.echo(f"graphgauge: note: {missing}", err=True)
     typer.echo(as_json(paths) if json else as_text(paths))
 
 
@@ -229,7 +234,7 @@ def consult(
     from graphgauge.cli.consult import as_json, as_text, run_consult
     from graphgauge.guidelines import Requirements
 
-    wanted = Requirements(read_kind(task), stakes, latency, features, focus=focus)
+    wanted = Requirements(None, stakes, latency, features, focus=focus)
     found = run_consult(read_kind(task) or "", wanted, requirements)
     typer.echo(as_json(found) if json else as_text(found))
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from graphgauge.lifecycle.consultation import told_list
 from graphgauge.lifecycle.decision import FILE, Decision
 from graphgauge.lifecycle.project import Project
 from graphgauge.lifecycle.tracking import Tracker
@@ -27,10 +28,10 @@ def tracked(found: Validation, folder: Path, uri: str) -> str:
     return Tracker(uri, experiment="graphgauge-validation").validation(found, folder)
 
 
-def sign(path: str, by: str) -> Decision:
-    """Put a name under a decision, in its file."""
+def sign(path: str, by: str, again: bool = False) -> Decision:
+    """Put a name under a decision, in its file; ``again``: although somebody has signed it."""
     place = Path(path) / FILE if Path(path).is_dir() else Path(path)
-    signed = Decision.read(place).sign(by)
+    signed = Decision.read(place).sign(by, again=again)
     signed.write(place)
     return signed
 
@@ -48,7 +49,8 @@ def as_json(found: Validation, folder: Path) -> str:
 def as_text(found: Validation, folder: Path) -> str:
     """For people: the choice, its numbers, what stands out, and the files."""
     own = found.decision
-    lines = [f"Chosen: {own.label}, because {own.reason}.", f"Shortlist: {', '.join(own.consultation['names'])}."]
+    title, names = told_list(own.consultation)
+    lines = [f"Chosen: {own.label}, because {own.reason}.", f"{title.capitalize()}: {names}."]
     lines += [f"  {verdict.outcome:<14}  {verdict.reason}" for verdict in found.check.verdicts]
     lines += [f"Beside the benchmark: {line.note}" for line in found.comparison if line.note and line.explainer == own.label]
     lines.append(f"Production: {found.trade_off}.")

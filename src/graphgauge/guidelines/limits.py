@@ -1,7 +1,8 @@
 """Which threshold a number has to meet, and whether that threshold says anything.
 
 Limits come from the user (`Requirements.limits`), from the latency of the use, or from the paper's table for the kind of task.
-A feature limit is a share of the F features: 10 % for nodes, 25 % for links.
+A feature limit is a share of the F features: 10 % for nodes, 25 % for links. A share of few features
+is at least one edit, for no explanation has less.
 
 A threshold is vacuous where chance meets it too:
     feature EC    its limit is the cap or more (10 % of Cora's 1,433 features are 143.3, but no EC exceeds 100)
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 from graphgauge.guidelines.book import family_of, guide, threshold_entry
 from graphgauge.guidelines.measures import Measured, Subject
-from graphgauge.guidelines.requirements import GRAPH_KINDS, Requirements
+from graphgauge.guidelines.requirements import GRAPH_KINDS, LEAST_EDITS, Requirements, share_of
 
 NEAR = 1e-9  #: rounding that never decides
 NAMES = {"ec": "effective compactness", "pertinence": "pertinence", "stability": "stability", "time": "time"}
@@ -74,10 +75,15 @@ def table_limit(metric: str, kind: str, requirements: Requirements) -> Limit:
     if kind in GRAPH_KINDS:
         source = "the paper's bands; its table has no graph tasks"
     if entry["unit"] == "share of features" and requirements.num_features:
-        most = round(value * requirements.num_features, 12)  # 0.2 * 3 is 0.6, not 0.6000000000000001
-        return Limit(most, "at most", f"{value:.0%} of {requirements.num_features} features, {source}")
+        return share_limit(value, requirements.num_features, source)
     safe = guide("thresholds")["stability"]["band"][0]["least"] if wants_safe(metric, requirements) else None
     return Limit(value, entry["direction"], source, safe)
+
+
+def share_limit(share: float, size: int, source: str) -> Limit:
+    """A share of the features, and where it is less than one edit, one edit."""
+    floor = f" (at least {LEAST_EDITS} edit)" if share * size < LEAST_EDITS - NEAR else ""
+    return Limit(share_of(size, share), "at most", f"{share:.0%} of {size} features{floor}, {source}")
 
 
 def wants_safe(metric: str, requirements: Requirements) -> bool:
@@ -142,6 +148,6 @@ def reach(metric: str, limit: Limit) -> str:
     """What is odd about a feature limit of less than two edits; '' if nothing is."""
     if not metric.endswith("_ec") or limit.value >= 2:
         return ""
-    if limit.value < 1:
+    if limit.value < LEAST_EDITS:
         return f"no explanation can meet {told(metric, limit.value)}: a single edit exceeds it"
     return "hardly reachable threshold: only explanations whose first edit changes the prediction meet it"

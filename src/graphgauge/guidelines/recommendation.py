@@ -255,11 +255,11 @@ def transfer_sentences(metrics: list[str]) -> list[str]:
 
 def consult(task_kind: str, requirements: Requirements | None = None, summary: "pd.DataFrame | None" = None) -> Recommendation:
     """The recommendation for a kind of task from a summary: the one given, else the shipped benchmark."""
-    wanted = replace(requirements or Requirements(), task_kind=task_kind)
     table = shipped_benchmark() if summary is None else edges_as_links(summary)
     source = "the benchmark that comes with graphgauge" if summary is None else "the given summary"
     own = table[table["task"] == task_kind]
     if not len(own):
-        known = ", ".join(dict.fromkeys(map(str, table["task"])))
-        raise UndefinedScore(f"{source} has no rows for {task_kind!r}. It has: {known}.")
+        known = ", ".join(kind for kind in KINDS if kind in set(table["task"]))
+        raise UndefinedScore(f"{source} has no rows for {task_kind!r}. It has: {known or 'no kind of task'}.")
+    wanted = replace(requirements or Requirements(), task_kind=task_kind)
     return replace(recommend(own, wanted)[0], source=source)

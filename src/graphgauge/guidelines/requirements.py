@@ -9,6 +9,7 @@ from graphgauge.guidelines.book import KINDS, guide
 
 STAKES = ("standard", "high-stakes")
 LATENCIES = ("interactive", "batch", "offline")
+LEAST_EDITS = 1  #: of any explanation; ours, the paper's shares of few features fall below it
 GRAPH_KINDS = ("graph_classification", "graph_regression")  #: judged by the bands; the paper's table has no column for them
 
 
@@ -19,11 +20,11 @@ class Requirements:
     ``task_kind``      such as "node_classification"; None: seen from the rows (pairs are links, |change| is measured for values)
     ``stakes``         "high-stakes": stability below 0.95 is a warning; below 0.80 it fails anyway
     ``latency``        "interactive" (100-300 ms), "batch", "offline"; None: the table's 5 s
-    ``num_features``   F of the data; feature limits are shares of it
+    ``num_features``   F of the data; feature limits are shares of it, and at least 1 edit
     ``num_edges``      of a typical computation graph; for a limit such as ``{"edge_ec": "25%"}``
     ``focus``          "feature" or "edge": only that side (and time) is judged; None: both
     ``is_difficult``   pertinence of 0.5 to 0.6 is a warning, not a failure
-    ``limits``         your own thresholds by metric, numbers or shares ("10%"), in place of the table's
+    ``limits``         your own thresholds by metric, numbers or shares ("10%", at least 1 edit), in place of the table's
     """
 
     task_kind: str | None = None
@@ -75,7 +76,7 @@ class Requirements:
         if size is None:
             side = "num_edges" if metric.startswith("edge") else "num_features"
             raise BadSetting(f"the limit {given!r} of {metric} is a share, but {side} is not given.")
-        return percentage(given) * size
+        return share_of(size, percentage(given))
 
     def record(self) -> dict[str, Any]:
         """As plain data."""
@@ -92,6 +93,15 @@ def percentage(text: str) -> float:
     if not text.endswith("%") or not 0 <= number < float("inf"):
         raise ValueError(text)
     return number / 100
+
+
+def share_of(size: int, share: float) -> float:
+    """A limit of effective compactness as a share of the features or edges: never below one edit, which nothing could meet.
+
+    >>> share_of(200, 0.1), share_of(16, 0.1), share_of(7, 0.1), share_of(30, 0.2)
+    (20.0, 1.6, 1.0, 6.0)
+    """
+    return max(float(LEAST_EDITS), round(share * size, 12))  # 0.2 * 3 is 0.6, not 0.6000000000000001
 
 
 def wrong_limit(name: str, limit: Any) -> str:

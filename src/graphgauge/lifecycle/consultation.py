@@ -5,8 +5,10 @@
 
 The use counts here (stakes, latency, focus). One's own limits and number of features do not: they are for one's own numbers.
 Benchmarks have no graph tasks; node tasks of the same sort stand in for them, and the source says so.
+Where the project names its explainers, its list takes the place of the shortlist and no benchmark is asked.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +16,7 @@ from graphgauge.core.verdicts import FAIL
 from graphgauge.guidelines import Recommendation, Requirements, consult, shipped_benchmark, verdicts
 
 SIZE = 3  #: explainers on a shortlist
+NAMED = "the project's own list"  #: the source where the project names its explainers
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,23 @@ def shortlist(kind: str, requirements: Requirements | None = None, size: int = S
     missing = missing_a_threshold(asked, wanted)
     others = sorted(found.others, key=lambda name: name in missing)
     return Shortlist((found.chosen, *others[: size - 1]), kind, told_source(found, kind, asked), found.reason)
+
+
+def own_list(names: Iterable[str], kind: str) -> Shortlist:
+    """The explainers that the project names, in its order, in the place of a shortlist."""
+    return Shortlist(tuple(names), kind, NAMED, "the project names them, so no benchmark was asked")
+
+
+def told_list(record: Mapping[str, Any]) -> tuple[str, str]:
+    """What the list of a decision is, and what is on it.
+
+    >>> told_list(own_list(["lrp", "saliency"], "node_regression").record())
+    ('explainers', "lrp, saliency (the project's own list)")
+    >>> told_list({"names": ["lrp"], "source": "the shipped benchmark"})
+    ('shortlist', 'lrp (from the shipped benchmark)')
+    """
+    source, names = record.get("source", ""), ", ".join(record.get("names", []))
+    return ("explainers", f"{names} ({source})") if source == NAMED else ("shortlist", f"{names} (from {source})")
 
 
 def stand_in(kind: str) -> str:

@@ -28,6 +28,7 @@ from graphgauge.models import BaseModel
 FORMAT = 1
 FILE = "decision.json"  #: in the folder of a validation
 DAYS = 180  #: until a decision expires, where nothing else is said; ours, the paper has no number
+OPTIONAL = {"signed_before"}  #: fields that a file may lack
 Record = dict[str, Any]
 
 
@@ -66,13 +67,15 @@ class Decision:
     expires: str
     signed_by: str = ""
     signed: str = ""  #: when
+    signed_before: tuple[Record, ...] = ()  #: {"by", "at"} of signatures that this one takes the place of, the first one first
     format: int = field(default=FORMAT)
 
     # --- the file ----------------------------------------------------------------------------------------------------
 
     def record(self) -> Record:
-        """Everything, with the digest."""
-        content = json.loads(json.dumps(asdict(self), allow_nan=False))
+        """Everything, with the digest; earlier signatures only where there are any."""
+        known = {name: value for name, value in asdict(self).items() if value or name not in OPTIONAL}
+        content = json.loads(json.dumps(known, allow_nan=False))
         return {**content, "digest": digest_of(content)}
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -139,22 +142,29 @@ class Decision:
         """The verdicts on the chosen explainer."""
         return [Verdict(**record) for record in self.verdicts]
 
-    def sign(self, by: str, now: datetime | None = None) -> "Decision":
-        """The same decision with a name under it."""
+    def sign(self, by: str, now: datetime | None = None, again: bool = False) -> "Decision":
+        """The same decision with a name under it; ``again``: in the place of another one, which is kept beside it."""
         if not by.strip():
             raise BadSetting("a decision is signed with a name, but '' was given.")
-        return replace(self, signed_by=by.strip(), signed=told_time(now or datetime.now(timezone.utc)))
+        if self.signed_by and not again:
+            raise BadSetting(
+                f"the decision was signed by {self.signed_by} on {self.signed}. With --again it is signed anew, "
+                "and the earlier signature is kept in the file."
+            )
+        earlier = [{"by": self.signed_by, "at": self.signed}] if self.signed_by else []
+        when = told_time(now or datetime.now(timezone.utc))
+        return replace(self, signed_by=by.strip(), signed=when, signed_before=(*self.signed_before, *earlier))
 
 
 def decision_of(content: Any, where: str) -> Decision:
     """A decision from the content of a file."""
     known = {item.name for item in fields(Decision)}
-    if not isinstance(content, dict) or content.get("format") != FORMAT or set(content) != {*known, "digest"}:
+    if not isinstance(content, dict) or content.get("format") != FORMAT or set(content) | OPTIONAL != {*known, "digest"}:
         raise BadFile(f"{where} is no decision of format {FORMAT}: `graphgauge validate` writes one.")
     rest = {name: value for name, value in content.items() if name != "digest"}
     if digest_of(rest) != content["digest"]:
         raise BadFile(f"{where} was edited after it was written (its digest is another): validate again, or take the original.")
-    wrong = [name for name, kind in get_type_hints(Decision).items() if not isinstance(rest[name], read_as(kind))]
+    wrong = [name for name, kind in get_type_hints(Decision).items() if name in rest and not isinstance(rest[name], read_as(kind))]
     if wrong:
         raise BadFile(f"{where} is no decision: {', '.join(wrong)} hold something else than expected.")
     lists = {name: tuple(value) for name, value in rest.items() if isinstance(value, list)}

@@ -29,10 +29,12 @@ from graphgauge.guidelines import Point, Requirements, check, checklist, diagnos
 from graphgauge.guidelines.deployment import DONE
 from graphgauge.guidelines.limits import title, told
 from graphgauge.guidelines.measures import Measured, measured
+from graphgauge.lifecycle.consultation import told_list
 from graphgauge.lifecycle.decision import FILE, Decision
 from graphgauge.lifecycle.evidence import digest_of_file, digest_of_results
 from graphgauge.lifecycle.followed import POINTS, Followed, followed
 from graphgauge.lifecycle.markdown import Ready, link, rendered, table
+from graphgauge.lifecycle.trade_off import told_share
 
 if TYPE_CHECKING:
     from graphgauge.lifecycle.validation import Validation
@@ -157,14 +159,14 @@ class Facts:
             ("explainer", own.explainer),
             ("parameters", ", ".join(f"{name}={value}" for name, value in own.parameters.items()) or "defaults"),
             ("chosen because", own.reason),
-            ("shortlist", f"{', '.join(own.consultation.get('names', []))} (from {own.consultation.get('source', '')})"),
+            told_list(own.consultation),
             ("network", f"{own.description.get('network')}, {own.description.get('hops')} hops, hash {own.network}"),
             ("data", f"{own.description.get('nodes')} nodes, {own.description.get('edges')} edges, hash {own.data}"),
             ("seed", own.seed),
             ("versions", ", ".join(f"{name} {value}" for name, value in own.versions.items())),
             ("decided", own.made),
             ("holds until", own.expires),
-            ("signed by", f"{own.signed_by}, {own.signed}" if own.signed_by else todo("sign: `graphgauge sign FILE --by NAME`")),
+            ("signed by", told_signatures(own) or todo("sign: `graphgauge sign FILE --by NAME`")),
             ("decision digest", own.digest),
         ]
 
@@ -193,7 +195,7 @@ class Facts:
         cost = self.decision.trade_off if self.decision is not None else {}
         if point.name != "latency" or not cost.get("is_accepted"):
             return point
-        saved = f"early stopping was measured and accepted: {cost['saved']:.0%} of the time saved"
+        saved = f"early stopping was measured and accepted: {told_share(cost['saved'])} of the time saved"
         return replace(point, state=DONE, evidence=saved)
 
     def links(self, point: Point) -> Ready:
@@ -219,7 +221,7 @@ class Facts:
         rows = [[title(line["metric"]), *(f"{line[name]:.4g}" for name in LOSS), line["n"]] for line in cost["losses"]]
         seconds = "{:.3g} s against {:.3g} s".format(*cost["seconds"])
         answer = "accepted" if cost["is_accepted"] else "not accepted"
-        said = f"Time saved: {cost['saved']:.0%} ({seconds}, on the machine of the validation); {answer}."
+        said = f"Time saved: {told_share(cost['saved'])} ({seconds}, on the machine of the validation); {answer}."
         return Ready(f"{table(heading, rows)}\n\n{said}")
 
     def comparison(self) -> Ready:
@@ -309,6 +311,13 @@ def front_matter(verdicts: tuple[Verdict, ...], chosen: str) -> Ready:
     return Ready(yaml.safe_dump(content, sort_keys=False, allow_unicode=False))
 
 
+def told_signatures(own: Decision) -> str:
+    """Who signed and when, with the signatures before that; '' where nobody did."""
+    before = "; ".join(f"{each['by']}, {each['at']}" for each in own.signed_before)
+    last = f"{own.signed_by}, {own.signed}" if own.signed_by else ""
+    return f"{last} (before: {before})" if before else last
+
+
 def seeds(results: Results) -> str:
     """The seeds of a run."""
     return ", ".join(sorted({str(row.seed) for row in results.rows}))
@@ -325,6 +334,7 @@ def validation_page(found: "Validation") -> str:
     return rendered(
         "validation.md.j2",
         decision=own,
+        listed=told_list(own.consultation),
         numbers=numbers_table(found.check.verdicts, measured(found.results, wanted, merge_models=True), own.label),
         others=others_table(measured(found.results, wanted, merge_models=True)),
         recommendation=found.recommendation,

@@ -15,6 +15,7 @@ from graphgauge.datasets.files import cache_folder
 from graphgauge.lifecycle.assessment import usable
 from graphgauge.lifecycle.project import Project
 from graphgauge.models import BaseModel, check_model
+from graphgauge.narrative.facts import checked_sizes
 
 FROM_CHECK = {"passed": OK, "skipped": OK, "noted": NOTED, "failed": BROKEN}
 
@@ -75,7 +76,7 @@ def project_lines(read: Callable[[], Project]) -> Iterator[Line]:
         except GraphgaugeError as error:
             yield Line("project", name, BROKEN, str(error))
             return
-        yield Line("project", name, OK, described(name, made[name]))
+        yield Line("project", name, status_of(name, made[name]), described(name, made[name]))
     yield explainers_line(made["file"], made["model"], made["targets"][0])
     yield from check_lines(made["model"])
 
@@ -96,12 +97,28 @@ def explainers_line(project: Project, model: BaseModel, target: Target) -> Line:
     return Line("project", "explainers", BROKEN if left_out else OK, told)
 
 
-def checked_names(project: Project, model: BaseModel) -> dict[str, int]:
-    """How many of each kind of thing have a name; refuses names of what is not there."""
+Counts = dict[str, tuple[int, int | None]]  #: for each kind of thing, how many have a name, and how many there are if that is known
+
+
+def checked_names(project: Project, model: BaseModel) -> Counts:
+    """How many of each kind of thing have a name; refuses names of what is not there, as sentences would."""
     names = project.names(model)
-    sizes = {"nodes": model.source.num_nodes, "features": model.source.x.size(1)} if model.level != "graph" else {}
-    names.check_fits(sizes)
-    return {kind: len(getattr(names, kind) or {}) for kind in ("features", "nodes", "classes")}
+    sizes = checked_sizes(names, model)
+    return {kind: (len(getattr(names, kind) or {}), sizes.get(kind)) for kind in ("features", "nodes", "classes")}
+
+
+def short_lists(counts: Counts) -> list[str]:
+    """Lists that name some of the things, but not all of them.
+
+    >>> short_lists({"features": (2, 3), "nodes": (0, 9), "classes": (2, 2)})
+    ['2 of 3 features have a name']
+    """
+    return [f"{named} of {size} {kind} have a name" for kind, (named, size) in counts.items() if size and 0 < named < size]
+
+
+def status_of(name: str, made: Any) -> str:
+    """In order; names that are short are noted."""
+    return NOTED if name == "names" and short_lists(made) else OK
 
 
 def described(name: str, made: Any) -> str:
@@ -113,7 +130,8 @@ def described(name: str, made: Any) -> str:
     if name == "targets":
         return f"{len(made)} of them"
     if name == "names":
-        return ", ".join(f"{count} {kind}" for kind, count in made.items())
+        short = f"; {', '.join(short_lists(made))}: the others are told by their numbers" if short_lists(made) else ""
+        return ", ".join(f"{named} {kind}" for kind, (named, _) in made.items()) + short
     return f"{len(made)} graphs" if isinstance(made, list) else repr(made)
 
 

@@ -67,7 +67,16 @@ class TradeOff:
         worst = max(self.losses, key=lambda loss: abs(loss.exhaustive - loss.production), default=None)
         lost = f"; {worst.metric} moves most, by {abs(worst.exhaustive - worst.production):.3g}" if worst else ""
         verdict = "accepted" if self.is_accepted else "not accepted: every trial is kept"
-        return f"early stopping saves {self.saved:.0%} of {self.seconds[0]:.3g} s{lost}; {verdict}"
+        return f"early stopping saves {told_share(self.saved)} of {self.seconds[0]:.3g} s{lost}; {verdict}"
+
+
+def told_share(saved: float) -> str:
+    """A share of time that was saved, in words; no saving is negative.
+
+    >>> told_share(0.564), told_share(0.004), told_share(-0.42)
+    ('56%', 'nothing', 'nothing')
+    """
+    return f"{saved:.0%}" if round(saved, 2) > 0 else "nothing"
 
 
 def exhaustive_settings(settings: Settings) -> Settings:

@@ -1,6 +1,6 @@
 """Validation (the paper's phase 2): measure a shortlist on one's own data, compare, choose, and write the decision down.
 
-1. shortlist   by consultation of a benchmark, unless explainers are named
+1. shortlist   by consultation of a benchmark; explainers that are named take its place
 2. measure     every trial on 100 targets or more, spread over classes and confidence; and once more as production would
 3. compare     with the thresholds, with the benchmark, and the two measurements with each other
 4. choose      verdicts, Pareto, hierarchy (`guidelines.recommend`)
@@ -25,7 +25,7 @@ from graphgauge.explainers import BaseExplainer, find_explainer
 from graphgauge.guidelines import Check, Finding, Recommendation, Requirements, check, diagnose, guide, recommend
 from graphgauge.lifecycle.assessment import score_on_test, usable
 from graphgauge.lifecycle.comparison import Beside, beside_benchmark
-from graphgauge.lifecycle.consultation import Shortlist, shortlist
+from graphgauge.lifecycle.consultation import Shortlist, own_list, shortlist
 from graphgauge.lifecycle.decision import DAYS, FILE, Decision, expiry, told_time
 from graphgauge.lifecycle.evidence import digest_of_results
 from graphgauge.lifecycle.trade_off import TradeOff, exhaustive_settings, production_settings, timed, trade_off, with_settings
@@ -90,8 +90,8 @@ def validate(
     """Validate ``evaluator.model`` on ``targets``. ``explainers`` None: the shortlist; the baseline is always measured too."""
     model, agreed = evaluator.model, terms or Terms()
     wanted = complete(requirements or Requirements(), model)
-    listed, asked = shortlist(str(wanted.task_kind), wanted), list(targets)
-    named = labelled(explainers) if explainers is not None else by_name(listed.names)
+    named, listed = candidates_of(explainers, wanted)
+    asked = list(targets)
     check_candidates(named, asked, wanted)
     possible, left_out = usable(named, model, asked[0])
     candidates = with_baseline(possible, wanted)
@@ -119,6 +119,16 @@ def complete(requirements: Requirements, model: BaseModel) -> Requirements:
     if given is not None and given != kind:
         raise BadSetting(f"the requirements are for {given}, but the model is for {kind}: leave task_kind out.")
     return replace(requirements, task_kind=kind, num_features=requirements.num_features or size)
+
+
+def candidates_of(explainers: Any, wanted: Requirements) -> tuple[dict[str, BaseExplainer], Shortlist]:
+    """The explainers to measure, and the list that they come from: the one that was given, else the benchmark's."""
+    kind = str(wanted.task_kind)
+    if explainers is None:
+        listed = shortlist(kind, wanted)
+        return by_name(listed.names), listed
+    named = labelled(explainers)
+    return named, own_list(named, kind)
 
 
 def by_name(names: Sequence[str]) -> dict[str, BaseExplainer]:
@@ -203,7 +213,7 @@ def filled(found: Validation, listed: Shortlist) -> Decision:
         consultation=listed.record(),
         trade_off=cost.record(),
         comparison=tuple(line.record() for line in found.comparison),
-        warnings=tuple(warnings_of(found, listed)),
+        warnings=tuple(warnings_of(found)),
     )
 
 
@@ -220,7 +230,7 @@ def versions() -> dict[str, str]:
     return {"graphgauge": graphgauge.__version__, **found, "python": platform.python_version(), "machine": platform.machine()}
 
 
-def warnings_of(found: Validation, listed: Shortlist) -> list[str]:
+def warnings_of(found: Validation) -> list[str]:
     """Whatever speaks against trusting the choice, in one list."""
     chosen = found.recommendation.chosen
     own = [verdict.reason for verdict in found.check.verdicts if verdict.outcome in (FAIL, WARN)]
@@ -228,17 +238,10 @@ def warnings_of(found: Validation, listed: Shortlist) -> list[str]:
     findings = [str(each) for each in found.findings if each.explainer in ("", chosen) and each.name != "unlike_benchmark"]
     absent = [f"{name} cannot be run on this network: {why}" for name, why in found.left_out.items()]
     cost = [] if found.trade_off.is_accepted else [f"{chosen}: {found.trade_off}."]
-    return list(dict.fromkeys([*few(found.results), *absent, *unmeasured(found, listed), *own, *beside, *findings, *cost]))
+    return list(dict.fromkeys([*few(found.results), *absent, *own, *beside, *findings, *cost]))
 
 
 def few(results: Results) -> list[str]:
     """Too few targets for a validation."""
     count, least = len({row.target for row in results.rows}), guide("practice")["samples"]["validation"]
     return [] if count >= least else [f"Only {count} targets were measured; {least} or more are asked for."]
-
-
-def unmeasured(found: Validation, listed: Shortlist) -> list[str]:
-    """Explainers of the shortlist that nobody asked to measure."""
-    names = {*found.left_out, *(row.explainer for row in found.results.rows)}
-    absent = [name for name in listed.names if name not in names]
-    return [f"Not measured, though on the shortlist: {', '.join(absent)}."] if absent else []

@@ -28,8 +28,16 @@ class Held:
     threshold: Threshold
     mean: float
     n: int
-    margin: float  #: what chance may add to the mean
+    margin: float  #: how far beyond the limit chance may carry the mean
     state: str
+
+    def __str__(self) -> str:
+        """How far the mean is beyond its limit, beside what chance explains of that."""
+        miss, chance = self.threshold.excess(self.mean), self.margin
+        return (
+            f"the mean of {self.metric} is {self.mean:.4g} ({self.n} targets) and should be {self.threshold}: "
+            f"it misses that by {miss:.2g}, and chance explains a miss of up to {chance:.2g}"
+        )
 
 
 def student_tail(t: float, degrees: int) -> float:
@@ -87,8 +95,7 @@ def threshold_triggers(sample: Sample, plan: Plan) -> list[Trigger]:
         Trigger(
             THRESHOLD,
             own.metric,
-            f"the mean of {own.metric} is {own.mean:.4g} ({own.n} targets), the threshold is {own.threshold}; "
-            f"chance explains up to {own.margin:.2g}.",
+            f"{own}.",
             own.mean,
             own.threshold.value,
             details={"n": own.n, "margin": own.margin},

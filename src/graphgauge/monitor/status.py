@@ -112,11 +112,7 @@ def notes_of(baseline: Look | None, last: Look | None) -> list[str]:
     """What is no trigger but worth a look."""
     if baseline is None or last is None:
         return []
-    near = [own for own in held(last.sample, last.plan) if own.state == CLOSE]
-    found = [
-        f"the mean of {own.metric} is {own.mean:.4g} and should be {own.threshold}, but chance explains up to {own.margin:.2g}"
-        for own in near
-    ]
+    found = [str(own) for own in held(last.sample, last.plan) if own.state == CLOSE]
     if baseline.validated is not None and not baseline.validated.signed_by:
         found.append("nobody had signed the decision when the baseline was taken")
     if baseline.validated is not None and not baseline.validated.may_stop_early:

@@ -27,9 +27,16 @@ TOLD_METRICS = ("stability", "stability_corrected", "pertinence", "pertinence_ti
 
 
 def facts_of(
-    x: Xplanation, model: BaseModel, names: Names, ranking: Ranking, *, redact: bool = False, quality: Quality = None
+    x: Xplanation,
+    model: BaseModel,
+    names: Names,
+    ranking: Ranking,
+    *,
+    redact: bool = False,
+    quality: Quality = None,
+    at_validation: bool = False,
 ) -> dict[str, Any]:
-    """What can be said of ``x``, as data that JSON can hold."""
+    """What can be said of ``x``, as data that JSON can hold; ``at_validation``: ``quality`` is the method's, not that of ``x``."""
     check_fit(x, model, names)
     facts = {
         "level": x.level,
@@ -45,7 +52,7 @@ def facts_of(
         "edges": edge_facts(x, edge_ends(x, model), names, ranking),
         "change": {side: change_facts(x, side) for side in ("feature", "edge")},
         "metrics": metric_facts(x),
-        "quality": quality_facts(quality, x.target),
+        "quality": quality_facts(quality, x.target, at_validation),
         "nouns": {kind: list(getattr(names, kind)) for kind in ("node", "link", "graph")},
         "decision": names.decision,
         "role": names.role,
@@ -97,11 +104,29 @@ def check_fit(x: Xplanation, model: BaseModel, names: Names) -> None:
     check_same_graph("nodes", x.num_nodes, last - first, x)
     first, last = span(x, model, "edge_ptr")
     check_same_graph("edges", x.num_edges, last - first, x)
-    width = model.source.x.size(1)
     if x.feature_score is not None:
-        check_same_graph("features", x.feature_score.size(1), width, x)
+        check_same_graph("features", x.feature_score.size(1), model.source.x.size(1), x)
+    names.check_fits(part_sizes(model))
+
+
+def part_sizes(model: BaseModel) -> dict[str, int]:
+    """How many there are of what names may speak of; graphs of a list differ in their nodes."""
+    width, nodes = model.source.x.size(1), model.source.num_nodes
     sizes = {"features": width, "feature_groups": width}
-    names.check_fits(sizes if x.level == "graph" else {**sizes, "nodes": x.num_nodes, "groups": x.num_nodes})
+    return sizes if model.level == "graph" else {**sizes, "nodes": nodes, "groups": nodes}
+
+
+def class_sizes(prediction: Tensor) -> dict[str, int]:
+    """How many classes a prediction of a classification network speaks of.  (C,)"""
+    return {"classes": prediction.numel()}
+
+
+def checked_sizes(names: Names, model: BaseModel) -> dict[str, int]:
+    """How many there are of what names may speak of; refuses names that no explanation of this model could be told with."""
+    is_sorting = model.task == "classification"
+    sizes = {**part_sizes(model), **(class_sizes(model.pred_continuous(model.population()[:1])[0]) if is_sorting else {})}
+    names.check_fits(sizes)
+    return sizes
 
 
 def span(x: Xplanation, model: BaseModel, pointer: str) -> tuple[int, int]:
@@ -132,7 +157,7 @@ def prediction_facts(x: Xplanation, model: BaseModel, names: Names) -> dict[str,
         return {"status": "nan_prediction"}
     if model.task == "regression":
         return {"status": OK, "value": shown_value(float(numbers[0])), "unit": names.unit}
-    names.check_fits({"classes": len(numbers)})
+    names.check_fits(class_sizes(numbers))
     best = int(numbers.argmax())
     return {"status": OK, "class": best, "name": names.of_one("classes", best), "probability": share(float(numbers[best]))}
 

@@ -1,4 +1,4 @@
-"""Whether an explanation met its quality thresholds. The thresholds are given: this room measures and judges nothing.
+"""Whether an explanation met its quality thresholds, or its method at validation. Both are given: this room judges nothing.
 
 ``quality`` is None (not judged), a dictionary {metric: (value, threshold, passed)} with ``passed`` True, False or None (does not
 apply), or a list of plain statements about what failed (an empty one: all is well).
@@ -16,7 +16,12 @@ from graphgauge.narrative.names import LONGEST_SENTENCE, tidy
 Quality = Mapping[str, tuple[float | None, float, bool | None]] | Sequence[str] | None
 
 
-def quality_facts(quality: Quality, target: Target) -> dict[str, Any]:
+def quality_facts(quality: Quality, target: Target, at_validation: bool = False) -> dict[str, Any]:
+    """Which thresholds failed, out of how many that apply; ``at_validation``: for the method, not for this explanation."""
+    return {**judged_facts(quality, target), "at_validation": at_validation}
+
+
+def judged_facts(quality: Quality, target: Target) -> dict[str, Any]:
     """Which thresholds failed, out of how many that apply."""
     if quality is None:
         return {"judged": False, "total": 0, "failed": 0, "failures": [], "statements": []}

@@ -44,8 +44,8 @@ def textual_explanation(
     ``names``     what things are called: `Names`, or a dictionary of its fields; what is missing is taken from the data
     ``template``  a shipped one by name ("paper-loan", "paper-template"), a text with Jinja's braces, or a Path
 
-    Options: those of `explanation_facts` (``order``, ``redact``, ``quality``, ``signed``), and ``languages``, a folder with
-    further languages.
+    Options: those of `explanation_facts` (``order``, ``redact``, ``quality``, ``at_validation``, ``signed``), and ``languages``,
+    a folder with further languages.
     """
     folder: Folder = options.pop("languages", None)
     facts = explanation_facts(evaluator, x, names, audience, top_k, **options)
@@ -74,19 +74,21 @@ def explanation_facts(
     order: str | None = None,
     redact: bool | None = None,
     quality: Quality = None,
+    at_validation: bool = False,
     signed: bool | None = None,
 ) -> dict[str, Any]:
     """The facts that a text is made of, as plain data.
 
-    ``order``    "signed" or "magnitude"; default: the evaluator's setting
-    ``redact``   whether neighbours stay unnamed; default: for affected persons
-    ``quality``  {metric: (value, threshold, passed)} or a list of statements on what failed
-    ``signed``   whether scores carry a direction; default: what the explainer says, no for one that is not known
+    ``order``          "signed" or "magnitude"; default: the evaluator's setting
+    ``redact``         whether neighbours stay unnamed; default: for affected persons
+    ``quality``        {metric: (value, threshold, passed)} or a list of statements on what failed
+    ``at_validation``  whether ``quality`` is what validation found of the method: the text says so, and that ``x`` was not measured
+    ``signed``         whether scores carry a direction; default: what the explainer says, no for one that is not known
     """
     if not isinstance(x, Xplanation):
         raise BadExplanation(f"a text needs one explanation (gg.Xplanation), but got {type(x).__name__}.")
     evaluator.check_explanations([x])
-    for option, value in (("redact", redact), ("signed", signed)):
+    for option, value in (("redact", redact), ("at_validation", at_validation), ("signed", signed)):
         if value is not None and not isinstance(value, bool):
             raise BadSetting(f"{option} must be True, False or None, but is {value!r}.")
     hidden = AUDIENCES[read_audience(audience)] if redact is None else redact
@@ -94,7 +96,9 @@ def explanation_facts(
     ranking = Ranking(
         top_k, settings.order if order is None else order, is_signed(x) if signed is None else signed, settings.pooling
     )
-    return facts_of(x, evaluator.model, all_names(evaluator, names), ranking, redact=hidden, quality=quality)
+    return facts_of(
+        x, evaluator.model, all_names(evaluator, names), ranking, redact=hidden, quality=quality, at_validation=at_validation
+    )
 
 
 def all_names(evaluator: "Evaluator", names: Any) -> Names:

@@ -107,8 +107,8 @@ class Wording:
         return {"label": self.metric_name(name), "score": value}
 
     def quality(self) -> dict[str, Any]:
-        """The verdict, and a phrase for each failure."""
-        found = self.facts["quality"]
+        """The verdict, and a phrase for each failure; facts that were kept by an earlier version do not say whose it is."""
+        found = {"at_validation": False, **self.facts["quality"]}
         return {**found, "failures": [self.failure(item) for item in found["failures"]]}
 
     def failure(self, item: Mapping[str, Any]) -> str:

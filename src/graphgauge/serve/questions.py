@@ -8,18 +8,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, create_model
 from pydantic import BaseModel as Checked
-from pydantic import ConfigDict, Field, ValidationError, create_model
 
 from graphgauge.core.errors import BadTarget
 from graphgauge.core.xplanation import Target
 from graphgauge.models import BaseModel
 from graphgauge.models.targets import read_targets
 from graphgauge.narrative import AUDIENCES
+from graphgauge.narrative.telling import read_audience
 
 LONGEST_NAME = 200  #: characters of ``asked_by``
 MOST_EXACT = 2**53  #: up to here every whole number is a float
 NO_CONTROLS = r"^[^\x00-\x1f\x7f]*$"
+#: every audience, also as the command line and a program may write it: affected_person, affected-person
+SPELLINGS = tuple(dict.fromkeys(audience.replace(" ", space) for space in " _-" for audience in AUDIENCES))
 
 
 class Refused(Exception):
@@ -84,7 +87,10 @@ def question_form(level: str, size: int, explainers: Sequence[str], languages: S
             Field(default=None, description="One of those that the service allows; default: the selected one."),
         ),
         "language": (Literal[tuple(languages)], Field(default="en", description="Of the text.")),
-        "audience": (Literal[tuple(AUDIENCES)], Field(default="internal", description="Whom the text is for.")),
+        "audience": (
+            Annotated[Literal[SPELLINGS], AfterValidator(read_audience)],
+            Field(default="internal", description="Whom the text is for."),
+        ),
         "top_k": (Annotated[int, Field(ge=1, le=max_top)], Field(default=3, description="Features and edges to name.")),
         "asked_by": (
             Annotated[str, Field(max_length=LONGEST_NAME, pattern=NO_CONTROLS)],

@@ -48,7 +48,10 @@ class Told:
 
 
 class Teller:
-    """Tells what explanations of one model mean; ``quality`` holds what validation found, by explainer's label."""
+    """Tells what explanations of one model mean; ``quality`` holds what validation found, by explainer's label.
+
+    An answer is not measured itself, so it tells what validation found of the method, and says that this is all that is known.
+    """
 
     def __init__(self, model: BaseModel, names: Any = None, quality: Mapping[str, Quality] | None = None) -> None:
         evaluator = Evaluator(model)
@@ -65,7 +68,7 @@ class Teller:
         """Facts, text and flags of one answer; ``label`` is the explainer's, ``signed`` whether its scores carry a direction."""
         ranking = Ranking(question.top_k, self.order, signed, self.pooling)
         redact, quality = AUDIENCES[question.audience], self.quality.get(label)
-        facts = facts_of(x, self.model, self.names, ranking, redact=redact, quality=quality)
+        facts = facts_of(x, self.model, self.names, ranking, redact=redact, quality=quality, at_validation=True)
         language = self.languages[question.language]
         text = rendered(self.templates[question.language, question.audience], language, Wording(facts, language).context())
         return Told(text, facts, [*flags, *flags_of(facts)])
