@@ -194,7 +194,10 @@ def test_a_model_can_be_named_without_a_file(project, tmp_path, monkeypatch):
         (["evaluate", "project.yaml", "--explainers", "lrpp"], "No explainer is called 'lrpp'. Did you mean 'lrp'?"),
         (["evaluate", "project.yaml", "--output", "project.yaml/x"], "project.yaml/x cannot be written to"),
         (["evaluate", "project.yaml", "--output", "bench"], "bench holds a benchmark run"),
-        (["explain", "project.yaml", "--target", "x"], "--target must be a node or graph, such as 17, or a link, such as 3,5"),
+        (
+            ["explain", "project.yaml", "--target", "x"],
+            "no node is called 'x': a target is a number, such as 17, or a node's name, but no node has one here",
+        ),
         (["explain", "project.yaml", "--target", "99"], "target 99 is not in this data"),
         (["explain", "project.yaml", "--target", "1", "--language", "xx"], "xx"),
         (["explain", "project.yaml", "--target", "1", "--audience", "boss"], "No audience is called 'boss'"),

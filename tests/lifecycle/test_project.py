@@ -83,7 +83,11 @@ def test_targets_are_drawn_listed_or_read(tmp_path):
     [
         ([99], BadTarget, r"target 99 is not in this data: its 12 nodes are 0\.\.11"),
         ("missing.txt", BadFile, r"missing\.txt holds no list of targets"),
-        ("words.txt", BadFile, r"words\.txt holds no list of targets: invalid literal"),
+        (
+            "words.txt",
+            BadTarget,
+            "no node is called 'seventeen': a target is a number, such as 17, or a node's name, but no node has one",
+        ),
         ("map.json", BadFile, r"map\.json must hold a list of targets, such as \[0, 17\], but holds dict"),
         ({"number": 3, "among": "no_mask"}, BadTarget, r"targets\.among is 'no_mask', but it names no target"),
         ({"number": 3, "among": "val_mask"}, BadSetting, r"'val_mask', but the data has no such tensor\. It has: .*test_mask"),
@@ -95,6 +99,42 @@ def test_wrong_targets_are_named(tmp_path, given, error, message):
     project = Project.read(write_project(tmp_path, targets=given))
     with pytest.raises(error, match=message):
         project.targets(project.model())
+
+
+@pytest.mark.parametrize(
+    ("level", "given", "expected"),
+    [
+        ("node", ["Ada", "2", 4, "Bob, junior"], [1, 2, 4, 3]),
+        ("node", "people.txt", [1, 5, 3]),
+        ("node", "people.json", [3, 5]),
+        ("link", [["Ada", 5], "5, Ada"], [(1, 5), (5, 1)]),
+        ("link", "pairs.txt", [(1, 5), (0, 5)]),
+        ("graph", ["third", 0], [2, 0]),
+    ],
+)
+def test_targets_go_by_name_too(tmp_path, level, given, expected):
+    names = {"graphs": {2: "third"}} if level == "graph" else {"nodes": {1: "Ada", 3: "Bob, junior", 6: "Eve", 7: "Eve"}}
+    (tmp_path / "people.txt").write_text("Ada\n5\n Bob, junior \n")
+    (tmp_path / "people.json").write_text('["Bob, junior", 5]')
+    (tmp_path / "pairs.txt").write_text("Ada, 5\n0 5\n")
+    project = Project.read(write_project(tmp_path, targets=given, level=level, names=names))
+    assert project.targets(project.model()) == expected
+
+
+@pytest.mark.parametrize(
+    ("level", "given", "message"),
+    [
+        ("node", "Eve", "2 nodes are called 'Eve', such as 6 and 7: say which, by its number"),
+        ("node", "Adam", "no node is called 'Adam': a target is a number, such as 17, or a node's name such as 'Ada'"),
+        ("link", "Ada", "target 'Ada' is not a link: say both of its ends, such as 3,5"),
+        ("node", "-1", "target -1 is not in this data"),
+    ],
+)
+def test_names_that_are_no_target_are_refused(tmp_path, level, given, message):
+    names = {"nodes": {1: "Ada", 6: "Eve", 7: "Eve"}}
+    project = Project.read(write_project(tmp_path, level=level, names=names))
+    with pytest.raises(BadTarget, match=message):
+        project.read_targets(project.model(), [given])
 
 
 def test_names_come_from_the_file_and_then_from_the_data(tmp_path):

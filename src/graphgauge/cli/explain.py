@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphgauge.cli.conventions import ExitCode
-from graphgauge.core.errors import BadFile, BadTarget
+from graphgauge.core.errors import BadFile
 from graphgauge.lifecycle.single import Single, quality_of
 from graphgauge.narrative.language import find_language
 from graphgauge.narrative.telling import AUDIENCES, explanation_facts, read_audience
@@ -13,21 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PICTURES = (".svg", ".png", ".pdf")
-
-
-def read_target(text: str) -> int | tuple[int, int]:
-    """A node or graph, '17', or a link, '3,5'.
-
-    >>> read_target("17"), read_target("3, 5")
-    (17, (3, 5))
-    """
-    try:
-        ids = [int(part) for part in text.split(",")]
-    except ValueError:
-        ids = []
-    if len(ids) not in (1, 2):
-        raise BadTarget(f"--target must be a node or graph, such as 17, or a link, such as 3,5, but {text!r} was given.")
-    return ids[0] if len(ids) == 1 else (ids[0], ids[1])
 
 
 def check_wishes(language: str, audience: str, picture: str | None) -> None:

@@ -69,7 +69,7 @@ def evaluate(
 
 def explain(
     config: Config = None,
-    target: Annotated[str, typer.Option(help="A node or graph, such as 17, or a link, such as 3,5.")] = ...,  # type: ignore[assignment]
+    target: Annotated[str, typer.Option(help="A node or graph, such as 17, or a link, such as 3,5; or their names.")] = ...,  # type: ignore[assignment]
     explainer: Annotated[str | None, typer.Option(help="By name (default: the project's first).")] = None,
     language: Annotated[str, typer.Option(help="en, it, de, fr or es.")] = "en",
     audience: Annotated[str, typer.Option(help="expert, internal or affected_person.")] = "expert",
@@ -87,7 +87,7 @@ def explain(
 
     with telling(quiet):
         own.check_wishes(language, audience, picture)
-        single = explain_one(project_of(config, {}), own.read_target(target), explainer, measure)
+        single = explain_one(project_of(config, {}), target, explainer, measure)
         text = single.text(language, audience, top)
         if picture is not None:
             own.write_picture(single, audience, picture)

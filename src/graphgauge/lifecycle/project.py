@@ -9,7 +9,7 @@ Paths are relative to the file. Random starts of the network are drawn with the 
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from graphgauge.explainers import BaseExplainer
 from graphgauge.guidelines import Requirements
 from graphgauge.lifecycle.addresses import find, looking_in
 from graphgauge.lifecycle.form import KEYS, Form
+from graphgauge.lifecycle.naming import target_of
 from graphgauge.models import (
     BaseModel,
     GraphClassificationModel,
@@ -128,8 +129,14 @@ class Project:
         if wanted.number is not None:
             among = None if wanted.among is None else targets_among(model, wanted.among)
             return self.evaluator(model).sample(wanted.number, among)
-        listed = wanted.chosen if wanted.file is None else read_list(self.folder / wanted.file)
-        return [plain_target(target) for target in model.asked(model.read(listed)).tolist()]
+        listed = (wanted.chosen or []) if wanted.file is None else read_list(self.folder / wanted.file)
+        return self.read_targets(model, listed)
+
+    def read_targets(self, model: BaseModel, given: Sequence[Any]) -> list[Target]:
+        """Targets by their numbers, or by the names that the project or the data gives them."""
+        names = self.names(model)
+        found = [target_of(target, self.form.level, names) for target in given]
+        return [plain_target(target) for target in model.asked(model.read(found)).tolist()]
 
     def names(self, model: BaseModel) -> Names:
         """What things are called: as the file says, then as the data says."""
@@ -183,11 +190,13 @@ def read_list(path: Path) -> list[Any]:
     return found
 
 
-def one_target(line: str) -> int | list[int]:
-    """A line of a list of targets.
+def one_target(line: str) -> Any:
+    """A line of a list of targets: numbers, or else a text that names one.
 
-    >>> one_target("17"), one_target("3, 5")
-    (17, [3, 5])
+    >>> one_target("17"), one_target("3, 5"), one_target("3 5"), one_target("Ada, Bob")
+    (17, [3, 5], [3, 5], 'Ada, Bob')
     """
-    ids = [int(part) for part in line.replace(",", " ").split()]
-    return ids[0] if len(ids) == 1 else ids
+    parts = line.replace(",", " ").split()
+    if not all(part.isdecimal() for part in parts):
+        return line
+    return int(parts[0]) if len(parts) == 1 else [int(part) for part in parts]

@@ -36,11 +36,11 @@ class Single:
 
 
 def explain_one(project: Project, target: Any, explainer: str | None = None, measured: bool = True) -> Single:
-    """Explain one target (``explainer``: default the first of the project that is not the baseline)."""
+    """Explain one target, by number or name (``explainer``: default the first of the project that is not the baseline)."""
     chosen = chosen_explainer(project, explainer)
     model = project.model()
     evaluator = project.evaluator(model)
-    (x,) = chosen.explain(model, [target], seed=project.form.seed)
+    (x,) = chosen.explain(model, project.read_targets(model, [target]), seed=project.form.seed)
     found = verdicts(evaluator.evaluate(x), project.requirements(model), "explanation") if measured else []
     return Single(x, tuple(found), evaluator, project.names(model))
 

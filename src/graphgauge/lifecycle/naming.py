@@ -1,0 +1,41 @@
+"""Targets that people call by name: '17' and 17 are a number, 'CUST-34' is what the project or the data calls so."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from graphgauge.core.errors import BadTarget
+from graphgauge.narrative.names import Names, tidy
+
+KIND = {"node": "node", "link": "node", "graph": "graph"}  #: what a name of a level's target is a name of
+
+
+def target_of(given: Any, level: str, names: Names) -> Any:
+    """A target by its number or name; a link by those of its two ends, in a list or apart by a comma.
+
+    >>> names = Names(nodes={3: "Ada", 5: "Bob"})
+    >>> target_of("17", "node", names), target_of("Bob", "node", names), target_of("Ada, 5", "link", names)
+    (17, 5, [3, 5])
+    """
+    if level != "link":
+        return id_of(given, KIND[level], names)
+    ends = given.split(",") if isinstance(given, str) else given
+    if not isinstance(ends, (list, tuple)) or len(ends) != 2:
+        raise BadTarget(f"target {given!r} is not a link: say both of its ends, such as 3,5.")
+    return [id_of(end, "node", names) for end in ends]
+
+
+def id_of(given: Any, kind: str, names: Names) -> Any:
+    """The number that a text stands for; anything else is left to be read, or refused, as a number."""
+    if not isinstance(given, str):
+        return given
+    text = tidy(given)
+    if text.removeprefix("-").isdecimal():
+        return int(text)
+    known: Mapping[int, str] = getattr(names, f"{kind}s")
+    found = [number for number, name in known.items() if name == text]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise BadTarget(f"{len(found)} {kind}s are called {text!r}, such as {found[0]} and {found[1]}: say which, by its number.")
+    example = f" such as {next(iter(known.values()))!r}" if known else f", but no {kind} has one here"
+    raise BadTarget(f"no {kind} is called {given!r}: a target is a number, such as 17, or a {kind}'s name{example}.")
