@@ -203,6 +203,10 @@ def test_a_model_can_be_named_without_a_file(project, tmp_path, monkeypatch):
         (["explain", "project.yaml", "--target", "1", "--audience", "boss"], "No audience is called 'boss'"),
         (["explain", "project.yaml", "--target", "1", "--picture", "a.doc"], "--picture must end in one of .svg, .png, .pdf"),
         (["explain", "project.yaml", "--target", "1", "--explainer", "lrpp"], "No explainer is called 'lrpp'"),
+        (
+            ["evaluate", "project.yaml", "--model", "own_networks:PairNet"],
+            'In a project file: `wrapping: {forward: "my_net:call"}`.',
+        ),
         (["init", "project.yaml"], "could not be written"),
     ],
 )
@@ -361,6 +365,7 @@ def test_the_doctor_notes_names_that_are_fewer_than_what_they_name(project):
         ({"weights": "w.pt"}, "network", "may be a pickle"),
         ({"data": "none.safetensors"}, "graph", "cannot be read as a graph"),
         ({"task": "regression"}, "model", "a regression model gives one value per node"),
+        ({"model": "own_networks:PairNet"}, "model", 'In a project file: `wrapping: {forward: "my_net:call"}`.'),
         ({"targets": [99]}, "targets", "target 99 is not in this data"),
         ({"names": {"features": ["a", "b", "c", "d"]}}, "names", "names.features speaks of number 3, but there are 3"),
         ({"names": {"classes": ["a", "b", "c"]}}, "names", "names.classes speaks of number 2, but there are 2"),

@@ -50,6 +50,11 @@ class OddNet(NodeNet):
         return self.odd(super().forward(x, edge_index), edge_index)
 
 
+class PairNet(NodeNet):
+    def forward(self, x, edge_index):
+        return super().forward(x, edge_index), x
+
+
 def broken():
     raise RuntimeError("no spoon")
 

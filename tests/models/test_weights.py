@@ -35,9 +35,16 @@ def test_lazy_layers_get_their_shape_from_the_file(tmp_path):
 @pytest.mark.parametrize(
     ("tensors", "message"),
     [
-        ({"weight": torch.zeros(3, 2)}, r"not those of Linear: .*Missing key\(s\) in state_dict: \"bias\""),
-        ({"weight": torch.zeros(3, 2), "bias": torch.zeros(3), "more": torch.zeros(1)}, "Unexpected key.*more"),
-        ({"weight": torch.zeros(2, 3), "bias": torch.zeros(3)}, "size mismatch for weight"),
+        ({"weight": torch.zeros(3, 2)}, r"not those of Linear: bias is missing in the file\.$"),
+        ({"weight": torch.zeros(3, 2), "bias": torch.zeros(3), "more": torch.zeros(1)}, r"Linear: more is not in the network\.$"),
+        (
+            {"weight": torch.zeros(2, 3), "bias": torch.zeros(3)},
+            r"Linear: weight is \(2, 3\) in the file and \(3, 2\) in the network\.$",
+        ),
+        (
+            {f"part{k}": torch.zeros(1) for k in range(4)},
+            r"Linear: weight is missing in the file; bias is missing in the file; part0 is not .*; part1 is not .*; and 2 more\.$",
+        ),
     ],
 )
 def test_weights_of_another_network_are_refused(tmp_path, tensors, message):

@@ -103,7 +103,9 @@ def run_app(app: Callable[[], Any]) -> None:
     try:
         app()
     except GraphgaugeError as error:
-        typer.echo(f"graphgauge: error: {error}", err=True)
+        from graphgauge.lifecycle.form import told_for_files
+
+        typer.echo(f"graphgauge: error: {told_for_files(error)}", err=True)
         sys.exit(ExitCode.INCOMPLETE if isinstance(error, OutOfMemory) else ExitCode.USAGE)
     except Exception:  # a defect, here or in the user's network: no verdict came out of it, so 1 would be wrong
         traceback.print_exc()

@@ -86,6 +86,18 @@ class Use(Part):
         return value
 
 
+def told_for_files(error: Exception) -> str:
+    """What an error says; where it gives advice in Python, also how to follow it in a project file.
+
+    >>> told_for_files(ValueError("Say it: num_hops=2."))
+    'Say it: num_hops=2. In a project file: `wrapping: {num_hops: 2}`.'
+    """
+    text = str(error)
+    keys = {"output='": "output: probs", "forward=lambda": 'forward: "my_net:call"', "num_hops=": "num_hops: 2"}
+    fitting = [key for sign, key in keys.items() if sign in text]
+    return f"{text} In a project file: `wrapping: {{{', '.join(fitting)}}}`." if fitting else text
+
+
 def targets_of(value: Any) -> Any:
     """A bare number, list or file as what it stands for."""
     ways = {int: "number", list: "chosen", str: "file"}

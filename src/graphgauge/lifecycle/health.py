@@ -13,6 +13,7 @@ from graphgauge.core.packages import BROKEN, NOTED, OK, Line
 from graphgauge.core.xplanation import Target
 from graphgauge.datasets.files import cache_folder
 from graphgauge.lifecycle.assessment import usable
+from graphgauge.lifecycle.form import told_for_files
 from graphgauge.lifecycle.project import Project
 from graphgauge.models import BaseModel, check_model
 from graphgauge.narrative.facts import checked_sizes
@@ -74,7 +75,7 @@ def project_lines(read: Callable[[], Project]) -> Iterator[Line]:
         try:
             made[name] = step(made)
         except GraphgaugeError as error:
-            yield Line("project", name, BROKEN, str(error))
+            yield Line("project", name, BROKEN, told_for_files(error))
             return
         yield Line("project", name, status_of(name, made[name]), described(name, made[name]))
     yield explainers_line(made["file"], made["model"], made["targets"][0])
@@ -92,7 +93,7 @@ def explainers_line(project: Project, model: BaseModel, target: Target) -> Line:
     try:
         able, left_out = usable(project.explainers(), model, target)
     except GraphgaugeError as error:
-        return Line("project", "explainers", BROKEN, str(error))
+        return Line("project", "explainers", BROKEN, told_for_files(error))
     told = ", ".join([*able, *(f"not {name}: {why}" for name, why in left_out.items())])
     return Line("project", "explainers", BROKEN if left_out else OK, told)
 

@@ -9,6 +9,7 @@ from torch.nn import Module
 
 from graphgauge.core.errors import BadFile, BadModel
 
+MOST_TOLD = 4  #: weights that do not fit
 CONVERT = (
     "from safetensors.torch import save_file; save_file(torch.load('net.pt', weights_only=True), 'net.safetensors'), "
     "or safetensors.torch.save_model(net, 'net.safetensors') where the network is at hand"
@@ -22,8 +23,18 @@ def load_weights(net: Module, path: str | os.PathLike[str]) -> None:
     try:
         net.load_state_dict(state, strict=True)
     except RuntimeError as error:
-        told = " ".join(str(error).split())
-        raise BadModel(f"the weights in {os.fspath(path)} are not those of {type(net).__name__}: {told}") from error
+        wrong = misfits(net.state_dict(), state) or [" ".join(str(error).split())]
+        more = f"; and {len(wrong) - MOST_TOLD} more" if len(wrong) > MOST_TOLD else ""
+        told = "; ".join(wrong[:MOST_TOLD])
+        raise BadModel(f"the weights in {os.fspath(path)} are not those of {type(net).__name__}: {told}{more}.") from error
+
+
+def misfits(own: dict[str, Tensor], given: dict[str, Tensor]) -> list[str]:
+    """What of the given weights is not as the network's own: other shapes first, then what is missing and left over."""
+    shapes = {name: (tuple(given[name].shape), tuple(value.shape)) for name, value in own.items() if name in given}
+    other = [f"{name} is {there} in the file and {here} in the network" for name, (there, here) in shapes.items() if there != here]
+    missing = [f"{name} is missing in the file" for name in own if name not in given]
+    return other + missing + [f"{name} is not in the network" for name in given if name not in own]
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
