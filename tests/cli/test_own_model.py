@@ -203,10 +203,6 @@ def test_a_model_can_be_named_without_a_file(project, tmp_path, monkeypatch):
         (["explain", "project.yaml", "--target", "1", "--audience", "boss"], "No audience is called 'boss'"),
         (["explain", "project.yaml", "--target", "1", "--picture", "a.doc"], "--picture must end in one of .svg, .png, .pdf"),
         (["explain", "project.yaml", "--target", "1", "--explainer", "lrpp"], "No explainer is called 'lrpp'"),
-        (
-            ["evaluate", "project.yaml", "--model", "own_networks:PairNet"],
-            'In a project file: `wrapping: {forward: "my_net:call"}`.',
-        ),
         (["init", "project.yaml"], "could not be written"),
     ],
 )

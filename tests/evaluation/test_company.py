@@ -165,6 +165,44 @@ def test_an_explainer_that_changes_weights_is_named_and_they_are_put_back(deed, 
     assert all(torch.equal(value, before[name]) for name, value in model.net.state_dict().items())
 
 
+class Restless(Stack):
+    """Changes itself whenever it is called, as networks may."""
+
+    def __init__(self, way):
+        super().__init__(GCNConv)
+        self.way, self.steps = way, nn.Parameter(torch.zeros(1), requires_grad=False)
+        self.table = nn.Embedding(3, 6, max_norm=0.5 if way == "norm" else None)
+        self.mask = nn.Parameter(torch.tensor([torch.nan, -torch.inf]))
+
+    def forward(self, x, edge_index):
+        if self.way == "count":
+            self.steps += 1
+        if self.way == "exchange":
+            self.steps = nn.Parameter(self.steps + 1, requires_grad=False)
+        return super().forward(x + self.table((x[:, 0] > 0.5).long()), edge_index)
+
+
+def leaves_a_parameter(model):
+    model.net._edge_mask = nn.Parameter(torch.ones(3))
+
+
+def leaves_threads(model):
+    torch.set_num_threads(1 + torch.get_num_threads() % 2)
+
+
+@pytest.mark.parametrize("deed", [lambda model: None, leaves_a_parameter, leaves_threads])
+@pytest.mark.parametrize("way", ["norm", "count", "exchange", ""])
+def test_nobody_is_blamed_for_what_the_network_does_to_itself(way, deed, two_threads):
+    model = gg.NodeClassificationModel(build(Restless, way), random_graph(undirected=True))
+    before = {name: value.clone() for name, value in model.net.state_dict().items()}
+    found = gg.Evaluator(model, **{**QUICK, "timed": 1}).compare([Guest(deed), gg.Saliency()], [0, 1])
+    assert {row.cell.status for row in found.rows if row.metric == "edge_ec"} == {"ok"}
+    assert model.net.state_dict().keys() == before.keys()
+    assert all(torch.equal(value.nan_to_num(), before[name].nan_to_num()) for name, value in model.net.state_dict().items())
+    with pytest.raises(ChangedModel):
+        Guest(raw_step).explain(model, [0])
+
+
 def test_an_explainer_that_writes_into_the_data_is_named():
     model = node_model()
     with pytest.raises(ChangedModel, match="guest wrote into the data while explaining"):

@@ -246,6 +246,8 @@ DAMAGE = {
     "settings of another version": lambda folder: damage(folder, "settings.json", json.dumps({"trials": [1, 2], "speed": 3})),
     "an impossible setting": lambda folder: replace_in(folder, "settings.json", '"cap": 100', '"cap": 0'),
     "no JSON of how it was made": lambda folder: damage(folder, "made.json", "{"),
+    "nothing of how it was made": lambda folder: damage(folder, "made.json", "[1, 2]"),
+    "no network": lambda folder: damage(folder, "made.json", '{"network": null}'),
     "another table": lambda folder: damage(folder, "rows.csv", "a,b\n1,2\n"),
     "an empty file": lambda folder: damage(folder, "rows.csv", ""),
     "an unknown status": lambda folder: replace_in(folder, "rows.csv", "empty", "vacuum"),

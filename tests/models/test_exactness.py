@@ -399,6 +399,56 @@ def test_depth_grows_on_graphs_that_end_where_the_network_looks(make, num_nodes)
     assert model.computation_graphs([0])[0].edges.tolist() == edges_that_matter(net, data) == list(range(num_nodes - 1))[:2]
 
 
+class ThroughNumpy(Stack):
+    """A step between the layers that torch does not compute."""
+
+    def forward(self, x, edge_index):
+        for conv in self.convs[:-1]:
+            x = torch.from_numpy(conv(x, edge_index).tanh().detach().numpy())
+        return self.convs[-1](x, edge_index)
+
+
+@pytest.mark.parametrize("num_layers", [2, 3, 7])
+def test_depth_is_found_where_the_data_cannot_be_followed(num_layers):
+    net, data = build(ThroughNumpy, SAGEConv, num_layers), path_to_node_0(12)
+    model = gg.NodeClassificationModel(net, data, output="logits")
+    assert (model.trace.chain, model.hops) == (1, num_layers)
+    assert model.computation_graphs([0])[0].edges.tolist() == edges_that_matter(net, data) == list(range(num_layers))
+
+
+class Ensemble(nn.Module):
+    """Two networks of two layers, run as one by `vmap`."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.ModuleList([Stack(SAGEConv), Stack(SAGEConv)])
+
+    def forward(self, x, edge_index):
+        weights, buffers = torch.func.stack_module_state(list(self.first))
+        of_one = lambda own, kept: torch.func.functional_call(self.first[0], (own, kept), (x, edge_index))  # noqa: E731
+        return torch.func.vmap(of_one)(weights, buffers).mean(0)
+
+
+def test_depth_under_vmap():
+    assert gg.NodeClassificationModel(build(Ensemble), path_to_node_0(6), output="logits").hops == 2
+
+
+class NeedsEdges(Stack):
+    """Cannot work without edges, and takes copies only one by one."""
+
+    def forward(self, x, edge_index):
+        return super().forward(x - x.mean(0) + 0 * edge_index.max(), edge_index)
+
+
+def test_a_network_that_needs_edges_is_measured_without_masks():
+    model = gg.NodeClassificationModel(build(NeedsEdges, SAGEConv), random_graph(), output="logits")
+    assert model.joining == "one by one"
+    assert model.mask_support.startswith("refused: the network cannot work without edges (")
+    settings = {"trials": (4, 4), "twin_trials": 4, "sides": "features", "timed": 0, "stability": "none"}
+    found = gg.Evaluator(model, **settings).compare(gg.RandomExplainer(), [0, 1])
+    assert {row.metric.partition("_")[0] for row in found.rows if row.cell.status == "ok"} == {"feature", "time"}
+
+
 class AllNodes(Mixed):
     """One propagation, and the mean over all nodes."""
 

@@ -142,6 +142,7 @@ class Evaluator:
             Entry(entry.label, entry.occurrence, entry.explainer, {t: x for t, x in entry.xs.items() if known[k, t] is None})
             for k, entry in enumerate(entries)
         ]
+        made = {"versions": versions(), "device": str(self.model.source.device), "network": self.model.record()}
         cells, stories = self.measured(fresh)
         rows: list[Row] = []
         for k, entry in enumerate(entries):
@@ -150,7 +151,6 @@ class Evaluator:
                 own = old if old is not None else cells[k, target]
                 self.fill(x, own)
                 rows += [self.row(entry, x, metric, cell) for metric, cell in own.items()]
-        made = {"versions": versions(), "device": str(self.model.source.device), "network": self.model.record()}
         return Results(tuple(rows), self.settings, stories, made=made)
 
     def measured(self, entries: list[Entry]) -> tuple[dict[tuple[int, Target], dict[str, Cell]], Stories]:
@@ -224,7 +224,8 @@ class Evaluator:
                 cells[k, target].update(dict.fromkeys(names, missing(why)))
             return
         seed = derive_seed(self.seed, self.task, self.name, entry.occurrence)
-        found = stability_cells(entry.explainer, self.model, targets, self.settings, seed)
+        with self.model.lent(entry.label):
+            found = stability_cells(entry.explainer, self.model, targets, self.settings, seed)
         for target in targets:
             cells[k, target].update(found[target])
 
@@ -240,7 +241,8 @@ class Evaluator:
 
     def seconds_alone(self, explainer: BaseExplainer, targets: list[Target]) -> list[float]:
         """Seconds of one explanation alone; where stability was measured, the explainer has just been run."""
-        return seconds_alone(explainer, self.model, targets, self.seed, is_warm=self.settings.stability != "none")
+        with self.model.lent(explainer.name):  # once for all calls, so that looking after the network is not in their time
+            return seconds_alone(explainer, self.model, targets, self.seed, is_warm=self.settings.stability != "none")
 
     def row(self, entry: Entry, x: Xplanation, metric: str, cell: Cell) -> Row:
         """One row of the results."""

@@ -237,7 +237,7 @@ class Results:
             options: Any = {"keep_default_na": False, "dtype": object, "lineterminator": "\n", "encoding_errors": ANY_TEXT}
             table = pd.read_csv(next((place / name for name in ROWS if (place / name).exists()), place / ROWS[0]), **options)
             settings = Settings(**{**record, "trials": tuple(record["trials"])})
-            made = json.loads((place / MADE).read_text()) if (place / MADE).exists() else {}
+            made = read_made(place / MADE) if (place / MADE).exists() else {}
             kept = cache(partial(read_examples, place / EXAMPLES))
             return Results(tuple(map(read_row, table.to_dict("records"))), settings, kept=kept, made=made)
         except (OSError, LookupError, ValueError, TypeError, EOFError, LZMAError) as error:
@@ -295,6 +295,14 @@ def read_examples(path: Path) -> dict[Key, dict[str, Any]]:
         return {key_of(record): record["exhibit"] for record in json.loads(path.read_text(encoding="utf-8"))}
     except (OSError, LookupError, ValueError, TypeError) as error:
         raise BadFile(f"{path} holds no explanations that graphgauge saved: {error}. Without it, a report has none.") from error
+
+
+def read_made(path: Path) -> dict[str, Any]:
+    """Versions, device and how the network was treated."""
+    made = json.loads(path.read_text())
+    if not isinstance(made, dict) or not isinstance(made.get("network", {}), dict):
+        raise ValueError(f"{path.name} does not say how they were made")
+    return made
 
 
 def key_of(record: Mapping[str, Any]) -> Key:

@@ -3,8 +3,8 @@
 Each call of `propagate` moves information by one hop, so K of SGConv, APPNP and TAGConv, K - 1 of ChebConv, num_layers of
 GatedGraphConv and layers that are called twice count by themselves. Layers side by side do not add up: what counts is the
 longest chain of propagations on the way of the data, which is followed from operation to operation. It is there whatever the
-weights and features are, and also where gradients end (frozen layers under `no_grad`, ``h.detach()``, ``x > 0``).
-That features further away do not matter is then verified on real targets.
+weights and features are, and also where gradients end (frozen layers under `no_grad`, ``h.detach()``, ``x > 0``). Only what
+torch does not compute, such as a step in NumPy, cuts it. That features further away do not matter is then verified on real targets.
 """
 
 from collections.abc import Callable
@@ -78,7 +78,9 @@ def tensors_in(values: Any) -> list[Tensor]:
 
 
 def memory_of(tensor: Tensor) -> int:
-    """A number of the memory that a tensor stands in; of itself where it has several parts (sparse)."""
+    """A number of the memory that a tensor stands in, also under `vmap`; of itself where it has several parts (sparse)."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
     return tensor.untyped_storage()._cdata if tensor.layout == torch.strided else id(tensor)
 
 

@@ -21,6 +21,9 @@ CACHES = ("_cached_edge_index", "_cached_adj_t", "_cached_x", "_cached_h")
 #: attributes that hold parameters, buffers and modules: their members are restored one by one
 MEMBERS = ("_parameters", "_buffers", "_modules")
 
+#: whole numbers by their bytes
+WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
 Restore = Callable[[], None]
 
 
@@ -155,19 +158,31 @@ def fingerprint(net: Module) -> Any:
         for key, value in vars(module).items()
         if key != "training" and isinstance(value, (bool, int, float, str, type(None)))
     ]
-    return checksums(all_tensors(net)), plain
+    tensors = all_tensors(net)
+    return [id(tensor) for tensor in tensors], checksums(tensors), plain
 
 
-def checksums(tensors: list[Tensor]) -> list[tuple[int, float, float]]:
-    """For each tensor its identity and two numbers that change when a value does, or its place; read in one go."""
+def weights_of(net: Module) -> dict[str, tuple[int, int]]:
+    """Two numbers for each parameter that change when its values do."""
+    named = dict(net.named_parameters())
+    return dict(zip(named, checksums(list(named.values())), strict=True))
+
+
+def checksums(tensors: list[Tensor]) -> list[tuple[int, int]]:
+    """For each tensor two numbers that change when a value does, or its place; read in one go."""
     found = [checksum(tensor) for tensor in tensors]
     numbers = torch.stack([pair.to(found[0].device) for pair in found]).tolist() if found else []
-    return [(id(tensor), first, second) for tensor, (first, second) in zip(tensors, numbers, strict=True)]
+    return [(first, second) for first, second in numbers]
 
 
 def checksum(tensor: Tensor) -> Tensor:
-    """The sum of the values, and the sum of each times its place; of what has no values to read, its version.  (2,)"""
-    if tensor.is_complex() or tensor.layout not in (torch.strided, torch.sparse_coo):
-        return torch.tensor([0.0, float(tensor._version)], dtype=torch.float64)
-    values = (tensor.detach() if tensor.layout == torch.strided else tensor.detach()._values()).double().flatten()
-    return torch.stack([values.sum(), values @ torch.arange(len(values), dtype=torch.float64, device=values.device)])
+    """Of the bits of each value, as whole numbers, the sum and the sum of each times its place; else the version.  (2,)
+
+    Whole numbers add up to the same in any order, and NaN is as good as any other bits.
+    """
+    if tensor.layout not in (torch.strided, torch.sparse_coo) or tensor.is_quantized:
+        return torch.tensor([0, tensor._version])
+    values = tensor.detach() if tensor.layout == torch.strided else tensor.detach()._values()
+    plain = torch.view_as_real(values.resolve_conj()) if values.is_complex() else values
+    bits = plain.resolve_neg().contiguous().flatten().view(WHOLE[plain.element_size()]).long()
+    return torch.stack([bits.sum(), (bits * torch.arange(1, len(bits) + 1, device=bits.device)).sum()])

@@ -129,7 +129,7 @@ def find_hops(model: "BaseModel") -> int:
         return counted
     if mixes_all_nodes(model, counted):
         return counted
-    for hops in range(counted + 1, counted + 1 + MOST_EXTRA_HOPS):
+    for hops in range(counted + 1, 1 + max(counted + MOST_EXTRA_HOPS, model.trace.calls)):
         if not reaches_beyond(model, hops):
             return hops
     return counted
@@ -406,6 +406,8 @@ def find_mask_support(model: "BaseModel") -> str:
         with_edges, without = (model.map(work, graphs, kind="silent") for work in (silent, silent_without_edges))
     except BadModel as error:
         return f"refused: {error}"
+    except FORWARD_ERRORS as error:
+        return f"refused: the network cannot work without edges ({type(error).__name__}: {error}); use drop"
     return (
         "exact" if is_close(with_edges, without) else "refused: edges act outside the messages of MessagePassing layers; use drop"
     )

@@ -183,7 +183,7 @@ def extracted_graphs_give_the_whole_graphs_prediction(model: BaseModel, targets:
 
 
 def hops_are_what_gradients_show(model: BaseModel, targets: Tensor) -> str | None:
-    """Features beyond L hops have no gradient."""
+    """Features beyond L hops have no gradient, and others in their place change nothing."""
     if model.level == "graph":
         raise Inapplicable("a graph target is decided by its whole graph")
     if HALOS[model.base_halo] == "whole graph":
