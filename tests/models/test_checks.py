@@ -165,7 +165,7 @@ def test_hops_that_are_too_few_are_found():
     with pytest.warns(UserWarning, match="num_hops=1 was given"):
         assert model.hops == 1
     expected = ("failed", "num_hops is 1, but features further away matter")
-    assert status_of(model, "hops_are_what_gradients_show") == expected
+    assert status_of(model, "hops_go_as_far_as_features_matter") == expected
 
 
 def test_remarks_tell_what_people_should_know():
@@ -189,7 +189,7 @@ class Zero(nn.Module):
 
 def test_a_skipped_check_says_why():
     assert status_of(good(), "sides_follow_the_flip_band") == ("skipped", "this is a classification model")
-    assert status_of(MODELS["graph"](), "hops_are_what_gradients_show")[0] == "skipped"
+    assert status_of(MODELS["graph"](), "hops_go_as_far_as_features_matter")[0] == "skipped"
 
 
 def test_results_read_as_lines():

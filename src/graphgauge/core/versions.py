@@ -6,7 +6,8 @@ import graphgauge
 
 
 def versions() -> dict[str, str]:
-    """Of graphgauge, Python and the two packages that networks are made with."""
+    """Of graphgauge, Python and the packages that compute."""
+    import numpy
     import torch
     import torch_geometric
 
@@ -15,4 +16,5 @@ def versions() -> dict[str, str]:
         "python": platform.python_version(),
         "torch": str(torch.__version__),
         "torch_geometric": torch_geometric.__version__,
+        "numpy": numpy.__version__,
     }

@@ -36,6 +36,7 @@ from graphgauge.explainers import BaseExplainer, OtherTaskExplainer
 from graphgauge.explainers.base import check_wrapped
 from graphgauge.metrics import Metric
 from graphgauge.models import BaseModel
+from graphgauge.models.lending import lent
 from graphgauge.perturbation import References, find_references
 
 MOST_HEIGHTS = 2**25  #: heights of random curves held at a time; targets are judged in groups of so many
@@ -224,7 +225,7 @@ class Evaluator:
                 cells[k, target].update(dict.fromkeys(names, missing(why)))
             return
         seed = derive_seed(self.seed, self.task, self.name, entry.occurrence)
-        with self.model.lent(entry.label):
+        with lent(self.model, entry.explainer.name):
             found = stability_cells(entry.explainer, self.model, targets, self.settings, seed)
         for target in targets:
             cells[k, target].update(found[target])
@@ -241,7 +242,7 @@ class Evaluator:
 
     def seconds_alone(self, explainer: BaseExplainer, targets: list[Target]) -> list[float]:
         """Seconds of one explanation alone; where stability was measured, the explainer has just been run."""
-        with self.model.lent(explainer.name):  # once for all calls, so that looking after the network is not in their time
+        with lent(self.model, explainer.name):  # once for all calls, so that looking after the network is not in their time
             return seconds_alone(explainer, self.model, targets, self.seed, is_warm=self.settings.stability != "none")
 
     def row(self, entry: Entry, x: Xplanation, metric: str, cell: Cell) -> Row:

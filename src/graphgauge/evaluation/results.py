@@ -26,7 +26,7 @@ FLIPPED_WITHIN = (10, 25, 100)  #: shares of targets flipped within so many edit
 RUN = "run.sqlite"  #: the store of a benchmark run
 ROWS = ("rows.csv", "rows.csv.xz")  #: what `save` writes, and the same compressed, as published runs have it
 SETTINGS = "settings.json"
-MADE = "made.json"  #: versions, device, and how the network was treated
+ORIGIN = "made.json"  #: versions, device, and how the network was treated
 EXAMPLES = "examples.json"  #: the worst and the best explanations, as they are shown
 Key = tuple[str, str, str, Target, int]  #: an explanation: task, network, explainer, target, occurrence
 Made = tuple[str, Target, int]  #: the same within one task and network: explainer, target, occurrence
@@ -215,7 +215,7 @@ class Results:
         try:
             place.mkdir(parents=True, exist_ok=True)
             write_rows(self, place / ROWS[0])
-            (place / MADE).write_text(json.dumps(self.made, indent=2) + "\n")
+            (place / ORIGIN).write_text(json.dumps(self.made, indent=2) + "\n")
             write_examples(place / EXAMPLES, records_to_keep(self, names))
         except OSError as error:
             raise BadFile(f"{os.fspath(folder)} could not be written: {error}.") from error
@@ -237,7 +237,7 @@ class Results:
             options: Any = {"keep_default_na": False, "dtype": object, "lineterminator": "\n", "encoding_errors": ANY_TEXT}
             table = pd.read_csv(next((place / name for name in ROWS if (place / name).exists()), place / ROWS[0]), **options)
             settings = Settings(**{**record, "trials": tuple(record["trials"])})
-            made = read_made(place / MADE) if (place / MADE).exists() else {}
+            made = read_made(place / ORIGIN) if (place / ORIGIN).exists() else {}
             kept = cache(partial(read_examples, place / EXAMPLES))
             return Results(tuple(map(read_row, table.to_dict("records"))), settings, kept=kept, made=made)
         except (OSError, LookupError, ValueError, TypeError, EOFError, LZMAError) as error:

@@ -20,6 +20,7 @@ from graphgauge.core.progress import progress
 from graphgauge.core.seeds import check_seed, derive_seed
 from graphgauge.core.xplanation import Target, Xplanation
 from graphgauge.models import BaseModel, ComputationGraphs
+from graphgauge.models.lending import lent
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class BaseExplainer(ABC):
     def explain(self, model: BaseModel, targets: Any, seed: int = 0) -> list[Xplanation]:
         """One explanation per target, all in one batch. ``seconds`` of each is its share of the batch."""
         seed = check_seed(seed)
-        with check_wrapped(model).session(), model.lent(self.name):
+        with check_wrapped(model).session(), lent(model, self.name):
             return self.explanations(model, model.asked(model.read(targets)), seed)
 
     def again(self, model: BaseModel, x: Xplanation) -> Xplanation:

@@ -11,19 +11,17 @@ the requirements, versions.
 import hashlib
 import json
 import os
-import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
 from torch import Tensor
 
-import graphgauge
 from graphgauge.core.errors import BadFile, BadModel, GraphgaugeError, OutOfMemory, UndefinedScore
 from graphgauge.core.verdicts import Verdict
+from graphgauge.core.versions import versions
 from graphgauge.core.xplanation import Target
 from graphgauge.evaluation import Results
 from graphgauge.evaluation.results import RUN
@@ -35,7 +33,6 @@ from graphgauge.lifecycle.project import Project
 from graphgauge.models import BaseModel
 
 RECORD = "project.json"
-VERSIONED = ("torch", "torch_geometric", "numpy")
 
 
 @dataclass(frozen=True)
@@ -181,9 +178,5 @@ def record_of(project: Project, wanted: Requirements) -> dict[str, Any]:
         "sha256": {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()},
         "requirements": wanted.record(),
         "device": str(project.device),
-        "versions": {
-            "graphgauge": graphgauge.__version__,
-            "python": platform.python_version(),
-            **{name: version(name) for name in VERSIONED},
-        },
+        "versions": versions(),
     }

@@ -11,13 +11,12 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import graphgauge
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.core.verdicts import FAIL, WARN
+from graphgauge.core.versions import versions
 from graphgauge.evaluation import Evaluator, Results
 from graphgauge.evaluation.entries import labelled
 from graphgauge.evaluation.identity import digest_of_data, digest_of_network
@@ -191,7 +190,7 @@ def blank_decision(evaluator: Evaluator, explainer: BaseExplainer, wanted: Requi
         trade_off={},
         comparison=(),
         warnings=(),
-        versions=versions(),
+        versions={**versions(), "machine": platform.machine()},
         made=told_time(terms.now),
         expires=expiry(terms.now, terms.days),
     )
@@ -222,12 +221,6 @@ def description(model: BaseModel) -> dict[str, Any]:
     source = model.source
     sizes = {"nodes": source.num_nodes, "edges": source.num_edges, "features": source.x.size(1)}
     return {"wrapper": type(model).__name__, "network": type(model.net).__name__, "hops": model.hops, **sizes}
-
-
-def versions() -> dict[str, str]:
-    """Of everything that decides a number."""
-    found = {name: version(name) for name in ("torch", "torch_geometric", "numpy")}
-    return {"graphgauge": graphgauge.__version__, **found, "python": platform.python_version(), "machine": platform.machine()}
 
 
 def warnings_of(found: Validation) -> list[str]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from graphgauge.core.errors import BadModel, BadSetting, ChangedModel, GraphgaugeError, OutOfMemory
+from graphgauge.core.errors import BadModel, BadSetting, GraphgaugeError, OutOfMemory
 from graphgauge.core.memory import budget_bytes, parse_bytes
 from graphgauge.models import depth, probing
 from graphgauge.models.calling import Call, Forward
@@ -19,7 +19,8 @@ from graphgauge.models.computation import HALOS, ComputationGraphs, refuse_forei
 from graphgauge.models.engine import Copies, Engine, Work, is_out_of_memory
 from graphgauge.models.extraction import SCOPES
 from graphgauge.models.graphs import Graphs, check_feature_names
-from graphgauge.models.guard import all_tensors, fingerprint, untouched, weights_of
+from graphgauge.models.guard import all_tensors, fingerprint, untouched
+from graphgauge.models.hops import find_hops
 from graphgauge.models.lean import graphs_of
 from graphgauge.models.targets import read_targets
 from graphgauge.models.union import Union
@@ -71,7 +72,7 @@ class BaseModel(ABC):
         self._facts: dict[str, Any] = {}
         self._lasting: dict[str, Any] = {}
         self._mark: Any = None
-        self._depth, self._is_lent = 0, False
+        self._depth, self.is_lent = 0, False
         self.check_device()
 
     def __repr__(self) -> str:
@@ -238,38 +239,6 @@ class BaseModel(ABC):
             finally:
                 self._depth -= 1
 
-    @contextmanager
-    def lent(self, borrower: str) -> Iterator[None]:
-        """Let an explainer use the network in a session: all that it leaves behind is put back, so that the next one finds nothing.
-
-        One that changes weights or data has explained something else: that is an error. Within a loan there are no others.
-        """
-        if self._is_lent:
-            yield
-            return
-        data, before = self.versions_of_data(), weights_of(self.net)
-        self._is_lent = True
-        try:
-            with untouched(self.net):
-                yield
-                after = weights_of(self.net)
-        finally:
-            self._is_lent = False
-        if self.changed_by_others(before, after):
-            raise ChangedModel(f"{borrower} changed the network's weights while explaining. They were put back.")
-        if self.versions_of_data() != data:
-            raise ChangedModel(f"{borrower} wrote into the data while explaining. Load the data again and wrap the network anew.")
-
-    def changed_by_others(self, before: dict[str, Any], after: dict[str, Any]) -> bool:
-        """Whether weights have changed, those aside that the network writes itself when it is called (such as ``max_norm``)."""
-        changed = {name for name, bits in before.items() if after.get(name) != bits}
-        if not changed:
-            return False
-        with untouched(self.net), torch.no_grad():
-            self.run_once()
-            called = weights_of(self.net)
-        return any(called.get(name) == before[name] for name in changed)
-
     def versions_of_data(self) -> list[int]:
         """Changes when somebody writes into the data."""
         source = self.source
@@ -319,7 +288,7 @@ class BaseModel(ABC):
     @property
     def hops(self) -> int:
         """L: how far messages travel to a target."""
-        return self.known("hops", lambda: probing.find_hops(self))
+        return self.known("hops", lambda: find_hops(self))
 
     @property
     def writes_input(self) -> bool:

@@ -10,7 +10,7 @@ torch does not compute, such as a step in NumPy, cuts it. That features further 
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -19,9 +19,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 from torch_geometric.nn import MessagePassing
 
+from graphgauge.core.errors import BadModel
 from graphgauge.models.computation import HALOS
 from graphgauge.models.masking import message_layers, same_edges
 from graphgauge.models.union import Union
+
+if TYPE_CHECKING:
+    from graphgauge.models.base import BaseModel
 
 #: layers of torch_geometric.nn whose messages depend on their two ends and on the receiver's incoming messages only
 LOCAL = set(
@@ -119,6 +123,18 @@ def trace(net: Module, run: Callable[[], Tensor], edge_index: Tensor) -> Trace:
         with depths:
             out = run()
     return Trace(len(flows), frozenset(flows), depths.of(out) or len(flows))
+
+
+def counted_hops(model: "BaseModel") -> int:
+    """What the user said, or the longest chain of propagations in one forward pass."""
+    if model.num_hops is not None:
+        return model.num_hops
+    if model.trace.calls == 0 and model.level != "graph":
+        raise BadModel(
+            f"{type(model.net).__name__} has no torch_geometric MessagePassing layer that runs, so how far it looks cannot be "
+            "counted. Say it: num_hops=2."
+        )
+    return model.trace.chain
 
 
 def direction(flow: str, edge_index: Tensor, used: Any) -> str:

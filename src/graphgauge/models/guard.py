@@ -25,6 +25,7 @@ MEMBERS = ("_parameters", "_buffers", "_modules")
 WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 Restore = Callable[[], None]
+Checksum = tuple[int, int]
 
 
 @contextmanager
@@ -162,13 +163,13 @@ def fingerprint(net: Module) -> Any:
     return [id(tensor) for tensor in tensors], checksums(tensors), plain
 
 
-def weights_of(net: Module) -> dict[str, tuple[int, int]]:
+def weights_of(net: Module) -> dict[str, Checksum]:
     """Two numbers for each parameter that change when its values do."""
     named = dict(net.named_parameters())
     return dict(zip(named, checksums(list(named.values())), strict=True))
 
 
-def checksums(tensors: list[Tensor]) -> list[tuple[int, int]]:
+def checksums(tensors: list[Tensor]) -> list[Checksum]:
     """For each tensor two numbers that change when a value does, or its place; read in one go."""
     found = [checksum(tensor) for tensor in tensors]
     numbers = torch.stack([pair.to(found[0].device) for pair in found]).tolist() if found else []

@@ -8,8 +8,6 @@ Two promises are tested:
    (layers that normalise over all nodes), ``batch=`` is passed if forward takes it; else copies run one by one.
 """
 
-import warnings
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -35,7 +33,6 @@ TOLERANCE = 1e-5  #: of a probability, or of the SD of predictions
 COARSE = 1e-3  #: of the SD of raw rows
 FINE = 1e-4  #: of the SD of raw rows, for probes on changed data
 NUM_PROBES = {"node": 12, "link": 12, "graph": 32}
-MOST_EXTRA_HOPS = 4
 WORTH_CUTTING = 0.75  #: messages are left out of a round where fewer than this share can arrive
 MOST_TRACED_EDGES = 512
 FIRST_PART, BYTES_TO_CUT = 16, 160  #: targets cut out first, and what cutting takes at most for each node and edge it lists
@@ -107,86 +104,12 @@ def small_union(model: "BaseModel") -> Union:
     return assemble(graphs, largest, largest, align=1)
 
 
-def counted_hops(model: "BaseModel") -> int:
-    """What the user said, or the longest chain of propagations in one forward pass."""
-    if model.num_hops is not None:
-        return model.num_hops
-    if model.trace.calls == 0 and model.level != "graph":
-        raise BadModel(
-            f"{type(model.net).__name__} has no torch_geometric MessagePassing layer that runs, so how far it looks cannot be "
-            "counted. Say it: num_hops=2."
-        )
-    return model.trace.chain
-
-
-def find_hops(model: "BaseModel") -> int:
-    """The counted hops, and more if features further away matter because of edges, not because all nodes do."""
-    counted = counted_hops(model)
-    if model.level == "graph" or not reaches_beyond(model, counted):
-        return counted
-    if model.num_hops is not None:
-        warnings.warn(f"num_hops={counted} was given, but the prediction depends on features further away.", stacklevel=2)
-        return counted
-    if mixes_all_nodes(model, counted):
-        return counted
-    for hops in range(counted + 1, 1 + max(counted + MOST_EXTRA_HOPS, model.trace.calls)):
-        if not reaches_beyond(model, hops):
-            return hops
-    return counted
-
-
-def reaches_beyond(model: "BaseModel", hops: int) -> bool:
-    """Whether features of nodes ``hops + 1`` away matter on some probe; False also where no probe has such a node."""
-    graphs = model.cut(model.probes, hops + 1, depth.needed_halo(model.net), "messages")
-    return matters(model, graphs, graphs.hop == hops + 1)
-
-
-def mixes_all_nodes(model: "BaseModel", hops: int) -> bool:
-    """Whether features of other nodes matter even where there is no edge."""
-    graphs = model.cut(model.probes, hops + 1, depth.needed_halo(model.net), "messages")
-    return matters(
-        model, graphs, graphs.hop > 0, lambda union: union.without_edges(torch.ones_like(union.edge_at, dtype=torch.bool))
-    )
-
-
-def matters(model: "BaseModel", graphs: ComputationGraphs, is_far: Tensor, edit: Callable[[Union], Union] | None = None) -> bool:
-    """Whether an output depends on the features of the nodes under ``is_far``: a gradient reaches one, or others change it.
-
-    Gradients are those at random features, where no unit need be silent; the others are features of other nodes, which a network
-    takes that cannot work with just any number, and notices that has no gradient in them.
-    """
-    engine = Engine(model.call, model.engine.budget, model.joining, model.writes_input)
-    x, edited = model.source.x, edit or (lambda union: union)
-    scale = float(x.std(correction=0) + x.abs().mean()) or 1.0
-
-    def by_gradient(union: Union) -> Tensor:
-        noise = torch.randn(union.x.shape, generator=generator(0), dtype=torch.float64).to(union.x) * scale
-        return depth.gradient_reaches(engine.outputs, edited(union.with_x(noise)), is_far[union.node_row])
-
-    def exchanged(union: Union) -> Tensor:
-        (far,) = is_far[union.node_row].nonzero(as_tuple=True)
-        other = (union.graphs.node[union.node_row[far]] + len(x) // 2) % len(x)
-        return engine.outputs(edited(union.with_x(union.x.index_copy(0, union.node_at[far], x[other]))))
-
-    return tried(lambda: bool(engine.map(by_gradient, graphs).any())) or tried(
-        lambda: not is_close(engine.map(lambda union: engine.outputs(edited(union)), graphs), engine.map(exchanged, graphs))
-    )
-
-
-def tried(look: Callable[[], bool]) -> bool:
-    """What a look finds; False where the network cannot work on what it is shown."""
-    try:
-        return look()
-    except FORWARD_ERRORS:
-        return False
-
-
 # --- whether copies can share a call ---------------------------------------------------------------------------------
 
 
 def find_joining(model: "BaseModel") -> str:
     """Whether different copies in one union give what each gives alone."""
-    hops, probes = counted_hops(model), model.probes if model.level == "graph" else model.probes[:4]
+    hops, probes = depth.counted_hops(model), model.probes if model.level == "graph" else model.probes[:4]
     of = torch.arange(len(probes), device=model.source.device).repeat(2)
     try:
         graphs = model.cut(probes, hops, depth.needed_halo(model.net), "messages")

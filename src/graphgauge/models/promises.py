@@ -17,7 +17,8 @@ from graphgauge.models.base import BaseModel
 from graphgauge.models.computation import HALOS
 from graphgauge.models.engine import ALONE, Copies
 from graphgauge.models.guard import all_tensors
-from graphgauge.models.probing import is_close, reaches_beyond
+from graphgauge.models.hops import reaches_beyond
+from graphgauge.models.probing import is_close
 from graphgauge.models.union import Union
 
 
@@ -182,7 +183,7 @@ def extracted_graphs_give_the_whole_graphs_prediction(model: BaseModel, targets:
     return f"{whole} of {len(graphs)} targets need the whole graph: this network looks further than its messages" if whole else None
 
 
-def hops_are_what_gradients_show(model: BaseModel, targets: Tensor) -> str | None:
+def hops_go_as_far_as_features_matter(model: BaseModel, targets: Tensor) -> str | None:
     """Features beyond L hops have no gradient, and others in their place change nothing."""
     if model.level == "graph":
         raise Inapplicable("a graph target is decided by its whole graph")
@@ -406,7 +407,7 @@ MODEL_CHECKS: dict[str, Check] = {
         data_is_untouched,
         evaluation_mode_is_used,
         extracted_graphs_give_the_whole_graphs_prediction,
-        hops_are_what_gradients_show,
+        hops_go_as_far_as_features_matter,
         features_outside_do_not_matter,
         relevant_edges_carry_messages,
         renumbering_nodes_changes_nothing,

@@ -8,10 +8,11 @@ from typing import Any
 from pydantic import BaseModel as Described
 from pydantic import Field
 
+from graphgauge.core.versions import versions
 from graphgauge.core.xplanation import Xplanation
 from graphgauge.evaluation.identity import digest_of_scores
 from graphgauge.explainers import BaseExplainer
-from graphgauge.serve.identity import BYTES, versions
+from graphgauge.serve.identity import BYTES
 from graphgauge.serve.questions import Question
 from graphgauge.serve.telling import FLAGS, Told
 from graphgauge.store import Link

@@ -2,17 +2,12 @@
 
 import hashlib
 import json
-import platform
-from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from graphgauge import __version__
 from graphgauge.evaluation.identity import digest
 from graphgauge.models import BaseModel
 
 BYTES = 32
-PACKAGES = ("torch", "torch_geometric", "numpy")
 
 
 def digests(model: BaseModel) -> dict[str, str]:
@@ -39,17 +34,3 @@ def text_digest(text: str) -> str:
 def settings_digest(record: Any) -> str:
     """SHA-256 of plain data, whatever the order of its keys."""
     return text_digest(json.dumps(record, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":")))
-
-
-@lru_cache(maxsize=1)
-def versions() -> dict[str, str]:
-    """Of graphgauge, Python and what computes."""
-    return {"graphgauge": __version__, "python": platform.python_version(), **{name: version_of(name) for name in PACKAGES}}
-
-
-def version_of(package: str) -> str:
-    """The installed version."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "unknown"

@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from graphgauge.core.errors import GraphgaugeError
+from graphgauge.core.versions import versions
 from graphgauge.explainers import BaseExplainer, InputXGradient
 from graphgauge.explainers.base import check_wrapped
 from graphgauge.models import BaseModel
@@ -21,7 +22,7 @@ from graphgauge.narrative.quality import Quality
 from graphgauge.serve.answers import Draft, answer_body
 from graphgauge.serve.explaining import Explained, Explainers, Explaining, Waiting
 from graphgauge.serve.figures import Figures
-from graphgauge.serve.identity import settings_digest, versions
+from graphgauge.serve.identity import settings_digest
 from graphgauge.serve.questions import Question, Reader, Refused
 from graphgauge.serve.settings import Settings
 from graphgauge.serve.telling import Teller

@@ -1,0 +1,82 @@
+"""How many hops L matter to a target: what was counted along the data, and more where features further away matter."""
+
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from graphgauge.core.seeds import generator
+from graphgauge.models import depth
+from graphgauge.models.computation import ComputationGraphs
+from graphgauge.models.engine import Engine
+from graphgauge.models.probing import FORWARD_ERRORS, is_close
+from graphgauge.models.union import Union
+
+if TYPE_CHECKING:
+    from graphgauge.models.base import BaseModel
+
+MOST_EXTRA_HOPS = 4
+
+
+def find_hops(model: "BaseModel") -> int:
+    """The counted hops, and more if features further away matter because of edges, not because all nodes do."""
+    counted = depth.counted_hops(model)
+    if model.level == "graph" or not reaches_beyond(model, counted):
+        return counted
+    if model.num_hops is not None:
+        warnings.warn(f"num_hops={counted} was given, but the prediction depends on features further away.", stacklevel=2)
+        return counted
+    if mixes_all_nodes(model, counted):
+        return counted
+    for hops in range(counted + 1, 1 + max(counted + MOST_EXTRA_HOPS, model.trace.calls)):
+        if not reaches_beyond(model, hops):
+            return hops
+    return counted
+
+
+def reaches_beyond(model: "BaseModel", hops: int) -> bool:
+    """Whether features of nodes ``hops + 1`` away matter on some probe; False also where no probe has such a node."""
+    graphs = model.cut(model.probes, hops + 1, depth.needed_halo(model.net), "messages")
+    return matters(model, graphs, graphs.hop == hops + 1)
+
+
+def mixes_all_nodes(model: "BaseModel", hops: int) -> bool:
+    """Whether features of other nodes matter even where there is no edge."""
+    graphs = model.cut(model.probes, hops + 1, depth.needed_halo(model.net), "messages")
+    return matters(
+        model, graphs, graphs.hop > 0, lambda union: union.without_edges(torch.ones_like(union.edge_at, dtype=torch.bool))
+    )
+
+
+def matters(model: "BaseModel", graphs: ComputationGraphs, is_far: Tensor, edit: Callable[[Union], Union] | None = None) -> bool:
+    """Whether an output depends on the features of the nodes under ``is_far``: a gradient reaches one, or others change it.
+
+    Gradients are those at random features, where no unit need be silent; the others are features of other nodes, which a network
+    takes that cannot work with just any number, and notices that has no gradient in them.
+    """
+    engine = Engine(model.call, model.engine.budget, model.joining, model.writes_input)
+    x, edited = model.source.x, edit or (lambda union: union)
+    scale = float(x.std(correction=0) + x.abs().mean()) or 1.0
+
+    def by_gradient(union: Union) -> Tensor:
+        noise = torch.randn(union.x.shape, generator=generator(0), dtype=torch.float64).to(union.x) * scale
+        return depth.gradient_reaches(engine.outputs, edited(union.with_x(noise)), is_far[union.node_row])
+
+    def exchanged(union: Union) -> Tensor:
+        (far,) = is_far[union.node_row].nonzero(as_tuple=True)
+        other = (union.graphs.node[union.node_row[far]] + len(x) // 2) % len(x)
+        return engine.outputs(edited(union.with_x(union.x.index_copy(0, union.node_at[far], x[other]))))
+
+    return tried(lambda: bool(engine.map(by_gradient, graphs).any())) or tried(
+        lambda: not is_close(engine.map(lambda union: engine.outputs(edited(union)), graphs), engine.map(exchanged, graphs))
+    )
+
+
+def tried(look: Callable[[], bool]) -> bool:
+    """What a look finds; False where the network cannot work on what it is shown."""
+    try:
+        return look()
+    except FORWARD_ERRORS:
+        return False
