@@ -381,7 +381,18 @@ def test_the_doctor_names_the_step_that_is_broken(tmp_path, changes, name, told)
     assert run("doctor", str(path)).stdout.splitlines()[-1] == f"broken: {name}"
 
 
+def test_the_doctor_looks_at_the_project_in_this_folder_as_evaluate_does(project, monkeypatch):
+    path = Path(project())
+    monkeypatch.chdir(path.parent)
+    path.rename("graphgauge.yaml")
+    assert run("doctor", "--json").stdout == run("doctor", "graphgauge.yaml", "--json").stdout
+    Path("graphgauge.yaml").write_text("model: no.such:thing")
+    done = run("doctor")
+    assert (done.exit_code, "The project" in done.stdout) == (1, True)
+
+
 def test_the_doctor_without_a_project_looks_at_packages_machine_and_extras(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GRAPHGAUGE_DATA", str(tmp_path / "none"))
     monkeypatch.setenv("GRAPHGAUGE_CACHE", str(tmp_path))
     found = {(line["part"], line["name"]): line for line in json.loads(run("doctor", "--json").stdout)["lines"]}

@@ -156,6 +156,11 @@ def test_a_summary_of_ones_own_is_used():
         consult("link_regression", summary=table)
 
 
+def test_kinds_of_task_may_be_written_with_hyphens_as_on_the_command_line():
+    assert consult("node-classification") == consult("node_classification")
+    assert Requirements(task_kind="link-regression") == Requirements(task_kind="link_regression")
+
+
 def test_a_summary_of_few_targets_is_a_warning():
     table = paper_table().assign(n=20)
     found = consult("node_classification", summary=table)

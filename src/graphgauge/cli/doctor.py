@@ -1,4 +1,4 @@
-"""Is everything in order? Packages, machine, extras, and a project if one is named. Loads nothing heavy before it must."""
+"""Is everything in order? Packages, machine, extras, and a project if there is one. Loads nothing heavy before it must."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -17,11 +17,13 @@ def run_doctor(config: str | None) -> list[Line]:
 
 
 def looked_at(config: str | None) -> list[Line]:
-    """The machine, and the project if one is named."""
+    """The machine, and the project that is named, or else the one in this folder."""
+    from graphgauge.cli.evaluate import usual_config
     from graphgauge.lifecycle import Project
     from graphgauge.lifecycle.health import machine_lines, project_lines
 
-    return [*machine_lines(), *([] if config is None else project_lines(lambda: Project.read(Path(config))))]
+    path = config or usual_config()
+    return [*machine_lines(), *([] if path is None else project_lines(lambda: Project.read(Path(path))))]
 
 
 def code_of(lines: list[Line]) -> ExitCode:

@@ -36,7 +36,7 @@ def project_of(config: str | None, options: dict[str, Any]) -> Project:
     """
     given = {name: value for name, value in options.items() if value is not None}
     given |= {name: str(Path(given[name]).absolute()) for name in PATHS if name in given}
-    path = config or (CONFIG if Path(CONFIG).exists() and "model" not in given else None)
+    path = config or (usual_config() if "model" not in given else None)
     if path is not None:
         return Project.read(path, given)
     if "model" not in given:
@@ -45,6 +45,11 @@ def project_of(config: str | None, options: dict[str, Any]) -> Project:
             "--data graph.safetensors, --level and --task."
         )
     return Project.of(given, Path.cwd(), "the command line")
+
+
+def usual_config() -> str | None:
+    """The project file that is read where none is named."""
+    return CONFIG if Path(CONFIG).exists() else None
 
 
 def usual_folder(project: Project, config: str | None) -> Path:

@@ -146,7 +146,7 @@ def check(
     from graphgauge.cli.check import agreed, as_json, as_text, gated, run_check, write_for_pipelines
     from graphgauge.lifecycle.decision import Decision
 
-    given = {"task_kind": read_kind(task), "stakes": stakes, "latency": latency, "num_features": features, "focus": focus}
+    given = {"task_kind": task, "stakes": stakes, "latency": latency, "num_features": features, "focus": focus}
     decided = None if decision is None else Decision.read(decision)
     wanted, chosen = agreed(run, decided, given, explainer or [])
     found = gated(run_check(run, wanted, chosen), decided)
@@ -235,7 +235,7 @@ def consult(
     from graphgauge.guidelines import Requirements
 
     wanted = Requirements(None, stakes, latency, features, focus=focus)
-    found = run_consult(read_kind(task) or "", wanted, requirements)
+    found = run_consult(task, wanted, requirements)
     typer.echo(as_json(found) if json else as_text(found))
 
 
@@ -257,14 +257,9 @@ def report(
     """Write the report of a stored run: one page that says which explainer to trust, and why."""
     from graphgauge.cli.report import run_report
 
-    asked = {"task_kind": read_kind(task), "stakes": stakes, "latency": latency, "num_features": features, "focus": focus}
+    asked = {"task_kind": task, "stakes": stakes, "latency": latency, "num_features": features, "focus": focus}
     told = {"accuracy": accuracy, "title": title, "language": language, "audience": audience}
     typer.echo(run_report(run, output, format, asked, told))
-
-
-def read_kind(text: str | None) -> str | None:
-    """A kind of task, with hyphens or underscores."""
-    return None if text is None else text.replace("-", "_")
 
 
 @app.command()

@@ -23,7 +23,7 @@ def init(
 
 
 def doctor(
-    config: Annotated[str | None, typer.Argument(help="Project file to check, with its network and graph.")] = None,
+    config: Config = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 import graphgauge
 
 OK, NOTED, MISSING, BROKEN = "ok", "noted", "missing", "broken"
-NOT_FOR_USERS = ("all", "dev", "docs")  #: extras that are not offered
+NOT_FOR_USERS = ("all", "bench", "dev", "docs", "interactive")  #: extras that are not offered: for developers, or other names
 
 
 @dataclass(frozen=True)

@@ -254,12 +254,13 @@ def transfer_sentences(metrics: list[str]) -> list[str]:
 
 
 def consult(task_kind: str, requirements: Requirements | None = None, summary: "pd.DataFrame | None" = None) -> Recommendation:
-    """The recommendation for a kind of task from a summary: the one given, else the shipped benchmark."""
+    """The recommendation for a kind of task ("node-classification" or "node_classification") from a summary, else our benchmark."""
     table = shipped_benchmark() if summary is None else edges_as_links(summary)
     source = "the benchmark that comes with graphgauge" if summary is None else "the given summary"
-    own = table[table["task"] == task_kind]
+    kind = task_kind.replace("-", "_")
+    own = table[table["task"] == kind]
     if not len(own):
-        known = ", ".join(kind for kind in KINDS if kind in set(table["task"]))
-        raise UndefinedScore(f"{source} has no rows for {task_kind!r}. It has: {known or 'no kind of task'}.")
-    wanted = replace(requirements or Requirements(), task_kind=task_kind)
+        known = ", ".join(name for name in KINDS if name in set(table["task"]))
+        raise UndefinedScore(f"{source} has no rows for {kind!r}. It has: {known or 'no kind of task'}.")
+    wanted = replace(requirements or Requirements(), task_kind=kind)
     return replace(recommend(own, wanted)[0], source=source)

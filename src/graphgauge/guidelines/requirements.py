@@ -17,7 +17,8 @@ GRAPH_KINDS = ("graph_classification", "graph_regression")  #: judged by the ban
 class Requirements:
     """Defaults are the paper's table of thresholds.
 
-    ``task_kind``      such as "node_classification"; None: seen from the rows (pairs are links, |change| is measured for values)
+    ``task_kind``      such as "node_classification" or "node-classification"; None: seen from the rows (pairs are links, |change|
+                       is measured for values)
     ``stakes``         "high-stakes": stability below 0.95 is a warning; below 0.80 it fails anyway
     ``latency``        "interactive" (100-300 ms), "batch", "offline"; None: the table's 5 s
     ``num_features``   F of the data; feature limits are shares of it, and at least 1 edit
@@ -38,6 +39,8 @@ class Requirements:
     baseline: str = "random"  #: the explainer in the run that stands for chance
 
     def __post_init__(self) -> None:
+        if isinstance(self.task_kind, str):
+            object.__setattr__(self, "task_kind", self.task_kind.replace("-", "_"))
         problems = [*self.wrong_choices(), *self.wrong_sizes(), *self.wrong_limits()]
         if problems:
             raise BadSetting("; ".join(problems) + ".")
