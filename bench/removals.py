@@ -2,7 +2,7 @@
 
     python bench/removals.py benchmarks/paper benchmarks/paper-drop
 
-A line for each kind of task and edge metric:
+A line for each kind of task and edge metric, over the targets that both runs have:
 
     change        mean of drop - mask over the explainers
     order         Spearman's ρ between the explainers' means, ties as in `comparison`
@@ -19,6 +19,7 @@ from graphgauge.benchmark.comparison import TIES, compared_cells
 from graphgauge.benchmark.ranks import spearman
 from graphgauge.benchmark.study import study_of
 from graphgauge.cli.conventions import run_app
+from graphgauge.evaluation import Row
 
 OTHERS = ("lrp", "graphmask")
 METRICS = {"edge_pertinence": TIES["pertinence"], "edge_ec": TIES["ec"]}  #: metric -> what counts as tied
@@ -26,10 +27,24 @@ METRICS = {"edge_pertinence": TIES["pertinence"], "edge_ec": TIES["ec"]}  #: met
 
 def removals(mask: Results, drop: Results) -> pd.DataFrame:
     """The lines; a kind that one of the runs lacks has none."""
-    cells = [compared_cells(study_of(results)).set_index(["kind", "metric", "explainer"]) for results in (mask, drop)]
+    shared = targets(mask) & targets(drop)
+    if not shared:
+        return pd.DataFrame()
+    runs = (Results(tuple(row for row in own.rows if key(row) in shared), own.settings) for own in (mask, drop))
+    cells = [compared_cells(study_of(results)).set_index(["kind", "metric", "explainer"]) for results in runs]
     both = cells[0][["ours", "paper"]].join(cells[1]["ours"].rename("dropped"), how="inner").reset_index()
     groups = both[both["metric"].isin(METRICS)].groupby(["kind", "metric"], sort=False)
     return pd.DataFrame([{"kind": kind, "metric": metric, **line(own, METRICS[metric])} for (kind, metric), own in groups])
+
+
+def key(row: Row) -> tuple[str, str, object]:
+    """Which target of which network."""
+    return row.task, row.model, row.target
+
+
+def targets(results: Results) -> set[tuple[str, str, object]]:
+    """All of them."""
+    return {key(row) for row in results.rows}
 
 
 def line(own: pd.DataFrame, tie: float) -> dict[str, float]:

@@ -37,6 +37,13 @@ def test_a_line_tells_the_change_the_order_and_the_distance_from_the_paper():
     ]
 
 
+def test_targets_of_one_run_alone_do_not_count():
+    mask = run({"saliency": {"edge_pertinence": [0.5, 0.6, 0.0]}, "lrp": {"edge_pertinence": [0.7, 0.8, 0.0]}}, task="cora-node")
+    drop = run({"saliency": {"edge_pertinence": [0.4, 0.5]}, "lrp": {"edge_pertinence": [0.6, 0.5]}}, task="cora-node")
+    [line] = removals.removals(mask, drop).to_dict("records")
+    assert line["change"] == pytest.approx((-0.1 - 0.2) / 2)
+
+
 def test_a_kind_that_one_run_lacks_has_no_line():
     own = {"saliency": {"edge_pertinence": [0.5, 0.6]}, "lrp": {"edge_pertinence": [0.7, 0.8]}}
     nodes, links = run(own, task="cora-node"), run(own, task="cora-link", is_link=True)
