@@ -535,7 +535,7 @@ class Positional(nn.Module):
 
 
 def test_a_network_that_depends_on_node_numbers_is_refused():
-    with pytest.raises(BadModel, match="gives other predictions when the nodes are renumbered"):
+    with pytest.raises(BadModel, match="gives other predictions when nodes and edges are renumbered"):
         gg.NodeClassificationModel(build(Positional, 60), random_graph()).computation_graphs([0])
 
 

@@ -248,11 +248,14 @@ class ComputationGraph:
         return slice(*self.batch.bounds[1][self.number : self.number + 2])
 
 
-def whole_graphs(source: Graphs, index: Tensor) -> ComputationGraphs:
-    """For graph tasks: all nodes and edges of each graph; relevant are all edges but stored self-loops."""
+def whole_graphs(source: Graphs, index: Tensor, as_stored: bool = False) -> ComputationGraphs:
+    """For graph tasks: all nodes and edges of each graph; relevant are all edges but stored self-loops, which come last.
+
+    ``as_stored``: all edges in their order, self-loops among them.
+    """
     _, node = ragged_ranges(source.node_ptr[index], source.node_ptr.diff()[index])
     edge_owner, edge = ragged_ranges(source.edge_ptr[index], source.edge_ptr.diff()[index])
-    is_loop = source.edge_index[0, edge] == source.edge_index[1, edge]
+    is_loop = (source.edge_index[0, edge] == source.edge_index[1, edge]) & (not as_stored)
     order = (edge_owner * 2 + is_loop).argsort(stable=True)
     edge, offset = edge[order], source.node_ptr[index]
     return ComputationGraphs(

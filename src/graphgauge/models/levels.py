@@ -13,11 +13,12 @@ from graphgauge.models.base import BaseModel
 from graphgauge.models.calling import Call, Forward, call_of
 from graphgauge.models.computation import ComputationGraphs, whole_graphs
 from graphgauge.models.embedding import check_hidden, last_hidden
+from graphgauge.models.engine import ALONE, Engine
 from graphgauge.models.extraction import Extractor
 from graphgauge.models.graphs import Graphs, as_list, check_graph, many_graphs, one_graph
 from graphgauge.models.outputs import as_rows, check_finite_rows, check_rows
-from graphgauge.models.probing import is_close
-from graphgauge.models.union import ALIGN, Layout, Union, assemble, copied
+from graphgauge.models.probing import COARSE, cannot_be_renumbered, is_alike, is_close
+from graphgauge.models.union import ALIGN, Layout, Union, copied
 
 PAIRS_AT_ONCE, ALIGNED_PAIRS = 1_000_000, 10_000
 
@@ -219,8 +220,12 @@ class GraphLevel(BaseModel):
 
     def run_once(self) -> Tensor:
         """The net on the first graph."""
-        graphs = self.cut(self.probes[:1], 0, 0, "messages")
-        return self.engine.outputs(assemble(graphs, self.probes.new_zeros(1), self.probes.new_zeros(1), align=1))
+        return self.stored_rows(self.probes[:1])
+
+    def stored_rows(self, target: Tensor) -> Tensor:
+        """Raw rows of graphs as they are stored, each in a call of its own.  (T, columns)"""
+        alone = Engine(self.call, None, ALONE, copies_input=True)
+        return alone.map(alone.outputs, whole_graphs(self.source, target[:, 0], as_stored=True))
 
     def all_rows(self) -> Tensor:
         """Raw rows of all graphs.  (G, columns)"""
@@ -230,6 +235,8 @@ class GraphLevel(BaseModel):
         rows = check_rows(first, self.source.num_graphs, "graph")
         check_finite_rows(rows, "graph")
         self.check_repeatable(rows[self.probes[:, 0]], check_rows(second, len(self.probes), "graph"))
+        if not is_alike(rows[self.probes[:, 0]], self.stored_rows(self.probes), COARSE):
+            raise BadModel(cannot_be_renumbered(self, "gives other predictions"))
         return rows
 
     def whole_rows(self, target: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from graphgauge.core.errors import BadModel
+from graphgauge.core.errors import BadModel, GraphgaugeError
 from graphgauge.core.memory import budget_bytes
 from graphgauge.core.seeds import generator
 from graphgauge.models import depth, masking
@@ -119,9 +119,7 @@ def find_joining(model: "BaseModel") -> str:
         try:
             alone = joint_rows(model, graphs, of, ALONE)
         except FORWARD_ERRORS as error:
-            raise BadModel(
-                f"{type(model.net).__name__} could not be run on a copy of the graph: {type(error).__name__}: {error}."
-            ) from error
+            raise BadModel(cannot_be_renumbered(model, f"could not be run ({type(error).__name__}: {error})")) from error
     check_finite_rows(alone, "probe")
     for joining in [TOGETHER, WITH_BATCH] if model.call.takes_batch else [TOGETHER]:
         if agrees(model, graphs, of, joining, alone):
@@ -208,10 +206,22 @@ def find_halo(model: "BaseModel") -> int:
     for halo in range(depth.needed_halo(model.net), len(HALOS)):
         if passes(model, model.cut(model.probes, model.hops, halo, "messages")):
             return halo
-    raise BadModel(
-        f"{type(model.net).__name__} gives other predictions when the nodes are renumbered, so it cannot be evaluated on parts of "
+    raise BadModel(cannot_be_renumbered(model, "gives other predictions"))
+
+
+def cannot_be_renumbered(model: "BaseModel", found: str) -> str:
+    """Why a network is refused that does not work, or works otherwise, on nodes and edges in another order."""
+    source = model.source
+    fits_both = [name for name in source.node_attrs if name != "x"] if torch.equal(source.node_ptr, source.edge_ptr) else []
+    advice = [
+        f" data.{name} has a row for each node and for each edge, and counts as the nodes': call it edge_{name} if it is the "
+        "edges'."
+        for name in fits_both
+    ]
+    return (
+        f"{type(model.net).__name__} {found} when nodes and edges are renumbered, so it cannot be evaluated on copies or parts of "
         "the graph. Does it keep something for each node or edge by its position, or need its edges in a certain order? Store "
-        "such things in data, one row per node or edge, where they are cut along."
+        f"such things in data, one row per node or edge, where they are cut along.{''.join(advice)}"
     )
 
 
@@ -219,10 +229,12 @@ def passes(model: "BaseModel", graphs: ComputationGraphs) -> bool:
     """Whether all extracted graphs give the whole graph's prediction; a graph the net cannot work on does not."""
     try:
         return not bool(differs(model, graphs).any()) and passes_trial(model, graphs)
-    except FORWARD_ERRORS:
-        if bool((graphs.halo == HALOS.index("whole graph")).all()):
+    except FORWARD_ERRORS as error:
+        if bool((graphs.halo < HALOS.index("whole graph")).any()):
+            return False
+        if isinstance(error, GraphgaugeError):
             raise
-        return False
+        raise BadModel(cannot_be_renumbered(model, f"could not be run ({type(error).__name__}: {error})")) from error
 
 
 def passes_trial(model: "BaseModel", graphs: ComputationGraphs) -> bool:
@@ -244,11 +256,7 @@ def passes_trial(model: "BaseModel", graphs: ComputationGraphs) -> bool:
     except FORWARD_ERRORS:  # the network does not take other data: nothing to compare with
         return True
     here = model.map(lambda union: model.engine.outputs(edit(union)), graphs, kind="trial")
-    finite = whole[:, whole.isfinite().all(0)].double()
-    if not finite.numel():
-        return True
-    allowed = max(FINE * float(finite.std(0, correction=0).max()), TOLERANCE * float(finite.abs().max()))
-    return bool((largest_gap(here, whole) <= allowed).all())
+    return is_alike(here, whole, FINE)
 
 
 def differs(model: "BaseModel", graphs: ComputationGraphs) -> Tensor:
@@ -311,10 +319,11 @@ def replaced(graphs: ComputationGraphs, index: Tensor, others: ComputationGraphs
 
 
 def find_mask_support(model: "BaseModel") -> str:
-    """Silence every message: does it then no longer matter whether there are edges?"""
+    """Silence every message: does it then no longer matter whether there are edges?
+
+    Where a silenced message can win it does matter, and nothing is compared; messages must let themselves be silenced all the same.
+    """
     doubtful = masking.doubtful_aggregations(model.net)
-    if doubtful:
-        return f"doubtful: a silenced message can win in {', '.join(doubtful)}; use drop"
     graphs = model.cut(model.probes, model.hops, model.base_halo, "messages")
 
     def silent(union: Union) -> Tensor:
@@ -326,7 +335,10 @@ def find_mask_support(model: "BaseModel") -> str:
         return silent(union.without_edges(torch.ones_like(union.edge_at, dtype=torch.bool)))
 
     try:
-        with_edges, without = (model.map(work, graphs, kind="silent") for work in (silent, silent_without_edges))
+        with_edges = model.map(silent, graphs, kind="silent")
+        if doubtful:
+            return f"doubtful: a silenced message can win in {', '.join(doubtful)}; use drop"
+        without = model.map(silent_without_edges, graphs, kind="silent")
     except BadModel as error:
         return f"refused: {error}"
     except FORWARD_ERRORS as error:
@@ -346,6 +358,15 @@ def is_close(first: Tensor, second: Tensor) -> bool:
     size = torch.maximum(first.abs(), second.abs()).nan_to_num(posinf=0.0)
     usual = size.reshape(len(size), -1).median(0).values.reshape(size.shape[1:])
     return bool((largest_gap(first, second, TOLERANCE * torch.maximum(size, usual)) <= 0).all())
+
+
+def is_alike(here: Tensor, whole: Tensor, share: float) -> bool:
+    """Equal within ``share`` of the SD of the rows, or 1e-5 of the largest; columns that are not finite are left out."""
+    finite = whole[:, whole.isfinite().all(0)].double()
+    if not finite.numel():
+        return True
+    allowed = max(share * float(finite.std(0, correction=0).max()), TOLERANCE * float(finite.abs().max()))
+    return bool((largest_gap(here, whole) <= allowed).all())
 
 
 def largest_gap(first: Tensor, second: Tensor, allowed: Tensor | float = 0.0) -> Tensor:

@@ -67,7 +67,8 @@ def read_id(value: Any, level: str, size: int, item: Any) -> int:
     if isinstance(value, (Tensor, np.generic)) and value.ndim == 0:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int):
-        raise BadTarget(f"target {item!r} is not a whole number: targets must be {FORM[level]}.")
+        mask = " Of a mask take mask.nonzero()[:, 0]." if isinstance(value, bool) else ""
+        raise BadTarget(f"target {item!r} is not a whole number: targets must be {FORM[level]}.{mask}")
     kind = "graph" if level == "graph" else "node"
     if not 0 <= value < size:
         raise BadTarget(f"target {item!r} is not in this data: its {size} {kind}s are 0..{size - 1}.")
