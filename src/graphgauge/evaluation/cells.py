@@ -12,7 +12,7 @@ STATUSES = {
     "no_reference": "no other class, or nothing one SD above or below, is predicted: there is nothing to substitute from",
     "no_scores": "the explainer gives no scores of this side",
     "nan_attribution": "a score is NaN or infinite",
-    "nan_prediction": "the network predicts NaN or infinity for an edited graph",
+    "nan_prediction": "the network predicts NaN or infinity for an edited graph, or cannot be run on it (as without edges)",
     "no_mask": "messages of this network cannot be masked: use edge_removal='drop'",
     "no_explainer": "the explanation was made elsewhere, and its explainer cannot be run again",
     "constant": "permuting the scores changes nothing, so there is no chance to correct for",

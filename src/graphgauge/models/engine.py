@@ -5,6 +5,9 @@
 Copies are taken in their order in as few unions as the budget allows. What one copy costs is measured once per kind of work
 by counting the bytes that it allocates; a union that still does not fit is halved until it does. The result does not depend
 on where the copies were cut (see `union`).
+
+Most networks take n times the bytes for n copies. Some take n * n times, such as those that write out an adjacency matrix: so
+before a large union is planned, unions that fit even then are counted, each larger than the one before.
 """
 
 import gc
@@ -12,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import sqrt
 from typing import Any, TypeVar
 
 import torch
@@ -42,6 +46,9 @@ FASTEST_PER_THREAD = 256 * 2**20
 #: a copy so many times the size of the one whose cost is known is measured itself
 MUCH_LARGER = 2
 
+#: a union that takes so many times the bytes of its copies one by one shows that bytes grow faster than copies
+GROWS = 1.1
+
 #: how copies can share a call of the network
 TOGETHER, WITH_BATCH, ALONE = "together", "together with batch=", "one by one"
 
@@ -54,6 +61,21 @@ class Cost:
     nodes: int
     edges: int
     relevant: int
+    joined: float = 1.0  #: size of the largest union, in copies like this one, that is known to take no more than its copies
+    square: float = 0.0  #: bytes of a union of n copies like this one over n * n, where a union takes more; else 0
+
+    @property
+    def size(self) -> int:
+        """Nodes and edges."""
+        return self.nodes + self.edges + self.relevant
+
+    def surely(self, budget: int) -> float:
+        """How many copies like this one fit even if the bytes of a union grow with its square from here on."""
+        return sqrt(budget / self.square) if self.square else sqrt(self.joined * budget / max(self.total, 1))
+
+    def allowance(self, budget: int) -> float:
+        """What the costs of the copies in a union may add up to."""
+        return min(budget, self.total * self.surely(budget)) if self.square else budget
 
     def of(self, nodes: Tensor, edges: Tensor, relevant: Tensor) -> Tensor:
         """An upper bound for other sizes, for costs a * nodes + b * edges + c * relevant with any a, b, c >= 0.  (K,)"""
@@ -214,7 +236,9 @@ class Engine:
             return torch.arange(1, len(of) + 1, dtype=torch.float64, device=of.device)
         sizes = copies.sizes(self.align(of))
         cost, budget = self.cost(work, copies, sizes, kind), self.bytes_at_once(of.device)
-        return (cost.of(*(size.double() for size in sizes)) / budget).clamp(max=1.0).cumsum(0)
+        each = cost.of(*(size.double() for size in sizes))
+        cost = self.costs[kind] = self.joint_cost(work, copies, cost, each, budget)
+        return (each / cost.allowance(budget)).clamp(max=1.0).cumsum(0)
 
     def bytes_at_once(self, device: torch.device) -> int:
         """The budget; on a CPU and unless one was asked for, no more than what is fastest there."""
@@ -231,11 +255,33 @@ class Engine:
         together = torch.stack(sizes).sum(0)
         largest = int(together.argmax())
         known = self.costs.get(kind)
-        if known is None or int(together[largest]) > MUCH_LARGER * (known.nodes + known.edges + known.relevant):
+        if known is None or int(together[largest]) > MUCH_LARGER * known.size:
             with CountAllocations() as counted:
                 self.attempt(work, copies, largest, largest + 1)
-            self.costs[kind] = Cost(counted.bytes, *copies.alone(self.union(copies, largest, largest + 1), largest))
+            found = Cost(counted.bytes, *copies.alone(self.union(copies, largest, largest + 1), largest))
+            joined = max((cost.joined * cost.size for cost in self.costs.values() if cost.joined > 1), default=0.0)
+            self.costs[kind] = replace(found, joined=max(1.0, joined / max(found.size, 1)))
         return self.costs[kind]
+
+    def joint_cost(self, work: Callable[[Union], Any], copies: "Copies", cost: Cost, each: Tensor, budget: int) -> Cost:
+        """``cost``, and whether unions take more than their copies, which cost ``each`` (K,) bytes.
+
+        If a union of n copies took no more than n copies, and the budget is B copies, one of sqrt(n * B) fits even if bytes grow
+        with the square from there on. It is counted next, until it holds half of what is planned: so no union allocates more
+        than 4 budgets, one after another, before that is noticed. What one kind of work found serves the others.
+        """
+        upto = each.cumsum(0)
+        planned = min(budget, float(upto[-1]))
+        while not cost.square and 2 * cost.total * cost.surely(budget) < planned:
+            end = next_end(upto / (cost.total * cost.surely(budget)), 0)
+            size = float(upto[end - 1]) / cost.total
+            with CountAllocations() as counted:
+                is_done = size > cost.joined and self.attempt(work, copies, 0, end) is not None
+            if not is_done:
+                break
+            grows = counted.bytes > GROWS * size * cost.total
+            cost = replace(cost, square=counted.bytes / size**2) if grows else replace(cost, joined=size)
+        return cost
 
 
 @dataclass(frozen=True)

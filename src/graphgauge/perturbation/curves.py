@@ -3,17 +3,21 @@
 A *case* is a target together with the kind of edits made to it (removed edges; features substituted from one reference). A *line*
 is a case and an order of its candidates. Each point (line, step k) is a copy of the target's computation graph with the first k
 edits made; all points are one stream of disjoint unions inside the memory budget. A step that changes nothing in the graph (a
-feature that is the same in the reference) is not run again: its prediction is that of the step before.
+feature that is the same in the reference) is not run again: its prediction is that of the step before. Where edges are dropped,
+a point that the network cannot answer, such as a graph without edges, is NaN.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from graphgauge.core.errors import GraphgaugeError
 from graphgauge.models import BaseModel, ComputationGraphs, Union
-from graphgauge.models.engine import Copies
+from graphgauge.models.engine import Copies, Engine, Work, is_out_of_memory
+from graphgauge.models.probing import FORWARD_ERRORS
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class Edits(ABC):
     graphs: ComputationGraphs  #: of the targets
     graph: Tensor  #: (Q,) the number of each case's target
     kind: str  #: for the memory plan
+    drops: bool = False  #: whether graphs lose edges, which not every network can answer
 
     @property
     @abstractmethod
@@ -75,11 +80,36 @@ def points(model: BaseModel, edits: Edits, lines: Lines, after: Tensor, upto: Te
         return edits.edit(union, lines, run_line[union.copy], run_step[union.copy])
 
     unfolded = edits.unfolded(model, lines, run_line, run_step)
-    if unfolded is None:
-        found = model.pred_copies(edits.graphs, graph[run_line], edit, kind=edits.kind)
-    else:
+    if unfolded is not None:
         found = model.pred_rows(model.engine.outputs, unfolded, kind=f"{edits.kind}, unfolded")
+    elif edits.drops:
+        copies = Copies(edits.graphs, graph[run_line])
+        found = model.pred_rows(rows_or_nan(model.engine, copies, edit), copies, edits.kind)
+    else:
+        found = model.pred_copies(edits.graphs, graph[run_line], edit, kind=edits.kind)
     return Points(line, step, found[which])
+
+
+def rows_or_nan(engine: Engine, copies: Copies, edit: Callable[[Union], Union]) -> Work:
+    """Raw rows of the network for edited copies; NaN for a copy that it fails on once edited, but not before.
+
+    A union that it fails on is halved. Running out of memory is left to the engine.
+    """
+
+    def rows(union: Union) -> Tensor:
+        edited = edit(union)
+        try:
+            return engine.outputs(edited)
+        except FORWARD_ERRORS as error:
+            if isinstance(error, GraphgaugeError) or is_out_of_memory(error):
+                raise
+        if len(union) == 1:
+            return torch.full_like(engine.outputs(union), torch.nan)
+        start, end = int(union.copy[0]), int(union.copy[-1]) + 1
+        middle = (start + end) // 2
+        return torch.cat([rows(engine.union(copies, *half)) for half in ((start, middle), (middle, end))])
+
+    return rows
 
 
 def grouped(key: Tensor) -> tuple[Tensor, Tensor]:

@@ -50,6 +50,11 @@ class EdgeEdits(Edits):
         return f"{self.removal} edges"
 
     @property
+    def drops(self) -> bool:  # type: ignore[override]
+        """Whether edges go, rather than their messages."""
+        return self.removal == "drop"
+
+    @property
     def graph(self) -> Tensor:  # type: ignore[override]
         """Case q is target q."""
         return torch.arange(len(self.graphs), device=self.num_units.device)
