@@ -79,7 +79,7 @@ def as_json(name: str, value: Any) -> str:
 def load_graph(path: Place) -> Data | list[Data]:
     """The graph, or the list of graphs, in a file; the tensors are on the CPU."""
     tensors, texts = contents(Path(path))
-    items: dict[str, Any] = {**tensors, **{name: read_json(text) for name, text in texts.items() if name not in NOT_TEXTS}}
+    items: dict[str, Any] = {**tensors, **{name: read_json(text) for name, text in sorted(texts.items()) if name not in NOT_TEXTS}}
     if any("/" in name for name in tensors):
         return many(items, path)
     check_complete(items, path, "")
