@@ -171,8 +171,8 @@ class Engine:
     ) -> None:
         """``work`` on unions of copies of ``graphs[of]``; ``consume`` gets each result once, in the order of the copies.
 
-        Work is a pure function: it may run once more on one copy (the probe), and again on halves. What a copy costs is kept
-        under ``kind``, by default the name of the function; the same function with larger needs should get another one.
+        Work is a pure function: it may run once more on some of the copies (the probes), and again on halves. What a copy costs is
+        kept under ``kind``, by default the name of the function; the same function with larger needs should get another one.
         ``probe`` is what the cost is measured on: work that repeats itself measures one round, since all count.
         """
         self.run(work, consume, Copies.of_graphs(graphs, of), kind or name_of(work), probe)
