@@ -235,6 +235,7 @@ def sampled_units(setting: Setting, explainer: str, target: int, lengths: tuple[
     with seeded_globally(derive_seed(0, "sample", explainer, target)):
         with clock.part("graphs"):
             case = Case(setting, explainer, target)
+        case.explain()  # to warm up
         with clock.part("calls"):
             for _ in range(pairs):
                 case.explain()

@@ -26,6 +26,7 @@ def test_numbers_are_their_definition(device):
     for number in (0, 1, 199, 10**9):
         wanted = [literal_uniform(*given, number) for given in zip(seeds.tolist(), places.tolist(), strict=True)]
         assert uniform(own, number).tolist() == wanted
+        assert uniform(own, torch.tensor(number, device=device)).tolist() == wanted
 
 
 def test_splitmix64_from_seed_0_gives_its_published_numbers():

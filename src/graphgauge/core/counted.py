@@ -30,13 +30,14 @@ def streams(seed: Tensor, place: Tensor) -> Tensor:
     return mixed_(place * signed(GOLDEN) + seed)
 
 
-def uniform(stream: Tensor, number: int) -> Tensor:
-    """Number ``number`` of each stream, in [0, 1).  (M,) -> (M,) float64
+def uniform(stream: Tensor, number: int | Tensor) -> Tensor:
+    """Number ``number`` (an int, or () int64 where the streams are) of each stream, in [0, 1).  (M,) -> (M,) float64
 
     >>> uniform(streams(torch.tensor([0, 0, 1]), torch.tensor([1, 2, 1])), 0)
     tensor([0.6524, 0.2762, 0.3682], dtype=torch.float64)
     """
-    bits = mixed_(stream + signed((number + 1) * GOLDEN))
+    jump = (number + 1) * signed(GOLDEN) if isinstance(number, Tensor) else signed((number + 1) * GOLDEN)
+    bits = mixed_(stream + jump)
     if bits.device.type == "cpu":
         return torch.from_numpy((unsigned(bits) >> np.uint64(11)) * 2.0**-53)
     return (bits >> 11).bitwise_and_(2**53 - 1).to(torch.float64).mul_(2.0**-53)

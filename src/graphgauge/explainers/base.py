@@ -136,6 +136,7 @@ def unpacked(graphs: ComputationGraphs, k: int, scores: Scores, **fields: Any) -
         num_edges=graph.num_source_edges,
         feature_score=None if scores.feature is None else scores.feature[graph.node_slice][: len(nodes)].clone(),
         edge_score=None if scores.edge is None else scores.edge[graph.edge_slice][: len(edges)].clone(),
+        are_ids_checked=True,
         **fields,
     )
 

@@ -116,9 +116,10 @@ class Noise:
     def __init__(self, edges: Entries, seeds: list[int], rounds: int, like: Tensor) -> None:
         self.stream, self.rounds = edges.streams(seeds, "noise"), rounds
         self.uniform = like.new_full((rounds, edges.size), 0.5)
+        self.step = self.stream.new_zeros(())  #: () int64, in memory: steps that a GPU replays read it there
 
-    def draw(self, step: int, first: int) -> None:
-        """New numbers in ``uniform`` (rounds, size) for the rounds from ``first`` on."""
+    def draw(self, first: int) -> None:
+        """New numbers in ``uniform`` (rounds, size) for this step and the rounds from ``first`` on."""
         for number in range(first, self.rounds):
-            drawn = uniform(self.stream, step * self.rounds + number)
+            drawn = uniform(self.stream, self.step * self.rounds + number)
             self.uniform[number].copy_(drawn.clamp_(1e-6, 1 - 1e-6))

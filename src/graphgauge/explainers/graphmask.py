@@ -155,6 +155,7 @@ class Optimisation:
         noise = Noise(self.edges, self.seeds, len(self.rounds), self.copies.value)
 
         def step(stage: int) -> None:
+            noise.draw(stage)
             self.set_gradients(first, stage, noise.uniform, multiplier)
             adam.step()
             ascent.step()
@@ -163,7 +164,7 @@ class Optimisation:
 
         again = {stage: Replay(partial(step, stage), multiplier.device) for stage in stages}
         for number, stage in enumerate(stages):
-            noise.draw(number, stage)
+            noise.step.fill_(number)
             again[stage]()
             advance(len(self.union) / len(stages))
 

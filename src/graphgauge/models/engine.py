@@ -21,13 +21,13 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_iter, tree_map
+from torch.utils._pytree import tree_map
 
 from graphgauge.core.errors import BadSetting, OutOfMemory
 from graphgauge.core.memory import budget_bytes
 from graphgauge.models.calling import Call
 from graphgauge.models.computation import HALOS, ComputationGraphs
-from graphgauge.models.features import written_out
+from graphgauge.models.features import Unwritten, written_out
 from graphgauge.models.fused import Fused, NotAProduct, can_be_fused, fused_messages
 from graphgauge.models.masking import Edit, Factors, Scaling, edited_messages, masked_messages
 from graphgauge.models.normalisation import shared_loops, shared_normalisation
@@ -363,19 +363,24 @@ class CountAllocations(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run one operation; count its outputs unless they are views of, or written into, its inputs."""
-        with self:  # what is written out for this operation counts too
-            args, kwargs = tree_map(written_out, (args, kwargs))
-        known = {key for item in tree_iter((args, kwargs)) for key, _ in storages(item)}
-        out = func(*args, **(kwargs or {}))
-        self.bytes += sum(size for item in tree_iter(out) for key, size in storages(item) if key not in known)
+        kwargs = kwargs or {}
+        if Unwritten in types:
+            with self:  # what is written out for this operation counts too
+                args, kwargs = tree_map(written_out, (args, kwargs))
+        out = func(*args, **kwargs)
+        known = dict(storages((args, *kwargs.values())))
+        self.bytes += sum(size for key, size in storages(out) if key not in known)
         return out
 
 
-def storages(item: Any) -> list[tuple[Any, int]]:
-    """Identity and bytes of the memory behind a tensor; nothing for other things and for layouts without storage."""
-    if not isinstance(item, Tensor) or item.layout != torch.strided:
-        return []
-    return [(item.untyped_storage()._cdata, item.untyped_storage().nbytes())]
+def storages(value: Any) -> Iterator[tuple[Any, int]]:
+    """Identity and bytes of the memory behind the tensors that an operation takes or gives; layouts without storage have none."""
+    if isinstance(value, Tensor) and value.layout == torch.strided:
+        storage = value.untyped_storage()
+        yield storage._cdata, storage.nbytes()
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from storages(item)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

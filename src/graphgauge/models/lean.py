@@ -22,7 +22,8 @@ from graphgauge.models.depth import layer_halo
 from graphgauge.models.engine import TOGETHER
 from graphgauge.models.masking import message_layers
 from graphgauge.models.normalisation import Weights, normalises
-from graphgauge.models.probing import FORWARD_ERRORS, checked_graphs, is_close, mirrored_rows
+from graphgauge.models.probing import FORWARD_ERRORS, is_close, mirrored_rows
+from graphgauge.models.recent import recent_graphs
 
 if TYPE_CHECKING:
     from graphgauge.models.base import BaseModel
@@ -32,7 +33,7 @@ def graphs_of(model: "BaseModel", target: Tensor, scope: str, lean: bool) -> Com
     """The checked computation graphs of ``target``, each target cut once however often it is named."""
     distinct, own = target.unique(dim=0, return_inverse=True)
     is_repeated = len(distinct) < len(target)
-    graphs = checked_graphs(model, distinct if is_repeated else target, scope)
+    graphs = recent_graphs(model, distinct if is_repeated else target, scope)
     graphs = leaned(model, graphs) if lean else graphs
     return graphs.take(own) if is_repeated else graphs
 
