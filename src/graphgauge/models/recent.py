@@ -8,7 +8,7 @@ until the network or the data change, unless they are large. Callers get copies:
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
@@ -29,7 +29,9 @@ def recent_graphs(model: "BaseModel", target: Tensor, scope: str) -> Computation
     kept = kept_graphs(model)
     key = (scope, tuple(target.shape), target.cpu().numpy().tobytes())
     graphs = kept.pop(key) if key in kept else checked_graphs(model, target, scope)
-    parts = {entry.name: part for entry in fields(graphs) if isinstance(part := getattr(graphs, entry.name), Tensor)}
+    parts: dict[str, Any] = {
+        entry.name: part for entry in fields(graphs) if isinstance(part := getattr(graphs, entry.name), Tensor)
+    }
     if sum(part.nbytes for part in parts.values()) * SHARE > budget_bytes(model.engine.budget, model.source.device):
         return graphs
     kept[key] = graphs
