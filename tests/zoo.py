@@ -133,9 +133,9 @@ def random_graph(num_nodes=60, num_edges=150, seed=0, dtype=torch.float32, undir
 
 
 @st.composite
-def graphs(draw, max_nodes=12, max_edges=24):
+def graphs(draw, max_nodes=12, max_edges=24, min_nodes=1):
     """Any small graph: isolated nodes, loops, duplicates, one edge, no edge."""
-    num_nodes = draw(st.integers(1, max_nodes))
+    num_nodes = draw(st.integers(min_nodes, max_nodes))
     node = st.integers(0, num_nodes - 1)
     edges = draw(st.lists(st.tuples(node, node), max_size=max_edges))
     edge_index = torch.tensor(edges, dtype=torch.int64).reshape(-1, 2).t().contiguous()

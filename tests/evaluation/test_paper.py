@@ -75,8 +75,9 @@ def built(*args, **kwargs):
     return build(*args, **kwargs).to(DEVICE)
 
 
-def placed_graphs():
-    return [graph.to(DEVICE) for graph in many_graphs()]
+def placed_graphs(given):
+    """The graphs of a list; of one graph, six others in its place."""
+    return [graph.to(DEVICE) for graph in (given if isinstance(given, list) else many_graphs())]
 
 
 def probabilities(logit):
@@ -124,12 +125,12 @@ def many_graphs():
 
 def graph_classes(layer, data, **options):
     net = built(Pooled, layer, seed=1, dtype=torch.float64)
-    model = gg.GraphClassificationModel(net, placed_graphs(), output="logits", **options)
+    model = gg.GraphClassificationModel(net, placed_graphs(data), output="logits", **options)
     return Task(model, [0, 2, 5], lambda t: lambda net, x, e: net(x, e)[0].softmax(0))
 
 
 def graph_values(layer, data, **options):
-    model = gg.GraphRegressionModel(built(Pooled, layer, out=1, dtype=torch.float64), placed_graphs(), **options)
+    model = gg.GraphRegressionModel(built(Pooled, layer, out=1, dtype=torch.float64), placed_graphs(data), **options)
     return Task(model, [1, 3], lambda t: lambda net, x, e: net(x, e)[0, 0])
 
 
@@ -904,30 +905,29 @@ def some_settings(draw):
     return chosen | {"cap": draw(st.integers(1, 9)), "tau": draw(st.sampled_from([None, 0.5])), "twins": draw(st.booleans())}
 
 
-def some_study(data, draw, layer, make):
-    """A study of any of the graph's nodes, with features that may be 0 or 1 only."""
-    if draw.draw(st.booleans(), label="binary"):
-        data.x = (data.x > 0).to(data.x)
-    task = make(LAYERS[layer], data)
-    task.targets = draw.draw(st.lists(st.integers(0, data.num_nodes - 1), min_size=1, max_size=2, unique=True), label="targets")
-    evaluator = gg.Evaluator(task.model, seed=draw.draw(st.integers(0, 99)), **draw.draw(some_settings(), label="settings"))
-    return Study(task, evaluator, {"random": gg.RandomExplainer(), "gradient": gg.InputXGradient()})
+@st.composite
+def some_task(draw, name, layer):
+    """A model of any graph or graphs, whose features may be 0 or 1 only, and one or two of its targets."""
+    level = name.split("_")[0]
+    data = draw(st.lists(graphs(), min_size=1, max_size=4) if level == "graph" else graphs(min_nodes=2 if level == "link" else 1))
+    if draw(st.booleans()):
+        for graph in data if level == "graph" else [data]:
+            graph.x = (graph.x > 0).to(graph.x)
+    number = st.integers(0, (len(data) if level == "graph" else data.num_nodes) - 1)
+    link = st.tuples(number, number).filter(lambda ends: ends[0] != ends[1])
+    task = TASKS[name](LAYERS[layer], data)
+    task.targets = draw(st.lists(link if level == "link" else number, min_size=1, max_size=2, unique=True))
+    return task
 
 
-@pytest.mark.parametrize("layer", LAYERS)
-@settings(max_examples=4)
-@given(data=graphs(), draw=st.data())
-def test_all_of_it_holds_for_classes_on_any_graph(layer, data, draw):
-    found = some_study(data, draw, layer, node_classes)
+@every_task
+@settings(max_examples=10)
+@given(draw=st.data())
+def test_all_of_it_holds_on_any_graph(task, layer, draw):
+    own = draw.draw(some_task(task, layer), label="task")
+    assume(own.spread is None or own.spread > 1e-3)  # of equal predictions, the flip band has no width
+    evaluator = gg.Evaluator(own.model, seed=draw.draw(st.integers(0, 99)), **draw.draw(some_settings(), label="settings"))
+    found = Study(own, evaluator, {"random": gg.RandomExplainer(), "gradient": gg.InputXGradient()})
     check_curves(found)
-    if found.evaluator.settings.twins:
+    if evaluator.settings.twins:
         check_stability(found, "random")
-
-
-@pytest.mark.parametrize("layer", LAYERS)
-@settings(max_examples=4)
-@given(data=graphs(), draw=st.data())
-def test_all_of_it_holds_for_values_on_any_graph(layer, data, draw):
-    found = some_study(data, draw, layer, node_values)
-    assume(found.task.spread > 1e-3)  # of equal predictions, the flip band has no width
-    check_curves(found)
