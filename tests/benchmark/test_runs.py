@@ -38,7 +38,8 @@ def evaluated_here(networks, level="node", conv="gcn", **more):
     data = load("BA-Shapes", level)
     wrap = gg.NodeClassificationModel if level == "node" else gg.LinkClassificationModel
     model = wrap(trained("BA-Shapes", level, conv, folder=networks), data)
-    judge = gg.Evaluator(model, task=f"ba-shapes-{level}", name=conv, **SETTINGS, **more)
+    task = f"ba-shapes-{level}"
+    judge = gg.Evaluator(model, task=task, name=conv, seed_scope=(task, conv), **SETTINGS, **more)
     return judge, judge.compare([gg.Saliency(), gg.GNNExplainer(epochs=2), gg.RandomExplainer()], benchmark_targets(data, 4))
 
 

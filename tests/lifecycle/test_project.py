@@ -58,6 +58,21 @@ def test_settings_reach_the_evaluator(tmp_path):
     assert (evaluator.seed, evaluator.task, [metric.name for metric in evaluator.metrics]) == (5, "loans", ["sparsity"])
 
 
+def test_the_name_of_a_project_changes_neither_targets_nor_numbers(tmp_path):
+    quick = {"targets": 5, "explainers": ["random"], "settings": {"cap": 3, "trials": [3, 3], "timed": 0}, "preset": "calibrated"}
+
+    def measured(name, **keys):
+        project = Project.read(write_project(tmp_path, name=name, **quick, **keys))
+        model = project.model()
+        rows = project.evaluator(model).compare(project.explainers(), project.targets(model)).rows
+        return {row.task for row in rows}, [(row.target, row.metric, repr(row.cell)) for row in rows if "time" not in row.metric]
+
+    first, second = measured("loans"), measured("loans, second quarter")
+    assert (first[0], second[0]) == ({"loans"}, {"loans, second quarter"})
+    assert first[1] == second[1]
+    assert first[1] != measured("loans", seed=1)[1]  # it is the seed that draws
+
+
 def test_targets_are_drawn_listed_or_read(tmp_path):
     def targets(**keys):
         project = Project.read(write_project(tmp_path, **keys))

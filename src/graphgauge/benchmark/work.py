@@ -80,6 +80,7 @@ def compared(model: BaseModel, shard: Shard) -> tuple[list[dict[str, Any]], list
         seed=shard.seed,
         task=shard.task,
         name=shard.model,
+        seed_scope=(shard.task, shard.model),  # a task of the benchmark is named after its content
         metrics=[METRICS[metric.name](**metric.parameters) for metric in shard.metrics],
         **settings,
     )

@@ -48,7 +48,8 @@ RECORD = "evaluation"  #: where `Xplanation.metrics` keeps what is needed not to
 class Evaluator:
     """Measures explanations of ``model``. Any setting can be given by name: ``Evaluator(model, edge_removal="drop", cap=50)``.
 
-    ``task`` and ``name`` are written into every row, and into seeds: what differs in them draws different random numbers.
+    ``task`` and ``name`` are labels: they are written into every row and change no number. Seeds derive from ``seed``, from what a
+    draw is for, and from ``seed_scope``, where a benchmark says which of its tasks and networks is measured.
     ``metrics`` are metrics of your own, on curves or on scores.
     """
 
@@ -58,6 +59,7 @@ class Evaluator:
     task: str
     name: str
     metrics: tuple[Metric[Any], ...]
+    seed_scope: tuple[str, str]
 
     get_textual_explanation = later("graphgauge.narrative.telling:textual_explanation")
 
@@ -70,12 +72,13 @@ class Evaluator:
         task: str = "",
         name: str = "",
         metrics: Sequence[Metric[Any]] = (),
+        seed_scope: tuple[str, str] = ("", ""),
         **settings: Any,
     ) -> None:
         check_wrapped(model)
         chosen = settings_of(preset, **{"edge_scope": model.edge_scope, **settings})
         values = {"model": model, "settings": chosen, "seed": check_seed(seed), "task": task, "name": name}
-        values["metrics"] = extra_metrics(metrics, model.task, chosen)
+        values |= {"metrics": extra_metrics(metrics, model.task, chosen), "seed_scope": seed_scope}
         for field, value in values.items():
             object.__setattr__(self, field, value)
 
@@ -103,7 +106,7 @@ class Evaluator:
 
     def sample(self, count: int, among: Any = None) -> list[Target]:
         """Targets spread over predicted classes and over how sure the model is; see `sample_targets`."""
-        return sample_targets(self.model, count, among, derive_seed(self.seed, self.task, self.name))
+        return sample_targets(self.model, count, among, derive_seed(self.seed, *self.seed_scope))
 
     @property
     def metric_names(self) -> list[str]:
@@ -224,7 +227,7 @@ class Evaluator:
             for target in targets:
                 cells[k, target].update(dict.fromkeys(names, missing(why)))
             return
-        seed = derive_seed(self.seed, self.task, self.name, entry.occurrence)
+        seed = derive_seed(self.seed, *self.seed_scope, entry.occurrence)
         with lent(self.model, entry.explainer.name):
             found = stability_cells(entry.explainer, self.model, targets, self.settings, seed)
         for target in targets:
@@ -265,11 +268,11 @@ class Evaluator:
 
     def seed_of(self, target: Target, *purpose: Any) -> int:
         """The seed of what is drawn for one target."""
-        return derive_seed(self.seed, self.task, self.name, target, *purpose)
+        return derive_seed(self.seed, *self.seed_scope, target, *purpose)
 
     def key(self, x: Xplanation) -> str:
-        """What must be the same for a stored number to hold: settings, seed, names, explainer, network, data, scores."""
-        names = f"{self.settings.digest}/{self.seed}/{self.task}/{self.name}/{self.metrics}"
+        """What must be the same for a stored number to hold: settings, seed, explainer, network, data, scores."""
+        names = f"{self.settings.digest}/{self.seed}/{'/'.join(self.seed_scope)}/{self.metrics}"
         names = f"{names}/{x.explainer}/{sorted(x.params.items())}"
         return f"{names}/{digest_of_model(self.model)}/{digest_of_scores(x)}"
 

@@ -64,9 +64,8 @@ def cheap(settings: Settings) -> Settings:
 def cheap_evaluator(evaluator: Evaluator) -> Evaluator:
     """An evaluator of the same model with cheap settings."""
     own = cheap(evaluator.settings).record()
-    return Evaluator(
-        evaluator.model, seed=evaluator.seed, task=evaluator.task, name=evaluator.name, metrics=evaluator.metrics, **own
-    )
+    same = {name: getattr(evaluator, name) for name in ("seed", "task", "name", "metrics", "seed_scope")}
+    return Evaluator(evaluator.model, **same, **own)
 
 
 def sample_recent(model: BaseModel, number: int, among: Any = None, seed: int = 0) -> list[Target]:
