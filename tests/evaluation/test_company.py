@@ -68,22 +68,25 @@ def test_calibrated_numbers_do_not_depend_on_company_either():
     assert alone.items() <= found.items()
 
 
-@pytest.mark.parametrize("change", [{"seed": 1}, {"task": "other"}, {"name": "other"}])
-def test_seed_task_and_name_change_what_is_drawn(change):
+@pytest.mark.parametrize("change", [{"seed": 1}, {"seed_scope": ("other", "")}, {"seed_scope": ("", "other")}])
+def test_seed_and_scope_change_what_is_drawn_and_names_do_not(change):
     model, constant = node_model(), gg.CallableExplainer(constant_scores, deterministic=True)
     found, other = (numbers(gg.Evaluator(model, **QUICK, **more).compare(constant, [3, 20, 41])) for more in ({}, change))
     assert found.keys() == other.keys()
     different = {key[-1] for key, cell in found.items() if other[key] != cell}
     assert {"edge_pertinence_tied", "feature_pertinence_tied"} <= different
+    named = numbers(gg.Evaluator(model, **QUICK, task="other", name="other").compare(constant, [3, 20, 41]))
+    assert named == found
 
 
-def test_stability_draws_other_explanations_with_another_seed_or_name():
+def test_stability_draws_other_explanations_with_another_seed_or_scope_and_the_same_with_another_name():
     model = node_model()
     values = [
         numbers(gg.Evaluator(model, **QUICK, **more).compare(gg.RandomExplainer(), [3]))["random", 3, 0, "edge_stability"].value
-        for more in ({}, {"seed": 1}, {"task": "other"}, {"name": "other"})
+        for more in ({}, {"seed": 1}, {"seed_scope": ("other", "")}, {"seed_scope": ("", "other")}, {"task": "other", "name": "n"})
     ]
-    assert len(set(values)) == 4
+    assert len(set(values[:4])) == 4
+    assert values[4] == values[0]
 
 
 def test_pertinence_is_that_of_the_random_orders_of_the_target():
@@ -92,7 +95,7 @@ def test_pertinence_is_that_of_the_random_orders_of_the_target():
     data = graph([(k, 0, w) for k, w in enumerate(weights, 1)], [[1.0]] * 5)
     model = gg.NodeRegressionModel(OfNodes(lambda x, sent: sent), data, embedding=own_features)
     settings = {**QUICK, "trials": (7, 7), "twin_trials": 7, "early_stop": "none"}
-    cells = cells_of(gg.Evaluator(model, seed=5, task="t", name="n", **settings).evaluate(explanation(model, 0, [4, 3, 2, 1])))
+    cells = cells_of(gg.Evaluator(model, seed=5, seed_scope=("t", "n"), **settings).evaluate(explanation(model, 0, [4, 3, 2, 1])))
     seed = derive_seed(5, "t", "n", 0, "edges")
     orders = random_orders(torch.tensor([4]), [seed], 100, 0, 7)[0, :, :4].tolist()
     edges = model.computation_graphs([0])[0].edges.tolist()
