@@ -10,6 +10,7 @@ from torch_geometric.nn import (
     GATv2Conv,
     GCNConv,
     GINConv,
+    GINEConv,
     GraphConv,
     SAGEConv,
     TransformerConv,
@@ -185,6 +186,60 @@ def test_lrp_is_its_definition_and_biases_keep_their_share(gamma):
             assert torch.allclose(x.edge_score, edges[x.edges], rtol=0, atol=1e-10)
             assert abs(x.feature_score.sum() + biases - logit) <= 1e-10
             assert abs(biases) > 1e-3
+
+
+class WithAttributes(nn.Module):
+    """Two GINE layers, whose edges have attributes of another width."""
+
+    def __init__(self):
+        super().__init__()
+        widths = [(FEATURES, HIDDEN), (HIDDEN, CLASSES)]
+        self.convs = nn.ModuleList(GINEConv(nn.Linear(a, b, bias=False), eps=0.3, edge_dim=2) for a, b in widths)
+
+    def forward(self, x, edge_index, edge_attr):
+        return self.convs[1](self.convs[0](x, edge_index, edge_attr).relu(), edge_index, edge_attr)
+
+
+def literal_gine_lrp(net, data, target, gamma):
+    """Two GINE layers by the book, message by message: features (N, F), edges (E,), and what edge attributes keep."""
+    edges, steps, x = data.edge_index.t().tolist(), [], data.x
+    for conv in net.convs:
+        attribute = data.edge_attr @ conv.lin.weight.t() + conv.lin.bias
+        message = torch.stack([(x[u] + attribute[k]).relu() for k, (u, _) in enumerate(edges)])
+        z = (1 + conv.eps) * x
+        for k, (_, v) in enumerate(edges):
+            z[v] = z[v] + message[k]
+        out = torch.stack([conv.nn.weight @ row for row in z])
+        steps.append((conv, x, attribute, message, z))
+        x = out.relu()
+    relevance = torch.zeros_like(out)
+    relevance[target, out[target].argmax()] = out[target].max()
+    edge_score, kept = torch.zeros(len(edges), dtype=torch.float64), 0.0
+    for conv, x, attribute, message, z in reversed(steps):
+        at_z = torch.stack([literal_linear(z[v], conv.nn.weight, relevance[v], gamma) for v in range(len(z))])
+        per_unit = torch.where(z == 0, 0, at_z / z)
+        relevance = (1 + conv.eps) * x * per_unit
+        for k, (u, v) in enumerate(edges):
+            carried = message[k] * per_unit[v]
+            own = torch.where(message[k] > 0, carried * x[u] / (x[u] + attribute[k]), 0)
+            relevance[u] += own
+            edge_score[k] += carried.sum()
+            kept = kept + (carried - own).sum()
+    return relevance, edge_score, kept, out[target].max()
+
+
+@pytest.mark.numeric
+@pytest.mark.parametrize("gamma", [0.0, 0.25])
+def test_lrp_of_messages_with_edge_attributes_is_its_definition(gamma):
+    data = random_graph(25, 50, dtype=torch.float64)
+    data.edge_attr = torch.randn(data.num_edges, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    net = build(WithAttributes, dtype=torch.float64)
+    with torch.no_grad():
+        for x in gg.LRP(gamma=gamma).explain(gg.NodeClassificationModel(net, data), range(12)):
+            features, edges, kept, logit = literal_gine_lrp(net, data, x.target, gamma)
+            assert (x.feature_matrix() - features).abs().max() <= 1e-10
+            assert torch.allclose(x.edge_score, edges[x.edges], rtol=0, atol=1e-10)
+            assert abs(x.feature_score.sum() + kept - logit) <= 1e-10
 
 
 @pytest.mark.parametrize("layer", ["GCN", "SAGE", "GIN", "GraphConv"])

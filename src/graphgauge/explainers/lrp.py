@@ -12,8 +12,9 @@ replaced by one that is homogeneous of degree 1, so that  Σ x dy/dx = y  (Euler
     sums, means, messages, maxima, concatenation, dropout: as they are
 
 [·] is held constant. With γ = 0 and ReLU, nothing changes: LRP is input times gradient. Each linear map, with γ > 0, favours the
-summands of the sign of its sum, so that large cancelling terms do not blow up. Biases and shifts take their share of the
-relevance: features add up to the explained output less that share, and each pass checks that the books balance.
+summands of the sign of its sum, so that large cancelling terms do not blow up. Biases, shifts and the edge attributes that GINEConv
+adds to its messages take their share of the relevance: features add up to the explained output less that share, and each pass
+checks that the books balance.
 
 An edge's score is the relevance that its messages carry, in all layers together: the gradient for a factor on them.
 """
@@ -26,7 +27,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, GINConv, GraphConv, MessagePassing, SAGEConv, aggr
+from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, GINConv, GINEConv, GraphConv, MessagePassing, SAGEConv, aggr
 
 from graphgauge.core.errors import BadModel, BadSetting
 from graphgauge.explainers.base import Scores, check_numbers
@@ -36,7 +37,7 @@ from graphgauge.explainers.rules import Rules, frozen
 from graphgauge.models import BaseModel, ComputationGraphs, Union
 from graphgauge.models.outputs import probabilities
 
-LAYERS = (GCNConv, GATConv, GATv2Conv, SAGEConv, GINConv, GraphConv)
+LAYERS = (GCNConv, GATConv, GATv2Conv, SAGEConv, GINConv, GINEConv, GraphConv)
 AGGREGATIONS = (aggr.SumAggregation, aggr.MeanAggregation, aggr.MaxAggregation, aggr.MinAggregation)
 ACTIVATIONS = "relu leaky_relu prelu rrelu relu6 hardtanh elu selu celu gelu silu mish tanh softsign hardswish".split()
 MODULES = (
@@ -341,11 +342,11 @@ def per_copy(union: Union, values: Tensor, copy: Tensor) -> Tensor:
 
 
 def owner_of(union: Union, rows: int) -> tuple[Tensor, Tensor] | None:
-    """Which of so many rows belong to copies, and to which: nodes, or links and graphs; None where that cannot be told.
+    """Which of so many rows belong to copies, and to which: nodes, edges, or links and graphs; None where that cannot be told.
 
     (n,), (n,)
     """
-    kinds = [(union.x.size(0), (union.node_at, union.node_copy))]
+    kinds = [(union.x.size(0), (union.node_at, union.node_copy)), (union.edge_index.size(1), (union.edge_at, union.edge_copy))]
     if union.target_rows.size(1) != 1:
         kinds.append((union.num_answers, (union.answer_at, torch.arange(len(union), device=union.of.device))))
     fitting = [owner for size, owner in kinds if size == rows]
