@@ -58,7 +58,20 @@ from graphgauge.metrics.stability import (
     feature_stability_corrected,
 )
 from graphgauge.metrics.stopping import Stopped, stopped, stopped_together
-from graphgauge.metrics.truth import Auroc, AveragePrecision, Jaccard, auroc, average_precision, jaccard
+from graphgauge.metrics.truth import (
+    Auroc,
+    AveragePrecision,
+    F1AtK,
+    Jaccard,
+    PrecisionAtK,
+    RecallAtK,
+    auroc,
+    average_precision,
+    f1_at_k,
+    jaccard,
+    precision_at_k,
+    recall_at_k,
+)
 
 #: every metric by its name; those on curves serve features and edges alike
 METRICS: dict[str, type[Metric[Any]]] = {
@@ -83,6 +96,9 @@ METRICS: dict[str, type[Metric[Any]]] = {
         Auroc,
         AveragePrecision,
         Jaccard,
+        PrecisionAtK,
+        RecallAtK,
+        F1AtK,
     )
 }
 
@@ -99,6 +115,7 @@ __all__ = [
     "EdgeStability",
     "EdgeStabilityCorrected",
     "EffectiveCompactness",
+    "F1AtK",
     "FeatureStability",
     "FeatureStabilityCorrected",
     "FidelityMinus",
@@ -111,6 +128,8 @@ __all__ = [
     "PertinenceP",
     "PertinenceRank",
     "PertinenceTied",
+    "PrecisionAtK",
+    "RecallAtK",
     "Sparsity",
     "Stopped",
     "Truths",
@@ -131,6 +150,7 @@ __all__ = [
     "edge_stability",
     "edge_stability_corrected",
     "effective_compactness",
+    "f1_at_k",
     "feature_chance",
     "feature_stability",
     "feature_stability_corrected",
@@ -142,7 +162,9 @@ __all__ = [
     "log_wealth",
     "mean_over_cases",
     "p_value",
+    "precision_at_k",
     "rank",
+    "recall_at_k",
     "sparsity",
     "stopped",
     "stopped_together",

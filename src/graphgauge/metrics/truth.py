@@ -4,9 +4,15 @@
     average   mean over the true i of  (number of true with s >= s_i) / (number of all with s >= s_i)
     precision                                                          scores of no meaning: a little over the share of the true
     jaccard   |A ∩ M| / |A ∪ M|,  M the true, A the |M| highest scores
+    precision_at_k   |A ∩ M| / k,  A the k highest scores              scores of no meaning: the share of the true
+    recall_at_k      |A ∩ M| / |M|                                     scores of no meaning: k / E
+    f1_at_k          2 |A ∩ M| / (k + |M|), the harmonic mean of the two
 
 Equal scores never depend on the order in which things are listed: in auroc a tie counts half, in average precision tied things
-share one threshold (as in scikit-learn), in jaccard the value is the mean over all ways to break the ties at the |M|-th place.
+share one threshold (as in scikit-learn), in jaccard and at k the value is the mean over all ways to break the ties at the last
+place.
+
+Scores and truth are vectors of one length; the truth is boolean, and the scores are finite. Anything else is refused.
 """
 
 from collections.abc import Callable
@@ -15,7 +21,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graphgauge.core.errors import UndefinedScore
+from graphgauge.core.errors import BadExplanation, BadSetting, UndefinedScore
 from graphgauge.metrics.base import Metric, Truths, listed
 
 
@@ -25,6 +31,7 @@ def auroc(score: Tensor, is_true: Tensor) -> Tensor:
     >>> auroc(torch.tensor([0.9, 0.1, 0.4]), torch.tensor([True, False, False])).item()
     1.0
     """
+    check_scores_and_truth(score, is_true, "auroc")
     size, rest = is_true.sum(), (~is_true).sum()
     if not has_both(is_true):
         raise UndefinedScore(
@@ -46,7 +53,8 @@ def average_precision(score: Tensor, is_true: Tensor) -> Tensor:
     >>> average_precision(torch.tensor([0.9, 0.1, 0.4]), torch.tensor([True, True, False])).item()
     0.8333333333333333
     """
-    check_some(is_true, "average precision")
+    check_scores_and_truth(score, is_true, "average_precision")
+    check_some(is_true, "average_precision")
     _, group, size = score.unique(return_inverse=True, return_counts=True)
     true_size = torch.zeros(len(size), dtype=torch.float64, device=score.device).index_add(0, group, is_true.double())
     precision = reach(true_size) / reach(size.double())
@@ -67,6 +75,7 @@ def jaccard(score: Tensor, is_true: Tensor) -> Tensor:
     >>> jaccard(torch.tensor([0.9, 0.8, 0.1]), torch.tensor([True, False, True])).item()
     0.3333333333333333
     """
+    check_scores_and_truth(score, is_true, "jaccard")
     check_some(is_true, "jaccard")
     number = int(is_true.sum())
     last = score.sort(descending=True).values[number - 1]
@@ -75,6 +84,64 @@ def jaccard(score: Tensor, is_true: Tensor) -> Tensor:
     chance = hypergeometric(int(tied.sum()), int((tied & is_true).sum()), places)
     found = hits + torch.arange(places + 1, dtype=torch.float64)
     return (chance * found / (2 * number - found)).sum().to(score.device)
+
+
+def precision_at_k(score: Tensor, is_true: Tensor, k: int) -> Tensor:
+    """Share of the k highest scores that are true, on average over the ways to break ties.  (E,), (E,) bool -> ()
+
+    >>> precision_at_k(torch.tensor([0.9, 0.5, 0.5, 0.1]), torch.tensor([True, True, False, False]), k=2).item()
+    0.75
+    """
+    return _expected_hits(score, is_true, k, "precision_at_k") / k
+
+
+def recall_at_k(score: Tensor, is_true: Tensor, k: int) -> Tensor:
+    """Share of the true ones among the k highest scores, on average over the ways to break ties.  (E,), (E,) bool -> ()
+
+    >>> recall_at_k(torch.tensor([0.9, 0.5, 0.5, 0.1]), torch.tensor([True, True, False, False]), k=1).item()
+    0.5
+    """
+    return _expected_hits(score, is_true, k, "recall_at_k") / is_true.sum()
+
+
+def f1_at_k(score: Tensor, is_true: Tensor, k: int) -> Tensor:
+    """Harmonic mean of precision and recall at k, on average over the ways to break ties.  (E,), (E,) bool -> ()
+
+    >>> f1_at_k(torch.tensor([0.9, 0.5, 0.4, 0.1]), torch.tensor([True, False, True, False]), k=2).item()
+    0.5
+    """
+    return 2 * _expected_hits(score, is_true, k, "f1_at_k") / (k + is_true.sum())
+
+
+def _expected_hits(score: Tensor, is_true: Tensor, k: int, metric: str) -> Tensor:
+    """Number of true ones among the k highest scores; of those tied at the last place, each is taken with equal chance.  ()"""
+    check_scores_and_truth(score, is_true, metric)
+    check_some(is_true, metric)
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= len(score):
+        raise BadSetting(f"{metric} needs a whole number k from 1 to the number of scores, {len(score)}, but k is {k!r}.")
+    last = score.sort(descending=True).values[k - 1]
+    above, tied = score > last, score == last
+    chance = (k - above.sum()).double() / tied.sum()  # of a tied one to be taken
+    return (above & is_true).sum() + chance * (tied & is_true).sum()
+
+
+def check_scores_and_truth(score: Tensor, is_true: Tensor, metric: str) -> None:
+    """Refuse scores with NaN or infinity, a truth that is not boolean, and vectors of different lengths."""
+    for name, given in (("score", score), ("is_true", is_true)):
+        if not isinstance(given, Tensor):
+            raise BadExplanation(f"{metric} needs '{name}' as a tensor, but got {type(given).__name__}: use torch.tensor(...).")
+    if is_true.dtype != torch.bool:
+        raise BadExplanation(f"{metric} needs 'is_true' as torch.bool, but it is {is_true.dtype}: use is_true > 0.5 or .bool().")
+    if score.dim() != 1 or score.shape != is_true.shape:
+        raise BadExplanation(
+            f"{metric} needs 'score' and 'is_true' as vectors of one length, one entry for each edge or feature, but their shapes "
+            f"are {tuple(score.shape)} and {tuple(is_true.shape)}."
+        )
+    if not bool(score.isfinite().all()):
+        raise UndefinedScore(
+            f"{metric} ranks finite numbers, but {int((~score.isfinite()).sum())} of {len(score)} scores are NaN or infinite: "
+            "leave this target out, with the reason."
+        )
 
 
 def hypergeometric(size: int, true: int, drawn: int) -> Tensor:
@@ -151,3 +218,67 @@ class Jaccard(Metric[Truths]):
     def __call__(self, bundle: Truths) -> Tensor:
         """(T,)"""
         return where_defined(jaccard, Tensor.any, bundle)
+
+
+@dataclass(frozen=True)
+class _AtK(Metric[Truths]):
+    """The parts that precision, recall and F1 at k have in common.
+
+    ``k`` is the number of top scores; None: as many as there are true entries. There is no value where none are true, and none
+    where k is not smaller than the number of scores: every ranking selects all of them.
+    """
+
+    bounds = (0.0, 1.0)
+    higher_is_better = True
+    chance = None
+    needs = "truth"
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.k is not None and (isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1):
+            raise BadSetting(f"k must be a whole number, 1 or more, or None for as many as are true, but is {self.k!r}.")
+
+    def _over_targets(self, value: Callable[[Tensor, Tensor, int], Tensor], truths: Truths) -> Tensor:
+        """(T,)"""
+        return where_defined(
+            lambda score, truth: value(score, truth, self._size(truth)),
+            lambda truth: truth.any() and self._size(truth) < len(truth),
+            truths,
+        )
+
+    def _size(self, is_true: Tensor) -> int:
+        """Number of top scores for one target."""
+        return int(is_true.sum()) if self.k is None else self.k
+
+
+@dataclass(frozen=True)
+class PrecisionAtK(_AtK):
+    """Share of the k highest scores that are true; no value where none are true, or where k takes all."""
+
+    name = "precision_at_k"
+
+    def __call__(self, bundle: Truths) -> Tensor:
+        """(T,)"""
+        return self._over_targets(precision_at_k, bundle)
+
+
+@dataclass(frozen=True)
+class RecallAtK(_AtK):
+    """Share of the true entries among the k highest scores; no value where none are true, or where k takes all."""
+
+    name = "recall_at_k"
+
+    def __call__(self, bundle: Truths) -> Tensor:
+        """(T,)"""
+        return self._over_targets(recall_at_k, bundle)
+
+
+@dataclass(frozen=True)
+class F1AtK(_AtK):
+    """Harmonic mean of precision and recall at k; no value where none are true, or where k takes all."""
+
+    name = "f1_at_k"
+
+    def __call__(self, bundle: Truths) -> Tensor:
+        """(T,)"""
+        return self._over_targets(f1_at_k, bundle)
