@@ -2,7 +2,7 @@
 
 import math
 import random
-from statistics import mean
+from statistics import mean, variance
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from graphgauge.benchmark import paired_bootstrap, ranking
 from graphgauge.benchmark.draws import drawn, interval
 from graphgauge.benchmark.ranks import ranks, spearman
 from graphgauge.core.errors import BadSetting, UndefinedScore, UnknownName
+from graphgauge.core.intervals import student_quantile
 from graphgauge.core.seeds import derive_seed
 
 few = st.integers(0, 4)
@@ -67,17 +68,27 @@ def literal_bootstrap(made, metric, first, second, draws, seed):
     chosen = {name: drawn(len(own), draws, derive_seed(seed, "bootstrap", *name)).tolist() for name, own in groups.items()}
     gaps = [mean(mean(own[i][0] - own[i][1] for i in chosen[name][b]) for name, own in groups.items()) for b in range(draws)]
     own = mean(mean(a - b for a, b in group) for group in groups.values())
-    return own, gaps
+    return own, gaps, list(groups.values())
+
+
+def literal_interval(groups):
+    """Student's t for the mean of the configurations' mean differences, with Welch and Satterthwaite's degrees, rounded down."""
+    parts = [(variance([a - b for a, b in group]) / len(group) / len(groups) ** 2, len(group)) for group in groups]
+    total = sum(part for part, _ in parts)
+    degrees = math.floor(total**2 / sum(part**2 / (n - 1) for part, n in parts))
+    half = student_quantile(0.025, degrees) * math.sqrt(total)
+    own = mean(mean(a - b for a, b in group) for group in groups)
+    return own - half, own + half
 
 
 @pytest.mark.parametrize("metric", ["edge_pertinence", "feature_ec", "time"])
-def test_the_bootstrap_equals_a_loop_over_the_same_draws(metric):
+def test_the_interval_and_the_bootstrap_equal_loops_over_targets_and_draws(metric):
     made = noisy()
     found = paired_bootstrap(made, metric, "lrp", "saliency", draws=60, seed=3)
-    own, gaps = literal_bootstrap(made, metric, "lrp", "saliency", 60, 3)
+    own, gaps, groups = literal_bootstrap(made, metric, "lrp", "saliency", 60, 3)
     better = [gap > 1e-9 if metric == "edge_pertinence" else gap < -1e-9 for gap in gaps]
     assert found.difference == pytest.approx(own, abs=1e-12)
-    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(gaps, (0.025, 0.975))), abs=1e-12)
+    assert (found.low, found.high) == pytest.approx(literal_interval(groups), abs=1e-12)
     assert found.wins == pytest.approx(mean(b + (abs(g) <= 1e-9) / 2 for b, g in zip(better, gaps, strict=True)))
     assert (found.configurations, found.targets) == (4, {"edge_pertinence": 20, "feature_ec": 24, "time": 8}[metric])
 
@@ -103,7 +114,7 @@ def test_equal_explainers_win_half_each():
 def test_two_targets_are_drawn_as_often_as_chance_says():
     """Differences 0 and 1: the mean of a draw is 0, 1/2 or 1 with probability 1/4, 1/2, 1/4; a win unless it is 0."""
     found = paired_bootstrap(results(two([0, 1], [0, 0])), "edge_pertinence", "lrp", "saliency", draws=20_000)
-    assert (found.low, found.high) == (0, 1)
+    assert (found.low, found.high) == pytest.approx((0.5 - 12.7062 / 2, 0.5 + 12.7062 / 2), abs=1e-4)  # one degree of freedom
     expected = 3 / 4 + 1 / 4 / 2
     assert abs(found.wins - expected) < 4 * math.sqrt(1 / 4 * 3 / 4 / 4 / 20_000)
 
@@ -129,9 +140,27 @@ def test_only_targets_that_both_have_are_compared():
 
 def test_other_tasks_do_not_change_a_configurations_draws():
     alone = paired_bootstrap(results(two([0.1, 0.9, 0.4], [0.3, 0.2, 0.1])), "edge_pertinence", "lrp", "saliency")
-    more = two([0.1, 0.9, 0.4], [0.3, 0.2, 0.1]) + two([0.0], [0.0], task="github-node")
+    more = two([0.1, 0.9, 0.4], [0.3, 0.2, 0.1]) + two([0.0] * 3, [0.0] * 3, task="github-node")
     both = paired_bootstrap(results(more), "edge_pertinence", "lrp", "saliency")
     assert (both.low, both.high) == pytest.approx((alone.low / 2, alone.high / 2))
+
+
+def test_a_single_target_of_a_configuration_gives_no_interval_and_is_never_clear():
+    rows = two([1.0], [0.0]) + two([0.9, 1.0, 0.8], [0.1, 0.2, 0.3], model="gat")
+    found = paired_bootstrap(results(rows), "edge_pertinence", "lrp", "saliency")
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    assert not found.is_clear
+
+
+def test_under_a_null_few_differences_are_clear():
+    """10 targets: the percentile bootstrap called 9 % of such pairs clear."""
+    draw = np.random.default_rng(0)
+    clear = [
+        paired_bootstrap(results(two(first, second)), "edge_pertinence", "lrp", "saliency", draws=1).is_clear
+        for first, second in draw.random((300, 2, 10)).round(2).tolist()
+    ]
+    assert 0.02 < mean(clear) < 0.07
 
 
 def test_what_cannot_be_compared_is_refused_with_the_reason():

@@ -12,9 +12,10 @@ from made_runs import GOOD, good, row, run
 
 from graphgauge.core.errors import BadSetting, UnknownName
 from graphgauge.evaluation import FAULTS, STATUSES, Results, Settings
+from graphgauge.evaluation.meanings import interval_of_mean
 from graphgauge.guidelines import Requirements, check, verdicts
 from graphgauge.guidelines.limits import told
-from graphgauge.guidelines.measures import bootstrap, wilson
+from graphgauge.guidelines.measures import wilson
 
 
 def one(metric, wanted=None, n=100, per="explainer", setup=None, others=None, is_link=False, **changed):
@@ -169,7 +170,7 @@ def test_few_targets_make_a_pass_a_warning_with_advice(n, outcome):
 def test_an_interval_that_crosses_the_threshold_is_a_warning():
     values = [0.0, 1.0] * 40 + [1.0] * 20  # mean 0.6
     own = one("edge_pertinence", edge_pertinence=values)
-    low, high = bootstrap(values)
+    low, high = interval_of_mean("edge_pertinence", values)
     assert low < 0.6 <= high
     assert (own.outcome, own.number) == ("warn", pytest.approx(0.6))
     assert f"95 % interval {low:.4g} to {high:.4g}" in own.reason
@@ -307,12 +308,9 @@ def test_every_reason_is_one_sentence_with_its_number_and_threshold(pertinence, 
         assert ". " not in own.reason
 
 
-def test_wilson_and_bootstrap_have_known_values():
+def test_wilsons_interval_has_known_values():
     assert wilson(0, 10) == pytest.approx((0.0, 0.27753), abs=1e-4)  # z²/(n + z²)
     assert wilson(5, 10) == pytest.approx((0.23659, 0.76341), abs=1e-4)
-    low, high = bootstrap([0.0, 1.0] * 200)
-    assert (low, high) == pytest.approx((0.5 - 1.96 * 0.025, 0.5 + 1.96 * 0.025), abs=0.004)
-    assert bootstrap([1.0, 0.0, 0.5]) == bootstrap([0.5, 1.0, 0.0])
 
 
 # --- check --------------------------------------------------------------------------------------------------------------

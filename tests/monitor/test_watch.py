@@ -12,7 +12,7 @@ from quick import node_model
 import graphgauge as gg
 from graphgauge.core.errors import BadFile, BadSetting, UnknownName
 from graphgauge.monitor import Monitor, Plan, Sample, Threshold, Validated, read_history
-from graphgauge.monitor.rules import held, student_quantile
+from graphgauge.monitor.rules import held
 
 FAST = {"trials": (4, 12), "timed": 2}
 
@@ -83,14 +83,6 @@ def test_what_chance_explains_is_told_of_the_miss_and_not_of_the_mean():
     told = "14.38 (50 targets) and should be at most 12: it misses that by 2.4, and chance explains a miss of up to"
     assert str(most) == f"the mean of feature_ec is {told} {most.margin:.2g}"
     assert "is 0.45 (50 targets) and should be at least 0.5: it misses that by 0.05, and chance" in str(least)
-
-
-@pytest.mark.parametrize(
-    ("chance", "degrees", "table"),
-    [(0.025, 10, 2.2281), (0.001, 30, 3.3852), (0.005, 60, 2.6603), (0.05, 4, 2.1318), (0.0005, 1, 636.619)],
-)
-def test_students_quantiles_are_those_of_the_tables(chance, degrees, table):
-    assert student_quantile(chance, degrees) == pytest.approx(table, rel=3e-5)
 
 
 def test_a_crossed_threshold_is_told_with_its_limit(tmp_path):

@@ -1,12 +1,13 @@
-"""Is one explainer better than another, or was it these targets? The paired bootstrap.
+"""Is one explainer better than another, or was it these targets? Paired differences and the paired bootstrap.
 
 For the targets that both explainers have a value for, inside each configuration c (a task and a model),
 
     difference = mean over c of mean over t of (first - second)
 
-and the same for targets drawn again with replacement inside each c. The interval holds the middle 95 % of the draws. Pairing
-takes out what makes a target hard for everyone. Only configurations in which all compared explainers have values count: an
-explainer that is missing where the task is hard must not win for it.
+with a 95 % interval by Student's t (`core.intervals.difference_interval`; the percentile bootstrap excludes 0 in 9 % of null
+cases with 10 targets). For ``wins`` and ``best``, targets are drawn again with replacement inside each c: in which share of the
+draws is an explainer better? Pairing takes out what makes a target hard for everyone. Only configurations in which all compared
+explainers have values count: an explainer that is missing where the task is hard must not win for it.
 """
 
 from dataclasses import dataclass
@@ -15,10 +16,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from graphgauge.benchmark.draws import DRAWS, INTERVAL, SAME, Configuration, configurations, interval
+from graphgauge.benchmark.draws import DRAWS, SAME, Configuration, configurations
 from graphgauge.benchmark.ranks import Floats
 from graphgauge.benchmark.study import Study, study_of
 from graphgauge.core.errors import UndefinedScore
+from graphgauge.core.intervals import Interval, difference_interval
 from graphgauge.evaluation.meanings import higher_is_better
 from graphgauge.evaluation.results import Results
 
@@ -27,8 +29,8 @@ from graphgauge.evaluation.results import Results
 class Difference:
     """Mean of the first explainer less that of the second, with a 95 % interval.
 
-    ``wins``: share of the draws in which the first is better, a tie counting half. ``targets`` and ``configurations`` are what
-    both have in common.
+    ``low`` and ``high`` are NaN where a configuration has a single target. ``wins``: share of the draws in which the first is
+    better, a tie counting half. ``targets`` and ``configurations`` are what both have in common.
     """
 
     metric: str
@@ -44,7 +46,7 @@ class Difference:
     @property
     def is_clear(self) -> bool:
         """Whether 0 lies outside the interval."""
-        return not self.low <= 0 <= self.high
+        return self.low > 0 or self.high < 0
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,8 @@ def paired_bootstrap(
     sign = 1 if higher_is_better(metric) else -1
     wins = float(((sign * gap > SAME) + (np.abs(gap) <= SAME) / 2).mean())
     count = sum(len(part.cases) for part in common)
-    return Difference(metric, first, second, float(own[0] - own[1]), *interval(gap), wins, count, len(common))
+    low, high = interval_of_difference(common, 0, 1)
+    return Difference(metric, first, second, float(own[0] - own[1]), low, high, wins, count, len(common))
 
 
 def ranking(
@@ -92,13 +95,14 @@ def ranking(
     names = [name for name in study.explainers if name in having] if explainers is None else explainers
     common = common_configurations(study.only(explainer=names), metric, names)
     own, drawn = means_of(common, draws, seed)
-    low, high = np.quantile(drawn[:, :, None] - drawn[:, None, :], INTERVAL, axis=0)
+    places = range(len(names))
+    ends = np.array([[interval_of_difference(common, first, second) for second in places] for first in places])
     square = {"index": names, "columns": names}
     return Ranking(
         metric,
         pd.DataFrame(own[:, None] - own[None, :], **square),
-        pd.DataFrame(low, **square),
-        pd.DataFrame(high, **square),
+        pd.DataFrame(ends[..., 0], **square),
+        pd.DataFrame(ends[..., 1], **square),
         pd.Series(share_best(drawn, higher_is_better(metric)), index=names, name="best"),
         sum(len(part.cases) for part in common),
         len(common),
@@ -115,6 +119,12 @@ def common_configurations(study: Study, metric: str, names: list[str]) -> list[C
             "target. Compare fewer explainers at a time, or run them on the same tasks."
         )
     return common
+
+
+def interval_of_difference(common: list[Configuration], first: int, second: int) -> Interval:
+    """95 % interval of the mean difference of two columns; NaN where a configuration has a single target."""
+    gaps = [part.values[:, first] - part.values[:, second] for part in common]
+    return difference_interval(*gaps) or (float("nan"), float("nan"))
 
 
 def means_of(common: list[Configuration], draws: int, seed: int) -> tuple[Floats, Floats]:

@@ -17,13 +17,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from graphgauge.benchmark.draws import DRAWS, INTERVAL, SAME, drawn_means
+from graphgauge.benchmark.draws import DRAWS, SAME, configurations, drawn_means
 from graphgauge.benchmark.kinds import KINDS
 from graphgauge.benchmark.paper import BASELINES, EXPLAINERS, papers_order, table_1_of_the_paper
 from graphgauge.benchmark.ranks import Floats
 from graphgauge.benchmark.study import Study, study_of
 from graphgauge.core.errors import UndefinedScore
-from graphgauge.evaluation.meanings import higher_is_better
+from graphgauge.core.intervals import Interval
+from graphgauge.evaluation.meanings import higher_is_better, interval_of_mean
 from graphgauge.evaluation.results import Results
 
 #: the paper's pairs of metrics
@@ -70,7 +71,8 @@ def front(study: Study, pair: Pair, draws: int = DRAWS, seed: int = 0) -> tuple[
     drawn = np.stack([drawn_means(study, metric, names, draws, seed) for metric in pair], -1)
     ways = signs(pair) * np.array([[np.nan if name in BASELINES else 1.0] for name in names]).reshape(-1, 1)
     fronts_drawn = on_front(drawn * ways)
-    low, high = np.quantile(drawn, INTERVAL, axis=0) if len(names) else (own, own)
+    ends = [[interval_of(study, metric, name) for metric in pair] for name in names]
+    low, high = np.moveaxis(np.array(ends).reshape(len(names), len(pair), 2), -1, 0)
     table = pd.DataFrame(
         {
             "first": pair[0],
@@ -88,6 +90,13 @@ def front(study: Study, pair: Pair, draws: int = DRAWS, seed: int = 0) -> tuple[
         }
     )
     return table, fronts_drawn
+
+
+def interval_of(study: Study, metric: str, explainer: str) -> Interval:
+    """95 % interval of an explainer's mean, over the targets of all its configurations; the mean alone where there is none."""
+    groups = [own.values[:, 0] for own in configurations(study.only(explainer=[explainer]), metric, [explainer]) if own.cases]
+    mean = study.means[explainer, metric]
+    return interval_of_mean(metric, *groups) or (mean, mean)
 
 
 def fronts(results: Results | Study, pairs: Sequence[Pair] = PAIRS, draws: int = DRAWS, seed: int = 0) -> pd.DataFrame:

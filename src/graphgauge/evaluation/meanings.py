@@ -1,5 +1,9 @@
-"""What the numbers of an evaluation are called, which come first, and which way is better."""
+"""What the numbers of an evaluation are called, which come first, which way is better, and the interval of a mean of them."""
 
+import math
+from collections.abc import Iterable
+
+from graphgauge.core.intervals import Interval, mean_interval
 from graphgauge.core.registry import lookup
 from graphgauge.metrics import METRICS
 
@@ -29,3 +33,15 @@ def higher_is_better(metric: str) -> bool:
     """
     ways = {**{name: own.higher_is_better for name, own in METRICS.items()}, **OTHERS}
     return ways[metric] if metric in ways else lookup(ways, metric.removeprefix("feature_").removeprefix("edge_"), "metric")
+
+
+def interval_of_mean(metric: str, *groups: Iterable[float]) -> Interval | None:
+    """95 % interval of the mean of a metric (of the mean of several groups' means); None where a group has fewer than two values.
+
+    >>> interval_of_mean("edge_pertinence", [0.9, 1.0, 1.0, 1.0])[1]
+    1.0
+    """
+    plain = metric.removeprefix("feature_").removeprefix("edge_")
+    known = METRICS.get(metric) or METRICS.get(plain)
+    bounds = known.bounds if known is not None else (-math.inf, math.inf)
+    return mean_interval(*map(list, groups), bounds=bounds, scale="log" if plain.startswith("time") else "linear")

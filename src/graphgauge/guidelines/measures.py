@@ -1,8 +1,7 @@
 """What was measured, one entry per (task, model, explainer, metric): from a run, or from a table of means.
 
-A run gives values of every target. The interval of a mean is the percentile bootstrap: 2,000 resamples of the sorted values
-with a fixed seed, so that it depends neither on the order of the targets nor on the clock; the 2.5 % and 97.5 % quantiles of
-their means. Shares k of n get Wilson's interval,
+A run gives values of every target. The interval of a mean is `core.intervals.mean_interval`; it covers in 93 to 97 % of cases
+for 10 to 200 values, skewed or bounded (docs/validity.md). Shares k of n get Wilson's interval,
 
     (p + z²/2n ± z sqrt(p (1 - p)/n + z²/4n²)) / (1 + z²/n)        p = k/n, z = 1.96
 
@@ -12,27 +11,31 @@ Of the likeness that permuted scores reach only the corrected stability c = (S -
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphgauge.core.errors import BadSetting
+from graphgauge.core.intervals import Interval
+from graphgauge.core.xplanation import Target
 from graphgauge.evaluation import Results, Settings
 from graphgauge.evaluation.cells import OK
+from graphgauge.evaluation.meanings import interval_of_mean
 from graphgauge.guidelines.book import KINDS, guide
 from graphgauge.guidelines.requirements import Requirements
 
 if TYPE_CHECKING:
     import pandas as pd
 
-RESAMPLES = 2000
 Z = 1.96
 TABLE = ("task", "explainer", "metric", "mean")  #: columns a table of means must have; sd and n may be there
 KEYS = ["task", "model", "explainer", "target", "occurrence"]  #: of one explanation
 SIDES = ("feature", "edge")
 JUDGED = ("feature_pertinence", "edge_pertinence", "feature_ec", "edge_ec", "feature_stability", "edge_stability", "time")
+Objects = np.ndarray[Any, np.dtype[np.object_]]
 Subject = tuple[str, str, str]  #: task, model, explainer
+Case = tuple[str, Target, int]  #: of one explainer: model, target, occurrence
 
 
 @dataclass(frozen=True)
@@ -43,11 +46,13 @@ class Measure:
     n: int | None = None
     values: tuple[float, ...] = ()  #: sorted
     missing: Mapping[str, int] = field(default_factory=dict)
+    cases: Mapping[Case, float] = field(default_factory=dict, compare=False)  #: the values by network, target and occurrence
+    metric: str = ""
 
     @cached_property
-    def interval(self) -> tuple[float, float] | None:
-        """95 % interval of the mean; None where single values are not known, or there is one."""
-        return bootstrap(self.values) if len(self.values) > 1 else None
+    def interval(self) -> Interval | None:
+        """95 % interval of the mean; None where single values are not known, or there is one (of some network)."""
+        return interval_of_mean(self.metric, *by_model(self.cases).values())
 
 
 @dataclass(frozen=True)
@@ -84,8 +89,11 @@ def measured(given: "Results | pd.DataFrame", requirements: Requirements, merge_
 def of_run(results: Results, requirements: Requirements, merge_models: bool = False) -> Measured:
     """Means over targets of each network; merged: then over networks."""
     table = with_chance(what_is_needed(results))
-    columns = [table[name].to_numpy(dtype=object) for name in ("status", "model")] + [table["value"].to_numpy()]
-    found = {key: measure_of(*(column[places] for column in columns)) for key, places in grouped(table, merge_models)}
+    columns = [table[name].to_numpy(dtype=object) for name in ("status", "model", "target", "occurrence")]
+    columns.append(table["value"].to_numpy())
+    found = {}
+    for (subject, metric), places in grouped(table, merge_models):
+        found[subject, metric] = measure_of(metric, *(column[places] for column in columns))
     kinds = {str(task): requirements.task_kind or kind_of(str(task), part) for task, part in table.groupby("task", sort=False)}
     form = judged_form(results.settings, (metric for _, metric in found))
     return Measured(found, kinds, results.settings.cap, form, requirements.focus)
@@ -110,13 +118,25 @@ def grouped(table: "pd.DataFrame", merge_models: bool) -> Iterable[tuple[tuple[S
         yield ((str(task), str(model), str(explainer)), str(metric)), own
 
 
-def measure_of(status: "np.ndarray[Any, Any]", model: "np.ndarray[Any, Any]", value: "np.ndarray[Any, Any]") -> Measure:
-    """Mean over targets, then over networks; what is missing, the most frequent reason first.  (T,), (T,), (T,)"""
+def measure_of(
+    metric: str, status: Objects, model: Objects, target: Objects, occurrence: Objects, value: "np.ndarray[Any, Any]"
+) -> Measure:
+    """Mean over targets, then over networks; what is missing, the most frequent reason first.  (T,) each"""
     is_good = status == OK
     good, network = value[is_good], model[is_good]
     missing = dict(Counter(map(str, status[~is_good])).most_common())
     means = [float(np.sort(good[network == name]).mean()) for name in sorted(set(network))]
-    return Measure(float(np.mean(means)) if means else None, len(good), tuple(np.sort(good).tolist()), missing)
+    cases = dict(zip(zip(network, target[is_good], occurrence[is_good], strict=True), good.tolist(), strict=True))
+    mean = float(np.mean(means)) if means else None
+    return Measure(mean, len(good), tuple(np.sort(good).tolist()), missing, cases, metric)
+
+
+def by_model(cases: Mapping[Case, float]) -> dict[str, list[float]]:
+    """The values of each network."""
+    found: dict[str, list[float]] = {}
+    for (model, _, _), value in cases.items():
+        found.setdefault(model, []).append(value)
+    return found
 
 
 def with_chance(table: "pd.DataFrame") -> "pd.DataFrame":
@@ -186,30 +206,6 @@ def number(value: Any) -> float | None:
 def whole(value: Any) -> int | None:
     """A count, or None for what is no number."""
     return None if value is None or value != value else int(value)
-
-
-def bootstrap(values: Iterable[float]) -> tuple[float, float]:
-    """Percentile bootstrap of the mean, 95 %; the same for any order of the values.
-
-    >>> bootstrap([1.0, 1.0, 1.0])
-    (1.0, 1.0)
-    """
-    return bootstrapped(tuple(sorted(map(float, values))))
-
-
-@lru_cache(maxsize=4096)
-def bootstrapped(values: tuple[float, ...]) -> tuple[float, float]:
-    """`bootstrap` of values in order; several parts of a report ask for the same interval."""
-    if values[0] == values[-1]:
-        return values[0], values[0]
-    low, high = np.quantile(np.asarray(values)[resamples(len(values))].mean(1), [0.025, 0.975])
-    return float(low), float(high)
-
-
-@lru_cache(maxsize=8)
-def resamples(n: int) -> "np.ndarray[Any, Any]":
-    """Which of n values each resample holds.  (RESAMPLES, n)"""
-    return np.random.default_rng(0).integers(n, size=(RESAMPLES, n))
 
 
 def wilson(count: int, n: int) -> tuple[float, float]:

@@ -13,10 +13,11 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from graphgauge.evaluation.meanings import interval_of_mean
 from graphgauge.guidelines.book import edges_as_links, family_of, guide, shipped_benchmark, trouble
 from graphgauge.guidelines.findings import Finding, Run, share
 from graphgauge.guidelines.limits import Limit, limit_of, title, told
-from graphgauge.guidelines.measures import JUDGED, bootstrap, kind_of
+from graphgauge.guidelines.measures import JUDGED, kind_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,9 +101,10 @@ def unstable_across_samples(run: Run) -> Iterator[Finding]:
     for explainer, metric, own in run.each("pertinence"):
         if not 2 <= len(own) < enough:
             continue
-        low, high = bootstrap(own)
-        if (high - low) / 2 <= width:
+        span = interval_of_mean(metric, own)
+        if span is None or (span[1] - span[0]) / 2 <= width:
             continue
+        low, high = span
         half, from_to = (high - low) / 2, f"{low:.3g} to {high:.3g}"
         text = f"{title(metric)} of {explainer} is known to ± {half:.3g} only ({from_to}) from {len(own)} targets"
         numbers = {"half": half, "low": low, "high": high, "n": float(len(own))}

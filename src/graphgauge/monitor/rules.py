@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from graphgauge.core.intervals import student_quantile
 from graphgauge.monitor.plan import NEAR, Plan, Threshold
 from graphgauge.monitor.samples import Sample
 from graphgauge.monitor.triggers import AGE, MANUAL, MODEL, THRESHOLD, Trigger
@@ -38,38 +39,6 @@ class Held:
             f"the mean of {self.metric} is {self.mean:.4g} ({self.n} targets) and should be {self.threshold}: "
             f"it misses that by {miss:.2g}, and chance explains a miss of up to {chance:.2g}"
         )
-
-
-def student_tail(t: float, degrees: int) -> float:
-    """P(T > t) of Student's distribution for t >= 0, by the finite sum over powers of the cosine of atan(t / sqrt(degrees)).
-
-    >>> round(student_tail(1.0, 1), 12), round(student_tail(2.228139, 10), 7)
-    (0.25, 0.025)
-    """
-    angle = math.atan2(t, math.sqrt(degrees))
-    square, is_odd = math.cos(angle) ** 2, degrees % 2
-    term = math.sin(angle) * (math.cos(angle) if is_odd else 1.0)
-    total = 0.0
-    for k in range(is_odd, degrees - 1, 2):
-        total += term
-        term *= square * (k + 1) / (k + 2)
-    inside = (angle + total) * 2 / math.pi if is_odd else total
-    return (1 - inside) / 2
-
-
-def student_quantile(chance: float, degrees: int) -> float:
-    """The value that Student's t exceeds with a chance below 1/2.
-
-    >>> round(student_quantile(0.025, 49), 3), round(student_quantile(0.001, 5), 3)
-    (2.01, 5.893)
-    """
-    low, high = 0.0, 1.0
-    while student_tail(high, degrees) > chance:
-        high *= 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if student_tail(middle, degrees) > chance else (low, middle)
-    return high
 
 
 def held(sample: Sample, plan: Plan) -> list[Held]:

@@ -1,7 +1,7 @@
 """Pareto fronts drawn: pertinence to the right, what it costs upwards, so that the bottom right corner is the best.
 
 Every explainer has its own marker and colour (told apart with any kind of colour vision). Those on the front are filled and
-named, and a stepped line joins them: whatever lies above and left of it is beaten. Bars hold 95 % of the bootstrap's draws.
+named, and a stepped line joins them: whatever lies above and left of it is beaten. Bars are 95 % intervals of the means.
 """
 
 import textwrap

@@ -2,7 +2,7 @@
 
 Pertinence to the right, what it costs upwards, so that the bottom right corner is the best. Explainers are numbers in discs, so
 that no colour has to be told from another: full discs are on the front, empty ones are beaten, and those that lie on one spot
-share a pill. Thin bars hold 95 % of the bootstrap's draws. Lengths are in units of the drawing; pages scale it.
+share a pill. Thin bars are 95 % intervals of the means. Lengths are in units of the drawing; pages scale it.
 """
 
 import math
