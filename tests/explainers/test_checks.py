@@ -1,6 +1,7 @@
 """check_explainer passes what keeps its promises and names what does not, PyG's own defects among them."""
 
 import sys
+from copy import deepcopy
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
@@ -16,6 +17,7 @@ from graphgauge.core.errors import BadModel, BadSetting, BadTarget, FailedCheck,
 from graphgauge.core.seeds import check_seed, generator
 from graphgauge.explainers import EXPLAINER_CHECKS, EXPLAINERS, promises, stage_promises
 from graphgauge.explainers.base import Scores, empty_edges, empty_features
+from graphgauge.explainers.trials import is_alike
 
 
 @pytest.fixture(autouse=True)
@@ -84,6 +86,105 @@ def test_an_explainer_without_scores_passes_with_what_can_be_said_of_it():
     results = gg.check_explainer(Sentence(), good_model())
     assert {result.reason for result in results if result.status == "skipped"} >= {"there are no scores"}
     assert sum(result.status == "passed" for result in results) >= 20
+
+
+class LossWithout:
+    """A function of an object that defines no ``==``: what masking each edge takes from the prediction, by `pred_copies`."""
+
+    def __init__(self, weights):
+        self.weights = weights
+
+    def __call__(self, model, target):
+        graphs = model.computation_graphs([target])
+        of = torch.zeros(len(graphs[0].edges), dtype=torch.int64)
+        without = lambda union: union.with_mask((union.edge_row != union.copy[union.edge_copy]).to(union.x))  # noqa: E731
+        return None, (model.pred_continuous([target]) - model.pred_copies(graphs, of, without)) @ self.weights
+
+
+WEIGHTS = torch.tensor([1.0, 0.5, 0.25, 0.125])
+
+
+def test_an_explainer_whose_runs_make_different_numbers_of_calls_is_not_accused():
+    """The engine plans copies anew once it knows what they take, so calls come and go between equal runs."""
+    explainer = gg.CallableExplainer(LossWithout(WEIGHTS), name="loss without", deterministic=True)
+    assert outcome(explainer, "network_is_untouched_by_failures") == ("passed", "")
+    big = gg.NodeClassificationModel(build(Stack, GATConv), random_graph(300, 1500))
+    assert outcome(explainer, "network_is_untouched_by_failures", big) == ("passed", "")
+
+
+def test_swallowing_the_last_call_is_found_though_runs_differ():
+    calls = LossWithout(WEIGHTS)
+
+    def swallowing(model, target):
+        zeros = torch.zeros(len(model.computation_graphs([target])[0].edges))
+        try:
+            return calls(model, target)
+        except OSError:
+            return None, zeros
+
+    explainer = gg.CallableExplainer(swallowing, deterministic=True)
+    check = ["network_is_untouched_by_failures"]
+    (result,) = gg.check_explainer(explainer, good_model(), [0, 4, 9], only=check, on_fail="return")
+    assert (result.status, "is swallowed" in result.reason) == ("failed", True)
+
+
+def test_calls_that_are_never_made_again_are_a_remark_not_an_accusation():
+    """Runs that get shorter each time never reach their last call again."""
+    left = [40]
+
+    def shorter(model, target):
+        for _ in range(left[0]):
+            model.net.convs[0](model.source.x, model.source.edge_index)
+        left[0] -= 1
+        return None, torch.ones(len(model.computation_graphs([target])[0].edges))
+
+    status, reason = outcome(gg.CallableExplainer(shorter, deterministic=True), "network_is_untouched_by_failures")
+    assert (status, reason) == ("noted", "runs make different numbers of calls: no failure of the last one was tried")
+
+
+def test_an_explainer_that_holds_an_object_without_equality_can_travel():
+    explainer = gg.CallableExplainer(LossWithout(WEIGHTS), name="loss without", deterministic=True)
+    assert outcome(explainer, "explainer_can_travel") == ("passed", "")
+    assert outcome(OwnTool(tool=Tool(2.0)), "explainer_can_travel") == ("passed", "")
+    assert outcome(OwnTool(tool=Tool(2.0)), "params_rebuild_the_explainer") == ("passed", "")
+    assert outcome(OwnTool(tool=Tool(2.0)), "explanations_say_how_they_were_made") == ("passed", "")
+
+
+class Tool:
+    """A plain class."""
+
+    __slots__ = ("strength",)
+
+    def __init__(self, strength):
+        self.strength = strength
+
+
+class LeakyTool(Tool):
+    """Loses what it is on the way."""
+
+    def __reduce__(self):
+        return LeakyTool, (1.0,)
+
+    def __deepcopy__(self, memo):
+        return LeakyTool(self.strength + 1)
+
+
+@dataclass(frozen=True)
+class OwnTool(gg.InputXGradient):
+    name = "own tool"
+    tool: Tool = None
+
+
+def test_an_object_that_comes_back_as_another_one_is_found():
+    for name in ("explainer_can_travel", "params_rebuild_the_explainer"):
+        assert outcome(OwnTool(tool=LeakyTool(2.0)), name)[0] == "failed"
+    parts = {"a": [1.0, torch.ones(2)], "b": float("nan")}
+    ring = [parts]
+    ring.append(ring)
+    assert is_alike(ring, deepcopy(ring))
+    assert not is_alike(parts, {**parts, "a": [1.0, torch.zeros(2)]})
+    assert not is_alike(Tool(1.0), Tool(2.0))
+    assert not is_alike(Tool(1.0), LeakyTool(1.0))
 
 
 # --- what does not: defects of PyG that are caught by name ------------------------------------------------------------

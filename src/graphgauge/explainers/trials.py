@@ -1,10 +1,11 @@
 """What the checks of explainers share: an explainer tried on a model, and how two sets of explanations are compared."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.modules.module import register_module_forward_pre_hook
@@ -38,6 +39,12 @@ class Trial:
     def run(self, targets: Any = None, seed: int = 0) -> list[Xplanation]:
         """Explanations of the targets, made anew."""
         return self.explainer.explain(self.model, self.targets if targets is None else targets, seed=seed)
+
+    def num_calls(self) -> int:
+        """Calls of modules that one run makes."""
+        with CountedCalls() as calls:
+            self.run()
+        return calls.count
 
     @cached_property
     def xs(self) -> list[Xplanation]:
@@ -103,6 +110,42 @@ def ensure_same(xs: list[Xplanation], ys: list[Xplanation], reason: str) -> None
         ensure(not differ, f"{reason}: {', '.join(differ)} of target {x.target}")
 
 
+def is_alike(first: Any, second: Any, compared: frozenset[tuple[int, int]] = frozenset()) -> bool:
+    """Whether two values are equal, or are made of equal parts: objects that define no ``==`` are compared by their attributes.
+
+    ``compared`` are the pairs around these two, so that an object that holds itself ends.
+    """
+    if first is second or (id(first), id(second)) in compared:
+        return True
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, (Tensor, np.ndarray)):
+        return first.shape == second.shape and first.dtype == second.dtype and bool((first == second).all())
+    inner = compared | {(id(first), id(second))}
+    if isinstance(first, Mapping):
+        return first.keys() == second.keys() and all(is_alike(first[key], second[key], inner) for key in first)
+    if isinstance(first, (list, tuple)):
+        return len(first) == len(second) and all(is_alike(a, b, inner) for a, b in zip(first, second, strict=True))
+    if is_equal(first, second):
+        return True
+    own = attributes_of(first)
+    return bool(own) and is_alike(own, attributes_of(second), inner)
+
+
+def attributes_of(value: Any) -> dict[str, Any]:
+    """What an object holds, in its dictionary and in its slots."""
+    names = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()) if hasattr(value, name)]
+    return {**{name: getattr(value, name) for name in names}, **getattr(value, "__dict__", {})}
+
+
+def is_equal(first: Any, second: Any) -> bool:
+    """Whether ``==`` says so, or both are no number; not where it cannot tell, as for a field that holds a tensor."""
+    try:
+        return bool(first == second) or bool(first != first and second != second)
+    except (RuntimeError, ValueError, TypeError):
+        return False
+
+
 def need_deterministic(explainer: BaseExplainer) -> None:
     """Skip the check for explainers whose random draws depend on the size of the graph."""
     if not explainer.deterministic:
@@ -113,7 +156,7 @@ class CountedCalls:
     """Counts calls of any module inside; from call number ``fail_at`` on each one raises."""
 
     def __init__(self, fail_at: int | None = None) -> None:
-        self.fail_at, self.count = fail_at, 0
+        self.fail_at, self.count, self.has_failed = fail_at, 0, False
 
     def __enter__(self) -> "CountedCalls":
         self.handle = register_module_forward_pre_hook(self.note)
@@ -123,6 +166,7 @@ class CountedCalls:
         """One more call."""
         self.count += 1
         if self.fail_at is not None and self.count >= self.fail_at:
+            self.has_failed = True
             raise InterruptedError("a call that was made to fail")
 
     def __exit__(self, *_: Any) -> None:
