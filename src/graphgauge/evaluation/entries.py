@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphgauge.core.errors import BadSetting, GraphgaugeError
+from graphgauge.core.seeds import derive_seed
 from graphgauge.core.xplanation import Target, Xplanation
 from graphgauge.evaluation.alignment import status_of
 from graphgauge.explainers import BaseExplainer, find_explainer
 from graphgauge.explainers.base import occurrences
+from graphgauge.models import BaseModel
 
 
 @dataclass(frozen=True)
@@ -19,10 +21,27 @@ class Entry:
     occurrence: int
     explainer: BaseExplainer | None  #: None: made elsewhere
     xs: Mapping[Target, Xplanation]
+    seed: int | None = None  #: of the call that made them; None: made elsewhere
 
     def status(self, target: Target, side: str, count: int) -> str:
         """Why one side of the explanation of a target cannot be judged, given its number of candidates; '' if it can."""
         return status_of(getattr(self.xs[target], f"{side}_score"), count) if target in self.xs else "absent"
+
+
+@dataclass(frozen=True)
+class Maker:
+    """An explainer as `compare` runs it, to make single explanations again."""
+
+    explainer: BaseExplainer
+    seed: int
+
+    def explain(self, model: BaseModel, targets: Sequence[Target]) -> list[Xplanation]:
+        """Explanations that are the same as before."""
+        return self.explainer.explain(model, targets, seed=self.seed)
+
+    def again(self, model: BaseModel, target: Target, occurrence: int) -> Xplanation:
+        """One of them."""
+        return self.explain(model, [target] * (occurrence + 1))[occurrence]
 
 
 def labelled(explainers: Any) -> dict[str, BaseExplainer]:
@@ -45,6 +64,22 @@ def labelled(explainers: Any) -> dict[str, BaseExplainer]:
             f"{again} is listed twice: give different settings, or names, compare({{'first': ..., 'second': ...}}, ...)."
         )
     return dict(zip(labels, found, strict=True))
+
+
+def seed_under(label: str, explainer: BaseExplainer, seed: int) -> int:
+    """The seed that an explainer is run with: under a label of its own it draws numbers of its own.
+
+    Under its name, or the name with its parameters that a list gives it, it is the run's seed.
+
+    >>> from graphgauge.explainers import RandomExplainer
+    >>> seed_under("random", RandomExplainer(), 7), seed_under("again", RandomExplainer(), 7) == 7
+    (7, False)
+    """
+    if label == explainer.name or (
+        label.startswith(f"{explainer.name}(") and label == explainer.name + changed_parameters(explainer)
+    ):
+        return seed
+    return derive_seed(seed, "explainer", label)
 
 
 def labels_of(explainers: list[tuple[str, str]]) -> list[str]:
@@ -90,9 +125,11 @@ def grouped_by_explainer(xs: Sequence[Xplanation]) -> list[Entry]:
     return [entry for label, (explainer, own) in merged.items() for entry in split_by_occurrence(label, explainer, own)]
 
 
-def split_by_occurrence(label: str, explainer: BaseExplainer | None, xs: Sequence[Xplanation]) -> list[Entry]:
+def split_by_occurrence(
+    label: str, explainer: BaseExplainer | None, xs: Sequence[Xplanation], seed: int | None = None
+) -> list[Entry]:
     """Entries with each target once: the second explanation of a target goes into the second entry, and so on."""
     parts: dict[int, dict[Target, Xplanation]] = {}
     for x, (target, number) in zip(xs, occurrences([x.target for x in xs]), strict=True):
         parts.setdefault(number, {})[target] = x
-    return [Entry(label, number, explainer, own) for number, own in parts.items()]
+    return [Entry(label, number, explainer, own, seed) for number, own in parts.items()]

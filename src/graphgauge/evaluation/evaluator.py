@@ -21,7 +21,7 @@ from graphgauge.core.seeds import check_seed, derive_seed
 from graphgauge.core.versions import versions
 from graphgauge.core.xplanation import Target, Xplanation
 from graphgauge.evaluation.cells import Cell, missing
-from graphgauge.evaluation.entries import Entry, grouped_by_explainer, labelled, split_by_occurrence
+from graphgauge.evaluation.entries import Entry, Maker, grouped_by_explainer, labelled, seed_under, split_by_occurrence
 from graphgauge.evaluation.extras import extra_metrics
 from graphgauge.evaluation.groups import Group
 from graphgauge.evaluation.identity import digest_of_model, digest_of_scores
@@ -83,17 +83,22 @@ class Evaluator:
             object.__setattr__(self, field, value)
 
     def compare(self, explainers: Any, targets: Any) -> Results:
-        """Explain ``targets`` with each explainer (one, a list, or a dictionary of names) and evaluate."""
+        """Explain ``targets`` with each explainer (one, a list, or a dictionary of names) and evaluate.
+
+        Under a name of its own an explainer draws random numbers of its own, so two that are random can be compared.
+        """
         named = labelled(explainers)
         with self.model.session():
             asked = self.model.asked(self.model.read(targets))
             with progress(len(named) * len(asked) * 2 + len(asked) * 2, "compare"):
                 entries = []
                 for label, explainer in named.items():
+                    seed = seed_under(label, explainer, self.seed)
                     with phase("explaining"):
-                        xs = explainer.explain(self.model, asked, seed=self.seed)
+                        explainer.explain(self.model, asked[:1], seed=seed)  # what a first call does is in nobody's time_batched
+                        xs = explainer.explain(self.model, asked, seed=seed)
                     advance(len(asked))
-                    entries += split_by_occurrence(label, explainer, xs)
+                    entries += split_by_occurrence(label, explainer, xs, seed)
                 return replace(self.evaluated(entries), source=self.source(entries, again=True))
 
     def evaluate(self, xs: Xplanation | Iterable[Xplanation]) -> Results:
@@ -125,27 +130,20 @@ class Evaluator:
 
     def source(self, entries: list[Entry], again: bool) -> Source:
         """Where single explanations come from later: made again (nothing large is kept), or those that were given."""
-        explainers = {entry.label: entry.explainer for entry in entries if again and entry.explainer is not None}
+        explainers = {entry.label: Maker(entry.explainer, self.seed_for(entry)) for entry in entries if again and entry.explainer}
         found: dict[Made, Callable[[], Xplanation]] = {}
         for entry in entries:
             for target, x in entry.xs.items():
                 key, made = (entry.label, target, entry.occurrence), explainers.get(entry.label)
-                found[key] = partial(given, x) if made is None else partial(self.explained, made, target, entry.occurrence)
+                found[key] = partial(given, x) if made is None else partial(made.again, self.model, target, entry.occurrence)
         return Source(self, found, explainers)
-
-    def explained(self, explainer: BaseExplainer, target: Target, occurrence: int) -> Xplanation:
-        """An explanation of `compare`, made again with the same seed."""
-        return explainer.explain(self.model, [target] * (occurrence + 1), seed=self.seed)[occurrence]
 
     # --- how it is done ----------------------------------------------------------------------------------------------
 
     def evaluated(self, entries: list[Entry]) -> Results:
         """All metrics of all entries; what an explanation carries for these very settings is taken from it."""
         known = {(k, t): self.stored(x) for k, entry in enumerate(entries) for t, x in entry.xs.items()}
-        fresh = [
-            Entry(entry.label, entry.occurrence, entry.explainer, {t: x for t, x in entry.xs.items() if known[k, t] is None})
-            for k, entry in enumerate(entries)
-        ]
+        fresh = [replace(entry, xs={t: x for t, x in entry.xs.items() if known[k, t] is None}) for k, entry in enumerate(entries)]
         made = {"versions": versions(), "device": str(self.model.source.device), "network": self.model.record()}
         cells, stories = self.measured(fresh)
         rows: list[Row] = []
@@ -227,7 +225,7 @@ class Evaluator:
             for target in targets:
                 cells[k, target].update(dict.fromkeys(names, missing(why)))
             return
-        seed = derive_seed(self.seed, *self.seed_scope, entry.occurrence)
+        seed = derive_seed(self.seed_for(entry), *self.seed_scope, entry.occurrence)
         with lent(self.model, entry.explainer.name):
             found = stability_cells(entry.explainer, self.model, targets, self.settings, seed)
         for target in targets:
@@ -236,17 +234,17 @@ class Evaluator:
     def add_time(self, entry: Entry, k: int, cells: Any) -> None:
         """Seconds of one explanation alone, for the first few targets, and the share of the batch."""
         timed = list(entry.xs)[: self.settings.timed] if entry.occurrence == 0 else []
-        found = [] if entry.explainer is None else self.seconds_alone(entry.explainer, timed)
+        found = [] if entry.explainer is None else self.seconds_alone(entry.explainer, timed, self.seed_for(entry))
         seconds = dict(zip(timed, found, strict=False))
         for target, x in entry.xs.items():
             why = "no_explainer" if entry.explainer is None else "not_timed"
             cells[k, target]["time"] = Cell(seconds[target]) if target in seconds else missing(why)
             cells[k, target]["time_batched"] = missing("no_explainer") if x.seconds is None else Cell(x.seconds)
 
-    def seconds_alone(self, explainer: BaseExplainer, targets: list[Target]) -> list[float]:
+    def seconds_alone(self, explainer: BaseExplainer, targets: list[Target], seed: int) -> list[float]:
         """Seconds of one explanation alone; where stability was measured, the explainer has just been run."""
         with lent(self.model, explainer.name):  # once for all calls, so that looking after the network is not in their time
-            return seconds_alone(explainer, self.model, targets, self.seed, is_warm=self.settings.stability != "none")
+            return seconds_alone(explainer, self.model, targets, seed, is_warm=self.settings.stability != "none")
 
     def row(self, entry: Entry, x: Xplanation, metric: str, cell: Cell) -> Row:
         """One row of the results."""
@@ -269,6 +267,10 @@ class Evaluator:
     def seed_of(self, target: Target, *purpose: Any) -> int:
         """The seed of what is drawn for one target."""
         return derive_seed(self.seed, *self.seed_scope, target, *purpose)
+
+    def seed_for(self, entry: Entry) -> int:
+        """The seed that an entry's explainer is run with."""
+        return self.seed if entry.seed is None else entry.seed
 
     def key(self, x: Xplanation) -> str:
         """What must be the same for a stored number to hold: settings, seed, explainer, network, data, scores."""

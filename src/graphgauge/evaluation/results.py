@@ -14,6 +14,7 @@ from graphgauge.core.later import later
 from graphgauge.core.registry import lookup
 from graphgauge.core.xplanation import Target, Xplanation
 from graphgauge.evaluation.cells import FAULTS, OK, STATUSES, Cell
+from graphgauge.evaluation.entries import Maker
 from graphgauge.evaluation.meanings import HEADLINES, higher_is_better
 from graphgauge.evaluation.settings import Settings
 from graphgauge.evaluation.stories import Story
@@ -66,7 +67,7 @@ class Source:
 
     evaluator: Any
     explanations: Mapping[Made, Callable[[], Xplanation]]
-    explainers: Mapping[str, Any] = field(default_factory=dict)  #: those that explain again, by name
+    explainers: Mapping[str, Maker] = field(default_factory=dict)  #: those that explain again, by name
 
     def several(self, label: str, wanted: Sequence[tuple[Target, int]]) -> list[Xplanation]:
         """Explanations of one explainer, by target and occurrence, in one batch where they are made again."""
@@ -74,7 +75,7 @@ class Source:
             return [self.explanations[label, target, number]() for target, number in wanted]
         times = {target: max(number for other, number in wanted if other == target) + 1 for target, _ in wanted}
         asked = [target for target, number in times.items() for _ in range(number)]
-        xs = self.explainers[label].explain(self.evaluator.model, asked, seed=self.evaluator.seed)
+        xs = self.explainers[label].explain(self.evaluator.model, asked)
         found = dict(zip(occurrences(asked), xs, strict=True))
         return [found[own] for own in wanted]
 
