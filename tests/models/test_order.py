@@ -90,7 +90,7 @@ def test_where_its_edges_stay_as_they_are_it_is_not():
 
 
 class MaxAndPool(nn.Module):
-    """A silenced message can win in the first layer; the second sends along other edges than the graph's."""
+    """A silenced message can win in the first layer; the second sends along other edges, which are made out of the graph's."""
 
     def __init__(self):
         super().__init__()
@@ -100,19 +100,20 @@ class MaxAndPool(nn.Module):
 
     def forward(self, x, edge_index, batch):
         h, edge_index, _, batch, _, _ = self.pool(self.first(x, edge_index).relu(), edge_index, None, batch)
-        return self.lin(global_mean_pool(self.second(h, edge_index).relu(), batch))
+        return self.lin(global_mean_pool(self.second(h, torch.cat([edge_index, edge_index.flip(0)], 1)).relu(), batch))
 
 
 class Relations(nn.Module):
-    """RGCNConv sends along parts of the edges; FastRGCNConv has a sum of its own, which is doubtful."""
+    """RGCNConv, in which a silenced message can win, sends along parts of the edges; the next layer both ways along each."""
 
     def __init__(self):
         super().__init__()
         torch.manual_seed(0)
-        self.first, self.second = RGCNConv(6, 8, 2), FastRGCNConv(8, 3, 2)
+        self.first, self.second = RGCNConv(6, 8, 2, aggr="max"), FastRGCNConv(8, 3, 2)
 
     def forward(self, x, edge_index, edge_type):
-        return self.second(self.first(x, edge_index, edge_type).relu(), edge_index, edge_type)
+        both = torch.cat([edge_index, edge_index.flip(0)], 1)
+        return self.second(self.first(x, edge_index, edge_type).relu(), both, edge_type.repeat(2))
 
 
 def graph(size, seed):

@@ -256,7 +256,8 @@ def test_a_layer_that_reroutes_its_messages_cannot_be_masked():
             self.conv = RGCNConv(FEATURES, 4, 3)
 
         def forward(self, x, edge_index, edge_type):
-            return self.conv(x, edge_index, edge_type)
+            both = torch.cat([edge_index, edge_index.flip(0)], 1)
+            return self.conv(x, both, edge_type.repeat(2))
 
     net = build(Relational)
     model = gg.NodeClassificationModel(net, data)

@@ -26,11 +26,26 @@ TEMPERATURE, LOW, HIGH = 1 / 3, -0.2, 1.2
 
 @dataclass(frozen=True)
 class Round:
-    """One round of messages: each ``gate`` whose edge sends one that can arrive, its ``row`` among all, the ``width`` of one."""
+    """One round of messages: each ``gate`` whose edge sends one that can arrive, its ``row`` among all, the ``width`` of one.
+
+    ``column`` (M,) of all gates' edges: where a network chooses its edges by what it computes, rows are found anew in each pass.
+    """
 
     gate: Tensor
     row: Tensor
     width: int
+    column: Tensor
+
+    @staticmethod
+    def of(sent: Messages, column: Tensor) -> "Round":
+        """From the messages that a layer sends, and the columns of the edges that have gates."""
+        row = sent.rows_of(column)
+        (gate,) = (row >= 0).nonzero(as_tuple=True)
+        return Round(gate, row[gate], as_rows(sent).size(1), column)
+
+    def here(self, sent: Messages) -> "Round":
+        """The same round in the running pass."""
+        return self if sent.column is None else Round.of(sent, self.column)
 
 
 def recorded_rounds(model: BaseModel, union: Union, edges: Entries) -> list[Round]:
@@ -38,14 +53,7 @@ def recorded_rounds(model: BaseModel, union: Union, edges: Entries) -> list[Roun
     rounds: list[Round] = []
 
     def record(sent: Messages) -> None:
-        column = union.edge_at[edges.at]
-        row = column if sent.kept is None else sent.kept.cumsum(0)[column] - 1
-        if sent.at is not None:
-            place = torch.full_like(sent.used[0], -1)
-            place[sent.at] = torch.arange(len(sent.at), device=row.device)
-            row = place[row]
-        (gate,) = (row >= 0).nonzero(as_tuple=True)
-        rounds.append(Round(gate, row[gate], as_rows(sent).size(1)))
+        rounds.append(Round.of(sent, union.edge_at[edges.at]))
 
     with torch.no_grad():
         model.engine.outputs(union, record)
@@ -64,23 +72,27 @@ class Gated(Scaling):
         """Messages without a gate pass."""
         if number not in self.gates:
             return None
-        own, z = self.rounds[number], self.gates[number]
-        return z.new_ones(len(column)).index_copy(0, own.row, z.index_select(0, own.gate)), self.baselines[number]
+        return self.factors(self.rounds[number], number, len(column)), self.baselines[number]
+
+    def factors(self, own: Round, number: int, count: int) -> Tensor:
+        """Gates of a round as they belong to its messages, 1 for those without.  (messages,)"""
+        z = self.gates[number]
+        return z.new_ones(count).index_copy(0, own.row, z.index_select(0, own.gate))
 
     def __call__(self, sent: Messages) -> Tensor | None:
         """On messages that are written out."""
         rows = as_rows(sent)
-        change = self.of(sent.number, rows[:, 0])
-        if change is None:
+        if sent.number not in self.gates:
             return None
-        return as_messages(torch.lerp(self.baselines[sent.number].expand_as(rows), rows, change[0][:, None]), sent)
+        z = self.factors(self.rounds[sent.number].here(sent), sent.number, len(rows))
+        return as_messages(torch.lerp(self.baselines[sent.number].expand_as(rows), rows, z[:, None]), sent)
 
 
 def gated_by_copy(rounds: list[Round], gates: dict[int, Tensor], baselines: list[Tensor], copy: Tensor) -> Edit:
     """Likewise with baselines (K, width) of each copy, ``copy`` (M,) being that of each gate."""
 
     def edit(sent: Messages) -> Tensor:
-        rows, own, baseline = as_rows(sent), rounds[sent.number], baselines[sent.number]
+        rows, own, baseline = as_rows(sent), rounds[sent.number].here(sent), baselines[sent.number]
         z = gates[sent.number].index_select(0, own.gate)
         mixed = torch.lerp(baseline.index_select(0, copy[own.gate]), rows[own.row], z[:, None])
         return as_messages(rows.index_copy(0, own.row, mixed), sent)

@@ -80,6 +80,8 @@ def seen_layers(model: BaseModel, union: Union, seeds: list[int], gates: list[tu
     row_copy = torch.full((union.x.size(0),), len(union), device=union.of.device).index_copy(0, union.node_at, union.node_copy)
 
     def edit(sent: Messages) -> Tensor:
+        if sent.column is not None:
+            raise cannot_be_gated(sent)
         basis = F.layer_norm(sent.value, sent.value.shape[-1:]).relu()
         if gates:
             gate, other = (value.view(-1, *[1] * (basis.dim() - 1)) for value in gates[sent.number])
@@ -109,9 +111,7 @@ class SeenLayer:
     @staticmethod
     def of(sent: Messages, basis: Tensor, row_copy: Tensor, seeds: list[int]) -> "SeenLayer":
         """From the messages that a layer sends."""
-        copy, num_own = row_copy[sent.used[1]], sent.used.size(1) - sent.num_loops
-        own = torch.arange(num_own, device=copy.device) if sent.kept is None else sent.kept.nonzero()[:, 0]
-        column = torch.cat([own, own.new_full((sent.num_loops,), -1)])
+        copy, column = row_copy[sent.used[1]], sent.columns()
         sender, receiver = end_states(sent)
         logit = gate_logits([sender, basis, receiver], copy, sent.number, sent.layer.out_channels, seeds)
         return SeenLayer(sent.number, basis.size(1), logit, copy, column, seeds)
@@ -149,10 +149,13 @@ def end_states(sent: Messages) -> tuple[Tensor, Tensor]:
     x = sent.inputs.get("x")
     senders, receivers = x if isinstance(x, tuple) else (x, x)
     if not isinstance(senders, Tensor) or not isinstance(receivers, Tensor):
-        raise BadModel(
-            f"GraphMask(variant='pyg') cannot explain {type(sent.layer).__name__}, as PyG's cannot. Use variant='default'."
-        )
+        raise cannot_be_gated(sent)
     return senders[sent.used[0]].flatten(1), receivers[sent.used[1]].flatten(1)
+
+
+def cannot_be_gated(sent: Messages) -> BadModel:
+    """For layers that PyG's gates do not fit."""
+    return BadModel(f"GraphMask(variant='pyg') cannot explain {type(sent.layer).__name__}, as PyG's cannot. Use variant='default'.")
 
 
 def gate_logits(inputs: list[Tensor], copy: Tensor, number: int, hidden: int, seeds: list[int]) -> Tensor:

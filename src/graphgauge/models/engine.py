@@ -27,9 +27,10 @@ from graphgauge.core.errors import BadSetting, OutOfMemory
 from graphgauge.core.memory import budget_bytes
 from graphgauge.models.calling import Call
 from graphgauge.models.computation import HALOS, ComputationGraphs
+from graphgauge.models.edge_tracking import EdgeTracker
 from graphgauge.models.features import Unwritten, written_out
 from graphgauge.models.fused import Fused, NotAProduct, can_be_fused, fused_messages
-from graphgauge.models.masking import Edit, Factors, Scaling, edited_messages, masked_messages
+from graphgauge.models.masking import Edit, Factors, OtherEdges, Scaling, edited_messages, masked_messages
 from graphgauge.models.normalisation import shared_loops, shared_normalisation
 from graphgauge.models.outputs import as_rows
 from graphgauge.models.reach import Reach, only_arriving
@@ -93,6 +94,7 @@ class Engine:
     copies_input: bool = False  #: for networks that write into what they are given
     cuts: tuple[bool, ...] = ()  #: rounds of messages in which those that cannot arrive are not sent (see `reach`)
     fuses: bool = False  #: whether messages that nobody looks at stay unwritten (see `fused`)
+    tracks_edges: bool = False  #: whether a layer was seen to run on some of the edges only (see `edge_tracking`)
     lazy: bool = False  #: whether features may stay unwritten where no gradient is asked for
     costs: dict[str, Cost] = field(default_factory=dict)
     halvings: int = 0  #: how often a union did not fit, over the engine's life
@@ -108,6 +110,11 @@ class Engine:
             return self.answers(union, edit, every_message, fuses)
         except NotAProduct:
             self.fuses = False
+            return self.outputs(union, edit, every_message, written)
+        except OtherEdges:
+            if self.tracks_edges:
+                raise
+            self.tracks_edges = True
             return self.answers(union, edit, every_message, False)
 
     def answers(self, union: Union, edit: Edit | None, every_message: bool, fuses: bool) -> Tensor:
@@ -119,12 +126,17 @@ class Engine:
             g = g.clone()
         reach = None if every_message else self.reach(union)
         net, shared = self.call.net, (union.normalised, union.looped)
-        with shared_normalisation(net, shared[0]), shared_loops(net, shared[1]), self.messages(union, edit, reach, fuses):
+        is_tracked = self.tracks_edges and (edit is not None or union.edge_mask is not None)
+        tracker = EdgeTracker(g.edge_index) if is_tracked else None
+        messages = self.messages(union, edit, reach, fuses and tracker is None, tracker)
+        with shared_normalisation(net, shared[0]), shared_loops(net, shared[1]), messages, tracker or nullcontext():
             raw = self.call(g)
         return union.answers(as_rows(raw))
 
     @contextmanager
-    def messages(self, union: Union, edit: Edit | None, reach: Reach | None, fuses: bool) -> Iterator[None]:
+    def messages(
+        self, union: Union, edit: Edit | None, reach: Reach | None, fuses: bool, tracker: EdgeTracker | None
+    ) -> Iterator[None]:
         """Masks, edits and what is not sent."""
         net, edge_index, mask = self.call.net, union.edge_index, union.full_mask()
         scaling = None if mask is None else Factors(mask)
@@ -132,8 +144,8 @@ class Engine:
             with only_arriving(net, reach), fused_messages(net, Fused(union, reach, scaling if edit is None else edit)):
                 yield
             return
-        seen = nullcontext() if edit is None else edited_messages(net, edge_index, edit, union.edge_use, reach)
-        masked = masked_messages(net, edge_index, mask, memo=union.edge_use, reach=reach)
+        seen = nullcontext() if edit is None else edited_messages(net, edge_index, edit, union.edge_use, reach, tracker)
+        masked = masked_messages(net, edge_index, mask, memo=union.edge_use, reach=reach, tracker=tracker)
         with masked, seen, only_arriving(net, reach):
             yield
 

@@ -328,8 +328,7 @@ def find_mask_support(model: "BaseModel") -> str:
 
     def silent(union: Union) -> Tensor:
         factor = torch.zeros_like(union.edge_index[0], dtype=union.x.dtype)
-        with masking.masked_messages(model.net, union.edge_index, factor, loop_factor=0.0):
-            return model.engine.outputs(union, every_message=True)
+        return model.engine.outputs(union, lambda sent: sent.times(sent.factors(factor, 0.0)), every_message=True)
 
     def silent_without_edges(union: Union) -> Tensor:
         return silent(union.without_edges(torch.ones_like(union.edge_at, dtype=torch.bool)))

@@ -1,0 +1,195 @@
+"""Which stored edge each column of an edge list belongs to, followed through the operations that a network makes it with.
+
+Some layers do not run on all edges of the graph, but on some of them: RGCNConv on those of one relation after another, layers
+behind TopKPooling on those between the nodes that are left, with other numbers. Such lists are made of ``edge_index`` by selecting,
+reordering and renumbering columns. Each of these operations says where its columns come from, whoever wrote the network:
+
+    selecting       edge_index[:, kept], row[kept], index_select, slices         the columns that are left
+    reordering      edge_index[:, order], flip                                   likewise, in another order
+    renumbering     number[row], row + offset                                    the same columns
+    putting together    stack, cat, with self-loops for example                  -1 for what is not the graph's
+
+What any other operation makes (a product of adjacency matrices, a search for neighbours) belongs to no edge.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+Origin = tuple[int, Tensor]  #: along which dimension the edges lie, and the number of each; -1: none of the graph's
+Lookup = Callable[[Any], Origin | None]
+
+aten = torch.ops.aten
+
+
+class EdgeTracker(TorchDispatchMode):
+    """While active, follows the columns of ``edge_index`` (2, E) through all operations."""
+
+    def __init__(self, edge_index: Tensor) -> None:
+        super().__init__()
+        self.origins: dict[tuple[Any, ...], Origin] = {}
+        self.held: list[Tensor] = []  # so that no other tensor gets the memory of one that is followed
+        self.note(edge_index, (1, torch.arange(edge_index.size(1), device=edge_index.device)))
+
+    def columns(self, edges: Any) -> Tensor | None:
+        """The number of the stored edge behind each column, -1 where there is none; None: nothing here is the graph's.
+
+        (2, M) -> (M,)
+        """
+        origin = self.origin(edges)
+        return None if origin is None or edges.dim() != 2 or origin[0] != 1 else origin[1]
+
+    def origin(self, value: Any) -> Origin | None:
+        """Where a tensor's entries come from."""
+        return self.origins.get(_place(value)) if _is_plain(value) else None
+
+    def note(self, value: Any, origin: Origin | None) -> None:
+        """Remember where a tensor's entries come from."""
+        if origin is not None and _is_plain(value) and value.size(origin[0]) == len(origin[1]):
+            self.origins[_place(value)] = origin
+            self.held.append(value)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+        """Run the operation."""
+        out = func(*args, **(kwargs or {}))
+        if func._schema.is_mutable:
+            self.forget(args)
+        rule = RULES.get(func.overloadpacket)
+        if rule is not None:
+            origin = rule(self.origin, *args, **(kwargs or {}))
+            for part in out if isinstance(out, (tuple, list)) else [out]:
+                self.note(part, origin)
+        return out
+
+    def forget(self, args: tuple[Any, ...]) -> None:
+        """What is written into may be anything afterwards."""
+        for value in tree_leaves(args[:1]):
+            if _is_plain(value):
+                memory = value.untyped_storage()._cdata
+                self.origins = {place: origin for place, origin in self.origins.items() if place[0] != memory}
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether something is a tensor with memory of its own."""
+    return isinstance(value, Tensor) and value.layout == torch.strided and type(value) is Tensor
+
+
+def _place(value: Tensor) -> tuple[Any, ...]:
+    """Where a tensor's entries stand in memory: views made twice are the same."""
+    return value.untyped_storage()._cdata, value.storage_offset(), tuple(value.shape), tuple(value.stride())
+
+
+# --- where the entries of a result come from -------------------------------------------------------------------------
+
+
+def _index(of: Lookup, values: Tensor, indices: list[Tensor | None]) -> Origin | None:
+    origin, used = of(values), [(dim, index) for dim, index in enumerate(indices) if index is not None]
+    if len(used) != 1:
+        return None
+    ((dim, index),) = used
+    if origin is None:  # looking up nodes: the result has a row for each index
+        return of(index) if dim == 0 and index.dtype != torch.bool else None
+    if index.dim() != 1:
+        return None
+    return (origin[0], origin[1][index]) if dim == origin[0] else origin
+
+
+def _index_select(of: Lookup, values: Tensor, dim: int, index: Tensor) -> Origin | None:
+    return _index(of, values, [*[None] * (dim % values.dim()), index])
+
+
+def _masked_select(of: Lookup, values: Tensor, mask: Tensor) -> Origin | None:
+    return _index(of, values, [mask]) if values.shape == mask.shape and values.dim() == 1 else None
+
+
+def _select(of: Lookup, values: Tensor, dim: int, index: int) -> Origin | None:
+    return _unbind(of, values, dim)
+
+
+def _unbind(of: Lookup, values: Tensor, dim: int = 0) -> Origin | None:
+    origin, dim = of(values), dim % values.dim()
+    return None if origin is None or origin[0] == dim else (origin[0] - (dim < origin[0]), origin[1])
+
+
+def _slice(of: Lookup, values: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Origin | None:
+    origin = of(values)
+    if origin is None or origin[0] != dim % values.dim():
+        return origin
+    return origin[0], origin[1][slice(start, end, step)]
+
+
+def _flip(of: Lookup, values: Tensor, dims: list[int]) -> Origin | None:
+    origin = of(values)
+    is_turned = origin is not None and origin[0] in [dim % values.dim() for dim in dims]
+    return (origin[0], origin[1].flip(0)) if origin is not None and is_turned else origin
+
+
+def _transpose(of: Lookup, values: Tensor, first: int = 0, second: int = 1) -> Origin | None:
+    origin, dims = of(values), list(range(values.dim()))
+    if origin is None or values.dim() < 2:
+        return origin
+    dims[first], dims[second] = dims[second], dims[first]
+    return dims.index(origin[0]), origin[1]
+
+
+def _stack(of: Lookup, parts: list[Tensor], dim: int = 0) -> Origin | None:
+    origin = _shared([of(part) for part in parts])
+    return None if origin is None else (origin[0] + (dim % (parts[0].dim() + 1) <= origin[0]), origin[1])
+
+
+def _cat(of: Lookup, parts: list[Tensor], dim: int = 0) -> Origin | None:
+    origins = [of(part) for part in parts]
+    known = [origin for origin in origins if origin is not None]
+    dim = dim % parts[0].dim()
+    if not known or any(origin[0] != dim for origin in known):
+        return _shared(origins)
+    none = known[0][1]
+    pairs = zip(parts, origins, strict=True)
+    return dim, torch.cat([none.new_full((part.size(dim),), -1) if origin is None else origin[1] for part, origin in pairs])
+
+
+def _same(of: Lookup, *values: Any, **_: Any) -> Origin | None:
+    """Entries stay at their places: all operands of the result's shape that are followed agree."""
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    if not tensors or any(tensor.dim() > tensors[0].dim() for tensor in tensors):
+        return None
+    origins = [of(tensor) for tensor in tensors]
+    return _shared([origin for origin in origins if origin is not None])
+
+
+def _view(of: Lookup, values: Tensor, size: list[int], *_: Any, **__: Any) -> Origin | None:
+    keeps_shape = len(size) == values.dim() and all(new in (old, -1) for new, old in zip(size, values.shape, strict=True))
+    return of(values) if keeps_shape else None
+
+
+def _shared(origins: list[Origin | None]) -> Origin | None:
+    """The origin that all have; None where they differ."""
+    if not origins or origins[0] is None:
+        return None
+    first = origins[0]
+    agree = (other is not None and other[0] == first[0] and torch.equal(other[1], first[1]) for other in origins[1:])
+    return first if all(agree) else None
+
+
+RULES: dict[Any, Callable[..., Origin | None]] = {
+    aten.index: _index,
+    aten.index_select: _index_select,
+    aten.masked_select: _masked_select,
+    aten.select: _select,
+    aten.unbind: _unbind,
+    aten.slice: _slice,
+    aten.flip: _flip,
+    aten.t: _transpose,
+    aten.transpose: _transpose,
+    aten.stack: _stack,
+    aten.cat: _cat,
+    aten.view: _view,
+    aten.reshape: _view,
+    aten._unsafe_view: _view,
+    aten.expand: _view,
+    **dict.fromkeys((aten.clone, aten.detach, aten.alias, aten._to_copy, aten.contiguous, aten.add, aten.sub, aten.mul), _same),
+}
