@@ -179,7 +179,7 @@ def test_pygs_raw_rows_are_not_taken_for_predictions():
 def test_a_pair_is_a_link_and_one_id_is_not():
     pyg = Explanation(node_mask=torch.rand(3, 2))
     assert Xplanation.from_pyg(pyg, (1, 2)).level == "link"
-    for target, level in (((1, 2), "node"), (1, "link")):
+    for target, level in (((1, 2, 0), "node"), (1, "link")):  # a pair with level="node" is a node and a label
         with pytest.raises(BadExplanation, match=f"is not a {level}: a pair of ids is a link"):
             Xplanation.from_pyg(pyg, target, level=level)
 
@@ -231,7 +231,8 @@ def test_a_side_that_is_not_there_is_named():
         ({"edge_score": [0.1, 0.2]}, "edge_score must hold 2 floats, but is list"),
         ({"target": 5}, "target node 5 is not among the 3 nodes of its explanation"),
         ({"target": (4, 0), "level": "link"}, "target node 0 is not among"),
-        ({"target": (4, 0, 1)}, "target must be one id or a pair"),
+        ({"target": (4, 0, 1)}, "is not a node: a pair of ids is a link"),
+        ({"target": (4, 0, 1, 1)}, "target must be one id or a pair"),
     ],
 )
 def test_scores_that_do_not_fit_are_refused(changes, message):

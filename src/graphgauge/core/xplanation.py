@@ -25,7 +25,10 @@ from graphgauge.core.registry import lookup
 if TYPE_CHECKING:
     from torch_geometric.explain import Explanation
 
-Target = int | tuple[int, int]
+Target = int | tuple[int, ...]  #: a node or graph, (u, v) a link; with labels (node, label), (u, v, label), (graph, label)
+
+#: how many ids name a target of each level
+WIDTH = {"node": 1, "link": 2, "graph": 1}
 
 POOLINGS = {
     "max": lambda rows: rows.amax(0),
@@ -90,8 +93,11 @@ class Xplanation:
     def __post_init__(self) -> None:
         lookup(dict.fromkeys(("node", "link", "graph")), self.level, "level of targets")
         self.target = plain_target(self.target)
-        if isinstance(self.target, tuple) != (self.level == "link"):
-            raise BadExplanation(f"target {self.target} is not a {self.level}: a pair of ids is a link, one id a node or a graph.")
+        if not 0 <= len(numbers_of(self.target)) - WIDTH[self.level] <= 1:
+            raise BadExplanation(
+                f"target {self.target} is not a {self.level}: a pair of ids is a link, one id a node or a graph; "
+                "where a network gives several labels, with the number of a label behind."
+            )
         check_ids("nodes", self.nodes, self.num_nodes)
         check_target(self.target_nodes, self.nodes)
         check_ids("edges", self.edges, self.num_edges)
@@ -107,9 +113,18 @@ class Xplanation:
     @property
     def target_nodes(self) -> tuple[int, ...]:
         """Ids of the node or the two ends of the link; none for a graph."""
-        if self.level == "graph":
-            return ()
-        return self.target if isinstance(self.target, tuple) else (self.target,)
+        return () if self.level == "graph" else self.target_ids
+
+    @property
+    def target_ids(self) -> tuple[int, ...]:
+        """The node, the two ends of the link, or the graph, without a label."""
+        return numbers_of(self.target)[: WIDTH[self.level]]
+
+    @property
+    def target_label(self) -> int | None:
+        """Of a network with several labels the one that was asked about; else None."""
+        numbers = numbers_of(self.target)
+        return numbers[-1] if len(numbers) > WIDTH[self.level] else None
 
     def to(self, device: "torch.device | str") -> "Xplanation":
         """The same explanation with its tensors on another device."""
@@ -218,12 +233,23 @@ PLAIN = ("target", "num_nodes", "num_edges", "level", "explainer", "params", "se
 
 
 def plain_target(target: Any) -> Target:
-    """A target as Python's own numbers: an id, or a pair of ids."""
-    if isinstance(target, (list, tuple)) and len(target) == 2:
-        return int(target[0]), int(target[1])
+    """A target as Python's own numbers: an id, or a pair of ids; in front of a label, where there is one.
+
+    >>> plain_target([4]), plain_target([4, 7]), plain_target([4, 7, 0])
+    (4, (4, 7), (4, 7, 0))
+    """
+    if isinstance(target, (list, tuple)) and len(target) in (2, 3):
+        return tuple(int(number) for number in target)
+    if isinstance(target, (list, tuple)) and len(target) == 1:
+        return int(target[0])
     if isinstance(target, (list, tuple, str)):
-        raise BadExplanation(f"target must be one id or a pair of ids, but is {target!r}.")
+        raise BadExplanation(f"target must be one id or a pair of ids (or one of these and a label), but is {target!r}.")
     return int(target)
+
+
+def numbers_of(target: Target) -> tuple[int, ...]:
+    """A target as a tuple, whatever its form."""
+    return target if isinstance(target, tuple) else (target,)
 
 
 def check_target(target_nodes: tuple[int, ...], nodes: Tensor) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import FrozenInstanceError, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import torch
@@ -36,7 +35,7 @@ from graphgauge.explainers.trials import (
     scored,
     sides_of,
 )
-from graphgauge.models.promises import Inapplicable, ensure, ensure_unchanged, nothing_changes, state_of
+from graphgauge.models.promises import Inapplicable, ensure, ensure_unchanged, nothing_changes, state_of, wrong_targets
 
 MOST_ATTEMPTS = 3  #: runs in which a call is made to fail, where runs differ in their calls
 
@@ -380,9 +379,7 @@ def no_targets_give_no_explanations(trial: Trial) -> None:
 
 def wrong_targets_are_refused(trial: Trial) -> None:
     """Out of range, negative, or of another kind."""
-    size = trial.model.num_targets()
-    wrong: list[Any] = [(0, size), (0, 0), 0] if trial.model.level == "link" else [size, -1, 0.5, "0"]
-    for target in wrong:
+    for target in wrong_targets(trial.model):
         ensure(is_refused(lambda target=target: trial.run([target]), BadTarget), f"target {target!r} is accepted")  # type: ignore[misc]
 
 

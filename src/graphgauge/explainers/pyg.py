@@ -134,9 +134,11 @@ class PyGExplainer(BaseExplainer):
         """PyG's masks of one target, cut to its computation graph."""
         g, order = loops_behind(whole_graph(model, graph))
         wants_probs = self.algorithm_name == "CaptumExplainer"  # which refuses the logits of two classes in one column
-        net = Called(copied_call(model.call), g, model, as_probs=wants_probs)
+        label = None if graph.batch.label is None else int(graph.batch.label[graph.number])
+        call = copied_call(model.call)
+        net = Called(call if label is None else replace(call, column=label), g, model, as_probs=wants_probs)
         explainer = self.connected(net, model)
-        index = graph.target if model.level == "node" else None
+        index = int(graph.batch.target[graph.number, 0]) if model.level == "node" else None
         target = explainer.get_target(explainer.get_prediction(g.x, g.edge_index)) if self.is_about_labels else None
         try:
             found = explainer(g.x, g.edge_index, target=target, index=index)
@@ -290,7 +292,7 @@ def copied_call(call: Call) -> Call:
 def whole_graph(model: BaseModel, graph: ComputationGraph) -> Data:
     """The graph that a target's computation graph was cut from, as the network sees it."""
     if model.level != "graph":
-        pairs = graph.batch.target[graph.number][:, None] if model.level == "link" else None
+        pairs = model.ids_of(graph.batch.target[graph.number][None]).t() if model.level == "link" else None
         g: Data = model.whole_data(pairs)  # type: ignore[attr-defined]
         return g
     source, number = model.source, int(graph.batch.target[graph.number, 0])

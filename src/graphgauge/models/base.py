@@ -13,6 +13,7 @@ from torch.nn import Module
 
 from graphgauge.core.errors import BadModel, BadSetting, GraphgaugeError, OutOfMemory
 from graphgauge.core.memory import budget_bytes, parse_bytes
+from graphgauge.core.xplanation import WIDTH
 from graphgauge.models import depth, probing
 from graphgauge.models.calling import Call, Forward
 from graphgauge.models.computation import HALOS, ComputationGraphs, refuse_foreign
@@ -22,7 +23,8 @@ from graphgauge.models.graphs import Graphs, check_feature_names
 from graphgauge.models.guard import all_tensors, fingerprint, untouched
 from graphgauge.models.hops import find_hops
 from graphgauge.models.lean import graphs_of
-from graphgauge.models.targets import read_targets
+from graphgauge.models.outputs import label_column
+from graphgauge.models.targets import Labels, read_targets
 from graphgauge.models.union import Union
 
 T = TypeVar("T")
@@ -98,10 +100,14 @@ class BaseModel(ABC):
     def embed(self, targets: Any) -> Tensor:
         """Last hidden space of the targets.  (T, D)"""
         with self.session(), torch.no_grad():
-            return self.hidden_rows(self.read(targets))
+            target = self.read(targets)
+            if self.labels is None:
+                return self.hidden_rows(target)
+            ids, own = self.ids_of(target).unique(dim=0, return_inverse=True)
+            return self.hidden_rows(ids)[own]
 
     def population(self) -> Tensor:
-        """Everything a statistic of predictions runs over.  (P,) nodes or graphs, (P, 2) links"""
+        """Everything a statistic of predictions runs over.  (P,) nodes or graphs, (P, 2) links; with labels a column more"""
         return self.asked(self.everything).clone()
 
     def computation_graphs(self, targets: Any, edge_scope: str | None = None, lean: bool = False) -> ComputationGraphs:
@@ -163,9 +169,11 @@ class BaseModel(ABC):
         self.engine.fuses = self.source.device.type == "cuda"
 
     def record(self) -> dict[str, Any]:
-        """How this network is treated, and why: hops, flow, halo, joining, mask support."""
+        """How this network is treated, and why: hops, flow, halo, joining, mask support; labels where targets have one."""
         with self.session():
+            labels = {} if self.labels is None else {"level": self.level, "labels": self.labels.count}
             return {
+                **labels,
                 "hops": self.hops,
                 "propagations": self.trace.calls,
                 "flow": self.trace.flow,
@@ -190,8 +198,29 @@ class BaseModel(ABC):
         """How many nodes (or graphs) a target id can name."""
 
     @abstractmethod
+    def all_ids(self) -> Tensor:
+        """All nodes, links or graphs of the population, without labels.  (P, 1) or (P, 2)"""
+
     def all_targets(self) -> Tensor:
-        """The population.  (P, 1) or (P, 2)"""
+        """The population: with each label, where targets have one.  (P, 1) or (P, 2), or with one column more"""
+        labels, ids = self.labels, self.all_ids()
+        if labels is None:
+            return ids
+        label = torch.arange(labels.count, device=ids.device).repeat(len(ids))
+        return torch.cat([ids.repeat_interleave(labels.count, 0), label[:, None]], 1)
+
+    @property
+    def labels(self) -> Labels | None:
+        """The labels that a target names one of; None where targets have none."""
+        return None
+
+    def ids_of(self, target: Tensor) -> Tensor:
+        """Targets without their labels.  (T, width) -> (T, 1) or (T, 2)"""
+        return target[:, : WIDTH[self.level]]
+
+    def own_columns(self, rows: Tensor, target: Tensor) -> Tensor:
+        """Of the net's rows for ``target`` the column of each one's label, if it has one.  (T, columns) -> (T, columns or 1)"""
+        return label_column(rows, target[:, -1]) if target.size(1) > WIDTH[self.level] else rows
 
     @abstractmethod
     def cut(self, target: Tensor, hops: int, halo: int, scope: str) -> ComputationGraphs:
@@ -278,7 +307,7 @@ class BaseModel(ABC):
     @property
     def probes(self) -> Tensor:
         """A few targets spread over the population, with messages if there are any.  (few, 1 or 2)"""
-        return self.lasting("probes", lambda: probing.find_probes(self))
+        return self.lasting("probes", lambda: probing.find_probes(self, self.everything))
 
     @property
     def trace(self) -> depth.Trace:
@@ -337,12 +366,12 @@ class BaseModel(ABC):
     # --- small checks ------------------------------------------------------------------------------------------------
 
     def read(self, targets: Any) -> Tensor:
-        """Targets as (T, 1) or (T, 2) ids on the data's device."""
-        return read_targets(targets, self.level, self.num_targets()).to(self.source.device).clone()
+        """Targets as (T, 1) or (T, 2) ids on the data's device, with their labels behind them where they have one."""
+        return read_targets(targets, self.level, self.num_targets(), self.labels).to(self.source.device).clone()
 
     def asked(self, target: Tensor) -> Tensor:
-        """Targets as people give them.  (T, 1) -> (T,) nodes or graphs, (T, 2) -> (T, 2) links"""
-        return target if self.level == "link" else target[:, 0]
+        """Targets as people give them.  (T, 1) -> (T,) nodes or graphs, (T, 2) -> (T, 2) links, or with labels as they are"""
+        return target if target.size(1) > 1 else target[:, 0]
 
     def first_call(self) -> Tensor:
         """One call on the data as it is; what goes wrong is told with what the net was given."""

@@ -33,15 +33,16 @@ class Call:
     takes_batch: bool
     needs_batch: bool = False
     forward: Forward | None = None
+    column: int | None = None  #: the one of the output that is looked at; None: all
 
     def __call__(self, g: Data) -> Tensor:
         """Raw rows of the network on ``g``: one per node, link or graph."""
         if self.style == "encode_decode":
             return self.decode(self.encode(g), g.edge_label_index)
         if self.forward is not None:
-            return rows_of(self.forward(self.net, g))
+            return self.rows_of(self.forward(self.net, g))
         links = {"edge_label_index": g.edge_label_index} if self.style == "edge_label_index" else {}
-        return rows_of(self.net(g.x, g.edge_index, **self.arguments(g), **links))
+        return self.rows_of(self.net(g.x, g.edge_index, **self.arguments(g), **links))
 
     def encode(self, g: Data) -> Tensor:
         """Node embeddings of an encode/decode network."""
@@ -49,7 +50,12 @@ class Call:
 
     def decode(self, z: Tensor, pairs: Tensor) -> Tensor:
         """Raw rows for ``pairs`` (2, P) of nodes embedded as ``z``."""
-        return rows_of(self.net.decode(z, pairs))  # type: ignore[operator]
+        return self.rows_of(self.net.decode(z, pairs))  # type: ignore[operator]
+
+    def rows_of(self, output: Any) -> Tensor:
+        """The network's output as rows, or the chosen column of it."""
+        rows = rows_of(output)
+        return rows if self.column is None else column_of(rows, self.column)
 
     def arguments(self, g: Data) -> dict[str, Any]:
         """What goes by keyword."""
@@ -129,6 +135,14 @@ def parameters_of(entry: Callable[..., Any], skip: int = 2) -> dict[str, bool]:
     if skip and len(given) > 1 and given[1].name == "adj_t":
         raise BadModel(f"{entry.__qualname__} takes a sparse adj_t; graphgauge passes edge_index. Use forward=lambda net, g: ...")
     return {item.name: item.default is inspect.Parameter.empty for item in given[skip:]}
+
+
+def column_of(rows: Tensor, column: int) -> Tensor:
+    """One column of raw rows, or an error that says how many there are.  (rows, columns) -> (rows, 1)"""
+    columns = rows.size(1) if rows.dim() == 2 else 1
+    if column >= columns:
+        raise BadModel(f"output_column={column} was asked for, but the net returns {columns} column(s), counted from 0.")
+    return rows.reshape(len(rows), columns)[:, column : column + 1]
 
 
 def rows_of(output: Any) -> Tensor:

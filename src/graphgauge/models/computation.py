@@ -20,7 +20,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from graphgauge.core.errors import BadTarget
-from graphgauge.core.xplanation import Target
+from graphgauge.core.xplanation import Target, plain_target
 from graphgauge.models.arcs import ragged_ranges, starts
 from graphgauge.models.graphs import Graphs
 from graphgauge.models.normalisation import Weights
@@ -34,7 +34,7 @@ class ComputationGraphs:
     """T packed computation graphs. ``len``, ``[i]`` and iteration give single ones."""
 
     source: Graphs
-    target: Tensor  #: (T, 1) node or graph ids, (T, 2) links
+    target: Tensor  #: (T, 1) node or graph ids, (T, 2) links; one column more where targets have a label (see `label`)
     node: Tensor  #: (sum of nodes,) ids in the whole graph
     hop: Tensor  #: (sum of nodes,) distance to the target in messages; L + 1 in the halo, 0 in graph tasks
     node_ptr: Tensor  #: (T + 1,)
@@ -64,6 +64,11 @@ class ComputationGraphs:
 
     def __iter__(self) -> Iterator["ComputationGraph"]:
         return (self[number] for number in range(len(self)))
+
+    @property
+    def label(self) -> Tensor | None:
+        """The label that is asked about, where targets have one: the column of the network's output.  (T,)"""
+        return self.target[:, -1] if self.target.size(1) > max(1, self.target_row.size(1)) else None
 
     @property
     def sizes(self) -> Tensor:
@@ -165,9 +170,8 @@ class ComputationGraph:
 
     @property
     def target(self) -> Target:
-        """The node id, pair of node ids, or graph index."""
-        ids = self.batch.target_ids[self.number]
-        return (ids[0], ids[1]) if len(ids) == 2 else int(ids[0])
+        """The node id, pair of node ids, or graph index; with its label where there is one."""
+        return plain_target(self.batch.target_ids[self.number])
 
     @property
     def nodes(self) -> Tensor:

@@ -32,7 +32,7 @@ from graphgauge.models.features import Unwritten, written_out
 from graphgauge.models.fused import Fused, NotAProduct, can_be_fused, fused_messages
 from graphgauge.models.masking import Edit, Factors, OtherEdges, Scaling, edited_messages, masked_messages
 from graphgauge.models.normalisation import shared_loops, shared_normalisation
-from graphgauge.models.outputs import as_rows
+from graphgauge.models.outputs import as_rows, label_column
 from graphgauge.models.reach import Reach, only_arriving
 from graphgauge.models.union import ALIGN, Union, assemble, room
 
@@ -131,7 +131,8 @@ class Engine:
         messages = self.messages(union, edit, reach, fuses and tracker is None, tracker)
         with shared_normalisation(net, shared[0]), shared_loops(net, shared[1]), messages, tracker or nullcontext():
             raw = self.call(g)
-        return union.answers(as_rows(raw))
+        rows, label = union.answers(as_rows(raw)), union.graphs.label
+        return rows if label is None else label_column(rows, label[union.of])
 
     @contextmanager
     def messages(

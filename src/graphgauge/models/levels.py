@@ -1,5 +1,6 @@
 """What differs between node, link and graph targets."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import torch
@@ -17,7 +18,7 @@ from graphgauge.models.engine import ALONE, Engine
 from graphgauge.models.extraction import Extractor
 from graphgauge.models.graphs import Graphs, as_list, check_graph, many_graphs, one_graph
 from graphgauge.models.outputs import as_rows, check_finite_rows, check_rows
-from graphgauge.models.probing import COARSE, cannot_be_renumbered, is_alike, is_close
+from graphgauge.models.probing import COARSE, cannot_be_renumbered, find_probes, is_alike, is_close
 from graphgauge.models.union import ALIGN, Layout, Union, copied
 
 PAIRS_AT_ONCE, ALIGNED_PAIRS = 1_000_000, 10_000
@@ -44,16 +45,17 @@ class OneGraph(BaseModel):
 
     def cut(self, target: Tensor, hops: int, halo: int, scope: str) -> ComputationGraphs:
         """Cut out of the one graph."""
-        return self.extractor.extract(target, hops, halo, scope)
+        return replace(self.extractor.extract(self.ids_of(target), hops, halo, scope), target=target)
 
     def trial_rows(self, target: Tensor, x: Tensor, kept: Tensor) -> Tensor:
         """Raw rows for ``target`` on the whole graph with other features and with the edges under ``kept`` only."""
-        g = self.whole_data(target.t() if self.level == "link" else None)
+        ids = self.ids_of(target)
+        g = self.whole_data(ids.t() if self.level == "link" else None)
         g.x, g.edge_index = x.clone(), g.edge_index[:, kept]
         for name in self.source.edge_attrs:
             g[name] = g[name][kept]
         rows = as_rows(self.call(g))
-        return rows if self.level == "link" else rows[target[:, 0]]
+        return self.own_columns(rows if self.level == "link" else rows[ids[:, 0]], target)
 
     def whole_data(self, pairs: Tensor | None = None) -> Data:
         """The whole graph as the net sees it; copies, so that a net that writes into its input does no harm."""
@@ -72,7 +74,7 @@ class NodeLevel(OneGraph):
 
     level: ClassVar[str] = "node"
 
-    def all_targets(self) -> Tensor:
+    def all_ids(self) -> Tensor:
         """All nodes."""
         return torch.arange(self.source.num_nodes, device=self.source.device)[:, None]
 
@@ -89,7 +91,7 @@ class NodeLevel(OneGraph):
 
     def whole_rows(self, target: Tensor) -> Tensor:
         """One pass over the whole graph, kept."""
-        return self.known("rows", self.all_rows)[target[:, 0]]
+        return self.own_columns(self.known("rows", self.all_rows)[target[:, 0]], target)
 
     def hidden_rows(self, target: Tensor) -> Tensor:
         """Rows of the hidden space of all nodes, kept."""
@@ -111,7 +113,7 @@ class LinkLevel(OneGraph):
 
     level: ClassVar[str] = "link"
 
-    def all_targets(self) -> Tensor:
+    def all_ids(self) -> Tensor:
         """Stored links, then as many sampled pairs that are not linked.  (P, 2)"""
         edges = self.source.edge_index
         stored = edges[:, edges[0] != edges[1]].t()
@@ -123,20 +125,28 @@ class LinkLevel(OneGraph):
         return everything
 
     def run_once(self) -> Tensor:
-        """The net on the whole graph, asked for the links of the probes."""
-        return self.call(self.whole_data(self.probes.t()))
+        """The net on the whole graph, asked for a few links."""
+        return self.call(self.whole_data(self.some_ids.t()))
+
+    @property
+    def some_ids(self) -> Tensor:
+        """The links of the probes, without labels.  (few, 2)"""
+        return self.lasting("some ids", lambda: find_probes(self, self.all_ids()))
 
     def whole_rows(self, target: Tensor) -> Tensor:
         """The whole graph's answer for these pairs; encode/decode nets encode once."""
         self.known("answers", self.check_answers)
-        return self.rows_for(target)
+        if self.labels is None:
+            return self.rows_for(target)
+        pairs, own = self.ids_of(target).unique(dim=0, return_inverse=True)
+        return self.own_columns(self.rows_for(pairs)[own], target)
 
     def check_answers(self) -> bool:
         """Ask the same twice, and one at a time."""
         self.first_call()
-        together = self.rows_for(self.probes)
-        self.check_repeatable(together, self.rows_for(self.probes, fresh=True))
-        alone = torch.cat([self.rows_for(self.probes[k : k + 1]) for k in range(min(3, len(self.probes)))])
+        together = self.rows_for(self.some_ids)
+        self.check_repeatable(together, self.rows_for(self.some_ids, fresh=True))
+        alone = torch.cat([self.rows_for(self.some_ids[k : k + 1]) for k in range(min(3, len(self.some_ids)))])
         if not is_close(together[: len(alone)], alone):
             raise BadModel(
                 f"{type(self.net).__name__} answers a link differently when others are asked with it (does it normalise over the "
@@ -182,7 +192,7 @@ class LinkLevel(OneGraph):
 
     def pairs_unlike_nodes(self, target: Tensor) -> Tensor:
         """``target``, with one pair more where there are as many pairs as nodes: rows must tell what they are of."""
-        return torch.cat([target, self.probes[:1]]) if len(target) == self.source.num_nodes else target
+        return torch.cat([target, self.some_ids[:1]]) if len(target) == self.source.num_nodes else target
 
 
 def spread_out(target: Tensor, align: int) -> Tensor:
@@ -210,38 +220,39 @@ class GraphLevel(BaseModel):
         """G."""
         return self.source.num_graphs
 
-    def all_targets(self) -> Tensor:
+    def all_ids(self) -> Tensor:
         """All graphs."""
         return torch.arange(self.source.num_graphs, device=self.source.device)[:, None]
 
     def cut(self, target: Tensor, hops: int, halo: int, scope: str) -> ComputationGraphs:
         """A graph target is decided by its whole graph."""
-        return whole_graphs(self.source, target[:, 0])
+        return replace(whole_graphs(self.source, target[:, 0]), target=target)
 
     def run_once(self) -> Tensor:
         """The net on the first graph."""
-        return self.stored_rows(self.probes[:1])
+        return self.stored_rows(self.all_ids()[:1])
 
     def stored_rows(self, target: Tensor) -> Tensor:
-        """Raw rows of graphs as they are stored, each in a call of its own.  (T, columns)"""
+        """Raw rows of graphs as they are stored, each in a call of its own.  (T, 1) -> (T, columns)"""
         alone = Engine(self.call, None, ALONE, copies_input=True)
         return alone.map(alone.outputs, whole_graphs(self.source, target[:, 0], as_stored=True))
 
     def all_rows(self) -> Tensor:
         """Raw rows of all graphs.  (G, columns)"""
         self.first_call()
-        graphs = self.cut(self.everything, 0, 0, "messages")
-        first, second = (self.map(self.engine.outputs, part) for part in (graphs, self.cut(self.probes, 0, 0, "messages")))
+        ids = self.all_ids()
+        some = find_probes(self, ids)
+        first, second = (self.map(self.engine.outputs, self.cut(part, 0, 0, "messages")) for part in (ids, some))
         rows = check_rows(first, self.source.num_graphs, "graph")
         check_finite_rows(rows, "graph")
-        self.check_repeatable(rows[self.probes[:, 0]], check_rows(second, len(self.probes), "graph"))
-        if not is_alike(rows[self.probes[:, 0]], self.stored_rows(self.probes), COARSE):
+        self.check_repeatable(rows[some[:, 0]], check_rows(second, len(some), "graph"))
+        if not is_alike(rows[some[:, 0]], self.stored_rows(some), COARSE):
             raise BadModel(cannot_be_renumbered(self, "gives other predictions"))
         return rows
 
     def whole_rows(self, target: Tensor) -> Tensor:
         """All graphs in unions, kept."""
-        return self.known("rows", self.all_rows)[target[:, 0]]
+        return self.own_columns(self.known("rows", self.all_rows)[target[:, 0]], target)
 
     def hidden_rows(self, target: Tensor) -> Tensor:
         """The pooled rows that enter the last layer.  (T, D)"""

@@ -6,7 +6,9 @@ from torch.nn.functional import logsigmoid
 
 from graphgauge.core.errors import BadModel, BadSetting
 
-KINDS = ("logits", "log_probs", "probs")
+KINDS = ("logits", "log_probs", "probs", "multi_label", "multi_label_logits")
+#: for networks with several labels that do not exclude each other: how one column, asked for alone, is read
+MULTI_LABEL = {"multi_label": "probs", "multi_label_logits": "logits"}
 SUM_TOLERANCE = 1e-4  #: how far from 1 the probabilities of a row may add up
 
 
@@ -31,6 +33,13 @@ def check_finite_rows(raw: Tensor, what: str) -> None:
         raise BadModel(f"the net gives NaN or infinity for {len(bad)} of {len(raw)} {what}s, the first is number {int(bad[0])}.")
 
 
+def label_column(rows: Tensor, label: Tensor) -> Tensor:
+    """Of each row the column of its label.  (T, columns), (T,) -> (T, 1)"""
+    if rows.size(1) == 0 or (len(label) and int(label.max()) >= rows.size(1)):
+        raise BadModel(f"label {int(label.max())} was asked for, but the net returned {rows.size(1)} columns this time.")
+    return rows.gather(1, label[:, None])
+
+
 def infer_kind(raw: Tensor) -> str:
     """What the rows (P, columns) of a whole population are: "probs", "log_probs" or "logits"."""
     if raw.size(1) == 1:
@@ -42,6 +51,13 @@ def infer_kind(raw: Tensor) -> str:
         return "logits"
     if is_distribution(raw):
         return "probs"
+    if is_inside_unit(raw) and bool(raw.any()):  # all zeros are logits of a network that knows nothing
+        raise BadModel(
+            f"the net returns {raw.size(1)} columns inside [0, 1] whose rows do not add up to 1, for example {example(raw)}. "
+            "If each is the probability of a label that does not exclude the others (a sigmoid for each), say "
+            "output='multi_label': a target is then a pair, such as (node, label). If they are scores of classes before a "
+            "softmax, say output='logits'."
+        )
     return "log_probs" if is_distribution(raw.exp()) else "logits"
 
 
@@ -49,11 +65,15 @@ def check_kind(raw: Tensor, kind: str) -> None:
     """Refuse rows that cannot be what the user said they are."""
     if kind not in KINDS:
         raise BadSetting(f"output must be one of {', '.join(map(repr, KINDS))} or None, but {kind!r} was given.")
+    if kind == "multi_label_logits":
+        return
     prob = raw.exp() if kind == "log_probs" else raw
-    fits = is_inside_unit(prob) if raw.size(1) == 1 else is_distribution(prob)
+    fits = is_inside_unit(prob) if raw.size(1) == 1 or kind == "multi_label" else is_distribution(prob)
     if kind != "logits" and not fits:
+        advice = {"probs": "multi_label"} if is_inside_unit(prob) else {"multi_label": "multi_label_logits"}
         raise BadModel(
-            f"output={kind!r} was said, but the net's rows are not that, for example {example(raw)}. Is it output='logits'?"
+            f"output={kind!r} was said, but the net's rows are not that, for example {example(raw)}. "
+            f"Is it output={advice.get(kind, 'logits')!r}?"
         )
     if kind == "logits" and raw.size(1) > 1 and fits:
         raise BadModel(f"output='logits' was said, but all rows are probabilities, for example {example(raw)}: use output='probs'.")

@@ -41,12 +41,12 @@ FIRST_PART, BYTES_TO_CUT = 16, 160  #: targets cut out first, and what cutting t
 FORWARD_ERRORS = (RuntimeError, ValueError, LookupError, AssertionError, TypeError, AttributeError)
 
 
-def find_probes(model: "BaseModel") -> Tensor:
+def find_probes(model: "BaseModel", everything: Tensor) -> Tensor:
     """Evenly spaced targets: half of them among all, half among those with the longest walks of messages around them."""
-    everything, count = model.everything, NUM_PROBES[model.level]
+    count = NUM_PROBES[model.level]
     if model.level == "graph":
         return spaced(everything, count)
-    deep = everything[deep_nodes(model.source.edge_index, model.source.num_nodes)[everything].any(1)]
+    deep = everything[deep_nodes(model.source.edge_index, model.source.num_nodes)[model.ids_of(everything)].any(1)]
     return torch.cat([spaced(everything, count // 2), spaced(deep, count - count // 2)]).unique(dim=0)
 
 
@@ -98,7 +98,7 @@ def small_union(model: "BaseModel") -> Union:
         graphs = model.cut(model.probes, 0, 0, "messages")
     else:
         edges = spaced(torch.arange(model.source.num_edges, device=model.source.device), MOST_TRACED_EDGES)
-        part, target = part_of(model.source, model.probes[-1:], edges)
+        part, target = part_of(model.source, model.ids_of(model.probes[-1:]), edges)
         graphs = Extractor(part).extract(target, 0, HALOS.index("whole graph"))
     largest = graphs.edge_sizes.argmax()[None]
     return assemble(graphs, largest, largest, align=1)

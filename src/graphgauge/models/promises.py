@@ -107,12 +107,29 @@ def no_targets_give_no_rows(model: BaseModel, targets: Tensor) -> None:
     ensure(len(model.computation_graphs([])) == 0, "computation graphs are made for no target")
 
 
+def wrong_targets(model: BaseModel) -> list[Any]:
+    """Targets that no model of this level and size has."""
+    size, labels = model.num_targets(), model.labels
+    node: list[Any] = [size, -1, 0.5, True, None, "0", (0, 1)]
+    link: list[Any] = [(0, size), (-1, 0), (0, 0), 0, (0, 0.5), (0, 1, 2)]
+    if labels is None:
+        return link if model.level == "link" else node
+    right = (0, 1) if model.level == "link" else (0,)
+    return [
+        right,
+        0,
+        (*right, labels.count),
+        (*right, -1),
+        (*right, 0.5),
+        (*right, 0, 0),
+        (size, *right[1:], 0),
+        (-1, *right[1:], 0),
+    ]
+
+
 def wrong_targets_are_refused(model: BaseModel, targets: Tensor) -> None:
     """Out of range, negative, fractional or of another kind: refused by name."""
-    size = model.num_targets()
-    node = [size, -1, 0.5, True, None, "0", (0, 1)]
-    link = [(0, size), (-1, 0), (0, 0), 0, (0, 0.5), (0, 1, 2)]
-    for wrong in link if model.level == "link" else node:
+    for wrong in wrong_targets(model):
         refusal = refusal_of(model, wrong)
         ensure(refusal is not None, f"target {wrong!r} is accepted")
         ensure(str(wrong) in str(refusal), f"the error about target {wrong!r} does not name it: {refusal}")

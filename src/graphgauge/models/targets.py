@@ -1,6 +1,11 @@
-"""Reading a list of targets: node ids, pairs of node ids, or graph indices. A wrong one is refused by name."""
+"""Reading a list of targets: node ids, pairs of node ids, or graph indices; with several labels, each with one of these.
 
-from collections.abc import Iterable
+A wrong target is refused by name.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -8,45 +13,102 @@ import torch
 from torch import Tensor
 
 from graphgauge.core.errors import BadTarget
+from graphgauge.core.xplanation import WIDTH
 
-WIDTH = {"node": 1, "link": 2, "graph": 1}
 FORM = {
     "node": "a list of node ids, such as [0, 5]",
     "link": "a list of pairs, such as [(0, 5)]",
     "graph": "a list of graph indices",
 }
+LABELLED_FORM = {
+    "node": "a list of pairs (node, label), such as [(0, 2)]",
+    "link": "a list of (node, node, label), such as [(0, 5, 2)]",
+    "graph": "a list of pairs (graph, label), such as [(0, 2)]",
+}
 
 
-def read_targets(targets: Any, level: str, size: int) -> Tensor:
-    """Targets as (T, 1) or (T, 2) whole numbers in [0, size). Repeated ones are kept.
+@dataclass(frozen=True)
+class Labels:
+    """The labels of a network with several that do not exclude each other."""
+
+    count: int
+    names: Sequence[str] | None = None  #: what they are called, where that is known
+
+    def read(self, value: Any, item: Any) -> int:
+        """A label given by its number or its name, or an error that names the target."""
+        if isinstance(value, str):
+            if self.names is not None and value in self.names:
+                return list(self.names).index(value)
+            close = get_close_matches(value, self.names or (), n=1)
+            known = (
+                f" Did you mean {close[0]!r}?" if close else "" if self.names else " data.class_names, which would say, is missing."
+            )
+            raise BadTarget(f"target {item!r}: no label is called {value!r}.{known} Labels are 0..{self.count - 1}.")
+        number = whole_number(value)
+        if number is None:
+            raise BadTarget(f"target {item!r}: the label {value!r} is neither a whole number nor a name.")
+        if not 0 <= number < self.count:
+            raise BadTarget(f"target {item!r}: there is no label {number}, the {self.count} labels are 0..{self.count - 1}.")
+        return number
+
+
+def read_targets(targets: Any, level: str, size: int, labels: Labels | None = None) -> Tensor:
+    """Targets as (T, 1) or (T, 2) whole numbers in [0, size), and one column more where there are ``labels``.
+
+    Repeated ones are kept.
 
     >>> read_targets([(0, 3), (2, 1)], "link", 4)
     tensor([[0, 3],
             [2, 1]])
+    >>> read_targets([(0, 1), (3, "cat")], "node", 4, Labels(2, ["cat", "dog"]))
+    tensor([[0, 1],
+            [3, 0]])
     """
     if isinstance(targets, (str, bytes, dict)) or not isinstance(targets, Iterable) or is_scalar(targets):
-        raise BadTarget(f"targets must be {FORM[level]}, but {targets!r} was given.")
+        raise BadTarget(f"targets must be {form_of(level, labels)}, but {targets!r} was given.")
     if isinstance(targets, np.ndarray) and targets.dtype.kind in "iu":
         targets = torch.from_numpy(targets.astype(np.int64))
-    if isinstance(targets, Tensor) and is_well_formed(targets, level, size):
-        return targets.detach().to(torch.int64).reshape(len(targets), WIDTH[level])
+    width = WIDTH[level] + (labels is not None)
+    if isinstance(targets, Tensor) and is_well_formed(targets, level, size, labels):
+        return targets.detach().to(torch.int64).reshape(len(targets), width)
     items = targets.tolist() if isinstance(targets, (Tensor, np.ndarray)) else list(targets)
-    rows = [read_one(item, level, size) for item in items]
-    return torch.tensor(rows, dtype=torch.int64).reshape(len(rows), WIDTH[level])
+    rows = [read_one(item, level, size) if labels is None else read_labelled(item, level, size, labels) for item in items]
+    return torch.tensor(rows, dtype=torch.int64).reshape(len(rows), width)
 
 
-def is_well_formed(targets: Tensor, level: str, size: int) -> bool:
+def form_of(level: str, labels: Labels | None) -> str:
+    """What targets look like."""
+    return FORM[level] if labels is None else LABELLED_FORM[level]
+
+
+def is_well_formed(targets: Tensor, level: str, size: int, labels: Labels | None = None) -> bool:
     """Whether a tensor can be taken as it is; if not, reading it item by item finds what is wrong."""
-    shape_fits = targets.dim() == WIDTH[level] and (level != "link" or targets.size(1) == 2)
+    width = WIDTH[level] + (labels is not None)
+    shape_fits = targets.dim() == min(width, 2) and (width == 1 or targets.size(1) == width)
     if not shape_fits or targets.dtype not in (torch.int64, torch.int32) or not len(targets):
         return False
-    inside = bool(((targets >= 0) & (targets < size)).all())
-    return inside and (level != "link" or bool((targets[:, 0] != targets[:, 1]).all()))
+    ids = targets.reshape(len(targets), width)[:, : WIDTH[level]]
+    inside = bool(((ids >= 0) & (ids < size)).all())
+    known = labels is None or bool(((targets[:, -1] >= 0) & (targets[:, -1] < labels.count)).all())
+    return inside and known and (level != "link" or bool((ids[:, 0] != ids[:, 1]).all()))
 
 
 def is_scalar(value: Any) -> bool:
     """Whether ``value`` is an array or tensor without dimensions."""
     return isinstance(value, (Tensor, np.ndarray)) and value.ndim == 0
+
+
+def read_labelled(item: Any, level: str, size: int, labels: Labels) -> list[int]:
+    """One target with a label as a list of two or three numbers."""
+    parts = item.tolist() if isinstance(item, (Tensor, np.ndarray)) else item
+    if not isinstance(parts, (tuple, list)) or len(parts) != WIDTH[level] + 1:
+        raise BadTarget(
+            f"target {item!r} has no label: this network gives {labels.count} labels, each evaluated on its own, so targets must "
+            f"be {LABELLED_FORM[level]}."
+        )
+    *ids, label = parts
+    own = read_ids(ids, level, size, item) if level == "link" else [read_id(ids[0], level, size, item)]
+    return [*own, labels.read(label, item)]
 
 
 def read_one(item: Any, level: str, size: int) -> list[int]:
@@ -55,21 +117,33 @@ def read_one(item: Any, level: str, size: int) -> list[int]:
         pair = item.tolist() if isinstance(item, (Tensor, np.ndarray)) else item
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise BadTarget(f"target {item!r} is not a link: targets must be {FORM[level]}.")
-        ids = [read_id(end, level, size, item) for end in pair]
-        if ids[0] == ids[1]:
-            raise BadTarget(f"target {item!r} links node {ids[0]} to itself: a link target joins two different nodes.")
-        return ids
+        return read_ids(pair, level, size, item)
     return [read_id(item, level, size, item)]
+
+
+def read_ids(pair: Sequence[Any], level: str, size: int, item: Any) -> list[int]:
+    """Both ends of a link."""
+    ids = [read_id(end, level, size, item) for end in pair]
+    if ids[0] == ids[1]:
+        raise BadTarget(f"target {item!r} links node {ids[0]} to itself: a link target joins two different nodes.")
+    return ids
 
 
 def read_id(value: Any, level: str, size: int, item: Any) -> int:
     """A whole number in [0, size), or an error that names the target."""
-    if isinstance(value, (Tensor, np.generic)) and value.ndim == 0:
-        value = value.item()
-    if isinstance(value, bool) or not isinstance(value, int):
+    number = whole_number(value)
+    if number is None:
+        value = value.item() if isinstance(value, (Tensor, np.generic)) and value.ndim == 0 else value
         mask = " Of a mask take mask.nonzero()[:, 0]." if isinstance(value, bool) else ""
         raise BadTarget(f"target {item!r} is not a whole number: targets must be {FORM[level]}.{mask}")
     kind = "graph" if level == "graph" else "node"
-    if not 0 <= value < size:
+    if not 0 <= number < size:
         raise BadTarget(f"target {item!r} is not in this data: its {size} {kind}s are 0..{size - 1}.")
-    return int(value)
+    return number
+
+
+def whole_number(value: Any) -> int | None:
+    """``value`` as Python's own whole number; None if it is none."""
+    if isinstance(value, (Tensor, np.generic)) and value.ndim == 0:
+        value = value.item()
+    return None if isinstance(value, bool) or not isinstance(value, int) else int(value)

@@ -1,5 +1,6 @@
 """The six wrappers: node, link or graph targets, classes or values."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import torch
@@ -9,14 +10,21 @@ from torch.nn import Module
 from graphgauge.core.errors import BadModel, BadSetting
 from graphgauge.models.base import BaseModel
 from graphgauge.models.levels import GraphLevel, LinkLevel, NodeLevel
-from graphgauge.models.outputs import as_rows, check_kind, infer_kind, likeliest, probabilities, side
+from graphgauge.models.outputs import MULTI_LABEL, as_rows, check_kind, infer_kind, likeliest, probabilities, side
 from graphgauge.models.probing import TOLERANCE
+from graphgauge.models.targets import Labels, whole_number
 
 FLIP = 0.2  #: half-width of the flip band of regression, in SD of predictions
 
 
 class Classification(BaseModel):
-    """Classes. ``output`` says what the net returns: "logits", "log_probs", "probs", or None to find out."""
+    """Classes. ``output`` says what the net returns: "logits", "log_probs", "probs", or None to find out.
+
+    "multi_label" (a probability for each of several labels that do not exclude each other) or "multi_label_logits" (the same
+    before the sigmoid): a target is then a node, link or graph and a label, ``(node, label)``, ``(node, node, label)`` or
+    ``(graph, label)``, and stands for the question whether it has this label: class 1, or not: class 0. A label is a number or
+    one of ``data.class_names``.
+    """
 
     task: ClassVar[str] = "classification"
 
@@ -28,7 +36,7 @@ class Classification(BaseModel):
 
     @property
     def kind(self) -> str:
-        """What the net returns, as said or as found over the whole population."""
+        """How rows are read, as said or as found over the whole population: "logits", "log_probs" or "probs"."""
         return self.known("kind", self.find_kind)
 
     def find_kind(self) -> str:
@@ -37,7 +45,16 @@ class Classification(BaseModel):
         if self.output is None:
             return infer_kind(raw)
         check_kind(raw, self.output)
-        return self.output
+        return MULTI_LABEL.get(self.output, self.output)
+
+    @property
+    def labels(self) -> Labels | None:
+        """With ``output="multi_label"``, how many labels there are, and their names."""
+        if self.output not in MULTI_LABEL:
+            return None
+        count = self.known("labels", lambda: as_rows(self.first_call()).size(1))
+        names = getattr(self.data[0] if self.level == "graph" else self.data, "class_names", None)
+        return Labels(count, names if isinstance(names, (list, tuple)) and len(names) == count else None)
 
     @property
     def num_classes(self) -> int:
@@ -60,9 +77,18 @@ class Classification(BaseModel):
 
 
 class Regression(BaseModel):
-    """Values."""
+    """Values. ``output_column`` says which column of the net's output they are, where it has several."""
 
     task: ClassVar[str] = "regression"
+
+    def __init__(self, net: Module, data: Any, *, output_column: int | None = None, **options: Any) -> None:
+        if output_column is not None and (whole_number(output_column) is None or output_column < 0):
+            raise BadSetting(f"output_column must be the number of a column, from 0, but {output_column!r} was given.")
+        super().__init__(net, data, **options)
+        self.output_column = output_column
+        if output_column is not None:
+            self.call = replace(self.call, column=int(output_column))
+            self.engine.call = self.call
 
     def interpret(self, raw: Tensor) -> Tensor:
         """Values.  (T,)"""
@@ -70,7 +96,7 @@ class Regression(BaseModel):
         if rows.size(1) != 1:
             raise BadModel(
                 f"a regression model gives one value per {self.level}, but the net returns {rows.size(1)} columns. "
-                "Pick one: forward=lambda net, g: net(g.x, g.edge_index)[:, 0]."
+                f"Choose one of them: {type(self).__name__}(net, data, output_column=0), up to {rows.size(1) - 1}."
             )
         return rows[:, 0]
 

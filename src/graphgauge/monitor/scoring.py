@@ -180,7 +180,7 @@ def own_rows(model: BaseModel, x: Xplanation) -> torch.Tensor:
     """Features of the target's own nodes: one row, two for a link, all of a graph."""
     if x.level != "graph":
         return model.source.x[list(x.target_nodes)]
-    start, end = model.source.bounds[0][int(x.target) : int(x.target) + 2]  # type: ignore[arg-type]
+    start, end = model.source.bounds[0][x.target_ids[0] : x.target_ids[0] + 2]
     return model.source.x[start:end]
 
 

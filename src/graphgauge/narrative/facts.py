@@ -121,10 +121,18 @@ def class_sizes(prediction: Tensor) -> dict[str, int]:
     return {"classes": prediction.numel()}
 
 
+def class_sizes_of(model: BaseModel) -> dict[str, int]:
+    """How many classes or labels names may speak of."""
+    if model.task == "regression":
+        return {}
+    if model.labels is not None:
+        return {"classes": model.labels.count}
+    return class_sizes(model.pred_continuous(model.population()[:1])[0])
+
+
 def checked_sizes(names: Names, model: BaseModel) -> dict[str, int]:
     """How many there are of what names may speak of; refuses names that no explanation of this model could be told with."""
-    is_sorting = model.task == "classification"
-    sizes = {**part_sizes(model), **(class_sizes(model.pred_continuous(model.population()[:1])[0]) if is_sorting else {})}
+    sizes = {**part_sizes(model), **class_sizes_of(model)}
     names.check_fits(sizes)
     return sizes
 
@@ -132,7 +140,7 @@ def checked_sizes(names: Names, model: BaseModel) -> dict[str, int]:
 def span(x: Xplanation, model: BaseModel, pointer: str) -> tuple[int, int]:
     """Where the target's graph begins and ends among all nodes or edges."""
     bounds: Tensor = getattr(model.source, pointer)
-    number = x.target if x.level == "graph" and isinstance(x.target, int) else 0
+    number = x.target_ids[0] if x.level == "graph" else 0
     return int(bounds[number]), int(bounds[number + 1])
 
 
@@ -145,21 +153,27 @@ def edge_ends(x: Xplanation, model: BaseModel) -> Tensor:
 def target_facts(x: Xplanation, names: Names) -> dict[str, Any]:
     """Ids and names of the target, of both ends of a link."""
     if x.level == "graph":
-        return {"ids": [x.target], "names": [names.of_one("graphs", int(x.target))]}  # type: ignore[arg-type]
+        return {"ids": list(x.target_ids), "names": [names.of_one("graphs", x.target_ids[0])]}
     return {"ids": list(x.target_nodes), "names": [names.of_one("nodes", number) for number in x.target_nodes]}
 
 
 def prediction_facts(x: Xplanation, model: BaseModel, names: Names) -> dict[str, Any]:
-    """The class with its probability, or the value; status 'nan_prediction' if it is no number."""
+    """The class with its probability, or the value; status 'nan_prediction' if it is no number.
+
+    Of a network with several labels the class says whether the target has its label, whose name is told.
+    """
     found = x.prediction if x.prediction is not None else model.pred_continuous([x.target])[0]
     numbers = found.double().flatten()
     if not len(numbers) or not bool(numbers.isfinite().all()):
         return {"status": "nan_prediction"}
     if model.task == "regression":
         return {"status": OK, "value": shown_value(float(numbers[0])), "unit": names.unit}
+    best, label = int(numbers.argmax()), x.target_label
+    told = {"status": OK, "class": best, "probability": share(float(numbers[best]))}
+    if label is not None:
+        return {**told, "label": label, "name": names.of_one("classes", label)}
     names.check_fits(class_sizes(numbers))
-    best = int(numbers.argmax())
-    return {"status": OK, "class": best, "name": names.of_one("classes", best), "probability": share(float(numbers[best]))}
+    return {**told, "name": names.of_one("classes", best)}
 
 
 def feature_facts(x: Xplanation, names: Names, ranking: Ranking) -> dict[str, Any]:

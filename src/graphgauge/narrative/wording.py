@@ -65,7 +65,10 @@ class Wording:
         if "value" in found:
             text = f"{self.language.number(found['value'])}\u00a0{found['unit']}".rstrip("\u00a0")
             return {"known": True, "text": text, "bare": text, "probability": None}
-        bare = found["name"] or self.say("class", id=str(found["class"]))
+        if found.get("label") is not None:
+            bare = self.say("label" if found["class"] else "no_label", name=found["name"] or str(found["label"]))
+        else:
+            bare = found["name"] or self.say("class", id=str(found["class"]))
         return {"known": True, "text": self.language.quoted(bare), "bare": bare, "probability": found["probability"]}
 
     def side(self, side: str, worded: Any) -> dict[str, Any]:

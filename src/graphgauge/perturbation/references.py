@@ -25,7 +25,7 @@ from torch import Tensor
 
 from graphgauge.core.errors import BadModel, BadSetting, BadTarget
 from graphgauge.core.seeds import generator
-from graphgauge.core.xplanation import Target
+from graphgauge.core.xplanation import Target, plain_target
 from graphgauge.models import BaseModel, ComputationGraphs
 from graphgauge.models.arcs import message_routes, ragged_ranges, starts
 from graphgauge.models.computation import refuse_foreign
@@ -39,7 +39,7 @@ class References:
 
     num_targets: int  #: T
     target: Tensor  #: (Q,) number of the target in the list that was asked for, rising
-    reference: Tensor  #: (Q, 1) node or graph ids, (Q, 2) links
+    reference: Tensor  #: (Q, 1) node or graph ids, (Q, 2) links; one column more where targets have a label
     kind: Tensor  #: (Q,) class of the reference; regression: -1 below the target, +1 above
     rank: Tensor  #: (Q,) which medoid of its kind, from 0
     graphs: ComputationGraphs  #: of the different references
@@ -53,7 +53,7 @@ class References:
 
     def ids(self) -> list[Target]:
         """Each case's reference as people write it: a node id, a pair, a graph index."""
-        return [(ids[0], ids[1]) if len(ids) == 2 else ids[0] for ids in self.reference.tolist()]
+        return [plain_target(ids) for ids in self.reference.tolist()]
 
     def count(self) -> Tensor:
         """How many references each target has; 0: nothing differs from it.  (T,)"""
@@ -89,6 +89,8 @@ def find_references(model: BaseModel, targets: Any, number: int = 1) -> Referenc
     """
     check_number(number)
     asked, population = model.asked(model.read(targets)), model.population()
+    if model.labels is not None:
+        population = population[torch.isin(population[:, -1], asked[:, -1])]
     points = check_embedding(model.embed(population))
     members = Members(population.reshape(len(population), -1), points, has_neighbour(model, population))
     if isinstance(model, Regression):
@@ -108,12 +110,20 @@ class Members:
 
 
 def rows_by_class(model: BaseModel, asked: Tensor, population: Tensor, members: Members, number: int) -> tuple[Tensor, Tensor]:
-    """Rows of the medoids of each class but the target's own, and the classes.  (T, C, number), (C,)"""
-    label = model.pred_discrete(population)
-    kind = torch.arange(int(label.max()) + 1, device=label.device)
-    row = medoids_of_labels(members.points, label, len(kind), number, members.eligible)
-    is_other = kind != model.pred_discrete(asked)[:, None]
-    return row.where(is_other[:, :, None], -1), kind
+    """Rows of the medoids of each class but the target's own, and the classes.  (T, C, number), (C,)
+
+    Where targets have labels, members speak for their own label only: each label has two classes of its own.
+    """
+    label, own = model.pred_discrete(population), model.pred_discrete(asked)
+    if model.labels is None:
+        kind = torch.arange(int(label.max()) + 1, device=label.device)
+        row = medoids_of_labels(members.points, label, len(kind), number, members.eligible)
+        return row.where((kind != own[:, None])[:, :, None], -1), kind
+    named, place = population[:, -1].unique(return_inverse=True)
+    row = medoids_of_labels(members.points, 2 * place + label, 2 * len(named), number, members.eligible)
+    row = row.view(len(named), 2, number)[torch.searchsorted(named, asked[:, -1].contiguous())]
+    kind = torch.arange(2, device=label.device)
+    return row.where((kind != own[:, None])[:, :, None], -1), kind
 
 
 def rows_by_value(model: Regression, asked: Tensor, population: Tensor, members: Members, number: int) -> tuple[Tensor, Tensor]:
@@ -143,7 +153,7 @@ def has_neighbour(model: BaseModel, targets: Tensor) -> Tensor:
     A message must come to the node from another one; to an end of a link from one that is not the other end. It is enough to know
     the lowest and the highest sender to each node. Graphs, and networks without messages, need no neighbour: all True.
     """
-    ids, size = targets.reshape(len(targets), -1), model.source.num_nodes
+    ids, size = model.ids_of(targets.reshape(len(targets), -1)), model.source.num_nodes
     if model.level == "graph" or model.hops == 0:
         return torch.ones_like(ids[:, 0], dtype=torch.bool)
     tail, head, _ = message_routes(model.source.edge_index, model.trace.flow)

@@ -141,14 +141,14 @@ def ends_of_edges(x: Xplanation, data: Any) -> Tensor:
 def num_edges_of(x: Xplanation, model: BaseModel) -> int:
     """Edges of the target's graph."""
     bounds = model.source.edge_ptr.tolist()
-    number = int(x.target) if x.level == "graph" else 0  # type: ignore[arg-type]
+    number = x.target_ids[0] if x.level == "graph" else 0
     return int(bounds[number + 1] - bounds[number])
 
 
 def edge_index_of(x: Xplanation, data: Any) -> Tensor:
     """The ``edge_index`` of the graph that was explained."""
     is_list = x.level == "graph" and not hasattr(data, "keys") and hasattr(data, "__getitem__") and not isinstance(data, Tensor)
-    graph = data[x.target] if is_list else data
+    graph = data[x.target_ids[0]] if is_list else data
     found = graph if isinstance(graph, Tensor) else getattr(graph, "edge_index", None)
     if not isinstance(found, Tensor) or found.dim() != 2 or found.size(0) != 2:
         raise BadExplanation(

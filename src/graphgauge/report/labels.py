@@ -39,11 +39,14 @@ def node_label(node: int, names: Names) -> str:
 
 
 def target_label(x: Xplanation, names: Names) -> str:
-    """'node 4', 'link 4 → 7', or names where there are some."""
+    """'node 4', 'link 4 → 7', 'node 4, label 2', or names where there are some."""
+    label = x.target_label
+    told = "" if label is None else f", label {cut(names.of_one('classes', label), LONGEST_TITLE) or label}"
     if x.level == "graph":
-        return cut(names.of_one("graphs", int(x.target)), LONGEST_TITLE) or f"graph {x.target}"  # type: ignore[arg-type]
+        (graph,) = x.target_ids
+        return (cut(names.of_one("graphs", graph), LONGEST_TITLE) or f"graph {graph}") + told
     ends = [cut(names.of_one("nodes", node), LONGEST_TITLE) or str(node) for node in x.target_nodes]
-    return f"{x.level} {' → '.join(ends)}"
+    return f"{x.level} {' → '.join(ends)}{told}"
 
 
 def prediction_label(x: Xplanation, names: Names) -> str:
@@ -53,6 +56,8 @@ def prediction_label(x: Xplanation, names: Names) -> str:
         return ""
     if len(numbers) == 1:
         return f"predicted {numbers[0]:.3g} {cut(names.unit, LONGEST_TITLE)}".rstrip()
+    if x.target_label is not None:
+        return f"predicted {percent(numbers[1])}"
     best = max(range(len(numbers)), key=numbers.__getitem__)
     return f"predicted {cut(names.of_one('classes', best), LONGEST_TITLE) or f'class {best}'} ({percent(numbers[best])})"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphgauge.core.errors import BadFile
 from graphgauge.core.verdicts import FAIL, Verdict
-from graphgauge.core.xplanation import Target, Xplanation
+from graphgauge.core.xplanation import WIDTH, Target, Xplanation, numbers_of
 from graphgauge.evaluation import STATUSES, Results, Row
 from graphgauge.evaluation.results import Key, Source
 from graphgauge.guidelines.judging import explanation_verdicts
@@ -126,6 +126,8 @@ class Stage:
         """Of targets; pairs are links, and without a model all others are nodes."""
         if self.source is not None:
             return str(self.source.evaluator.model.level)
+        if is_labelled(self.results):
+            return str(self.results.made["network"]["level"])
         return "link" if any(isinstance(row.target, tuple) for row in self.results.rows[:1]) else "node"
 
     @cached_property
@@ -169,7 +171,7 @@ class Stage:
         if facts is None:
             return target_name(target, self.level, self.called)
         named = dict(zip(facts["target"]["ids"], facts["target"]["names"], strict=True))
-        return target_name(target, facts["level"], Names(nodes=named, graphs=named))
+        return target_name(target, facts["level"], Names(nodes=named, graphs=named, classes=self.called.classes))
 
     @property
     def is_redacted(self) -> bool:
@@ -236,15 +238,21 @@ def value_of(rows: list[Row], metric: str) -> float | None:
     return next((value for value in values if value is not None and math.isfinite(value)), None)
 
 
+def is_labelled(results: Results) -> bool:
+    """Whether targets name one of the labels of their network."""
+    return bool(results.made.get("network", {}).get("labels"))
+
+
 def target_name(target: Target, level: str, names: Names) -> str:
     """A target for people.
 
     >>> target_name(4, "node", Names(nodes={4: "Ada"})), target_name((4, 7), "link", Names(nodes={4: "Ada"}))
     ('node 4 (Ada)', 'link 4 (Ada) → 7')
+    >>> target_name((4, 7), "node", Names(nodes={4: "Ada"}, classes={7: "member"}))
+    'node 4 (Ada), label 7 (member)'
     """
-    kind = "graphs" if level == "graph" else "nodes"
-    ends = [
-        f"{end} ({name})" if (name := names.of_one(kind, end)) else str(end)
-        for end in (target if isinstance(target, tuple) else (target,))
-    ]
-    return f"{level} {' → '.join(ends)}"
+    kind, numbers = "graphs" if level == "graph" else "nodes", numbers_of(target)
+    ids, labels = numbers[: WIDTH[level]], numbers[WIDTH[level] :]
+    ends = [f"{end} ({name})" if (name := names.of_one(kind, end)) else str(end) for end in ids]
+    told = [f", label {label}" + (f" ({name})" if (name := names.of_one("classes", label)) else "") for label in labels]
+    return f"{level} {' → '.join(ends)}{''.join(told)}"

@@ -9,7 +9,7 @@ from typing import Any
 from graphgauge.evaluation import Results, Row
 from graphgauge.narrative import Names
 from graphgauge.report.boards import REASONS, heading
-from graphgauge.report.showcase import target_name
+from graphgauge.report.showcase import is_labelled, target_name
 
 
 def packed(results: Results, metrics: list[str], names: Names, level: str) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def packed(results: Results, metrics: list[str], names: Names, level: str) -> di
             {
                 "task": task,
                 "model": model,
-                "targets": [called(target, occurrence, level, names) for target, occurrence in group],
+                "targets": [called(target, occurrence, level, names, is_labelled(results)) for target, occurrence in group],
                 "values": [
                     [[cell(rows.get((name, metric)), statuses) for metric in metrics] for name in explainers]
                     for rows in group.values()
@@ -40,9 +40,10 @@ def packed(results: Results, metrics: list[str], names: Names, level: str) -> di
     }
 
 
-def called(target: Any, occurrence: int, level: str, names: Names) -> str:
+def called(target: Any, occurrence: int, level: str, names: Names, has_label: bool = False) -> str:
     """A target for people, and which of several explanations of it."""
-    level = "link" if isinstance(target, tuple) else "node" if level == "link" else level
+    if not has_label:
+        level = "link" if isinstance(target, tuple) else "node" if level == "link" else level
     return target_name(target, level, names) + (f", again {occurrence}" if occurrence else "")
 
 
