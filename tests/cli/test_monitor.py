@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 import graphgauge as gg
 from graphgauge.cli.main import app, main
 from graphgauge.datasets import save_graph
-from graphgauge.evaluation.identity import digest_of_network
 from graphgauge.guidelines import Requirements
 from graphgauge.lifecycle import Project
+from graphgauge.models.fingerprints import digest_of_network
 
 QUICK = {"trials": [4, 8], "timed": 1, "calls": 3}
 OWN = {"thresholds": {"feature_ec": 6, "edge_pertinence": 0, "feature_pertinence": 0}}

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 from graphgauge.cli.main import app, main
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.evaluation import Settings
-from graphgauge.evaluation.identity import digest_of_data, digest_of_network
 from graphgauge.explainers import GNNExplainer
 from graphgauge.guidelines import Requirements
 from graphgauge.lifecycle import Decision
+from graphgauge.models.fingerprints import digest_of_data, digest_of_network
 
 
 def kinds(problems):

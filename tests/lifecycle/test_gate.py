@@ -1,6 +1,7 @@
 """The gate: JUnit, annotations, exit codes, and thresholds from a decision."""
 
 import json
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -15,9 +16,12 @@ from graphgauge.cli.main import app, main
 from graphgauge.core.verdicts import Verdict
 from graphgauge.guidelines import Check, Requirements, check
 from graphgauge.lifecycle import annotations, junit
+from graphgauge.lifecycle.evidence import digest_of_results
 
 WANTED = Requirements("node_classification", num_features=200)
 LATER = "2999-01-01T00:00:00+00:00"
+#: what the made decision was measured on
+IDENTITY = {"task": "node_classification", "network": "network-digest", "data": "data-digest"}
 MIXED = good(edge_pertinence=0.4, edge_stability="nan_attribution", time=0.02)
 
 
@@ -96,7 +100,8 @@ def run(*arguments):
 
 @pytest.fixture
 def folder(tmp_path):
-    made({"lrp": good(edge_ec=6.0), "saliency": good(edge_pertinence=0.1)}).save(tmp_path / "run")
+    results = made({"lrp": good(edge_ec=6.0), "saliency": good(edge_pertinence=0.1)})
+    replace(results, made={"identity": IDENTITY}).save(tmp_path / "run")
     return tmp_path
 
 
@@ -128,6 +133,38 @@ def test_a_decision_that_nobody_answers_for_opens_no_gate(folder, changed, told)
     root = ElementTree.parse(folder / "j.xml").getroot()
     assert (root.get("failures"), root.get("errors")) == ("0", "1")
     assert told in root.find(".//testcase[@name='complete']/error").get("message")
+
+
+@pytest.mark.parametrize(
+    ("kind", "identity"),
+    [
+        ("network", {**IDENTITY, "network": "retrained"}),
+        ("data", {**IDENTITY, "data": "moved"}),
+        ("task", {"task": "link_classification", "network": "of links", "data": "of links"}),
+    ],
+)
+def test_a_run_of_another_network_task_or_data_is_refused_by_name_however_good_its_numbers(folder, kind, identity):
+    decision(requirements=WANTED.record(), expires=LATER).write(folder / "d.json")
+    options = ("--decision", str(folder / "d.json"), "--junit", str(folder / "j.xml"))
+    assert run("check", str(folder / "run"), *options).exit_code == 0
+    replace(made({"lrp": GOOD}), made={"identity": identity}).save(folder / "run")
+    done = run("check", str(folder / "run"), *options)
+    told = f"refused: the run is of another {kind} than the decision: {identity[kind]}, not "
+    assert (done.exit_code, done.stdout.splitlines()[-1].startswith(told)) == (2, True)
+    root = ElementTree.parse(folder / "j.xml").getroot()
+    assert (root.get("failures"), root.get("errors")) == ("0", "1")
+    assert run("check", str(folder / "run"), *options, "--other-data").exit_code == (0 if kind == "data" else 2)
+
+
+def test_a_run_that_does_not_say_what_it_measured_is_incomplete_unless_it_is_the_decisions_own(folder):
+    own = made({"lrp": GOOD})
+    own.save(folder / "run")
+    decision(requirements=WANTED.record(), expires=LATER).write(folder / "d.json")
+    done = run("check", str(folder / "run"), "--decision", str(folder / "d.json"))
+    assert done.exit_code == 3
+    assert "does not say which network and data it measured" in done.stdout
+    decision(requirements=WANTED.record(), expires=LATER, rows=digest_of_results(own)).write(folder / "d.json")
+    assert run("check", str(folder / "run"), "--decision", str(folder / "d.json")).exit_code == 0
 
 
 def test_the_folder_of_a_validation_is_judged_by_its_decision(folder):

@@ -11,8 +11,9 @@ from zoo import build
 import graphgauge as gg
 from graphgauge.core.errors import BadSetting
 from graphgauge.evaluation import PRESETS, Settings
+from graphgauge.models.fingerprints import digest_of_network
 from graphgauge.monitor import sample_recent, score
-from graphgauge.monitor.scoring import cheap, facts_of_results, weights_digest
+from graphgauge.monitor.scoring import cheap, facts_of_results
 
 FAST = {"trials": (4, 12), "timed": 0}
 
@@ -72,12 +73,12 @@ def test_measuring_leaves_the_network_as_it_was():
 
 def test_the_digest_of_weights_sees_one_bit_and_nothing_else():
     model = node_model()
-    before = weights_digest(model)
+    before = digest_of_network(model)
     model.data.x[0, 0] += 1
-    assert weights_digest(model) == before
+    assert digest_of_network(model) == before
     with torch.no_grad():
         next(model.net.parameters()).view(-1)[0] += 1e-6
-    assert weights_digest(model) != before
+    assert digest_of_network(model) != before
 
 
 def test_recent_targets_are_drawn_evenly_and_by_seed():

@@ -12,7 +12,6 @@ from graphgauge.benchmark.shards import FORMAT, Named, Shard, blocks
 from graphgauge.datasets import benchmark_targets, load, trained
 from graphgauge.datasets.grid import digest as digest_of_data
 from graphgauge.evaluation import Evaluator
-from graphgauge.evaluation.identity import digest as digest_of_tensors
 from graphgauge.models import (
     BaseModel,
     LinkClassificationModel,
@@ -20,6 +19,7 @@ from graphgauge.models import (
     NodeClassificationModel,
     NodeRegressionModel,
 )
+from graphgauge.models.fingerprints import digest as digest_of_tensors
 
 WRAPPERS: dict[tuple[str, str], type[BaseModel]] = {
     ("node", "classification"): NodeClassificationModel,

@@ -31,10 +31,10 @@ from graphgauge.core.progress import replaced
 from graphgauge.datasets import load, trained
 from graphgauge.datasets.grid import digest as digest_of_data
 from graphgauge.evaluation import Evaluator, Results, Settings
-from graphgauge.evaluation.identity import digest as digest_of_tensors
 from graphgauge.explainers import find_explainer
 from graphgauge.metrics import METRICS
 from graphgauge.models import BaseModel
+from graphgauge.models.fingerprints import digest as digest_of_tensors
 
 MOST_MODELS = 2  #: kept open between shards
 LONGEST_MESSAGE = 600

@@ -12,13 +12,33 @@ from graphgauge.core.verdicts import Verdict
 from graphgauge.evaluation import Results
 from graphgauge.guidelines import Check, Requirements, check
 from graphgauge.lifecycle.assessment import stored_requirements
-from graphgauge.lifecycle.decision import Decision
+from graphgauge.lifecycle.decision import Decision, Problem
 from graphgauge.lifecycle.gate import annotations, write_junit
 
 
-def run_check(folder: str, requirements: Requirements, explainers: Sequence[str]) -> Check:
-    """The verdicts on the run in a folder."""
-    return check(Results.load(folder), requirements, explainers or None)
+def run_check(
+    folder: str,
+    requirements: Requirements,
+    explainers: Sequence[str],
+    decision: Decision | None = None,
+    on_other_data: bool = False,
+) -> Check:
+    """The verdicts on the run in a folder; none on a run that is not of the ``decision``'s task, network and data."""
+    results = Results.load(folder)
+    problems = [] if decision is None else decision.changes_in(results)
+    refused = [problem for problem in problems if problem.kind != "data" or not on_other_data]
+    if refused:
+        code = ExitCode.INCOMPLETE if refused[0].kind == "unknown" else ExitCode.USAGE
+        return Check(int(code), (), told_problems(refused))
+    found = check(results, requirements, explainers or None)
+    return replace(found, reason=f"{found.reason}; {told_problems(problems)}") if problems else found
+
+
+def told_problems(problems: Sequence[Problem]) -> str:
+    """What does not fit, in one sentence without its full stop."""
+    told = "; ".join(problem.message.rstrip(".") for problem in problems)
+    is_of_data = [problem.kind for problem in problems] == ["data"]
+    return f"{told} (--other-data judges a run on other data)" if is_of_data else told
 
 
 def agreed(

@@ -35,8 +35,8 @@ class ExitCode(IntEnum):
     INCOMPLETE = 3
 
 
-ANSWERS = {ExitCode.PASS: "pass", ExitCode.BELOW: "below threshold", ExitCode.INCOMPLETE: "incomplete"}
-COLOURS = {"pass": "green", "warn": "yellow", "fail": "red", "below threshold": "red", "incomplete": "yellow"}
+ANSWERS = {ExitCode.PASS: "pass", ExitCode.BELOW: "below threshold", ExitCode.USAGE: "refused", ExitCode.INCOMPLETE: "incomplete"}
+COLOURS = {"pass": "green", "warn": "yellow", "fail": "red", "below threshold": "red", "refused": "red", "incomplete": "yellow"}
 COLOURS |= {"passed": "green", "noted": "yellow", "failed": "red", "missing": "yellow", "broken": "red", "ok": "green"}
 
 

@@ -138,6 +138,7 @@ def check(
     features: Annotated[int | None, typer.Option(min=1, help="Number of features; limits are shares of it.")] = None,
     focus: Annotated[str | None, typer.Option(help="feature or edge: judge that side only.")] = None,
     decision: Annotated[str | None, typer.Option(help="Take thresholds and explainer from this decision file.")] = None,
+    other_data: Annotated[bool, typer.Option("--other-data", help="With --decision: the run may be on other data.")] = False,
     junit: Annotated[str | None, typer.Option(help="Also write the verdicts to this JUnit XML file.")] = None,
     annotations: Annotated[bool, typer.Option("--annotations", help="Also print GitHub annotations to stderr.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
@@ -149,7 +150,7 @@ def check(
     given = {"task_kind": task, "stakes": stakes, "latency": latency, "num_features": features, "focus": focus}
     decided = None if decision is None else Decision.read(decision)
     wanted, chosen = agreed(run, decided, given, explainer or [])
-    found = gated(run_check(run, wanted, chosen), decided)
+    found = gated(run_check(run, wanted, chosen, decided, other_data), decided)
     write_for_pipelines(found, junit, annotations)
     typer.echo(as_json(found, wanted) if json else as_text(found))
     raise typer.Exit(found.code)

@@ -84,6 +84,7 @@ class Xplanation:
     seed: int | None = None  #: of the call that made it
     occurrence: int = 0  #: how often that call had named the target before
     seconds: float | None = None
+    network: str = ""  #: digest of the network that it explains (`models.fingerprints`); '': not known
     metrics: dict[str, Any] = field(default_factory=dict)
     outcome: Any = None
 
@@ -229,7 +230,7 @@ class Xplanation:
 FLOAT = "$float"  #: marks a number that JSON does not know
 TENSORS = ("nodes", "edges", "feature_score", "edge_score", "prediction")
 FEW = 1000  #: ids
-PLAIN = ("target", "num_nodes", "num_edges", "level", "explainer", "params", "seed", "occurrence", "seconds", "metrics")
+PLAIN = ("target", "num_nodes", "num_edges", "level", "explainer", "params", "seed", "occurrence", "seconds", "network", "metrics")
 
 
 def plain_target(target: Any) -> Target:

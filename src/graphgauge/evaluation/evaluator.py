@@ -36,6 +36,7 @@ from graphgauge.explainers import BaseExplainer, OtherTaskExplainer
 from graphgauge.explainers.base import check_wrapped
 from graphgauge.metrics import Metric
 from graphgauge.models import BaseModel
+from graphgauge.models.fingerprints import digest_of_network, identity_of
 from graphgauge.models.lending import lent
 from graphgauge.perturbation import References, find_references
 
@@ -101,10 +102,16 @@ class Evaluator:
                     entries += split_by_occurrence(label, explainer, xs, seed)
                 return replace(self.evaluated(entries), source=self.source(entries, again=True))
 
-    def evaluate(self, xs: Xplanation | Iterable[Xplanation]) -> Results:
-        """Score explanations, from `explain` or from elsewhere, and fill their ``metrics``."""
+    def evaluate(self, xs: Xplanation | Iterable[Xplanation], *, check_network: bool = True) -> Results:
+        """Score explanations, from `explain` or from elsewhere, and fill their ``metrics``.
+
+        Explanations of another network are refused, also where the same one was trained on; ``check_network=False`` scores them all
+        the same. Those that do not say which network they explain (from PyG, for example) pass.
+        """
         given = [xs] if isinstance(xs, Xplanation) else list(xs)
         self.check_explanations(given)
+        if check_network:
+            check_networks(given, digest_of_network(self.model))
         entries = grouped_by_explainer(given)
         with self.model.session(), progress(sum(len(entry.xs) for entry in entries) + 2 * len(given), "evaluate"):
             return replace(self.evaluated(entries), source=self.source(entries, again=False))
@@ -145,6 +152,7 @@ class Evaluator:
         known = {(k, t): self.stored(x) for k, entry in enumerate(entries) for t, x in entry.xs.items()}
         fresh = [replace(entry, xs={t: x for t, x in entry.xs.items() if known[k, t] is None}) for k, entry in enumerate(entries)]
         made = {"versions": versions(), "device": str(self.model.source.device), "network": self.model.record()}
+        made["identity"] = identity_of(self.model)
         cells, stories = self.measured(fresh)
         rows: list[Row] = []
         for k, entry in enumerate(entries):
@@ -292,6 +300,17 @@ class Evaluator:
         kept = {name: value for name, value in x.metrics.items() if name not in stale}
         x.metrics = {**kept, **{name: cell.value for name, cell in cells.items()}}
         x.metrics[RECORD] = {"key": self.key(x), "cells": {name: cell.record() for name, cell in cells.items()}}
+
+
+def check_networks(xs: Sequence[Xplanation], network: str) -> None:
+    """Refuse explanations of another network than the one with this digest."""
+    others = [x for x in xs if x.network not in ("", network)]
+    if others:
+        raise BadExplanation(
+            f"{len(others)} of {len(xs)} explanations, the first of target {others[0].target}, explain another network "
+            f"({others[0].network}) than this model's ({network}): it was trained on, converted or wrapped in another way. "
+            "Explain again, or give check_network=False to score them on this network all the same."
+        )
 
 
 def given(x: Xplanation) -> Xplanation:

@@ -20,6 +20,7 @@ from graphgauge.core.progress import progress
 from graphgauge.core.seeds import check_seed, derive_seed
 from graphgauge.core.xplanation import Target, Xplanation
 from graphgauge.models import BaseModel, ComputationGraphs
+from graphgauge.models.fingerprints import digest_of_network
 from graphgauge.models.lending import lent
 
 
@@ -65,13 +66,14 @@ class BaseExplainer(ABC):
     def explanations(self, model: BaseModel, targets: Any, seed: int) -> list[Xplanation]:
         """What `explain` gives, by whoever has a session open."""
         graphs = model.computation_graphs(targets, lean=self.lean)  # explainers share them, so they are in nobody's seconds
+        network = digest_of_network(model)
         start = time.perf_counter()
         named = occurrences([graph.target for graph in graphs])
         seeds = [derive_seed(seed, self.name, *entry) for entry in named]
         prediction = model.pred_continuous(targets)
         with progress(len(graphs), self.name):
             scores = check_packed(self.scores(model, graphs, seeds), graphs, self.name)
-        shared = {"explainer": self.name, "params": self.params, "level": model.level, "seed": seed}
+        shared = {"explainer": self.name, "params": self.params, "level": model.level, "seed": seed, "network": network}
         share = (time.perf_counter() - start) / max(len(graphs), 1)
         xs = [
             unpacked(graphs, k, scores, prediction=prediction[k], occurrence=named[k][1], seconds=share, **shared)

@@ -19,11 +19,12 @@ from typing import Any, get_type_hints
 
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.core.verdicts import Verdict
-from graphgauge.evaluation import Settings
-from graphgauge.evaluation.identity import digest_of_data, digest_of_network
+from graphgauge.evaluation import Results, Settings
 from graphgauge.explainers import BaseExplainer, find_explainer
 from graphgauge.guidelines import Requirements
+from graphgauge.lifecycle.evidence import digest_of_results
 from graphgauge.models import BaseModel
+from graphgauge.models.fingerprints import digest_of_data, digest_of_network
 
 FORMAT = 1
 FILE = "decision.json"  #: in the folder of a validation
@@ -34,7 +35,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a decision does not hold (any more). ``kind``: "network", "data", "expired", "unsigned"."""
+    """Why a decision does not hold (any more). ``kind``: "network", "data", "expired", "unsigned", "task", "unknown"."""
 
     kind: str
     message: str
@@ -121,6 +122,21 @@ class Decision:
         if digest_of_data(model) != self.data:
             found.append(Problem("data", f"the data are not those of {self.made} ({self.data}): see what the monitor says."))
         return found
+
+    def changes_in(self, results: Results) -> list[Problem]:
+        """Whether a run, other than the validation's own, measured another task, network or data."""
+        if digest_of_results(results) == self.rows:
+            return []
+        found = results.made.get("identity")
+        if not isinstance(found, Mapping):
+            text = "the run does not say which network and data it measured, as runs of earlier versions do not: evaluate again."
+            return [Problem("unknown", text)]
+        validated = {"task": self.requirements.get("task_kind"), "network": self.network, "data": self.data}
+        return [
+            Problem(kind, f"the run is of another {kind} than the decision: {found.get(kind)}, not {own}.")
+            for kind, own in validated.items()
+            if own is not None and own != found.get(kind)
+        ]
 
     def chosen(self) -> BaseExplainer:
         """The explainer, built."""

@@ -7,7 +7,8 @@
     not applicable, by design            skipped                        -
     not applicable, it should be there   error                          ::error
 
-A check that is incomplete without a single gap to point at (an explainer without any quality number) has one case of its own.
+A check that is incomplete without a single gap to point at (an explainer without any quality number), or refused because the run is
+not of the decision's network, has one case of its own.
 """
 
 import os
@@ -23,6 +24,7 @@ from graphgauge.guidelines.judging import BY_DESIGN, INCOMPLETE
 
 NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  #: what XML 1.0 cannot hold
 SKIPPED, ERROR = "skipped", "error"
+UNANSWERED = (2, INCOMPLETE)  #: exit codes of a check that could not be made: refused, or something is missing
 
 
 def kind_of(verdict: Verdict) -> str:
@@ -52,7 +54,7 @@ def junit(found: Check, name: str = "graphgauge") -> str:
     root = ElementTree.Element("testsuites", name=clean(name))
     for suite, own in groups.items():
         add_suite(root, suite, own)
-    if found.code == INCOMPLETE and not any(kind_of(verdict) == ERROR for verdict in found.verdicts):
+    if found.code in UNANSWERED and not any(kind_of(verdict) == ERROR for verdict in found.verdicts):
         add_incomplete(root, found)
     for count in ("tests", "failures", "errors", "skipped"):
         root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
@@ -109,7 +111,7 @@ def write_junit(found: Check, path: str | os.PathLike[str], name: str = "graphga
 def annotations(found: Check) -> list[str]:
     """Lines that GitHub Actions shows beside a build: an error for what fails or lacks, a warning for what is doubtful."""
     lines = [line for verdict in found.verdicts for line in annotation(verdict)]
-    return lines if lines or found.code != INCOMPLETE else [command("error", "graphgauge", found.reason)]
+    return lines if lines or found.code not in UNANSWERED else [command("error", "graphgauge", found.reason)]
 
 
 def annotation(verdict: Verdict) -> Iterable[str]:

@@ -19,7 +19,6 @@ from graphgauge.core.verdicts import FAIL, WARN
 from graphgauge.core.versions import versions
 from graphgauge.evaluation import Evaluator, Results
 from graphgauge.evaluation.entries import labelled
-from graphgauge.evaluation.identity import digest_of_data, digest_of_network
 from graphgauge.explainers import BaseExplainer, find_explainer
 from graphgauge.guidelines import Check, Finding, Recommendation, Requirements, check, diagnose, guide, recommend
 from graphgauge.lifecycle.assessment import score_on_test, usable
@@ -29,6 +28,7 @@ from graphgauge.lifecycle.decision import DAYS, FILE, Decision, expiry, told_tim
 from graphgauge.lifecycle.evidence import digest_of_results
 from graphgauge.lifecycle.trade_off import TradeOff, exhaustive_settings, production_settings, timed, trade_off, with_settings
 from graphgauge.models import BaseModel
+from graphgauge.models.fingerprints import digest_of_data, digest_of_network
 
 PRODUCTION = "production"  #: folder of the second measurement, below the first
 PAGE = "validation.md"

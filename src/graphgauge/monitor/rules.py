@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from graphgauge.core.intervals import student_quantile
+from graphgauge.models.fingerprints import is_same_network
 from graphgauge.monitor.plan import NEAR, Plan, Threshold
 from graphgauge.monitor.samples import Sample
 from graphgauge.monitor.triggers import AGE, MANUAL, MODEL, THRESHOLD, Trigger
@@ -76,7 +77,7 @@ def threshold_triggers(sample: Sample, plan: Plan) -> list[Trigger]:
 
 def model_triggers(now: str, validated: str) -> list[Trigger]:
     """Whether the weights are others than those that were validated."""
-    if now == validated:
+    if is_same_network(now, validated):
         return []
     told = f"the network's weights ({now}) are not those of the baseline ({validated})."
     return [Trigger(MODEL, "", told, details={"now": now, "validated": validated})]

@@ -17,9 +17,9 @@ from graphgauge.core.errors import BadSetting
 from graphgauge.core.seeds import derive_seed, generator
 from graphgauge.core.xplanation import Target, Xplanation, plain_target
 from graphgauge.evaluation import Evaluator, Results, Settings
-from graphgauge.evaluation.identity import digest
 from graphgauge.explainers import BaseExplainer, OtherTaskExplainer
 from graphgauge.models import BaseModel
+from graphgauge.models.fingerprints import digest_of_data, digest_of_network
 from graphgauge.monitor.samples import Sample, sample_of_results
 from graphgauge.monitor.two_samples import Values
 
@@ -32,7 +32,7 @@ class Facts:
     params: dict[str, Any] | None  #: None: not known
     settings: str  #: digest
     version: str
-    model: str = ""  #: digest of the network's weights; '': not known
+    model: str = ""  #: digest of the network; '': not known
     data: str = ""  #: digest of the graph
     features: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
@@ -113,14 +113,14 @@ def facts_of_results(results: Results, explainer: str) -> Facts:
 def facts_of(evaluator: Evaluator, explainer: BaseExplainer) -> Facts:
     """With what targets are measured."""
     model = evaluator.model
-    source, width = model.source, model.source.x.size(1)
+    width = model.source.x.size(1)
     names = tuple(model.feature_names or (f"feature {k}" for k in range(width)))
     return Facts(
         explainer=explainer.name,
         params={name: value if is_plain(value) else repr(value) for name, value in explainer.params.items()},
         settings=evaluator.settings.digest,
-        model=weights_digest(model),
-        data=digest([source.edge_index, *source.node_attrs.values(), *source.edge_attrs.values()]),
+        model=digest_of_network(model),
+        data=digest_of_data(model),
         version=graphgauge.__version__,
         features=names,
         columns=(*names, "nodes within reach", "edges within reach", *prediction_names(model), *edge_names(model)),
@@ -130,11 +130,6 @@ def facts_of(evaluator: Evaluator, explainer: BaseExplainer) -> Facts:
 def is_plain(value: Any) -> bool:
     """Whether a parameter can be stored as it is."""
     return value is None or isinstance(value, (bool, int, float, str))
-
-
-def weights_digest(model: BaseModel) -> str:
-    """A short name of exactly these weights; data and predictions play no role."""
-    return digest([*model.net.parameters(), *model.net.buffers()])
 
 
 # --- what an explanation and a target look like -------------------------------------------------------------------------

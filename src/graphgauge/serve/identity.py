@@ -4,26 +4,15 @@ import hashlib
 import json
 from typing import Any
 
-from graphgauge.evaluation.identity import digest
 from graphgauge.models import BaseModel
+from graphgauge.models.fingerprints import digest_of_data, digest_of_network
 
 BYTES = 32
 
 
 def digests(model: BaseModel) -> dict[str, str]:
-    """Of the network (names, shapes and bits of its tensors, and its layout) and of the data; made anew when either changes."""
-
-    def find() -> dict[str, str]:
-        state, source = model.net.state_dict(keep_vars=True), model.source
-        layout = f"{type(model).__name__}{model.net!r}{list(state)}"
-        tensors = [value for value in state.values() if hasattr(value, "layout")]
-        attributes = {**source.node_attrs, **source.edge_attrs}
-        return {
-            "model": text_digest(layout + digest(tensors, BYTES)),
-            "data": text_digest(f"{list(attributes)}{digest([source.edge_index, *attributes.values()], BYTES)}"),
-        }
-
-    return model.known("digests for the audit log", find)
+    """Of the network and of the data, as decisions and saved runs name them (see `models.fingerprints`)."""
+    return {"model": digest_of_network(model), "data": digest_of_data(model)}
 
 
 def text_digest(text: str) -> str:
