@@ -135,7 +135,7 @@ def test_an_explainer_that_cannot_be_run_is_left_out_and_the_answer_incomplete(p
     assert "lrp is left out: LRP has no rule for" in done.stderr
     assert "incomplete: saliency, no number of 7 misses its threshold, but lrp could not be run." in done.stdout
     with pytest.raises(BadModel, match="no explainer can be run on this network"):
-        run("evaluate", project(model="own_networks:OddNet", explainers=["lrp"]))
+        run("evaluate", project(model="own_networks:OddNet", explainers=["lrp"]), "--replace")
 
 
 def test_the_doctor_tries_every_explainer(project):

@@ -10,7 +10,8 @@ from graphgauge.cli.conventions import ANSWERS, ExitCode, Teller, paint
 from graphgauge.core.errors import BadSetting
 from graphgauge.core.verdicts import NOT_APPLICABLE, OUTCOMES, Verdict
 from graphgauge.lifecycle import Project
-from graphgauge.lifecycle.assessment import Assessment, assess, check_folder
+from graphgauge.lifecycle.assessment import Assessment, assess
+from graphgauge.lifecycle.run_folder import check_folder
 
 CONFIG = "graphgauge.yaml"  #: what `graphgauge init` writes, and what is read where no file is named
 PATHS = ("weights", "data")
@@ -58,15 +59,15 @@ def usual_folder(project: Project, config: str | None) -> Path:
     return Path("runs") / (name or Path(CONFIG).stem)
 
 
-def run_evaluate(project: Project, folder: str | Path, tell: Teller) -> Evaluated | None:
+def run_evaluate(project: Project, folder: str | Path, tell: Teller, replace: bool = False) -> Evaluated | None:
     """Measure, judge and save; None after Ctrl-C."""
-    place = check_folder(folder)
+    place = check_folder(folder, replace)
     try:
         found = assess(project, tell)
     except KeyboardInterrupt:
         tell("stopped: nothing was measured to the end, nothing was saved.")
         return None
-    found.save(place, project)
+    found.save(place, project, replace)
     tell(f"saved in {place}")
     return Evaluated(found, place)
 

@@ -163,6 +163,9 @@ def validate(
     signed_by: Annotated[str, typer.Option(help="Who answers for the decision; else sign later.")] = "",
     days: Annotated[int, typer.Option(min=1, help="Days until the decision expires.")] = 180,
     accuracy: Annotated[float | None, typer.Option(help="Of the network on its task (or r²), where it is known.")] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Take the place of a validation in the folder; a signed one is kept in 'earlier'.")
+    ] = False,
     mlflow: Annotated[str | None, typer.Option(help="Also log to this MLflow store, such as sqlite:///runs.db.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
@@ -174,8 +177,10 @@ def validate(
 
     if mlflow is not None:
         client_for(mlflow)  # a missing package is told before the work
-    found = run_validation(Project.read(config), Terms(signed_by, days, accuracy))
-    folder = found.save(output_folder(config, output))
+    project = Project.read(config)
+    folder = output_folder(config, output, replace)  # before an hour of measuring
+    found = run_validation(project, Terms(signed_by, days, accuracy))
+    found.save(folder, replace=replace)
     if mlflow is not None:
         typer.echo(f"MLflow run {tracked(found, folder, mlflow)}", err=True)
     typer.echo(as_json(found, folder) if json else as_text(found, folder))

@@ -49,6 +49,7 @@ def evaluate(
     seed: Annotated[int | None, typer.Option(min=0, help="Of everything that is drawn.")] = None,
     device: Annotated[str | None, typer.Option(help="Such as cpu or cuda (default: cuda where there is one).")] = None,
     output: Annotated[str | None, typer.Option(help="Folder for the run (default: runs/NAME).")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Take the place of a run in the folder.")] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -60,7 +61,7 @@ def evaluate(
     options |= {"targets": targets, "preset": preset, "seed": seed, "device": device}
     with telling(quiet) as tell:
         project = project_of(config, options)
-        done = run_evaluate(project, output or usual_folder(project, config), tell)
+        done = run_evaluate(project, output or usual_folder(project, config), tell, replace)
     if done is None:
         raise typer.Exit(ExitCode.INCOMPLETE)
     show(as_record(done) if json else done, as_text, json)

@@ -7,8 +7,9 @@ from typing import Any
 from graphgauge.lifecycle.consultation import told_list
 from graphgauge.lifecycle.decision import FILE, Decision
 from graphgauge.lifecycle.project import Project
+from graphgauge.lifecycle.run_folder import PAGE, check_folder
 from graphgauge.lifecycle.tracking import Tracker
-from graphgauge.lifecycle.validation import PAGE, Terms, Validation, validate
+from graphgauge.lifecycle.validation import Terms, Validation, validate
 
 
 def run_validation(project: Project, terms: Terms) -> Validation:
@@ -18,9 +19,9 @@ def run_validation(project: Project, terms: Terms) -> Validation:
     return validate(project.evaluator(model), project.targets(model), named, project.requirements(model), terms)
 
 
-def output_folder(config: str, output: str | None) -> Path:
-    """Where the files go: the folder 'validation' beside the project file, unless another one is asked for."""
-    return Path(output) if output else Path(config).parent / "validation"
+def output_folder(config: str, output: str | None, replace: bool = False) -> Path:
+    """Where the files go: the folder 'validation' beside the project file, unless another one is asked for; refuses one in use."""
+    return check_folder(output or Path(config).parent / "validation", replace)
 
 
 def tracked(found: Validation, folder: Path, uri: str) -> str:

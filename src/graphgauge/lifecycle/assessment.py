@@ -14,7 +14,6 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 from torch import Tensor
@@ -24,15 +23,13 @@ from graphgauge.core.verdicts import Verdict
 from graphgauge.core.versions import versions
 from graphgauge.core.xplanation import Target
 from graphgauge.evaluation import Results
-from graphgauge.evaluation.results import RUN
 from graphgauge.explainers import BaseExplainer
 from graphgauge.guidelines import Check, Finding, Recommendation, Requirements, check, diagnose, recommend, verdicts
 from graphgauge.guidelines.judging import COMPLETE, INCOMPLETE
 from graphgauge.lifecycle.decision import FILE, Decision
 from graphgauge.lifecycle.project import Project
+from graphgauge.lifecycle.run_folder import RECORD, clear_folder
 from graphgauge.models import BaseModel
-
-RECORD = "project.json"
 
 
 @dataclass(frozen=True)
@@ -59,8 +56,12 @@ class Assessment:
         gaps = f", but {', '.join(self.left_out)} could not be run" if self.left_out else ""
         return self.check.reason + gaps
 
-    def save(self, folder: str | os.PathLike[str], project: Project) -> None:
-        """Write the results and what they are of; things in their examples are called as the project says."""
+    def save(self, folder: str | os.PathLike[str], project: Project, replace: bool = False) -> None:
+        """Write the results and what they are of; things in their examples are called as the project says.
+
+        A folder that holds a run is refused; with ``replace`` this one takes its place (see `run_folder`).
+        """
+        clear_folder(folder, replace)
         self.results.save(folder, project.form.names)
         text = json.dumps({**record_of(project, self.requirements), "accuracy": self.accuracy}, indent=2, default=list)
         try:
@@ -131,19 +132,6 @@ def judged(
         chosen, answer = None, Check(INCOMPLETE, (), str(error).rstrip("."))
     every, findings = tuple(verdicts(results, wanted)), tuple(diagnose(results, wanted, accuracy))
     return Assessment(results, wanted, every, answer, chosen, findings, left_out or {}, accuracy)
-
-
-def check_folder(folder: str | os.PathLike[str]) -> Path:
-    """The folder for results, made now: not after an hour of measuring is it found out that it cannot be."""
-    place = Path(folder)
-    if (place / RUN).exists():
-        raise BadFile(f"{place} holds a benchmark run, which would hide other results there: name another folder.")
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=place).close()
-    except OSError as error:
-        raise BadFile(f"{place} cannot be written to: {error}.") from error
-    return place
 
 
 def stored_requirements(folder: str | os.PathLike[str]) -> dict[str, Any]:

@@ -26,12 +26,11 @@ from graphgauge.lifecycle.comparison import Beside, beside_benchmark
 from graphgauge.lifecycle.consultation import Shortlist, own_list, shortlist
 from graphgauge.lifecycle.decision import DAYS, FILE, Decision, expiry, told_time
 from graphgauge.lifecycle.evidence import digest_of_results
+from graphgauge.lifecycle.run_folder import PAGE, PRODUCTION, clear_folder
 from graphgauge.lifecycle.trade_off import TradeOff, exhaustive_settings, production_settings, timed, trade_off, with_settings
 from graphgauge.models import BaseModel
 from graphgauge.models.fingerprints import digest_of_data, digest_of_network
 
-PRODUCTION = "production"  #: folder of the second measurement, below the first
-PAGE = "validation.md"
 Callback = Callable[["Validation", Path], Any]  #: called with the finished validation and the folder of its files
 
 
@@ -62,11 +61,15 @@ class Validation:
     left_out: Mapping[str, str]  #: explainers that cannot be run on this network, and why
     decision: Decision
 
-    def save(self, folder: str | Path, callbacks: Sequence[Callback] = ()) -> Path:
-        """Write rows, settings, the decision and a page to read; then call back, such as a `Tracker`'s ``validation``."""
+    def save(self, folder: str | Path, callbacks: Sequence[Callback] = (), *, replace: bool = False) -> Path:
+        """Write rows, settings, the decision and a page to read; then call back, such as a `Tracker`'s ``validation``.
+
+        A folder that holds a run or a decision is refused; with ``replace`` this validation takes its place, and an earlier one
+        that somebody has signed is kept in ``earlier/`` (see `run_folder`).
+        """
         from graphgauge.lifecycle.documents import validation_page
 
-        place = Path(folder)
+        place = clear_folder(folder, replace)
         self.results.save(place)
         self.production.save(place / PRODUCTION)
         self.decision.write(place / FILE)

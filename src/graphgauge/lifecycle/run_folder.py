@@ -1,0 +1,93 @@
+"""The folder of a run or a validation: what is in it is not written over, and a signed decision is never lost.
+
+Without ``replace`` a folder that holds a run is refused. With it, the files of the earlier run are removed, except where its
+decision is signed: then all of them go to ``earlier/DATE-DIGEST`` in the same folder, the decision with the rows behind it. A
+decision that cannot be read (it was edited, for example) is kept in the same way. Other files in the folder stay where they are.
+"""
+
+import os
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from graphgauge.core.errors import BadFile
+from graphgauge.evaluation.results import EXAMPLES, ORIGIN, ROWS, RUN, SETTINGS
+from graphgauge.lifecycle.decision import FILE, Decision
+
+RECORD = "project.json"  #: what `Assessment.save` adds to results
+PAGE = "validation.md"  #: what `Validation.save` adds to results
+PRODUCTION = "production"  #: folder of the second measurement of a validation
+REPORTS = tuple(f"report.{suffix}" for suffix in ("html", "md", "json", "csv", "pdf"))
+EARLIER = "earlier"  #: where runs with a signed decision go that another one takes the place of
+RESULTS = (*ROWS, SETTINGS, ORIGIN, EXAMPLES)
+FILES = (*RESULTS, RECORD, FILE, PAGE, *REPORTS, *(f"{PRODUCTION}/{name}" for name in RESULTS))
+
+
+def check_folder(folder: str | os.PathLike[str], replace: bool = False) -> Path:
+    """The folder for results, made now: not after an hour of measuring is it found out that it cannot be, or holds a run."""
+    place = Path(folder)
+    if (place / RUN).exists():
+        raise BadFile(f"{place} holds a benchmark run, which would hide other results there: name another folder.")
+    if not replace:
+        _check_empty(place)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=place).close()
+    except OSError as error:
+        raise BadFile(f"{place} cannot be written to: {error}.") from error
+    return place
+
+
+def clear_folder(folder: str | os.PathLike[str], replace: bool = False) -> Path:
+    """The folder without the files of an earlier run; see the head of this file."""
+    place = check_folder(folder, replace)
+    names = [name for name in FILES if (place / name).is_file()] if _holds_run(place) else []
+    is_kept = (place / FILE).exists() and _signature(place) is not None
+    try:
+        archive = _free_archive(place) if is_kept else None
+        for name in names:
+            if archive is None:
+                (place / name).unlink()
+            else:
+                (archive / name).parent.mkdir(parents=True, exist_ok=True)
+                (place / name).rename(archive / name)
+    except OSError as error:
+        raise BadFile(f"the earlier run in {place} could not be put aside: {error}.") from error
+    return place
+
+
+def _check_empty(place: Path) -> None:
+    """Refuse a folder that holds a run or a decision."""
+    if not _holds_run(place):
+        return
+    what, kept = "a run", "the earlier one is then removed"
+    if (place / FILE).exists():
+        signature = _signature(place)
+        signed = f", signed {signature}" if signature else ""
+        kept = f"the earlier one is then kept in {place / EARLIER}" if signature else kept
+        what = f"a decision{signed}"
+    raise BadFile(f"{place} holds {what}: name another folder (--output), or give --replace (in Python replace=True); {kept}.")
+
+
+def _holds_run(place: Path) -> bool:
+    """Whether a folder holds results or a decision."""
+    return any((place / name).exists() for name in (*ROWS, FILE))
+
+
+def _signature(place: Path) -> str | None:
+    """Who signed the decision in a folder, and when; None where nobody has."""
+    try:
+        decision = Decision.read(place)
+    except BadFile:
+        return "by somebody or edited, for it cannot be read"
+    return f"by {decision.signed_by} on {decision.signed}" if decision.signed_by else None
+
+
+def _free_archive(place: Path) -> Path:
+    """A folder for the earlier run that is not there yet, named after its decision."""
+    try:
+        decision = Decision.read(place)
+        name = f"{decision.made[:19].replace(':', '-')}-{decision.digest[:8]}"
+    except BadFile:
+        name = "unreadable"
+    names = (name, *(f"{name}-{number}" for number in range(2, 10_000)))
+    return next(place / EARLIER / own for own in names if not (place / EARLIER / own).exists())
