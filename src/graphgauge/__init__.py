@@ -34,6 +34,7 @@ PUBLIC = {
             "GuidedBackprop",
             "InputXGradient",
             "IntegratedGradients",
+            "Occlusion",
             "OtherTaskExplainer",
             "PyGExplainer",
             "RandomExplainer",

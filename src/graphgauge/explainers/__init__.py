@@ -7,6 +7,7 @@ from graphgauge.explainers.gnn_explainer import GNNExplainer
 from graphgauge.explainers.gradients import InputXGradient, IntegratedGradients, Saliency
 from graphgauge.explainers.graphmask import GraphMask
 from graphgauge.explainers.lrp import LRP
+from graphgauge.explainers.occlusion import Occlusion
 from graphgauge.explainers.other_tasks import OtherTaskExplainer
 from graphgauge.explainers.promises import EXPLAINER_CHECKS
 from graphgauge.explainers.pyg import PyGExplainer
@@ -25,6 +26,7 @@ EXPLAINERS: dict[str, type[BaseExplainer]] = {
         LRP,
         GNNExplainer,
         GraphMask,
+        Occlusion,
         RandomExplainer,
     )
 }
@@ -41,6 +43,7 @@ __all__ = [
     "GuidedBackprop",
     "InputXGradient",
     "IntegratedGradients",
+    "Occlusion",
     "OtherTaskExplainer",
     "PyGExplainer",
     "RandomExplainer",

@@ -1,0 +1,218 @@
+"""Occlusion: what a prediction loses when one thing is taken away.  (After Zeiler and Fergus, 2014)
+
+With f the explained output (the probability of the predicted class, or the value) and G the target's computation graph,
+
+    edge e                       f(G) - f(G without e)
+    a group g of features        f(G) - f(G with the features in g set to a baseline), each of them getting 1 / |g| of it
+
+Nothing is differentiated and no message need be masked, so it works on every network. It asks of each thing alone: of two edges
+that could stand in for each other, neither matters.
+
+Groups are single cells (node, feature), all features of a node, or a column: one feature of the target itself, or of all other
+nodes together, as features are substituted in the evaluation. A feature that has the value of the baseline already takes no
+prediction: its score is 0. All copies of all targets share calls of the network, as many as the memory budget allows.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from graphgauge.core.errors import BadModel, BadSetting
+from graphgauge.core.progress import advance
+from graphgauge.explainers.base import (
+    BaseExplainer,
+    Scores,
+    check_count,
+    check_explained,
+    empty_edges,
+    empty_features,
+    explained,
+    predicted,
+)
+from graphgauge.models import BaseModel, ComputationGraphs, Union
+from graphgauge.models.arcs import ragged_ranges, starts
+from graphgauge.models.engine import Work
+from graphgauge.models.features import Features
+
+Removal = Literal["auto", "mask", "drop", "none"]
+Grouping = Literal["auto", "cells", "columns", "nodes", "none"]
+Baseline = Literal["zero", "mean"]
+
+
+@dataclass(frozen=True)
+class Occlusion(BaseExplainer):
+    """Differences of predictions when single edges and features are taken away.
+
+    ``edges``           how an edge is taken away: "mask" (its messages are silenced), "drop" (it leaves the graph), "auto": masked
+                        where the network's messages can be masked exactly, else dropped; "none": no edge scores
+    ``features``        what is set to the baseline at a time: "cells", "columns", "nodes"; "auto": cells for targets that have at
+                        most ``max_cells`` cells that differ from the baseline, else columns; "none": no feature scores
+    ``baseline``        "zero", or "mean": the mean of the feature over all nodes of the data
+    ``explain_output``  "prob" (the probability of the predicted class) or "logit"; regression explains its value
+    """
+
+    name = "occlusion"
+    signed = True
+    deterministic = True
+    edges: Removal = "auto"
+    features: Grouping = "auto"
+    baseline: Baseline = "zero"
+    max_cells: int = 1000
+    explain_output: str = "prob"
+
+    def __post_init__(self) -> None:
+        for name, choices in (("edges", Removal), ("features", Grouping), ("baseline", Baseline)):
+            if getattr(self, name) not in get_args(choices):
+                raise BadSetting(f"{name} must be one of {', '.join(map(repr, get_args(choices)))}, not {getattr(self, name)!r}.")
+        check_count("max_cells", self.max_cells)
+        check_explained(self.explain_output)
+
+    @property
+    def lean(self) -> bool:
+        """Only where no edge is dropped."""
+        return self.edges in ("mask", "none")
+
+    def removal(self, model: BaseModel) -> str:
+        """How edges of this network are taken away: "mask", "drop" or "none"."""
+        if self.edges == "auto":
+            return "mask" if model.mask_support == "exact" else "drop"
+        if self.edges == "mask" and model.mask_support != "exact":
+            raise BadModel(
+                f"Occlusion(edges='mask') is not possible for {type(model.net).__name__}: {model.mask_support}. "
+                "Use Occlusion(edges='drop')."
+            )
+        return self.edges
+
+    def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
+        """One copy for each thing that is taken away."""
+        label = predicted(model, graphs)
+
+        def output(union: Union) -> Tensor:
+            raw = model.engine.outputs(union)
+            return explained(model, raw, None if label is None else label[union.of], self.explain_output)
+
+        removal = self.removal(model)
+        with torch.no_grad(), model.unwritten_features():
+            start = model.map(output, graphs, kind="occlusion")
+            feature = None if self.features == "none" else self.feature_scores(model, graphs, output, start)
+            edge = None if removal == "none" else edge_scores(model, graphs, output, start, removal)
+        advance(len(graphs))
+        return Scores(feature, edge)
+
+    def feature_scores(self, model: BaseModel, graphs: ComputationGraphs, output: Work, start: Tensor) -> Tensor:
+        """f(G) - f(G with a group at the baseline), spread over the group.  (sum of nodes, F)"""
+        x = graphs.source.x
+        cells = Cells.of(graphs, x.new_zeros(x.size(1)) if self.baseline == "zero" else x.mean(0), self.features, self.max_cells)
+
+        def occluded(union: Union) -> Tensor:
+            return output(union.with_features(cells.occlude(union)))
+
+        owner = cells.owner
+        lost = start[owner] - model.map(occluded, graphs, owner, kind="occlusion of features")
+        share = (lost / cells.size)[cells.group]
+        return empty_features(graphs).index_put((cells.row, cells.column), share.to(x.dtype))
+
+
+def edge_scores(model: BaseModel, graphs: ComputationGraphs, output: Work, start: Tensor, removal: str) -> Tensor:
+    """f(G) - f(G without e) for each relevant edge.  (sum of edges,)"""
+    (row,) = (graphs.edge_place < graphs.num_edges[graphs.edge_owner]).nonzero(as_tuple=True)
+    owner = graphs.edge_owner[row]
+
+    def without(union: Union) -> Tensor:
+        is_gone = union.edge_row == row[union.copy][union.edge_copy]
+        return output(
+            union.without_edges(is_gone) if removal == "drop" else union.with_mask((~is_gone).to(union.features.like.dtype))
+        )
+
+    lost = start[owner] - model.map(without, graphs, owner, kind=f"occlusion of edges, {removal}")
+    return empty_edges(graphs).index_copy(0, row, lost.to(graphs.source.x.dtype))
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Features of scored nodes that differ from the baseline, in groups; those of one group follow each other."""
+
+    graphs: ComputationGraphs
+    baseline: Tensor  #: (F,)
+    row: Tensor  #: (cells,) position of the node in ``graphs.node``
+    column: Tensor  #: (cells,)
+    group: Tensor  #: (cells,) 0, 1, 2 ...
+
+    @staticmethod
+    def of(graphs: ComputationGraphs, baseline: Tensor, features: str, max_cells: int) -> "Cells":
+        """Groups of each target's cells."""
+        width = len(baseline)
+        owner = torch.repeat_interleave(graphs.sizes)
+        place = torch.arange(len(owner), device=owner.device) - graphs.node_ptr[owner]
+        (scored,) = (place < graphs.num_nodes[owner]).nonzero(as_tuple=True)
+        at, column = (graphs.source.x[graphs.node[scored]] != baseline).nonzero(as_tuple=True)
+        row = scored[at]
+        graph, place = owner[row], place[row]
+        is_end = graphs.target_row[graph] == place[:, None]
+        block = (is_end * torch.arange(1, is_end.size(1) + 1, device=row.device)).sum(1)  # 0: the other nodes
+        keys = {"cells": place * width + column, "nodes": place, "columns": block * width + column}
+        if features == "auto":
+            is_few = torch.bincount(graph, minlength=len(graphs)) <= max_cells
+            key = torch.where(is_few[graph], keys["cells"], keys["columns"])
+        else:
+            key = keys[features]
+        stride = int(key.max()) + 1 if len(key) else 1
+        group = (graph * stride + key).unique(return_inverse=True)[1]
+        order = group.argsort(stable=True)
+        return Cells(graphs, baseline, row[order], column[order], group[order])
+
+    @cached_property
+    def size(self) -> Tensor:
+        """Cells of each group.  (groups,)"""
+        return torch.bincount(self.group)
+
+    @cached_property
+    def ptr(self) -> Tensor:
+        """The first cell of each group.  (groups + 1,)"""
+        return starts(self.size)
+
+    @cached_property
+    def owner(self) -> Tensor:
+        """The graph of each group.  (groups,)"""
+        return torch.repeat_interleave(self.graphs.sizes)[self.row[self.ptr[:-1]]]
+
+    def occlude(self, union: Union) -> "Occluded":
+        """Features of a union in which copy k has group k at the baseline."""
+        copy, cell = ragged_ranges(self.ptr[union.copy], self.size[union.copy])
+        row, column = self.row[cell], self.column[cell]
+        at = union.node_start[copy] + row - self.graphs.node_ptr[union.of[copy]]
+        return Occluded(union.features, at, column, self.graphs.source.x[self.graphs.node[row], column], self.baseline[column])
+
+
+@dataclass(frozen=True)
+class Occluded(Features):
+    """Features of which some cells (at, column) have another value."""
+
+    base: Features
+    at: Tensor  #: (cells,) row of the union
+    column: Tensor  #: (cells,)
+    before: Tensor  #: (cells,)
+    after: Tensor  #: (cells,)
+
+    @property
+    def like(self) -> Tensor:
+        """The data's features."""
+        return self.base.like
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        return self.base.shape
+
+    @cached_property
+    def written(self) -> Tensor:
+        """With the other values."""
+        return self.base.written.index_put((self.at, self.column), self.after)
+
+    def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The map of the unedited rows, and what the cells change."""
+        change = (self.after - self.before)[:, None] * weight.t().index_select(0, self.column)
+        return self.base.linear(weight, bias).index_add(0, self.at, change.to(weight.dtype))
