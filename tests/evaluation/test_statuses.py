@@ -15,6 +15,7 @@ import graphgauge as gg
 from graphgauge.core.errors import GraphgaugeWarning
 from graphgauge.evaluation import STATUSES
 from graphgauge.explainers import OtherTaskExplainer
+from graphgauge.metrics import Metric
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +27,20 @@ class Sentence(OtherTaskExplainer):
 
     def outcome(self, model, target, seed):
         return "because"
+
+
+@dataclasses.dataclass(frozen=True)
+class WithoutValue(Metric):
+    """A metric of one's own that has no value for anything."""
+
+    name = "without_value"
+    bounds = (0.0, 1.0)
+    higher_is_better = True
+    chance = None
+    needs = "scores"
+
+    def __call__(self, bundle):
+        return torch.full((len(bundle.score),), torch.nan)
 
 
 def a_star(read=lambda x, sent: sent - 0.5, output="logits", **options):
@@ -69,6 +84,8 @@ OCCURRENCES = {
         "edge_stability_corrected",
         lambda: cells_of(gg.Evaluator(a_star(), **QUICK).compare(gg.CallableExplainer(same_score_for_all), [0])),
     ),
+    "all_selected": ("edge_fidelity_plus", lambda: judged(a_star(), extras=True)),
+    "undefined": ("edge_without_value", lambda: judged(a_star(), metrics=[WithoutValue()])),
     "not_timed": ("time", lambda: cells_of(gg.Evaluator(node_model(), **QUICK).compare(gg.Saliency(), [3]))),
 }
 

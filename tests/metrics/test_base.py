@@ -46,12 +46,15 @@ def made_curves():
         kept=torch.rand(CASES, generator=generator, dtype=torch.float64),
         kept_prob=prob[0],
         start_prob=prob[1],
+        removed_levels=torch.rand(CASES, 9, generator=generator, dtype=torch.float64),
+        kept_levels=torch.rand(CASES, 9, generator=generator, dtype=torch.float64),
+        insertion=torch.rand(CASES, STEPS, generator=generator, dtype=torch.float64).masked_fill(behind, torch.nan),
     )
 
 
 def turned_curves(curves):
     """The same with targets and cases listed from the last to the first."""
-    names = "start curve flips random candidates kept kept_prob start_prob".split()
+    names = "start curve flips random candidates kept kept_prob start_prob removed_levels kept_levels insertion".split()
     return replace(curves, target=NUMBER - 1 - curves.target.flip(0), **{name: getattr(curves, name).flip(0) for name in names})
 
 
@@ -93,6 +96,13 @@ MADE = {
 }
 
 
+#: the targets of `made_curves` that have a value where the top ten edits must not be all, and where there must be two candidates
+TOP_TEN, TWO = [True, False, False, True, False, False], [True, True, False, True, False, True]
+VALUES = dict.fromkeys(("fidelity_plus", "fidelity_minus", "characterization", "unfaithfulness"), TOP_TEN) | dict.fromkeys(
+    ("fidelity_plus_auc", "fidelity_minus_auc"), TWO
+)
+
+
 @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
 def test_every_metric_stays_in_bounds_and_ignores_the_order_of_targets(metric):
     make, turn = MADE[metric.needs]
@@ -106,7 +116,7 @@ def test_every_metric_stays_in_bounds_and_ignores_the_order_of_targets(metric):
     assert ((low <= found) & (found <= high))[has_value].all()
     assert torch.allclose(metric()(turn(bundle)), found.flip(0), rtol=0, atol=1e-12, equal_nan=True)
     if metric.needs == "curves":
-        assert has_value.tolist() == [True, True, True, True, False, True]
+        assert has_value.tolist() == VALUES.get(metric.name, [True, True, True, True, False, True])
         assert metric.name == "ec" or found[has_value].abs().max() <= 1  # these are probabilities
 
 
@@ -124,6 +134,9 @@ def test_every_metric_accepts_no_targets(metric):
             kept=tensor([]),
             kept_prob=torch.zeros(0, 2),
             start_prob=torch.zeros(0, 2),
+            insertion=torch.zeros(0, 3),
+            removed_levels=torch.zeros(0, 9),
+            kept_levels=torch.zeros(0, 9),
         ),
         "pairs": Pairs,
         "truth": lambda: Truths([], []),

@@ -17,7 +17,10 @@ from graphgauge.metrics import (
     FeatureStability,
     FeatureStabilityCorrected,
     FidelityMinus,
+    FidelityMinusAuc,
     FidelityPlus,
+    FidelityPlusAuc,
+    InsertionAuc,
     Jaccard,
     Pairs,
     Pertinence,
@@ -65,7 +68,8 @@ def truths(score, is_true):
 
 
 FALLS, STAYS, LATE = [0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 0.0]
-KEPT = {"kept": [0.5], "top": 1}
+ONE_OF_TWO = {"candidates": [2], "cap": 1, "top": 1}  #: the curve's one edit is the top one of two
+KEPT = {"kept": [0.5], **ONE_OF_TWO}
 
 CASES = {
     # effective compactness: the first edit that flips, or the bound
@@ -170,28 +174,55 @@ CASES = {
     "corrected, one feature": (FeatureStabilityCorrected(), features([[1.0], [1.0]], [[1.0], [-1.0]], [YES, NO]), math.nan),
     # fidelity and its relatives
     "plus, the top two": (FidelityPlus(top=2), against([0.7, 0.25, 0.1], [0.0] * 3), 0.75),
-    "plus, fewer edits than asked for": (FidelityPlus(top=10), against([0.7, 0.25], [0.0] * 2), 0.75),
-    "plus, a gain is below zero": (FidelityPlus(top=1), against([0.75], [0.0], start=0.5), -0.25),
+    "plus, fewer edits than asked for": (FidelityPlus(top=10), against([0.7, 0.25], [0.0] * 2), math.nan),
+    "plus, as many edits as asked for": (FidelityPlus(top=2), against([0.7, 0.25], [0.0] * 2), math.nan),
+    "plus, a gain is below zero": (FidelityPlus(top=1), against([0.75, 0.75], [0.0] * 2, start=0.5), -0.25),
+    "plus, a half of what there is": (
+        FidelityPlus(top=0.5),
+        one_target((1.0, [0.75, 0.5], [NO] * 2, [[0.0] * 2]), removed=[0.75], top=0.5),
+        0.25,
+    ),
     "minus": (FidelityMinus(), one_target((0.75, [0.5], [NO], [[0.5]]), **KEPT), 0.25),
-    "necessary and sufficient": (Characterization(), one_target((1.0, [0.0], [YES], [[0.0]]), kept=[1.0]), 1.0),
+    "necessary and sufficient": (Characterization(), one_target((1.0, [0.0], [YES], [[0.0]]), kept=[1.0], **ONE_OF_TWO), 1.0),
     "half of both": (Characterization(), one_target((1.0, [0.5], [NO], [[0.5]]), **KEPT), 0.5),
-    "necessary, not sufficient": (Characterization(), one_target((1.0, [0.0], [YES], [[0.0]]), kept=[0.0]), 0.0),
-    "sufficient, not necessary": (Characterization(), one_target((1.0, [1.0], [NO], [[0.0]]), kept=[1.0]), 0.0),
-    "one third and one": (Characterization(), one_target((1.0, [2 / 3], [NO], [[0.0]]), kept=[1.0]), 0.5),
+    "necessary, not sufficient": (Characterization(), one_target((1.0, [0.0], [YES], [[0.0]]), kept=[0.0], **ONE_OF_TWO), 0.0),
+    "sufficient, not necessary": (Characterization(), one_target((1.0, [1.0], [NO], [[0.0]]), kept=[1.0], **ONE_OF_TWO), 0.0),
+    "one third and one": (Characterization(), one_target((1.0, [2 / 3], [NO], [[0.0]]), kept=[1.0], **ONE_OF_TWO), 0.5),
     "same prediction": (
         Unfaithfulness(),
-        one_target((0.8, [0.8], [NO], [[0.8]]), start_prob=[[0.8, 0.2]], kept_prob=[[0.8, 0.2]]),
+        one_target((0.8, [0.8], [NO], [[0.8]]), start_prob=[[0.8, 0.2]], kept_prob=[[0.8, 0.2]], **ONE_OF_TWO),
         0.0,
     ),
     "certain at first, a coin after": (
         Unfaithfulness(),
-        one_target((1.0, [0.5], [NO], [[0.5]]), start_prob=[[1.0, 0.0]], kept_prob=[[0.5, 0.5]]),
+        one_target((1.0, [0.5], [NO], [[0.5]]), start_prob=[[1.0, 0.0]], kept_prob=[[0.5, 0.5]], **ONE_OF_TWO),
         0.5,
     ),
     "trap 19, a coin at first, certain after: infinitely far": (
         Unfaithfulness(),
-        one_target((0.5, [1.0], [NO], [[0.5]]), start_prob=[[0.5, 0.5]], kept_prob=[[1.0, 0.0]]),
+        one_target((0.5, [1.0], [NO], [[0.5]]), start_prob=[[0.5, 0.5]], kept_prob=[[1.0, 0.0]], **ONE_OF_TWO),
         1.0,
+    ),
+    "minus, all are the top ones": (FidelityMinus(), one_target((0.75, [0.5], [NO], [[0.5]]), kept=[0.75]), math.nan),
+    "mean height while edits are taken back": (
+        InsertionAuc(),
+        one_target((1.0, [0.0] * 2, [NO] * 2, [[0.0] * 2]), insertion=[[0.25, 1.0]]),
+        0.625,
+    ),
+    "area under plus, a straight line from 0.1 to 0.9": (
+        FidelityPlusAuc(),
+        one_target((1.0, [0.0] * 2, [NO] * 2, [[0.0] * 2]), removed_levels=[[1 - k / 10 for k in range(1, 10)]]),
+        0.5,
+    ),
+    "area under minus, a step in the middle": (
+        FidelityMinusAuc(),
+        one_target((1.0, [0.0] * 2, [NO] * 2, [[0.0] * 2]), kept_levels=[[0.0] * 4 + [1.0] * 5]),
+        (3 + 1 / 2) / 8,
+    ),
+    "area under plus, one candidate": (
+        FidelityPlusAuc(),
+        one_target((1.0, [0.0], [NO], [[0.0]]), removed_levels=[[0.0] * 9]),
+        math.nan,
     ),
     "mean height": (DeletionAuc(), against([0.75, 0.5, 0.25], [0.0] * 3), 0.5),
     "mean height within the cap": (DeletionAuc(), one_target((1.0, [0.75, 0.5, 0.0], [NO] * 3, [[0.0] * 3]), cap=2), 0.625),

@@ -16,6 +16,8 @@ STATUSES = {
     "no_mask": "messages of this network cannot be masked: use edge_removal='drop'",
     "no_explainer": "the explanation was made elsewhere, and its explainer cannot be run again",
     "constant": "permuting the scores changes nothing, so there is no chance to correct for",
+    "all_selected": "all candidates are among the top ones, as for any other explanation: lower `top`, or give it as a share",
+    "undefined": "the metric has no value for this explanation",
     "not_timed": "only some targets are explained alone; see the setting `timed`",
 }
 #: reasons that a benchmark run gives when an explainer cannot be measured at all; the cell's message says more
@@ -30,7 +32,8 @@ FAULTS = {
 class Cell:
     """A value, or a status that says why there is none; how it was found.
 
-    ``trials`` and ``stop`` have one entry per reference (one for edges), ``per_reference`` the EC or pertinence for each.
+    ``trials`` and ``stop`` have one entry per reference (one for edges), ``per_reference`` the EC or pertinence for each;
+    ``per_level`` has the fidelities at 10, 20 .. 90 % of the candidates that an area is made of.
     """
 
     value: float | None = None
@@ -41,6 +44,7 @@ class Cell:
     per_reference: tuple[float, ...] | None = None
     error: float | None = None  #: standard error
     message: str | None = None  #: what went wrong, or should be known of the value, for people
+    per_level: tuple[float, ...] | None = None
 
     def record(self) -> dict[str, Any]:
         """As plain data, without what is not known."""

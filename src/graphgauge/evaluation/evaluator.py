@@ -339,7 +339,9 @@ def curve_cell(found: Judged, name: str, t: int, e: int) -> Cell:
     """The cell of one metric; without a value where it would have read a prediction that is no number."""
     value, cases = float(found.values[name][t, e]), (found.side.target == t).nonzero()[:, 0].tolist()
     if value != value:
-        return missing("nan_prediction")
+        return missing(found.gaps.get((name, t, e), "nan_prediction"))
+    if name in found.levels:
+        return Cell(value, per_level=tuple(found.levels[name][t, e].tolist()))
     if name == "ec":
         per = tuple(float(found.per_case.ec[q, e]) for q in cases)
         return Cell(value, flipped=bool(found.flipped[t, e]), per_reference=per)

@@ -1,7 +1,12 @@
 """Metrics beside the paper's: fidelity and its relatives, and people's own.
 
-They are `Metric` objects, called on what was measured anyway: full curves (`Curves`) or scores (`Vectors`). Fidelity- and
-unfaithfulness ask for one point more: the prediction when every edit is made except the explanation's top ones.
+They are `Metric` objects, called on what was measured anyway: full curves (`Curves`) or scores (`Vectors`). Those of the fidelity
+family ask for more points, which are measured here for the explanations alone, each of n candidates in the order of the scores:
+
+    kept            all edits but the top ones
+    removed         the top ones; only where they are a share, else the curve has it
+    kept_levels     all edits but the first 10, 20 .. 90 %                     removed_levels      the first 10, 20 .. 90 %
+    insertion       all edits but the first 1 .. min(cap, n): the reversed order after n - 1 .. n - min(cap, n) steps
 """
 
 from collections.abc import Callable, Sequence
@@ -15,21 +20,30 @@ from graphgauge.core.errors import BadSetting
 from graphgauge.evaluation.settings import Settings
 from graphgauge.evaluation.sides import Judged
 from graphgauge.metrics import (
+    METRICS,
     Characterization,
     Curves,
     DeletionAuc,
     FidelityMinus,
+    FidelityMinusAuc,
     FidelityPlus,
+    FidelityPlusAuc,
+    InsertionAuc,
     Metric,
     Sparsity,
     Unfaithfulness,
     Vectors,
+    level_counts,
+    top_counts,
 )
 from graphgauge.models import BaseModel
-from graphgauge.perturbation import FeatureEdits, Lines, points
+from graphgauge.perturbation import Edits, FeatureEdits, Lines, points, points_at
 from graphgauge.perturbation.features import changed_only
 
+MOST_PLACES = 2**22  #: candidates in the lines that are followed at a time
+Parts = dict[str, Tensor]  #: optional parts of `Curves` of one entry, a row for each case; NaN where nothing was measured
 Scores = Callable[[int, int], Tensor]  #: (number of the target, of the entry) -> its scores as one vector
+Orders = Callable[[int], Tensor]  #: number of the entry -> all candidates of each target, best first.  (T, most)
 
 
 def extra_metrics(given: Sequence[Any], task: str, settings: Settings) -> tuple[Metric[Any], ...]:
@@ -44,30 +58,59 @@ def extra_metrics(given: Sequence[Any], task: str, settings: Settings) -> tuple[
         raise BadSetting("metrics beside the paper's need full curves: leave twins=True.")
     if not settings.extras:
         return tuple(given)
-    shipped: list[Metric[Any]] = [FidelityPlus(min(settings.top, settings.cap)), FidelityMinus(), Sparsity(), DeletionAuc()]
+    shipped: list[Metric[Any]] = [FidelityPlus(top_of(settings)), FidelityMinus(), Sparsity(), DeletionAuc()]
+    shipped += [InsertionAuc(), FidelityPlusAuc(), FidelityMinusAuc()]
     shipped += [Characterization(), Unfaithfulness()] if task == "classification" else []
     return (*shipped, *given)
 
 
-def extra_values(
-    model: BaseModel, found: Judged, metrics: Sequence[Metric[Any]], scores: Scores, settings: Settings
-) -> dict[str, Tensor]:
-    """Values of every metric for every target and entry; NaN where there are none.  name -> (T, E)"""
-    values = {metric.name: torch.full(found.is_finite.shape, torch.nan, dtype=torch.float64) for metric in metrics}
-    if not metrics:
-        return values
-    kept = kept_predictions(model, found, settings) if any(metric.needs == "curves" for metric in metrics) else None
+def top_of(settings: Settings) -> int | float:
+    """The number of top edits, within the cap, or their share."""
+    return min(settings.top, settings.cap) if isinstance(settings.top, int) else settings.top
+
+
+def add_extra_values(
+    model: BaseModel, found: Judged, metrics: Sequence[Metric[Any]], scores: Scores, orders: Orders, settings: Settings
+) -> None:
+    """Values of every metric for every target and entry; NaN where there are none, with the reason in ``found.gaps``."""
+    for metric in metrics:
+        found.values[metric.name] = torch.full(found.is_finite.shape, torch.nan, dtype=torch.float64)
+    wanted = {part for metric in metrics if metric.needs == "curves" for part in metric.parts}
     for e in range(found.is_finite.size(1)):
-        (judged,) = found.is_finite[:, e].nonzero(as_tuple=True)
-        if not len(judged):
+        if not bool(found.is_finite[:, e].any()):
             continue
+        parts = measured_parts(model, found, e, orders, wanted, settings)
         for metric in metrics:
-            if kept is None or metric.needs == "scores":
+            if metric.needs == "scores":
+                (judged,) = found.is_finite[:, e].nonzero(as_tuple=True)
                 own = called(metric, Vectors([scores(t, e) for t in judged.tolist()]), len(judged))
             else:
-                own = called(metric, bundle_of(model, found, e, kept, settings), len(found.ec))[judged.cpu()]
-            values[metric.name][judged.cpu(), e] = own
-    return values
+                cases, judged = usable(found, e, [parts[part] for part in metric.parts if part in parts])
+                if not len(judged):
+                    continue
+                bundle = bundle_of(found, e, cases, {part: parts[part] for part in metric.parts if part in parts}, settings)
+                own = called(metric, bundle, len(found.ec))[judged.cpu()]
+                if isinstance(metric, (FidelityPlusAuc, FidelityMinusAuc)):
+                    add_levels(found, metric, metric.levels(bundle), e)
+            found.values[metric.name][judged.cpu(), e] = own
+            reason = "all_selected" if type(metric) in METRICS.values() else "undefined"
+            found.gaps.update({(metric.name, t, e): reason for t in judged.cpu()[own.isnan()].tolist()})
+
+
+def add_levels(found: Judged, metric: Metric[Any], levels: Tensor, e: int) -> None:
+    """Keep the fidelities that an area is made of.  (T, 9)"""
+    shape = (*found.is_finite.shape, levels.size(1))
+    found.levels.setdefault(metric.name, torch.full(shape, torch.nan, dtype=torch.float64))[:, e] = levels.cpu()
+
+
+def usable(found: Judged, e: int, parts: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """Cases and targets of one entry whose predictions are all numbers, in these parts too.  (cases,), (targets,)"""
+    target, is_good = found.side.target, found.is_finite[:, e].clone()
+    for part in parts:
+        is_gap = (~part.isfinite()).view(len(part), -1).any(1)
+        is_good[target[is_gap]] = False
+    has_case = torch.zeros_like(is_good).index_fill(0, target, True)
+    return is_good[target].nonzero()[:, 0], (is_good & has_case).nonzero()[:, 0]
 
 
 def called(metric: Metric[Any], measured: Any, count: int) -> Tensor:
@@ -79,12 +122,9 @@ def called(metric: Metric[Any], measured: Any, count: int) -> Tensor:
     return own.detach().cpu().double()
 
 
-def bundle_of(model: BaseModel, found: Judged, e: int, kept: Tensor, settings: Settings) -> Curves:
-    """What was measured for one entry, its judged cases only."""
-    target = found.side.target
-    (cases,) = found.is_finite[target, e].nonzero(as_tuple=True)
-    own = target[cases]
-    is_class = found.reading.label is not None
+def bundle_of(found: Judged, e: int, cases: Tensor, parts: Parts, settings: Settings) -> Curves:
+    """What was measured for some cases of one entry; behind the length of a curve ``insertion`` holds no numbers that count."""
+    own = found.side.target[cases]
     return Curves(
         target=own,
         num_targets=len(found.ec),
@@ -95,24 +135,78 @@ def bundle_of(model: BaseModel, found: Judged, e: int, kept: Tensor, settings: S
         candidates=found.side.candidates[cases],
         tolerance=found.reading.tolerance,
         cap=settings.cap,
-        top=settings.top,
-        kept=found.reading.height(kept[cases, e], own),
-        kept_prob=kept[cases, e] if is_class else None,
-        start_prob=found.reading.prediction[own] if is_class else None,
+        top=top_of(settings),
+        **{name: part[cases] for name, part in parts.items()},
     )
 
 
-def kept_predictions(model: BaseModel, found: Judged, settings: Settings) -> Tensor:
-    """Predictions with every edit made but the top ones of each explanation.  (Q, E, C) or (Q, E)"""
-    side, first = found.side, found.reading.prediction
-    case, e = found.is_finite[side.target].nonzero(as_tuple=True)
-    order = others(found.order[side.target[case], e, : settings.top], side.candidates[case])
+def measured_parts(model: BaseModel, found: Judged, e: int, orders: Orders, wanted: set[str], settings: Settings) -> Parts:
+    """The parts of `Curves` that the metrics read, for one entry's judged cases; NaN for the others."""
+    side, reading, top = found.side, found.reading, top_of(settings)
+    (cases,) = found.is_finite[side.target, e].nonzero(as_tuple=True)
+    order = orders(e) if wanted & {"insertion", "kept_levels", "removed_levels"} or isinstance(top, float) else found.order[:, e]
+    parts: Parts = {}
+
+    def write(name: str, part: Tensor, some: Tensor) -> None:
+        whole = parts.setdefault(name, reading.first.new_full((len(side.target), *part.shape[1:]), torch.nan).to(part))
+        whole[some] = part
+
+    for some in cases.split(max(1, MOST_PLACES // max(order.size(1), 1))):
+        own, count, target = order[side.target[some]], side.candidates[some], side.target[some]
+        chosen = top_counts(top, count)
+        if wanted & {"kept", "kept_prob"}:
+            prediction = kept_predictions(model, found, some, first_of(own, chosen))
+            write("kept", reading.height(prediction, target), some)
+            if reading.label is not None:
+                write("kept_prob", prediction, some)
+        if reading.label is not None and "start_prob" in wanted:
+            write("start_prob", reading.prediction[target], some)
+        if "removed" in wanted and isinstance(top, float):
+            write("removed", heights(model, found, some, own, chosen[:, None])[:, 0], some)
+        if "removed_levels" in wanted:
+            write("removed_levels", heights(model, found, some, own, level_counts(count)), some)
+        if "kept_levels" in wanted:
+            write("kept_levels", heights(model, found, some, turned(own, count), count[:, None] - level_counts(count)), some)
+        if "insertion" in wanted:
+            number = torch.arange(1, found.curve.size(2) + 1, device=count.device)
+            step = count[:, None] - torch.minimum(number, count[:, None])  # behind the length: none is left to take back
+            write("insertion", heights(model, found, some, turned(own, count), step), some)
+    return {name: part for name, part in parts.items() if name in wanted}
+
+
+def first_of(order: Tensor, count: Tensor) -> Tensor:
+    """The first ``count`` of each order; -1 behind them.  (M, K), (M,) -> (M, most)"""
+    most = int(count.max()) if len(count) else 0
+    return order[:, :most].where(torch.arange(most, device=order.device) < count[:, None], -1)
+
+
+def turned(order: Tensor, count: Tensor) -> Tensor:
+    """Orders of ``count`` candidates from the last to the first; -1 behind them.  (M, K), (M,) -> (M, K)"""
+    place = count[:, None] - 1 - torch.arange(order.size(1), device=order.device)
+    return torch.where(place >= 0, order.gather(1, place.clamp(min=0)), -1)
+
+
+def heights(model: BaseModel, found: Judged, case: Tensor, order: Tensor, step: Tensor) -> Tensor:
+    """Heights after the first ``step`` edits of each order.  (M,), (M, K), (M, S) -> (M, S)"""
+    side, size = found.side, step.size(1)
+    line = torch.arange(len(case), device=case.device).repeat_interleave(size)
+    lines = Lines(case, order)
+    prediction = points_at(model, long_edits(side.edits), lines, line, step.flatten()).prediction
+    return found.reading.height(prediction, side.target[case][line]).view(len(case), size)
+
+
+def long_edits(edits: Edits) -> Edits:
+    """The same edits; those of many features are planned apart from those of a few."""
+    return replace(edits, kind="all but some features") if isinstance(edits, FeatureEdits) else edits
+
+
+def kept_predictions(model: BaseModel, found: Judged, case: Tensor, top: Tensor) -> Tensor:
+    """Predictions with every edit made but the ``top`` ones.  (M,), (M, most) -> (M, C) or (M,)"""
+    side = found.side
+    order = others(top, side.candidates[case])
     count = (order >= 0).sum(1)
-    edits = replace(side.edits, kind="all but some features") if isinstance(side.edits, FeatureEdits) else side.edits
-    last = points(model, edits, Lines(case, order), (count - 1).clamp(min=0), count)
-    own = first[side.target[case]].index_copy(0, last.line, last.prediction)
-    full = first.new_full((len(side.target), found.is_finite.size(1), *first.shape[1:]), torch.nan)
-    return full.index_put((case, e), own)
+    last = points(model, long_edits(side.edits), Lines(case, order), (count - 1).clamp(min=0), count)
+    return found.reading.prediction[side.target[case]].index_copy(0, last.line, last.prediction)
 
 
 def others(top: Tensor, count: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """A group of targets with all their explanations, on the way to their curves: statuses, orders, sides."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from graphgauge.core.errors import GraphgaugeWarning
 from graphgauge.core.xplanation import Target
 from graphgauge.evaluation.alignment import edge_scores, feature_scores, priority
 from graphgauge.evaluation.entries import Entry
-from graphgauge.evaluation.extras import extra_values
+from graphgauge.evaluation.extras import add_extra_values
 from graphgauge.evaluation.settings import Settings
 from graphgauge.evaluation.sides import Judged, Reading, Side, judged
 from graphgauge.evaluation.substitution import feature_side
@@ -67,7 +67,11 @@ class Group:
         edits = EdgeEdits.of(self.model, self.graphs.take(used), self.settings.edge_removal, self.settings.removal_unit)
         seeds = [self.seed_of(self.targets[t], "edges") for t in used.tolist()]
         side = Side(edits, used, seeds, [None] * len(used), torch.zeros_like(used))
-        return self.judged("edge", side, self.edge_orders(edits, used, seeds, status), valid), status
+
+        def orders(entries: Iterable[int], size: int) -> Tensor:
+            return self.edge_orders(edits, used, seeds, status, entries, size)
+
+        return self.judged("edge", side, orders, valid), status
 
     def features(self, references: References) -> tuple[Judged | None, Statuses]:
         """What was judged of the features, and why some were not."""
@@ -82,7 +86,7 @@ class Group:
             return None, status
         seed_of = partial(reference_seed, self.seed_of, self.targets)
         side = feature_side(self.model, self.graphs, references, self.reading, self.settings, seed_of)
-        return self.judged("feature", side, self.feature_orders(status), valid), status
+        return self.judged("feature", side, partial(self.feature_orders, status), valid), status
 
     def statuses(self, side: str, counts: list[int]) -> Statuses:
         """Why one side of each explanation cannot be judged, given each target's number of things to score."""
@@ -91,23 +95,27 @@ class Group:
             for target, count in zip(self.targets, counts, strict=True)
         ]
 
-    def edge_orders(self, edits: EdgeEdits, used: Tensor, seeds: list[int], status: Statuses) -> Tensor:
-        """Units in the order of their scores; equal scores in an order that all explainers share.  (T, E, cap)"""
-        order = self.no_orders()
-        for e, entry in enumerate(self.entries):
+    def edge_orders(
+        self, edits: EdgeEdits, used: Tensor, seeds: list[int], status: Statuses, entries: Iterable[int], size: int
+    ) -> Tensor:
+        """The first units of some entries by score; equal scores in an order that all explainers share.  (T, entries, size)"""
+        found = []
+        for e in entries:
+            entry, order = self.entries[e], self.no_order(size)
             parts = [
                 edge_scores(entry.xs[self.targets[t]], graph) if not status[t][e] else graph.x.new_zeros(len(graph.edges))
                 for t, graph in ((t, self.graphs[t]) for t in used.tolist())
             ]
-            order[used, e] = orders_by_score(
-                self.ranked(edits.unit_scores(torch.cat(parts))), edits.num_units, seeds, self.settings.cap
-            )
-        return order
+            order[used] = orders_by_score(self.ranked(edits.unit_scores(torch.cat(parts))), edits.num_units, seeds, size)
+            found.append(order)
+        return torch.stack(found, 1)
 
-    def feature_orders(self, status: Statuses) -> Tensor:
-        """Features in the order of their pooled scores; equal scores in an order that all explainers share.  (T, E, cap)"""
-        order, pooling = self.no_orders(), self.settings.pooling
-        for e, entry in enumerate(self.entries):
+    def feature_orders(self, status: Statuses, entries: Iterable[int], size: int) -> Tensor:
+        """The first features of some entries by pooled score; equal scores in an order that all share.  (T, entries, size)"""
+        found, pooling = [], self.settings.pooling
+        for e in entries:
+            entry, order = self.entries[e], self.no_order(size)
+            found.append(order)
             rows = [t for t in range(len(self.targets)) if not status[t][e]]
             if not rows:
                 continue
@@ -115,20 +123,20 @@ class Group:
             parts = [priority(feature_scores(entry.xs[graph.target], graph), graph.target_rows, pooling) for graph in graphs]
             sizes = torch.tensor([len(part) for part in parts], device=order.device)
             seeds = [self.seed_of(graph.target, "features") for graph in graphs]
-            order[rows, e] = orders_by_score(self.ranked(torch.cat(parts)), sizes, seeds, self.settings.cap)
-        return order
+            order[rows] = orders_by_score(self.ranked(torch.cat(parts)), sizes, seeds, size)
+        return torch.stack(found, 1)
 
-    def no_orders(self) -> Tensor:
-        """Room for orders.  (T, E, cap)"""
-        shape = (len(self.targets), len(self.entries), self.settings.cap)
-        return torch.full(shape, -1, device=self.graphs.node.device)
+    def no_order(self, size: int) -> Tensor:
+        """Room for the orders of one entry.  (T, size)"""
+        return torch.full((len(self.targets), size), -1, device=self.graphs.node.device)
 
     def ranked(self, score: Tensor) -> Tensor:
         """Scores as they sort: signed, or by magnitude."""
         return score.abs() if self.settings.order == "magnitude" else score
 
-    def judged(self, name: str, side: Side, order: Tensor, valid: Tensor) -> Judged:
+    def judged(self, name: str, side: Side, orders: Callable[[Iterable[int], int], Tensor], valid: Tensor) -> Judged:
         """One side of all explanations, with the metrics beside the paper's."""
+        order = orders(range(len(self.entries)), self.settings.cap)
         found = judged(self.model, side, order, valid, self.reading, self.settings)
 
         def scores(t: int, e: int) -> Tensor:
@@ -136,7 +144,10 @@ class Group:
                 self.entries[e].xs[self.targets[t]], self.graphs[t]
             ).flatten()
 
-        found.values |= extra_values(self.model, found, self.metrics, scores, self.settings)
+        def full_order(e: int) -> Tensor:
+            return orders([e], int(side.candidates.max()))[:, 0]
+
+        add_extra_values(self.model, found, self.metrics, scores, full_order, self.settings)
         return found.on_cpu()
 
 

@@ -35,7 +35,7 @@ Kept = Callable[[], Mapping[Key, Mapping[str, Any]]]
 results_of_run = later("graphgauge.benchmark.runs:results_of")
 records_to_keep = later("graphgauge.report.keeping:records_to_keep")
 ANY_TEXT = "surrogatepass"  #: a name can hold half a character, such as one from a file name or from JavaScript
-LISTS = ("trials", "stop", "per_reference")  #: columns with an entry per reference
+LISTS = ("trials", "stop", "per_reference", "per_level")  #: columns with an entry per reference, or per level
 
 
 @dataclass(frozen=True)
@@ -175,6 +175,24 @@ class Results:
             for name, part in ecs.groupby("explainer", sort=False)
         }
         return pd.DataFrame(shares, index=pd.Index(steps, name="k"))
+
+    def fidelity_curve(self, side: str = "edge", form: str = "plus") -> "pd.DataFrame":
+        """Mean fidelity where the top edits are 10, 20 .. 90 % of the candidates; a column for each explainer.
+
+        Needs an evaluation with ``extras=True``. ``form`` is "plus" (the top edits are made) or "minus" (all others are).
+        """
+        import pandas as pd
+
+        if form not in ("plus", "minus"):
+            raise BadSetting(f"form must be 'plus' or 'minus', but {form!r} was given.")
+        metric = f"{check_side(side)}_fidelity_{form}_auc"
+        self.check_metric(metric)
+        found: dict[str, list[tuple[float, ...]]] = {}
+        for row in self.rows:
+            if row.metric == metric and row.cell.per_level is not None:
+                found.setdefault(row.explainer, []).append(row.cell.per_level)
+        means = {name: [sum(level) / len(level) for level in zip(*own, strict=True)] for name, own in found.items()}
+        return pd.DataFrame(means, index=pd.Index([k / 10 for k in range(1, 10)], name="share"))
 
     def pareto(self, first: str, second: str) -> "pd.DataFrame":
         """Means of two metrics for each explainer, and who is on the front: nobody is as good in both and better in one."""
@@ -316,7 +334,7 @@ def key_of(record: Mapping[str, Any]) -> Key:
 def read_row(text: dict[str, str]) -> Row:
     """A row of ``rows.csv``."""
     target = json.loads(text["target"])
-    lists = {name: tuple(json.loads(text[name])) if text[name] else None for name in LISTS}
+    lists = {name: tuple(json.loads(text[name])) if text.get(name) else None for name in LISTS}
     numbers = {name: float(text[name]) if text[name] else None for name in ("value", "error")}
     flipped = {"True": True, "False": False}.get(text["flipped"])
     lookup({**STATUSES, **FAULTS}, text["status"], "status")

@@ -13,6 +13,7 @@ from typing import Any
 from graphgauge.core.errors import BadSetting, UnknownName
 from graphgauge.core.registry import lookup
 from graphgauge.core.xplanation import POOLINGS
+from graphgauge.metrics.base import is_top
 
 CHOICES = {
     "sides": ("both", "edges", "features"),
@@ -63,8 +64,8 @@ class Settings:
     calls: int = 15
     permutations: int = 20  #: for the stability that chance reaches
     timed: int = 5  #: targets explained alone for `time`
-    extras: bool = False  #: fidelity, characterization, unfaithfulness, sparsity, deletion AUC
-    top: int = 10  #: edits that fidelity makes
+    extras: bool = False  #: fidelity, its areas, characterization, unfaithfulness, sparsity, deletion and insertion AUC
+    top: int | float = 10  #: edits that fidelity makes, and how many scores a known truth is compared with; below 1: a share
     headline: str = "paper"  #: which numbers a summary shows first
     keep: int | str = 100  #: scores a side of the explanations that a saved run keeps, or "all"
 
@@ -94,6 +95,8 @@ class Settings:
             return "" if value is None or is_number(value) else f"tau must be a number or None, but is {value!r}"
         if name in ("flip", "tolerance", "epsilon"):
             return "" if is_number(value) else f"{name} must be a number, 0 or more, but is {value!r}"
+        if name == "top":
+            return "" if is_top(value) else f"top must be a whole number, 1 or more, or a share between 0 and 1, but is {value!r}"
         least = {"calls": 3, "timed": 0}.get(name, 1)
         return "" if is_count(value, least) else f"{name} must be a whole number, {least} or more, but is {value!r}"
 

@@ -113,6 +113,8 @@ class Judged:
     is_finite: Tensor  #: (T, E) no metric read NaN or infinity
     how: str  #: the setting `regression_curve`
     values: dict[str, Tensor] = field(default_factory=dict)
+    levels: dict[str, Tensor] = field(default_factory=dict)  #: (T, E, 9) what areas over 10 .. 90 % of the candidates are made of
+    gaps: dict[tuple[str, int, int], str] = field(default_factory=dict)  #: (metric, t, e) -> why there is no value, where known
 
     def on_cpu(self) -> "Judged":
         """The same, with what is read one by one on the CPU; curves stay where they are."""

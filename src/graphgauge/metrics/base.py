@@ -22,6 +22,7 @@ from torch import Tensor
 from graphgauge.core.errors import BadExplanation, BadSetting, UndefinedScore
 
 NEEDS = ("curves", "pairs", "scores", "truth")
+NUM_LEVELS = 9  #: 10, 20 .. 90 % of the candidates
 Bundle = TypeVar("Bundle", contravariant=True)
 
 
@@ -36,6 +37,7 @@ class Metric(ABC, Generic[Bundle]):
     needs: ClassVar[str]  #: the bundle it is called on, of `NEEDS`
     ordered_trials: ClassVar[bool] = False  #: are random curves, or pairs, looked at one after the other, as in early stopping?
     randomised: ClassVar[bool] = False  #: does it draw from the seeds of its bundle?
+    parts: ClassVar[tuple[str, ...]] = ("kept", "kept_prob", "start_prob")  #: of `Curves`, what it reads beside the curves
 
     @abstractmethod
     def __call__(self, bundle: Bundle) -> Tensor:
@@ -59,10 +61,14 @@ class Curves:
     candidates: Tensor  #: (Q,) int64, how many edits could be made, 1 or more
     tolerance: float = 1e-6  #: heights that differ by no more are tied
     cap: int = 100  #: the most edits that count
-    top: int = 10  #: how many edits are left out in the three below
+    top: int | float = 10  #: how many edits are the top ones; below 1: that share of the candidates
     kept: Tensor | None = None  #: (Q,) height when all edits but the top ones are made
     kept_prob: Tensor | None = None  #: (Q, C) prediction there
     start_prob: Tensor | None = None  #: (Q, C) prediction before the first edit
+    removed: Tensor | None = None  #: (Q,) height when the top edits are made
+    insertion: Tensor | None = None  #: (Q, K) height when all edits but the first 1..K are made: from all edits back to none
+    removed_levels: Tensor | None = None  #: (Q, 9) height when the first 10, 20 .. 90 % of the edits are made
+    kept_levels: Tensor | None = None  #: (Q, 9) height when all but these are made
 
     def __post_init__(self) -> None:
         """Refuse what does not fit, and gaps."""
@@ -79,11 +85,19 @@ class Curves:
 
 def check_settings(curves: Curves) -> None:
     """Refuse a cap, top, tolerance or number of targets that cannot be."""
-    if curves.cap < 1 or curves.top < 1 or curves.num_targets < 0 or not 0 <= curves.tolerance < torch.inf:
+    if curves.cap < 1 or not is_top(curves.top) or curves.num_targets < 0 or not 0 <= curves.tolerance < torch.inf:
         raise BadSetting(
-            "curves need a cap and a top of 1 or more, a tolerance and a number of targets of 0 or more, but cap is "
-            f"{curves.cap}, top {curves.top}, tolerance {curves.tolerance} and num_targets {curves.num_targets}."
+            "curves need a cap and a top of 1 or more (or a share between 0 and 1 as top), a tolerance and a number of targets of "
+            f"0 or more, but cap is {curves.cap}, top {curves.top}, tolerance {curves.tolerance} and num_targets "
+            f"{curves.num_targets}."
         )
+
+
+def is_top(value: object) -> bool:
+    """Whether a value says which edits are the top ones: a number of them, 1 or more, or a share between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return value >= 1 if isinstance(value, int) else 0 < value < 1
 
 
 def check_shapes(curves: Curves) -> None:
@@ -99,6 +113,10 @@ def check_shapes(curves: Curves) -> None:
         "kept": (cases,),
         "kept_prob": (cases, None),
         "start_prob": (cases, None if curves.kept_prob is None else curves.kept_prob.size(-1)),
+        "removed": (cases,),
+        "insertion": (cases, steps),
+        "removed_levels": (cases, NUM_LEVELS),
+        "kept_levels": (cases, NUM_LEVELS),
     }
     for name, shape in wanted.items():
         check_shape(name, getattr(curves, name), shape)
@@ -141,10 +159,12 @@ def check_heights(curves: Curves) -> None:
         "curve": (counts & ~curves.curve.isfinite()).any(1),
         "random": (counts[:, None] & ~curves.random.isfinite()).any(2).any(1),
     }
-    for name in ("kept", "kept_prob", "start_prob"):
+    for name in ("kept", "kept_prob", "start_prob", "removed", "removed_levels", "kept_levels"):
         given = getattr(curves, name)
         if given is not None:
             gaps[name] = ~given.isfinite() if given.dim() == 1 else (~given.isfinite()).any(1)
+    if curves.insertion is not None:
+        gaps["insertion"] = (counts & ~curves.insertion.isfinite()).any(1)
     for name, is_gap in gaps.items():
         if bool(is_gap.any()):
             raise UndefinedScore(

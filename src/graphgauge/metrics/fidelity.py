@@ -7,12 +7,18 @@ For an output that starts at height s (probability of the class first predicted,
     characterization  (w+ + w-) / (w+ / f+ + w- / (1 - f-))                 both at once; f cut to [0, 1], 0 where a part is 0
     unfaithfulness    1 - exp(-KL(first prediction || prediction with all edits but S made)),   KL(p || q) = Σ p ln(p / q)
     deletion_auc      mean height over 1..K edits, K = min(cap, candidates): low is good
+    insertion_auc     all edits are made, then taken back best first: mean height with 1..K taken back, high is good
+    fidelity_plus_auc, fidelity_minus_auc
+                      area under either fidelity where S is 10, 20 .. 90 % of the candidates, divided by the width of 0.8
     sparsity          1 - share of scores whose magnitude exceeds 1 % of the largest
 
-S is always a hard set, the first `top` of the order, and edits are made or not. Peers multiply scores into the input as they are,
-and one minus the scores for the complement. With signed scores of any scale (a gradient, say, between -0.06 and 0.09) that is
-neither the one nor the other, and gave fidelities of (0, 0). What counts here is the order, so raw, signed and scaled scores of
-one order have one fidelity.
+S is always a hard set, the first `top` of the order, and edits are made or not. `top` is a number of edits, or a share of the
+candidates (0 < top < 1): the nearest number, at least one and fewer than all. Where S holds all candidates, every explanation has
+the same S, a random one too, so that the numbers on S say nothing: there they have no value.
+
+Peers multiply scores into the input as they are, and one minus the scores for the complement. With signed scores of any scale (a
+gradient, say, between -0.06 and 0.09) that is neither the one nor the other, and gave fidelities of (0, 0). What counts here is
+the order, so raw, signed and scaled scores of one order have one fidelity.
 
 `unfaithfulness` takes the direction of KL that its definition gives. PyG documents the same but computes KL(kept || first), and
 takes a softmax over the single column of a binary model, which is 1 whatever the model says: 0 always. Here one column is refused.
@@ -24,7 +30,7 @@ import torch
 from torch import Tensor
 
 from graphgauge.core.errors import BadSetting, UndefinedScore
-from graphgauge.metrics.base import Curves, Metric, Vectors, listed, mean_over_cases
+from graphgauge.metrics.base import NUM_LEVELS, Curves, Metric, Vectors, is_top, listed, mean_over_cases
 from graphgauge.metrics.pertinence import mean_height
 
 NEGLIGIBLE = 0.01
@@ -45,6 +51,54 @@ def fidelity_plus(start: Tensor, curve: Tensor, length: Tensor, top: int = 10) -
 def fidelity_minus(start: Tensor, kept: Tensor) -> Tensor:
     """What the output loses with all edits but the top ones made.  (Q,), (Q,) -> (Q,)"""
     return start - kept
+
+
+def top_counts(top: int | float, candidates: Tensor) -> Tensor:
+    """How many edits are the top ones: ``top``, or the number nearest to that share, at least one and fewer than all.  (Q,) -> (Q,)
+
+    >>> top_counts(10, torch.tensor([7, 30])), top_counts(0.2, torch.tensor([7, 30]))
+    (tensor([ 7, 10]), tensor([1, 6]))
+    """
+    if not is_top(top):
+        raise BadSetting(f"top must be 1 or more, or a share between 0 and 1, but is {top!r}.")
+    if isinstance(top, int):
+        return candidates.clamp(max=top)
+    return _part_of((top * candidates.double() + 0.5).long(), candidates)
+
+
+def selects_all(top: int | float, candidates: Tensor) -> Tensor:
+    """Whether all candidates are the top ones, so that every explanation has the same.  (Q,) -> (Q,) bool"""
+    return top_counts(top, candidates) >= candidates
+
+
+def level_counts(candidates: Tensor) -> Tensor:
+    """The numbers nearest to 10, 20 .. 90 % of the candidates, at least one and fewer than all.  (Q,) -> (Q, 9)
+
+    >>> level_counts(torch.tensor([7, 50]))
+    tensor([[ 1,  1,  2,  3,  4,  4,  5,  6,  6],
+            [ 5, 10, 15, 20, 25, 30, 35, 40, 45]])
+    """
+    tenths = torch.arange(1, NUM_LEVELS + 1, device=candidates.device)
+    return _part_of((candidates[:, None] * tenths + 5) // 10, candidates[:, None])
+
+
+def _part_of(count: Tensor, candidates: Tensor) -> Tensor:
+    """At least one, and fewer than all where there are several."""
+    return torch.minimum(count.clamp(min=1), (candidates - 1).clamp(min=1))
+
+
+def fidelity_auc(fidelity: Tensor) -> Tensor:
+    """Area under a fidelity at 10, 20 .. 90 % of the candidates by trapezoids, divided by the width of 0.8.  (Q, 9) -> (Q,)
+
+    >>> fidelity_auc(torch.tensor([[0.5] * 9]))
+    tensor([0.5000], dtype=torch.float64)
+    """
+    return torch.trapezoid(fidelity.double(), dim=1) / (NUM_LEVELS - 1)
+
+
+def insertion_auc(insertion: Tensor, length: Tensor) -> Tensor:
+    """The mean height with 1..K edits taken back, best first, of all.  (Q, K), (Q,) -> (Q,)"""
+    return mean_height(insertion[:, None], length)[:, 0]
 
 
 def characterization(plus: Tensor, minus: Tensor, plus_weight: float = 0.5, minus_weight: float = 0.5) -> Tensor:
@@ -116,6 +170,22 @@ def over_targets(value: Tensor, curves: Curves) -> Tensor:
     return mean_over_cases(value, curves.target, curves.num_targets)
 
 
+def over_targets_with_others(value: Tensor, curves: Curves, top: int | float) -> Tensor:
+    """The same; no value where the top edits are all there are.  (Q,) -> (T,)"""
+    return over_targets(value.double().masked_fill(selects_all(top, curves.candidates), torch.nan), curves)
+
+
+def _removed(curves: Curves, top: int | float, metric: str) -> Tensor:
+    """Height with the top edits made: what was measured there, or a point of the curve.  (Q,)"""
+    if curves.removed is not None and top == curves.top:
+        return curves.removed
+    if isinstance(top, int) and top <= curves.cap:
+        return curves.curve.gather(1, curves.length.clamp(max=top)[:, None] - 1)[:, 0]
+    if isinstance(top, int):
+        raise BadSetting(f"{metric} asks for the top {top} edits, but the curves end at the cap of {curves.cap}.")
+    raise UndefinedScore(f"{metric} asks for the top {top:.0%} of the edits: give curves with this 'top' and with 'removed'.")
+
+
 @dataclass(frozen=True)
 class FidelityPlus(Metric[Curves]):
     """What the output loses with its top edits made, the mean over cases. Between -1 and 1 for probabilities."""
@@ -125,13 +195,15 @@ class FidelityPlus(Metric[Curves]):
     higher_is_better = True
     chance = None
     needs = "curves"
-    top: int = 10
+    parts = ("removed",)
+    top: int | float = 10
+
+    def __post_init__(self) -> None:
+        top_counts(self.top, torch.ones(0))
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        if self.top > bundle.cap:
-            raise BadSetting(f"fidelity_plus asks for the top {self.top} edits, but the curves end at the cap of {bundle.cap}.")
-        return over_targets(fidelity_plus(bundle.start, bundle.curve, bundle.length, self.top), bundle)
+        return over_targets_with_others(bundle.start - _removed(bundle, self.top, self.name), bundle, self.top)
 
 
 @dataclass(frozen=True)
@@ -143,10 +215,12 @@ class FidelityMinus(Metric[Curves]):
     higher_is_better = False
     chance = None
     needs = "curves"
+    parts = ("kept",)
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        return over_targets(fidelity_minus(bundle.start, measured(bundle.kept, "kept", self.name)), bundle)
+        minus = fidelity_minus(bundle.start, measured(bundle.kept, "kept", self.name))
+        return over_targets_with_others(minus, bundle, bundle.top)
 
 
 @dataclass(frozen=True)
@@ -158,14 +232,16 @@ class Characterization(Metric[Curves]):
     higher_is_better = True
     chance = None
     needs = "curves"
+    parts = ("kept", "removed")
     plus_weight: float = 0.5
     minus_weight: float = 0.5
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
         minus = fidelity_minus(bundle.start, measured(bundle.kept, "kept", self.name))
-        plus = fidelity_plus(bundle.start, bundle.curve, bundle.length, min(bundle.top, bundle.cap))
-        return over_targets(characterization(plus, minus, self.plus_weight, self.minus_weight), bundle)
+        top = min(bundle.top, bundle.cap)
+        plus = bundle.start - _removed(bundle, top, self.name)
+        return over_targets_with_others(characterization(plus, minus, self.plus_weight, self.minus_weight), bundle, top)
 
 
 @dataclass(frozen=True)
@@ -177,11 +253,13 @@ class Unfaithfulness(Metric[Curves]):
     higher_is_better = False
     chance = None
     needs = "curves"
+    parts = ("kept_prob", "start_prob")
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
         first = measured(bundle.start_prob, "start_prob", self.name)
-        return over_targets(unfaithfulness(first, measured(bundle.kept_prob, "kept_prob", self.name)), bundle)
+        moved = unfaithfulness(first, measured(bundle.kept_prob, "kept_prob", self.name))
+        return over_targets_with_others(moved, bundle, bundle.top)
 
 
 @dataclass(frozen=True)
@@ -193,10 +271,73 @@ class DeletionAuc(Metric[Curves]):
     higher_is_better = False
     chance = None
     needs = "curves"
+    parts = ()
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
         return over_targets(deletion_auc(bundle.curve, bundle.length), bundle)
+
+
+@dataclass(frozen=True)
+class InsertionAuc(Metric[Curves]):
+    """The mean height while edits are taken back best first, all being made before; the mean over cases."""
+
+    name = "insertion_auc"
+    bounds = (-torch.inf, torch.inf)
+    higher_is_better = True
+    chance = None
+    needs = "curves"
+    parts = ("insertion",)
+
+    def __call__(self, bundle: Curves) -> Tensor:
+        """(T,)"""
+        return over_targets(insertion_auc(measured(bundle.insertion, "insertion", self.name), bundle.length), bundle)
+
+
+@dataclass(frozen=True)
+class FidelityPlusAuc(Metric[Curves]):
+    """Area under fidelity_plus where the top edits are 10 to 90 % of the candidates; no value where there is one candidate."""
+
+    name = "fidelity_plus_auc"
+    bounds = (-torch.inf, torch.inf)
+    higher_is_better = True
+    chance = None
+    needs = "curves"
+    parts = ("removed_levels",)
+
+    def levels(self, bundle: Curves) -> Tensor:
+        """Fidelity_plus at 10, 20 .. 90 %.  (T, 9)"""
+        return _over_levels(measured(bundle.removed_levels, "removed_levels", self.name), bundle)
+
+    def __call__(self, bundle: Curves) -> Tensor:
+        """(T,)"""
+        return fidelity_auc(self.levels(bundle))
+
+
+@dataclass(frozen=True)
+class FidelityMinusAuc(Metric[Curves]):
+    """Area under fidelity_minus where the top edits are 10 to 90 % of the candidates; no value where there is one candidate."""
+
+    name = "fidelity_minus_auc"
+    bounds = (-torch.inf, torch.inf)
+    higher_is_better = False
+    chance = None
+    needs = "curves"
+    parts = ("kept_levels",)
+
+    def levels(self, bundle: Curves) -> Tensor:
+        """Fidelity_minus at 10, 20 .. 90 %.  (T, 9)"""
+        return _over_levels(measured(bundle.kept_levels, "kept_levels", self.name), bundle)
+
+    def __call__(self, bundle: Curves) -> Tensor:
+        """(T,)"""
+        return fidelity_auc(self.levels(bundle))
+
+
+def _over_levels(height: Tensor, curves: Curves) -> Tensor:
+    """What the output loses at each level, the mean over cases; no value where there is one candidate.  (Q, 9) -> (T, 9)"""
+    lost = (curves.start[:, None] - height).double().masked_fill(curves.candidates[:, None] < 2, torch.nan)
+    return mean_over_cases(lost, curves.target, curves.num_targets)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ import torch
 from torch import Generator, Tensor
 
 from graphgauge.core.seeds import derive_seed, generator
-from graphgauge.metrics.base import Curves, Pairs, Truths, Vectors
+from graphgauge.metrics.base import NUM_LEVELS, Curves, Pairs, Truths, Vectors
+from graphgauge.metrics.fidelity import level_counts
 
 Draw = Callable[[Sequence[int], Generator], Tensor]
 
@@ -104,6 +105,7 @@ def curve_kinds(source: Generator) -> dict[str, Curves]:
         "more candidates than the cap": curves_of(uniform, source, target, 6, 20 * candidates, cap=12),
         "one candidate": curves_of(uniform, source, target, 6, torch.ones_like(target), steps=1),
         "no case at all": curves_of(uniform, source, none, 3, none),
+        "many candidates": curves_of(uniform, source, target, 6, 20 + candidates, steps=34),
     }
 
 
@@ -134,7 +136,16 @@ def curves_of(
         kept=kept,
         kept_prob=distribution(kept) if are_probabilities else None,
         start_prob=distribution(start) if are_probabilities else None,
+        **other_parts(draw, cases, steps, is_behind),
     )
+
+
+def other_parts(draw: Draw, cases: int, steps: int, is_behind: Tensor) -> dict[str, Tensor]:
+    """Heights with edits taken back, and with shares of them made, from a source of their own."""
+    source = generator(derive_seed(0, "other parts", cases, steps))
+    removed, kept = draw((2, cases, NUM_LEVELS), source)
+    insertion = draw((cases, steps), source).masked_fill(is_behind, torch.nan)
+    return {"insertion": insertion, "removed_levels": removed, "kept_levels": kept}
 
 
 def distribution(height: Tensor) -> Tensor:
@@ -216,6 +227,7 @@ def falling_curves(step: int, others: Tensor, high: float, low: float, kept: flo
     has_fallen = (steps >= step).expand(number, -1)
     start, left = (torch.full((number,), height, dtype=torch.float64) for height in (high, kept))
     is_probability = high <= 1
+    level = level_counts(torch.full((number,), 12))
     return Curves(
         target=torch.arange(number),
         num_targets=number,
@@ -227,6 +239,9 @@ def falling_curves(step: int, others: Tensor, high: float, low: float, kept: flo
         kept=left,
         kept_prob=distribution(left) if is_probability else None,
         start_prob=distribution(start) if is_probability else None,
+        insertion=torch.where(has_fallen, high, low).double(),
+        removed_levels=torch.where(level >= step, low, high).double(),
+        kept_levels=torch.where(level >= step, high, low).double(),
     )
 
 

@@ -1,6 +1,6 @@
 """Perturbation: edits of computation graphs, in the order of an explanation or at random, as batched curves."""
 
-from graphgauge.perturbation.curves import Edits, Lines, Points, points
+from graphgauge.perturbation.curves import Edits, Lines, Points, points, points_at
 from graphgauge.perturbation.edges import EdgeEdits
 from graphgauge.perturbation.features import FeatureEdits, feature_candidates
 from graphgauge.perturbation.orders import orders_by_score, random_orders
@@ -19,5 +19,6 @@ __all__ = [
     "find_references",
     "orders_by_score",
     "points",
+    "points_at",
     "random_orders",
 ]

@@ -68,9 +68,13 @@ class Edits(ABC):
 
 def points(model: BaseModel, edits: Edits, lines: Lines, after: Tensor, upto: Tensor) -> Points:
     """Predictions at the steps after[m] + 1 .. upto[m] of each line m.  (M,), (M,)"""
-    line, step = steps_between(after, upto)
+    return points_at(model, edits, lines, *steps_between(after, upto))
+
+
+def points_at(model: BaseModel, edits: Edits, lines: Lines, line: Tensor, step: Tensor) -> Points:
+    """Predictions after the first ``step`` edits of ``line``, for any pairs of the two; step 0 is unedited.  (P,), (P,)"""
     changes = edits.changes(lines)
-    latest = latest_change(changes)[line, step - 1]
+    latest = torch.where(step > 0, latest_change(changes)[line, (step - 1).clamp(min=0)], 0)
     graph = edits.graph[lines.case]
     key = torch.where(latest > 0, (len(edits.graphs) + line) * (changes.size(1) + 1) + latest, graph[line])
     which, one = grouped(key)
