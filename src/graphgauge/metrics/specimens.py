@@ -123,6 +123,7 @@ def curves_of(
     cases = len(target)
     start, kept = draw((2, cases), source)
     every = draw((cases, 1 + NUM_RANDOM, steps), source)
+    other = generator(derive_seed(0, "other parts", cases, steps))
     is_behind = torch.arange(1, steps + 1) > candidates.clamp(max=cap)[:, None]
     return Curves(
         target=target,
@@ -136,16 +137,10 @@ def curves_of(
         kept=kept,
         kept_prob=distribution(kept) if are_probabilities else None,
         start_prob=distribution(start) if are_probabilities else None,
-        **other_parts(draw, cases, steps, is_behind),
+        insertion=draw((cases, steps), other).masked_fill(is_behind, torch.nan),
+        removed_levels=draw((cases, NUM_LEVELS), other),
+        kept_levels=draw((cases, NUM_LEVELS), other),
     )
-
-
-def other_parts(draw: Draw, cases: int, steps: int, is_behind: Tensor) -> dict[str, Tensor]:
-    """Heights with edits taken back, and with shares of them made, from a source of their own."""
-    source = generator(derive_seed(0, "other parts", cases, steps))
-    removed, kept = draw((2, cases, NUM_LEVELS), source)
-    insertion = draw((cases, steps), source).masked_fill(is_behind, torch.nan)
-    return {"insertion": insertion, "removed_levels": removed, "kept_levels": kept}
 
 
 def distribution(height: Tensor) -> Tensor:
