@@ -98,7 +98,8 @@ def assert_same_bits(model, targets, sizes=range(1, 71)):
 def test_any_chunking_of_node_targets_gives_the_same_bits(name, dtype):
     layer, _, depths = LAYERS[name]
     net = build(Stack, layer, depths[-1], dtype=dtype, final=SMOOTH)
-    assert_same_bits(gg.NodeClassificationModel(net, random_graph(150, 300, dtype=dtype)), list(range(70)))
+    data = random_graph(150, 300, dtype=dtype)
+    assert_same_bits(gg.NodeClassificationModel(net, data, output="logits"), list(range(70)))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -120,7 +121,8 @@ def test_any_chunking_of_graph_targets_gives_the_same_bits(dtype):
 )
 def test_layers_that_compute_on_edges_give_the_same_bits(layer, dtype):
     net = build(Stack, layer, 1, dtype=dtype)
-    assert_same_bits(gg.NodeClassificationModel(net, random_graph(150, 300, dtype=dtype)), list(range(70)))
+    data = random_graph(150, 300, dtype=dtype)
+    assert_same_bits(gg.NodeClassificationModel(net, data, output="logits"), list(range(70)))
 
 
 class EdgeAware(nn.Module):
@@ -145,7 +147,7 @@ def test_stored_loops_that_a_layer_drops_shift_no_other_edge(dtype):
 def test_two_threads_give_the_same_bits_in_small_and_large_unions(layer, two_threads):
     """Large enough that torch really splits the work: 70 copies of about 250 nodes."""
     net = build(Stack, layer, 3, final=SMOOTH)
-    model = gg.NodeClassificationModel(net, random_graph(400, 1600))
+    model = gg.NodeClassificationModel(net, random_graph(400, 1600), output="logits")
     assert_same_bits(model, list(range(70)), sizes=(1, 2, 7, 33, 70))
 
 

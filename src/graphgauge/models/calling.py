@@ -9,10 +9,11 @@
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.nn import Module
 from torch_geometric.data import Data
@@ -85,6 +86,11 @@ def call_of(net: Any, level: str, held: set[str], forward: Forward | None) -> Ca
 
 def check_net(net: Any) -> Module:
     """The plain module inside ``net``, or an error that says why it cannot be used."""
+    if isinstance(net, torch.export.ExportedProgram) or (isinstance(net, torch.fx.GraphModule) and "eval" in vars(net)):
+        raise BadModel(
+            "net was made by torch.export: its graph is fixed, and it has no evaluation mode. Wrap the module that was exported; "
+            "its weights are in net.state_dict()."
+        )
     if not isinstance(net, Module):
         raise BadModel(f"net must be a torch.nn.Module, but is {type(net).__name__}.")
     net = getattr(net, "_orig_mod", net)  # torch.compile would trace anew for every union
@@ -100,6 +106,15 @@ def check_net(net: Any) -> Module:
             f"{frozen[0]} of the net was made inside torch.inference_mode() and has no gradients: build the net outside."
         )
     return net
+
+
+def embeddings_of(net: Any) -> list[str]:
+    """Names of the layers of a network that look whole numbers up."""
+    if not isinstance(net, Module):
+        return []
+    return [
+        name for name, module in net.named_modules() if name and isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag))
+    ]
 
 
 def style_of(net: Module, level: str) -> tuple[str, Callable[..., Any]]:
@@ -119,8 +134,8 @@ def style_of(net: Module, level: str) -> tuple[str, Callable[..., Any]]:
 def parameters_of(entry: Callable[..., Any], skip: int = 2) -> dict[str, bool]:
     """Names that a function takes after its first ``skip`` (x and edge_index), and whether each must be given."""
     try:
-        signature = inspect.signature(entry)
-    except ValueError as error:  # scripted modules have none
+        signature = signature_of(entry)
+    except ValueError as error:
         raise BadModel(
             "the net's forward cannot be read. Say how to call it: forward=lambda net, g: net(g.x, g.edge_index)."
         ) from error
@@ -137,6 +152,21 @@ def parameters_of(entry: Callable[..., Any], skip: int = 2) -> dict[str, bool]:
     return {item.name: item.default is inspect.Parameter.empty for item in given[skip:]}
 
 
+def signature_of(entry: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a function, or of a method that `torch.jit.trace` made, which has only a schema."""
+    if not isinstance(entry, torch.ScriptMethod):
+        return inspect.signature(entry)
+    empty = inspect.Parameter.empty
+    return inspect.Signature(
+        [
+            inspect.Parameter(
+                item.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None if item.has_default_value() else empty
+            )
+            for item in entry.schema.arguments[1:]
+        ]
+    )
+
+
 def column_of(rows: Tensor, column: int) -> Tensor:
     """One column of raw rows, or an error that says how many there are.  (rows, columns) -> (rows, 1)"""
     columns = rows.size(1) if rows.dim() == 2 else 1
@@ -145,13 +175,33 @@ def column_of(rows: Tensor, column: int) -> Tensor:
     return rows.reshape(len(rows), columns)[:, column : column + 1]
 
 
+def not_a_tensor(output: Any) -> str:
+    """What a network returned instead of a tensor, and how to pick the right part of it."""
+    call = "forward=lambda net, g: net(g.x, g.edge_index)"
+    if isinstance(output, Mapping):
+        kept = [key for key, value in output.items() if isinstance(value, Tensor)]
+        listed = ", ".join(map(form_of, output.items())) or "no keys"
+        pick = f"[{kept[0]!r}]" if kept else "[key]"
+        return f"a {type(output).__name__} with {listed}; one tensor is needed. Pick the right part, for example {call}{pick}."
+    if isinstance(output, (tuple, list)):
+        kept = [k for k, value in enumerate(output) if isinstance(value, Tensor)]
+        listed = ", ".join(map(form_of, enumerate(output))) or "nothing in it"
+        names = getattr(output, "_fields", None)
+        pick = (f".{names[kept[0]]}" if names else f"[{kept[0]}]") if kept else "[0]"
+        return f"a {type(output).__name__} with {listed}; one tensor is needed. Pick the right part, for example {call}{pick}."
+    return f"a {type(output).__name__}, one tensor is needed. Pick the right part of it, for example {call}.logits."
+
+
+def form_of(entry: tuple[Any, Any]) -> str:
+    """A key and what stands there."""
+    key, value = entry
+    return f"{key!r}: {f'tensor {tuple(value.shape)}' if isinstance(value, Tensor) else type(value).__name__}"
+
+
 def rows_of(output: Any) -> Tensor:
     """The network's output, if it is a tensor of floats."""
     if not isinstance(output, Tensor):
-        raise BadModel(
-            f"the net returned a {type(output).__name__}, one tensor is needed. "
-            "Pick the right part with forward=lambda net, g: net(g.x, g.edge_index)[0]."
-        )
+        raise BadModel(f"the net returned {not_a_tensor(output)}")
     if output.dim() == 0:
         raise BadModel("the net returned a single number; one row per node, link or graph is needed.")
     if not output.is_floating_point():

@@ -130,9 +130,13 @@ def counted_hops(model: "BaseModel") -> int:
     if model.num_hops is not None:
         return model.num_hops
     if model.trace.calls == 0 and model.level != "graph":
+        is_hidden = isinstance(model.net, torch.jit.ScriptModule)
+        hidden = (
+            " torch.jit hides the layers: better wrap the module that was compiled, whose edges can be masked." if is_hidden else ""
+        )
         raise BadModel(
             f"{type(model.net).__name__} has no torch_geometric MessagePassing layer that runs, so how far it looks cannot be "
-            "counted. Say it: num_hops=2."
+            f"counted. Say it: num_hops=2.{hidden}"
         )
     return model.trace.chain
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.nn import Module
 from torch_geometric.nn import MessagePassing
@@ -20,8 +21,14 @@ def last_hidden(net: Module, run: Callable[[], Any]) -> Tensor:
         if found is not None:
             latest[:] = [found.detach()]
 
+    modules = list(parametrised(net))
+    if any(isinstance(module, torch.jit.ScriptModule) for module in modules):
+        raise BadModel(
+            "torch.jit hides the last hidden space of the net. Wrap the module that was compiled, or say what it is: "
+            "embedding=lambda net, g: ..."
+        )
     with ExitStack() as stack:
-        for module in parametrised(net):
+        for module in modules:
             stack.callback(module.register_forward_pre_hook(keep, with_kwargs=True).remove)
         run()
     if not latest or latest[0].dim() != 2:

@@ -16,6 +16,7 @@ from torch_geometric.data import Batch, Data, HeteroData
 from graphgauge.core.errors import BadGraph
 
 LONGEST_NAME = 500
+WHOLE_NUMBERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 @dataclass(frozen=True)
@@ -180,8 +181,8 @@ def belongs(graphs: Sequence[Data], name: str, owner: str, other: str) -> bool:
     return fits and (not fits_other or graphs[0].is_node_attr(name) == (owner == "num_nodes"))
 
 
-def check_graph(data: Any, name: str) -> None:
-    """Refuse, by field, a graph that cannot be used as it is."""
+def check_graph(data: Any, name: str, embeddings: Sequence[str] = ()) -> None:
+    """Refuse, by field, a graph that cannot be used as it is; ``embeddings`` names those of the network, for advice."""
     if isinstance(data, HeteroData):
         raise BadGraph(f"{name} is a HeteroData; graphgauge works on one node and one edge type: use {name}.to_homogeneous().")
     if not isinstance(data, Data):
@@ -189,18 +190,25 @@ def check_graph(data: Any, name: str) -> None:
     places = {field: data[field].device for field in ("x", "edge_index") if isinstance(data.get(field), Tensor)}
     if len(set(places.values())) > 1:
         raise BadGraph(f"{name}.x is on {places['x']} and {name}.edge_index on {places['edge_index']}: use {name}.to(device).")
-    check_features(data.x, f"{name}.x")
+    check_features(data.x, f"{name}.x", embeddings)
     check_edges(data, f"{name}.edge_index", data.x.size(0))
     for attribute in ("edge_weight", "edge_attr"):
         check_edge_values(data.get(attribute), f"{name}.{attribute}", data.edge_index.size(1))
 
 
-def check_features(x: Any, name: str) -> None:
+def check_features(x: Any, name: str, embeddings: Sequence[str] = ()) -> None:
     """Refuse features that are not a dense, finite float matrix with at least one row and one column."""
     if not isinstance(x, Tensor):
         raise BadGraph(f"{name} must be a tensor of node features (N, F), but is {type(x).__name__}.")
     if x.layout != torch.strided:
         raise BadGraph(f"{name} is stored as {x.layout}: use {name}.to_dense().")
+    if x.dtype in WHOLE_NUMBERS and embeddings:
+        raise BadGraph(
+            f"{name} is {x.dtype} and the network looks whole numbers up in an embedding (net.{', net.'.join(embeddings[:2])}), "
+            "which .float() would break. Scores need real numbers, and explaining whole numbers is not supported yet: embed "
+            f"first, such as data.x = net.{embeddings[0]}(data.x).flatten(1).detach(), and say how to call the rest of the "
+            "network, such as forward=lambda net, g: net.head(net.conv(g.x, g.edge_index))."
+        )
     if x.dtype not in (torch.float32, torch.float64):
         raise BadGraph(f"{name} is {x.dtype}; scores need float32 or float64: use {name}.float().")
     if x.dim() != 2 or 0 in x.shape:

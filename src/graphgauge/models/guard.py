@@ -7,6 +7,7 @@ restores parameters, buffers, gradients, `requires_grad`, hooks, training flags 
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,8 @@ def all_tensors(net: Module) -> list[Tensor]:
 
 def keep_module(module: Module) -> Restore:
     """Remember a module's attributes; the returned function puts them back."""
+    if isinstance(module, torch.jit.ScriptModule):
+        return keep_scripted(module)
     held = {name: value if name not in MEMBERS else dict(value) for name, value in vars(module).items()}
     kept = {name: keep_value(value) for name, value in vars(module).items() if name not in MEMBERS}
 
@@ -79,6 +82,36 @@ def keep_module(module: Module) -> Restore:
                 now[name] = value
 
     return restore
+
+
+def keep_scripted(module: torch.jit.ScriptModule) -> Restore:
+    """Likewise for a module that `torch.jit` made; its members cannot be exchanged, and reading an attribute gives a copy."""
+    before = {name: deepcopy(value) for name, value in scripted_attributes(module).items()}
+
+    def restore() -> None:
+        for name, value in scripted_attributes(module).items():
+            if not is_same(value, before[name]):
+                setattr(module, name, before[name])
+
+    return restore
+
+
+def scripted_attributes(module: torch.jit.ScriptModule) -> dict[str, Any]:
+    """Attributes of a module that `torch.jit` made, the training flag among them; parameters, buffers and members are not."""
+    names = module._concrete_type.get_attributes()
+    members = {*dict(module.named_parameters(recurse=False)), *dict(module.named_buffers(recurse=False))}
+    return {name: getattr(module, name) for name in names if name not in members}
+
+
+def is_same(first: Any, second: Any) -> bool:
+    """Equal, also where tensors are inside."""
+    if isinstance(first, Tensor) and isinstance(second, Tensor):
+        return first.shape == second.shape and torch.equal(first, second)
+    if isinstance(first, (list, tuple)) and isinstance(second, (list, tuple)):
+        return len(first) == len(second) and all(map(is_same, first, second))
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(is_same(value, second[key]) for key, value in first.items())
+    return type(first) is type(second) and bool(first == second)
 
 
 def keep_value(value: Any, depth: int = 0) -> Restore:
@@ -113,12 +146,14 @@ def refill(container: Any, items: Any) -> None:
 def keep_tensor(tensor: Tensor) -> Restore:
     """Remember a tensor's numbers, gradient and `requires_grad`. Writes only what differs, so autograd's versions stay."""
     data, values, version = tensor.data, tensor.detach().clone(), tensor._version if not tensor.is_inference() else 0
-    needs_grad, grad = tensor.requires_grad, tensor.grad if tensor.is_leaf else None
+    was_leaf, needs_grad, grad = tensor.is_leaf, tensor.requires_grad, tensor.grad if tensor.is_leaf else None
     keep_grad = None if grad is None else keep_tensor(grad)
 
     def restore() -> None:
         if is_elsewhere(tensor, data):
             tensor.data = data
+        if was_leaf and not tensor.is_leaf:  # something that has a gradient was written into it
+            tensor.detach_()
         if is_changed(tensor, values, version):
             tensor.data.copy_(values)
         if tensor.is_leaf and tensor.requires_grad != needs_grad:
@@ -144,11 +179,17 @@ def is_changed(tensor: Tensor, values: Tensor, version: int) -> bool:
 def without_caches(net: Module) -> None:
     """Forget cached edges and features, and keep none: a cached layer ignores the graph it is given."""
     for module in net.modules():
+        held = attributes_of(module)
         for name in CACHES:
-            if name in vars(module):
+            if held.get(name) is not None:
                 setattr(module, name, None)
-        if vars(module).get("cached") is True:
+        if held.get("cached") is True:
             module.cached = False  # type: ignore[assignment]
+
+
+def attributes_of(module: Module) -> dict[str, Any]:
+    """What a module holds by name."""
+    return {**vars(module), **(scripted_attributes(module) if isinstance(module, torch.jit.ScriptModule) else {})}
 
 
 def fingerprint(net: Module) -> Any:
@@ -156,7 +197,7 @@ def fingerprint(net: Module) -> Any:
     plain = [
         (name, key, value)
         for name, module in net.named_modules()
-        for key, value in vars(module).items()
+        for key, value in attributes_of(module).items()
         if key != "training" and isinstance(value, (bool, int, float, str, type(None)))
     ]
     tensors = all_tensors(net)

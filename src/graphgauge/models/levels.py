@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from graphgauge.core.errors import BadGraph, BadModel
 from graphgauge.core.seeds import derive_seed, generator
 from graphgauge.models.base import BaseModel
-from graphgauge.models.calling import Call, Forward, call_of
+from graphgauge.models.calling import Call, Forward, call_of, embeddings_of
 from graphgauge.models.computation import ComputationGraphs, whole_graphs
 from graphgauge.models.embedding import check_hidden, last_hidden
 from graphgauge.models.engine import ALONE, Engine
@@ -29,7 +29,7 @@ class OneGraph(BaseModel):
 
     def open(self, net: Module, data: Any, forward: Forward | None) -> tuple[Graphs, Call]:
         """Check the one graph."""
-        check_graph(data, "data")
+        check_graph(data, "data", embeddings_of(net))
         call = call_of(net, self.level, set(data.keys()), forward)
         return one_graph(data, None if call.names is None else set(call.names)), call
 
@@ -212,7 +212,7 @@ class GraphLevel(BaseModel):
     def open(self, net: Module, data: Any, forward: Forward | None) -> tuple[Graphs, Call]:
         """Check all graphs and lay them out flat."""
         graphs = as_list(data)
-        check_graph(graphs[0], "data[0]")
+        check_graph(graphs[0], "data[0]", embeddings_of(net))
         call = call_of(net, self.level, set(graphs[0].keys()), forward)
         return many_graphs(graphs, None if call.names is None else set(call.names)), call
 
