@@ -87,6 +87,7 @@ class Xplanation:
     network: str = ""  #: digest of the network that it explains (`models.fingerprints`); '': not known
     metrics: dict[str, Any] = field(default_factory=dict)
     outcome: Any = None
+    label: int | None = None  #: the class that was asked for; None: the predicted one
 
     draw = later("graphgauge.report.subgraph:draw_explanation")
     _repr_html_ = later("graphgauge.report.html:explanation_html")
@@ -99,6 +100,7 @@ class Xplanation:
                 f"target {self.target} is not a {self.level}: a pair of ids is a link, one id a node or a graph; "
                 "where a network gives several labels, with the number of a label behind."
             )
+        self.label = None if self.label is None else plain_label(self.label)
         check_ids("nodes", self.nodes, self.num_nodes)
         check_target(self.target_nodes, self.nodes)
         check_ids("edges", self.edges, self.num_edges)
@@ -106,8 +108,9 @@ class Xplanation:
         check_scores("edge_score", self.edge_score, self.edges, dims=1)
 
     def __repr__(self) -> str:
+        chosen = "" if self.label is None else f"label={self.label}, "
         return (
-            f"Xplanation(target={self.target}, explainer={self.explainer!r}, features={shape_of(self.feature_score)}, "
+            f"Xplanation(target={self.target}, {chosen}explainer={self.explainer!r}, features={shape_of(self.feature_score)}, "
             f"edges={shape_of(self.edge_score)}, metrics={len(self.metrics)})"
         )
 
@@ -171,7 +174,9 @@ class Xplanation:
             masks["node_mask"] = self.feature_matrix()
         if self.edge_score is not None:
             masks["edge_mask"] = self.edge_vector()
-        sizes = {"num_nodes": self.num_nodes, "num_stored_edges": self.num_edges}
+        sizes: dict[str, Any] = {"num_nodes": self.num_nodes, "num_stored_edges": self.num_edges}
+        if self.label is not None:
+            sizes["explained_label"] = self.label
         return Explanation(**masks, **sizes, index=torch.tensor(self.target), prediction=self.prediction)
 
     @classmethod
@@ -192,7 +197,12 @@ class Xplanation:
             num_edges=num_edges,
             feature_score=cut_to("nodes", feature_score, nodes),
             edge_score=cut_to("edges", edge_score, edges),
-            **{"prediction": prediction, "level": "link" if isinstance(target, (list, tuple)) else "node", **fields},
+            **{
+                "prediction": prediction,
+                "label": explanation.get("explained_label"),
+                "level": "link" if isinstance(target, (list, tuple)) else "node",
+                **fields,
+            },
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -230,7 +240,10 @@ class Xplanation:
 FLOAT = "$float"  #: marks a number that JSON does not know
 TENSORS = ("nodes", "edges", "feature_score", "edge_score", "prediction")
 FEW = 1000  #: ids
-PLAIN = ("target", "num_nodes", "num_edges", "level", "explainer", "params", "seed", "occurrence", "seconds", "network", "metrics")
+PLAIN = (
+    *("target", "num_nodes", "num_edges", "level", "explainer", "params", "seed", "occurrence", "label", "seconds", "network"),
+    "metrics",
+)
 
 
 def plain_target(target: Any) -> Target:
@@ -251,6 +264,13 @@ def plain_target(target: Any) -> Target:
 def numbers_of(target: Target) -> tuple[int, ...]:
     """A target as a tuple, whatever its form."""
     return target if isinstance(target, tuple) else (target,)
+
+
+def plain_label(label: Any) -> int:
+    """A class as Python's own number."""
+    if isinstance(label, bool) or not hasattr(label, "__index__") or label.__index__() < 0:
+        raise BadExplanation(f"label must be the number of a class, 0 or more, or None, but is {label!r}.")
+    return int(label.__index__())
 
 
 def check_target(target_nodes: tuple[int, ...], nodes: Tensor) -> None:

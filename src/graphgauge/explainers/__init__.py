@@ -3,6 +3,7 @@
 from graphgauge.explainers.base import BaseExplainer
 from graphgauge.explainers.callables import CallableExplainer
 from graphgauge.explainers.checks import check_explainer
+from graphgauge.explainers.chosen_classes import classes_to_explain
 from graphgauge.explainers.gnn_explainer import GNNExplainer
 from graphgauge.explainers.gradients import InputXGradient, IntegratedGradients, Saliency
 from graphgauge.explainers.graphmask import GraphMask
@@ -49,6 +50,7 @@ __all__ = [
     "RandomExplainer",
     "Saliency",
     "check_explainer",
+    "classes_to_explain",
     "explainer_names",
     "find_explainer",
 ]

@@ -8,7 +8,7 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +18,8 @@ from graphgauge.core.errors import BadExplanation, BadModel, BadSetting, Graphga
 from graphgauge.core.numbers import all_finite
 from graphgauge.core.progress import progress
 from graphgauge.core.seeds import check_seed, derive_seed
-from graphgauge.core.xplanation import Target, Xplanation
+from graphgauge.core.xplanation import Target, Xplanation, plain_target
+from graphgauge.explainers.chosen_classes import chosen_classes
 from graphgauge.models import BaseModel, ComputationGraphs
 from graphgauge.models.fingerprints import digest_of_network
 from graphgauge.models.lending import lent
@@ -53,20 +54,47 @@ class BaseExplainer(ABC):
         """Whether it may be given graphs without the edges that only set degrees (see `lean`): it looks at none, and drops none."""
         return False
 
-    def explain(self, model: BaseModel, targets: Any, seed: int = 0) -> list[Xplanation]:
-        """One explanation per target, all in one batch. ``seconds`` of each is its share of the batch, its graph being there."""
+    @property
+    def explains_labels(self) -> bool:
+        """Whether it can explain a class that is not the predicted one: `scores` looks at ``graphs.chosen_class``."""
+        return False
+
+    def explain(self, model: BaseModel, targets: Any, seed: int = 0, label: Any = None) -> list[Xplanation]:
+        """One explanation per target, all in one batch. ``seconds`` of each is its share of the batch, its graph being there.
+
+        ``label`` chooses the class whose probability is explained: by default, and with "predicted", the predicted one; "true" is
+        that of the data; a number or a name in ``data.class_names`` is that class; a list or tensor has one for each target.
+        """
         seed = check_seed(seed)
         with check_wrapped(model).session(), lent(model, self.name):
-            return self.explanations(model, model.asked(model.read(targets)), seed)
+            rows = model.read(targets)
+            chosen = chosen_classes(model, rows, label)
+            if chosen is None:
+                return self.explanations(model, model.asked(rows), seed)
+            return self.explanations(model, model.asked(rows), seed, self.check_label(model, rows, chosen))
 
     def again(self, model: BaseModel, x: Xplanation) -> Xplanation:
         """A stored explanation, made anew: with the same model, the same scores."""
-        return self.explain(model, [x.target] * (x.occurrence + 1), seed=x.seed or 0)[-1]
+        chosen = {} if x.label is None else {"label": x.label}
+        return self.explain(model, [x.target] * (x.occurrence + 1), seed=x.seed or 0, **chosen)[-1]
 
-    def explanations(self, model: BaseModel, targets: Any, seed: int) -> list[Xplanation]:
-        """What `explain` gives, by whoever has a session open."""
+    def check_label(self, model: BaseModel, targets: Tensor, label: Tensor) -> Tensor:
+        """Refuse classes that are not predicted, if the explainer cannot explain them.  (T, 1) or (T, 2), (T,) -> (T,)"""
+        other = [] if self.explains_labels else (label != model.pred_discrete(model.asked(targets))).nonzero()[:, 0].tolist()
+        if other:
+            target = plain_target(model.asked(targets)[other[0]].tolist())
+            raise BadSetting(
+                f"{self.name} explains the predicted class only, but class {int(label[other[0]])} was asked for target {target}, "
+                "which is not predicted. Leave label out, or use an explainer that can, such as gg.Saliency()."
+            )
+        return label
+
+    def explanations(self, model: BaseModel, targets: Any, seed: int, label: Tensor | None = None) -> list[Xplanation]:
+        """What `explain` gives, by whoever has a session open; ``label`` (T,) are the classes to explain."""
         graphs = model.computation_graphs(targets, lean=self.lean)  # explainers share them, so they are in nobody's seconds
         network = digest_of_network(model)
+        if label is not None:
+            graphs = replace(graphs, chosen_class=label)
         start = time.perf_counter()
         named = occurrences([graph.target for graph in graphs])
         seeds = [derive_seed(seed, self.name, *entry) for entry in named]
@@ -75,8 +103,9 @@ class BaseExplainer(ABC):
             scores = check_packed(self.scores(model, graphs, seeds), graphs, self.name)
         shared = {"explainer": self.name, "params": self.params, "level": model.level, "seed": seed, "network": network}
         share = (time.perf_counter() - start) / max(len(graphs), 1)
+        classes = [None] * len(graphs) if label is None else label.tolist()
         xs = [
-            unpacked(graphs, k, scores, prediction=prediction[k], occurrence=named[k][1], seconds=share, **shared)
+            unpacked(graphs, k, scores, prediction=prediction[k], occurrence=named[k][1], seconds=share, label=classes[k], **shared)
             for k in range(len(graphs))
         ]
         tell_gaps(self.name, model, scores, xs)
@@ -176,13 +205,6 @@ def explained(model: BaseModel, raw: Tensor, label: Tensor | None, what: str) ->
     if raw.size(1) == 1:
         return raw[:, 0] * (2 * label - 1)
     return raw.gather(1, label[:, None])[:, 0]
-
-
-def predicted(model: BaseModel, graphs: ComputationGraphs) -> Tensor | None:
-    """The class first predicted for each graph's target, on the whole graph; None for regression.  (T,)"""
-    if model.task == "regression":
-        return None
-    return model.pred_discrete(model.asked(graphs.target))
 
 
 def check_explained(what: str) -> str:

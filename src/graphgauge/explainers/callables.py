@@ -12,6 +12,7 @@ from graphgauge.core.errors import BadExplanation, BadSetting
 from graphgauge.core.later import resolve
 from graphgauge.core.randomness import seeded_globally
 from graphgauge.explainers.base import BaseExplainer, Scores
+from graphgauge.explainers.chosen_classes import takes_label
 from graphgauge.explainers.one_by_one import OBJECT, one_by_one
 from graphgauge.models import BaseModel, ComputationGraph, ComputationGraphs
 
@@ -27,7 +28,8 @@ class CallableExplainer(BaseExplainer):
     Scores are tensors or arrays for the target's computation graph, (n, F) and (E_rel,) in the order of its ``nodes`` and
     ``edges``, or for the whole graph, (N, F) and (E,). Where both have the same sizes but not the same order, ``scope`` must
     say which: "computation graph" or "whole graph". What the function draws from the global random states is governed by the
-    seed. ``function`` may be an address such as "package.module:name".
+    seed. A function with a parameter ``label`` is told the class to explain where one was chosen. ``function`` may be an
+    address such as "package.module:name".
 
     >>> def degree(model, target):
     ...     return None, model.computation_graphs([target])[0].edge_index[0].float()
@@ -54,12 +56,19 @@ class CallableExplainer(BaseExplainer):
         said = {"name": self.name, "signed": self.signed, "deterministic": self.deterministic, "scope": self.scope}
         return {"function": address_of(self.function), **said}
 
+    @property
+    def explains_labels(self) -> bool:
+        """Whether the function takes a class."""
+        return takes_label(self.function)
+
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """One target after another."""
+        classes = graphs.chosen_class
 
         def one(graph: ComputationGraph, seed: int) -> tuple[Tensor | None, Tensor | None]:
+            chosen = {"label": int(classes[graph.number])} if classes is not None and self.explains_labels else {}
             with seeded_globally(seed):
-                given = self.function(model, graph.target)  # type: ignore[operator]
+                given = self.function(model, graph.target, **chosen)  # type: ignore[operator]
             return fitted(given, graph, self)
 
         return one_by_one(model, graphs, seeds, one)

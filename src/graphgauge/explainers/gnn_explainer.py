@@ -18,7 +18,8 @@ import torch
 from torch import Tensor
 
 from graphgauge.core.progress import advance
-from graphgauge.explainers.base import BaseExplainer, Scores, can_mask, check_count, check_numbers, predicted
+from graphgauge.explainers.base import BaseExplainer, Scores, can_mask, check_count, check_numbers
+from graphgauge.explainers.chosen_classes import classes_to_explain
 from graphgauge.explainers.learned import Learned, Mask, MaskedCopies, first_values, learned_scores, misfit
 from graphgauge.explainers.replay import Replay
 from graphgauge.models import BaseModel, ComputationGraphs, Union
@@ -34,6 +35,7 @@ class GNNExplainer(BaseExplainer):
     signed = False
     deterministic = False
     lean = True
+    explains_labels = True
     epochs: int = 100
     lr: float = 0.01
     edge_size: float = 0.005
@@ -54,7 +56,7 @@ class GNNExplainer(BaseExplainer):
 
     def optimiser(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Callable[[Union, int], Learned]:
         """Work that learns the masks of a union's copies in a number of epochs."""
-        label, value, std = predicted(model, graphs), first_values(model, graphs), edge_std(model, graphs)
+        label, value, std = classes_to_explain(model, graphs), first_values(model, graphs), edge_std(model, graphs)
         with_edges = can_mask(model)
 
         def optimise(union: Union, epochs: int) -> Learned:

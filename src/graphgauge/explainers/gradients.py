@@ -1,7 +1,7 @@
 """Gradient explainers: one forward and one backward pass for all targets at once.
 
-With f the explained output (the probability of the predicted class, or the value), x the features and m = 1 the factors on
-the messages of the edges,
+With f the explained output (the probability of the predicted class or of a chosen one, or the value), x the features and m = 1
+the factors on the messages of the edges,
 
     Saliency              |df/dx|                   |df/dm|
     InputXGradient        x df/dx                   df/dm
@@ -32,8 +32,8 @@ from graphgauge.explainers.base import (
     empty_edges,
     empty_features,
     explained,
-    predicted,
 )
+from graphgauge.explainers.chosen_classes import classes_to_explain
 from graphgauge.models import BaseModel, ComputationGraphs, Union
 
 #: gradients of one union: for its nodes (num_nodes, F), for its edges (num_edges,) or None
@@ -44,12 +44,13 @@ Gradients = tuple[Tensor, Tensor | None]
 class GradientExplainer(BaseExplainer):
     """Scores from gradients of the explained output.
 
-    ``explain_output``  "prob" (the probability of the predicted class) or "logit"; regression explains its value
+    ``explain_output``  "prob" (the probability of the explained class) or "logit"; regression explains its value
     ``edge_factor``     where the factors on edges act: "message" (normalisation stays, as with edge_removal="mask") or "weight"
                         (they multiply edge_weight and go through the normalisation, as with edge_removal="drop")
     """
 
     lean = True
+    explains_labels = True
     explain_output: str = "prob"
     edge_factor: str = "message"
 
@@ -128,7 +129,7 @@ class PlainGradient(GradientExplainer):
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """One pass."""
         feature, edge = empty_features(graphs), empty_edges(graphs)
-        work = self.gradients(model, predicted(model, graphs))
+        work = self.gradients(model, classes_to_explain(model, graphs))
 
         def write(done: tuple[Union, Gradients]) -> None:
             union, (for_nodes, for_edges) = done
@@ -202,7 +203,7 @@ class IntegratedGradients(GradientExplainer):
         feature, edge = empty_features(graphs), empty_edges(graphs)
         of = torch.arange(len(graphs), device=graphs.node.device).repeat_interleave(self.steps)
         alpha, weight = (part.to(feature).repeat(len(graphs)) for part in gauss_legendre(self.steps))
-        work = self.gradients(model, predicted(model, graphs), scale=alpha)
+        work = self.gradients(model, classes_to_explain(model, graphs), scale=alpha)
 
         def add(done: tuple[Union, Gradients]) -> None:
             union, (for_nodes, for_edges) = done

@@ -6,7 +6,8 @@ For one target with prediction f, gates z_r,e on the messages of edge e in round
 
         c₀ Σ_r mean_e P(z_r,e > 0)  +  softplus(λ) (D(f, f gated) / D₀ - allowance)  +  c₁ mean σ(a) + c₂ mean H(σ(a))
 
-D is the divergence KL(f || f gated) of class probabilities, or the squared difference in SD of predictions; D₀ is D with all
+D is the divergence KL(f || f gated) of class probabilities (where a class is explained that is not predicted: of its probability
+and that of all others together), or the squared difference in SD of predictions; D₀ is D with all
 gates closed and no features, so that the allowance means the same for sure and for unsure predictions. Gates are learned
 from the last round of messages to the first, ``epochs`` steps for each, later rounds going on; λ lives as long as that. Means
 run over gates and features that can matter (their gradient is not 0). An edge's score is the mean of its chances to be open over
@@ -31,7 +32,8 @@ from graphgauge.core.counted import streams, uniform
 from graphgauge.core.errors import BadSetting
 from graphgauge.core.progress import advance
 from graphgauge.core.seeds import derive_seed
-from graphgauge.explainers.base import BaseExplainer, Scores, can_mask, check_count, check_numbers, explained, predicted
+from graphgauge.explainers.base import BaseExplainer, Scores, can_mask, check_count, check_numbers, explained
+from graphgauge.explainers.chosen_classes import classes_to_explain
 from graphgauge.explainers.gates import Gated, Noise, chance_open, gated_by_copy, recorded_rounds, sampled
 from graphgauge.explainers.graphmask_pyg import check_untrained, untrained
 from graphgauge.explainers.learned import (
@@ -44,7 +46,7 @@ from graphgauge.explainers.learned import (
 )
 from graphgauge.explainers.replay import Replay
 from graphgauge.models import BaseModel, ComputationGraphs, Union
-from graphgauge.models.outputs import log_probabilities
+from graphgauge.models.outputs import likeliest, log_probabilities
 from graphgauge.models.probing import spaced
 
 FEATURE_STD, FEATURE_LR = 0.1, 0.01
@@ -88,6 +90,11 @@ class GraphMask(BaseExplainer):
         """PyG's form looks at all messages."""
         return self.variant == "default"
 
+    @property
+    def explains_labels(self) -> bool:
+        """PyG's form looks at no class."""
+        return self.variant == "default"
+
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """All targets as one optimisation."""
         if self.variant == "pyg":
@@ -100,13 +107,14 @@ class GraphMask(BaseExplainer):
 
     def optimiser(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Callable[[Union, int], Learned]:
         """Work that learns the gates of a union's copies in a number of epochs per round; 0: one step with all rounds."""
-        label, first = predicted(model, graphs), first_values(model, graphs)
+        label, first = classes_to_explain(model, graphs), first_values(model, graphs)
+        chosen = None if graphs.chosen_class is None else unpredicted(first, graphs.chosen_class)
         baselines = model.known("graphmask baselines", lambda: learned_baselines(model)) if can_mask(model) else []
 
         def optimise(union: Union, epochs: int) -> Learned:
             run = Optimisation(self, model, union, [seeds[k] for k in union.of.tolist()], baselines)
             run.find_alive(None if label is None else label[union.of])
-            run.learn(first[union.of], epochs)
+            run.learn(first[union.of], epochs, None if chosen is None else chosen[union.of])
             return run.scores()
 
         return optimise
@@ -141,9 +149,9 @@ class Optimisation:
         self.mask.start_penalties(self.copies.at_places(for_x) != 0)
         self.is_alive = [gradient != 0 for gradient in for_gates]
 
-    def learn(self, first: Tensor, epochs: int) -> None:
-        """From the last round to the first, ``epochs`` steps each; with 0, one step of all."""
-        settings = self.settings
+    def learn(self, first: Tensor, epochs: int, chosen: Tensor | None = None) -> None:
+        """From the last round to the first, ``epochs`` steps each; with 0, one step of all. ``chosen``: see `divergence`."""
+        settings, self.chosen = self.settings, chosen
         self.worst = self.divergence_of_nothing(first)
         self.shares = [self.share(is_alive) for is_alive in self.is_alive]
         stages = [stage for stage in reversed(range(max(len(self.rounds), 1))) for _ in range(epochs)] or [0]
@@ -174,7 +182,7 @@ class Optimisation:
         learning = dict(enumerate(self.logits[stage:], start=stage))
         with torch.enable_grad():
             raw = self.run({number: sampled(logit, uniform[number]) for number, logit in learning.items()})
-            excess = divergence(self.model, first, raw) / self.worst - self.settings.allowance
+            excess = divergence(self.model, first, raw, self.chosen) / self.worst - self.settings.allowance
             loss = (softplus(multiplier)[: len(excess), 0] * excess).sum()
             for number, logit in learning.items():
                 loss = loss + self.settings.penalty_scaling * (chance_open(logit) * self.shares[number]).sum()
@@ -188,7 +196,8 @@ class Optimisation:
     def divergence_of_nothing(self, first: Tensor) -> Tensor:
         """D with all features 0 and all gates closed; 1 where that does not matter, or by less than rounding can tell.  (K,)"""
         self.copies.set_gates(torch.zeros_like(self.mask.logit))
-        worst = divergence(self.model, first, self.run({k: torch.zeros_like(logit) for k, logit in enumerate(self.logits)}))
+        nothing = self.run({k: torch.zeros_like(logit) for k, logit in enumerate(self.logits)})
+        worst = divergence(self.model, first, nothing, self.chosen)
         return torch.where(worst > torch.finfo(worst.dtype).eps, worst, 1)
 
     def share(self, is_alive: Tensor) -> Tensor:
@@ -206,12 +215,29 @@ class Optimisation:
         return union, at, feature, edge
 
 
-def divergence(model: BaseModel, first: Tensor, raw: Tensor) -> Tensor:
-    """How far predictions are from the first ones: KL(first || now), or squared in SD of predictions.  (K,)"""
+def unpredicted(first: Tensor, label: Tensor) -> Tensor | None:
+    """The classes that are explained though another is predicted, -1 elsewhere; None: there are none.  (T, C), (T,) -> (T,)"""
+    is_other = label != likeliest(first)
+    return torch.where(is_other, label, -1) if bool(is_other.any()) else None
+
+
+def divergence(model: BaseModel, first: Tensor, raw: Tensor, chosen: Tensor | None = None) -> Tensor:
+    """How far predictions are from the first ones: KL(first || now), or squared in SD of predictions.  (K,)
+
+    Where a class is explained that is not predicted, ``chosen`` (K,) (-1 elsewhere), all others count as one.
+    """
     if model.task == "regression":
         return ((model.interpret(raw) - first) / (model.spread or 1.0)).square()  # type: ignore[attr-defined]
     log_prob = log_probabilities(raw, model.kind).clamp(min=LEAST_LOG)  # type: ignore[attr-defined]
-    return (torch.xlogy(first, first) - first * log_prob).sum(1)
+    everything = (torch.xlogy(first, first) - first * log_prob).sum(1)
+    if chosen is None:
+        return everything
+    label = chosen.clamp(min=0)[:, None]
+    is_label = torch.zeros_like(first, dtype=torch.bool).scatter(1, label, True)
+    rest = torch.stack([first.gather(1, label)[:, 0], first.masked_fill(is_label, 0).sum(1)], 1)
+    others = log_prob.masked_fill(is_label, LEAST_LOG).logsumexp(1)
+    log_rest = torch.stack([log_prob.gather(1, label)[:, 0], others], 1)
+    return torch.where(chosen < 0, everything, (torch.xlogy(rest, rest) - rest * log_rest).sum(1))
 
 
 def learned_baselines(model: BaseModel) -> list[Tensor]:

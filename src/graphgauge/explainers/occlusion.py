@@ -1,6 +1,6 @@
 """Occlusion: what a prediction loses when one thing is taken away.  (After Zeiler and Fergus, 2014)
 
-With f the explained output (the probability of the predicted class, or the value) and G the target's computation graph,
+With f the explained output (the probability of the explained class, or the value) and G the target's computation graph,
 
     edge e                       f(G) - f(G without e)
     a group g of features        f(G) - f(G with the features in g set to a baseline), each of them getting 1 / |g| of it
@@ -30,8 +30,8 @@ from graphgauge.explainers.base import (
     empty_edges,
     empty_features,
     explained,
-    predicted,
 )
+from graphgauge.explainers.chosen_classes import classes_to_explain
 from graphgauge.models import BaseModel, ComputationGraphs, Union
 from graphgauge.models.arcs import ragged_ranges, starts
 from graphgauge.models.engine import Work
@@ -51,12 +51,13 @@ class Occlusion(BaseExplainer):
     ``features``        what is set to the baseline at a time: "cells", "columns", "nodes"; "auto": cells for targets that have at
                         most ``max_cells`` cells that differ from the baseline, else columns; "none": no feature scores
     ``baseline``        "zero", or "mean": the mean of the feature over all nodes of the data
-    ``explain_output``  "prob" (the probability of the predicted class) or "logit"; regression explains its value
+    ``explain_output``  "prob" (the probability of the explained class) or "logit"; regression explains its value
     """
 
     name = "occlusion"
     signed = True
     deterministic = True
+    explains_labels = True
     edges: Removal = "auto"
     features: Grouping = "auto"
     baseline: Baseline = "zero"
@@ -88,7 +89,7 @@ class Occlusion(BaseExplainer):
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """One copy for each thing that is taken away."""
-        label = predicted(model, graphs)
+        label = classes_to_explain(model, graphs)
 
         def output(union: Union) -> Tensor:
             raw = model.engine.outputs(union)

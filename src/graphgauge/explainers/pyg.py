@@ -123,23 +123,32 @@ class PyGExplainer(BaseExplainer):
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """One target after another."""
+        chosen = chosen_of(model, graphs)
 
         def one(graph: ComputationGraph, seed: int) -> tuple[Tensor | None, Tensor | None]:
             with seeded_globally(seed), quiet():
-                return self.sides(model, graph)
+                return self.sides(model, graph, chosen[graph.number])
 
         return one_by_one(model, graphs, seeds, one)
 
-    def sides(self, model: BaseModel, graph: ComputationGraph) -> tuple[Tensor | None, Tensor | None]:
-        """PyG's masks of one target, cut to its computation graph."""
+    @property
+    def explains_labels(self) -> bool:
+        """All but attention, which looks at no class."""
+        return self.algorithm_name != "AttentionExplainer"
+
+    def sides(self, model: BaseModel, graph: ComputationGraph, label: int | None = None) -> tuple[Tensor | None, Tensor | None]:
+        """PyG's masks of one target, cut to its computation graph; ``label``: a class to explain that is not predicted."""
         g, order = loops_behind(whole_graph(model, graph))
         wants_probs = self.algorithm_name == "CaptumExplainer"  # which refuses the logits of two classes in one column
-        label = None if graph.batch.label is None else int(graph.batch.label[graph.number])
+        column = None if graph.batch.label is None else int(graph.batch.label[graph.number])
         call = copied_call(model.call)
-        net = Called(call if label is None else replace(call, column=label), g, model, as_probs=wants_probs)
-        explainer = self.connected(net, model)
+        net = Called(call if column is None else replace(call, column=column), g, model, as_probs=wants_probs)
+        kind = self.traits.explanation_type if label is None else "phenomenon"
+        explainer = self.connected(net, model, kind)
         index = int(graph.batch.target[graph.number, 0]) if model.level == "node" else None
-        target = explainer.get_target(explainer.get_prediction(g.x, g.edge_index)) if self.is_about_labels else None
+        target = explainer.get_target(explainer.get_prediction(g.x, g.edge_index)) if kind == "phenomenon" else None
+        if target is not None and label is not None:
+            target = target.index_fill(0, torch.tensor([index or 0], device=target.device), label)
         try:
             found = explainer(g.x, g.edge_index, target=target, index=index)
         except GraphgaugeError:
@@ -156,13 +165,8 @@ class PyGExplainer(BaseExplainer):
             edge = torch.zeros_like(edge).index_copy(0, order, edge.detach())[graph.edges]
         return feature, edge
 
-    @property
-    def is_about_labels(self) -> bool:
-        """Whether the algorithm wants to be told the class it explains; it is told the predicted one."""
-        return self.traits.explanation_type == "phenomenon"
-
-    def connected(self, net: "Called", model: BaseModel) -> Any:
-        """PyG's ``Explainer``, with what it has to know about the model."""
+    def connected(self, net: "Called", model: BaseModel, kind: str) -> Any:
+        """PyG's ``Explainer``, with what it has to know about the model; of kind "phenomenon" it is told the class it explains."""
         from torch_geometric.explain import Explainer
 
         algorithm = self.built(net)
@@ -176,7 +180,7 @@ class PyGExplainer(BaseExplainer):
             return Explainer(
                 net,
                 algorithm=algorithm,
-                explanation_type=self.traits.explanation_type,
+                explanation_type=kind,
                 node_mask_type=self.node_mask if self.traits.scores_features else None,
                 edge_mask_type=self.edge_mask,
                 model_config=config,
@@ -225,6 +229,14 @@ class Called(Module):
         g.x, g.edge_index = x.clone() if self.copies_input else x, edge_index
         rows = self.call(g)
         return rows.exp() if self.turn == "log_probs" else rows.sigmoid() if self.turn == "logits" else rows
+
+
+def chosen_of(model: BaseModel, graphs: ComputationGraphs) -> list[int | None]:
+    """The class to explain of each graph's target; None where it is the predicted one."""
+    if graphs.chosen_class is None:
+        return [None] * len(graphs)
+    first = model.pred_discrete(model.asked(graphs.target)).tolist()
+    return [None if own == label else label for own, label in zip(first, graphs.chosen_class.tolist(), strict=True)]
 
 
 def known_algorithms() -> dict[str, Any]:

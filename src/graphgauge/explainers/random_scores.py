@@ -17,6 +17,7 @@ class RandomExplainer(BaseExplainer):
     name = "random"
     signed = True
     deterministic = False
+    explains_labels = True  # it knows as little of any class
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """No pass at all."""

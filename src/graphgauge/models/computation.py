@@ -48,6 +48,7 @@ class ComputationGraphs:
     offset: Tensor  #: (T,) id of the first node of the graph it is cut from (0 except in graph tasks)
     edge_offset: Tensor  #: (T,) likewise for edges
     weights: Weights | None = None  #: of the whole graph's edges, where some that set degrees were left out (see `lean`)
+    chosen_class: Tensor | None = None  #: (T,) class to explain of each target; None: the predicted one
 
     def __len__(self) -> int:
         return len(self.num_nodes)
@@ -121,6 +122,7 @@ class ComputationGraphs:
         _, edge_row = ragged_ranges(self.edge_ptr[index], self.edge_sizes[index])
         return ComputationGraphs(
             source=self.source,
+            chosen_class=None if self.chosen_class is None else self.chosen_class[index],
             weights=self.weights,
             node=self.node[node_row],
             hop=self.hop[node_row],
@@ -136,6 +138,7 @@ class ComputationGraphs:
         """The graphs of several batches, one after another."""
         return ComputationGraphs(
             source=parts[0].source,
+            chosen_class=joined_classes(parts),
             weights=parts[0].weights,
             node_ptr=starts(torch.cat([part.sizes for part in parts])),
             edge_ptr=starts(torch.cat([part.edge_sizes for part in parts])),
@@ -150,6 +153,12 @@ class ComputationGraphs:
         """
         count = torch.bincount(self.halo, minlength=len(HALOS)).tolist()
         return {name: number for name, number in zip(HALOS, count, strict=True) if number}
+
+
+def joined_classes(parts: Sequence[ComputationGraphs]) -> Tensor | None:
+    """The chosen classes of several batches; None if none were chosen."""
+    found = [part.chosen_class for part in parts if part.chosen_class is not None]
+    return torch.cat(found) if len(found) == len(parts) else None
 
 
 PER_GRAPH = ("target", "num_nodes", "num_edges", "target_row", "halo", "offset", "edge_offset")
