@@ -1,9 +1,11 @@
 """How often monitoring cries wolf, and how soon it sees a wolf.
 
     python bench/alarms.py [--histories 200] [--runs 26] [--targets 50] [--baseline 100 200 300] [--shift 1.0] [--measured 300]
+    python bench/alarms.py --histories 0 --shift --broken scrambled swapped scale mean --baseline 200 --targets 50
 
 A history is one baseline and 26 runs of 50 targets, all drawn from one distribution; the decision is the library's own
-(`graphgauge.monitor.drift_triggers`). It fails if anything is ever called drift: six metrics, the ranking of features, the data.
+(`graphgauge.monitor.drift_triggers`). It fails if anything is ever called drift: six metrics, the ranking of features, the data,
+their relations, the model's errors on labelled targets.
 
 Stationary targets are made of correlated normal numbers turned into what the metrics look like: EC are small whole numbers with a
 long tail and some at the cap, pertinence lies on a grid of 1/30 with much at 0 and 1, stability is 1 for some ("stochastic")
@@ -12,6 +14,9 @@ With ``--shift s`` (power) each metric in turn moves to the worse side by s SD o
 that would leave the metric's range stay at its end, EC stay whole numbers. Found: a trigger that names that metric, within 3 runs.
 With ``--measured n`` stationary histories are also drawn, with replacement, from n targets that the library has measured: nodes of
 BA-Shapes, the shipped GCN, InputXGradient and GNNExplainer, the six metrics as they come.
+With ``--broken`` (power) one of eight columns is scrambled over all nodes, two are swapped, one is doubled, or one moves by an SD.
+Columns are a chain, each correlated by 0.8 with the next; column 0 is whole numbers, column 7 is 0 or 1. The network predicts from
+all of them (R2 0.6 before). Neighbours are alike (correlation 0.6). Each is counted bare, with gaps, and with labels too.
 """
 
 import argparse
@@ -27,6 +32,7 @@ from graphgauge.monitor import Labels, Plan, Sample, drift_triggers, sample_rece
 from graphgauge.monitor.two_samples import Values
 
 METRICS = ("feature_ec", "edge_ec", "feature_pertinence", "edge_pertinence", "feature_stability", "edge_stability")
+NO_LABELS = Labels()
 CAP, GRID, FEATURES = 100, 30, 12
 WITHIN = 3  #: runs
 
@@ -79,7 +85,64 @@ def targets_like(number: int, dice: np.random.Generator, deterministic: bool) ->
     hidden = correlated(number, FEATURES, dice)
     kinds = [hidden[:, :4], (hidden[:, 4:8] > 1).astype(float), np.floor(np.exp(hidden[:, 8:]))]
     top = tuple(tuple(np.argsort(-row)[: 2 + k % 3].tolist()) for k, row in enumerate(hidden + np.linspace(1, 0, FEATURES)))
-    return Sample(tuple(dice.integers(0, 10**6, number).tolist()), values, top=top, data=np.concatenate(kinds, axis=1))
+    data = np.concatenate(kinds, axis=1)
+    known = np.where(dice.random(number) < 0.2, np.nan, 1.0)  # targets without a label
+    errors = {"absolute error": np.abs(dice.normal(size=number)) * known, "wrong": (dice.random(number) < 0.2) * known}
+    gaps = np.abs(data - data[:, ::-1]) * dice.random((number, 1))
+    labels = np.round(hidden[:, 0] + dice.normal(size=number))
+    targets = tuple(dice.integers(0, 10**6, number).tolist())
+    return Sample(targets, values, top=top, data=data, gaps=gaps, labels=labels, errors=errors)
+
+
+NAMES = tuple(f"column {k}" for k in range(8))
+BROKEN_LABELS = Labels(NAMES, (*NAMES, "prediction"))
+CHAIN, LIKENESS, WIDTH, FIT = 0.8, 0.6, 8, 0.6
+BREAKS = ("none", "scrambled", "swapped", "scale", "mean")
+
+
+def targets_with_columns(number: int, dice: np.random.Generator, broken: str = "none", known: str = "labels") -> Sample:
+    """Targets of a regression whose columns depend on each other; ``known``: 'data', with 'gaps', or with 'labels' too."""
+    x, near = (np.zeros((number, WIDTH)) for _ in range(2))
+    for k in range(WIDTH):
+        new = dice.normal(size=number)
+        x[:, k] = new if k == 0 else CHAIN * x[:, k - 1] + math.sqrt(1 - CHAIN**2) * new
+    near = LIKENESS * x + math.sqrt(1 - LIKENESS**2) * dice.normal(size=(number, WIDTH))
+    weight = np.array([1.0, -1.0, 1.0, 2.0, -1.0, 1.0, 1.0, -1.0])
+    signal = x @ weight
+    label = signal + dice.normal(size=number) * math.sqrt((1 - FIT) / FIT) * 2.89  # 2.89: SD of the signal
+    for rows in (x, near):
+        break_columns(rows, broken, dice)
+        rows[:, 0], rows[:, -1] = np.round(2 * rows[:, 0]), rows[:, -1] > 0.5
+    predicted = x @ weight
+    values = {"edge_ec": compactness(dice.normal(size=(number, 1)), 6, 0.9)[:, 0]}
+    found = Sample(tuple(dice.integers(0, 10**6, number).tolist()), values, data=np.c_[x, predicted])
+    if known == "data":
+        return found
+    found = replace(found, gaps=np.abs(x - near))
+    return found if known == "gaps" else replace(found, labels=label, errors={"absolute error": np.abs(predicted - label)})
+
+
+def break_columns(x: Values, broken: str, dice: np.random.Generator) -> None:
+    """What may happen to columns before they reach the network."""
+    if broken == "scrambled":
+        x[:, 3] = dice.permutation(x[:, 3])
+    elif broken == "swapped":
+        x[:, [2, 5]] = x[:, [5, 2]]
+    elif broken == "scale":
+        x[:, 3] *= 2
+    elif broken == "mean":
+        x[:, 3] += 1
+
+
+def found_broken(options: argparse.Namespace, plan: Plan, size: int, broken: str, known: str) -> int:
+    """In how many histories columns that break at the second run are found within three runs."""
+    count = 0
+    for number in range(options.power):
+        dice = np.random.default_rng([options.seed, size, BREAKS.index(broken), number])
+        baseline = targets_with_columns(size, dice, "none", known)
+        looks = [targets_with_columns(options.targets, dice, "none" if k < 1 else broken, known) for k in range(1 + WITHIN)]
+        count += first_alarm(baseline, looks.__getitem__, range(1, 1 + WITHIN), plan, None, number, BROKEN_LABELS) >= 0
+    return count
 
 
 def worse(sample: Sample, metric: str, by: float) -> Sample:
@@ -94,12 +157,20 @@ def spread_of(metric: str, deterministic: bool) -> float:
     return float(np.nanstd(targets_like(100_000, np.random.default_rng(0), deterministic).values[metric]))
 
 
-def first_alarm(baseline: Sample, looks: Callable[[int], Sample], runs: range, plan: Plan, metric: str | None, seed: int) -> int:
+def first_alarm(
+    baseline: Sample,
+    looks: Callable[[int], Sample],
+    runs: range,
+    plan: Plan,
+    metric: str | None,
+    seed: int,
+    labels: Labels = NO_LABELS,
+) -> int:
     """The first look (from 0) that raises drift, of ``metric`` where one is named; -1: none does."""
     seen: list[Sample] = []
     for k in range(runs.stop):
         seen.append(looks(k))
-        if k in runs and any(metric in (None, own.subject) for own in drift_triggers(baseline, seen, plan, Labels(), seed)):
+        if k in runs and any(metric in (None, own.subject) for own in drift_triggers(baseline, seen, plan, labels, seed)):
             return k
     return -1
 
@@ -156,16 +227,17 @@ def false_alarms_measured(options: argparse.Namespace, plan: Plan, size: int, po
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in (("histories", 200), ("runs", 26), ("targets", 50), ("power", 100), ("seed", 0), ("measured", 0)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--baseline", type=int, nargs="+", default=[100, 200, 300])
-    parser.add_argument("--shift", type=float, nargs="+", default=[1.0])
+    parser.add_argument("--shift", type=float, nargs="*", default=[1.0])
+    parser.add_argument("--broken", nargs="*", default=[], choices=BREAKS)
     options = parser.parse_args()
     plan, start = Plan(number=options.targets, looks=options.runs), time.perf_counter()
     print(f"budget {plan.budget:.1%} for {plan.looks} looks, {plan.level():.2g} for all tests of metrics at a look")
-    for deterministic in (False, True):
+    for deterministic in (False, True) if options.histories else ():
         for size in options.baseline:
             count = false_alarms(options, plan, size, deterministic)
             bound = clopper_pearson_upper(count, options.histories)
@@ -192,6 +264,15 @@ def main() -> None:
                 print(
                     f"shift {shift:g} SD of {metric:<18} baseline {size}: found within {WITHIN} runs in {count / options.power:.0%}"
                     f"  [{time.perf_counter() - start:.0f} s]",
+                    flush=True,
+                )
+    for broken in options.broken:
+        for size in options.baseline:
+            for known in ("data", "gaps", "labels"):
+                count = found_broken(options, plan, size, broken, known)
+                print(
+                    f"{broken:<9} baseline {size}, runs of {options.targets}, known up to {known:<6}: found within {WITHIN} "
+                    f"runs in {count / options.power:.0%}  [{time.perf_counter() - start:.0f} s]",
                     flush=True,
                 )
 

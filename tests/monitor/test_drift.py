@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from graphgauge.core.errors import BadSetting
 from graphgauge.monitor import Labels, Plan, Sample, Threshold, drift_triggers
 from graphgauge.monitor.drift import control_limits, metric_tests
-from graphgauge.monitor.plan import DATA, METRIC, RANKING, holm
+from graphgauge.monitor.plan import DATA, METRIC, RANKING, SHARES, holm
 from graphgauge.monitor.samples import pooled
 
 SHORT = argparse.Namespace(histories=3, runs=26, targets=50, power=6, seed=0)
@@ -31,7 +31,7 @@ def test_holm_rejects_what_the_step_down_rule_rejects(ps):
 def test_the_budget_is_spent_evenly():
     plan = Plan(budget=0.05, looks=10)
     assert plan.level(METRIC) == pytest.approx(0.004)
-    assert sum(map(plan.level, (METRIC, RANKING, DATA))) == pytest.approx(0.05 / 10)
+    assert sum(map(plan.level, SHARES)) == pytest.approx(0.05 / 10)
     assert Plan.from_record(Plan(thresholds={"time": Threshold(5.0, "below")}).record()).thresholds["time"].direction == "below"
 
 

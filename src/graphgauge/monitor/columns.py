@@ -7,7 +7,8 @@ n (N - n) / (N - 1) if new rows are drawn at random, so
 
 Its distribution comes from drawing the new rows at random again and again. Rows move as a whole, so columns may depend on each
 other in any way, and no correction for their number is needed. With B draws, p = (1 + draws at least as large) / (1 + B), valid for
-any B. Draws end early once ten were as large and p is far above the level: such a p-value decides nothing.
+any B. Draws end early once ten were as large and p is far above the level: such a p-value decides nothing. A column whose |z|
+cannot reach what was seen, whichever rows are new, is left out of the draws: no p-value changes.
 """
 
 import math
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from graphgauge.core.errors import UndefinedScore
 from graphgauge.monitor.two_samples import Values, double_ranks
 
-STAGES = (99, 999)  #: draws after which to see whether they are enough
+STAGES = (99, 999, 9999)  #: draws after which to see whether they are enough
 ENOUGH, CLEAR = 10, 10.0  #: so many as large, at so many times the level, are
 
 
@@ -37,16 +38,25 @@ class Movement:
         return [int(k) for k in np.argsort(-np.abs(self.z), kind="stable")]
 
 
-def movement(new: Values, old: Values, level: float, generator: torch.Generator) -> Movement:
-    """Compare rows new (n, D) and old (m, D); p-values near ``level`` are known well enough to decide at it."""
+def movement(
+    new: Values, old: Values, level: float, generator: torch.Generator, counted: NDArray[np.bool_] | None = None
+) -> Movement:
+    """Compare rows new (n, D) and old (m, D); p-values near ``level`` are known well enough to decide at it.
+
+    ``counted`` (D,) says which columns the statistic is the largest |z| of (default: all). It may be chosen by looking at the data,
+    because the draws still take the largest of all columns: p can only grow.
+    """
     if not len(new) or not len(old) or new.shape[1] != old.shape[1]:
         raise UndefinedScore(
             f"rows of shape {new.shape} and {old.shape} were to be compared: both must have rows, and the same columns."
         )
     columns = standardised(np.concatenate([new, old]))
     z = column_scores(columns, torch.arange(len(columns))[None, : len(new)])[0]
-    seen, count, made = float(z.abs().max()) - 1e-9, 0, 0
-    for draws in (*STAGES, max(STAGES[-1] + 1, math.ceil(2 / level) - 1)):
+    chosen = z if counted is None else z[torch.from_numpy(counted)]
+    seen, count, made = float(chosen.abs().max() if len(chosen) else 0.0) - 1e-9, 0, 0
+    columns = columns[:, most_extreme(columns, len(new)) >= seen]
+    most = max(STAGES[1] + 1, math.ceil(2 / level) - 1)
+    for draws in (*(stage for stage in STAGES if stage < most), most):
         count, made = count + exceeding(columns, len(new), seen, draws - made, generator), draws
         if count >= ENOUGH and (1 + count) / (1 + made) > CLEAR * level:
             break
@@ -71,6 +81,13 @@ def column_scores(columns: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
     total, n = len(columns), chosen.size(1)
     is_new = torch.zeros(len(chosen), total, dtype=columns.dtype).scatter_(1, chosen, 1.0)
     return is_new @ columns / math.sqrt(max(1, n * (total - n)) / max(1, total - 1))
+
+
+def most_extreme(columns: torch.Tensor, n: int) -> torch.Tensor:
+    """The largest |z| that each column can have, whichever n rows are new.  (D,)"""
+    ordered = columns.sort(0).values
+    scale = math.sqrt(max(1, n * (len(columns) - n)) / max(1, len(columns) - 1))
+    return torch.maximum(ordered[-n:].sum(0), -ordered[:n].sum(0)) / scale + 1e-9
 
 
 def exceeding(columns: torch.Tensor, n: int, seen: float, draws: int, generator: torch.Generator) -> int:

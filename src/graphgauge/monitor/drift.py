@@ -1,8 +1,10 @@
 """Drift against the baseline: metrics, the ranking of features, the data. Each kind has `Plan.level` to spend at a look.
 
 Metrics: for every metric, both tests of `two_samples`, on the targets of this run and on those of the last few runs together, with
-Holm's correction over all of them. Ranking: per feature, is it among the strongest few of an explanation (0 or 1)? Data: per
-column, the rank among all targets. Both by `columns.movement`, one p-value for all columns.
+Holm's correction over all of them. Accuracy: the same tests on how wrong predictions are, where labels are known; only more errors
+are a drop. Ranking: per feature, is it among the strongest few of an explanation (0 or 1)? Data: the distribution of every column.
+Relations: how columns go together, with the label, and with the neighbours (`data_tests`). These three by `columns.movement`, one
+p-value for all columns. Where the data shifted, a relation of a column that moved is not counted: its own trigger names it already.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,17 +13,27 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphgauge.core.seeds import derive_seed, generator
-from graphgauge.monitor.columns import Movement, as_indicators, movement, ranked
-from graphgauge.monitor.plan import DATA, METRIC, RANKING, Plan, holm
+from graphgauge.monitor.columns import Movement, as_indicators, movement
+from graphgauge.monitor.data_tests import (
+    Looked,
+    relation_columns,
+    shift_columns,
+    told_relation,
+    told_shift,
+)
+from graphgauge.monitor.plan import ACCURACY, DATA, METRIC, RANKING, RELATION, Plan, holm
 from graphgauge.monitor.samples import Sample, pooled
+from graphgauge.monitor.scoring import is_prediction
 from graphgauge.monitor.triggers import Trigger, listed
 from graphgauge.monitor.two_samples import TESTS, Difference, difference
 
 NAMES = {"ks": "Kolmogorov-Smirnov", "rank": "Mann-Whitney"}
 LEAST = 5  #: values on both sides below which nothing is compared
 CLEAR_Z, MOST_NAMED = 3.0, 20  #: columns that are named beside the one that moved most
+MOST_SENTENCES, NAMED_BESIDE = 3, 2  #: about relations in one trigger; columns that another one no longer follows, in one of them
 
 
 @dataclass(frozen=True)
@@ -54,27 +66,38 @@ class Labels(NamedTuple):
         """The name of a column."""
         return self.columns[k] if k < len(self.columns) else f"column {k}"
 
+    @property
+    def predictions(self) -> list[int]:
+        """Numbers of the columns that hold what the network says."""
+        return [k for k, name in enumerate(self.columns) if k >= len(self.features) and is_prediction(name)]
+
+    def place(self, k: int) -> str:
+        """The name of a column with its number, where it is a feature: "column 3 'income'"."""
+        name = self.column(k)
+        return f"column {k} {name!r}" if k < len(self.features) and name not in (f"feature {k}", f"column {k}") else name
+
 
 def drift_triggers(baseline: Sample, runs: Sequence[Sample], plan: Plan, labels: Labels, seed: int = 0) -> list[Trigger]:
     """All drift that the last of the runs since the baseline shows."""
     number, last = len(runs), runs[-1]
     ranking = ranking_movement(baseline, last, plan, derive_seed(seed, number))
-    data = data_movement(baseline, last, plan, derive_seed(seed, number))
     return [
         *metric_triggers(metric_tests(baseline, runs, plan), plan),
-        *movement_triggers(RANKING, ranking, labels.feature, plan),
-        *movement_triggers(DATA, data, labels.column, plan),
+        *ranking_triggers(ranking, labels.feature, plan),
+        *data_triggers(baseline, last, plan, labels, derive_seed(seed, number)),
+        *accuracy_triggers(baseline, runs, plan),
     ]
 
 
-def metric_tests(baseline: Sample, runs: Sequence[Sample], plan: Plan) -> list[Compared]:
+def metric_tests(baseline: Sample, runs: Sequence[Sample], plan: Plan, kind: str = METRIC) -> list[Compared]:
     """All metrics of the last run, alone and with those before it; ``runs`` are all since the baseline, the last one last."""
+    level = plan.level(kind)
     spans = {
         1: runs[-1],
         **({min(plan.window, len(runs)): pooled(runs[-plan.window :])} if len(runs) > 1 and plan.window > 1 else {}),
     }
     found = {
-        (metric, count): (len(own.known(metric)), difference(own.known(metric), baseline.known(metric), plan.level()))
+        (metric, count): (len(own.known(metric)), difference(own.known(metric), baseline.known(metric), level))
         for count, own in spans.items()
         for metric in baseline.metrics
         if min(len(own.known(metric)), len(baseline.known(metric))) >= LEAST
@@ -108,6 +131,25 @@ def metric_trigger(own: Compared, plan: Plan) -> Trigger:
     return Trigger(METRIC, own.metric, told, p, plan.level(), found.effect, details)
 
 
+def accuracy_triggers(baseline: Sample, runs: Sequence[Sample], plan: Plan) -> list[Trigger]:
+    """The trigger of a model that errs more than at the baseline; none where labels are not known."""
+    judged = metric_tests(baseline.errors_as_metrics, [run.errors_as_metrics for run in runs], plan, ACCURACY)
+    level, worse = plan.level(ACCURACY), [own for own in judged if own.found.effect > 0]
+    own = min(worse, key=lambda own: own.corrected[own.best], default=None)
+    if own is None or own.corrected[own.best] > level:
+        return []
+    new = pooled([run.errors_as_metrics for run in runs[-own.runs :]]).known(own.metric)
+    old, where = baseline.errors[own.metric], "this run" if own.runs == 1 else f"the last {own.runs} runs"
+    p = own.corrected[own.best]
+    told = (
+        f"the model errs more than at the baseline: the {own.metric} is {np.nanmean(old):.3g} on average there, and "
+        f"{new.mean():.3g} in {where} ({own.n} targets with a label): {NAMES[own.best]} p = {p:.2g} after correction, "
+        f"limit {level:.2g}; Cliff's delta {own.found.effect:+.2f}."
+    )
+    details = {"runs": own.runs, "test": own.best, "error": own.metric, "then": float(np.nanmean(old)), "now": float(new.mean())}
+    return [Trigger(ACCURACY, "", told, p, level, own.found.effect, details)]
+
+
 def control_limits(baseline: Sample, metric: str, n: int, plan: Plan) -> tuple[float, float] | None:
     """Where the mean of n targets is expected, for a picture; the tests decide. None where the baseline has too few values.
 
@@ -133,20 +175,86 @@ def ranking_movement(baseline: Sample, run: Sample, plan: Plan, seed: int) -> Mo
     return movement(new, old, plan.level(RANKING), generator(derive_seed(seed, RANKING)))
 
 
-def data_movement(baseline: Sample, run: Sample, plan: Plan, seed: int) -> Movement | None:
-    """Whether a column of the data has moved; None where the data are not known."""
-    if baseline.data is None or run.data is None or min(len(baseline), len(run)) < LEAST:
-        return None
-    ranks = ranked(np.concatenate([run.data, baseline.data]))
-    return movement(ranks[: len(run)], ranks[len(run) :], plan.level(DATA), generator(derive_seed(seed, DATA)))
-
-
-def movement_triggers(name: str, found: Movement | None, label: Callable[[int], str], plan: Plan) -> list[Trigger]:
-    """The trigger of a ranking or of data that moved; none if they did not."""
-    if found is None or found.p > plan.level(name):
+def ranking_triggers(found: Movement | None, label: Callable[[int], str], plan: Plan) -> list[Trigger]:
+    """The trigger of a ranking that moved; none if it did not."""
+    if found is None or found.p > plan.level(RANKING):
         return []
-    moved = {label(k): float(found.z[k]) for k in found.largest[:MOST_NAMED] if abs(found.z[k]) >= CLEAR_Z or k == found.largest[0]}
-    what = "the features that lead explanations are" if name == RANKING else "the data of the targets are"
+    moved = {label(k): float(found.z[k]) for k in clearest(found)}
     named = listed([f"{own} ({z:+.1f})" for own, z in moved.items()])
-    told = f"{what} not those of the baseline: p = {found.p:.2g}, limit {plan.level(name):.2g}; moved most (z): {named}."
-    return [Trigger(name, "", told, found.p, plan.level(name), float(np.abs(found.z).max()), {"z": moved})]
+    told = (
+        f"the features that lead explanations are not those of the baseline: p = {found.p:.2g}, limit {plan.level(RANKING):.2g}; "
+        f"moved most (z): {named}."
+    )
+    return [Trigger(RANKING, "", told, found.p, plan.level(RANKING), float(np.abs(found.z).max()), {"z": moved})]
+
+
+def clearest(found: Movement) -> list[int]:
+    """The column that moved most, and others that moved clearly, the largest first."""
+    return [k for k in found.largest[:MOST_NAMED] if abs(found.z[k]) >= CLEAR_Z or k == found.largest[0]]
+
+
+# --- data ----------------------------------------------------------------------------------------------------------------
+
+
+def data_triggers(baseline: Sample, run: Sample, plan: Plan, labels: Labels, seed: int) -> list[Trigger]:
+    """The triggers of columns that moved, and of relations that broke; none where the data are not known."""
+    if baseline.data is None or run.data is None or min(len(baseline), len(run)) < LEAST:
+        return []
+    shift = shift_columns(run, baseline)
+    moved = looked_movement(shift, len(run), plan.level(DATA), derive_seed(seed, DATA))
+    has_shifted = moved is not None and moved.p <= plan.level(DATA)
+    named = {shift.about[k].own for k in np.flatnonzero(np.abs(moved.z) >= CLEAR_Z)} if moved is not None and has_shifted else set()
+    relations = relation_columns(run, baseline, labels.predictions)
+    counted = np.array([not named & {own.own, *own.others} for own in relations.about], dtype=bool)
+    broken = looked_movement(relations, len(run), plan.level(RELATION), derive_seed(seed, RELATION), counted)
+    width = baseline.data.shape[1]
+    return [
+        *shift_triggers(shift, moved, plan, name_with(labels.column, shift, width)),
+        *relation_triggers(relations, broken, counted, plan, name_with(labels.place, relations, width)),
+    ]
+
+
+def looked_movement(looked: Looked, n: int, level: float, seed: int, counted: NDArray[np.bool_] | None = None) -> Movement | None:
+    """Whether a column has moved over the first n rows; None where there is no column to count."""
+    if not looked.about or (counted is not None and not counted.any()):
+        return None
+    return movement(looked.rows[:n], looked.rows[n:], level, generator(seed), counted)
+
+
+def name_with(label: Callable[[int], str], looked: Looked, width: int) -> Callable[[int], str]:
+    """Names of columns, those of labels behind the ``width`` columns of the data."""
+    return lambda k: label(k) if k < width else looked.names[k - width]
+
+
+def shift_triggers(looked: Looked, found: Movement | None, plan: Plan, label: Callable[[int], str]) -> list[Trigger]:
+    """The trigger of columns whose distribution moved; each column is named once, by what moved most."""
+    level = plan.level(DATA)
+    if found is None or found.p > level:
+        return []
+    first: dict[int, int] = {}
+    for k in clearest(found):
+        first.setdefault(looked.about[k].own, k)
+    moved = {label(own): float(found.z[k]) for own, k in first.items()}
+    named = listed([told_shift(looked.about[k], float(found.z[k]), label(own)) for own, k in first.items()])
+    told = f"the data of the targets are not those of the baseline: p = {found.p:.2g}, limit {level:.2g}; moved most (z): {named}."
+    return [Trigger(DATA, "", told, found.p, level, float(np.abs(found.z).max()), {"z": moved})]
+
+
+def relation_triggers(
+    looked: Looked, found: Movement | None, counted: NDArray[np.bool_], plan: Plan, label: Callable[[int], str]
+) -> list[Trigger]:
+    """The trigger of relations that broke: each column is named once, with what moved most."""
+    level = plan.level(RELATION)
+    if found is None or found.p > level:
+        return []
+    order = [k for k in found.largest if counted[k]]
+    clear = [k for k in order[:MOST_NAMED] if abs(found.z[k]) >= CLEAR_Z or k == order[0]]
+    sentences: dict[int, str] = {}
+    for k in clear:
+        about = looked.about[k]
+        said = told_relation(about, float(found.z[k]), [label(own) for own in (about.own, *about.others[:NAMED_BESIDE])])
+        sentences.setdefault(about.own, said)
+    named = sorted({label(own) for k in clear for own in (looked.about[k].own, *looked.about[k].others[:1])})
+    told = f"{'; '.join(list(sentences.values())[:MOST_SENTENCES])}: p = {found.p:.2g} for all relations, limit {level:.2g}."
+    largest = float(np.abs(found.z[order]).max())
+    return [Trigger(RELATION, "", told, found.p, level, largest, {"columns": named})]

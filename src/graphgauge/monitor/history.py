@@ -108,7 +108,7 @@ def look_of(store: Store, entry: Entry) -> Look:
     """A baseline or a run."""
     body = entry.body
     facts = Facts.from_record(body["facts"])
-    sample = sample_of_rows(store.rows(entry), body["metrics"], body["missing"], len(facts.columns))
+    sample = sample_of_rows(store.rows(entry), body["metrics"], body["missing"], len(facts.columns), len(facts.features))
     return Look(int(entry.key), datetime.fromisoformat(body["at"]), Plan.from_record(body["plan"]), facts, sample, body)
 
 

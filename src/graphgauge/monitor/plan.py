@@ -5,9 +5,10 @@ Every look tests many things, and there are many looks. `budget` bounds the chan
 
     level of one kind of drift at one look  =  share of the kind · budget / looks
 
-Metrics, of which there are many tests, have most of it. Inside a kind, Holm's correction (metrics), or one p-value for all columns
-(features), takes care of the number of tests. By Boole's inequality the chance of a false alarm is at most the budget, however
-tests and looks depend on each other; they do, for all looks share one baseline. Power is the same at each look.
+Metrics, of which there are many tests, have most of it. Inside a kind, Holm's correction (metrics, accuracy), or one p-value for
+all columns (ranking, data, relations), takes care of the number of tests. By Boole's inequality the chance of a false alarm is at
+most the budget, however tests and looks depend on each other; they do, for all looks share one baseline. Power is the same at each
+look.
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,8 @@ from typing import Any
 from graphgauge.core.errors import BadSetting
 
 METRIC, RANKING, DATA = "metric drift", "ranking drift", "data shift"
-SHARES = {METRIC: 0.8, RANKING: 0.1, DATA: 0.1}  #: of the budget, by kind of drift
+RELATION, ACCURACY = "broken relation", "accuracy drop"
+SHARES = {METRIC: 0.8, RANKING: 0.05, DATA: 0.05, RELATION: 0.05, ACCURACY: 0.05}  #: of the budget, by kind of drift
 DIRECTIONS = ("at least", "at most", "below")
 NEAR = 1e-9  #: rounding that never decides
 

@@ -3,9 +3,13 @@
     values    metric -> (T,)    NaN where a target has no value; `missing` counts the reasons
     top       T lists           numbers of the features that count for the ranking, the strongest first
     data      (T, D)            features of the target, sizes of its computation graph, predictions, edges; `columns` names them
+    gaps      (T, F)            how far each feature of the target is from its neighbours' (of a graph: along its edges), on average
+    labels    (T,)              what is right, where it is known; else NaN
+    errors    name -> (T,)      how wrong the prediction is, where the label is known; else NaN
 
-In a store a sample is one row per target, as plain data; of `data` only what is not 0. Runs are stored without their data (a
-comparison needs the baseline's only), with the mean of each column.
+In a store a sample is one row per target, as plain data; of `data` and `gaps` only what is not 0. Runs are stored without data,
+gaps and labels (a comparison needs the baseline's only), with the mean of each column and with their errors. Stores of earlier
+versions hold no gaps, labels and errors: what needs them is not tested then.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,6 +35,9 @@ class Sample:
     missing: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  #: metric -> reason -> number of targets
     top: tuple[tuple[int, ...], ...] | None = None
     data: Values | None = None
+    gaps: Values | None = None
+    labels: Values | None = None
+    errors: Mapping[str, Values] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -55,18 +62,35 @@ class Sample:
         found["values"] = {metric: float(own[k]) for metric, own in self.values.items() if np.isfinite(own[k])}
         if self.top is not None:
             found["top"] = list(self.top[k])
-        if with_data and self.data is not None:
-            found["data"] = [[int(d), float(self.data[k, d])] for d in self.data[k].nonzero()[0]]
-        return found
+        for name, rows in (("data", self.data), ("gaps", self.gaps)):
+            if with_data and rows is not None:
+                found[name] = [[int(d), float(rows[k, d])] for d in rows[k].nonzero()[0]]
+        if with_data and self.labels is not None and np.isfinite(self.labels[k]):
+            found["label"] = float(self.labels[k])
+        errors = {name: float(own[k]) for name, own in self.errors.items() if np.isfinite(own[k])}
+        return {**found, "errors": errors} if errors else found
+
+    @property
+    def errors_as_metrics(self) -> "Sample":
+        """The errors as metrics, for the tests of metrics."""
+        return Sample(self.targets, self.errors)
 
 
-def sample_of_rows(rows: list[dict[str, Any]], metrics: Iterable[str], missing: Mapping[str, Any], width: int) -> Sample:
-    """What `Sample.rows` gave; ``width`` is the number of columns of the data, 0 if none is kept."""
+def sample_of_rows(
+    rows: list[dict[str, Any]], metrics: Iterable[str], missing: Mapping[str, Any], width: int, features: int = 0
+) -> Sample:
+    """What `Sample.rows` gave; ``width`` is the number of columns of the data, 0 if none is kept, ``features`` that of the gaps."""
     targets = tuple(tuple(row["target"]) if isinstance(row["target"], list) else row["target"] for row in rows)
     values = {metric: np.array([row["values"].get(metric, np.nan) for row in rows], dtype=np.float64) for metric in metrics}
     top = tuple(tuple(row["top"]) for row in rows) if rows and "top" in rows[0] else None
-    has_data = bool(rows) and "data" in rows[0]
-    return Sample(targets, values, missing, top, filled([row["data"] for row in rows], width) if has_data else None)
+    data, gaps = (
+        filled([row[name] for row in rows], size) if rows and name in rows[0] else None
+        for name, size in (("data", width), ("gaps", features))
+    )
+    labels = np.array([row.get("label", np.nan) for row in rows]) if any("label" in row for row in rows) else None
+    names = dict.fromkeys(name for row in rows for name in row.get("errors", {}))
+    errors = {name: np.array([row.get("errors", {}).get(name, np.nan) for row in rows]) for name in names}
+    return Sample(targets, values, missing, top, data, gaps, labels, errors)
 
 
 def filled(sparse: list[list[tuple[int, float]]], width: int) -> Values:

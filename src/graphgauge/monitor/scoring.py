@@ -20,8 +20,11 @@ from graphgauge.evaluation import Evaluator, Results, Settings
 from graphgauge.explainers import BaseExplainer, OtherTaskExplainer
 from graphgauge.models import BaseModel
 from graphgauge.models.fingerprints import digest_of_data, digest_of_network
+from graphgauge.monitor.labels import errors_of, labels_of
 from graphgauge.monitor.samples import Sample, sample_of_results
 from graphgauge.monitor.two_samples import Values
+
+VALUE, PROBABILITY = "prediction", "probability of class"  #: columns of what a network says
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,15 @@ def score_fully(
     results = own.compare({explainer.name: explainer}, targets)
     xs = explainer.explain(own.model, targets, seed=own.seed)
     found = sample_of_results(results, explainer.name)
-    sample = replace(found, top=top_features(xs, own.settings, top), data=data_of(own.model, xs))
+    labels = labels_of(own.model, [x.target for x in xs])
+    sample = replace(
+        found,
+        top=top_features(xs, own.settings, top),
+        data=data_of(own.model, xs),
+        gaps=gaps_of(own.model, xs),
+        labels=labels,
+        errors=errors_of(own.model, [x.target for x in xs], labels),
+    )
     return sample, facts_of(own, explainer), results
 
 
@@ -185,10 +196,28 @@ def edge_means(model: BaseModel, x: Xplanation) -> torch.Tensor:
     Edges farther away belong to other targets too. With them, rows would depend on each other, and the test on rows could not
     be trusted.
     """
-    ends = model.source.edge_index[:, x.edges]
-    own = x.edges if x.level == "graph" else x.edges[torch.isin(ends, ends.new_tensor(x.target_nodes)).any(0)]
+    own = own_edges(model, x)
     parts = [as_columns(value)[own].double().sum(0) / max(1, len(own)) for value in model.source.edge_attrs.values()]
     return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64)
+
+
+def gaps_of(model: BaseModel, xs: Sequence[Xplanation]) -> Values:
+    """How far apart the two ends' features are, mean over the edges at the target (of a graph: all); 0 without edges.  (T, F)"""
+    rows = []
+    for x in xs:
+        start, end = model.source.edge_index[:, own_edges(model, x)]
+        start, end = start[start != end], end[start != end]
+        apart = (model.source.x[start].double() - model.source.x[end].double()).abs().sum(0)
+        rows.append(apart / max(1, len(start)))
+    return np.nan_to_num(torch.stack(rows).cpu().numpy())
+
+
+def own_edges(model: BaseModel, x: Xplanation) -> torch.Tensor:
+    """Numbers in the source of the edges that bring the target a message and end or begin at it; of a graph, all its edges."""
+    if x.level == "graph":  # whose edges count from 0 in each graph
+        return x.edges + model.source.bounds[1][int(x.target)]  # type: ignore[arg-type]
+    ends = model.source.edge_index[:, x.edges]
+    return x.edges[torch.isin(ends, ends.new_tensor(x.target_nodes)).any(0)]
 
 
 def as_columns(value: torch.Tensor) -> torch.Tensor:
@@ -217,8 +246,13 @@ def numbered(name: str, width: int) -> list[str]:
     return [name] if width == 1 else [f"{name} {k}" for k in range(width)]
 
 
+def is_prediction(column: str) -> bool:
+    """Whether a column of the data holds what the network says, by its name."""
+    return column == VALUE or column.startswith(PROBABILITY)
+
+
 def prediction_names(model: BaseModel) -> tuple[str, ...]:
     """What the columns of predictions are called."""
     if model.task == "regression":
-        return ("prediction",)
-    return tuple(f"probability of class {c}" for c in range(model.pred_continuous(model.asked(model.probes[:1])).size(1)))
+        return (VALUE,)
+    return tuple(f"{PROBABILITY} {c}" for c in range(model.pred_continuous(model.asked(model.probes[:1])).size(1)))

@@ -4,6 +4,8 @@ threshold crossed     the mean of a metric is surely beyond its limit
 metric drift          the distribution of a metric is not the baseline's
 ranking drift         other features lead the explanations
 data shift            targets, their surroundings or their predictions are not like the baseline's
+broken relation       columns no longer go with each other, with the label or with their neighbours as in the baseline
+accuracy drop         the model errs more than at the baseline, where labels are known
 model changed         the network's weights are not those that were validated
 validation age        the baseline is too old
 manual                someone says so, for example after a change of the rules
@@ -14,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from graphgauge.core.registry import lookup
-from graphgauge.monitor.plan import DATA, METRIC, RANKING
+from graphgauge.monitor.plan import ACCURACY, DATA, METRIC, RANKING, RELATION
 
 THRESHOLD, MODEL, AGE, MANUAL = "threshold crossed", "model changed", "validation age", "manual"
 
@@ -24,6 +26,8 @@ REVALIDATE = {
     METRIC: "Evaluate the explainer on 100 or more targets of now; if the new level is accepted, take a new baseline.",
     RANKING: "Let someone who knows the domain read explanations of now: do the leading features make sense? Check the sentences.",
     DATA: "Check where the data come from, then the model on them; evaluate the explainer on targets of now; take a new baseline.",
+    RELATION: "Check how the named columns are filled (scrambled, swapped, joined wrongly?), then the model; evaluate again.",
+    ACCURACY: "Check labels and data, then the model: explanations of a model that errs explain mistakes. Then validate again.",
     MODEL: "Validate model and explainer again as before the first use, and take a new baseline.",
     AGE: "Repeat the validation as planned and take a new baseline.",
     MANUAL: "Do what the reason asks for; then take a new baseline, or settle the trigger with a note.",
