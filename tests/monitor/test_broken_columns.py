@@ -300,6 +300,21 @@ def test_attributes_of_edges_are_those_of_the_targets_own_graph():
     assert sample.data[:, facts.columns.index("edge_weight (mean over its edges)")].tolist() == [0.0, 3.0, 5.0]
 
 
+def test_labels_of_one_of_several_columns_are_those_that_the_target_asks_for():
+    torch.manual_seed(0)
+    data = rings(1, 30)[0]
+    data.y = torch.stack([torch.arange(30) % 2, torch.ones(30).long()], 1)
+    several = gg.NodeClassificationModel(NodeNet(4, 2), data, output="multi_label_logits")
+    sample, _ = score(gg.Evaluator(several, **FAST), gg.InputXGradient(), [(3, 0), (4, 0), (4, 1)])
+    assert sample.labels.tolist() == [1.0, 0.0, 1.0]
+    assert list(sample.errors) == ["share of wrong classes", "probability that the right class lacks"]
+    data.y = torch.stack([torch.arange(30.0), torch.arange(30.0) / 10], 1)
+    values = gg.NodeRegressionModel(NodeNet(4, 2), data, output_column=1)
+    sample, _ = score(gg.Evaluator(values, **FAST), gg.InputXGradient(), [3, 4])
+    assert sample.labels == pytest.approx([0.3, 0.4])
+    assert sample.errors["absolute error"] == pytest.approx(np.abs(values.pred_continuous([3, 4]).numpy().ravel() - [0.3, 0.4]))
+
+
 def test_labels_of_links_are_found_by_pair():
     torch.manual_seed(0)
     data = rings(1, 12)[0]

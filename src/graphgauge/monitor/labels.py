@@ -5,17 +5,18 @@
     link    data.edge_label of the pair in data.edge_label_index    pairs that are not listed
     graph   y of the graph
 
-Regression: |prediction - y|. Classification: whether the class is wrong, and the probability that the right class lacks. Data with
-several labels for a target are not judged here.
+Regression: |prediction - y|. Classification: whether the class is wrong, and the probability that the right class lacks. Where y
+has several columns, the one counts that the target (node, label) or ``output_column`` asks for.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from graphgauge.core.xplanation import Target
+from graphgauge.core.xplanation import WIDTH, Target, numbers_of
 from graphgauge.models import BaseModel
 from graphgauge.monitor.two_samples import Values
 
@@ -24,45 +25,64 @@ ABSOLUTE, WRONG, LACKING = "absolute error", "share of wrong classes", "probabil
 
 def labels_of(model: BaseModel, targets: Sequence[Target]) -> Values | None:
     """The label of each target, NaN where it is not known; None where none is.  (T,)"""
-    find = {"node": node_labels, "link": link_labels, "graph": graph_labels}[model.level]
-    labels = find(model.data, targets)
-    if labels is None:
+    width = WIDTH[model.level]
+    rows = [numbers_of(target) for target in targets]
+    tables = {"node": node_labels, "link": link_labels, "graph": graph_labels}[model.level](
+        model.data, [row[:width] for row in rows]
+    )
+    if tables is None:
         return None
+    column = getattr(model, "output_column", None)
+    asked = [row[width] if len(row) > width else column for row in rows]
+    labels = np.array([pick(table, own) for table, own in zip(tables, asked, strict=True)])
     if model.task != "regression":
         labels = np.where(labels >= 0, labels, np.nan)
     return labels if np.isfinite(labels).any() else None
 
 
-def node_labels(data: Any, targets: Sequence[Target]) -> Values | None:
-    """From ``data.y`` with one number per node."""
-    y = as_numbers(getattr(data, "y", None), int(data.num_nodes))
-    nodes = np.array(targets, dtype=np.int64)
-    return None if y is None or nodes.ndim != 1 else y[nodes]
+def pick(table: Values | None, column: int | None) -> float:
+    """The number of a target that is asked for: the only one, or that of a column; NaN where there is none.
+
+    >>> pick(np.array([3.0]), None), pick(np.array([0.0, 1.0]), 1), pick(np.array([0.0, 1.0]), None)
+    (3.0, 1.0, nan)
+    """
+    if table is None or not (len(table) == 1 or (column is not None and column < len(table))):
+        return math.nan
+    return float(table[column if column is not None and len(table) > 1 else 0])
 
 
-def link_labels(data: Any, targets: Sequence[Target]) -> Values | None:
+def node_labels(data: Any, nodes: Sequence[tuple[int, ...]]) -> Sequence[Values] | None:
+    """From ``data.y``, a row per node."""
+    y = as_rows(getattr(data, "y", None), int(data.num_nodes))
+    return None if y is None else [y[node] for (node,) in nodes]
+
+
+def link_labels(data: Any, links: Sequence[tuple[int, ...]]) -> Sequence[Values | None] | None:
     """From ``data.edge_label``, by pair."""
     pairs = getattr(data, "edge_label_index", None)
     if pairs is None:
         return None
-    y = as_numbers(getattr(data, "edge_label", None), pairs.size(1))
+    y = as_rows(getattr(data, "edge_label", None), pairs.size(1))
     if y is None:
         return None
-    known = {(int(a), int(b)): value for (a, b), value in zip(pairs.T.tolist(), y.tolist(), strict=True)}
-    return np.array([known.get(tuple(target), np.nan) for target in targets])  # type: ignore[arg-type]
+    place = {tuple(pair): k for k, pair in enumerate(pairs.T.tolist())}
+    return [y[place[link]] if link in place else None for link in links]
 
 
-def graph_labels(data: Any, targets: Sequence[Target]) -> Values | None:
+def graph_labels(data: Any, graphs: Sequence[tuple[int, ...]]) -> Sequence[Values | None]:
     """From ``y`` of each graph."""
-    found = [as_numbers(getattr(data[int(target)], "y", None), 1) for target in targets]  # type: ignore[arg-type]
-    return None if all(own is None for own in found) else np.array([np.nan if own is None else own[0] for own in found])
+    found = [as_rows(getattr(data[number], "y", None), 1) for (number,) in graphs]
+    return [None if own is None else own[0] for own in found]
 
 
-def as_numbers(y: Any, size: int) -> Values | None:
-    """A tensor with so many numbers as float64; None where it is none."""
-    if not isinstance(y, torch.Tensor) or y.numel() != size or y.is_complex():
+def as_rows(y: Any, size: int) -> Values | None:
+    """A tensor with so many rows of numbers as float64; None where it is none.  (size, L)"""
+    if not isinstance(y, torch.Tensor) or y.is_complex() or not y.numel() or y.numel() % size:
         return None
-    return y.detach().reshape(-1).double().cpu().numpy()
+    if size > 1 and y.size(0) != size:
+        return None
+    rows: Values = y.detach().reshape(size, -1).double().cpu().numpy()
+    return rows
 
 
 def errors_of(model: BaseModel, targets: Sequence[Target], labels: Values | None) -> Mapping[str, Values]:

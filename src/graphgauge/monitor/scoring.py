@@ -215,7 +215,7 @@ def gaps_of(model: BaseModel, xs: Sequence[Xplanation]) -> Values:
 def own_edges(model: BaseModel, x: Xplanation) -> torch.Tensor:
     """Numbers in the source of the edges that bring the target a message and end or begin at it; of a graph, all its edges."""
     if x.level == "graph":  # whose edges count from 0 in each graph
-        return x.edges + model.source.bounds[1][int(x.target)]  # type: ignore[arg-type]
+        return x.edges + model.source.bounds[1][x.target_ids[0]]
     ends = model.source.edge_index[:, x.edges]
     return x.edges[torch.isin(ends, ends.new_tensor(x.target_nodes)).any(0)]
 
