@@ -128,7 +128,7 @@ def graph(size, seed):
 @pytest.mark.parametrize(
     "model",
     [
-        lambda: gg.GraphClassificationModel(MaxAndPool(), [graph(9, k) for k in range(8)]),
+        lambda: gg.GraphClassificationModel(MaxAndPool(), [graph(9, k) for k in range(8)], output="logits"),
         lambda: gg.NodeClassificationModel(Relations(), graph(20, 0)),
     ],
     ids=["pooling", "relations"],

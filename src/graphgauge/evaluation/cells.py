@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from graphgauge.models.masking import WITHOUT_MASKS
+
 OK = "ok"
 
 #: every reason why a value is missing, for people
@@ -13,7 +15,7 @@ STATUSES = {
     "no_scores": "the explainer gives no scores of this side",
     "nan_attribution": "a score is NaN or infinite",
     "nan_prediction": "the network predicts NaN or infinity for an edited graph, or cannot be run on it (as without edges)",
-    "no_mask": "messages of this network cannot be masked: use edge_removal='drop'",
+    "no_mask": f"messages of this network cannot be masked: {WITHOUT_MASKS}",
     "no_explainer": "the explanation was made elsewhere, and its explainer cannot be run again",
     "constant": "permuting the scores changes nothing, so there is no chance to correct for",
     "all_selected": "all candidates are among the top ones, as for any other explanation: lower `top`, or give it as a share",

@@ -23,7 +23,7 @@ from graphgauge.core.xplanation import Target, Xplanation
 from graphgauge.evaluation.cells import Cell, missing
 from graphgauge.evaluation.entries import Entry, Maker, grouped_by_explainer, labelled, seed_under, split_by_occurrence
 from graphgauge.evaluation.extras import extra_metrics
-from graphgauge.evaluation.groups import Group
+from graphgauge.evaluation.groups import Group, warn_of_unmeasured_edges
 from graphgauge.evaluation.identity import digest_of_model, digest_of_scores
 from graphgauge.evaluation.repetition import stability_cells
 from graphgauge.evaluation.results import Made, Results, Row, Source
@@ -33,7 +33,7 @@ from graphgauge.evaluation.sides import Judged
 from graphgauge.evaluation.stories import Story, story_of
 from graphgauge.evaluation.timing import seconds_alone
 from graphgauge.explainers import BaseExplainer, OtherTaskExplainer
-from graphgauge.explainers.base import check_wrapped
+from graphgauge.explainers.base import check_wrapped, missing_edges_told, warn_of_missing_edges
 from graphgauge.metrics import Metric
 from graphgauge.models import BaseModel
 from graphgauge.models.fingerprints import digest_of_network, identity_of
@@ -91,7 +91,9 @@ class Evaluator:
         named = labelled(explainers)
         with self.model.session():
             asked = self.model.asked(self.model.read(targets))
-            with progress(len(named) * len(asked) * 2 + len(asked) * 2, "compare"):
+            warn_of_unmeasured_edges(self.model, self.settings)
+            warn_of_missing_edges(self.model, named.values())
+            with progress(len(named) * len(asked) * 2 + len(asked) * 2, "compare"), missing_edges_told():
                 entries = []
                 for label, explainer in named.items():
                     seed = seed_under(label, explainer, self.seed)
@@ -113,6 +115,7 @@ class Evaluator:
         if check_network:
             check_networks(given, digest_of_network(self.model))
         entries = grouped_by_explainer(given)
+        warn_of_unmeasured_edges(self.model, self.settings)
         with self.model.session(), progress(sum(len(entry.xs) for entry in entries) + 2 * len(given), "evaluate"):
             return replace(self.evaluated(entries), source=self.source(entries, again=False))
 

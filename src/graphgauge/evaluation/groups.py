@@ -17,6 +17,7 @@ from graphgauge.evaluation.extras import add_extra_values
 from graphgauge.evaluation.settings import Settings
 from graphgauge.evaluation.sides import Judged, Reading, Side, judged
 from graphgauge.evaluation.substitution import feature_side
+from graphgauge.explainers.base import can_mask
 from graphgauge.metrics import Metric
 from graphgauge.models import BaseModel, ComputationGraphs
 from graphgauge.perturbation import EdgeEdits, References, orders_by_score
@@ -57,8 +58,6 @@ class Group:
         counts = self.graphs.num_edges.tolist()
         status = self.statuses("edge", counts)
         if self.settings.edge_removal == "mask" and self.model.mask_support != "exact":
-            if any(counts):
-                tell_no_mask(self.model)
             return None, [[why or "no_mask" for why in row] for row in status]
         valid = is_valid(status, self.graphs.node.device)
         (used,) = valid.any(1).nonzero(as_tuple=True)
@@ -161,11 +160,18 @@ def is_valid(status: Statuses, device: torch.device) -> Tensor:
     return torch.tensor([[not why for why in row] for row in status], device=device)
 
 
-def tell_no_mask(model: BaseModel) -> None:
-    """Warn that edges cannot be judged by masks."""
-    warnings.warn(
-        f"edges are not judged: edge_removal='mask' is not possible for {type(model.net).__name__} ({model.mask_support}). "
-        "Use Evaluator(model, edge_removal='drop').",
-        GraphgaugeWarning,
-        stacklevel=7,
-    )
+def warn_of_unmeasured_edges(model: BaseModel, settings: Settings, stacklevel: int = 2) -> None:
+    """Say, before anything is run, that edges cannot be judged by masks."""
+    wants_masks = "edge" in settings.curve_sides and settings.edge_removal == "mask" and model.source.num_edges
+    if wants_masks and model.mask_support != "exact":
+        warnings.warn(
+            f"edges are not judged: edge_removal='mask' is not possible for {type(model.net).__name__} ({model.mask_support}). "
+            f"Use Evaluator(model, edge_removal='drop'){tail_for(model)}.",
+            GraphgaugeWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def tail_for(model: BaseModel) -> str:
+    """With which explainers, where not all give edges scores."""
+    return "" if can_mask(model) else " with explainers that need no masks, such as Occlusion and RandomExplainer"

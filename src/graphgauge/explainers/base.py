@@ -8,6 +8,9 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
@@ -23,6 +26,9 @@ from graphgauge.explainers.chosen_classes import chosen_classes
 from graphgauge.models import BaseModel, ComputationGraphs
 from graphgauge.models.fingerprints import digest_of_network
 from graphgauge.models.lending import lent
+from graphgauge.models.masking import WITHOUT_MASKS
+
+_WARNS_OF_MISSING_EDGES: ContextVar[bool] = ContextVar("whether explainers without edge scores say so", default=True)
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,11 @@ class BaseExplainer(ABC):
         return False
 
     @property
+    def needs_masks(self) -> bool:
+        """Whether it gives edges scores only where single messages can be multiplied."""
+        return False
+
+    @property
     def explains_labels(self) -> bool:
         """Whether it can explain a class that is not the predicted one: `scores` looks at ``graphs.chosen_class``."""
         return False
@@ -67,6 +78,7 @@ class BaseExplainer(ABC):
         """
         seed = check_seed(seed)
         with check_wrapped(model).session(), lent(model, self.name):
+            warn_of_missing_edges(model, [self], stacklevel=3)
             rows = model.read(targets)
             chosen = chosen_classes(model, rows, label)
             if chosen is None:
@@ -108,7 +120,7 @@ class BaseExplainer(ABC):
             unpacked(graphs, k, scores, prediction=prediction[k], occurrence=named[k][1], seconds=share, label=classes[k], **shared)
             for k in range(len(graphs))
         ]
-        tell_gaps(self.name, model, scores, xs)
+        tell_gaps(self.name, scores, xs)
         return xs
 
     @abstractmethod
@@ -171,10 +183,29 @@ def unpacked(graphs: ComputationGraphs, k: int, scores: Scores, **fields: Any) -
     )
 
 
-def tell_gaps(name: str, model: BaseModel, scores: Scores, xs: list[Xplanation]) -> None:
-    """Warn of scores that are missing because of the network, or are no numbers."""
-    if scores.edge is None and scores.feature is not None and not can_mask(model):
-        warnings.warn(f"there are no edge scores: {model.mask_support}", GraphgaugeWarning, stacklevel=5)
+def warn_of_missing_edges(model: BaseModel, explainers: Iterable[BaseExplainer], stacklevel: int = 2) -> None:
+    """Say, before anything is run, which explainers will score features only, and what gives edges scores instead."""
+    names = sorted({explainer.name for explainer in explainers if explainer.needs_masks})
+    if not names or not _WARNS_OF_MISSING_EDGES.get() or can_mask(model):
+        return
+    reason = model.mask_support.rstrip(".")
+    gives = "gives" if len(names) == 1 else "give"
+    told = f"there are no edge scores: {reason}. So {', '.join(names)} {gives} features only; for edges {WITHOUT_MASKS}."
+    warnings.warn(told, GraphgaugeWarning, stacklevel=stacklevel + 1)
+
+
+@contextmanager
+def missing_edges_told() -> Iterator[None]:
+    """For a run that has said so for all its explainers."""
+    token = _WARNS_OF_MISSING_EDGES.set(False)
+    try:
+        yield
+    finally:
+        _WARNS_OF_MISSING_EDGES.reset(token)
+
+
+def tell_gaps(name: str, scores: Scores, xs: list[Xplanation]) -> None:
+    """Warn of scores that are no numbers."""
     if is_finite(scores.feature, scores.edge):
         return
     bad = [x.target for x in xs if not is_finite(x.feature_score, x.edge_score)]

@@ -47,6 +47,11 @@ class GNNExplainer(BaseExplainer):
         check_count("epochs", self.epochs)
         check_numbers(self, "lr", "edge_size", "edge_ent", "node_feat_size", "node_feat_ent")
 
+    @property
+    def needs_masks(self) -> bool:
+        """Edges are learned as factors on messages."""
+        return True
+
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """All targets as one optimisation."""
         optimise = self.optimiser(model, graphs, seeds)

@@ -60,6 +60,11 @@ class GradientExplainer(BaseExplainer):
             raise BadSetting(f"edge_factor must be 'message' or 'weight', but {self.edge_factor!r} was given.")
 
     @property
+    def needs_masks(self) -> bool:
+        """Unless the factors act on weights."""
+        return self.edge_factor == "message"
+
+    @property
     def has_rules(self) -> bool:
         """Whether `rules` must find the operations inside message-passing layers."""
         return False

@@ -95,6 +95,11 @@ class GraphMask(BaseExplainer):
         """PyG's form looks at no class."""
         return self.variant == "default"
 
+    @property
+    def needs_masks(self) -> bool:
+        """Edges are learned as factors on messages."""
+        return True
+
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """All targets as one optimisation."""
         if self.variant == "pyg":

@@ -3,6 +3,7 @@
 empty_graphs           targets that no edge can reach
 no_reference           nothing to substitute from
 no_mask                messages that cannot be masked
+far_edges              edges too far away to be scored that change predictions
 constant_scores        permuting the scores changes nothing
 never_flipped          an EC that is only the number of candidates
 same_explainers        two explainers with the same numbers everywhere
@@ -27,6 +28,7 @@ from graphgauge.guidelines.limits import NEAR, title
 from graphgauge.guidelines.measures import SIDES
 from graphgauge.guidelines.requirements import Requirements
 from graphgauge.guidelines.troubleshooting import TROUBLES
+from graphgauge.models.masking import WITHOUT_MASKS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 FORMS = ("ec", "pertinence", "pertinence_tied", "pertinence_rank")  #: numbers that are equal for equal rankings
 LEAST_SHARED = 5  #: targets that two explainers must agree on
 NEAR_CHANCE = 0.1  #: corrected stability that is as good as none
+FAR_CHANGE = 1e-5  #: of a prediction; less is rounding
 MANY_OPEN = 0.25  #: share of explanations that never change the prediction
 
 Check = Callable[[Run], Iterator[Finding]]
@@ -74,7 +77,21 @@ no_reference = status_share(
     "there is no reference to substitute from",
     "the model predicts one class only, or nothing one SD away; look at its predictions",
 )
-no_mask = status_share("no_mask", "no_mask", "messages cannot be masked", "evaluate with edge_removal='drop'")
+no_mask = status_share("no_mask", "no_mask", "messages cannot be masked", WITHOUT_MASKS)
+
+
+def far_edges(run: Run) -> Iterator[Finding]:
+    """Edges beyond the counted hops act on the predictions, as in networks with global attention."""
+    network = run.results.made.get("network", {})
+    far = network.get("edges_beyond_hops")
+    if not isinstance(far, dict) or far["largest_change"] <= FAR_CHANGE:
+        return
+    text = (
+        f"Edges more than {network['hops']} hops away move a prediction by up to {far['largest_change']:.2g} (the largest of "
+        f"{far['dropped']} drops), but a target's edge scores cover {far['scored_per_target']:g} of {far['edges']} edges on average"
+    )
+    advice = "edge scores, EC and pertinence leave them out; give the model a larger num_hops= to score edges further away"
+    yield Finding("far_edges", text, advice, {name: float(value) for name, value in far.items()})
 
 
 def constant_scores(run: Run) -> Iterator[Finding]:
@@ -269,6 +286,7 @@ CHECKS: tuple[Check, ...] = (
     empty_graphs,
     no_reference,
     no_mask,
+    far_edges,
     constant_scores,
     never_flipped,
     same_explainers,

@@ -19,10 +19,12 @@ from graphgauge.models.calling import Call, Forward
 from graphgauge.models.computation import HALOS, ComputationGraphs, refuse_foreign
 from graphgauge.models.engine import Copies, Engine, Work, is_out_of_memory
 from graphgauge.models.extraction import SCOPES
+from graphgauge.models.far_edges import find_far_edges
 from graphgauge.models.graphs import Graphs, check_feature_names
 from graphgauge.models.guard import all_tensors, fingerprint, untouched
 from graphgauge.models.hops import find_hops
 from graphgauge.models.lean import graphs_of
+from graphgauge.models.masking import edge_score_sources
 from graphgauge.models.outputs import label_column
 from graphgauge.models.targets import Labels, read_targets
 from graphgauge.models.union import Union
@@ -181,6 +183,8 @@ class BaseModel(ABC):
                 "halo": HALOS[self.base_halo],
                 "copies": self.joining,
                 "mask": self.mask_support,
+                "edge_scores": edge_score_sources(self.mask_support),
+                "edges_beyond_hops": self.edges_beyond_hops,
             }
 
     def refresh(self) -> None:
@@ -357,6 +361,11 @@ class BaseModel(ABC):
     def mask_support(self) -> str:
         """Whether messages can be masked: "exact", or why not."""
         return self.known("mask", lambda: probing.find_mask_support(self))
+
+    @property
+    def edges_beyond_hops(self) -> dict[str, Any] | None:
+        """What edges do that are too far away to be scored; None where they do nothing (see `far_edges`)."""
+        return self.known("edges beyond hops", lambda: find_far_edges(self))
 
     @property
     def raw_spread(self) -> float:

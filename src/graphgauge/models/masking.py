@@ -32,6 +32,10 @@ FAITHFUL_AGGREGATIONS = ("sum", "add", "mean", "SumAggregation()", "MeanAggregat
 FAITHFUL_ROUTINES = (MessagePassing.aggregate, FastRGCNConv.aggregate)
 
 
+#: what gives edge scores, and measures them, where messages cannot be masked
+WITHOUT_MASKS = "use Occlusion or RandomExplainer with edge_removal='drop'"
+
+
 class OtherEdges(BadModel):
     """A layer sends its messages along other edges than all of the graph's and self-loops."""
 
@@ -280,3 +284,12 @@ def doubtful_aggregations(net: Module) -> list[str]:
 def is_faithful(layer: MessagePassing) -> bool:
     """Whether a layer sums or averages its messages, by a routine that is known."""
     return layer.aggr in FAITHFUL_AGGREGATIONS and type(layer).aggregate in FAITHFUL_ROUTINES
+
+
+def edge_score_sources(mask_support: str) -> str:
+    """Which explainers give edges scores, and how these can be measured, for people."""
+    if mask_support == "exact":
+        return "every explainer"
+    if mask_support.startswith("refused"):
+        return f"only explainers that need no masks: {WITHOUT_MASKS}"
+    return "every explainer; evaluate with edge_removal='drop'"

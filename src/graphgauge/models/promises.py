@@ -18,6 +18,7 @@ from graphgauge.models.computation import HALOS
 from graphgauge.models.engine import ALONE, Copies
 from graphgauge.models.guard import all_tensors
 from graphgauge.models.hops import reaches_beyond
+from graphgauge.models.masking import WITHOUT_MASKS
 from graphgauge.models.probing import is_close
 from graphgauge.models.union import Union
 
@@ -300,7 +301,10 @@ def unedited_copies_are_the_model(model: BaseModel, targets: Tensor) -> None:
 
 def messages_can_be_masked(model: BaseModel, targets: Tensor) -> str | None:
     """Silencing messages silences the neighbours; otherwise edges have to be dropped."""
-    return None if model.mask_support == "exact" else model.mask_support
+    if model.mask_support == "exact":
+        return None
+    with_masks = not model.mask_support.startswith("refused")
+    return model.mask_support if with_masks else f"{model.mask_support.rstrip('.')}. For edge scores {WITHOUT_MASKS}"
 
 
 # --- what explainers and references need -----------------------------------------------------------------------------

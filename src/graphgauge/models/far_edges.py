@@ -1,0 +1,52 @@
+"""What edges do that no message carries to the target, measured by dropping some of them one at a time.
+
+Edges are scored that can carry a message to the target within the counted hops. Networks in which all nodes attend to each other,
+or that normalise over all of them, look further: their predictions are made on the whole graph, and other edges act on them, too.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from graphgauge.models.computation import HALOS
+from graphgauge.models.probing import FORWARD_ERRORS, largest_gap, spaced
+from graphgauge.models.union import Union
+
+if TYPE_CHECKING:
+    from graphgauge.models.base import BaseModel
+
+NUM_TARGETS, NUM_EDGES = 4, 32  #: edges dropped one at a time around each of a few targets
+MOST_ROWS = 2**21  #: nodes and edges of all copies together
+
+
+def find_far_edges(model: "BaseModel") -> dict[str, Any] | None:
+    """How many edges there are and are scored, on average, and the largest change of a prediction by dropping one of the others.
+
+    None where targets are cut out of their graph, since their predictions do not depend on the others then.
+    """
+    if model.level == "graph" or HALOS[model.base_halo] != "whole graph":
+        return None
+    graphs = model.cut(spaced(model.probes, NUM_TARGETS), model.hops, model.base_halo, model.edge_scope)
+    is_far = graphs.edge_place >= graphs.num_edges[graphs.edge_owner]
+    count = max(1, min(NUM_EDGES, MOST_ROWS // max(len(graphs.node) + len(graphs.edge), 1)))
+    far = torch.cat([spaced((is_far & (graphs.edge_owner == k)).nonzero(), count)[:, 0] for k in range(len(graphs))])
+    if not len(far):
+        return None
+    owner = graphs.edge_owner[far]
+
+    def dropped(union: Union) -> torch.Tensor:
+        return model.engine.outputs(union.without_edges(union.edge_row == far[union.copy][union.edge_copy]))
+
+    model.prepare_engine()
+    try:
+        with torch.no_grad():
+            start = model.interpret(model.engine.map(model.engine.outputs, graphs, kind="far edges, unedited"))
+            after = model.interpret(model.engine.map(dropped, graphs, owner, kind="far edges"))
+    except FORWARD_ERRORS:
+        return None
+    return {
+        "edges": int(graphs.edge_sizes[0]),
+        "scored_per_target": round(float(graphs.num_edges.double().mean()), 1),
+        "dropped": len(far),
+        "largest_change": float(largest_gap(start[owner], after).max()),
+    }
