@@ -46,7 +46,7 @@ PUBLIC = {
         "graphgauge.explainers",
     ),
     "check_metric": "graphgauge.metrics",
-    **dict.fromkeys(("Evaluator", "Results", "sample_targets"), "graphgauge.evaluation"),
+    **dict.fromkeys(("Evaluator", "Results", "concat", "sample_targets"), "graphgauge.evaluation"),
     "Names": "graphgauge.narrative",
     "Project": "graphgauge.lifecycle",
     **dict.fromkeys(

@@ -97,7 +97,7 @@ def study_of(results: Results | Study) -> Study:
         return results
     if not len(results):
         raise UndefinedScore("an analysis needs rows, but these results have none: did the run write any?")
-    table = results.to_pandas()
+    table = results.with_seeds_as_networks().to_pandas()
     kinds = {task: kind_of(task) for task in dict.fromkeys(table["task"])}
     return Study(table.assign(kind=table["task"].map(kinds), case=cases(table)), results.settings)
 

@@ -1,10 +1,24 @@
 """Evaluation: explainers x metrics x targets -> results; settings and presets."""
 
 from graphgauge.evaluation.cells import FAULTS, STATUSES, Cell
+from graphgauge.evaluation.concatenation import concat
 from graphgauge.evaluation.evaluator import Evaluator
 from graphgauge.evaluation.results import Results, Row
 from graphgauge.evaluation.sampling import sample_targets
 from graphgauge.evaluation.settings import PRESETS, Settings
 from graphgauge.evaluation.stories import Case, Story
 
-__all__ = ["FAULTS", "PRESETS", "STATUSES", "Case", "Cell", "Evaluator", "Results", "Row", "Settings", "Story", "sample_targets"]
+__all__ = [
+    "FAULTS",
+    "PRESETS",
+    "STATUSES",
+    "Case",
+    "Cell",
+    "Evaluator",
+    "Results",
+    "Row",
+    "Settings",
+    "Story",
+    "concat",
+    "sample_targets",
+]

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from lzma import LZMAError
 from pathlib import Path
@@ -33,6 +33,7 @@ Key = tuple[str, str, str, Target, int]  #: an explanation: task, network, expla
 Made = tuple[str, Target, int]  #: the same within one task and network: explainer, target, occurrence
 Kept = Callable[[], Mapping[Key, Mapping[str, Any]]]
 results_of_run = later("graphgauge.benchmark.runs:results_of")
+concat = later("graphgauge.evaluation.concatenation:concat")
 records_to_keep = later("graphgauge.report.keeping:records_to_keep")
 ANY_TEXT = "surrogatepass"  #: a name can hold half a character, such as one from a file name or from JavaScript
 LISTS = ("trials", "stop", "per_reference", "per_level")  #: columns with an entry per reference, or per level
@@ -86,7 +87,7 @@ class Results:
 
     ``stories`` hold the curves behind the numbers of this run, ``source`` what made it; neither is saved. ``kept`` reads what a
     saved run holds of its worst and best explanations instead: see `graphgauge.report.exhibits`. ``made`` says with which versions,
-    on which device, and how the network was treated (`BaseModel.record`).
+    on which device, and how the network was treated (`BaseModel.record`). ``parts`` are the results that `concat` joined.
     """
 
     rows: tuple[Row, ...]
@@ -95,6 +96,7 @@ class Results:
     source: Source | None = field(default=None, compare=False)
     kept: Kept = field(default=dict, compare=False)
     made: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    parts: "tuple[Results, ...]" = field(default=(), compare=False)
 
     _repr_html_ = later("graphgauge.report.html:results_html")
 
@@ -105,6 +107,13 @@ class Results:
         explainers = list(dict.fromkeys(row.explainer for row in self.rows))
         targets = {row.target for row in self.rows}
         return f"Results({len(self.rows)} rows: {len(targets)} targets, explainers {', '.join(explainers)})"
+
+    def __add__(self, other: object) -> "Results":
+        """The rows of both, as by `concat`."""
+        if not isinstance(other, Results):
+            return NotImplemented
+        joined: Results = concat([self, other])
+        return joined
 
     def to_pandas(self) -> "pd.DataFrame":
         """One row per (task, model, explainer, target, metric)."""
@@ -132,16 +141,33 @@ class Results:
         lookup(dict.fromkeys(row.metric for row in self.rows), metric, "metric of these results")
 
     def summary(self) -> "pd.DataFrame":
-        """Mean over targets for each explainer and metric; then mean and SD over (task, model), if there are several.
+        """Mean and SD of each explainer and metric, over what is replicated: networks, else seeds, else targets.
 
-        Columns: mean; sd over (task, model), or over targets if there is one; n targets with a value; missing, with the reasons.
+        Values are averaged over the targets of each network and seed first, then over the seeds of each network, and then over
+        networks, a network being a name within a task. ``sd`` is the SD of the last step that has several values, which
+        ``sd_over`` names; ``n`` counts the explanations with a value, ``networks`` and ``seeds`` where they are from; ``missing``
+        counts those without a value, with the reasons.
         """
         import pandas as pd
 
         table = pd.concat([self.to_pandas(), self.flip_rows()], ignore_index=True)
         lines = [summary_line(name, part) for name, part in table.groupby(["explainer", "metric"], sort=False)]
-        found = pd.DataFrame(lines, columns=["explainer", "metric", "mean", "sd", "n", "missing"])
+        found = pd.DataFrame(lines, columns=["explainer", "metric", *SUMMARY])
         return found.set_index(["explainer", "metric"])
+
+    def with_seeds_as_networks(self) -> "Results":
+        """The same rows, the seed being part of a network's name wherever one network was evaluated with several seeds."""
+        seeds: dict[tuple[str, str], set[int]] = {}
+        for row in self.rows:
+            seeds.setdefault((row.task, row.model), set()).add(row.seed)
+        if all(len(own) == 1 for own in seeds.values()):
+            return self
+
+        def renamed(row: Row) -> Row:
+            several = len(seeds[row.task, row.model]) > 1
+            return replace(row, model=f"{row.model}, seed {row.seed}".removeprefix(", ")) if several else row
+
+        return replace(self, rows=tuple(map(renamed, self.rows)))
 
     def headline(self) -> "pd.DataFrame":
         """The means that matter most, a row for each explainer: the paper's seven numbers, or their calibrated twins."""
@@ -217,6 +243,10 @@ class Results:
             int(record.get("occurrence", 0)),
             side,
         )
+        for part in self.parts:
+            run = part.rows[0] if part.rows else None
+            if key in part.stories and all(record.get(name, getattr(run, name)) == getattr(run, name) for name in RUN_OF):
+                return part.stories[key]()
         if key not in self.stories:
             raise UnknownName(
                 f"there are no curves behind {record['metric']} of {key[0]} for target {key[1]}: only Effective Compactness and "
@@ -268,14 +298,21 @@ COLUMNS = [*ROW, *Cell.__dataclass_fields__]  #: of `to_pandas`
 TEXTS = ("task", "model", "explainer", "metric", "settings", "version", "status", "message")
 
 
+SUMMARY = ["mean", "sd", "n", "networks", "seeds", "sd_over", "missing"]  #: columns of a summary
+RUN_OF = ("task", "model", "seed")  #: what one run has in common
+
+
 def summary_line(name: Any, part: "pd.DataFrame") -> tuple[Any, ...]:
-    """One explainer and metric: mean, sd, n, missing."""
+    """One explainer and metric: the columns of `SUMMARY`."""
     good = part[part["status"] == OK]
-    groups = good.groupby(["task", "model"])["value"].mean()
-    spread = groups if len(groups) > 1 else good["value"]
+    runs = good.groupby([*RUN_OF])["value"].mean()
+    networks = runs.groupby(["task", "model"]).mean()
+    steps = {"networks": networks, "seeds": runs, "targets": good["value"]}
+    over = next((unit for unit, values in steps.items() if len(values) > 1), "targets")
     missing = part[part["status"] != OK]["status"].value_counts()
     told = ", ".join(f"{count} {reason}" for reason, count in missing.items())
-    return (*name, groups.mean() if len(groups) else float("nan"), spread.std(ddof=1), len(good), told)
+    mean = networks.mean() if len(networks) else float("nan")
+    return (*name, mean, steps[over].std(ddof=1), len(good), len(networks), good["seed"].nunique(), over, told)
 
 
 def check_side(side: str) -> str:

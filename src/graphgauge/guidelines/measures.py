@@ -107,7 +107,7 @@ def judged_form(settings: Settings, metrics: Iterable[str]) -> str:
 
 def what_is_needed(results: Results) -> "pd.DataFrame":
     """Of `Results.to_pandas` the columns that are read here: a long run has many rows."""
-    return results.table[[*KEYS, "metric", "value", "status"]].copy()
+    return results.with_seeds_as_networks().table[[*KEYS, "metric", "value", "status"]].copy()
 
 
 def grouped(table: "pd.DataFrame", merge_models: bool) -> Iterable[tuple[tuple[Subject, str], "np.ndarray[Any, Any]"]]:

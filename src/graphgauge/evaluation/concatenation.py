@@ -1,0 +1,110 @@
+"""Results of several networks, seeds or tasks as one table."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+from functools import cache
+from typing import Any
+
+from graphgauge.core.errors import BadSetting
+from graphgauge.evaluation.results import Key, Results, Row, key_of, records_to_keep
+
+
+def concat(results: Iterable[Results] | Mapping[str, Results]) -> Results:
+    """The rows of several results as one: networks trained with several seeds, several networks, or several tasks.
+
+    A summary of them averages over the targets of each network first, and then gives the mean and the SD over networks.
+
+    Args:
+        results: Results with equal settings. As a dictionary, its keys become the names of the networks; else networks are told
+            apart by the names that their evaluators were given, ``Evaluator(model, name="gcn, run 1")``.
+
+    Returns:
+        Results that know where each row is from: `Results.explain` finds its curves as before.
+    """
+    if isinstance(results, Mapping):
+        parts = [_renamed(part, str(name)) for name, part in results.items()]
+    else:
+        parts = [results] if isinstance(results, Results) else list(results)
+    for part in parts:
+        if not isinstance(part, Results):
+            raise BadSetting(
+                f"concat takes results of an Evaluator, or a dictionary of them by name, but got {type(part).__name__}."
+            )
+    if not parts:
+        raise BadSetting("concat needs one set of results or more, but none was given.")
+    parts = [own for part in parts for own in (part.parts or (part,))]
+    _check_settings(parts)
+    _check_networks(parts)
+    rows = tuple(row for part in parts for row in part.rows)
+    _check_rows(rows)
+    if len(parts) == 1:
+        return parts[0]
+    return Results(rows, parts[0].settings, kept=cache(lambda: _examples(parts)), made=_shared(parts), parts=tuple(parts))
+
+
+def _renamed(part: Any, name: str) -> Any:
+    """The results with ``name`` as that of the network."""
+    if not isinstance(part, Results):
+        return part
+    if len({row.model for row in part.rows}) > 1:
+        raise BadSetting(f"the results called {name!r} are of several networks, which have names already: give a list instead.")
+    rows = tuple(replace(row, model=name) for row in part.rows)
+    return replace(part, rows=rows, kept=cache(lambda: {(k[0], name, *k[2:]): v for k, v in _examples([part]).items()}))
+
+
+def _check_settings(parts: list[Results]) -> None:
+    """Refuse numbers that were measured differently."""
+    first = parts[0].settings
+    for part in parts[1:]:
+        differing = [field.name for field in fields(first) if getattr(first, field.name) != getattr(part.settings, field.name)]
+        if differing:
+            shown = "; ".join(f"{name}: {getattr(first, name)!r} and {getattr(part.settings, name)!r}" for name in differing)
+            raise BadSetting(f"these results were measured with different settings ({shown}): evaluate again with equal ones.")
+
+
+def _check_networks(parts: list[Results]) -> None:
+    """Refuse two networks under one name: their targets would be averaged as those of one network."""
+    known: dict[tuple[str, str], Any] = {}
+    for part in parts:
+        network = part.made.get("identity", {}).get("network")
+        if network is None:
+            continue
+        for name in dict.fromkeys((row.task, row.model) for row in part.rows):
+            if known.setdefault(name, network) != network:
+                task = f" in task {name[0]!r}" if name[0] else ""
+                raise BadSetting(
+                    f"two different networks are both called {name[1]!r}{task}: give each a name, Evaluator(model, name=...), or "
+                    "a dictionary, concat({'first': ..., 'second': ...})."
+                )
+
+
+def _check_rows(rows: tuple[Row, ...]) -> None:
+    """Refuse rows that come twice: an explanation would count more than once."""
+    count = Counter((row.task, row.model, row.seed, row.explainer, row.target, row.occurrence, row.metric) for row in rows)
+    if not count:
+        return
+    (task, model, seed, explainer, target, _, metric), times = count.most_common(1)[0]
+    if times > 1:
+        again = sum(1 for number in count.values() if number > 1)
+        raise BadSetting(
+            f"{again} rows come more than once, for example {metric} of {explainer} for target {target} (task {task!r}, network "
+            f"{model!r}, seed {seed}): leave one of the results out, or name the networks, concat({{'first': ..., 'second': ...}})."
+        )
+
+
+def _shared(parts: list[Results]) -> dict[str, Any]:
+    """What is known of how all parts were made, where they agree; and each part by itself."""
+    first = parts[0].made
+    agreed = {name: value for name, value in first.items() if all(part.made.get(name) == value for part in parts)}
+    runs = [(part.rows[0], part.made) for part in parts if part.rows and part.made]
+    each = [{"task": row.task, "model": row.model, "seed": row.seed, **made} for row, made in runs]
+    return {**agreed, "parts": each} if each else dict(agreed)
+
+
+def _examples(parts: list[Results]) -> dict[Key, Mapping[str, Any]]:
+    """What the parts keep, or would keep, of single explanations."""
+    found: dict[Key, Mapping[str, Any]] = {}
+    for part in parts:
+        found |= part.kept() if part.source is None else {key_of(own): own["exhibit"] for own in records_to_keep(part, None)}
+    return found
