@@ -226,6 +226,15 @@ def test_data_that_shifted_is_due(project, store, tmp_path):
     assert [own["details"]["z"]["debt"] > 3 for own in shifted] == [True]
 
 
+def test_one_trigger_is_told_in_the_singular(project, store, tmp_path):
+    data = node_graph()
+    data.x[:, 2] += 50
+    save_graph(data, tmp_path / "g.safetensors")
+    done = run("run", project, "--store", store, "--number", 12, "--at", "2026-01-12")
+    assert ", 1 trigger\n" in done.stdout
+    assert "(1 run since the baseline of" in run("status", "--store", store, "--at", "2026-01-13").stdout
+
+
 def test_a_made_history_tells_what_waits(tmp_path):
     made_monitor(tmp_path / "m.sqlite", 1)
     assert run("status", "--store", tmp_path / "m.sqlite", "--at", "2026-01-13").exit_code == 0

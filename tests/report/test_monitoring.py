@@ -122,6 +122,37 @@ def test_charts_lie_in_their_box_and_points_follow_the_numbers(monitor):
     assert found["edge_ec"].told.startswith("edge_ec: 6 runs, first mean")
 
 
+def test_every_run_that_raised_a_trigger_is_marked_in_every_chart(tmp_path):
+    def shifted(number, sample):
+        return replace(sample, data=sample.data + 9.0) if number == 2 else sample
+
+    made = made_monitor(tmp_path / "m.sqlite", 3, change=shifted)
+    for own in charts(made.history()):
+        assert [mark[0] for mark in own.marks] == [own.dots[1].x]
+        assert own.marks[0][1] == "run 2, 2026-01-19 raised: data shift"
+        assert own.told.endswith("; 1 of the runs raised a trigger")
+    text = monitoring_html(made.history(), weeks(3))
+    assert text.count('class="mark"') == len(charts(made.history()))
+    assert "<title>run 2, 2026-01-19 raised: data shift</title>" in text
+
+
+def test_a_mean_outside_the_band_without_drift_is_said(tmp_path):
+    """The band is that of a mean; rank tests may see nothing where one value is huge."""
+
+    def outlier(number, sample):
+        values = sample.values["edge_ec"].copy()
+        values[:2] = 4000.0
+        return replace(sample, values={**sample.values, "edge_ec": values}) if number == 2 else sample
+
+    made = made_monitor(tmp_path / "m.sqlite", 2, change=outlier)
+    (dot,) = [own.dots[-1] for own in charts(made.history()) if own.metric == "edge_ec"]
+    assert (dot.is_outside, dot.is_raised) == (True, False)
+    assert dot.told.endswith("; the mean is outside the band, but no test calls it drift")
+    text = monitoring_html(made.history(), weeks(2))
+    assert '<span class="good">none</span> <span class="near">(the mean is outside the band, but no test calls it drift)' in text
+    assert '"num">-0.00' not in text
+
+
 def test_time_runs_evenly_from_left_to_right():
     places = [across(weeks(k), weeks(0), weeks(4)) for k in range(5)]
     assert np.diff(places) == pytest.approx(np.full(4, (places[-1] - places[0]) / 4), abs=0.11)

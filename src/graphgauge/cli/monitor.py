@@ -241,14 +241,20 @@ def metric_lines(summary: dict[str, Any]) -> list[str]:
 
 def run_text(found: "Run") -> str:
     """A run for people."""
+    from graphgauge.report.labels import counted
+
     record = found.record()
-    head = f"run {found.number}, {found.at.date()}: {len(found.sample)} targets, {len(found.triggers)} triggers"
+    head = (
+        f"run {found.number}, {found.at.date()}: {counted(len(found.sample), 'target')}, {counted(len(found.triggers), 'trigger')}"
+    )
     means = [f"  {metric:<22} mean {mean:.4g}" for metric, mean in record["means"].items()]
     return "\n".join([head, *means, *(f"  {own.name}: {own.told}" for own in found.triggers), f"{found.status.told}"])
 
 
 def status_text(found: "Status") -> str:
     """What is due, for people."""
+    from graphgauge.report.labels import counted
+
     lines = []
     for own in found.due:
         since = f"since {own.first.date()}" + (f", {own.times} times" if own.times > 1 else "")
@@ -256,5 +262,5 @@ def status_text(found: "Status") -> str:
         lines += [f"{name}{own.trigger.name}: {own.trigger.told} ({since})", f"    {own.trigger.revalidate}"]
     lines += [f"incomplete: {gap}" for gap in found.gaps]
     lines += [f"note: {note}" for note in found.notes]
-    when = f"{found.runs} runs since the baseline" + (f" of {found.baseline_at.date()}" if found.baseline_at else "")
+    when = f"{counted(found.runs, 'run')} since the baseline" + (f" of {found.baseline_at.date()}" if found.baseline_at else "")
     return "\n".join([*lines, f"{found.told} ({when})"])

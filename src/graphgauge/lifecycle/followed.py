@@ -39,7 +39,20 @@ def often(history: History) -> str:
     """How often runs came so far, from the median of days between them; '' for fewer than three."""
     times = [run.at for run in history.runs]
     gaps = [(after - before).total_seconds() / 86400 for before, after in pairwise(times)]
-    return f"every {statistics.median(gaps):.3g} days so far ({len(times)} runs)" if len(gaps) > 1 else ""
+    return f"every {told_days(statistics.median(gaps))} so far ({len(times)} runs)" if len(gaps) > 1 else ""
+
+
+def told_days(days: float) -> str:
+    """A time in days, or in the unit in which it is 1 or more.
+
+    >>> told_days(7.0), told_days(1.0), told_days(0.25), told_days(0.000538)
+    ('7 days', '1 day', '6 hours', '46.5 seconds')
+    """
+    for name, each in (("day", 1.0), ("hour", 24.0), ("minute", 1440.0), ("second", 86400.0)):
+        number = f"{days * each:.3g}"
+        if float(number) >= 1:
+            return f"{number} {name}{'' if number == '1' else 's'}"
+    return "second"
 
 
 def looked(history: History, baseline: Look) -> str:

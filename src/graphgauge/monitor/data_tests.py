@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from graphgauge.monitor.columns import ranked, standardised
 from graphgauge.monitor.samples import Sample
+from graphgauge.monitor.triggers import signed
 from graphgauge.monitor.two_samples import Values
 
 MOST_PAIRS = 2016  #: 64 columns have so many
@@ -156,12 +157,12 @@ def neighbour_gaps(new: Sample, old: Sample) -> tuple[Values, list[About]]:
 
 def told_shift(about: About, z: float, name: str) -> str:
     """One column that moved, for a sentence: 'income (+4.1)' or 'spread of income (-5.0)'."""
-    return f"{f'{about.kind} of ' if about.kind else ''}{name} ({z:+.1f})"
+    return f"{f'{about.kind} of ' if about.kind else ''}{name} ({signed(z, 1)})"
 
 
 def told_relation(about: About, z: float, names: Sequence[str]) -> str:
     """One relation that broke, for a sentence; ``names`` are those of its own column and of the others that are named."""
-    own, others = names[0], names[1:]
+    own, others, far = names[0], names[1:], f"(z {signed(z, 1)})"
     if about.kind == GAP:
-        return f"{own} of targets is {'farther from' if z > 0 else 'closer to'} that of their neighbours than it was (z {z:+.1f})"
-    return f"{own} no longer varies with {' and '.join(others)} as it did (z {z:+.1f})"
+        return f"{own} of targets is {'farther from' if z > 0 else 'closer to'} that of their neighbours than it was {far}"
+    return f"{own} no longer varies with {' and '.join(others)} as it did {far}"

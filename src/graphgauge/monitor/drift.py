@@ -27,7 +27,7 @@ from graphgauge.monitor.data_tests import (
 from graphgauge.monitor.plan import ACCURACY, DATA, METRIC, RANKING, RELATION, Plan, holm
 from graphgauge.monitor.samples import Sample, pooled
 from graphgauge.monitor.scoring import is_prediction
-from graphgauge.monitor.triggers import Trigger, listed
+from graphgauge.monitor.triggers import Trigger, listed, signed
 from graphgauge.monitor.two_samples import TESTS, Difference, difference
 
 NAMES = {"ks": "Kolmogorov-Smirnov", "rank": "Mann-Whitney"}
@@ -122,10 +122,10 @@ def metric_trigger(own: Compared, plan: Plan) -> Trigger:
     """The evidence of one metric."""
     p, found = own.corrected[own.best], own.found
     where = "this run" if own.runs == 1 else f"the last {own.runs} runs"
-    moved = "" if found.shift is None else f", the mean moved by {found.shift:+.2f} SD"
+    moved = "" if found.shift is None else f", the mean moved by {signed(found.shift)} SD"
     told = (
         f"{own.metric} of {where} ({own.n} targets) is not distributed as in the baseline: {NAMES[own.best]} p = {p:.2g} after "
-        f"correction, limit {plan.level():.2g}; Cliff's delta {found.effect:+.2f}{moved}, largest distance {found.distance:.2f}."
+        f"correction, limit {plan.level():.2g}; Cliff's delta {signed(found.effect)}{moved}, largest distance {found.distance:.2f}."
     )
     details = {"runs": own.runs, "test": own.best, "distance": found.distance, "shift": found.shift, "n": own.n, "p": found.p}
     return Trigger(METRIC, own.metric, told, p, plan.level(), found.effect, details)
@@ -144,7 +144,7 @@ def accuracy_triggers(baseline: Sample, runs: Sequence[Sample], plan: Plan) -> l
     told = (
         f"the model errs more than at the baseline: the {own.metric} is {np.nanmean(old):.3g} on average there, and "
         f"{new.mean():.3g} in {where} ({own.n} targets with a label): {NAMES[own.best]} p = {p:.2g} after correction, "
-        f"limit {level:.2g}; Cliff's delta {own.found.effect:+.2f}."
+        f"limit {level:.2g}; Cliff's delta {signed(own.found.effect)}."
     )
     details = {"runs": own.runs, "test": own.best, "error": own.metric, "then": float(np.nanmean(old)), "now": float(new.mean())}
     return [Trigger(ACCURACY, "", told, p, level, own.found.effect, details)]
@@ -180,7 +180,7 @@ def ranking_triggers(found: Movement | None, label: Callable[[int], str], plan: 
     if found is None or found.p > plan.level(RANKING):
         return []
     moved = {label(k): float(found.z[k]) for k in clearest(found)}
-    named = listed([f"{own} ({z:+.1f})" for own, z in moved.items()])
+    named = listed([f"{own} ({signed(z, 1)})" for own, z in moved.items()])
     told = (
         f"the features that lead explanations are not those of the baseline: p = {found.p:.2g}, limit {plan.level(RANKING):.2g}; "
         f"moved most (z): {named}."

@@ -69,6 +69,16 @@ class Trigger:
         return Trigger(**{name: value for name, value in record.items() if name in Trigger.__dataclass_fields__})
 
 
+def signed(value: float, digits: int = 2) -> str:
+    """A number with its sign; what rounds to 0 has none.
+
+    >>> signed(0.256), signed(-0.001), signed(-3.04, 1)
+    ('+0.26', '0.00', '-3.0')
+    """
+    text = f"{value:+.{digits}f}"
+    return text[1:] if not float(text) else text
+
+
 def listed(names: Sequence[str], most: int = 5) -> str:
     """Names for a sentence, the rest counted.
 

@@ -18,7 +18,7 @@ from graphgauge.guidelines.what_if import WhatIf
 from graphgauge.monitor import History, Look, Status
 from graphgauge.report.boards import REASONS, Line, heading
 from graphgauge.report.content import BADGES, Part
-from graphgauge.report.histories import MOST, charts, has_raised, limits_of
+from graphgauge.report.histories import MOST, OUTSIDE, charts, has_raised, limits_of
 from graphgauge.report.monitoring import metric_lines, title
 from graphgauge.report.pareto import axis_label
 from graphgauge.report.scatter import DRAWS, is_drawable, pairs_of
@@ -199,7 +199,8 @@ def told_limit(line: dict[str, Any]) -> str:
 
 def told_drift(line: dict[str, Any]) -> str:
     """Whether a metric drifted."""
-    return "drift" if line["has_drifted"] else "not tested" if line["p"] is None else "none"
+    none = f"none ({OUTSIDE})" if line["is_outside"] else "none"
+    return "drift" if line["has_drifted"] else "not tested" if line["p"] is None else none
 
 
 def due_frame(status: Status) -> "pd.DataFrame":

@@ -1,8 +1,9 @@
 """Charts of metrics over time as hand-made SVG: the mean of each run, where chance lets it be, the threshold, what was raised.
 
 A chart is geometry only (points in a box of WIDTH x HEIGHT); the page's template draws it. Per run: a thin line from the lower to
-the upper quartile, a dot at the mean, filled vermilion where the run raised a trigger for this metric. The band shows the control
-limits around the mean of the baseline that was in force.
+the upper quartile, a dot at the mean: vermilion where the run raised a trigger for this metric, a ring where the mean is outside
+the band and the tests called no drift. A line with a triangle stands at every run that raised any trigger. The band shows the
+control limits around the mean of the baseline that was in force.
 """
 
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from graphgauge.monitor.plan import Threshold
 WIDTH, HEIGHT = 360.0, 190.0
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 10.0, 10.0, 26.0
 MOST = 60  #: runs in a chart, the last ones
+OUTSIDE = "the mean is outside the band, but no test calls it drift"
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Dot:
     low: float  #: y of the lower quartile
     high: float
     is_raised: bool
+    is_outside: bool  #: of the band
     told: str
 
 
@@ -44,6 +47,7 @@ class Chart:
     told: str  #: for those who do not see it
     ticks: tuple[tuple[float, str], ...]  #: y, label
     dates: tuple[tuple[float, str, str], ...]  #: x, label, anchor
+    marks: tuple[tuple[float, str], ...] = ()  #: x and words, of runs that raised any trigger
 
 
 def charts(history: History) -> list[Chart]:
@@ -75,9 +79,12 @@ def chart(metric: str, every: Sequence[Look], history: History) -> Chart:
     def up(value: float) -> float:
         return round(TOP + (high - value) / (high - low) * (HEIGHT - TOP - BOTTOM), 1)
 
+    outside = [
+        own is not None and metric != "time" and not own[0] <= mean <= own[2] for own, mean in zip(limits, means, strict=True)
+    ]
     dots = tuple(
-        Dot(x, up(mean), up(spread[0]), up(spread[1]), has_raised(run, metric), told_dot(run, metric, mean))
-        for run, x, mean, spread in zip(runs, xs, means, spreads, strict=True)
+        Dot(x, up(mean), up(spread[0]), up(spread[1]), has_raised(run, metric), is_out, told_dot(run, metric, mean, is_out))
+        for run, x, mean, spread, is_out in zip(runs, xs, means, spreads, outside, strict=True)
     )
     known = [(x, own) for x, own in zip(xs, limits, strict=True) if own is not None]
     upper, lower = ([(x, up(own[side])) for x, own in known] for side in (2, 0))
@@ -88,9 +95,10 @@ def chart(metric: str, every: Sequence[Look], history: History) -> Chart:
         points([*upper, *reversed(lower)]) if metric != "time" else "",
         points(middle),
         up(threshold.value) if threshold else None,
-        told_chart(metric, means, threshold),
+        told_chart(metric, means, threshold, sum(bool(run.body["triggers"]) for run in runs)),
         tuple((up(value), f"{value:.3g}") for value in ticks(low, high)),
         dates(runs),
+        tuple((x, told_mark(run)) for run, x in zip(runs, xs, strict=True) if run.body["triggers"]),
     )
 
 
@@ -108,18 +116,26 @@ def has_raised(run: Look, metric: str) -> bool:
     return any(own["subject"] == metric for own in run.body["triggers"])
 
 
-def told_dot(run: Look, metric: str, mean: float) -> str:
+def told_dot(run: Look, metric: str, mean: float, is_outside: bool) -> str:
     """What a dot says when it is pointed at."""
     raised = [own["name"] for own in run.body["triggers"] if own["subject"] == metric]
+    said = raised or ([OUTSIDE] if is_outside else [])
     return f"run {run.number}, {run.at.date()}: mean {mean:.3g}, {len(run.sample.known(metric))} targets" + "".join(
-        f"; {own}" for own in raised
+        f"; {own}" for own in said
     )
 
 
-def told_chart(metric: str, means: Sequence[float], threshold: Threshold | None) -> str:
+def told_mark(run: Look) -> str:
+    """What a run raised, with the metric where it is about one."""
+    raised = [f"{own['name']} {own['subject']}".strip() for own in run.body["triggers"]]
+    return f"run {run.number}, {run.at.date()} raised: {', '.join(raised)}"
+
+
+def told_chart(metric: str, means: Sequence[float], threshold: Threshold | None, raised: int) -> str:
     """A chart in a sentence."""
     limit = f", threshold {threshold}" if threshold else ""
-    return f"{metric}: {len(means)} runs, first mean {means[0]:.3g}, last mean {means[-1]:.3g}{limit}"
+    course = f"{len(means)} runs, first mean {means[0]:.3g}, last mean {means[-1]:.3g}"
+    return f"{metric}: {course}{limit}; {raised} of the runs raised a trigger"
 
 
 # --- geometry -----------------------------------------------------------------------------------------------------------

@@ -20,10 +20,11 @@ from graphgauge.guidelines.deployment import DONE, NOT_DONE, OPEN, Point
 from graphgauge.monitor import History, Look, Status, status_of
 from graphgauge.monitor.drift import Compared, metric_tests
 from graphgauge.monitor.rules import INSIDE, held
+from graphgauge.monitor.samples import CLOCKS
 from graphgauge.monitor.scoring import leading
-from graphgauge.monitor.triggers import REVALIDATE
+from graphgauge.monitor.triggers import REVALIDATE, signed
 from graphgauge.narrative.names import tidy
-from graphgauge.report.histories import HEIGHT, WIDTH, charts
+from graphgauge.report.histories import HEIGHT, OUTSIDE, WIDTH, charts, limits_of
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -63,6 +64,7 @@ def monitoring_html(history: History, now: datetime) -> str:
         "current": history.baseline.number if history.baseline else 0,
         "checklist": monitoring_checklist(history, status),
         "watched": REVALIDATE,
+        "outside": OUTSIDE,
     }
     return template().render(**content, size=(WIDTH, HEIGHT)) + "\n"
 
@@ -73,7 +75,7 @@ def template() -> "Template":
     from jinja2 import Environment, StrictUndefined
 
     room = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    room.filters.update(num=number, title=title, shown=lambda text: tidy(str(text), 2000), image=image)
+    room.filters.update(num=number, signed=signed, title=title, shown=lambda text: tidy(str(text), 2000), image=image)
     return room.from_string((files("graphgauge.report") / "templates" / "monitoring.html").read_text(encoding="utf-8"))
 
 
@@ -133,9 +135,16 @@ def metric_line(metric: str, baseline: Look, last: Look, tested: Sequence[Compar
         "p": min((each.corrected[each.best] for each in own), default=None),
         "limit": last.plan.thresholds.get(metric),
         "state": limits[metric].state if metric in limits else "",
+        "is_outside": is_outside(baseline, last, metric, means["now"]),
         "has_drifted": any(each["subject"] == metric and each["name"] == "metric drift" for each in last.body["triggers"]),
         "missing": last.sample.missing.get(metric, {}) if metric != "time" else {},
     }
+
+
+def is_outside(baseline: Look, last: Look, metric: str, mean: float | None) -> bool:
+    """Whether the mean of the last run lies outside the control limits of the chart."""
+    limits = limits_of(baseline, metric, last) if mean is not None and metric not in CLOCKS else None
+    return limits is not None and mean is not None and not limits[0] <= mean <= limits[2]
 
 
 def feature_lines(baseline: Look | None, last: Look | None) -> list[dict[str, Any]]:
