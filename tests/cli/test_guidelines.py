@@ -27,7 +27,11 @@ def folder(tmp_path):
 @pytest.mark.parametrize(
     ("numbers", "code", "answer"),
     [
-        ({"lrp": GOOD, "random": good(edge_pertinence=0.4)}, 0, "pass: no number of 7 misses its threshold."),
+        (
+            {"lrp": GOOD, "random": good(edge_pertinence=0.4, feature_pertinence=0.5)},
+            0,
+            "pass: no number of 7 misses its threshold.",
+        ),
         ({"lrp": good(edge_pertinence=0.4)}, 1, "below threshold: 1 of 7 numbers miss their threshold."),
         ({"lrp": good(edge_stability="nan_attribution")}, 3, "incomplete: 1 of 7 numbers could not be judged."),
     ],

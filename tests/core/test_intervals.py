@@ -70,6 +70,7 @@ def test_there_is_no_interval_of_one_value_and_none_beyond_the_bounds():
     assert mean_interval([1.0]) is None
     assert difference_interval([1.0, 2.0], [3.0]) is None
     assert mean_interval() is None
+    assert mean_interval([0.1, 0.2, math.nan]) is None
     assert mean_interval([0.7, 1.0], bounds=(0.0, 1.0)) == (0.0, 1.0)
     assert mean_interval([0.3, 0.3]) == (0.3, 0.3)
     low, high = mean_interval([0.01, 0.5], scale="log")

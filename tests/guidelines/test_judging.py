@@ -4,6 +4,7 @@ import random
 import re
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -313,13 +314,138 @@ def test_wilsons_interval_has_known_values():
     assert wilson(5, 10) == pytest.approx((0.23659, 0.76341), abs=1e-4)
 
 
+# --- beside random -------------------------------------------------------------------------------------------------------
+
+
+def spread_out(centre, spread, seed, n=60):
+    """Values of every target around a mean."""
+    draw = random.Random(seed)
+    return [centre + draw.gauss(0, spread) for _ in range(n)]
+
+
+def regression_run(explainer, n=60):
+    """Tied pertinence above its threshold, but fewer edits for random orders, and less |change| than theirs."""
+    chance = good(
+        edge_pertinence_tied=spread_out(0.5, 0.1, 1, n), edge_pertinence_abs=spread_out(0.5, 0.1, 2, n), edge_ec=[3.0] * n,
+        feature_pertinence=0.5, feature_pertinence_tied=0.5, feature_pertinence_abs=0.5, feature_ec=20.0,
+    )  # fmt: skip
+    own = good(feature_pertinence_tied=0.9, feature_pertinence_abs=0.9, **explainer)
+    return run({"integrated_gradients": own, "random": chance}, n, Settings(headline="twins"))
+
+
+@pytest.mark.parametrize("preset", ["twins", "paper"])
+def test_tied_pertinence_above_its_threshold_does_not_pass_where_ec_is_worse_than_random(preset):
+    own = {"edge_pertinence_tied": spread_out(0.75, 0.1, 3), "edge_pertinence_abs": spread_out(0.5, 0.1, 4)}
+    results = regression_run({**own, "edge_ec": spread_out(4.9, 2, 5)})
+    results = replace(results, settings=Settings(headline=preset))
+    wanted = Requirements(num_features=200)
+    found = {each.metric.removesuffix("_tied"): each for each in verdicts(results, wanted) if each.explainer != "random"}
+    assert (found["edge_ec"].outcome, found["edge_ec"].status) == ("fail", "worse_than_random")
+    assert re.search(
+        r"it is worse than that of 'random': 4\.\d+ against 3, difference 1\.\d+ \[1\.\d+, 2\.\d+\] over 60 targets",
+        found["edge_ec"].reason,
+    )
+    assert (found["edge_pertinence"].outcome, found["edge_pertinence"].status) == ("fail", "contradiction")
+    assert "this contradicts another measure: edge effective compactness is worse than that of 'random' (4." in (
+        found["edge_pertinence"].reason
+    )
+    assert found["feature_pertinence"].outcome == "pass"
+    assert check(results, wanted).code == 1
+    assert "2 of 7 fail beside random scores" in check(results, wanted).reason
+
+
+def test_tied_pertinence_above_its_threshold_does_not_pass_where_the_change_is_less_than_random():
+    own = {"edge_pertinence_tied": spread_out(0.75, 0.1, 3), "edge_pertinence_abs": spread_out(0.31, 0.1, 4), "edge_ec": [3.0] * 60}
+    results = regression_run(own)
+    found = {each.metric: each for each in verdicts(results, Requirements(num_features=200)) if each.explainer != "random"}
+    own = found["edge_pertinence_tied"]
+    assert (own.outcome, own.status) == ("fail", "contradiction")
+    assert "edge pertinence (by |change|) is worse than that of 'random' (0.3" in own.reason
+    assert check(results, Requirements(num_features=200)).code == 1
+
+
+SEEDS = range(6)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("measure", ["pertinence_tied", "pertinence_abs", "ec"])
+@pytest.mark.parametrize("side", ["edge", "feature"])
+def test_no_explainer_that_is_clearly_worse_than_random_in_any_faithfulness_measure_passes(measure, side, seed):
+    """Everything else is as good as can be, and chance is beaten by far; one measure is worse by half a standard deviation."""
+    best = {"pertinence_tied": 0.95, "pertinence_abs": 0.95, "ec": 2.0}
+    chance = {"pertinence_tied": 0.6, "pertinence_abs": 0.5, "ec": 12.0}
+    numbers = {
+        name: good(**{f"{each}_{form}": spread_out(values[form], 0.02, seed) for each in ("edge", "feature") for form in values})
+        for name, values in (("mine", best), ("random", chance))
+    }
+    worse = {"pertinence_tied": chance["pertinence_tied"] - 0.05, "pertinence_abs": 0.4, "ec": 13.0}[measure]
+    wanted, setup = Requirements(num_features=200), Settings(headline="twins")
+    assert check(run(numbers, 60, setup), wanted).code == 0
+    numbers["mine"][f"{side}_{measure}"] = spread_out(worse, 0.1, seed + 100)
+    found = check(run(numbers, 60, setup), wanted)
+    assert found.code == 1
+    assert not [own for own in found.verdicts if own.outcome == "pass" and own.metric in (f"{side}_pertinence_tied", f"{side}_ec")]
+
+
+def test_random_explainers_do_not_pass():
+    """Ten explainers that are random: pertinence reaches the threshold, for here chance does too."""
+    draw = np.random.default_rng(0)
+    numbers = {
+        name: good(
+            **{f"{side}_pertinence_tied": draw.normal(0.7, 0.1, 60).tolist() for side in ("edge", "feature")},
+            **{f"{side}_ec": draw.geometric(0.2, 60).astype(float).tolist() for side in ("edge", "feature")},
+        )
+        for name in ["random", *(f"explainer {k}" for k in range(10))]
+    }
+    results = run(numbers, 60, Settings(headline="twins"))
+    assert [name for name in numbers if check(results, Requirements(num_features=200), [name]).code == 0 and name != "random"] == []
+    own = next(each for each in verdicts(results, Requirements(num_features=200)) if each.status == "no_better_than_random")
+    assert own.outcome == "undecided"
+    assert "undecided: nothing shows that the" in own.reason
+
+
+def test_without_a_random_explainer_tied_pertinence_is_compared_with_one_half():
+    setup, wanted = Settings(headline="twins"), Requirements(num_features=200, limits={"edge_pertinence": 0.4})
+    tied = {"feature_pertinence_tied": 0.9, "edge_pertinence_tied": [0.3, 0.7, 0.5] * 20}
+    own = next(own for own in verdicts(run({"mine": good(**tied)}, 60, setup), wanted) if own.metric == "edge_pertinence_tied")
+    assert (own.outcome, own.status) == ("undecided", "no_better_than_random")
+    assert "the run has no random explainer, so EC has nothing to be compared with" in own.reason
+    tied["edge_pertinence_tied"] = spread_out(0.43, 0.1, 3)
+    own = next(own for own in verdicts(run({"mine": good(**tied)}, 60, setup), wanted) if own.metric == "edge_pertinence_tied")
+    assert (own.outcome, own.status) == ("fail", "worse_than_random")
+    assert "it is worse than the 0.5 of a random order" in own.reason
+
+
+@pytest.mark.parametrize(("n", "outcome"), [(3, "undecided"), (9, "undecided"), (10, "warn")])
+def test_fewer_than_ten_targets_decide_nothing_good(n, outcome):
+    results = run({"mine": good(time=0.1)}, n)
+    found = {own.metric: own for own in verdicts(results, Requirements(num_features=200))}
+    assert {found[name].outcome for name in ("edge_pertinence", "feature_ec", "edge_stability")} == {outcome}
+    assert found["time"].outcome == "pass"
+    own = check(results, Requirements(num_features=200))
+    assert own.code == (3 if n < 10 else 0)
+    assert ("undecided, for fewer than 10 targets decide nothing" in own.reason) == (n < 10)
+    assert check(run({"mine": good(edge_pertinence=0.2)}, n), Requirements(num_features=200)).code == 1
+
+
+def test_a_vacuous_threshold_is_seen_on_the_targets_that_both_have():
+    """On all its targets the random explainer misses the threshold; on those of the explainer it meets it."""
+    chance = [0.7] * 50 + [0.1] * 50
+    own = good(edge_pertinence=[0.9] * 50 + ["empty"] * 50)
+    results = run({"mine": own, "random": good(edge_pertinence=chance, feature_pertinence=0.5)})
+    found = next(each for each in verdicts(results, Requirements(num_features=200)) if each.metric == "edge_pertinence")
+    assert found.is_vacuous
+    assert "the explainer 'random' reaches 0.7 and passes by 0.1" in found.reason
+
+
 # --- check --------------------------------------------------------------------------------------------------------------
 
 
 def test_the_check_passes_fails_or_is_incomplete():
     wanted = Requirements(num_features=200)
     assert check(run({"mine": GOOD}), wanted).code == 0
-    assert check(run({"mine": GOOD}, n=3), wanted).code == 0  # warnings pass
+    assert check(run({"mine": GOOD}, n=30), wanted).code == 0  # warnings pass
+    assert check(run({"mine": GOOD}, n=3), wanted).code == 3  # three targets decide nothing
     found = check(run({"mine": GOOD, "other": good(edge_pertinence=0.2)}), wanted)
     assert (found.code, found.reason) == (1, "1 of 14 numbers miss their threshold")
     assert check(run({"mine": good(edge_pertinence="nan_attribution")}), wanted).code == 3
@@ -333,7 +459,7 @@ def test_the_check_passes_fails_or_is_incomplete():
 
 def test_the_baseline_is_not_checked_and_explainers_can_be_named():
     wanted = Requirements(num_features=200)
-    results = run({"mine": GOOD, "random": good(edge_pertinence=0.4), "bad": good(time=9)})
+    results = run({"mine": GOOD, "random": good(edge_pertinence=0.4, feature_ec=9), "bad": good(time=9)})
     assert check(results, wanted).code == 1
     assert check(results, wanted, iter(["mine"])).code == 0
     assert check(results, wanted, ["random"]).code == 1

@@ -23,7 +23,10 @@ from graphgauge.lifecycle.evidence import digest_of_results
 from graphgauge.lifecycle.markdown import escaped, table
 
 EDGE_EC = [3.0, 4.0, 8.5, 2.0] * 25
-NUMBERS = {"lrp": good(edge_ec=EDGE_EC, feature_pertinence=0.7125), "random": good(edge_pertinence=0.4375)}
+NUMBERS = {
+    "lrp": good(edge_ec=EDGE_EC, feature_pertinence=0.7125),
+    "random": good(edge_pertinence=0.4375, feature_pertinence=0.5, feature_ec=9),
+}
 WANTED = Requirements("node_classification", num_features=200)
 CLAIMS = r"(?i)conform|complian|complies|high[- ]risk|low[- ]risk|minimal[- ]risk|certif|approved|regulator"
 
@@ -70,7 +73,7 @@ def test_every_explainer_stands_in_the_comparison_with_its_own_means(run, tmp_pa
     text = texts(write_documents(run, tmp_path / "out", requirements=WANTED))["explainability"]
     rows = {row[0]: row[1:] for row in cells(text, "explainer | Feature pertinence")}
     assert rows["lrp"] == ["0.7125", "0.85", "5", "4.375", "1", "1", "0.02 s"]
-    assert rows["random"] == ["0.9", "0.4375", "5", "8", "1", "1", "0.02 s"]
+    assert rows["random"] == ["0.5", "0.4375", "9", "8", "1", "1", "0.02 s"]
 
 
 def test_every_decimal_number_of_the_plan_is_in_the_run_or_its_thresholds(run, tmp_path):

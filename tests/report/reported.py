@@ -28,6 +28,7 @@ def by_hand(task="loans", explainers=("lrp", "saliency", "random"), n=60, **opti
     for k, name in enumerate(explainers):
         pertinence = spread(k, (0.8, 0.3, 0.1)[k % 3], (1.0, 0.6, 0.7)[k % 3], n)
         numbers[name] = good(edge_pertinence=pertinence, edge_ec=spread(k + 9, 2 + k, 9 + k, n), time=[0.01 * (k + 1)] * 5)
+        numbers[name]["feature_pertinence"] = (0.9, 0.9, 0.5)[k % 3]
     return made(numbers, n=n, task=task, **options)
 
 

@@ -252,7 +252,7 @@ def test_numbers_stay_numbers_in_a_spreadsheet():
 
 def test_markdown_says_the_same():
     page = written(by_hand(), "md")
-    assert page.startswith("# Quality of explanations\n\n**Caution.** Use lrp, with care: ")
+    assert page.startswith("# Quality of explanations\n\n**Pass.** Use lrp: it alone of 2 explainers fails no verdict.")
     assert "| explainer | Feature pertinence | Edge pertinence |" in page
     assert "## Before deployment" in page
 
@@ -282,7 +282,7 @@ def test_wrong_requests_are_refused_by_name(tmp_path):
         made_report.save(tmp_path / "no" / "folder" / "report.html")
     with pytest.raises(UndefinedScore, match="a report needs rows"):
         Results((), Settings()).report()
-    assert repr(made_report) == "Report(Caution: Use lrp, with care)"
+    assert repr(made_report) == "Report(Undecided: Undecided; lrp comes first)"
     assert made_report._repr_html_().startswith('<iframe sandbox="allow-scripts"')
 
 

@@ -36,7 +36,8 @@ class ExitCode(IntEnum):
 
 
 ANSWERS = {ExitCode.PASS: "pass", ExitCode.BELOW: "below threshold", ExitCode.USAGE: "refused", ExitCode.INCOMPLETE: "incomplete"}
-COLOURS = {"pass": "green", "warn": "yellow", "fail": "red", "below threshold": "red", "refused": "red", "incomplete": "yellow"}
+COLOURS = {"pass": "green", "warn": "yellow", "undecided": "yellow", "fail": "red"}
+COLOURS |= {"below threshold": "red", "refused": "red", "incomplete": "yellow"}
 COLOURS |= {"passed": "green", "noted": "yellow", "failed": "red", "missing": "yellow", "broken": "red", "ok": "green"}
 
 

@@ -75,11 +75,11 @@ def difference_interval(*groups: "ArrayLike") -> Interval | None:
 
 
 def _estimate(groups: "tuple[ArrayLike, ...]") -> _Estimate | None:
-    """The mean of the group means with its error; None where a group is too small."""
+    """The mean of the group means with its error; None where a group is too small or holds what is no number."""
     import numpy as np
 
     arrays = [np.sort(np.asarray(own, dtype=np.float64)) for own in groups]
-    if not arrays or min(map(len, arrays)) < 2:
+    if not arrays or min(map(len, arrays)) < 2 or not all(np.isfinite(own).all() for own in arrays):
         return None
     parts = [_of_group(own) for own in arrays]
     count = len(parts)

@@ -2,8 +2,12 @@
 
 pass             the number meets its threshold
 warn             it does, but something speaks against trusting that (few targets, a threshold that chance passes ...)
+undecided        it does, but that decides nothing: too few targets, or nothing shows that the scores are better than random
 fail             it does not
 not applicable   there is no number, or no threshold for it; ``status`` says why
+
+``status`` also says why a number is undecided or fails without a threshold: "too_few_targets", "no_better_than_random",
+"worse_than_random", "contradiction" (another measure of the same side is worse than random).
 """
 
 from collections.abc import Iterable
@@ -13,8 +17,8 @@ from typing import Any
 from graphgauge.core.errors import BadSetting
 from graphgauge.core.xplanation import Target
 
-PASS, WARN, FAIL, NOT_APPLICABLE = "pass", "warn", "fail", "not applicable"
-OUTCOMES = (NOT_APPLICABLE, PASS, WARN, FAIL)  #: from the least to the most worrying
+PASS, WARN, UNDECIDED, FAIL, NOT_APPLICABLE = "pass", "warn", "undecided", "fail", "not applicable"
+OUTCOMES = (NOT_APPLICABLE, PASS, WARN, UNDECIDED, FAIL)  #: from the least to the most worrying
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Verdict:
     model: str = ""
     occurrence: int = 0
     n: int | None = None  #: targets behind the number
-    status: str = "ok"  #: why there is nothing to judge
+    status: str = "ok"  #: why there is nothing to judge, or why it is undecided
     is_vacuous: bool = False  #: chance would meet the threshold too
 
     def __post_init__(self) -> None:

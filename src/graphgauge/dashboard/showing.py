@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from graphgauge.core.errors import GraphgaugeError
-from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, PASS, WARN
+from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, PASS, UNDECIDED, WARN
 from graphgauge.narrative.names import tidy
 from graphgauge.report.content import BADGES
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 INK = "#1d2733"
 #: behind a number, and the edge of a notice, by outcome
-FILLS = {PASS: "#d3ebe1", WARN: "#fbe9c4", FAIL: "#f8d3bd", NOT_APPLICABLE: "#eceff2"}
-EDGES = {PASS: "#00734f", WARN: "#b07400", FAIL: "#b84a00", NOT_APPLICABLE: "#586473"}
+FILLS = {PASS: "#d3ebe1", WARN: "#fbe9c4", UNDECIDED: "#fbe9c4", FAIL: "#f8d3bd", NOT_APPLICABLE: "#eceff2"}
+EDGES = {PASS: "#00734f", WARN: "#b07400", UNDECIDED: "#b07400", FAIL: "#b84a00", NOT_APPLICABLE: "#586473"}
 OUTCOMES = {badge: outcome for outcome, badge in BADGES.items()}
 SHORT = 20  #: letters of a text that stays on one line
 BOX = "border-left: 5px solid {edge}; background: {fill}; color: {ink}; border-radius: 6px; padding: 10px 14px"

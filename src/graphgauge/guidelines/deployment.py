@@ -105,7 +105,7 @@ def thresholds(results: Results, name: str, wanted: Requirements) -> tuple[str, 
 
 def is_against(verdict: Verdict, code: int) -> bool:
     """Whether a verdict is worth telling: failed, doubtful, or missing in an incomplete check."""
-    return verdict.outcome in ("fail", "warn") or (code == 3 and verdict.outcome == NOT_APPLICABLE)
+    return verdict.outcome in ("fail", "undecided", "warn") or (code == 3 and verdict.outcome == NOT_APPLICABLE)
 
 
 def latency(results: Results, wanted: Requirements) -> tuple[str, str]:

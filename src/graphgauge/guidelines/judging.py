@@ -6,7 +6,11 @@ A number that meets its threshold is still only a warning where
     - the 95 % interval of the mean reaches beyond the threshold,
     - much is at stake and stability lies below 0.95, or the time lies in the upper part of its band,
     - it is the pertinence of one explanation, and a random order does as well with p > 0.05.
-Time is measured on a few targets by design and exempt from the rule on 50.
+It is undecided where
+    - it is the mean of fewer than 10 targets, from which no interval can be trusted,
+    - nothing shows that this side of the explainer is more faithful than the random explainer of the run (`comparisons`).
+Pertinence and EC fail, whatever their thresholds, where a measure of the same side is clearly worse than random: the number
+itself ("worse than random"), or another one, which contradicts it. Time is measured on a few targets by design and exempt.
 """
 
 from collections.abc import Iterable
@@ -14,11 +18,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from graphgauge.core.errors import BadSetting, UnknownName
-from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, PASS, WARN, Verdict
+from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, PASS, UNDECIDED, WARN, Verdict
 from graphgauge.evaluation import FAULTS, STATUSES, Results
 from graphgauge.evaluation.cells import OK
 from graphgauge.guidelines.book import band, family_of, guide
-from graphgauge.guidelines.limits import NEAR, NO_LIMIT, Limit, chance_for, limit_of, reach, title, told, vacuity
+from graphgauge.guidelines.comparisons import LEAST_TARGETS, AgainstRandom, Comparison, against_random, chance_for
+from graphgauge.guidelines.limits import NEAR, NO_LIMIT, Limit, limit_of, reach, title, told, vacuity
 from graphgauge.guidelines.measures import Measure, Measured, Subject, measured, of_run, with_chance
 from graphgauge.guidelines.requirements import Requirements
 
@@ -29,6 +34,8 @@ SIGNIFICANT = 0.05
 BY_DESIGN = ("not_prescribed", "no_scores", "constant")  #: reasons for a missing verdict that leave a check complete
 REASONS = {**STATUSES, **FAULTS}  #: every status that a row can have, for people
 COMPLETE, BELOW, INCOMPLETE = 0, 1, 3  #: exit codes
+#: why a number is undecided, or fails whatever its threshold
+TOO_FEW, NO_BETTER, WORSE, CONTRADICTION = "too_few_targets", "no_better_than_random", "worse_than_random", "contradiction"
 
 
 def verdicts(given: "Results | pd.DataFrame", requirements: Requirements | None = None, per: str = "explainer") -> list[Verdict]:
@@ -56,8 +63,52 @@ def verdict(found: Measured, subject: Subject, metric: str, wanted: Requirements
         reason = (
             f"{title(metric)} is {told(metric, own.mean)}{counted(own)}; {NO_LIMIT[limit]}{beside(found, subject, metric, wanted)}."
         )
-        return replace(blank, status=limit, reason=reason)
-    return judged(blank, own, limit, found, wanted)
+        return beside_chance(replace(blank, status=limit, reason=reason), found, wanted)
+    return beside_chance(judged(blank, own, limit, found, wanted), found, wanted)
+
+
+def beside_chance(verdict: Verdict, found: Measured, wanted: Requirements) -> Verdict:
+    """The verdict once it is known what random scores reach and whether there are targets enough."""
+    family, side = family_of(verdict.metric), verdict.metric.split("_")[0]
+    if family == "time":
+        return verdict
+    subject = (verdict.task, verdict.model, verdict.explainer)
+    against = against_random(found, subject, side, wanted.baseline) if family in ("pertinence", "ec") else None
+    if against is not None and against.worse:
+        own = [each for each in against.worse if each.metric == verdict.metric]
+        sentence = worse_sentence(own[0], against) if own else contradiction_sentence(verdict, against)
+        return changed(verdict, FAIL, WORSE if own else CONTRADICTION, sentence)
+    if verdict.outcome not in (PASS, WARN):
+        return verdict
+    if verdict.n is not None and verdict.n < LEAST_TARGETS:
+        return changed(verdict, UNDECIDED, TOO_FEW, f"undecided: fewer than {LEAST_TARGETS} targets decide nothing")
+    if against is not None and not against.is_better:
+        return changed(verdict, UNDECIDED, NO_BETTER, f"undecided: {no_better_sentence(against)}")
+    return verdict
+
+
+def changed(verdict: Verdict, outcome: str, status: str, note: str) -> Verdict:
+    """The verdict with another outcome, and why."""
+    return replace(verdict, outcome=outcome, status=status, reason=f"{verdict.reason.removesuffix('.')}; {note}.")
+
+
+def worse_sentence(own: Comparison, against: AgainstRandom) -> str:
+    """How much worse than random a number is."""
+    return f"it is worse than {against.who}: {own.numbers()}"
+
+
+def contradiction_sentence(verdict: Verdict, against: AgainstRandom) -> str:
+    """Which other measure of the same side says that the explainer is worse than random."""
+    worst = against.worse[0]
+    said = f"{title(worst.metric)[0].lower()}{title(worst.metric)[1:]} is worse than {against.who} ({worst.numbers()})"
+    return f"this contradicts another measure: {said}"
+
+
+def no_better_sentence(against: AgainstRandom) -> str:
+    """What was compared with random in vain."""
+    parts = [f"{title(own.metric)[0].lower()}{title(own.metric)[1:]} {own.numbers()}" for own in against.comparisons]
+    gap = "" if against.baseline else "; the run has no random explainer, so EC has nothing to be compared with"
+    return f"nothing shows that the {against.side} side is better than random ({'; '.join(parts)}){gap}"
 
 
 def judged(blank: Verdict, own: Measure, limit: Limit, found: Measured, wanted: Requirements) -> Verdict:
@@ -238,7 +289,7 @@ def unflipped(row: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Check:
-    """Exit code 0: every threshold is met; 1: one is not; 3: something that must be judged could not be."""
+    """Exit code 0: every threshold is met; 1: one is not; 3: something that must be judged could not be, or is undecided."""
 
     code: int
     verdicts: tuple[Verdict, ...]
@@ -255,13 +306,31 @@ def check(
     own = [each for each in every if each.explainer in chosen]
     failed = [each for each in own if each.outcome == FAIL]
     gaps = [each for each in own if each.outcome == NOT_APPLICABLE and each.status not in BY_DESIGN]
+    open_ones = [each for each in own if each.outcome == UNDECIDED]
     unjudged = [name for name in chosen if not any(is_quality(each) for each in own if each.explainer == name)]
     if failed:
-        return Check(BELOW, tuple(own), f"{len(failed)} of {len(own)} numbers miss their threshold")
-    if gaps or unjudged or not own:
-        more = "" if gaps else "; an explainer has no quality number at all"
-        return Check(INCOMPLETE, tuple(own), f"{len(gaps)} of {len(own)} numbers could not be judged{more}")
+        return Check(BELOW, tuple(own), failed_sentence(failed, len(own)))
+    if gaps or unjudged or open_ones or not own:
+        return Check(INCOMPLETE, tuple(own), open_sentence(gaps, open_ones, len(own)))
     return Check(COMPLETE, tuple(own), f"no number of {len(own)} misses its threshold")
+
+
+def failed_sentence(failed: list[Verdict], total: int) -> str:
+    """How many numbers fail, and why."""
+    beside = [each for each in failed if each.status in (WORSE, CONTRADICTION)]
+    below = len(failed) - len(beside)
+    parts = [f"{below} of {total} numbers miss their threshold"] if below else []
+    return ", and ".join([*parts, *([f"{len(beside)} of {total} fail beside random scores"] if beside else [])])
+
+
+def open_sentence(gaps: list[Verdict], open_ones: list[Verdict], total: int) -> str:
+    """How many numbers could not be judged or are undecided, and why."""
+    few = sum(each.status == TOO_FEW for each in open_ones)
+    parts = [f"{len(gaps)} of {total} numbers could not be judged"] if gaps or not open_ones else []
+    parts += [f"{few} of {total} are undecided, for fewer than {LEAST_TARGETS} targets decide nothing"] if few else []
+    no_better = len(open_ones) - few
+    parts += [f"{no_better} of {total} are undecided, for nothing shows that they are better than random"] if no_better else []
+    return ", and ".join(parts) + ("" if gaps or open_ones else "; an explainer has no quality number at all")
 
 
 def is_quality(verdict: Verdict) -> bool:

@@ -13,7 +13,6 @@ A threshold is vacuous where chance meets it too:
 from dataclasses import dataclass
 
 from graphgauge.guidelines.book import family_of, guide, threshold_entry
-from graphgauge.guidelines.measures import Measured, Subject
 from graphgauge.guidelines.requirements import GRAPH_KINDS, LEAST_EDITS, Requirements, share_of
 
 NEAR = 1e-9  #: rounding that never decides
@@ -112,11 +111,12 @@ def told(metric: str, value: float) -> str:
 def title(metric: str) -> str:
     """A metric's name at the start of a sentence.
 
-    >>> title("edge_pertinence_tied"), title("time")
-    ('Edge pertinence (ties half)', 'Time')
+    >>> title("edge_pertinence_tied"), title("edge_pertinence_abs"), title("time")
+    ('Edge pertinence (ties half)', 'Edge pertinence (by |change|)', 'Time')
     """
     side = metric.split("_")[0] + " " if metric.startswith(("edge_", "feature_")) else ""
-    return (side + NAMES[family_of(metric)]).capitalize() + (" (ties half)" if metric.endswith("_tied") else "")
+    form = " (ties half)" if metric.endswith("_tied") else " (by |change|)" if metric.endswith("_abs") else ""
+    return (side + NAMES[family_of(metric)]).capitalize() + form
 
 
 # --- vacuous thresholds ------------------------------------------------------------------------------------------------
@@ -132,16 +132,6 @@ def vacuity(metric: str, limit: Limit, cap: int, chance: float | None, who: str)
     gap = abs(chance - limit.value)
     by = f"passes by {told(metric, gap)}" if gap > NEAR else "just passes"
     return f"vacuous threshold: {who} reaches {told(metric, chance)} and {by}"
-
-
-def chance_for(found: Measured, subject: Subject, metric: str, baseline: str) -> tuple[float | None, str]:
-    """What chance reaches in the same run, and who that is."""
-    task, model, explainer = subject
-    if family_of(metric) == "stability":
-        own, who = found.get(subject, f"{metric}_chance"), "a permutation of the scores"
-    else:
-        own, who = found.get((task, model, baseline), metric), f"the explainer {baseline!r}"
-    return (own.mean, who) if own is not None and explainer != baseline else (None, who)
 
 
 def reach(metric: str, limit: Limit) -> str:

@@ -64,6 +64,8 @@ class Measured:
     cap: int
     pertinence: str = "pertinence"  #: which form is judged: "pertinence" or "pertinence_tied"
     focus: str | None = None  #: the side that is judged; None: both
+    compared: dict[tuple[Subject, Subject, str], Any] = field(default_factory=dict, compare=False)  #: comparisons, made once
+    beside_random: dict[tuple[Subject, str, str], Any] = field(default_factory=dict, compare=False)  #: the same with random
 
     def subjects(self, task: str | None = None) -> list[Subject]:
         """Who was measured, in order; on one task, or on all."""

@@ -1,20 +1,24 @@
 """Which explainer to use for a task, from what was measured.
 
-    1. verdicts     who misses a threshold is out (if all do, nobody is, and the reason says so)
-    2. Pareto       who is nowhere better and somewhere worse than another one, in the headline numbers, is out
-    3. hierarchy    of those left, the one that the paper's hierarchy puts first; then by pertinence, time and name
+    1. verdicts       explainers that fail a verdict are left out, then those that nothing shows to be better than random; where
+                      that leaves nobody, it is left undone, and the reason says so
+    2. faithfulness   pertinence and EC, of edges and features: who is clearly worse than another one in some measure and clearly
+                      better in none is left out; of the rest, those that are better most often, less worse, stay
+    3. stability      in the same way
+    4. hierarchy      the paper's hierarchy breaks ties, then time, then the name
 
-Numbers are compared as the paper prints them: pertinence and stability to 0.01, EC to 0.1, time to 0.01 s; closer ones are tied.
-The paper's own choice and its methods to avoid stand beside the answer, with every disagreement.
+What is clearly better is decided by paired differences over targets and their 95 % intervals (`comparisons`); the rest are ties.
+Time below its limit is no reason to prefer an explainer. The paper's own choice and its methods to avoid stand beside the answer,
+with every disagreement.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from graphgauge.core.errors import UndefinedScore
 from graphgauge.core.verdicts import FAIL, Verdict
 from graphgauge.evaluation import Results
-from graphgauge.evaluation.meanings import higher_is_better
 from graphgauge.guidelines.book import (
     KINDS,
     avoided,
@@ -25,7 +29,8 @@ from graphgauge.guidelines.book import (
     shipped_benchmark,
     transfer,
 )
-from graphgauge.guidelines.judging import verdict
+from graphgauge.guidelines.comparisons import ALIKE, LEAST_TARGETS, Comparison, compare_explainers
+from graphgauge.guidelines.judging import CONTRADICTION, NO_BETTER, TOO_FEW, WORSE, verdict
 from graphgauge.guidelines.limits import told
 from graphgauge.guidelines.measures import Measured, Subject, measured
 from graphgauge.guidelines.requirements import Requirements
@@ -46,7 +51,7 @@ class Recommendation:
     chosen: str
     reason: str
     others: dict[str, str]  #: why each other explainer was not chosen
-    numbers: dict[str, Numbers]  #: headline means by explainer
+    numbers: dict[str, Numbers]  #: headline means by explainer, rounded
     verdicts: tuple[Verdict, ...]  #: of the chosen one
     paper: str  #: what the paper recommends
     disagreements: tuple[str, ...]
@@ -79,30 +84,29 @@ def recommend(given: "Results | pd.DataFrame", requirements: Requirements | None
 
 
 def recommend_for(found: Measured, task: str, wanted: Requirements) -> Recommendation:
-    """Verdicts, then Pareto, then the hierarchy."""
+    """Verdicts, then faithfulness, then stability, then the hierarchy."""
     numbers = {subject[2]: headline(found, subject) for subject in found.subjects(task) if subject[2] != wanted.baseline}
     numbers = {name: own for name, own in numbers.items() if any(metric != "time" for metric in own)}
     if not numbers:
         raise UndefinedScore(f"no explainer of task {task!r} has a value of any quality metric: evaluate some explainers first.")
     judged = {name: judged_by(found, subject_of(found, task, name), wanted) for name in numbers}
-    failed = {name: [each for each in own if each.outcome == FAIL] for name, own in judged.items()}
-    viable = [name for name in numbers if not failed[name]] or list(numbers)
-    front = [name for name in viable if not dominators(name, viable, numbers)]
-    order = sorted(front, key=lambda name: preference(name, numbers[name]))
-    chosen = order[0]
-    rest = sorted((name for name in numbers if name != chosen), key=lambda name: preference(name, numbers[name]))
-    others = {name: why_not(name, chosen, failed, viable, numbers) for name in rest}
+    order = sorted(numbers, key=lambda name: preference(name, numbers[name]))
+    contest = Contest(found, {name: subject_of(found, task, name) for name in order}, judged, numbers)
+    chosen = contest.finalists[0]
+    others = {
+        name: contest.why_not(name) for name in sorted(order, key=lambda name: mention(name, numbers[name])) if name != chosen
+    }
     kind = found.kinds.get(task)
     return Recommendation(
         task=task,
         kind=kind,
         chosen=chosen,
-        reason=why(chosen, viable, front, failed, numbers),
+        reason=contest.why(),
         others=others,
         numbers=numbers,
         verdicts=tuple(judged[chosen]),
         paper=paper_sentence(kind),
-        disagreements=tuple(disagreements(kind, chosen, others, failed)),
+        disagreements=tuple(disagreements(kind, chosen, others, {name: contest.failed(name) for name in numbers})),
         transfer=tuple(transfer_sentences(found.judged())),
     )
 
@@ -125,48 +129,165 @@ def judged_by(found: Measured, subject: Subject, wanted: Requirements) -> list[V
     return [verdict(found, subject, metric, wanted) for metric in found.judged()]
 
 
-def goodness(metric: str, number: float) -> float:
-    """A number that is larger when better."""
-    return number if higher_is_better(metric) else -number
+def preference(name: str, own: Numbers) -> tuple[int, float, str]:
+    """What breaks ties: the place in the paper's hierarchy, then time, then the name."""
+    return rank_of(name), own.get("time", float("inf")), name
 
 
-def is_dominated(own: Numbers, other: Numbers) -> bool:
-    """Whether another one is nowhere worse and somewhere better, and measured wherever this one is."""
-    if not own.keys() <= other.keys():
-        return False
-    gaps = [goodness(metric, other[metric]) - goodness(metric, own[metric]) for metric in own]
-    return min(gaps) >= 0 and max(gaps) > 0
-
-
-def dominators(name: str, among: list[str], numbers: dict[str, Numbers]) -> list[str]:
-    """Who dominates an explainer."""
-    return [other for other in among if other != name and is_dominated(numbers[name], numbers[other])]
-
-
-def preference(name: str, own: Numbers) -> tuple[Any, ...]:
-    """Place in the hierarchy, then pertinence, time, name."""
+def mention(name: str, own: Numbers) -> tuple[int, float, float, str]:
+    """Where an explainer that is not chosen stands in the list: by the hierarchy, then by mean pertinence, time and name."""
     pertinence = [number for metric, number in own.items() if family_of(metric) == "pertinence"]
     return rank_of(name), -sum(pertinence) / max(len(pertinence), 1), own.get("time", float("inf")), name
 
 
-# --- sentences ---------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Contest:
+    """Who is left after each step; ``subjects`` come in the order that breaks ties."""
+
+    found: Measured
+    subjects: dict[str, Subject]
+    judged: dict[str, list[Verdict]]
+    numbers: dict[str, Numbers]
+
+    def failed(self, name: str) -> list[Verdict]:
+        """The verdicts that an explainer fails."""
+        return [each for each in self.judged[name] if each.outcome == FAIL]
+
+    def is_worse_than_random(self, name: str) -> bool:
+        """Whether some measure is clearly worse than random."""
+        return any(each.status in (WORSE, CONTRADICTION) for each in self.failed(name))
+
+    def is_unproven(self, name: str) -> bool:
+        """Whether nothing shows that some side is better than random."""
+        return any(each.status == NO_BETTER for each in self.judged[name])
+
+    def tier(self, name: str) -> int:
+        """0: no verdict speaks against it; 1: unproven; 2: it misses a threshold; 3: it is worse than random."""
+        if self.failed(name):
+            return 3 if self.is_worse_than_random(name) else 2
+        return 1 if self.is_unproven(name) else 0
+
+    @cached_property
+    def viable(self) -> list[str]:
+        """Those of the best tier there is."""
+        best = min(map(self.tier, self.subjects))
+        return [name for name in self.subjects if self.tier(name) == best]
+
+    @cached_property
+    def faithful(self) -> list[str]:
+        """Those of the viable that are equally faithful, and more so than the rest."""
+        return self.unbeaten(self.viable, ("pertinence", "ec"))
+
+    @cached_property
+    def finalists(self) -> list[str]:
+        """Those of the faithful that are equally stable; the first is chosen."""
+        return self.unbeaten(self.faithful, ("stability",))
+
+    def unbeaten(self, names: list[str], families: tuple[str, ...]) -> list[str]:
+        """Those that no other one beats; where some are better here and worse there, those that are better most often."""
+        left = [name for name in names if not any(self.beats(other, name, families) for other in names)] or names
+        wins = {name: sum(each.sign for other in left for each in self.between(name, other, families)) for name in left}
+        return [name for name in left if wins[name] == max(wins.values())]
+
+    def beats(self, first: str, second: str, families: tuple[str, ...]) -> bool:
+        """Whether the first explainer is clearly better in some measure and clearly worse in none."""
+        signs = [each.sign for each in self.between(first, second, families)]
+        return 1 in signs and -1 not in signs
+
+    def between(self, first: str, second: str, families: tuple[str, ...]) -> list[Comparison]:
+        """The comparisons of two explainers, in the metrics of some families that both have."""
+        metrics = [metric for metric in self.found.judged() if family_of(metric) in families] if first != second else []
+        own = [compare_explainers(self.found, self.subjects[first], self.subjects[second], metric) for metric in metrics]
+        return [each for each in own if each is not None]
+
+    # --- sentences -------------------------------------------------------------------------------------------------------
+
+    def why(self) -> str:
+        """Why the chosen one was."""
+        start = self.start(self.finalists[0])
+        return start if len(self.viable) == 1 else f"{start}; {self.decided_by(self.finalists[0])}"
+
+    def start(self, chosen: str) -> str:
+        """What the verdicts say."""
+        total, viable, tier = len(self.subjects), len(self.viable), self.tier(chosen)
+        few = f" (undecided: fewer than {LEAST_TARGETS} targets)" if self.has_few_targets(chosen) else ""
+        if tier >= 2:
+            who = f"every one of {total} explainers fails a verdict ({chosen}: " if total > 1 else "("
+            return f"{who}{fails(self.failed(chosen))}), so do not rely on it"
+        if tier == 1:
+            who = f"{chosen} is not" if total == 1 else f"no explainer of {total} is"
+            return f"{who} shown to be better than random on every side, so do not rely on it"
+        if total == 1:
+            return f"it fails no verdict{few}, and it is the only one"
+        return (
+            f"it alone of {total} explainers fails no verdict{few}"
+            if viable == 1
+            else f"{viable} of {total} explainers fail no verdict{few}"
+        )
+
+    def has_few_targets(self, name: str) -> bool:
+        """Whether its verdicts are undecided for want of targets."""
+        return any(each.status == TOO_FEW for each in self.judged[name])
+
+    def decided_by(self, chosen: str) -> str:
+        """What singled one out among the viable."""
+        if len(self.faithful) == 1:
+            return f"of these {chosen} is the most faithful (pertinence and EC)"
+        tied = f"{', '.join(self.faithful)} are equally faithful {self.within(*self.faithful[:2])}"
+        if len(self.finalists) == 1:
+            return f"{tied}, and {chosen} is the most stable of them"
+        return f"{tied}, and {tie_break(self.finalists[1], chosen, self.numbers)}"
+
+    def within(self, first: str, second: str) -> str:
+        """What makes a tie of two explainers."""
+        decided = any(each.is_decided for each in self.between(first, second, ("pertinence", "ec")))
+        tolerance = f"to within {ALIKE['pertinence']:g} (pertinence) and {ALIKE['ec']:g} edits (EC)"
+        return "within their 95 % intervals" if decided else tolerance
+
+    def why_not(self, name: str) -> str:
+        """Why an explainer was not chosen."""
+        chosen = self.finalists[0]
+        if name not in self.viable:
+            failed = self.failed(name)
+            return fails(failed) if failed else "nothing shows that all its scores are better than random"
+        for names, families in ((self.faithful, ("pertinence", "ec")), (self.finalists, ("stability",))):
+            if name not in names:
+                return self.lost(name, chosen, families)
+        more = [metric for metric in self.numbers[name] if metric not in self.numbers[chosen]]
+        extra = f", and it alone has {', '.join(more)}" if more else ""
+        return f"as good as {chosen} {self.within(name, chosen)}{extra}; {tie_break(name, chosen, self.numbers)}"
+
+    def lost(self, name: str, chosen: str, families: tuple[str, ...]) -> str:
+        """In which measures an explainer is worse than the chosen one, or than the one that beats it."""
+        rivals = [other for other in (chosen, *self.viable) if other != name and self.beats(other, name, families)]
+        rival = rivals[0] if rivals else chosen
+        comparisons = self.between(rival, name, families)
+        ahead, behind = (listed([each for each in comparisons if each.sign == sign]) for sign in (1, -1))
+        if not ahead:
+            return f"it is behind more often than {chosen} in pertinence and EC, all explainers considered"
+        return f"{rival} is better in {ahead}" + (f", though worse in {behind}" if behind else "")
 
 
-def why(chosen: str, viable: list[str], front: list[str], failed: dict[str, list[Verdict]], numbers: dict[str, Numbers]) -> str:
-    """Why the chosen one was."""
-    total = len(numbers)
-    if failed[chosen]:
-        start = f"none of {total} explainers meets every threshold ({chosen} misses {len(failed[chosen])}), so none was left out"
-    elif len(viable) == 1:
-        return f"it alone of {total} misses no threshold" if total > 1 else "it misses no threshold, and it is the only one"
-    else:
-        start = f"{len(viable)} of {total} explainers miss no threshold, and it is one of them"
-    if len(front) == 1:
-        return f"{start}; it is nowhere worse than any other of these and somewhere better"
-    ties = [name for name in front if name != chosen and numbers[name] == numbers[chosen]]
-    equal = f"; equal to {', '.join(ties)} in every printed number" if ties else ""
-    rivals = f"{len(front)} of these have no rival that is as good everywhere and better somewhere"
-    return f"{start}; {rivals}, and of them it is {place(chosen)}{equal}"
+def listed(comparisons: list[Comparison]) -> str:
+    """Metrics with the numbers of both."""
+    return ", ".join(f"{each.metric} ({each.numbers()})" for each in comparisons)
+
+
+def fails(verdicts: list[Verdict]) -> str:
+    """Which verdicts an explainer fails, in a few words."""
+    below = [missed(each) for each in verdicts if each.status not in (WORSE, CONTRADICTION)]
+    worse = [each.metric for each in verdicts if each.status == WORSE]
+    contradicted = [each.metric for each in verdicts if each.status == CONTRADICTION]
+    parts = [f"it misses {', '.join(below)}"] if below else []
+    parts += [f"it is worse than random in {', '.join(worse)}"] if worse else []
+    parts += [f"another measure contradicts its {', '.join(contradicted)}"] if contradicted and not worse else []
+    return " and ".join(parts)
+
+
+def missed(verdict: Verdict) -> str:
+    """A missed threshold in a few words."""
+    number, threshold = float(verdict.number or 0), float(verdict.threshold or 0)
+    return f"{verdict.metric} ({told(verdict.metric, number)} against {told(verdict.metric, threshold)})"
 
 
 def place(name: str) -> str:
@@ -185,40 +306,12 @@ def place(name: str) -> str:
     )
 
 
-def why_not(name: str, chosen: str, failed: dict[str, list[Verdict]], viable: list[str], numbers: dict[str, Numbers]) -> str:
-    """Why an explainer was not chosen."""
-    if failed[name] and name not in viable:
-        return "it misses " + ", ".join(missed(each) for each in failed[name])
-    better = dominators(name, viable, numbers)
-    if better:
-        other = chosen if chosen in better else better[0]
-        return f"{other} is nowhere worse and better in {advantages(numbers[name], numbers[other])}"
-    if numbers[name] == numbers[chosen]:
-        return f"its numbers equal those of {chosen}; {tie_break(name, chosen, numbers)}"
-    return f"better in {advantages(numbers[chosen], numbers[name]) or 'nothing'}, but {tie_break(name, chosen, numbers)}"
-
-
-def missed(verdict: Verdict) -> str:
-    """A missed threshold in a few words."""
-    number, threshold = float(verdict.number or 0), float(verdict.threshold or 0)
-    return f"{verdict.metric} ({told(verdict.metric, number)} against {told(verdict.metric, threshold)})"
-
-
-def advantages(own: Numbers, other: Numbers) -> str:
-    """Where another one is better, with the numbers."""
-    better = [metric for metric in other if metric in own and goodness(metric, other[metric]) > goodness(metric, own[metric])]
-    extra = [metric for metric in other if metric not in own]
-    said = [f"{metric} ({told(metric, other[metric])} against {told(metric, own[metric])})" for metric in better]
-    return ", ".join([*said, *(f"{metric} ({told(metric, other[metric])} against no value)" for metric in extra)])
-
-
 def tie_break(name: str, chosen: str, numbers: dict[str, Numbers]) -> str:
-    """Which of hierarchy, pertinence, time and name decided."""
+    """Which of hierarchy, time and name decided."""
     own, other = preference(name, numbers[name]), preference(chosen, numbers[chosen])
     if own[0] != other[0]:
         return f"{chosen} is {place(chosen)}, {name} is {place(name)}"
-    told_by = next(what for what, a, b in zip(("pertinence", "time", "name"), own[1:], other[1:], strict=True) if a != b)
-    return f"{chosen} comes first by {told_by}"
+    return f"{chosen} comes first by {'time' if own[1] != other[1] else 'name'}"
 
 
 def paper_sentence(kind: str | None) -> str:

@@ -6,6 +6,7 @@
     fail                                 failure                        ::error
     not applicable, by design            skipped                        -
     not applicable, it should be there   error                          ::error
+    undecided                            error                          ::error
 
 A check that is incomplete without a single gap to point at (an explainer without any quality number), or refused because the run is
 not of the decision's network, has one case of its own.
@@ -18,7 +19,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from graphgauge.core.errors import BadFile
-from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, PASS, WARN, Verdict
+from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, PASS, UNDECIDED, WARN, Verdict
 from graphgauge.guidelines import Check
 from graphgauge.guidelines.judging import BY_DESIGN, INCOMPLETE
 
@@ -29,6 +30,8 @@ UNANSWERED = (2, INCOMPLETE)  #: exit codes of a check that could not be made: r
 
 def kind_of(verdict: Verdict) -> str:
     """A verdict as a pipeline sees it: "pass", "warn", "fail", "skipped" or "error"."""
+    if verdict.outcome == UNDECIDED:
+        return ERROR
     if verdict.outcome != NOT_APPLICABLE:
         return verdict.outcome
     return SKIPPED if verdict.status in BY_DESIGN else ERROR

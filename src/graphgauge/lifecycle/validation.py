@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from graphgauge.core.errors import BadFile, BadSetting
-from graphgauge.core.verdicts import FAIL, WARN
+from graphgauge.core.verdicts import FAIL, UNDECIDED, WARN
 from graphgauge.core.versions import versions
 from graphgauge.evaluation import Evaluator, Results
 from graphgauge.evaluation.entries import labelled
@@ -229,7 +229,7 @@ def description(model: BaseModel) -> dict[str, Any]:
 def warnings_of(found: Validation) -> list[str]:
     """Whatever speaks against trusting the choice, in one list."""
     chosen = found.recommendation.chosen
-    own = [verdict.reason for verdict in found.check.verdicts if verdict.outcome in (FAIL, WARN)]
+    own = [verdict.reason for verdict in found.check.verdicts if verdict.outcome in (FAIL, UNDECIDED, WARN)]
     beside = [line.note for line in found.comparison if line.explainer == chosen and line.note]
     findings = [str(each) for each in found.findings if each.explainer in ("", chosen) and each.name != "unlike_benchmark"]
     absent = [f"{name} cannot be run on this network: {why}" for name, why in found.left_out.items()]

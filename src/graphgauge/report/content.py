@@ -14,7 +14,7 @@ from typing import Any
 
 from graphgauge.benchmark.study import Study, study_of
 from graphgauge.core.errors import UndefinedScore
-from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, OUTCOMES, PASS, WARN, worst
+from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, OUTCOMES, PASS, UNDECIDED, WARN, worst
 from graphgauge.evaluation import Results
 from graphgauge.guidelines import Recommendation, Requirements, checklist, diagnose
 from graphgauge.guidelines.findings import Finding
@@ -31,11 +31,12 @@ from graphgauge.report.targets import packed
 FORMAT = "graphgauge.report/1"
 TITLE = "Quality of explanations"
 #: an outcome as one word or two
-BADGES = {PASS: "Pass", WARN: "Caution", FAIL: "Below threshold", NOT_APPLICABLE: "Not judged"}
+BADGES = {PASS: "Pass", WARN: "Caution", UNDECIDED: "Undecided", FAIL: "Below threshold", NOT_APPLICABLE: "Not judged"}
 #: what an outcome means for the explainer that comes first
 ANSWERS = {
     PASS: "Use {name}",
     WARN: "Use {name}, with care",
+    UNDECIDED: "Undecided; {name} comes first",
     FAIL: "No explainer meets every threshold; {name} comes first",
     NOT_APPLICABLE: "{name} comes first, but no number could be judged",
 }
@@ -174,7 +175,7 @@ def answer(parts: list[Part]) -> dict[str, Any]:
     else:
         headline, reason = over_tasks(outcome, parts), told[0].reason if len(told) == 1 else "see the table of tasks"
     verdicts = [verdict for own in told for verdict in own.verdicts]
-    counts = {name: sum(verdict.outcome == name for verdict in verdicts) for name in (PASS, WARN, FAIL, NOT_APPLICABLE)}
+    counts = {name: sum(verdict.outcome == name for verdict in verdicts) for name in (PASS, WARN, UNDECIDED, FAIL, NOT_APPLICABLE)}
     return {"outcome": outcome, "badge": BADGES[outcome], "headline": headline, "reason": reason, "counts": counts}
 
 

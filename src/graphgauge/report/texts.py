@@ -19,7 +19,7 @@ from graphgauge.report.boards import Line, Score
 
 FORMULA = "=+-@"
 COLUMNS = ("task", "explainer", "recommended", "metric", "mean", "low", "high", "n", "missing", "verdict", "threshold", "reason")
-MARKS = {"pass": "✓", "warn": "!", "fail": "✗", "not applicable": "–"}
+MARKS = {"pass": "✓", "warn": "!", "undecided": "?", "fail": "✗", "not applicable": "–"}
 
 
 # --- JSON ------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,218 @@
+"""Paired comparisons: of two explainers on the targets that both have, and of one explainer with the random one of the same run.
+
+Differences are called better or worse where their 95 % interval (`core.intervals.difference_interval`) excludes 0, and are ties
+elsewhere. With fewer than 10 shared targets, and for tables of means, intervals decide nothing (they are shown to cover from 10
+on): then means that differ by no more than 0.03 (pertinence), 3 edits (EC) or 0.005 (stability) are ties. Differences that vanish
+as the paper prints numbers (0.01; EC 0.1) are ties always.
+
+What is compared with random is faithfulness: pertinence (as it is judged, and with ties as half), pertinence by |change| for
+values, and EC, of one side. An explainer is
+
+    worse          in every measure whose interval lies on the wrong side of the random explainer
+    better         if some measure is better, or if a one-sided sign test of pertinence says so (p ≤ 0.05)
+    not decided    with fewer than 10 shared targets
+
+Without a random explainer, tied pertinence is compared with 0.5, which a random order reaches exactly; EC has no baseline then.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from graphgauge.core.intervals import difference_interval
+from graphgauge.evaluation.meanings import higher_is_better
+from graphgauge.guidelines.book import family_of
+from graphgauge.guidelines.findings import SIGNIFICANT, binomial_tail
+from graphgauge.guidelines.limits import told
+from graphgauge.guidelines.measures import Case, Measured, Subject, by_model
+
+LEAST_TARGETS = 10  #: from which intervals decide
+CHANCE = 0.5  #: tied pertinence of a random order
+PRINTED = {"pertinence": 0.01, "stability": 0.01, "ec": 0.1, "time": 0.01}  #: smaller differences are ties always
+ALIKE = {"pertinence": 0.03, "stability": 0.005, "ec": 3.0, "time": 0.01}  #: ties where no interval decides
+NEAR = 1e-9
+Values = Mapping[Case, float]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One metric of two explainers: means over shared targets, and first less second with its 95 % interval."""
+
+    metric: str
+    first: float
+    second: float
+    difference: float
+    interval: tuple[float, float] | None = None
+    n: int | None = None  #: shared targets; None: means from a table
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether there are targets enough for the interval to decide."""
+        return self.interval is not None and self.n is not None and self.n >= LEAST_TARGETS
+
+    @property
+    def sign(self) -> int:
+        """1: the first explainer is better; -1: it is worse; 0: a tie."""
+        family = family_of(self.metric)
+        gap = self.difference if higher_is_better(self.metric) else -self.difference
+        if abs(gap) < PRINTED[family] / 2 + NEAR:
+            return 0
+        if self.is_decided and self.interval is not None:
+            is_clear = self.interval[0] > NEAR or self.interval[1] < -NEAR
+        else:
+            is_clear = abs(gap) > ALIKE[family] + NEAR
+        return 0 if not is_clear else 1 if gap > 0 else -1
+
+    def numbers(self) -> str:
+        """Both means, and their difference where there is an interval.
+
+        >>> Comparison("edge_ec", 31.2, 29.3, 1.9, (1.2, 2.6), 60).numbers()
+        '31.2 against 29.3, difference 1.9 [1.2, 2.6] over 60 targets'
+        """
+        both = f"{told(self.metric, self.first)} against {told(self.metric, self.second)}"
+        if self.interval is None or not self.is_decided:
+            return both
+        low, high = self.interval
+        return f"{both}, difference {self.difference:.3g} [{low:.3g}, {high:.3g}] over {self.n} targets"
+
+
+def compare(metric: str, first: Values, second: "Values | float") -> Comparison | None:
+    """Compare the values of two explainers on the targets that both have, or those of one with a constant; None without any."""
+    shared = [case for case in first if isinstance(second, float) or case in second]
+    if not shared:
+        return None
+    others = {case: second if isinstance(second, float) else second[case] for case in shared}
+    own = {case: first[case] for case in shared}
+    gaps = {case: own[case] - others[case] for case in shared}
+    groups = list(by_model(gaps).values())
+    interval = difference_interval(*groups) or difference_interval(list(gaps.values()))  # a network with a single target
+    first_mean, second_mean = (_mean_over_models(values) for values in (own, others))
+    return Comparison(metric, first_mean, second_mean, first_mean - second_mean, interval, len(shared))
+
+
+def _mean_over_models(values: Values) -> float:
+    """Mean over targets, then over networks."""
+    means = [sum(sorted(own)) / len(own) for own in by_model(values).values()]
+    return sum(means) / len(means)
+
+
+def compare_explainers(found: Measured, first: Subject, second: Subject, metric: str) -> Comparison | None:
+    """Compare two explainers of a run, or two means of a table; None where one has no number."""
+    own, other = found.get(first, metric), found.get(second, metric)
+    if own is None or other is None or own.mean is None or other.mean is None:
+        return None
+    key = (first, second, metric)
+    if key not in found.compared:
+        if own.cases and other.cases:
+            found.compared[key] = compare(metric, own.cases, other.cases)
+        else:
+            found.compared[key] = Comparison(metric, own.mean, other.mean, own.mean - other.mean)
+    return found.compared[key]
+
+
+# --- with random ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AgainstRandom:
+    """Faithfulness of one side of an explainer beside random."""
+
+    side: str
+    baseline: str  #: the random explainer, or '' where tied pertinence is compared with 0.5
+    comparisons: tuple[Comparison, ...]
+    wins: int = 0  #: targets on which pertinence beats the baseline's
+    losses: int = 0
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether there are targets enough for a decision."""
+        return any(own.is_decided for own in self.comparisons)
+
+    @property
+    def worse(self) -> list[Comparison]:
+        """Measures in which the explainer is clearly worse."""
+        return [own for own in self.comparisons if own.is_decided and own.sign < 0]
+
+    @property
+    def better(self) -> list[Comparison]:
+        """Measures in which the explainer is clearly better."""
+        return [own for own in self.comparisons if own.is_decided and own.sign > 0]
+
+    @property
+    def p(self) -> float:
+        """One-sided sign test of pertinence; ties are left out."""
+        return binomial_tail(self.wins, self.wins + self.losses, 0.5)
+
+    @property
+    def is_better(self) -> bool:
+        """Whether something shows that the explainer is better."""
+        return bool(self.better) or (self.is_decided and self.p <= SIGNIFICANT)
+
+    @property
+    def who(self) -> str:
+        """What the explainer is compared with."""
+        return f"that of {self.baseline!r}" if self.baseline else "the 0.5 of a random order"
+
+
+def faithful_metrics(side: str, form: str = "pertinence") -> list[str]:
+    """The measures of faithfulness of a side, the judged form of pertinence first."""
+    forms = dict.fromkeys([form, "pertinence_tied", "pertinence_abs", "ec"])
+    return [f"{side}_{name}" for name in forms]
+
+
+def compare_with_random(
+    side: str, form: str, baseline: str, own: Callable[[str], Values], other: Callable[[str], Values]
+) -> AgainstRandom | None:
+    """Compare one side of an explainer with random; ``own`` and ``other`` give its and the baseline's values of a metric.
+
+    None where nothing can be compared: neither a baseline nor tied pertinence.
+    """
+    found = [compare(metric, own(metric), other(metric)) for metric in faithful_metrics(side, form)]
+    comparisons = tuple(each for each in found if each is not None)
+    name = baseline
+    if not comparisons:
+        against_chance = compare(f"{side}_pertinence_tied", own(f"{side}_pertinence_tied"), CHANCE)
+        if against_chance is None:
+            return None
+        comparisons, name = (against_chance,), ""
+    gaps = next((gaps for metric in _signed(side, form) if (gaps := _gaps(own(metric), other(metric) if name else None))), [])
+    return AgainstRandom(side, name, comparisons, sum(gap > 0 for gap in gaps), sum(gap < 0 for gap in gaps))
+
+
+def _signed(side: str, form: str) -> list[str]:
+    """The forms of pertinence that a sign test looks at, the first that has values."""
+    return [f"{side}_{name}" for name in dict.fromkeys(["pertinence_tied", form])]
+
+
+def _gaps(first: Values, second: Values | None) -> list[float]:
+    """Differences on shared targets (from 0.5 where there is no second), without rounding errors."""
+    shared = first if second is None else [case for case in first if case in second]
+    return [round(first[case] - (CHANCE if second is None else second[case]), 9) for case in shared]
+
+
+def against_random(found: Measured, subject: Subject, side: str, baseline: str) -> AgainstRandom | None:
+    """One side of an explainer of a run beside the random explainer; None for that itself, and where nothing can be compared."""
+    task, model, explainer = subject
+    if explainer == baseline:
+        return None
+    if (subject, side, baseline) not in found.beside_random:
+        own, other = (partial(_cases, found, (task, model, name)) for name in (explainer, baseline))
+        found.beside_random[subject, side, baseline] = compare_with_random(side, found.pertinence, baseline, own, other)
+    return found.beside_random[subject, side, baseline]
+
+
+def _cases(found: Measured, subject: Subject, metric: str) -> Values:
+    """The values of a metric by case; none where it was not measured."""
+    measure = found.get(subject, metric)
+    return {} if measure is None else measure.cases
+
+
+def chance_for(found: Measured, subject: Subject, metric: str, baseline: str) -> tuple[float | None, str]:
+    """What chance reaches in the same run, and who that is; a random explainer on the targets that both have."""
+    task, model, explainer = subject
+    if family_of(metric) == "stability":
+        own, who = found.get(subject, f"{metric}_chance"), "a permutation of the scores"
+        return (None if own is None or explainer == baseline else own.mean), who
+    who = f"the explainer {baseline!r}"
+    both = None if explainer == baseline else compare_explainers(found, subject, (task, model, baseline), metric)
+    return (None if both is None else both.second), who
