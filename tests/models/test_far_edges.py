@@ -16,8 +16,8 @@ from graphgauge.guidelines import diagnose
 from graphgauge.report.provenance import provenance
 
 
-def ring(num_nodes=40, seed=0):
-    """A ring with edges both ways: two hops see 8 of 80 edges."""
+def ring(num_nodes, seed=0):
+    """A ring with edges both ways: two hops see 8 of 48 edges."""
     around = torch.arange(num_nodes)
     edge_index = torch.stack([around, (around + 1) % num_nodes])
     x = torch.randn(num_nodes, 8, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
@@ -53,20 +53,20 @@ def literal_largest_change(net, data, targets, hops_of):
 
 
 def test_edges_beyond_the_hops_are_measured_recorded_and_reported():
-    data, net = ring(), build(GlobalAttention, dtype=torch.float64)
+    data, net = ring(24), build(GlobalAttention, dtype=torch.float64)
     model = gg.NodeClassificationModel(net, data)
     far = model.record()["edges_beyond_hops"]
-    graphs = model.computation_graphs(range(40))
+    graphs = model.computation_graphs(range(24))
     relevant = {graph.target: set(graph.edges.tolist()) for graph in graphs}
-    assert (far["edges"], far["scored_per_target"]) == (80, len(relevant[0]))
-    assert 1e-5 < far["largest_change"] <= literal_largest_change(net, data, range(40), relevant)
+    assert (far["edges"], far["scored_per_target"]) == (48, len(relevant[0]))
+    assert 1e-5 < far["largest_change"] <= literal_largest_change(net, data, range(24), relevant)
     json.dumps(model.record())
-    results = gg.Evaluator(model, timed=0, stability="none").compare(gg.RandomExplainer(), [0, 5])
+    results = gg.Evaluator(model, sides="edges", timed=0, stability="none", cap=3, trials=(5, 5)).compare(gg.RandomExplainer(), [0])
     assert results.made["network"]["edges_beyond_hops"] == far
     assert f"largest_change: {far['largest_change']}" in provenance(results)["network: edges_beyond_hops"]
     (finding,) = (finding for finding in diagnose(results) if finding.name == "far_edges")
     assert "Edges more than 2 hops away move a prediction by up to" in finding.text
-    assert f"cover {len(relevant[0])} of 80 edges" in finding.text
+    assert f"cover {len(relevant[0])} of 48 edges" in finding.text
 
 
 def test_all_far_edges_of_a_small_graph_give_the_largest_change():
@@ -118,6 +118,13 @@ def test_the_record_says_which_explainers_score_edges():
     data = random_graph()
     data.edge_attr = torch.ones(data.num_edges, 2)
     assert gg.NodeClassificationModel(build(WithAttributes), data).record()["edge_scores"] == "every explainer"
+
+
+def test_the_record_says_that_a_network_does_not_use_the_edges():
+    """It finds neighbours by itself, or has none."""
+    net = build(lambda: nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4)))
+    model = gg.NodeClassificationModel(net, random_graph(), num_hops=1, forward=lambda net, g: net(g.x))
+    assert "does not use the graph's edges" in model.record()["edge_scores"]
 
 
 class Noting(gg.Saliency):

@@ -183,7 +183,7 @@ class BaseModel(ABC):
                 "halo": HALOS[self.base_halo],
                 "copies": self.joining,
                 "mask": self.mask_support,
-                "edge_scores": edge_score_sources(self.mask_support),
+                "edge_scores": edge_score_sources(self.mask_support, self.uses_edges),
                 "edges_beyond_hops": self.edges_beyond_hops,
             }
 
@@ -361,6 +361,11 @@ class BaseModel(ABC):
     def mask_support(self) -> str:
         """Whether messages can be masked: "exact", or why not."""
         return self.known("mask", lambda: probing.find_mask_support(self))
+
+    @property
+    def uses_edges(self) -> bool:
+        """Whether the graph's edges change predictions."""
+        return self.known("uses edges", lambda: probing.find_edge_use(self))
 
     @property
     def edges_beyond_hops(self) -> dict[str, Any] | None:

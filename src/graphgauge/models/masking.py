@@ -286,8 +286,10 @@ def is_faithful(layer: MessagePassing) -> bool:
     return layer.aggr in FAITHFUL_AGGREGATIONS and type(layer).aggregate in FAITHFUL_ROUTINES
 
 
-def edge_score_sources(mask_support: str) -> str:
+def edge_score_sources(mask_support: str, uses_edges: bool) -> str:
     """Which explainers give edges scores, and how these can be measured, for people."""
+    if not uses_edges:
+        return "none that mean anything: no edge changes a prediction, since the network does not use the graph's edges"
     if mask_support == "exact":
         return "every explainer"
     if mask_support.startswith("refused"):

@@ -347,6 +347,19 @@ def find_mask_support(model: "BaseModel") -> str:
     )
 
 
+def find_edge_use(model: "BaseModel") -> bool:
+    """Whether edges change the rows of some probe; also where the network cannot work without."""
+    graphs = model.cut(model.probes, model.hops, model.base_halo, "messages")
+
+    def without_edges(union: Union) -> Tensor:
+        return model.engine.outputs(union.without_edges(torch.ones_like(union.edge_at, dtype=torch.bool)))
+
+    try:
+        return not is_close(model.map(model.engine.outputs, graphs), model.map(without_edges, graphs, kind="without edges"))
+    except FORWARD_ERRORS:
+        return True
+
+
 # --- comparing rows --------------------------------------------------------------------------------------------------
 
 
