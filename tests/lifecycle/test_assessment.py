@@ -6,9 +6,10 @@ from own_networks import NodeNet, node_graph, write_project
 from torch import nn
 
 from graphgauge.core.errors import BadModel, BadSetting, OutOfMemory
+from graphgauge.evaluation import model_accuracy
 from graphgauge.explainers import CallableExplainer, RandomExplainer, Saliency
 from graphgauge.lifecycle import Project, explain_one
-from graphgauge.lifecycle.assessment import assess, score_on_test, usable
+from graphgauge.lifecycle.assessment import assess, usable
 from graphgauge.models import NodeClassificationModel, NodeRegressionModel
 
 QUICK = {
@@ -35,16 +36,16 @@ def of_features(make, x, y, mask):
 def test_the_score_of_the_network_is_its_accuracy_on_the_test_set():
     rows = [[2.0, 0.0], [0.0, 2.0], [2.0, 0.0], [0.0, 2.0]]
     model = of_features(NodeClassificationModel, rows, [0, 0, 0, 1], [False, True, True, True])
-    assert score_on_test(model) == 2 / 3
-    del model.data.test_mask
-    assert score_on_test(model) is None
+    assert model_accuracy(model).value == 2 / 3
+    del model.data.y
+    assert model_accuracy(model) is None
 
 
 def test_the_score_of_a_regression_is_r_squared():
     model = of_features(NodeRegressionModel, [[1.0], [2.0], [4.0], [9.0]], [1.0, 2.0, 3.0, 0.0], [True, True, True, False])
-    assert score_on_test(model) == pytest.approx(1 - (1 / 3) / (2 / 3), abs=1e-12)
+    assert model_accuracy(model).value == pytest.approx(1 - (1 / 3) / (2 / 3), abs=1e-12)
     model.data.y = torch.ones(4)
-    assert score_on_test(model) is None
+    assert model_accuracy(model) is None
 
 
 def failing(error):

@@ -9,7 +9,8 @@ from typing import Any
 from graphgauge.cli.conventions import ANSWERS, ExitCode, paint
 from graphgauge.core.errors import BadSetting
 from graphgauge.core.verdicts import Verdict
-from graphgauge.evaluation import Results
+from graphgauge.evaluation import ModelAccuracy, Results
+from graphgauge.evaluation.accuracy import UNKNOWN
 from graphgauge.guidelines import Check, Requirements, check
 from graphgauge.lifecycle.assessment import stored_requirements
 from graphgauge.lifecycle.decision import Decision, Problem
@@ -17,14 +18,13 @@ from graphgauge.lifecycle.gate import annotations, write_junit
 
 
 def run_check(
-    folder: str,
+    results: Results,
     requirements: Requirements,
     explainers: Sequence[str],
     decision: Decision | None = None,
     on_other_data: bool = False,
 ) -> Check:
-    """The verdicts on the run in a folder; none on a run that is not of the ``decision``'s task, network and data."""
-    results = Results.load(folder)
+    """The verdicts on a run; none on one that is not of the ``decision``'s task, network and data."""
     problems = [] if decision is None else decision.changes_in(results)
     refused = [problem for problem in problems if problem.kind != "data" or not on_other_data]
     if refused:
@@ -69,9 +69,10 @@ def write_for_pipelines(found: Check, junit: str | None, wants_annotations: bool
         print(line, file=sys.stderr)
 
 
-def as_record(found: Check, requirements: Requirements) -> dict[str, Any]:
+def as_record(found: Check, requirements: Requirements, accuracy: ModelAccuracy | None = None) -> dict[str, Any]:
     """Everything, as plain data."""
     return {
+        "accuracy": None if accuracy is None else accuracy.record(),
         "code": found.code,
         "reason": found.reason,
         "requirements": requirements.record(),
@@ -79,17 +80,17 @@ def as_record(found: Check, requirements: Requirements) -> dict[str, Any]:
     }
 
 
-def as_json(found: Check, requirements: Requirements) -> str:
+def as_json(found: Check, requirements: Requirements, accuracy: ModelAccuracy | None = None) -> str:
     """The verdicts for programs."""
-    return json.dumps(as_record(found, requirements), indent=2, allow_nan=False)
+    return json.dumps(as_record(found, requirements, accuracy), indent=2, allow_nan=False)
 
 
-def as_text(found: Check) -> str:
-    """The verdicts for people: one line each, then the answer."""
+def as_text(found: Check, accuracy: ModelAccuracy | None = None) -> str:
+    """The verdicts for people: how good the model itself is, a line for each verdict, then the answer."""
     groups: dict[str, list[Verdict]] = {}
     for verdict in found.verdicts:
         groups.setdefault(", ".join(filter(None, (verdict.task, verdict.model, verdict.explainer))), []).append(verdict)
-    lines = []
+    lines = [accuracy.told if accuracy is not None else UNKNOWN]
     for name, own in groups.items():
         lines += [name, *(f"  {paint(verdict.outcome, 14)}  {verdict.reason}" for verdict in own)]
     return "\n".join([*lines, f"{paint(ANSWERS[ExitCode(found.code)])}: {found.reason}."])

@@ -9,6 +9,7 @@ from typing import Any
 from graphgauge.cli.conventions import ANSWERS, ExitCode, Teller, paint
 from graphgauge.core.errors import BadSetting
 from graphgauge.core.verdicts import NOT_APPLICABLE, OUTCOMES, Verdict
+from graphgauge.evaluation.accuracy import UNKNOWN
 from graphgauge.lifecycle import Project
 from graphgauge.lifecycle.assessment import Assessment, assess
 from graphgauge.lifecycle.run_folder import check_folder
@@ -81,6 +82,8 @@ def as_record(done: Evaluated) -> dict[str, Any]:
         "answer": ANSWERS[done.code],
         "reason": found.reason,
         "run": str(done.folder),
+        "accuracy": None if found.accuracy is None else found.accuracy.record(),
+        "identity": dict(found.results.made["identity"]),
         "means": {str(name): {str(metric): float(value) for metric, value in row.items()} for name, row in table.iterrows()},
         "verdicts": [verdict.record() for verdict in found.verdicts],
         "recommendation": None if found.recommendation is None else found.recommendation.record(),
@@ -94,8 +97,9 @@ def as_text(done: Evaluated) -> str:
     """Table, verdicts, recommendation, answer."""
     found = done.assessment
     table = found.results.headline().to_string(float_format=lambda value: f"{value:.3f}", na_rep="-")
+    told = found.accuracy.told if found.accuracy is not None else UNKNOWN
     parts = [table, verdict_lines(found), *recommendation_parts(found), *finding_parts(found)]
-    return "\n\n".join([*parts, answer_line(done)])
+    return "\n\n".join([*parts, f"{told}\n{answer_line(done)}"])
 
 
 def verdict_lines(found: Assessment) -> str:

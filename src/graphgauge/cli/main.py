@@ -145,14 +145,17 @@ def check(
 ) -> None:
     """Compare a stored run with thresholds (its own, if any): exit code 0 pass, 1 below threshold, 2 usage, 3 incomplete."""
     from graphgauge.cli.check import agreed, as_json, as_text, gated, run_check, write_for_pipelines
+    from graphgauge.evaluation import Results
     from graphgauge.lifecycle.decision import Decision
 
     given = {"task_kind": task, "stakes": stakes, "latency": latency, "num_features": features, "focus": focus}
     decided = None if decision is None else Decision.read(decision)
     wanted, chosen = agreed(run, decided, given, explainer or [])
-    found = gated(run_check(run, wanted, chosen, decided, other_data), decided)
+    results = Results.load(run)
+    found = gated(run_check(results, wanted, chosen, decided, other_data), decided)
+    accuracy = results.accuracy or (None if decided is None else decided.accuracy_of_model())
     write_for_pipelines(found, junit, annotations)
-    typer.echo(as_json(found, wanted) if json else as_text(found))
+    typer.echo(as_json(found, wanted, accuracy) if json else as_text(found, accuracy))
     raise typer.Exit(found.code)
 
 
@@ -162,7 +165,7 @@ def validate(
     output: Annotated[str | None, typer.Option(help="Folder for the files (default: 'validation' beside the config).")] = None,
     signed_by: Annotated[str, typer.Option(help="Who answers for the decision; else sign later.")] = "",
     days: Annotated[int, typer.Option(min=1, help="Days until the decision expires.")] = 180,
-    accuracy: Annotated[float | None, typer.Option(help="Of the network on its task (or r²), where it is known.")] = None,
+    accuracy: Annotated[float | None, typer.Option(help="Of the network, from 0 to 1 (default: from the data).")] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Take the place of a validation in the folder; a signed one is kept in 'earlier'.")
     ] = False,
@@ -255,7 +258,7 @@ def report(
     latency: Annotated[str | None, typer.Option(help="interactive, batch or offline; else the paper's 5 s.")] = None,
     features: Annotated[int | None, typer.Option(min=1, help="Number of features; limits are shares of it.")] = None,
     focus: Annotated[str | None, typer.Option(help="feature or edge: judge that side only.")] = None,
-    accuracy: Annotated[float | None, typer.Option(help="Accuracy (or r²) of the model, for the diagnosis.")] = None,
+    accuracy: Annotated[float | None, typer.Option(help="Of the model on its task, from 0 to 1 (default: as in the run).")] = None,
     title: Annotated[str | None, typer.Option(help="What stands at the top of the page.")] = None,
     language: Annotated[str, typer.Option(help="Of sentences on single explanations: en, it, de, fr or es.")] = "en",
     audience: Annotated[str, typer.Option(help="Of these sentences: expert, internal or affected_person.")] = "expert",

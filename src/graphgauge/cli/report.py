@@ -17,7 +17,9 @@ def run_report(run: str, output: str | None, format: str | None, asked: Mapping[
     `report`; None stands for one that was not given.
     """
     given = {name: value for name, value in asked.items() if value is not None}
-    options = {"accuracy": stored_accuracy(run)} | {name: value for name, value in told.items() if value is not None}
+    results = Results.load(run)
+    options: dict[str, Any] = {"accuracy": results.accuracy or stored_accuracy(run)}
+    options |= {name: value for name, value in told.items() if value is not None}
     wanted = Requirements(**{**stored_requirements(run), **given})
-    made = report(Results.load(run), wanted, **options, run=run)
+    made = report(results, wanted, **options, run=run)
     return made.save(output or Path(run) / f"report.{format or 'html'}", format)

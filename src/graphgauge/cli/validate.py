@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from graphgauge.evaluation.accuracy import UNKNOWN
 from graphgauge.lifecycle.consultation import told_list
 from graphgauge.lifecycle.decision import FILE, Decision
 from graphgauge.lifecycle.project import Project
@@ -51,7 +52,9 @@ def as_text(found: Validation, folder: Path) -> str:
     """For people: the choice, its numbers, what stands out, and the files."""
     own = found.decision
     title, names = told_list(own.consultation)
-    lines = [f"Chosen: {own.label}, because {own.reason}.", f"{title.capitalize()}: {names}."]
+    accuracy = own.accuracy_of_model()
+    told = accuracy.told if accuracy is not None else UNKNOWN
+    lines = [f"Chosen: {own.label}, because {own.reason}.", told, f"{title.capitalize()}: {names}."]
     lines += [f"  {verdict.outcome:<14}  {verdict.reason}" for verdict in found.check.verdicts]
     lines += [f"Beside the benchmark: {line.note}" for line in found.comparison if line.note and line.explainer == own.label]
     lines.append(f"Production: {found.trade_off}.")

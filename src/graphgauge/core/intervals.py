@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 LEVEL = 0.95
+NORMAL_QUANTILE = 1.959963984540054  #: what a standard normal number exceeds with a chance of 2.5 %
 MOST_SKEWNESS = 1.0  #: of a group; more would be read out of too few values
 Interval = tuple[float, float]
 
@@ -72,6 +73,17 @@ def difference_interval(*groups: "ArrayLike") -> Interval | None:
         return None if found is None else (found.mean, found.mean)
     half = student_quantile((1 - LEVEL) / 2, found.degrees) * found.error
     return found.mean - half, found.mean + half
+
+
+def share_interval(count: float, n: int) -> Interval:
+    """Wilson's 95 % interval of a share, ``count`` of ``n``.
+
+    >>> [round(end, 3) for end in share_interval(31, 100)]
+    [0.228, 0.406]
+    """
+    p, part = count / n, NORMAL_QUANTILE**2 / n
+    half = NORMAL_QUANTILE * math.sqrt(p * (1 - p) / n + part / (4 * n))
+    return (p + part / 2 - half) / (1 + part), (p + part / 2 + half) / (1 + part)
 
 
 def _estimate(groups: "tuple[ArrayLike, ...]") -> _Estimate | None:

@@ -1,5 +1,6 @@
 """Evaluation: explainers x metrics x targets -> results; settings and presets."""
 
+from graphgauge.evaluation.accuracy import ModelAccuracy, model_accuracy
 from graphgauge.evaluation.cells import FAULTS, STATUSES, Cell
 from graphgauge.evaluation.concatenation import concat
 from graphgauge.evaluation.evaluator import Evaluator
@@ -15,10 +16,12 @@ __all__ = [
     "Case",
     "Cell",
     "Evaluator",
+    "ModelAccuracy",
     "Results",
     "Row",
     "Settings",
     "Story",
     "concat",
+    "model_accuracy",
     "sample_targets",
 ]

@@ -13,12 +13,14 @@ from graphgauge.core.errors import BadFile, BadSetting, UnknownName
 from graphgauge.core.later import later
 from graphgauge.core.registry import lookup
 from graphgauge.core.xplanation import Target, Xplanation
+from graphgauge.evaluation.accuracy import ModelAccuracy, model_accuracy
 from graphgauge.evaluation.cells import FAULTS, OK, STATUSES, Cell
 from graphgauge.evaluation.entries import Maker
 from graphgauge.evaluation.meanings import HEADLINES, higher_is_better
 from graphgauge.evaluation.settings import Settings
 from graphgauge.evaluation.stories import Story
 from graphgauge.explainers.base import occurrences
+from graphgauge.models.fingerprints import digest_of_network
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,6 +101,20 @@ class Results:
     parts: "tuple[Results, ...]" = field(default=(), compare=False)
 
     _repr_html_ = later("graphgauge.report.html:results_html")
+
+    @cached_property
+    def accuracy(self) -> ModelAccuracy | None:
+        """How good the network is at its task: as it was saved, else measured on the labels in the data; None: not known."""
+        if self.made.get("accuracy") is not None or self.source is None:
+            return ModelAccuracy.read(self.made.get("accuracy"))
+        model = self.source.evaluator.model
+        is_same = digest_of_network(model) == self.made.get("identity", {}).get("network")
+        return model_accuracy(model) if is_same else None
+
+    def with_accuracy(self, accuracy: Any) -> "Results":
+        """The same results with a stated score of the network: a share such as 0.81, a mapping, or a `ModelAccuracy`."""
+        found = ModelAccuracy.read(accuracy)
+        return self if found is None else replace(self, made={**self.made, "accuracy": found.record()})
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -264,7 +280,8 @@ class Results:
         try:
             place.mkdir(parents=True, exist_ok=True)
             write_rows(self, place / ROWS[0])
-            (place / ORIGIN).write_text(json.dumps(self.made, indent=2) + "\n")
+            told = {} if self.accuracy is None else {"accuracy": self.accuracy.record()}
+            (place / ORIGIN).write_text(json.dumps({**self.made, **told}, indent=2) + "\n")
             write_examples(place / EXAMPLES, records_to_keep(self, names))
         except OSError as error:
             raise BadFile(f"{os.fspath(folder)} could not be written: {error}.") from error

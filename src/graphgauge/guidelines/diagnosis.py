@@ -12,14 +12,15 @@ untrained_mask         stability above its threshold that chance reaches too
 few_trials             too few random curves; the stopping rule that errs in 37 % of null cases
 no_better_than_random  a one-sided sign test against the random explainer of the run, or the p-values of single targets
 unequal_targets        explainers compared on different targets
+poor_model             a network that is not shown to be better than none
 unknown_accuracy       nobody said how good the model is
 """
 
 from collections.abc import Callable, Iterator
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from graphgauge.evaluation import Results
+from graphgauge.evaluation import ModelAccuracy, Results
 from graphgauge.evaluation.cells import OK
 from graphgauge.guidelines.book import guide
 from graphgauge.guidelines.findings import SIGNIFICANT, Finding, Run, binomial_tail, share
@@ -45,11 +46,15 @@ Check = Callable[[Run], Iterator[Finding]]
 def diagnose(
     results: Results,
     requirements: Requirements | None = None,
-    accuracy: float | None = None,
+    accuracy: Any = None,
     summary: "pd.DataFrame | None" = None,
 ) -> list[Finding]:
-    """Everything that the checks find. ``accuracy`` (or r²) of the model on its task; ``summary``: a benchmark to compare with."""
-    run = Run(results, requirements or Requirements(), accuracy, summary)
+    """Everything that the checks find. ``summary``: a benchmark to compare with.
+
+    ``accuracy``: the score of the model on its task, where the results do not know it: a share such as 0.81, or a `ModelAccuracy`.
+    """
+    stated = ModelAccuracy.read(accuracy)
+    run = Run(results, requirements or Requirements(), results.accuracy if stated is None else stated, summary)
     return [finding for check in CHECKS for finding in check(run)]
 
 
@@ -274,6 +279,14 @@ def unequal_targets(run: Run) -> Iterator[Finding]:
             yield Finding("unequal_targets", text, "compare on the shared ones", numbers)
 
 
+def poor_model(run: Run) -> Iterator[Finding]:
+    """A network that is not shown to be better than none."""
+    if run.accuracy is not None and run.accuracy.is_poor:
+        told = run.accuracy.warning
+        advice = "a faithful explanation of a poor model explains mistakes: train or choose a better one first"
+        yield Finding("poor_model", told[0].upper() + told[1:], advice, {"score": run.accuracy.value})
+
+
 def unknown_accuracy(run: Run) -> Iterator[Finding]:
     """Nothing in a run says how good the model is."""
     if run.accuracy is None:
@@ -295,5 +308,6 @@ CHECKS: tuple[Check, ...] = (
     few_trials,
     no_better_than_random,
     unequal_targets,
+    poor_model,
     unknown_accuracy,
 )

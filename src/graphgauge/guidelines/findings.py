@@ -9,7 +9,7 @@ from functools import cached_property
 from math import comb, exp, fsum, lgamma, log, log1p
 from typing import TYPE_CHECKING, Any
 
-from graphgauge.evaluation import Results
+from graphgauge.evaluation import ModelAccuracy, Results
 from graphgauge.evaluation.cells import OK
 from graphgauge.guidelines.measures import SIDES
 from graphgauge.guidelines.requirements import Requirements
@@ -45,7 +45,7 @@ class Run:
 
     results: Results
     wanted: Requirements = field(default_factory=Requirements)
-    accuracy: float | None = None
+    accuracy: ModelAccuracy | None = None  #: of the network; None: not known
     summary: "pd.DataFrame | None" = None  #: a benchmark to compare with
 
     @cached_property

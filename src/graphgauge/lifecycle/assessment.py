@@ -16,13 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from graphgauge.core.errors import BadFile, BadModel, GraphgaugeError, OutOfMemory, UndefinedScore
 from graphgauge.core.verdicts import Verdict
 from graphgauge.core.versions import versions
 from graphgauge.core.xplanation import Target
-from graphgauge.evaluation import Results
+from graphgauge.evaluation import ModelAccuracy, Results
 from graphgauge.explainers import BaseExplainer
 from graphgauge.guidelines import Check, Finding, Recommendation, Requirements, check, diagnose, recommend, verdicts
 from graphgauge.guidelines.judging import COMPLETE, INCOMPLETE
@@ -43,7 +41,11 @@ class Assessment:
     recommendation: Recommendation | None
     findings: tuple[Finding, ...]
     left_out: Mapping[str, str]  #: explainers that cannot be run on this network, and why
-    accuracy: float | None = None  #: or r² of the network, where the data says what is right
+
+    @property
+    def accuracy(self) -> ModelAccuracy | None:
+        """How good the network itself is, where the data say what is right."""
+        return self.results.accuracy
 
     @property
     def code(self) -> int:
@@ -63,7 +65,7 @@ class Assessment:
         """
         clear_folder(folder, replace)
         self.results.save(folder, project.form.names)
-        text = json.dumps({**record_of(project, self.requirements), "accuracy": self.accuracy}, indent=2, default=list)
+        text = json.dumps(record_of(project, self.requirements), indent=2, default=list)
         try:
             (Path(folder) / RECORD).write_text(text + "\n", encoding="utf-8")
         except OSError as error:
@@ -80,7 +82,7 @@ def assess(project: Project, tell: Callable[[str], None] = lambda text: None) ->
         tell(f"{name} is left out: {why}")
     tell(f"measuring {', '.join(explainers)} on {len(targets)} {model.level} targets")
     results = project.evaluator(model).compare(explainers, targets)
-    return judged(results, project.requirements(model), left_out, score_on_test(model))
+    return judged(results, project.requirements(model), left_out)
 
 
 def usable(
@@ -107,31 +109,15 @@ def problem_with(explainer: BaseExplainer, model: BaseModel, target: Target) -> 
     return ""
 
 
-def score_on_test(model: BaseModel) -> float | None:
-    """Accuracy, or r², on the nodes of ``data.test_mask``; None where the data does not say."""
-    if model.level != "node" or not all(isinstance(model.data.get(name), Tensor) for name in ("y", "test_mask")):
-        return None
-    nodes = model.data.test_mask.nonzero()[:, 0]
-    truth = model.data.y[nodes]
-    if not len(nodes) or truth.dim() > 1:
-        return None
-    if model.task == "classification":
-        return float((model.pred_discrete(nodes) == truth).double().mean())
-    gap, spread = model.pred_continuous(nodes).double() - truth.double(), truth.double().var(correction=0)
-    return None if spread == 0 else float(1 - (gap**2).mean() / spread)
-
-
-def judged(
-    results: Results, wanted: Requirements, left_out: Mapping[str, str] | None = None, accuracy: float | None = None
-) -> Assessment:
+def judged(results: Results, wanted: Requirements, left_out: Mapping[str, str] | None = None) -> Assessment:
     """Verdicts, recommendation and diagnosis on results of one task."""
     try:
         chosen = recommend(results, wanted)[0]
         answer = check(results, wanted, [chosen.chosen])
     except UndefinedScore as error:
         chosen, answer = None, Check(INCOMPLETE, (), str(error).rstrip("."))
-    every, findings = tuple(verdicts(results, wanted)), tuple(diagnose(results, wanted, accuracy))
-    return Assessment(results, wanted, every, answer, chosen, findings, left_out or {}, accuracy)
+    every, findings = tuple(verdicts(results, wanted)), tuple(diagnose(results, wanted))
+    return Assessment(results, wanted, every, answer, chosen, findings, left_out or {})
 
 
 def stored_requirements(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -148,13 +134,13 @@ def stored_requirements(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def stored_accuracy(folder: str | os.PathLike[str]) -> float | None:
-    """The accuracy, or r², that a saved assessment has noted; None where the folder does not say."""
+    """The accuracy, or r², that an assessment of an earlier version has noted; newer ones keep it with the results."""
     path = Path(folder) / RECORD
     try:
         found = json.loads(path.read_text(encoding="utf-8")).get("accuracy") if path.exists() else None
     except (OSError, ValueError, AttributeError) as error:
         raise BadFile(f"{path} cannot be read: {error}. Remove it, or evaluate again.") from error
-    return float(found) if isinstance(found, (int, float)) else None
+    return float(found) if isinstance(found, (int, float)) and 0 <= found <= 1 else None
 
 
 def record_of(project: Project, wanted: Requirements) -> dict[str, Any]:

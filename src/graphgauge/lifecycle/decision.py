@@ -19,7 +19,7 @@ from typing import Any, get_type_hints
 
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.core.verdicts import Verdict
-from graphgauge.evaluation import Results, Settings
+from graphgauge.evaluation import ModelAccuracy, Results, Settings
 from graphgauge.explainers import BaseExplainer, find_explainer
 from graphgauge.guidelines import Requirements
 from graphgauge.lifecycle.evidence import digest_of_results
@@ -29,7 +29,7 @@ from graphgauge.models.fingerprints import digest_of_data, digest_of_network
 FORMAT = 1
 FILE = "decision.json"  #: in the folder of a validation
 DAYS = 180  #: until a decision expires, where nothing else is said; ours, the paper has no number
-OPTIONAL = {"signed_before"}  #: fields that a file may lack
+OPTIONAL = {"signed_before", "accuracy"}  #: fields that a file may lack
 Record = dict[str, Any]
 
 
@@ -69,6 +69,7 @@ class Decision:
     signed_by: str = ""
     signed: str = ""  #: when
     signed_before: tuple[Record, ...] = ()  #: {"by", "at"} of signatures that this one takes the place of, the first one first
+    accuracy: Record = field(default_factory=dict)  #: of the network on its task (`ModelAccuracy`), where it was known
     format: int = field(default=FORMAT)
 
     # --- the file ----------------------------------------------------------------------------------------------------
@@ -153,6 +154,10 @@ class Decision:
     def monitor_with(self) -> Settings:
         """The settings that monitoring may use."""
         return settings_from(self.production)
+
+    def accuracy_of_model(self) -> ModelAccuracy | None:
+        """How good the network was at its task when it was validated; None where nobody knew."""
+        return ModelAccuracy.read(self.accuracy or None)
 
     def numbers(self) -> list[Verdict]:
         """The verdicts on the chosen explainer."""

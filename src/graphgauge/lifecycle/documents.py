@@ -24,6 +24,7 @@ import graphgauge
 from graphgauge.core.errors import BadFile
 from graphgauge.core.verdicts import Verdict
 from graphgauge.evaluation import Results
+from graphgauge.evaluation.accuracy import UNKNOWN
 from graphgauge.evaluation.results import RUN
 from graphgauge.guidelines import Point, Requirements, check, checklist, diagnose, guide, recommend
 from graphgauge.guidelines.deployment import DONE
@@ -132,6 +133,7 @@ class Facts:
             "version": graphgauge.__version__,
             "targets": len({row.target for row in self.results.rows}),
             "answer": checked.reason,
+            "accuracy": self.accuracy,
             "numbers": numbers_table(checked.verdicts, found, chosen),
             "others": others_table(found),
             "settings": table(["setting", "value"], self.results.settings.record().items()),
@@ -148,6 +150,12 @@ class Facts:
             "followed": self.followed,
             "audit_log": todo("where the log of answers is kept, and for how long", self.owner.audit_log),
         }
+
+    @cached_property
+    def accuracy(self) -> str:
+        """How good the network itself is; the reminder to state it where nobody knows."""
+        found = (self.decision.accuracy_of_model() if self.decision is not None else None) or self.results.accuracy
+        return todo("how good the network is at its task: `graphgauge validate --accuracy`", "" if found is None else found.told)
 
     def choice(self) -> list[tuple[str, Any]]:
         """The decision line by line."""
@@ -345,4 +353,5 @@ def validation_page(found: "Validation") -> str:
             [[title(each.metric), *(f"{getattr(each, name):.4g}" for name in LOSS), each.n] for each in found.trade_off.losses],
         ),
         answer=found.check.reason,
+        accuracy=UNKNOWN if found.results.accuracy is None else found.results.accuracy.told,
     )

@@ -17,11 +17,11 @@ from typing import Any
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.core.verdicts import FAIL, UNDECIDED, WARN
 from graphgauge.core.versions import versions
-from graphgauge.evaluation import Evaluator, Results
+from graphgauge.evaluation import Evaluator, ModelAccuracy, Results
 from graphgauge.evaluation.entries import labelled
 from graphgauge.explainers import BaseExplainer, find_explainer
 from graphgauge.guidelines import Check, Finding, Recommendation, Requirements, check, diagnose, guide, recommend
-from graphgauge.lifecycle.assessment import score_on_test, usable
+from graphgauge.lifecycle.assessment import usable
 from graphgauge.lifecycle.comparison import Beside, beside_benchmark
 from graphgauge.lifecycle.consultation import Shortlist, own_list, shortlist
 from graphgauge.lifecycle.decision import DAYS, FILE, Decision, expiry, told_time
@@ -36,14 +36,14 @@ Callback = Callable[["Validation", Path], Any]  #: called with the finished vali
 
 @dataclass(frozen=True)
 class Terms:
-    """Who answers for the decision, for how long, and how good the network is at its task (accuracy or r²).
+    """Who answers for the decision, for how long, and how good the network is at its task.
 
-    ``accuracy`` None: measured on ``data.test_mask`` where the data has one.
+    ``accuracy``: a share such as 0.81, or see `ModelAccuracy`; None: measured on the labels in the data, where there are any.
     """
 
     signed_by: str = ""
     days: int = DAYS
-    accuracy: float | None = None
+    accuracy: Any = None
     now: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
 
 
@@ -97,7 +97,9 @@ def validate(
     check_candidates(named, asked, wanted)
     possible, left_out = usable(named, model, asked[0])
     candidates = with_baseline(possible, wanted)
+    stated = ModelAccuracy.read(agreed.accuracy)
     every, short = both_ways(evaluator, candidates, asked)
+    every = every[0].with_accuracy(stated), every[1]
     recommendation = only(recommend(every[0], wanted))
     cost = trade_off(every, short, recommendation.chosen, wanted)
     found = Validation(
@@ -107,7 +109,7 @@ def validate(
         check=check(every[0], wanted, [recommendation.chosen]),
         comparison=tuple(beside_benchmark(every[0], model, wanted)),
         trade_off=cost,
-        findings=tuple(diagnose(every[0], wanted, agreed.accuracy if agreed.accuracy is not None else score_on_test(model))),
+        findings=tuple(diagnose(every[0], wanted)),
         left_out=left_out,
         decision=blank_decision(evaluator, candidates[recommendation.chosen], wanted, agreed),
     )
@@ -216,6 +218,7 @@ def filled(found: Validation, listed: Shortlist) -> Decision:
         trade_off=cost.record(),
         comparison=tuple(line.record() for line in found.comparison),
         warnings=tuple(warnings_of(found)),
+        accuracy={} if found.results.accuracy is None else found.results.accuracy.record(),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from graphgauge.benchmark.study import Study, study_of
 from graphgauge.core.errors import UndefinedScore
 from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, OUTCOMES, PASS, UNDECIDED, WARN, worst
-from graphgauge.evaluation import Results
+from graphgauge.evaluation import ModelAccuracy, Results
 from graphgauge.guidelines import Recommendation, Requirements, checklist, diagnose
 from graphgauge.guidelines.findings import Finding
 from graphgauge.guidelines.measures import Measured, of_run
@@ -47,7 +47,7 @@ class Asked:
     """What a report was asked for beside the results."""
 
     requirements: Requirements = field(default_factory=Requirements)
-    accuracy: float | None = None
+    accuracy: ModelAccuracy | None = None
     names: Names | Mapping[str, Any] | None = None
     title: str = TITLE
     language: str = "en"
@@ -89,19 +89,20 @@ def content_of(given: Results, asked: Asked) -> dict[str, Any]:
     found = of_run(results, wanted, merge_models=True)
     numbers = {name: k for k, name in enumerate(dict.fromkeys(row.explainer for row in results.rows), 1)}
     stage = Stage(results, wanted, found.pertinence, clean.given, asked.names, asked.language, asked.audience)
-    study = study_of(results)
+    study, accuracy = study_of(results), asked.accuracy or given.accuracy
     parts = [part_of(found, task, numbers, stage, study) for task in study.tasks]
     return {
         "format": FORMAT,
         "title": asked.title,
-        "answer": answer(parts),
+        "answer": with_doubt(answer(parts), accuracy),
+        "accuracy": None if accuracy is None else {"told": str(accuracy), "warning": accuracy.warning, **accuracy.record()},
         "facts": facts(results, parts),
         "explainers": [{"number": number, "name": name} for name, number in numbers.items()],
         "columns": [heading(metric) for metric in found.judged()],
         "tasks": parts,
         "overall": overall(results, found, numbers) if len(parts) > 1 else [],
         "targets": packed(results, found.judged(), stage.called, stage.level),
-        "diagnosis": grouped(diagnose(results, wanted, asked.accuracy)),
+        "diagnosis": grouped(diagnose(results, wanted, accuracy)),
         "checklist": [vars(point) for point in points(results, wanted)],
         "requirements": wanted.record(),
         "settings": settings_of(results),
@@ -177,6 +178,13 @@ def answer(parts: list[Part]) -> dict[str, Any]:
     verdicts = [verdict for own in told for verdict in own.verdicts]
     counts = {name: sum(verdict.outcome == name for verdict in verdicts) for name in (PASS, WARN, UNDECIDED, FAIL, NOT_APPLICABLE)}
     return {"outcome": outcome, "badge": BADGES[outcome], "headline": headline, "reason": reason, "counts": counts}
+
+
+def with_doubt(found: dict[str, Any], accuracy: ModelAccuracy | None) -> dict[str, Any]:
+    """The answer, which is no clear pass where the model itself is poor."""
+    if accuracy is None or not accuracy.is_poor or found["outcome"] != PASS:
+        return found
+    return {**found, "outcome": WARN, "badge": BADGES[WARN], "headline": f"{found['headline']}, but the model itself is poor"}
 
 
 def over_tasks(outcome: str, parts: list[Part]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.core.registry import lookup
-from graphgauge.evaluation import Results
+from graphgauge.evaluation import ModelAccuracy, Results
 from graphgauge.guidelines import Requirements
 from graphgauge.narrative import Names
 from graphgauge.report.content import TITLE, Asked, content_of
@@ -59,7 +59,7 @@ FORMATS: dict[str, Callable[[dict[str, Any]], str | bytes]] = {
 def report(
     results: Results,
     requirements: Requirements | None = None,
-    accuracy: float | None = None,
+    accuracy: Any = None,
     names: Names | Mapping[str, Any] | None = None,
     *,
     title: str = TITLE,
@@ -70,7 +70,8 @@ def report(
     """The report of some results.
 
     ``requirements``  what the use asks for; default: the paper's thresholds
-    ``accuracy``      (or r²) of the model on its task, for the diagnosis
+    ``accuracy``      of the model on its task, where the labels in its data do not tell: a share such as 0.81, or a mapping
+                      {"name": "R²", "value": 0.64, "interval": [0.58, 0.7]}
     ``names``         of nodes, features and classes; what is missing is taken from the data. What a saved run has kept of its
                       explanations has the names it was saved with
     ``language``, ``audience``  of the sentences on single explanations
@@ -80,7 +81,7 @@ def report(
         raise BadSetting(
             f"report takes requirements first, but got {requirements!r}. A path goes to save: results.report().save(path)."
         )
-    asked = Asked(requirements or Requirements(), accuracy, names, title, language, audience, run)
+    asked = Asked(requirements or Requirements(), ModelAccuracy.read(accuracy), names, title, language, audience, run)
     return Report(content_of(results, asked))
 
 

@@ -136,6 +136,7 @@ def answer_lines(content: dict[str, Any]) -> list[str]:
         "",
         f"**{answer['badge']}.** {said(answer['headline'])}: {said(answer['reason'])}.",
         "",
+        *accuracy_lines(content["accuracy"]),
         told,
         "",
     ]
@@ -143,6 +144,14 @@ def answer_lines(content: dict[str, Any]) -> list[str]:
         rows = [[part.title, part.chosen or "-", part.outcome] for part in content["tasks"]]
         head += [table(["task", "recommended", "verdict"], [[said_raw(cell) for cell in row] for row in rows]), ""]
     return head
+
+
+def accuracy_lines(accuracy: Mapping[str, Any] | None) -> list[str]:
+    """How good the model itself is."""
+    if accuracy is None:
+        return ["The model itself: its accuracy is not known.", ""]
+    warning = [f"**Caution:** {said(accuracy['warning'])}.", ""] if accuracy["warning"] else []
+    return [f"The model itself: {said(accuracy['told'])}.", "", *warning]
 
 
 def task_lines(part: Any, columns: list[dict[str, Any]]) -> list[str]:
