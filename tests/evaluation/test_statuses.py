@@ -60,6 +60,13 @@ def judged(model, target=0, edge_score=(3, 2, 1), feature_score=None, **settings
     return cells_of(gg.Evaluator(model, **{**QUICK, **settings}).evaluate(explanation(model, target, edge_score, features)))
 
 
+def judged_with_truth(mask):
+    """Cells of three edge scores beside a truth, or none."""
+    model = a_star()
+    x = explanation(model, 0, (3, 2, 1), [[1.0]] * 5)
+    return cells_of(gg.Evaluator(model, **QUICK).evaluate(x, truth={"edge": {0: mask}}))
+
+
 def with_max_aggregation():
     net = build(Stack, lambda a, b: SAGEConv(a, b, aggr="max"))
     model = gg.NodeClassificationModel(net, random_graph())
@@ -85,6 +92,8 @@ OCCURRENCES = {
         lambda: cells_of(gg.Evaluator(a_star(), **QUICK).compare(gg.CallableExplainer(same_score_for_all), [0])),
     ),
     "all_selected": ("edge_fidelity_plus", lambda: judged(a_star(), extras=True)),
+    "no_truth": ("edge_auroc", lambda: judged_with_truth(None)),
+    "one_sided_truth": ("edge_auroc", lambda: judged_with_truth(torch.ones(3, dtype=torch.bool))),
     "undefined": ("edge_without_value", lambda: judged(a_star(), metrics=[WithoutValue()])),
     "not_timed": ("time", lambda: cells_of(gg.Evaluator(node_model(), **QUICK).compare(gg.Saliency(), [3]))),
 }

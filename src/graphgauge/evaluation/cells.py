@@ -19,6 +19,8 @@ STATUSES = {
     "no_explainer": "the explanation was made elsewhere, and its explainer cannot be run again",
     "constant": "permuting the scores changes nothing, so there is no chance to correct for",
     "all_selected": "all candidates are among the top ones, as for any other explanation: lower `top`, or give it as a share",
+    "no_truth": "no truth was given for this target",
+    "one_sided_truth": "all or none of what the explanation scores is true, so that there is nothing to tell apart",
     "undefined": "the metric has no value for this explanation",
     "not_timed": "only some targets are explained alone; see the setting `timed`",
 }

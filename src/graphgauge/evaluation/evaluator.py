@@ -7,7 +7,7 @@ reference) and serve every explainer. Seeds derive from what a draw is for, so t
 explainers take part, on the batch size or on the number of threads.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -19,10 +19,11 @@ from graphgauge.core.phases import phase
 from graphgauge.core.progress import advance, progress
 from graphgauge.core.seeds import check_seed, derive_seed
 from graphgauge.core.versions import versions
-from graphgauge.core.xplanation import Target, Xplanation
+from graphgauge.core.xplanation import Target, Xplanation, plain_target
 from graphgauge.evaluation.cells import Cell, missing
 from graphgauge.evaluation.entries import Entry, Maker, grouped_by_explainer, labelled, seed_under, split_by_occurrence
 from graphgauge.evaluation.extras import extra_metrics
+from graphgauge.evaluation.ground_truth import GroundTruth
 from graphgauge.evaluation.groups import Group, warn_of_unmeasured_edges
 from graphgauge.evaluation.identity import digest_of_model, digest_of_scores
 from graphgauge.evaluation.repetition import stability_cells
@@ -83,14 +84,18 @@ class Evaluator:
         for field, value in values.items():
             object.__setattr__(self, field, value)
 
-    def compare(self, explainers: Any, targets: Any) -> Results:
+    def compare(self, explainers: Any, targets: Any, *, truth: Mapping[str, Any] | None = None) -> Results:
         """Explain ``targets`` with each explainer (one, a list, or a dictionary of names) and evaluate.
+
+        ``truth`` holds masks of what truly matters, ``{"edge": mask, "node": mask, "feature": mask}``: how well the scores agree
+        with them stands beside the other numbers (see `graphgauge.evaluation.ground_truth`).
 
         Under a name of its own an explainer draws random numbers of its own, so two that are random can be compared.
         """
         named = labelled(explainers)
         with self.model.session():
             asked = self.model.asked(self.model.read(targets))
+            known = None if truth is None else GroundTruth.read(truth, self.model, [plain_target(one) for one in asked.tolist()])
             warn_of_unmeasured_edges(self.model, self.settings)
             warn_of_missing_edges(self.model, named.values())
             with progress(len(named) * len(asked) * 2 + len(asked) * 2, "compare"), missing_edges_told():
@@ -102,10 +107,12 @@ class Evaluator:
                         xs = explainer.explain(self.model, asked, seed=seed)
                     advance(len(asked))
                     entries += split_by_occurrence(label, explainer, xs, seed)
-                return replace(self.evaluated(entries), source=self.source(entries, again=True))
+                return replace(self.evaluated(entries, known), source=self.source(entries, again=True))
 
-    def evaluate(self, xs: Xplanation | Iterable[Xplanation], *, check_network: bool = True) -> Results:
-        """Score explanations, from `explain` or from elsewhere, and fill their ``metrics``.
+    def evaluate(
+        self, xs: Xplanation | Iterable[Xplanation], *, check_network: bool = True, truth: Mapping[str, Any] | None = None
+    ) -> Results:
+        """Score explanations, from `explain` or from elsewhere, and fill their ``metrics``. ``truth`` as in `compare`.
 
         Explanations of another network are refused, also where the same one was trained on; ``check_network=False`` scores them all
         the same. Those that do not say which network they explain (from PyG, for example) pass.
@@ -114,10 +121,11 @@ class Evaluator:
         self.check_explanations(given)
         if check_network:
             check_networks(given, digest_of_network(self.model))
+        known = None if truth is None else GroundTruth.read(truth, self.model, [x.target for x in given])
         entries = grouped_by_explainer(given)
         warn_of_unmeasured_edges(self.model, self.settings)
         with self.model.session(), progress(sum(len(entry.xs) for entry in entries) + 2 * len(given), "evaluate"):
-            return replace(self.evaluated(entries), source=self.source(entries, again=False))
+            return replace(self.evaluated(entries, known), source=self.source(entries, again=False))
 
     def sample(self, count: int, among: Any = None) -> list[Target]:
         """Targets spread over predicted classes and over how sure the model is; see `sample_targets`."""
@@ -150,20 +158,24 @@ class Evaluator:
 
     # --- how it is done ----------------------------------------------------------------------------------------------
 
-    def evaluated(self, entries: list[Entry]) -> Results:
-        """All metrics of all entries; what an explanation carries for these very settings is taken from it."""
+    def evaluated(self, entries: list[Entry], truth: GroundTruth | None = None) -> Results:
+        """All metrics of all entries; what an explanation carries for these very settings is taken from it. Truth comes last."""
         known = {(k, t): self.stored(x) for k, entry in enumerate(entries) for t, x in entry.xs.items()}
         fresh = [replace(entry, xs={t: x for t, x in entry.xs.items() if known[k, t] is None}) for k, entry in enumerate(entries)]
         made = {"versions": versions(), "device": str(self.model.source.device), "network": self.model.record()}
         made["identity"] = identity_of(self.model)
         cells, stories = self.measured(fresh)
+        agreement = truth.cells(self.model, entries, self.settings) if truth is not None else {}
+        if truth is not None:
+            made["truth"] = truth.record()
         rows: list[Row] = []
         for k, entry in enumerate(entries):
             for target, x in entry.xs.items():
                 old = known[k, target]
                 own = old if old is not None else cells[k, target]
-                self.fill(x, own)
-                rows += [self.row(entry, x, metric, cell) for metric, cell in own.items()]
+                known_truth = agreement.get((k, target), {})
+                self.fill(x, own, known_truth)
+                rows += [self.row(entry, x, metric, cell) for metric, cell in (own | known_truth).items()]
         return Results(tuple(rows), self.settings, stories, made=made)
 
     def measured(self, entries: list[Entry]) -> tuple[dict[tuple[int, Target], dict[str, Cell]], Stories]:
@@ -296,13 +308,15 @@ class Evaluator:
             return None
         return {name: Cell.from_record(cell) for name, cell in record["cells"].items()}
 
-    def fill(self, x: Xplanation, cells: dict[str, Cell]) -> None:
-        """Write the values into the explanation, and what is needed not to measure again."""
+    def fill(self, x: Xplanation, cells: dict[str, Cell], agreement: Mapping[str, Cell] | None = None) -> None:
+        """Write the values into the explanation, and what is needed not to measure again; the truth may be another next time."""
         before = x.metrics.get(RECORD)
-        stale = set(before["cells"]) if isinstance(before, dict) and "cells" in before else set()
+        stale = {*before["cells"], *before.get("truth", ())} if isinstance(before, dict) and "cells" in before else set()
         kept = {name: value for name, value in x.metrics.items() if name not in stale}
-        x.metrics = {**kept, **{name: cell.value for name, cell in cells.items()}}
+        x.metrics = {**kept, **{name: cell.value for name, cell in {**cells, **(agreement or {})}.items()}}
         x.metrics[RECORD] = {"key": self.key(x), "cells": {name: cell.record() for name, cell in cells.items()}}
+        if agreement:
+            x.metrics[RECORD]["truth"] = list(agreement)
 
 
 def check_networks(xs: Sequence[Xplanation], network: str) -> None:

@@ -32,7 +32,12 @@ def higher_is_better(metric: str) -> bool:
     (False, True, False)
     """
     ways = {**{name: own.higher_is_better for name, own in METRICS.items()}, **OTHERS}
-    return ways[metric] if metric in ways else lookup(ways, metric.removeprefix("feature_").removeprefix("edge_"), "metric")
+    return ways[metric] if metric in ways else lookup(ways, _without_side(metric), "metric")
+
+
+def _without_side(metric: str) -> str:
+    """The name of a metric without that of its side."""
+    return metric.removeprefix("feature_").removeprefix("edge_").removeprefix("node_")
 
 
 def interval_of_mean(metric: str, *groups: Iterable[float]) -> Interval | None:
@@ -41,7 +46,7 @@ def interval_of_mean(metric: str, *groups: Iterable[float]) -> Interval | None:
     >>> interval_of_mean("edge_pertinence", [0.9, 1.0, 1.0, 1.0])[1]
     1.0
     """
-    plain = metric.removeprefix("feature_").removeprefix("edge_")
+    plain = _without_side(metric)
     known = METRICS.get(metric) or METRICS.get(plain)
     bounds = known.bounds if known is not None else (-math.inf, math.inf)
     return mean_interval(*map(list, groups), bounds=bounds, scale="log" if plain.startswith("time") else "linear")

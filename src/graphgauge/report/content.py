@@ -3,6 +3,7 @@
 answer       the outcome over all tasks, in a sentence, with its reason
 tasks        of each task: the recommendation, the table with verdicts, Pareto fronts, the worst and the best explanations
 overall      means over tasks and networks, where there are several
+truth        agreement with a known truth, of the tasks that have one; no verdict reads it
 targets      the numbers of single targets
 diagnosis, checklist, requirements, settings, provenance
 """
@@ -27,6 +28,7 @@ from graphgauge.report.provenance import provenance, settings_of
 from graphgauge.report.scatter import drawings
 from graphgauge.report.showcase import Example, Stage
 from graphgauge.report.targets import packed
+from graphgauge.report.truth_table import truth_tables
 
 FORMAT = "graphgauge.report/1"
 TITLE = "Quality of explanations"
@@ -101,6 +103,7 @@ def content_of(given: Results, asked: Asked) -> dict[str, Any]:
         "columns": [heading(metric) for metric in found.judged()],
         "tasks": parts,
         "overall": overall(results, found, numbers) if len(parts) > 1 else [],
+        "truth": truth_tables(found, study.tasks),
         "targets": packed(results, found.judged(), stage.called, stage.level),
         "diagnosis": grouped(diagnose(results, wanted, accuracy)),
         "checklist": [vars(point) for point in points(results, wanted)],

@@ -97,6 +97,7 @@ def as_markdown(content: dict[str, Any]) -> str:
     sections = [
         *answer_lines(content),
         *(line for part in content["tasks"] for line in task_lines(part, content["columns"])),
+        *truth_lines(content["truth"]),
         "## Diagnosis",
         "",
         *(f"- **{said(own['advice'])}**: {' · '.join(map(said, own['findings']))}" for own in content["diagnosis"]),
@@ -172,6 +173,17 @@ def task_lines(part: Any, columns: list[dict[str, Any]]) -> list[str]:
     ]
     lines += [f"- {example_text(example)}" for example in part.examples]
     return [*lines, ""]
+
+
+def truth_lines(tables: list[dict[str, Any]]) -> list[str]:
+    """Agreement with a known truth, where there is one."""
+    lines = ["## Agreement with the known truth", ""] if tables else []
+    for own in tables:
+        rows = [[said_raw(line["explainer"]), *(score["text"] for score in line["scores"])] for line in own["lines"]]
+        lines += [said(own["task"]), ""] if own["task"] else []
+        lines += [table(["explainer", *(column["title"] for column in own["columns"])], rows), ""]
+        lines += [*(f"- {column['title']}: {column['meaning']}" for column in own["columns"]), ""]
+    return lines
 
 
 def score_text(own: Score) -> str:

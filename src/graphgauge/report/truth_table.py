@@ -1,0 +1,48 @@
+"""The table of how well explanations agree with a known truth, one for each task that has one. No verdict reads it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphgauge.evaluation.ground_truth import KINDS, MEANINGS
+from graphgauge.guidelines.measures import Measure, Measured
+from graphgauge.report.boards import told_gap
+
+
+def truth_tables(found: Measured, tasks: Sequence[str]) -> list[dict[str, Any]]:
+    """Columns with their meaning, and a line for each explainer; nothing for a task without a truth."""
+    tables = []
+    for task in tasks:
+        subjects = found.subjects(task)
+        names = [f"{kind}_{name}" for kind in KINDS for name in MEANINGS]
+        metrics = [name for name in names if any(found.get(subject, name) is not None for subject in subjects)]
+        if not metrics:
+            continue
+        columns = [{"metric": name, "title": _title(name), "meaning": MEANINGS[name.partition("_")[2]]} for name in metrics]
+        lines = [
+            {"explainer": subject[2], "scores": [_score(found.get(subject, name)) for name in metrics]} for subject in subjects
+        ]
+        tables.append({"task": task, "columns": columns, "lines": lines})
+    return tables
+
+
+def _title(metric: str) -> str:
+    """A metric's name for people.
+
+    >>> _title("edge_auroc"), _title("feature_precision_at_k")
+    ('Edge AUROC', 'Feature precision at k')
+    """
+    text = metric.replace("_", " ").replace("auroc", "AUROC").replace("f1", "F1")
+    return text[:1].upper() + text[1:]
+
+
+def _score(measure: Measure | None) -> dict[str, Any]:
+    """One mean with its interval, as a text; or why there is none."""
+    if measure is None:
+        return {"text": "not measured", "mean": None, "low": None, "high": None, "n": 0, "gap": ""}
+    low, high = measure.interval or (None, None)
+    gap = told_gap(dict(measure.missing)) if measure.missing else ""
+    text = "no value"
+    if measure.mean is not None:
+        between = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+        text = f"{measure.mean:.2f}{between}, n {measure.n}"
+    return {"text": text, "mean": measure.mean, "low": low, "high": high, "n": measure.n or 0, "gap": gap}
