@@ -74,6 +74,11 @@ def with_max_aggregation():
         return cells_of(gg.Evaluator(model, **QUICK).compare(gg.Saliency(), [3]))
 
 
+def of_another_class():
+    model = node_model()
+    return cells_of(gg.Evaluator(model, **QUICK).compare(gg.Saliency(), [3], label=(model.pred_discrete([3]) + 1) % 2))
+
+
 def same_score_for_all(model, target):
     return torch.ones(4, 1), torch.ones(3)
 
@@ -85,6 +90,7 @@ OCCURRENCES = {
     "no_scores": ("edge_pertinence", lambda: cells_of(gg.Evaluator(a_star(), **QUICK).compare(Sentence(), [0]))),
     "nan_attribution": ("edge_pertinence_tied", lambda: judged(a_star(), edge_score=(1, math.nan, 2))),
     "nan_prediction": ("edge_ec", lambda: judged(a_star(by_table(-1.0, -1.0, math.nan, 1.0)))),
+    "not_predicted": ("edge_ec", of_another_class),
     "no_mask": ("edge_ec", with_max_aggregation),
     "no_explainer": ("edge_stability", lambda: judged(a_star())),
     "constant": (

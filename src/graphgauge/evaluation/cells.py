@@ -6,6 +6,7 @@ from typing import Any
 from graphgauge.models.masking import WITHOUT_MASKS
 
 OK = "ok"
+NOT_PREDICTED = "not_predicted"
 
 #: every reason why a value is missing, for people
 STATUSES = {
@@ -15,6 +16,7 @@ STATUSES = {
     "no_scores": "the explainer gives no scores of this side",
     "nan_attribution": "a score is NaN or infinite",
     "nan_prediction": "the network predicts NaN or infinity for an edited graph, or cannot be run on it (as without edges)",
+    NOT_PREDICTED: "the explained class is not the predicted one, so there is no change of the prediction to count edits until",
     "no_mask": f"messages of this network cannot be masked: {WITHOUT_MASKS}",
     "no_explainer": "the explanation was made elsewhere, and its explainer cannot be run again",
     "constant": "permuting the scores changes nothing, so there is no chance to correct for",

@@ -1,7 +1,7 @@
 """Explanations as the Evaluator takes them: by explainer, each under the name that results show."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from graphgauge.core.errors import BadSetting, GraphgaugeError
@@ -23,9 +23,41 @@ class Entry:
     xs: Mapping[Target, Xplanation]
     seed: int | None = None  #: of the call that made them; None: made elsewhere
 
+    @property
+    def chosen(self) -> dict[Target, int]:
+        """The classes that were chosen to be explained; targets whose predicted class is explained are left out."""
+        return {target: x.label for target, x in self.xs.items() if x.label is not None}
+
+    @property
+    def runner(self) -> "BaseExplainer | OfClasses | None":
+        """The explainer, to be run on these targets again; it explains the same classes."""
+        return OfClasses(self.explainer, self.chosen) if self.explainer is not None and self.chosen else self.explainer
+
     def status(self, target: Target, side: str, count: int) -> str:
         """Why one side of the explanation of a target cannot be judged, given its number of candidates; '' if it can."""
         return status_of(getattr(self.xs[target], f"{side}_score"), count) if target in self.xs else "absent"
+
+
+@dataclass(frozen=True)
+class OfClasses:
+    """An explainer that is asked for chosen classes: those of ``chosen``, the predicted ones of all other targets."""
+
+    explainer: BaseExplainer
+    chosen: Mapping[Target, int]
+
+    @property
+    def name(self) -> str:
+        """That of the explainer."""
+        return self.explainer.name
+
+    @property
+    def deterministic(self) -> bool:
+        """As the explainer."""
+        return self.explainer.deterministic
+
+    def explain(self, model: BaseModel, targets: Sequence[Target], seed: int = 0) -> list[Xplanation]:
+        """Explanations of these classes."""
+        return explained_again(self.explainer, model, targets, seed, [self.chosen.get(target) for target in targets])
 
 
 @dataclass(frozen=True)
@@ -34,14 +66,24 @@ class Maker:
 
     explainer: BaseExplainer
     seed: int
+    chosen: Mapping[tuple[Target, int], int] = field(default_factory=dict)  #: (target, occurrence) -> class, where one was chosen
 
     def explain(self, model: BaseModel, targets: Sequence[Target]) -> list[Xplanation]:
         """Explanations that are the same as before."""
-        return self.explainer.explain(model, targets, seed=self.seed)
+        return explained_again(self.explainer, model, targets, self.seed, [self.chosen.get(one) for one in occurrences([*targets])])
 
     def again(self, model: BaseModel, target: Target, occurrence: int) -> Xplanation:
         """One of them."""
         return self.explain(model, [target] * (occurrence + 1))[occurrence]
+
+
+def explained_again(
+    explainer: BaseExplainer, model: BaseModel, targets: Sequence[Target], seed: int, chosen: list[int | None]
+) -> list[Xplanation]:
+    """Explanations of chosen classes; where none is, the explainer need not know of such a thing."""
+    if all(one is None for one in chosen):
+        return explainer.explain(model, targets, seed=seed)
+    return explainer.explain(model, targets, seed=seed, label=chosen)
 
 
 def labelled(explainers: Any) -> dict[str, BaseExplainer]:

@@ -7,6 +7,7 @@ reference) and serve every explainer. Seeds derive from what a draw is for, so t
 explainers take part, on the batch size or on the number of threads.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,8 +21,8 @@ from graphgauge.core.progress import advance, progress
 from graphgauge.core.seeds import check_seed, derive_seed
 from graphgauge.core.versions import versions
 from graphgauge.core.xplanation import Target, Xplanation, plain_target
-from graphgauge.evaluation.cells import Cell, missing
-from graphgauge.evaluation.entries import Entry, Maker, grouped_by_explainer, labelled, seed_under, split_by_occurrence
+from graphgauge.evaluation.cells import NOT_PREDICTED, OK, Cell, missing
+from graphgauge.evaluation.entries import Entry, Maker, OfClasses, grouped_by_explainer, labelled, seed_under, split_by_occurrence
 from graphgauge.evaluation.extras import extra_metrics
 from graphgauge.evaluation.ground_truth import GroundTruth
 from graphgauge.evaluation.groups import Group, warn_of_unmeasured_edges
@@ -35,6 +36,7 @@ from graphgauge.evaluation.stories import Story, story_of
 from graphgauge.evaluation.timing import seconds_alone
 from graphgauge.explainers import BaseExplainer, OtherTaskExplainer
 from graphgauge.explainers.base import check_wrapped, missing_edges_told, warn_of_missing_edges
+from graphgauge.explainers.chosen_classes import chosen_classes, num_classes
 from graphgauge.metrics import Metric
 from graphgauge.models import BaseModel
 from graphgauge.models.fingerprints import digest_of_network, identity_of
@@ -84,17 +86,20 @@ class Evaluator:
         for field, value in values.items():
             object.__setattr__(self, field, value)
 
-    def compare(self, explainers: Any, targets: Any, *, truth: Mapping[str, Any] | None = None) -> Results:
+    def compare(self, explainers: Any, targets: Any, *, label: Any = None, truth: Mapping[str, Any] | None = None) -> Results:
         """Explain ``targets`` with each explainer (one, a list, or a dictionary of names) and evaluate.
 
-        ``truth`` holds masks of what truly matters, ``{"edge": mask, "node": mask, "feature": mask}``: how well the scores agree
-        with them stands beside the other numbers (see `graphgauge.evaluation.ground_truth`).
+        ``label`` chooses the class that is explained and whose probability curves show, as in `explain`; by default the predicted
+        one. ``truth`` holds masks of what truly matters, ``{"edge": mask, "node": mask, "feature": mask}``: how well the scores
+        agree with them stands beside the other numbers (see `graphgauge.evaluation.ground_truth`).
 
         Under a name of its own an explainer draws random numbers of its own, so two that are random can be compared.
         """
         named = labelled(explainers)
         with self.model.session():
-            asked = self.model.asked(self.model.read(targets))
+            rows = self.model.read(targets)
+            asked, chosen = self.model.asked(rows), chosen_classes(self.model, rows, label)
+            first, every = ({}, {}) if chosen is None else ({"label": chosen[:1]}, {"label": chosen})
             known = None if truth is None else GroundTruth.read(truth, self.model, [plain_target(one) for one in asked.tolist()])
             warn_of_unmeasured_edges(self.model, self.settings)
             warn_of_missing_edges(self.model, named.values())
@@ -103,8 +108,8 @@ class Evaluator:
                 for label, explainer in named.items():
                     seed = seed_under(label, explainer, self.seed)
                     with phase("explaining"):
-                        explainer.explain(self.model, asked[:1], seed=seed)  # what a first call does is in nobody's time_batched
-                        xs = explainer.explain(self.model, asked, seed=seed)
+                        explainer.explain(self.model, asked[:1], seed=seed, **first)  # a first call's start is in nobody's clock
+                        xs = explainer.explain(self.model, asked, seed=seed, **every)
                     advance(len(asked))
                     entries += split_by_occurrence(label, explainer, xs, seed)
                 return replace(self.evaluated(entries, known), source=self.source(entries, again=True))
@@ -145,10 +150,18 @@ class Evaluator:
                 raise BadExplanation(f"evaluate needs explanations (gg.Xplanation), but got {type(x).__name__}.")
             if x.level != self.model.level:
                 raise BadExplanation(f"the model has {self.model.level} targets, but an explanation is of a {x.level}.")
+            check_class(x, self.model)
 
     def source(self, entries: list[Entry], again: bool) -> Source:
         """Where single explanations come from later: made again (nothing large is kept), or those that were given."""
-        explainers = {entry.label: Maker(entry.explainer, self.seed_for(entry)) for entry in entries if again and entry.explainer}
+        chosen: dict[str, dict[tuple[Target, int], int]] = {entry.label: {} for entry in entries}
+        for entry in entries:
+            chosen[entry.label] |= {(target, entry.occurrence): label for target, label in entry.chosen.items()}
+        explainers = {
+            entry.label: Maker(entry.explainer, self.seed_for(entry), chosen[entry.label])
+            for entry in entries
+            if again and entry.explainer
+        }
         found: dict[Made, Callable[[], Xplanation]] = {}
         for entry in entries:
             for target, x in entry.xs.items():
@@ -164,6 +177,9 @@ class Evaluator:
         fresh = [replace(entry, xs={t: x for t, x in entry.xs.items() if known[k, t] is None}) for k, entry in enumerate(entries)]
         made = {"versions": versions(), "device": str(self.model.source.device), "network": self.model.record()}
         made["identity"] = identity_of(self.model)
+        chosen = Counter(label for entry in entries for label in entry.chosen.values())
+        if chosen:
+            made["chosen_classes"] = {str(label): chosen[label] for label in sorted(chosen)}  # how many explanations of each
         cells, stories = self.measured(fresh)
         agreement = truth.cells(self.model, entries, self.settings) if truth is not None else {}
         if truth is not None:
@@ -180,13 +196,12 @@ class Evaluator:
 
     def measured(self, entries: list[Entry]) -> tuple[dict[tuple[int, Target], dict[str, Cell]], Stories]:
         """Cells of every entry and target, and the stories behind them."""
-        targets = list(dict.fromkeys(target for entry in entries for target in entry.xs))
         cells: dict[tuple[int, Target], dict[str, Cell]] = {
             (k, target): {} for k, entry in enumerate(entries) for target in entry.xs
         }
         stories: Stories = {}
-        if targets:
-            self.add_curves(entries, targets, cells, stories)
+        for classes, some in by_class(entries):
+            self.add_curves(some, classes, cells, stories)
         for k, entry in enumerate(entries):
             with phase("stability"):
                 self.add_stability(entry, k, cells)
@@ -194,16 +209,20 @@ class Evaluator:
                 self.add_time(entry, k, cells)
         return cells, stories
 
-    def add_curves(self, entries: list[Entry], targets: list[Target], cells: Any, stories: Any) -> None:
-        """EC, pertinence and their twins, in groups of targets."""
-        sides = self.settings.curve_sides
+    def add_curves(self, entries: list[Entry], classes: dict[Target, int | None], cells: Any, stories: Any) -> None:
+        """EC, pertinence and their twins, in groups of targets, of which these classes are explained (None: the predicted)."""
+        sides, targets = self.settings.curve_sides, list(classes)
+        label = None
+        if any(one is not None for one in classes.values()):
+            label = chosen_classes(self.model, self.model.read(targets), list(classes.values()))
         with phase("feature_curves"):
-            references = find_references(self.model, targets, self.settings.medoids) if "feature" in sides else None
+            references = find_references(self.model, targets, self.settings.medoids, label) if "feature" in sides else None
         cases = int(references.count().max()) if references is not None and len(references) else 1
         size = max(1, MOST_HEIGHTS // (cases * max(self.settings.trials[1], self.settings.twin_trials) * self.settings.cap))
         for start in range(0, len(targets), size):
             chosen = targets[start : start + size]
-            group = Group.of(self.model, self.settings, self.metrics, entries, chosen, self.seed_of)
+            part_of_label = None if label is None else label[start : start + size]
+            group = Group.of(self.model, self.settings, self.metrics, entries, chosen, self.seed_of, part_of_label)
             own = None if references is None else references_of(references, start, start + len(chosen))
             for side in sides:
                 with phase(f"{side}_curves"):
@@ -233,7 +252,7 @@ class Evaluator:
                     continue
                 own = {f"{side}_{name}": curve_cell(found, name, t, e) for name in names}
                 cells[e, target].update(own)
-                if own[f"{side}_ec"].value is not None:
+                if own[f"{side}_ec"].status in (OK, NOT_PREDICTED):
                     key = (entry.label, target, entry.occurrence, side)
                     stories[key] = partial(story_of, found, side, entry.label, e, target, t)
 
@@ -243,28 +262,29 @@ class Evaluator:
             return
         names = stability_metrics(self.settings)
         targets = list(entry.xs)
-        if entry.explainer is None or isinstance(entry.explainer, OtherTaskExplainer):
+        runner = entry.runner
+        if runner is None or isinstance(entry.explainer, OtherTaskExplainer):
             why = "no_explainer" if entry.explainer is None else "no_scores"
             for target in targets:
                 cells[k, target].update(dict.fromkeys(names, missing(why)))
             return
         seed = derive_seed(self.seed_for(entry), *self.seed_scope, entry.occurrence)
-        with lent(self.model, entry.explainer.name):
-            found = stability_cells(entry.explainer, self.model, targets, self.settings, seed)
+        with lent(self.model, runner.name):
+            found = stability_cells(runner, self.model, targets, self.settings, seed)
         for target in targets:
             cells[k, target].update(found[target])
 
     def add_time(self, entry: Entry, k: int, cells: Any) -> None:
         """Seconds of one explanation alone, for the first few targets, and the share of the batch."""
         timed = list(entry.xs)[: self.settings.timed] if entry.occurrence == 0 else []
-        found = [] if entry.explainer is None else self.seconds_alone(entry.explainer, timed, self.seed_for(entry))
+        found = [] if entry.runner is None else self.seconds_alone(entry.runner, timed, self.seed_for(entry))
         seconds = dict(zip(timed, found, strict=False))
         for target, x in entry.xs.items():
             why = "no_explainer" if entry.explainer is None else "not_timed"
             cells[k, target]["time"] = Cell(seconds[target]) if target in seconds else missing(why)
             cells[k, target]["time_batched"] = missing("no_explainer") if x.seconds is None else Cell(x.seconds)
 
-    def seconds_alone(self, explainer: BaseExplainer, targets: list[Target], seed: int) -> list[float]:
+    def seconds_alone(self, explainer: BaseExplainer | OfClasses, targets: list[Target], seed: int) -> list[float]:
         """Seconds of one explanation alone; where stability was measured, the explainer has just been run."""
         with lent(self.model, explainer.name):  # once for all calls, so that looking after the network is not in their time
             return seconds_alone(explainer, self.model, targets, seed, is_warm=self.settings.stability != "none")
@@ -298,7 +318,7 @@ class Evaluator:
     def key(self, x: Xplanation) -> str:
         """What must be the same for a stored number to hold: settings, seed, explainer, network, data, scores."""
         names = f"{self.settings.digest}/{self.seed}/{'/'.join(self.seed_scope)}/{self.metrics}"
-        names = f"{names}/{x.explainer}/{sorted(x.params.items())}"
+        names = f"{names}/{x.explainer}/{sorted(x.params.items())}" + ("" if x.label is None else f"/class {x.label}")
         return f"{names}/{digest_of_model(self.model)}/{digest_of_scores(x)}"
 
     def stored(self, x: Xplanation) -> dict[str, Cell] | None:
@@ -330,6 +350,34 @@ def check_networks(xs: Sequence[Xplanation], network: str) -> None:
         )
 
 
+def check_class(x: Xplanation, model: BaseModel) -> None:
+    """Refuse an explanation of a class that the network does not have."""
+    if x.label is None:
+        return
+    if model.task == "regression":
+        raise BadExplanation(f"the model predicts values, but the explanation of target {x.target} is of class {x.label}.")
+    if x.label >= num_classes(model):
+        raise BadExplanation(
+            f"the explanation of target {x.target} is of class {x.label}, but the model's classes are 0..{num_classes(model) - 1}."
+        )
+
+
+def by_class(entries: list[Entry]) -> list[tuple[dict[Target, int | None], list[Entry]]]:
+    """Entries such that each target is explained for one class, with these classes; one list where no target has two."""
+    classes: dict[Target, list[int | None]] = {}
+    for entry in entries:
+        for target, x in entry.xs.items():
+            known = classes.setdefault(target, [])
+            if x.label not in known:
+                known.append(x.label)
+    parts = []
+    for number in range(max(map(len, classes.values()), default=0)):
+        own = {target: known[number] for target, known in classes.items() if len(known) > number}
+        some = [replace(entry, xs={t: x for t, x in entry.xs.items() if t in own and x.label == own[t]}) for entry in entries]
+        parts.append((own, some))
+    return parts
+
+
 def given(x: Xplanation) -> Xplanation:
     """The explanation itself."""
     return x
@@ -359,6 +407,8 @@ def curve_cell(found: Judged, name: str, t: int, e: int) -> Cell:
         return missing(found.gaps.get((name, t, e), "nan_prediction"))
     if name in found.levels:
         return Cell(value, per_level=tuple(found.levels[name][t, e].tolist()))
+    if name == "ec" and not found.reading.is_predicted(t):
+        return missing(NOT_PREDICTED)
     if name == "ec":
         per = tuple(float(found.per_case.ec[q, e]) for q in cases)
         return Cell(value, flipped=bool(found.flipped[t, e]), per_reference=per)

@@ -47,10 +47,11 @@ class Group:
         entries: list[Entry],
         targets: list[Target],
         seed_of: SeedOf,
+        label: Tensor | None = None,
     ) -> "Group":
-        """With the computation graphs and first predictions of the targets."""
+        """With the computation graphs and first predictions of the targets; ``label`` (T,): see `Reading.of`."""
         graphs = model.computation_graphs(targets, settings.edge_scope, lean=settings.edge_removal == "mask")
-        reading = Reading.of(model, model.asked(graphs.target), settings)
+        reading = Reading.of(model, model.asked(graphs.target), settings, label)
         return Group(model, settings, metrics, entries, targets, graphs, reading, seed_of)
 
     def edges(self) -> tuple[Judged | None, Statuses]:

@@ -22,6 +22,7 @@ from graphgauge.core.seeds import derive_seed, generator
 from graphgauge.core.xplanation import Target, Xplanation
 from graphgauge.evaluation.alignment import EMPTY, NAN, NO_SCORES, edge_scores
 from graphgauge.evaluation.cells import Cell, missing
+from graphgauge.evaluation.entries import OfClasses
 from graphgauge.evaluation.settings import Settings
 from graphgauge.evaluation.sides import growing
 from graphgauge.explainers import BaseExplainer
@@ -73,7 +74,7 @@ class Seen:
 
 
 def stability_cells(
-    explainer: BaseExplainer, model: BaseModel, targets: Sequence[Target], settings: Settings, seed: int
+    explainer: BaseExplainer | OfClasses, model: BaseModel, targets: Sequence[Target], settings: Settings, seed: int
 ) -> dict[Target, dict[str, Cell]]:
     """Stability of both sides for each target, and its corrected twin."""
     if explainer.deterministic:
@@ -86,7 +87,7 @@ def stability_cells(
 
 
 def twice(
-    explainer: BaseExplainer, model: BaseModel, targets: Sequence[Target], settings: Settings, seed: int
+    explainer: BaseExplainer | OfClasses, model: BaseModel, targets: Sequence[Target], settings: Settings, seed: int
 ) -> dict[Target, dict[str, Cell]]:
     """Targets whose two explanations are the same."""
     found = {}
@@ -109,7 +110,7 @@ def twice(
 
 
 def in_pairs(
-    explainer: BaseExplainer, model: BaseModel, targets: Sequence[Target], settings: Settings, seed: int
+    explainer: BaseExplainer | OfClasses, model: BaseModel, targets: Sequence[Target], settings: Settings, seed: int
 ) -> dict[Target, dict[str, Cell]]:
     """The paper's algorithm, for all targets at once, stage by stage."""
     done: dict[Target, dict[str, Cell]] = {}
@@ -171,7 +172,7 @@ def paired_cells(series: dict[str, Repetitions], end: int, settings: Settings) -
 
 
 def all_pairs(
-    explainer: BaseExplainer, model: BaseModel, targets: Sequence[Target], settings: Settings, seed: int
+    explainer: BaseExplainer | OfClasses, model: BaseModel, targets: Sequence[Target], settings: Settings, seed: int
 ) -> dict[Target, dict[str, Cell]]:
     """All pairs of M explanations."""
     done = {}
@@ -199,7 +200,7 @@ SIDES = ("feature", "edge")
 
 
 def repeated(
-    explainer: BaseExplainer, model: BaseModel, targets: Sequence[Target], count: int, settings: Settings, seed: int
+    explainer: BaseExplainer | OfClasses, model: BaseModel, targets: Sequence[Target], count: int, settings: Settings, seed: int
 ) -> Iterator[tuple[Target, list[Xplanation]]]:
     """``count`` independent explanations of each target, in as few calls as memory allows."""
     if not targets:

@@ -44,25 +44,33 @@ STAGES = (10, 20, 40)  #: further trials at a time
 
 @dataclass(frozen=True)
 class Reading:
-    """What predictions along curves say of T targets."""
+    """What predictions along curves say of T targets.
+
+    Curves are drawn of the probability of the explained class. Where that is not the predicted one there is no flip: nothing that
+    could be lost is there at first.
+    """
 
     prediction: Tensor  #: (T, C) or (T,) on the whole graph
-    first: Tensor  #: (T,) probability of the class first predicted, or value
-    label: Tensor | None  #: (T,) that class; None: regression
+    first: Tensor  #: (T,) probability of the explained class, or value
+    label: Tensor | None  #: (T,) that class, by default the one first predicted; None: regression
     width: float  #: a value has changed when it moved by more
     tolerance: float  #: smaller differences are ties
+    can_flip: Tensor | None = None  #: (T,) bool: the explained class is predicted; None: all are
 
     @staticmethod
-    def of(model: BaseModel, targets: Any, settings: Settings) -> "Reading":
-        """From the predictions on the whole graph."""
+    def of(model: BaseModel, targets: Any, settings: Settings, label: Tensor | None = None) -> "Reading":
+        """From the predictions on the whole graph; ``label`` (T,) are the explained classes, by default the predicted ones."""
         prediction = model.pred_continuous(targets)
         if model.task == "regression":
             spread: float = model.spread  # type: ignore[attr-defined]
             noise = model.tolerance() if spread <= model.tolerance() else 0.0  # constant predictions: rounding is no change
             width, tolerance = max(settings.flip * spread, noise), max(settings.tolerance * spread, noise)
             return Reading(prediction, prediction, None, width, tolerance)
-        label = model.pred_discrete(targets)
-        return Reading(prediction, prediction.gather(1, label[:, None])[:, 0], label, 0.0, settings.tolerance)
+        predicted = model.pred_discrete(targets)
+        label = predicted if label is None else label
+        first, is_predicted = prediction.gather(1, label[:, None])[:, 0], label == predicted
+        can_flip = None if bool(is_predicted.all()) else is_predicted
+        return Reading(prediction, first, label, 0.0, settings.tolerance, can_flip=can_flip)
 
     def height(self, prediction: Tensor, target: Tensor) -> Tensor:
         """The number whose curve is drawn; NaN where any class has no finite probability.  (P, C) or (P,), (P,) -> (P,)"""
@@ -74,7 +82,12 @@ class Reading:
         """Whether predictions differ from the first one.  (P, C) or (P,), (P,) -> (P,) bool"""
         if self.label is None:
             return value_flips(prediction[:, None], self.first[target], self.width)[:, 0]
-        return class_flips(prediction[:, None], self.label[target], self.tolerance)[:, 0]
+        flips = class_flips(prediction[:, None], self.label[target], self.tolerance)[:, 0]
+        return flips if self.can_flip is None else flips & self.can_flip[target]
+
+    def is_predicted(self, t: int) -> bool:
+        """Whether the explained class of target t is the predicted one, so that an EC can be counted; values always can flip."""
+        return self.can_flip is None or bool(self.can_flip[t])
 
 
 @dataclass(frozen=True)

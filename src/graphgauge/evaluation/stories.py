@@ -21,7 +21,7 @@ class Case:
     """One deletion curve of an explanation among random ones; for features, against one reference."""
 
     reference: Any  #: None for edges
-    start: float  #: probability of the class first predicted, or value, before any edit
+    start: float  #: probability of the explained class, or value, before any edit
     curve: Tensor  #: (K,) after 1..K edits
     random: Tensor  #: (N, K) NaN where it was not needed
     candidates: int  #: edits there are
@@ -49,15 +49,18 @@ class Story:
     side: str
     cases: tuple[Case, ...]
     values: dict[str, float]  #: every metric of this side
+    unpredicted: int | None = None  #: the explained class, where it is not the predicted one, so that there is no flip
 
     plot = later("graphgauge.report.curves:plot_deletion_curve")
 
     def __str__(self) -> str:
         unit = "edges removed" if self.side == "edge" else "features substituted"
-        lines = [f"{self.explainer}, target {self.target}: {unit} in the order of the explanation"]
+        chosen = "" if self.unpredicted is None else f", of class {self.unpredicted}, which is not predicted"
+        lines = [f"{self.explainer}, target {self.target}: {unit} in the order of the explanation{chosen}"]
         for case in self.cases:
             against = "" if case.reference is None else f"reference {case.reference}: "
             change = f"prediction changes after {case.ec}" if case.flipped else f"no change within {case.ec}"
+            change = change if self.unpredicted is None else f"after {case.ec}"
             median = float(case.band()[1, case.ec - 1])
             random = f", random orders {median:.4g} (median)" if median == median else ""  # not followed so far without twins
             lines.append(
@@ -75,7 +78,10 @@ def story_of(found: Judged, side: str, explainer: str, e: int, target: Target, t
     """The story of explainer number e on target number t of what was judged."""
     cases = [case_of(found, q, e) for q in (found.side.target == t).nonzero()[:, 0].tolist()]
     values = {f"{side}_{name}": float(value[t, e]) for name, value in found.values.items()}
-    return Story(explainer, target, side, tuple(cases), {k: v for k, v in values.items() if v == v})
+    unpredicted = None if found.reading.is_predicted(t) else int(found.reading.label[t])  # type: ignore[index]
+    if unpredicted is not None:
+        del values[f"{side}_ec"]
+    return Story(explainer, target, side, tuple(cases), {k: v for k, v in values.items() if v == v}, unpredicted)
 
 
 def case_of(found: Judged, q: int, e: int) -> Case:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from graphgauge.evaluation.entries import OfClasses
 from graphgauge.explainers import BaseExplainer
 from graphgauge.models import BaseModel
 from graphgauge.models.recent import no_recent_graphs
@@ -15,7 +16,7 @@ REPEATS = 3
 
 
 def seconds_alone(
-    explainer: BaseExplainer, model: BaseModel, targets: Sequence[Any], seed: int, is_warm: bool = False
+    explainer: BaseExplainer | OfClasses, model: BaseModel, targets: Sequence[Any], seed: int, is_warm: bool = False
 ) -> list[float]:
     """Median wall clock of three calls for each target, after one call to warm up unless it has just been called."""
     if targets and not is_warm:
@@ -23,7 +24,7 @@ def seconds_alone(
     return [median(one_call(explainer, model, target, seed) for _ in range(REPEATS)) for target in targets]
 
 
-def one_call(explainer: BaseExplainer, model: BaseModel, target: Any, seed: int) -> float:
+def one_call(explainer: BaseExplainer | OfClasses, model: BaseModel, target: Any, seed: int) -> float:
     """Seconds of one call, until the device has finished; the target's computation graph is cut in it."""
     with no_recent_graphs(model):
         synchronise(model.source.device)

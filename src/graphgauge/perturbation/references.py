@@ -1,9 +1,10 @@
 """References: the targets whose features replace those of a target, and which node replaces which.
 
-Classification: for each class other than the one predicted for the target, the medoid of the population that is predicted as that
-class. Regression: with σ the standard deviation of the predictions over the population, the medoid of those predicted at least σ
-above the target, and of those predicted at least σ below. The space is `model.embed`, the distance Euclidean, squared (see
-`medoids`). A class that nothing is predicted as, or a side that nothing lies on, gives no reference.
+Classification: for each class other than the one explained of the target (the predicted one, unless another was chosen), the medoid
+of the population that is predicted as that class. Regression: with σ the standard deviation of the predictions over the
+population, the medoid of those predicted at least σ above the target, and of those predicted at least σ below. The space is
+`model.embed`, the distance Euclidean, squared (see `medoids`). A class that nothing is predicted as, or a side that nothing lies
+on, gives no reference.
 
 A reference lends its neighbours' features, so it must have a neighbour: its computation graph must hold a node that is not the
 reference itself (in graph tasks, and for networks without messages, every member will do). The mean is taken over all members,
@@ -81,8 +82,10 @@ class Donors:
 # --- finding references ----------------------------------------------------------------------------------------------
 
 
-def find_references(model: BaseModel, targets: Any, number: int = 1) -> References:
+def find_references(model: BaseModel, targets: Any, number: int = 1, label: Tensor | None = None) -> References:
     """The references of each target: of each other class, or above and below it, up to ``number`` medoids.
+
+    ``label`` (T,) are the classes that are explained, by default the predicted ones: references are of all classes but that one.
 
     With ``number`` above 1 the members are split by k-medoids, so that a class with several clusters is represented by each.
     One prediction and one embedding of the population serve all targets.
@@ -96,7 +99,7 @@ def find_references(model: BaseModel, targets: Any, number: int = 1) -> Referenc
     if isinstance(model, Regression):
         row, kind = rows_by_value(model, asked, population, members, number)
     else:
-        row, kind = rows_by_class(model, asked, population, members, number)
+        row, kind = rows_by_class(model, model.pred_discrete(asked) if label is None else label, asked, population, members, number)
     return gathered(model, members, row, kind)
 
 
@@ -109,12 +112,14 @@ class Members:
     eligible: Tensor
 
 
-def rows_by_class(model: BaseModel, asked: Tensor, population: Tensor, members: Members, number: int) -> tuple[Tensor, Tensor]:
-    """Rows of the medoids of each class but the target's own, and the classes.  (T, C, number), (C,)
+def rows_by_class(
+    model: BaseModel, own: Tensor, asked: Tensor, population: Tensor, members: Members, number: int
+) -> tuple[Tensor, Tensor]:
+    """Rows of the medoids of each class but ``own`` (T,), which is explained, and the classes.  (T, C, number), (C,)
 
     Where targets have labels, members speak for their own label only: each label has two classes of its own.
     """
-    label, own = model.pred_discrete(population), model.pred_discrete(asked)
+    label = model.pred_discrete(population)
     if model.labels is None:
         kind = torch.arange(int(label.max()) + 1, device=label.device)
         row = medoids_of_labels(members.points, label, len(kind), number, members.eligible)
