@@ -22,7 +22,7 @@ def test_selection():
     numbers = {"input_x_gradient": GOOD, "saliency": good(time=9)}
     assert points(numbers)["selection"].state == "done"
     assert points(numbers, "input_x_gradient")["selection"].evidence.startswith(
-        "input_x_gradient: measured choice input_x_gradient"
+        "input_x_gradient: measured beside saliency and chosen (it alone of 2 explainers fails no verdict)"
     )
     own = points(numbers, "saliency")["selection"]
     assert (own.state, own.evidence) == (
@@ -31,10 +31,28 @@ def test_selection():
     )
 
 
+def test_an_explainer_that_was_compared_with_no_other_was_not_chosen():
+    for numbers in ({"input_x_gradient": GOOD}, {"input_x_gradient": GOOD, "random": good(edge_pertinence=0.5)}):
+        own = points(numbers)["selection"]
+        assert own.state == "not done"
+        assert own.evidence.startswith("input_x_gradient was compared with no other explainer, so nothing was chosen; paper: inp")
+
+
+def test_the_papers_choice_is_not_chosen_where_another_one_was_measured_to_be_better():
+    numbers = {"input_x_gradient": good(edge_pertinence=0.7), "lrp": GOOD}
+    assert points(numbers, "input_x_gradient")["selection"].state == "not done"
+
+
 @pytest.mark.parametrize(("n", "state"), [(100, "done"), (99, "not done")])
 def test_validation_asks_for_100_targets(n, state):
     own = points({"lrp": GOOD}, n=n)["validation"]
-    assert (own.state, own.evidence.startswith(f"{n} targets, 100 are asked for")) == (state, True)
+    assert (own.state, own.evidence.startswith(f"lrp was measured on {n} targets, 100 are asked for")) == (state, True)
+
+
+def test_targets_of_the_baseline_and_targets_without_a_value_do_not_count():
+    empty = {metric: ["empty"] * 150 + [value] * 50 for metric, value in GOOD.items() if metric != "time"}
+    own = points({"lrp": {**empty, "time": 0.1}, "random": good(edge_pertinence=0.5)}, n=200)["validation"]
+    assert (own.state, own.evidence.split(",")[0]) == ("not done", "lrp was measured on 50 targets")
 
 
 def test_thresholds():

@@ -11,7 +11,7 @@ from quick import QUICK, node_model
 
 import graphgauge as gg
 from graphgauge.evaluation import Results, Settings
-from graphgauge.guidelines import Requirements, diagnose, paper_table, shipped_benchmark
+from graphgauge.guidelines import Requirements, diagnose, paper_table, shipped_benchmark, verdicts
 from graphgauge.guidelines.findings import binomial_tail
 
 FIXED = Settings(early_stop="none", trials=(100, 100))
@@ -194,6 +194,51 @@ def test_no_better_than_the_random_explainer_of_the_run():
     assert own.numbers["p"] == pytest.approx(binomial_tail(50, 100, 0.5))
     clear = good(edge_pertinence=[0.9] * 60 + [0.3] * 40)
     assert found("no_better_than_random", {"lrp": clear, "random": good(edge_pertinence=0.5, feature_pertinence=0.5)}) == []
+
+
+def test_ec_and_change_are_looked_at_beside_random():
+    chance = good(
+        edge_pertinence_tied=0.5, feature_pertinence_tied=0.5, edge_ec=[5.0, 7.0] * 50, edge_pertinence_abs=[0.4, 0.6] * 50
+    )
+    same = [0.4, 0.6] * 50
+    mine = good(edge_pertinence_tied=same, feature_pertinence_tied=0.9, edge_ec=[4.0, 6.0] * 50, edge_pertinence_abs=same)
+    assert found("no_better_than_random", {"lrp": mine, "random": chance}) == []  # one edit fewer on each target
+    mine["edge_ec"] = [5.0, 7.0] * 50
+    own = only("no_better_than_random", {"lrp": mine, "random": chance})
+    assert "; Edge effective compactness 6 against 6" in own.text
+    assert "; Edge pertinence (by |change|) 0.5 against 0.5" in own.text
+
+
+def test_measures_that_contradict_each_other():
+    chance = good(edge_pertinence_tied=0.5, edge_ec=[3.0] * 100, feature_pertinence=0.5)
+    numbers = {"ig": good(edge_pertinence_tied=0.75, edge_ec=[4.0, 6.0] * 50), "random": chance}
+    own = only("contradiction", numbers)
+    assert own.text.startswith(
+        "The edge side of ig is worse than random: Edge effective compactness 5 against 3, difference 2 [1.8, 2.2] over 100 targets"
+    )
+    assert "although other measures are better: Edge pertinence (ties half) 0.75 against 0.5" in own.text
+    numbers["ig"]["edge_pertinence_tied"] = 0.5
+    assert "although" not in only("worse_than_random", numbers).text
+    assert found("contradiction", {"ig": good(edge_pertinence_tied=0.75, edge_ec=2.0), "random": chance}) == []
+
+
+def test_a_run_without_a_random_explainer():
+    assert "EC has nothing to be compared with" in only("no_baseline", {"lrp": GOOD}).text
+    assert found("no_baseline", {"lrp": GOOD, "random": GOOD}) == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_finding_of_no_better_than_random_forbids_a_pass_and_its_absence_does_not(seed):
+    draw = random.Random(seed)
+    scores = lambda centre: [min(1.0, max(0.0, draw.gauss(centre, 0.2))) for _ in range(40)]  # noqa: E731
+    numbers = {
+        name: good(edge_pertinence_tied=scores(centre), edge_ec=8.0, feature_pertinence_tied=0.9 if name == "lrp" else 0.5)
+        for name, centre in (("lrp", 0.7), ("random", draw.choice([0.5, 0.7])))
+    }
+    results = run(numbers, 40, Settings(headline="twins"))
+    is_found = bool(found("no_better_than_random", results))
+    outcome = next(own.outcome for own in verdicts(results) if own.explainer == "lrp" and own.metric == "edge_pertinence_tied")
+    assert is_found == (outcome in ("undecided", "fail"))
 
 
 def test_no_better_than_random_curves():

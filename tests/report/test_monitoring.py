@@ -168,7 +168,7 @@ def test_a_store_without_runs_or_baseline_has_a_page_too(tmp_path):
 def test_the_checklist_shows_what_monitoring_knows(monitor):
     text = monitoring_html(monitor.history(), weeks(6))
     page = "".join(Seen(text).words)
-    assert "(done: the baseline of 2026-01-05 has 150 targets, 100 are asked for)" in page
+    assert "(open: a validation needs 100 targets, and no decision is kept with the baseline; the 150 of the baseline are" in page
     assert "(done: 2 of 2 means meet their threshold in the run of 2026-02-16)" in page
     assert "(open: for the owner to show)" in page
 

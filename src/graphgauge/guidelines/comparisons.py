@@ -87,7 +87,7 @@ def compare(metric: str, first: Values, second: "Values | float") -> Comparison 
     groups = list(by_model(gaps).values())
     interval = difference_interval(*groups) or difference_interval(list(gaps.values()))  # a network with a single target
     first_mean, second_mean = (_mean_over_models(values) for values in (own, others))
-    return Comparison(metric, first_mean, second_mean, first_mean - second_mean, interval, len(shared))
+    return Comparison(metric, first_mean, second_mean, round(first_mean - second_mean, 12), interval, len(shared))
 
 
 def _mean_over_models(values: Values) -> float:

@@ -12,7 +12,8 @@ from pathlib import Path
 from graphgauge.core.errors import BadSetting, UnknownName
 from graphgauge.core.verdicts import NOT_APPLICABLE, Verdict
 from graphgauge.evaluation import Results
-from graphgauge.guidelines.book import KINDS, guide, paper_choice
+from graphgauge.evaluation.cells import OK
+from graphgauge.guidelines.book import guide
 from graphgauge.guidelines.judging import check
 from graphgauge.guidelines.recommendation import Recommendation, recommend
 from graphgauge.guidelines.requirements import Requirements
@@ -66,32 +67,30 @@ def chosen_name(results: Results, explainer: str | None, recommendations: list[R
 
 
 def selection(name: str, recommendations: list[Recommendation]) -> tuple[str, str]:
-    """Whether the explainer is the measured, or the paper's, choice for every task."""
-    against = [own for own in recommendations if name not in (own.chosen, *paper_names(own.kind))]
-    if not against:
-        first = recommendations[0]
-        return DONE, f"{name}: measured choice {first.chosen} ({first.reason}); paper: {first.paper}"
-    own = against[0]
-    return NOT_DONE, f"{name} is not the choice, {own.chosen} is; {own.others.get(name, 'it has no values')}"
-
-
-def paper_names(kind: str | None) -> list[str]:
-    """The paper's first choice and its alternatives."""
-    if kind not in KINDS:
-        return []
-    own = paper_choice(str(kind))
-    return [own["primary"], *own["alternatives"]]
+    """Whether the explainer was compared with others and is the measured choice for every task."""
+    alone = [own for own in recommendations if not own.others]
+    if alone:
+        return NOT_DONE, f"{name} was compared with no other explainer, so nothing was chosen; paper: {alone[0].paper}"
+    against = [own for own in recommendations if name != own.chosen]
+    if against:
+        own = against[0]
+        return NOT_DONE, f"{name} is not the choice, {own.chosen} is; {own.others.get(name, 'it has no values')}"
+    first = recommendations[0]
+    compared = ", ".join(first.others)
+    return DONE, f"{name}: measured beside {compared} and chosen ({first.reason}); paper: {first.paper}"
 
 
 def validation(results: Results, name: str) -> tuple[str, str]:
-    """Whether enough targets were explained in every task."""
+    """Whether the explainer was measured on enough targets in every task; those without a quality number do not count."""
     least = next(entry["least_targets"] for entry in guide("practice")["checklist"] if entry["name"] == "validation")
     counts: dict[tuple[str, str], set[object]] = {}
     for row in results.rows:
         if row.explainer == name:
-            counts.setdefault((row.task, row.model), set()).add(row.target)
+            measured = counts.setdefault((row.task, row.model), set())
+            if row.cell.status == OK and not row.metric.startswith("time"):
+                measured.add(row.target)
     fewest = min(map(len, counts.values()))
-    told = f"{fewest} targets, {least} are asked for; whether they are representative is the owner's to say"
+    told = f"{name} was measured on {fewest} targets, {least} are asked for; whether they are representative is the owner's to say"
     return (DONE if fewest >= least else NOT_DONE), told
 
 

@@ -10,23 +10,28 @@ same_explainers        two explainers with the same numbers everywhere
 changing_deterministic a deterministic explainer whose stability is below 1
 untrained_mask         stability above its threshold that chance reaches too
 few_trials             too few random curves; the stopping rule that errs in 37 % of null cases
-no_better_than_random  a one-sided sign test against the random explainer of the run, or the p-values of single targets
+no_better_than_random  nothing shows that a side beats the random explainer of the run (without one: 0.5, or the random curves)
+worse_than_random      a measure of faithfulness is clearly worse than that of the random explainer
+contradiction          the same, while another measure of the side is clearly better
+no_baseline            there is no random explainer to compare with
 unequal_targets        explainers compared on different targets
 poor_model             a network that is not shown to be better than none
 unknown_accuracy       nobody said how good the model is
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from graphgauge.evaluation import ModelAccuracy, Results
 from graphgauge.evaluation.cells import OK
 from graphgauge.guidelines.book import guide
+from graphgauge.guidelines.comparisons import AgainstRandom, compare_with_random
 from graphgauge.guidelines.findings import SIGNIFICANT, Finding, Run, binomial_tail, share
 from graphgauge.guidelines.judging import least_p
 from graphgauge.guidelines.limits import NEAR, title
-from graphgauge.guidelines.measures import SIDES
+from graphgauge.guidelines.measures import SIDES, Case, judged_form
 from graphgauge.guidelines.requirements import Requirements
 from graphgauge.guidelines.troubleshooting import TROUBLES
 from graphgauge.models.masking import WITHOUT_MASKS
@@ -220,12 +225,29 @@ def least_p_of(run: Run, side: str) -> float:
 
 
 def no_better_than_random(run: Run) -> Iterator[Finding]:
-    """Explainers that a random order matches."""
+    """Explainers that a random order matches; the verdicts of that side are undecided then (`judging`)."""
     for explainer in run.explainers:
         for side in SIDES:
-            finding = against_baseline(run, explainer, side) or against_curves(run, explainer, side)
-            if finding is not None and finding.numbers["p"] > SIGNIFICANT:
-                yield finding
+            against = beside_random(run, explainer, side)
+            if against is None:
+                finding = against_curves(run, explainer, side)
+                if finding is not None and finding.numbers["p"] > SIGNIFICANT:
+                    yield finding
+            elif not against.is_better and not against.worse and against.p > SIGNIFICANT:
+                yield no_better_finding(run, explainer, against)
+
+
+def beside_random(run: Run, explainer: str, side: str) -> AgainstRandom | None:
+    """One side of an explainer beside the random one, over all tasks and networks of the run."""
+    form = judged_form(run.results.settings, (metric for metric, _ in run.parts))
+    own, other = (partial(values_by_case, run, name) for name in (explainer, run.wanted.baseline))
+    return compare_with_random(side, form, run.wanted.baseline, own, other)
+
+
+def values_by_case(run: Run, explainer: str, metric: str) -> dict[Case, float]:
+    """The values of a metric by (task and network, target, occurrence)."""
+    own = run.values(metric, explainer).dropna().to_dict()
+    return {(f"{task}/{model}", target, occurrence): value for (task, model, target, occurrence), value in own.items()}
 
 
 def no_better(text: str, numbers: dict[str, float], explainer: str) -> Finding:
@@ -234,21 +256,42 @@ def no_better(text: str, numbers: dict[str, float], explainer: str) -> Finding:
     return Finding("no_better_than_random", text, advice, numbers, explainer)
 
 
-def against_baseline(run: Run, explainer: str, side: str) -> Finding | None:
-    """Sign test on targets that the random explainer has too: how often is the explainer better? Ties are left out."""
-    for form in ("pertinence_tied", "pertinence"):
-        own, other = (run.values(f"{side}_{form}", name) for name in (explainer, run.wanted.baseline))
-        gap = (own - other).dropna()
-        gap = gap[gap != 0]
-        if not len(gap):
-            continue
-        wins = int((gap > 0).sum())
-        p = binomial_tail(wins, len(gap), 0.5)
-        on = f"{share(wins, len(gap))} targets (sign test p = {p:.3g})"
-        text = f"{title(f'{side}_{form}')} of {explainer} beats that of {run.wanted.baseline!r} on {on}"
-        numbers = {"wins": float(wins), "n": float(len(gap)), "p": p}
-        return no_better(text, numbers, explainer)
-    return None
+def no_better_finding(run: Run, explainer: str, against: AgainstRandom) -> Finding:
+    """The sign test of pertinence, and the other measures beside it."""
+    n = against.wins + against.losses
+    first = next((own for own in against.comparisons if own.metric.endswith("_tied")), against.comparisons[0])
+    others = [f"{title(own.metric)} {own.numbers()}" for own in against.comparisons if own is not first]
+    test = (
+        f"{share(against.wins, n)} targets (sign test p = {against.p:.3g})"
+        if n
+        else f"no target (p = {against.p:.3g}): all are ties"
+    )
+    verb = f"beats {against.who} on" if against.baseline else f"is above {against.who} on"
+    text = "; ".join([f"{title(first.metric)} of {explainer} {verb} {test}", *others])
+    numbers = {"wins": float(against.wins), "n": float(n), "p": against.p} if n else {"p": against.p}
+    return no_better(text, numbers, explainer)
+
+
+def worse_than_random(run: Run) -> Iterator[Finding]:
+    """Measures that are clearly worse than random, and whether another one contradicts them."""
+    for explainer in run.explainers:
+        for side in SIDES:
+            against = beside_random(run, explainer, side)
+            if against is None or not against.worse:
+                continue
+            worse, better = ([f"{title(own.metric)} {own.numbers()}" for own in each] for each in (against.worse, against.better))
+            text = f"The {side} side of {explainer} is worse than random: {'; '.join(worse)}"
+            text += f", although other measures are better: {'; '.join(better)}" if better else ""
+            advice = "do not rely on it: its measures contradict each other" if better else "do not rely on it"
+            numbers = {"difference": round(against.worse[0].difference, 12)}
+            yield Finding("contradiction" if better else "worse_than_random", text, advice, numbers, explainer)
+
+
+def no_baseline(run: Run) -> Iterator[Finding]:
+    """No explainer that stands for chance."""
+    if run.explainers and run.wanted.baseline not in set(run.table["explainer"]):
+        text = f"The run has no explainer {run.wanted.baseline!r}, so EC has nothing to be compared with"
+        yield Finding("no_baseline", text, "add RandomExplainer() to the comparison", {})
 
 
 def against_curves(run: Run, explainer: str, side: str) -> Finding | None:
@@ -307,6 +350,8 @@ CHECKS: tuple[Check, ...] = (
     untrained_mask,
     few_trials,
     no_better_than_random,
+    worse_than_random,
+    no_baseline,
     unequal_targets,
     poor_model,
     unknown_accuracy,

@@ -45,7 +45,9 @@ def pertinence_below_half(run: Run) -> Iterator[Finding]:
         if len(tied):
             numbers["tied"] = float(tied.mean())
             text += f"; with ties as half the mean is {tied.mean():.4g}"
-        advice = "use the tied variant (preset='calibrated'), where a random ranking scores 0.5"
+        chance = run.values(f"{metric}_tied", run.wanted.baseline)
+        reaches = f"{run.wanted.baseline!r} reaches {chance.mean():.4g} here" if len(chance) else "a random ranking scores 0.5"
+        advice = f"use the tied variant (preset='calibrated'), where {reaches}"
         if len(tied) and tied.mean() < limit:
             advice = f"also the tied variant is below {limit:g}: {trouble('pertinence_below_half')['remedy']}"
         yield Finding("pertinence_below_half", text, advice, numbers, explainer, "paper")

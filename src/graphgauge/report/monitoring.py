@@ -190,14 +190,9 @@ def first_names(look: Look, top: Sequence[int]) -> list[str]:
 def monitoring_checklist(history: History, status: Status) -> list[Point]:
     """The paper's eight points, as far as monitoring can show them; the others are the owner's."""
     baseline, last = history.baseline, history.since[-1] if history.since else None
-    least = next(entry["least_targets"] for entry in guide("practice")["checklist"] if entry["name"] == "validation")
     shown: dict[str, tuple[str, str]] = {}
     if baseline is not None:
-        n = len(baseline.sample)
-        shown["validation"] = (
-            (DONE if n >= least else NOT_DONE),
-            f"the baseline of {baseline.at.date()} has {n} targets, {least} are asked for",
-        )
+        shown["validation"] = OPEN, validation_sentence(baseline)
         plan = (last or baseline).plan
         shown["revalidation"] = DONE, f"triggers below; again after {plan.age} days at the latest"
     if last is not None:
@@ -210,6 +205,16 @@ def monitoring_checklist(history: History, status: Status) -> list[Point]:
         Point(entry["name"], entry["point"], *shown.get(entry["name"], (OPEN, "for the owner to show")))
         for entry in guide("practice")["checklist"]
     ]
+
+
+def validation_sentence(baseline: Look) -> str:
+    """The targets of a baseline are followed, they validate nothing; the decision kept with it says what was validated."""
+    least = next(entry["least_targets"] for entry in guide("practice")["checklist"] if entry["name"] == "validation")
+    known = baseline.validated
+    where = f"the decision of {known.at.date()} says on how many" if known is not None else "no decision is kept with the baseline"
+    return (
+        f"a validation needs {least} targets, and {where}; the {len(baseline.sample)} of the baseline are followed, not validated"
+    )
 
 
 def told_thresholds(beyond: list[str], limits: int, last: Look) -> str:
