@@ -235,3 +235,26 @@ def test_links_may_be_encoded_by_a_network_that_returns_a_dictionary():
 
     with pytest.raises(BadModel, match=r"a dict with 'z': tensor \(40, 8\)"):
         gg.LinkClassificationModel(build(Packed), random_graph(40, 100)).pred_continuous([(0, 3)])
+
+
+# --- what explainers make of such networks ----------------------------------------------------------------------------
+
+
+@NO_EDGES
+@pytest.mark.parametrize("how", ["script", "trace"])
+def test_lrp_refuses_compiled_modules_whose_operations_it_cannot_follow(how):
+    """Without biases their relevance would be handed back whole, though no rule was applied."""
+    net, data = build(Stack, GCNConv), random_graph(40, 100)
+    model = gg.NodeClassificationModel(compiled(how, net, data.x, data.edge_index), data, num_hops=2)
+    with pytest.raises(BadModel, match=r"LRP follows the network's operations, which torch.jit hides"):
+        gg.LRP().explain(model, [0])
+
+
+@pytest.mark.parametrize("explainer", [gg.LRP(), gg.GraphMask(epochs=1)])
+def test_lower_precision_is_refused_by_name_where_it_cannot_be_mixed(explainer):
+    net, data = build(Stack, GCNConv, dtype=torch.bfloat16), random_graph(40, 100)
+    call = {"forward": lambda net, g: net(g.x.bfloat16(), g.edge_index).float()}
+    model = gg.NodeClassificationModel(net, data, **call)
+    assert InputXGradient().explain(model, [0])[0].feature_score.isfinite().all()
+    with pytest.raises(BadModel, match=r"computes in bfloat16: use net\.float\(\)"):
+        explainer.explain(model, [0])

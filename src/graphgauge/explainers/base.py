@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from graphgauge.core.errors import BadExplanation, BadModel, BadSetting, GraphgaugeWarning
@@ -258,6 +259,26 @@ def empty_edges(graphs: ComputationGraphs) -> Tensor:
 def can_mask(model: BaseModel) -> bool:
     """Whether single messages can be scaled, so that edges can have scores."""
     return not model.mask_support.startswith("refused")
+
+
+def check_visible_operations(name: str, model: BaseModel) -> None:
+    """Refuse a network whose operations cannot be followed: compiled by `torch.jit`, or in lower precision than its features."""
+    if any(isinstance(module, torch.jit.ScriptModule) for module in model.net.modules()):
+        raise BadModel(
+            f"{name} follows the network's operations, which torch.jit hides: wrap the module that was compiled, or use "
+            "IntegratedGradients."
+        )
+    check_precision(name, model)
+
+
+def check_precision(name: str, model: BaseModel) -> None:
+    """Refuse layers that compute in lower precision than the features have."""
+    low = {weight.dtype for weight in model.net.parameters() if weight.dtype in (torch.float16, torch.bfloat16)}
+    if low:
+        raise BadModel(
+            f"{name} mixes what layers compute with its own numbers, but {type(model.net).__name__} computes in "
+            f"{str(low.pop()).removeprefix('torch.')}: use net.float(), or another explainer such as IntegratedGradients."
+        )
 
 
 def check_count(name: str, value: int) -> None:

@@ -32,7 +32,7 @@ from graphgauge.core.counted import streams, uniform
 from graphgauge.core.errors import BadSetting
 from graphgauge.core.progress import advance
 from graphgauge.core.seeds import derive_seed
-from graphgauge.explainers.base import BaseExplainer, Scores, can_mask, check_count, check_numbers, explained
+from graphgauge.explainers.base import BaseExplainer, Scores, can_mask, check_count, check_numbers, check_precision, explained
 from graphgauge.explainers.chosen_classes import classes_to_explain
 from graphgauge.explainers.gates import Gated, Noise, chance_open, gated_by_copy, recorded_rounds, sampled
 from graphgauge.explainers.graphmask_pyg import check_untrained, untrained
@@ -102,6 +102,7 @@ class GraphMask(BaseExplainer):
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """All targets as one optimisation."""
+        check_precision("GraphMask", model)
         if self.variant == "pyg":
             check_untrained(model)
             work = lambda union: untrained(model, union, [seeds[k] for k in union.of.tolist()])  # noqa: E731

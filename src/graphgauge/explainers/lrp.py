@@ -30,7 +30,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, GINConv, GINEConv, GraphConv, MessagePassing, SAGEConv, aggr
 
 from graphgauge.core.errors import BadModel, BadSetting
-from graphgauge.explainers.base import Scores, check_numbers
+from graphgauge.explainers.base import Scores, check_numbers, check_visible_operations
 from graphgauge.explainers.gradients import PlainGradient
 from graphgauge.explainers.lrp_captum import captum_rules
 from graphgauge.explainers.rules import Rules, frozen
@@ -80,6 +80,7 @@ class LRP(PlainGradient):
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """One pass."""
         if self.variant == "gamma":
+            check_visible_operations("LRP", model)
             check_layers(model.net)
         return super().scores(model, graphs, seeds)
 
