@@ -17,7 +17,7 @@ def run_validation(project: Project, terms: Terms) -> Validation:
     """Measure and decide. Explainers are the project's where its file names any, else the shortlist."""
     model = project.model()
     named = project.explainers() if "explainers" in project.form.model_fields_set else None
-    return validate(project.evaluator(model), project.targets(model), named, project.requirements(model), terms)
+    return validate(project.evaluator(model), project.targets(model), named, project.requirements(model), terms, project.form.names)
 
 
 def output_folder(config: str, output: str | None, replace: bool = False) -> Path:

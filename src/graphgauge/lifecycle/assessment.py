@@ -28,6 +28,7 @@ from graphgauge.lifecycle.decision import FILE, Decision
 from graphgauge.lifecycle.project import Project
 from graphgauge.lifecycle.run_folder import RECORD, clear_folder
 from graphgauge.models import BaseModel
+from graphgauge.narrative.facts import checked_sizes
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ def assess(project: Project, tell: Callable[[str], None] = lambda text: None) ->
     """Measure and judge; ``tell`` hears what is being done."""
     model = project.model()
     tell(f"model: {model!r} on {model.source.device}")
+    checked_sizes(project.names(model), model)  # not after an hour of measuring
     targets = project.targets(model)
     explainers, left_out = usable(project.explainers(), model, targets[0])
     for name, why in left_out.items():

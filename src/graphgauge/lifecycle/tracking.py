@@ -64,13 +64,15 @@ class Tracker:
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
 
-    def __call__(self, results: Results, parameters: Mapping[str, Any] | None = None, files: Sequence[Path] = ()) -> str:
+    def __call__(
+        self, results: Results, parameters: Mapping[str, Any] | None = None, files: Sequence[Path] = (), names: Any = None
+    ) -> str:
         """One run with everything; marked as failed if it could not be written to the end."""
         client, mlflow = client_for(self.uri), mlflow_module()
         try:
             run = self.opened(client)
             try:
-                log_everything(client, run, results, {**plain_settings(results), **flat(parameters or {})}, files)
+                log_everything(client, run, results, {**plain_settings(results), **flat(parameters or {})}, files, names)
             except BaseException:
                 client.set_terminated(run, "FAILED")
                 raise
@@ -89,7 +91,7 @@ class Tracker:
             "decision": own.digest,
             "targets": own.targets,
         }
-        return self(found.results, parameters, [folder / "decision.json", folder / "validation.md"])
+        return self(found.results, parameters, [folder / "decision.json", folder / "validation.md"], found.names)
 
     def opened(self, client: Any) -> str:
         """A new run in the experiment, which is made where there is none."""
@@ -113,7 +115,9 @@ def artifact_place(uri: str) -> str | None:
 # --- what is logged --------------------------------------------------------------------------------------------------
 
 
-def log_everything(client: Any, run: str, results: Results, parameters: Mapping[str, str], files: Sequence[Path]) -> None:
+def log_everything(
+    client: Any, run: str, results: Results, parameters: Mapping[str, str], files: Sequence[Path], names: Any = None
+) -> None:
     """Parameters, metrics, tables, report and files of one run."""
     from mlflow.entities import Metric, Param
 
@@ -125,7 +129,7 @@ def log_everything(client: Any, run: str, results: Results, parameters: Mapping[
         client.log_batch(run, params=part)
     client.log_dict(run, results.settings.record(), "settings.json")
     log_tables(client, run, {"summary.json": results.summary().reset_index(), "rows.json": results.to_pandas()})
-    log_report(client, run, results)
+    log_report(client, run, results, names)
     for file in files:
         client.log_artifact(run, str(file))
 
@@ -137,14 +141,14 @@ def log_tables(client: Any, run: str, tables: Mapping[str, Any]) -> None:
     client.set_tag(run, "mlflow.loggedArtifacts", json.dumps([{"path": name, "type": "table"} for name in tables]))
 
 
-def log_report(client: Any, run: str, results: Results) -> None:
+def log_report(client: Any, run: str, results: Results, names: Any = None) -> None:
     """The report as one HTML file, in the form that this version of graphgauge writes."""
     make = getattr(results, "report", None)
     if make is None:
         client.log_text(run, page_of(results), "report.html")
         return
     with tempfile.TemporaryDirectory() as folder:
-        make().save(str(Path(folder) / "report.html"))
+        make(names=names).save(str(Path(folder) / "report.html"))
         client.log_artifact(run, str(Path(folder) / "report.html"))
 
 

@@ -30,6 +30,8 @@ from graphgauge.lifecycle.run_folder import PAGE, PRODUCTION, clear_folder
 from graphgauge.lifecycle.trade_off import TradeOff, exhaustive_settings, production_settings, timed, trade_off, with_settings
 from graphgauge.models import BaseModel
 from graphgauge.models.fingerprints import digest_of_data, digest_of_network
+from graphgauge.narrative.facts import checked_sizes
+from graphgauge.narrative.telling import all_names
 
 Callback = Callable[["Validation", Path], Any]  #: called with the finished validation and the folder of its files
 
@@ -60,6 +62,7 @@ class Validation:
     findings: tuple[Finding, ...]
     left_out: Mapping[str, str]  #: explainers that cannot be run on this network, and why
     decision: Decision
+    names: Any = None  #: what things are called in the examples that are kept
 
     def save(self, folder: str | Path, callbacks: Sequence[Callback] = (), *, replace: bool = False) -> Path:
         """Write rows, settings, the decision and a page to read; then call back, such as a `Tracker`'s ``validation``.
@@ -70,8 +73,8 @@ class Validation:
         from graphgauge.lifecycle.documents import validation_page
 
         place = clear_folder(folder, replace)
-        self.results.save(place)
-        self.production.save(place / PRODUCTION)
+        self.results.save(place, self.names)
+        self.production.save(place / PRODUCTION, self.names)
         self.decision.write(place / FILE)
         try:
             (place / PAGE).write_text(validation_page(self), encoding="utf-8")
@@ -88,9 +91,14 @@ def validate(
     explainers: Any = None,
     requirements: Requirements | None = None,
     terms: Terms | None = None,
+    names: Any = None,
 ) -> Validation:
-    """Validate ``evaluator.model`` on ``targets``. ``explainers`` None: the shortlist; the baseline is always measured too."""
+    """Validate ``evaluator.model`` on ``targets``. ``explainers`` None: the shortlist; the baseline is always measured too.
+
+    ``names``: what things are called in the examples that are kept (see `Names`).
+    """
     model, agreed = evaluator.model, terms or Terms()
+    checked_sizes(all_names(evaluator, names), model)
     wanted = complete(requirements or Requirements(), model)
     named, listed = candidates_of(explainers, wanted)
     asked = list(targets)
@@ -112,6 +120,7 @@ def validate(
         findings=tuple(diagnose(every[0], wanted)),
         left_out=left_out,
         decision=blank_decision(evaluator, candidates[recommendation.chosen], wanted, agreed),
+        names=names,
     )
     return replace(found, decision=filled(found, listed))
 

@@ -122,7 +122,8 @@ class Names:
         for kind, size in sizes.items():
             if ids[kind] and max(ids[kind]) >= size:
                 raise BadSetting(
-                    f"names.{kind} speaks of number {max(ids[kind])}, but there are {size} (0..{size - 1}). "
+                    f"names.{kind} speaks of number {max(ids[kind])}, but there are {size} (0..{size - 1}), and "
+                    f"{len(set(ids[kind]))} are named. "
                     "Give the names of the data that the model was wrapped with."
                 )
 

@@ -11,15 +11,20 @@ from graphgauge.evaluation import Results, Row
 from graphgauge.evaluation.results import Key
 from graphgauge.guidelines import Requirements
 from graphgauge.guidelines.measures import judged_form
+from graphgauge.narrative.facts import checked_sizes
 from graphgauge.report.showcase import EACH, Stage
 
 
 def records_to_keep(results: Results, names: Any = None) -> list[dict[str, Any]]:
-    """A record for each explanation that is kept, as plain data; of results that were loaded, those they came with."""
+    """A record for each explanation that is kept, as plain data; of results that were loaded, those they came with.
+
+    Names of what the data do not have are refused: no explanation could be told with them.
+    """
     if results.source is None:
         return [record_of(key, dict(exhibit)) for key, exhibit in results.kept().items()]
     form = judged_form(results.settings, (row.metric for row in results.rows))
     stage = Stage(results, Requirements(), form, lambda key: key, names)
+    checked_sizes(stage.called, results.source.evaluator.model)
     return [record for cases in stage.cases.values() for record in records_of(stage, cases)]
 
 

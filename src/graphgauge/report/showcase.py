@@ -1,7 +1,9 @@
 """The worst and the best explanations of the recommended explainer, with pictures and sentences where they can be made.
 
-Explanations are ordered by their pertinence, the mean of both sides where both were measured, in the form that is judged. What
-is shown of one comes from this very process, or from what a saved run has kept of it (see `exhibits`).
+Explanations are ordered by their pertinence, the mean of both sides where both were measured. Ties with random orders count half
+(`pertinence_tied`) wherever that was measured, whichever form is judged: an explanation whose first edit changes all there is to
+change ties with every random order that begins in the same way, and is among the best. What is shown of one comes from this very
+process, or from what a saved run has kept of it (see `exhibits`).
 """
 
 import math
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 EACH = 2  #: explanations at either end; one where there are more than FEW tasks, for pictures take time
 FEW = 3
+TIED = "pertinence_tied"
 CURVES = {"edge": "Edges removed, best first", "feature": "Features substituted, best first"}
 #: matplotlib measures texts with its own font; the page draws them with the reader's, which has more letters
 FONTS = "Glyph .* missing from|Matplotlib currently does not support"
@@ -100,10 +103,19 @@ class Stage:
         return found
 
     def pertinence(self, rows: list[Row]) -> float | None:
-        """The mean of both sides; None where neither was measured."""
-        found = [value_of(rows, f"{side}_{self.form}") for side in SIDES]
+        """The mean of both sides, ties counting half where that is known; None where neither was measured."""
+        found = [value_of(rows, f"{side}_{self.form_of(side)}") for side in SIDES]
         own = [value for value in found if value is not None]
         return sum(own) / len(own) if own else None
+
+    def form_of(self, side: str) -> str:
+        """The form that orders the explanations of a side: with ties counting half, if any row of the run has it."""
+        return TIED if f"{side}_{TIED}" in self.metrics else self.form
+
+    @cached_property
+    def metrics(self) -> set[str]:
+        """The metrics that have rows."""
+        return {row.metric for row in self.results.rows}
 
     def rank(self, key: Key, rows: list[Row]) -> tuple[Any, ...]:
         """Pertinence; among equals, more edits are worse; then by name."""
