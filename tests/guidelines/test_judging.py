@@ -14,7 +14,8 @@ from made_runs import GOOD, good, row, run
 from graphgauge.core.errors import BadSetting, UnknownName
 from graphgauge.evaluation import FAULTS, STATUSES, Results, Settings
 from graphgauge.evaluation.meanings import interval_of_mean
-from graphgauge.guidelines import Requirements, check, verdicts
+from graphgauge.guidelines import Requirements, check, measures, verdicts
+from graphgauge.guidelines.comparisons import against_random
 from graphgauge.guidelines.limits import told
 from graphgauge.guidelines.measures import wilson
 
@@ -175,7 +176,26 @@ def test_an_interval_that_crosses_the_threshold_is_a_warning():
     assert low < 0.6 <= high
     assert (own.outcome, own.number) == ("warn", pytest.approx(0.6))
     assert f"95 % interval {low:.4g} to {high:.4g}" in own.reason
-    assert "the interval reaches beyond 0.6" in own.reason
+    assert "the 95 % interval crosses the threshold of 0.6, so the true mean may miss it" in own.reason
+
+
+def test_what_the_paper_says_of_a_band_is_told_where_it_applies_only():
+    assert "balanced classes" in one("edge_pertinence").reason
+    assert "balanced classes" not in one("edge_pertinence", edge_pertinence_abs=0.7).reason  # a regression
+    results = run(dict.fromkeys(("lrp", "mine"), GOOD))
+    said = {own.explainer: own.reason for own in verdicts(results) if own.metric == "edge_stability"}
+    assert "1 by construction and says nothing of quality" in said["lrp"]
+    assert "fit for reports to a regulator" not in said["lrp"]
+    assert "fit for reports to a regulator" in said["mine"]
+
+
+def test_change_is_not_compared_where_edits_are_to_move_values_one_way():
+    own = {"edge_pertinence_tied": spread_out(0.75, 0.1, 3), "edge_pertinence_abs": spread_out(0.31, 0.1, 4), "edge_ec": [2.0] * 60}
+    results = regression_run(own)
+    found = measures.of_run(results, Requirements())
+    subject = ("", "", "integrated_gradients")
+    assert [each.metric for each in against_random(found, subject, "edge", "random").worse] == ["edge_pertinence_abs"]
+    assert against_random(replace(found, is_one_way=True, beside_random={}), subject, "edge", "random").worse == []
 
 
 def test_a_feature_limit_above_the_cap_is_vacuous():

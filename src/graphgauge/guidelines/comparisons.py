@@ -6,7 +6,7 @@ on): then means that differ by no more than 0.03 (pertinence), 3 edits (EC) or 0
 as the paper prints numbers (0.01; EC 0.1) are ties always.
 
 What is compared with random is faithfulness: pertinence (as it is judged, and with ties as half), pertinence by |change| for
-values, and EC, of one side. An explainer is
+values (unless edits are to move them one way, `Settings.direction`), and EC, of one side. An explainer is
 
     worse          in every measure whose interval lies on the wrong side of the random explainer
     better         if some measure is better, or if a one-sided sign test of pertinence says so (p ≤ 0.05)
@@ -154,20 +154,25 @@ class AgainstRandom:
         return f"that of {self.baseline!r}" if self.baseline else "the 0.5 of a random order"
 
 
-def faithful_metrics(side: str, form: str = "pertinence") -> list[str]:
-    """The measures of faithfulness of a side, the judged form of pertinence first."""
-    forms = dict.fromkeys([form, "pertinence_tied", "pertinence_abs", "ec"])
-    return [f"{side}_{name}" for name in forms]
+def faithful_metrics(side: str, form: str = "pertinence", is_one_way: bool = False) -> list[str]:
+    """The measures of faithfulness of a side, the judged form of pertinence first; |change| only where either way counts."""
+    change = [] if is_one_way else ["pertinence_abs"]
+    return [f"{side}_{name}" for name in dict.fromkeys([form, "pertinence_tied", *change, "ec"])]
 
 
 def compare_with_random(
-    side: str, form: str, baseline: str, own: Callable[[str], Values], other: Callable[[str], Values]
+    side: str,
+    form: str,
+    baseline: str,
+    own: Callable[[str], Values],
+    other: Callable[[str], Values],
+    is_one_way: bool = False,
 ) -> AgainstRandom | None:
     """Compare one side of an explainer with random; ``own`` and ``other`` give its and the baseline's values of a metric.
 
     None where nothing can be compared: neither a baseline nor tied pertinence.
     """
-    found = [compare(metric, own(metric), other(metric)) for metric in faithful_metrics(side, form)]
+    found = [compare(metric, own(metric), other(metric)) for metric in faithful_metrics(side, form, is_one_way)]
     comparisons = tuple(each for each in found if each is not None)
     name = baseline
     if not comparisons:
@@ -197,7 +202,9 @@ def against_random(found: Measured, subject: Subject, side: str, baseline: str) 
         return None
     if (subject, side, baseline) not in found.beside_random:
         own, other = (partial(_cases, found, (task, model, name)) for name in (explainer, baseline))
-        found.beside_random[subject, side, baseline] = compare_with_random(side, found.pertinence, baseline, own, other)
+        found.beside_random[subject, side, baseline] = compare_with_random(
+            side, found.pertinence, baseline, own, other, found.is_one_way
+        )
     return found.beside_random[subject, side, baseline]
 
 

@@ -31,7 +31,7 @@ from graphgauge.guidelines.comparisons import AgainstRandom, compare_with_random
 from graphgauge.guidelines.findings import SIGNIFICANT, Finding, Run, binomial_tail, share
 from graphgauge.guidelines.judging import least_p
 from graphgauge.guidelines.limits import NEAR, title
-from graphgauge.guidelines.measures import SIDES, Case, judged_form
+from graphgauge.guidelines.measures import SIDES, Case, is_one_way, judged_form
 from graphgauge.guidelines.requirements import Requirements
 from graphgauge.guidelines.troubleshooting import TROUBLES
 from graphgauge.models.masking import WITHOUT_MASKS
@@ -241,7 +241,7 @@ def beside_random(run: Run, explainer: str, side: str) -> AgainstRandom | None:
     """One side of an explainer beside the random one, over all tasks and networks of the run."""
     form = judged_form(run.results.settings, (metric for metric, _ in run.parts))
     own, other = (partial(values_by_case, run, name) for name in (explainer, run.wanted.baseline))
-    return compare_with_random(side, form, run.wanted.baseline, own, other)
+    return compare_with_random(side, form, run.wanted.baseline, own, other, is_one_way(run.results.settings))
 
 
 def values_by_case(run: Run, explainer: str, metric: str) -> dict[Case, float]:

@@ -3,7 +3,7 @@
 A number that meets its threshold is still only a warning where
     - the threshold is vacuous (`limits.vacuity`),
     - it is the mean of fewer than 50 targets (the paper asks for 50-100 to begin with, 200-500 for production),
-    - the 95 % interval of the mean reaches beyond the threshold,
+    - the 95 % interval of the mean crosses the threshold,
     - much is at stake and stability lies below 0.95, or the time lies in the upper part of its band,
     - it is the pertinence of one explanation, and a random order does as well with p > 0.05.
 It is undecided where
@@ -117,7 +117,10 @@ def judged(blank: Verdict, own: Measure, limit: Limit, found: Measured, wanted: 
     subject = (blank.task, blank.model, blank.explainer)
     vacuous = vacuity(metric, limit, found.cap, *chance_for(found, subject, metric, wanted.baseline))
     doubts = [vacuous, *few_targets(metric, own), across(own, limit, metric), unsafe(number, limit, metric)]
-    outcome, remark = outcome_of(number, limit, metric, wanted)
+    outcome, remark = (
+        outcome_of(number, limit, metric, wanted),
+        remark_on(metric, number, blank.explainer, found.kinds.get(blank.task)),
+    )
     if outcome == PASS and any(doubts):
         outcome = WARN
     notes = [remark, *(doubts if outcome != FAIL else [vacuous, below_half(metric, number, found, subject, wanted)])]
@@ -126,14 +129,30 @@ def judged(blank: Verdict, own: Measure, limit: Limit, found: Measured, wanted: 
     return replace(blank, outcome=outcome, reason=reason, threshold=limit.value, is_vacuous=bool(vacuous))
 
 
-def outcome_of(number: float, limit: Limit, metric: str, wanted: Requirements) -> tuple[str, str]:
-    """Pass, warn or fail before any doubt, and what the paper says of such a number."""
-    family = family_of(metric)
-    remark = band(family, number)["meaning"] if family in ("stability", "pertinence") else ""
+def outcome_of(number: float, limit: Limit, metric: str, wanted: Requirements) -> str:
+    """Pass, warn or fail before any doubt."""
     if limit.is_met(number):
-        return PASS, remark
-    is_excused = wanted.is_difficult and family == "pertinence" and number >= guide("thresholds")["pertinence"]["random"]
-    return (WARN if is_excused or limit.never_fails else FAIL), remark
+        return PASS
+    is_pertinence = family_of(metric) == "pertinence"
+    is_excused = wanted.is_difficult and is_pertinence and number >= guide("thresholds")["pertinence"]["random"]
+    return WARN if is_excused or limit.never_fails else FAIL
+
+
+def remark_on(metric: str, number: float, explainer: str, kind: str | None) -> str:
+    """What the paper says of such a number, where that applies; '' elsewhere.
+
+    >>> remark_on("edge_stability", 0.96, "gnn_explainer", None)
+    'close to deterministic: fit for reports to a regulator'
+    >>> remark_on("edge_stability", 1.0, "lrp", None)
+    'the method is deterministic, so this is 1 by construction and says nothing of quality'
+    """
+    family = family_of(metric)
+    if family not in ("stability", "pertinence"):
+        return ""
+    if family == "stability" and number >= 1 - 1e-5 and explainer in guide("explainers")["traits"]["deterministic"]:
+        return "the method is deterministic, so this is 1 by construction and says nothing of quality"
+    remark = str(band(family, number)["meaning"])
+    return "" if "classification" in remark and (kind or "").endswith("regression") else remark
 
 
 def sentence(metric: str, number: float, where: str, limit: Limit, notes: Iterable[str]) -> str:
@@ -176,10 +195,10 @@ def below_half(metric: str, number: float, found: Measured, subject: Subject, wa
 
 
 def across(own: Measure, limit: Limit, metric: str) -> str:
-    """Whether the interval of a mean that meets its threshold reaches beyond it."""
+    """Whether the interval of a mean that meets its threshold crosses it."""
     if own.interval is None or all(limit.is_met(end) for end in own.interval):
         return ""
-    return f"the interval reaches beyond {told(metric, limit.value)}"
+    return f"the 95 % interval crosses the threshold of {told(metric, limit.value)}, so the true mean may miss it"
 
 
 def unsafe(number: float, limit: Limit, metric: str) -> str:
@@ -238,7 +257,8 @@ def explanation_verdict(row: dict[str, Any], known: dict[Any, float], found: Mea
         return replace(blank, number=number, status=limit, reason=reason)
     vacuous = vacuity(metric, limit, found.cap, *chance_of_one(row, known, wanted))
     doubts = [vacuous, unproven(row, known), unsafe(number, limit, metric), unflipped(row)]
-    outcome, remark = outcome_of(number, limit, metric, wanted)
+    remark = remark_on(metric, number, blank.explainer, found.kinds.get(row["task"]))
+    outcome = outcome_of(number, limit, metric, wanted)
     outcome = WARN if outcome == PASS and any(doubts) else outcome
     reason = sentence(metric, number, f" of target {row['target']}", limit, [remark, *doubts, reach(metric, limit)])
     return replace(blank, outcome=outcome, reason=reason, number=number, threshold=limit.value, is_vacuous=bool(vacuous))

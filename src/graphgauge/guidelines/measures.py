@@ -64,6 +64,7 @@ class Measured:
     cap: int
     pertinence: str = "pertinence"  #: which form is judged: "pertinence" or "pertinence_tied"
     focus: str | None = None  #: the side that is judged; None: both
+    is_one_way: bool = False  #: whether edits are to move values in one direction, so that |change| is another question
     compared: dict[tuple[Subject, Subject, str], Any] = field(default_factory=dict, compare=False)  #: comparisons, made once
     beside_random: dict[tuple[Subject, str, str], Any] = field(default_factory=dict, compare=False)  #: the same with random
 
@@ -98,7 +99,12 @@ def of_run(results: Results, requirements: Requirements, merge_models: bool = Fa
         found[subject, metric] = measure_of(metric, *(column[places] for column in columns))
     kinds = {str(task): requirements.task_kind or kind_of(str(task), part) for task, part in table.groupby("task", sort=False)}
     form = judged_form(results.settings, (metric for _, metric in found))
-    return Measured(found, kinds, results.settings.cap, form, requirements.focus)
+    return Measured(found, kinds, results.settings.cap, form, requirements.focus, is_one_way(results.settings))
+
+
+def is_one_way(settings: Settings) -> bool:
+    """Whether edits are to move values in one direction; settings of older runs have none."""
+    return getattr(settings, "direction", "paper") in ("down", "up", "towards_reference")
 
 
 def judged_form(settings: Settings, metrics: Iterable[str]) -> str:
