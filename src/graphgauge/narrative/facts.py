@@ -48,6 +48,7 @@ def facts_of(
         "redacted": False,
         "target": target_facts(x, names),
         "prediction": prediction_facts(x, model, names),
+        "chosen": chosen_facts(x, model, names),
         "features": feature_facts(x, names, ranking),
         "edges": edge_facts(x, edge_ends(x, model), names, ranking),
         "change": {side: change_facts(x, side) for side in ("feature", "edge")},
@@ -158,22 +159,40 @@ def target_facts(x: Xplanation, names: Names) -> dict[str, Any]:
 
 
 def prediction_facts(x: Xplanation, model: BaseModel, names: Names) -> dict[str, Any]:
-    """The class with its probability, or the value; status 'nan_prediction' if it is no number.
-
-    Of a network with several labels the class says whether the target has its label, whose name is told.
-    """
-    found = x.prediction if x.prediction is not None else model.pred_continuous([x.target])[0]
-    numbers = found.double().flatten()
-    if not len(numbers) or not bool(numbers.isfinite().all()):
+    """The class with its probability, or the value; status 'nan_prediction' if it is no number."""
+    numbers = predicted_numbers(x, model)
+    if not len(numbers):
         return {"status": "nan_prediction"}
     if model.task == "regression":
         return {"status": OK, "value": shown_value(float(numbers[0])), "unit": names.unit}
-    best, label = int(numbers.argmax()), x.target_label
-    told = {"status": OK, "class": best, "probability": share(float(numbers[best]))}
+    return {"status": OK, **class_facts(x, numbers, int(numbers.argmax()), names)}
+
+
+def chosen_facts(x: Xplanation, model: BaseModel, names: Names) -> dict[str, Any] | None:
+    """The explained class with its probability, where it was chosen and is not the predicted one; else None."""
+    numbers = predicted_numbers(x, model)
+    if x.label is None or not len(numbers) or x.label == int(numbers.argmax()):
+        return None
+    return class_facts(x, numbers, x.label, names)
+
+
+def predicted_numbers(x: Xplanation, model: BaseModel) -> Tensor:
+    """What the model predicts, probabilities or a value; nothing where that is no number.  (C,), (1,) or (0,)"""
+    found = x.prediction if x.prediction is not None else model.pred_continuous([x.target])[0]
+    numbers = found.double().flatten()
+    return numbers if bool(numbers.isfinite().all()) else numbers[:0]
+
+
+def class_facts(x: Xplanation, numbers: Tensor, number: int, names: Names) -> dict[str, Any]:
+    """A class with its name and probability.
+
+    Of a network with several labels the class says whether the target has its label, whose name is told.
+    """
+    label, told = x.target_label, {"class": number, "probability": share(float(numbers[number]))}
     if label is not None:
         return {**told, "label": label, "name": names.of_one("classes", label)}
     names.check_fits(class_sizes(numbers))
-    return {**told, "name": names.of_one("classes", best)}
+    return {**told, "name": names.of_one("classes", number)}
 
 
 def feature_facts(x: Xplanation, names: Names, ranking: Ranking) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Every name that a template can use is made here, from the facts alone: labels of
 ("3 accounts"), reasons for what is missing, and functions:
 
     number, percent, listing, plural    as the language writes them          sentence    begins with a capital
+    question, evidence("features", true)    where a class is explained that is not predicted: which, and what speaks for it
     nodes(3)                            "3 accounts"                         labels, scored    items as a list, with their scores
 """
 
@@ -30,6 +31,8 @@ class Wording:
             "explainer": facts["explainer"] or language.phrase("labels", "explainer"),
             "target": self.target(),
             "prediction": self.prediction(),
+            "question": self.question(),
+            "evidence": self.evidence,
             "features": self.side("features", self.feature),
             "edges": self.side("edges", self.edge),
             "groups": [self.group(group) for group in facts["edges"]["groups"]],
@@ -65,11 +68,36 @@ class Wording:
         if "value" in found:
             text = f"{self.language.number(found['value'])}\u00a0{found['unit']}".rstrip("\u00a0")
             return {"known": True, "text": text, "bare": text, "probability": None}
-        if found.get("label") is not None:
-            bare = self.say("label" if found["class"] else "no_label", name=found["name"] or str(found["label"]))
-        else:
-            bare = found["name"] or self.say("class", id=str(found["class"]))
+        bare = self.class_name(found)
         return {"known": True, "text": self.language.quoted(bare), "bare": bare, "probability": found["probability"]}
+
+    def class_name(self, found: Mapping[str, Any]) -> str:
+        """A class by its name or number, or a label that a target has or has not."""
+        if found.get("label") is not None:
+            return self.say("label" if found["class"] else "no_label", name=found["name"] or str(found["label"]))
+        return found["name"] or self.say("class", id=str(found["class"]))
+
+    def question(self) -> str:
+        """Which class is explained, where it is not the predicted one; else ''. Facts of an earlier version do not say."""
+        found = self.facts.get("chosen")
+        if found is None:
+            return ""
+        name, probability = self.language.quoted(self.class_name(found)), self.language.percent(found["probability"])
+        return self.language.phrase("chosen", "question", name=name, probability=probability)
+
+    def evidence(self, side: str, with_scores: bool) -> str:
+        """What speaks for and against the explained class, of "features" or "edges", where it is not the predicted one."""
+        found = self.side(side, self.feature if side == "features" else self.edge)
+        if found["gap"]:
+            return str(found["gap"])
+        name, told = self.language.quoted(self.class_name(self.facts["chosen"])), []
+        for part, ending in (("top", "for" if self.facts["signed"] else "unsigned"), ("opposing", "against")):
+            items = [
+                f"{item['label']} ({self.language.number(item['score'])})" if with_scores else item["label"] for item in found[part]
+            ]
+            if items and (part == "top" or self.facts["signed"]):
+                told.append(self.language.phrase("chosen", f"{side}_{ending}", name=name, items=self.language.listing(items)))
+        return " ".join(told)
 
     def side(self, side: str, worded: Any) -> dict[str, Any]:
         """Features or edges, each with its label; ``gap`` says why there are none."""
