@@ -43,7 +43,9 @@ def substitution_effects(model: BaseModel, targets: list[int]) -> dict[int, Tens
     graphs = model.computation_graphs(targets)
     reading = Reading.of(model, model.asked(graphs.target), judge.settings)
     references = find_references(model, targets, 1)
-    side = feature_side(model, graphs, references, reading, judge.settings, partial(reference_seed, judge.seed_of, list(targets)))
+    side, _ = feature_side(
+        model, graphs, references, reading, judge.settings, partial(reference_seed, judge.seed_of, list(targets))
+    )
     count = side.candidates
     case = torch.arange(len(count)).repeat_interleave(count)
     candidate = torch.cat([torch.arange(int(number)) for number in count])

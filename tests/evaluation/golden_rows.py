@@ -33,7 +33,7 @@ def compute_rows(data_set: str, level: str, network: str) -> dict[str, list]:
     """Status and value of every metric of two targets, with the seeds that the benchmark uses."""
     model = wrapped(trained(data_set, level, network), data := load(data_set, level))
     settings = {"stability": "binomial", "timed": 0}
-    evaluator = gg.Evaluator(model, seed=0, task=f"{data_set.lower()}-{level}", name=network, **settings)
+    evaluator = gg.Evaluator(model, seed=0, seed_scope=(f"{data_set.lower()}-{level}", network), **settings)
     rows = evaluator.compare(EXPLAINERS, benchmark_targets(data, 2)).rows
     return {
         f"{row.explainer} {row.target} {row.metric}": [row.cell.status, row.cell.value]

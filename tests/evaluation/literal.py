@@ -50,11 +50,15 @@ class Question:
     def tolerance(self):
         return self.settings.tolerance * (self.spread if self.is_regression else 1)
 
-    def changed(self, G_mod):
-        """M(t, G_mod) ≠ ŷ: another class is ahead, or the value left the band, by more than the tolerance."""
+    def changed(self, G_mod, way=0):
+        """M(t, G_mod) ≠ ŷ: another class is ahead, or the value left the band, by more than the tolerance.
+
+        With a direction, a value has to leave the band on one side: above (way = 1) or below (-1).
+        """
         first, now = self.output(UNTOUCHED), self.output(G_mod)
         if self.is_regression:
-            return abs(now - first) > self.settings.flip * self.spread
+            is_there = self.settings.direction in ("paper", "any") or way == 0 or (now > first) == (way > 0)
+            return is_there and abs(now - first) > self.settings.flip * self.spread
         label = first.index(max(first))
         return max(p for c, p in enumerate(now) if c != label) - now[label] > self.settings.tolerance
 
@@ -131,15 +135,27 @@ def total(values):
     return found
 
 
-def arg_sort(scores, ties, order):
-    """Descending; equal scores in a drawn order. Reading: signed, or by magnitude."""
-    rank = [abs(score) for score in scores] if order == "magnitude" else scores
+def arg_sort(question, scores, ties, way=0):
+    """Descending; equal scores in a drawn order. Readings: signed, or by magnitude; ascending where a value is to rise."""
+    settings = question.settings
+    if not question.is_regression or settings.direction == "paper":
+        by_magnitude, rises = settings.order == "magnitude", False
+    else:
+        by_magnitude, rises = settings.direction == "any" or way == 0, way > 0
+    rank = [abs(score) if by_magnitude else -score if rises else score for score in scores]
     return sorted(range(len(scores)), key=lambda i: (-rank[i], ties[i]))
+
+
+def way_of(question, kind):
+    """Where the direction says that a value should go: 1 up, -1 down, 0 either way; ``kind`` says where the reference lies."""
+    if not question.is_regression:
+        return 0
+    return {"any": 0, "up": 1, "down": -1}.get(question.settings.direction, kind)
 
 
 def edge_order(question, s, ties):
     """I_sorted of ArgSort(s[E_rel])."""
-    return arg_sort([total(s[e] for e in unit) for unit in question.units], ties, question.settings.order)
+    return arg_sort(question, [total(s[e] for e in unit) for unit in question.units], ties, way_of(question, 0))
 
 
 def max_pooled(column):
@@ -161,8 +177,14 @@ def mean_pooled(column):
 POOLED = {"max": max_pooled, "sum": sum_pooled, "mean": mean_pooled, "abs_max": abs_max_pooled}
 
 
+class Candidates(list):
+    """Scores of the candidates themselves, as the random baseline draws them; nothing is pooled."""
+
+
 def priority_vector(question, f):
     """f_target ⊕ f_neighs. Reading: pooled over nodes; a target without neighbours has no such block, a graph no target's."""
+    if isinstance(f, Candidates):
+        return list(f)
     N_f = question.data.num_features
     f_target = [value for t in question.ends for value in f[t]]
     V_neigh = question.v_neigh
@@ -170,9 +192,9 @@ def priority_vector(question, f):
     return f_target + f_neighs
 
 
-def feature_order(question, f, ties):
+def feature_order(question, f, ties, way=0):
     """I_sorted of ArgSort(f_C)."""
-    return arg_sort(priority_vector(question, f), ties, question.settings.order)
+    return arg_sort(question, priority_vector(question, f), ties, way)
 
 
 def remove_edge(question, unit, G_mod):
@@ -209,34 +231,34 @@ def substituting(phi):
 def algorithm_4_ec_edge(question, s, ties):
     """ECEdge."""
     E_rel = question.units
-    I_sorted = edge_order(question, s, ties)
+    I_sorted, way = edge_order(question, s, ties), way_of(question, 0)
     G_mod, i = UNTOUCHED, 0
-    while not question.changed(G_mod) and i < min(question.settings.cap, len(E_rel)):
+    while not question.changed(G_mod, way) and i < min(question.settings.cap, len(E_rel)):
         G_mod = remove_edge(question, I_sorted[i], G_mod)
         i += 1
     return i
 
 
-def equation_ec(question, order, edit):
+def equation_ec(question, order, edit, way=0):
     """min({ i >= 1 | M(t, G_mod^(i)) ≠ ŷ } ∪ { cap, |candidates| })."""
     bound = min(question.settings.cap, len(order))
     graphs = after_edits(question, order, bound, edit)
-    return min([i for i, G_mod in enumerate(graphs, 1) if question.changed(G_mod)] + [question.settings.cap, len(order)])
+    return min([i for i, G_mod in enumerate(graphs, 1) if question.changed(G_mod, way)] + [question.settings.cap, len(order)])
 
 
-def ever_changed(question, order, edit):
+def ever_changed(question, order, edit, way=0):
     """`flipped`: is there an i at all?"""
-    return any(question.changed(G_mod) for G_mod in after_edits(question, order, question.settings.cap, edit))
+    return any(question.changed(G_mod, way) for G_mod in after_edits(question, order, question.settings.cap, edit))
 
 
-def algorithm_5_ec_feature(question, f, ties, phis):
-    """ECFeature, with one φ for each reference. Reading: |f| is |f_C|.  -> the EC, and i for each reference"""
+def algorithm_5_ec_feature(question, f, ties, references):
+    """ECFeature. A reference is (φ, way). Reading: |f| is |f_C|.  -> the EC, and i for each reference"""
     size = len(priority_vector(question, f))
-    I_sorted = feature_order(question, f, ties)
     feature_ec, each = question.settings.cap, []
-    for phi in phis:
+    for phi, way in references:
+        I_sorted = feature_order(question, f, ties, way)
         G_mod, i = UNTOUCHED, 0
-        while not question.changed(G_mod) and i < min(question.settings.cap, size):
+        while not question.changed(G_mod, way) and i < min(question.settings.cap, size):
             G_mod = set_feats(question, I_sorted[i], G_mod, phi)
             i += 1
         each.append(i)
@@ -290,8 +312,16 @@ def average(values):
 
 
 def as_read(question, heights, pull, how):
-    """Reading of "degrades" in regression: raw; the way to the reference; or the change either way. Lower is further."""
-    if not question.is_regression or how == "raw":
+    """Reading of "degrades" in regression: raw; the way to the reference; or the change either way. Lower is further.
+
+    A direction decides: "any" is the change either way; up and down are the way that the value is to go.
+    """
+    if not question.is_regression:
+        return heights
+    if how is None:
+        directed = "abs" if question.settings.direction == "any" or pull == 0 else "towards"
+        how = question.settings.regression_curve if question.settings.direction == "paper" else directed
+    if how == "raw":
         return heights
     if how == "abs":
         return [-abs(height - question.output(UNTOUCHED)) for height in heights]
@@ -301,7 +331,7 @@ def as_read(question, heights, pull, how):
 def deletion_curve(question, order, K, edit, pull=0, how=None):
     """CreateEdgeDelCurve, CreateFeatDelCurve: C(1) ... C(K)."""
     heights = [question.height(G_mod) for G_mod in after_edits(question, order, K, edit)]
-    return as_read(question, heights, pull, how or question.settings.regression_curve)
+    return as_read(question, heights, pull, how)
 
 
 def equation_p(C_del, C_rand, tolerance):
@@ -321,13 +351,14 @@ def race(question, order, K, edit, permutations, pull=0):
 
 def algorithm_6_pertinence_edge(question, s, edge_ec, ties, permutations):
     """PertinenceEdge.  -> value, trials, reason"""
-    return race(question, edge_order(question, s, ties), edge_ec, remove_edge, permutations)
+    return race(question, edge_order(question, s, ties), edge_ec, remove_edge, permutations, way_of(question, 0))
 
 
 def algorithm_7_pertinence_feature(question, f, feat_ec, ties, references):
     """PertinenceFeature. A reference is (φ, permutations, pull).  -> value, and (value, trials, reason) for each reference"""
-    I_sorted, L_pert = feature_order(question, f, ties), []
+    L_pert = []
     for phi, permutations, pull in references:
+        I_sorted = feature_order(question, f, ties, pull)
         L_pert.append(race(question, I_sorted, feat_ec, substituting(phi), permutations, pull))
     return average([value for value, _, _ in L_pert]), L_pert
 
@@ -344,7 +375,7 @@ def equation_pertinence_edge(question, s, ties, permutations):
 def equation_pertinence_feature(question, f, ties, references):
     """(1/(|G_ref| N)) Σ_ref Σ_j p(C_del(G_ref), C_rand^(j)(G_ref)), over the N permutations given with each reference."""
     order, found, N = feature_order(question, f, ties), 0.0, len(references[0][1])
-    K = min(equation_ec(question, order, substituting(phi)) for phi, _, _ in references)
+    K = min(equation_ec(question, order, substituting(phi), pull) for phi, _, pull in references)
     for phi, permutations, pull in references:
         C_del = deletion_curve(question, order, K, substituting(phi), pull)
         for other in permutations:
@@ -355,17 +386,17 @@ def equation_pertinence_feature(question, f, ties, references):
 # --- the calibrated pertinences --------------------------------------------------------------------------------------
 
 
+def within_blocks(order, names):
+    """An order whose candidates were renamed inside their blocks."""
+    return [names[c] for c in order]
+
+
 def twins_of_case(question, order, edit, permutations, pull=0):
-    """tied, rank, p and abs against one reference, over K = min(cap, candidates)."""
+    """Tied and abs against one reference, and mean heights, over K = min(cap, candidates)."""
     K, tol = min(question.settings.cap, len(order)), question.tolerance
     C = deletion_curve(question, order, K, edit, pull)
     R = [deletion_curve(question, other, K, edit, pull) for other in permutations]
-    T, others = average(C), [average(curve) for curve in R]
-    found = {
-        "tied": average([half_tied(C, curve, tol) for curve in R]),
-        "rank": average([1.0 if other > T + tol else 0.5 if abs(other - T) <= tol else 0.0 for other in others]),
-        "p": (1 + sum(1 for other in others if other <= T + tol)) / (1 + len(others)),
-    }
+    found = {"tied": average([half_tied(C, curve, tol) for curve in R]), "T": average(C), "others": [average(curve) for curve in R]}
     if question.is_regression:
         moved = deletion_curve(question, order, K, edit, pull, "abs")
         theirs = [deletion_curve(question, other, K, edit, pull, "abs") for other in permutations]
@@ -379,17 +410,19 @@ def half_tied(C, R, tolerance):
     return average(points)
 
 
-def twins_of_cases(cases):
-    """Means over references; of p-values twice the mean, at most 1, where there are several."""
-    found = {name: average([case[name] for case in cases]) for name in cases[0]}
-    if len(cases) > 1:
-        found["p"] = min(1.0, 2 * found["p"])
+def twins_of_cases(cases, tolerance):
+    """Means over references; rank and p are of the mean heights over references, since all have the same random orders."""
+    found = {name: average([case[name] for case in cases]) for name in ("tied", "abs") if name in cases[0]}
+    T = average([case["T"] for case in cases])
+    others = [average(heights) for heights in zip(*[case["others"] for case in cases], strict=True)]
+    found["rank"] = average([1.0 if other > T + tolerance else 0.5 if abs(other - T) <= tolerance else 0.0 for other in others])
+    found["p"] = (1 + sum(1 for other in others if other <= T + tolerance)) / (1 + len(others))
     return found
 
 
 def easiest(question, candidates):
     """Which of several medoids of one class is used: the lowest mean EC over its own separate orders; the first of equals."""
-    means = [average([equation_ec(question, order, substituting(phi)) for order in orders]) for phi, orders in candidates]
+    means = [average([equation_ec(question, order, substituting(phi), way) for order in orders]) for phi, orders, way in candidates]
     return means.index(min(means))
 
 

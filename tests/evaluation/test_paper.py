@@ -23,7 +23,7 @@ from graphgauge.perturbation import donors, find_references, random_orders
 from graphgauge.perturbation.orders import uniform
 
 LAYERS = {"GCN": GCNConv, "GAT": GATConv, "SAGE": SAGEConv}
-FEW = {"trials": (3, 6), "twin_trials": 4, "cap": 7, "tau": 0.4, "permutations": 3, "timed": 0}
+FEW = {"trials": (3, 6), "twin_trials": 4, "feature_trials": 3, "cap": 7, "tau": 0.4, "permutations": 3, "timed": 0}
 CLOSE = 1e-12
 DEVICE = os.environ.get("GRAPHGAUGE_TEST_DEVICE", "cpu")  # what --device says
 
@@ -145,9 +145,10 @@ TASKS = {
 
 @dataclass
 class Reference:
-    """A reference of a target: φ as the features each node gets, random orders, and the side it lies on (regression)."""
+    """A reference of a target: φ as the features each node gets, random orders, the side it lies on and where values should go."""
 
     phi: dict
+    more: list  #: φ of the further draws
     orders: list
     choosing: list
     kind: int
@@ -184,24 +185,42 @@ class Drawn:
     def edge_orders(self, count):
         return self.orders(count, self.evaluator.seed_of(self.target, "edges"), self.number)
 
-    def references(self, count):
+    def twin_orders(self, question, order):
+        """The order with its candidates renamed inside their blocks, once for each trial; of one block: any order."""
+        seed, width = self.evaluator.seed_of(self.target, "features", "twins"), question.data.num_features
+        if len(order) == width and question.settings.direction != "towards_reference":
+            order = range(width)
+        found = []
+        for trial in range(question.settings.feature_trials):
+            drawn = uniform(derive_seed(seed, "within blocks", trial), len(order) // width, width).tolist()
+            names = [block * width + j for block, row in enumerate(drawn) for j in sorted(range(width), key=row.__getitem__)]
+            found.append(literal.within_blocks(order, names))
+        return found
+
+    def references(self, count, question):
         """All candidates, by kind."""
         model, chosen = self.evaluator.model, self.evaluator.settings
         found = find_references(model, [self.target], chosen.medoids)
         seed = lambda ref, purpose: self.evaluator.seed_of(self.target, "features", ref, purpose)  # noqa: E731
-        lent = donors(self.graph, found, [seed(ref, "map") for ref in found.ids()])
+        purposes = ["map", *(f"map {draw}" for draw in range(1, chosen.draws))]
+        maps = [donors(self.graph, found, [seed(ref, purpose) for ref in found.ids()]) for purpose in purposes]
         nodes = self.graph[0].nodes.tolist()
         listed = []
         for q, ref in enumerate(found.ids()):
-            rows = model.source.x[lent.node[lent.ptr[q] : lent.ptr[q + 1]]].tolist()
+            phi, *more = (
+                dict(zip(nodes, model.source.x[lent.node[lent.ptr[q] : lent.ptr[q + 1]]].tolist(), strict=True)) for lent in maps
+            )
             kind = int(found.kind[q])
+            if model.task == "regression" and kind != {"up": 1, "down": -1}.get(chosen.direction, kind):
+                continue
             listed.append(
                 Reference(
-                    phi=dict(zip(nodes, rows, strict=True)),
+                    phi=phi,
+                    more=more,
                     orders=self.orders(count, seed(ref, "orders"), self.number),
                     choosing=self.orders(count, seed(ref, "choice"), 20) if chosen.medoids > 1 else [],
                     kind=kind,
-                    pull=kind if model.task == "regression" else 0,
+                    pull=literal.way_of(question, kind),
                 )
             )
         return listed
@@ -258,7 +277,7 @@ class Study:
     def xs(self):
         chosen = self.task.targets, self.evaluator.seed
         found = {name: e.explain(self.task.model, chosen[0], seed=chosen[1]) for name, e in self.explainers.items()}
-        return {(name, x.target): scores_of(x) for name, xs in found.items() for x in xs}
+        return {(name, x.target): (*scores_of(x), x.seed) for name, xs in found.items() for x in xs}
 
     @cached_property
     def results(self):
@@ -283,21 +302,22 @@ class Study:
 
     def references_of(self, target):
         question = self.questions[target]
-        candidates = self.drawn[target].references(len(literal.priority_vector(question, self.anything(target))))
+        size = len(literal.priority_vector(question, self.anything(target)))
+        candidates = self.drawn[target].references(size, question)
         kinds = sorted({ref.kind for ref in candidates})
         used = []
         for kind in kinds:
             own = [ref for ref in candidates if ref.kind == kind]
-            used.append(own[literal.easiest(question, [(ref.phi, ref.choosing) for ref in own]) if len(own) > 1 else 0])
+            used.append(own[literal.easiest(question, [(ref.phi, ref.choosing, ref.pull) for ref in own]) if len(own) > 1 else 0])
         return used
 
     def anything(self, target):
         """Some feature scores, for their size."""
-        return next(f for (_, t), (f, _) in self.xs.items() if t == target)
+        return next(f for (_, t), (f, _, _) in self.xs.items() if t == target)
 
     def edges(self):
         """Explanations with an edge side: name, target, question, s, ties, permutations."""
-        for (name, target), (_, s) in self.xs.items():
+        for (name, target), (_, s, _) in self.xs.items():
             question = self.questions[target]
             count = len(question.units)
             if count:
@@ -305,8 +325,11 @@ class Study:
 
     def features(self):
         """Explanations with references: name, target, question, f, ties, references."""
-        for (name, target), (f, _) in self.xs.items():
+        for (name, target), (f, _, seed) in self.xs.items():
             question, references = self.questions[target], self.references[target]
+            if name == "random":  # the baseline is a random order of the candidates themselves
+                size = len(literal.priority_vector(question, f))
+                f = literal.Candidates(uniform(derive_seed(seed, "candidates"), size).tolist())
             if references:
                 yield (
                     name,
@@ -343,17 +366,25 @@ def check_ec_edge(found):
     for name, target, question, s, ties, _ in found.edges():
         cell, order = found.cell(name, target, "edge_ec"), literal.edge_order(question, s, ties)
         assert cell.value == literal.algorithm_4_ec_edge(question, s, ties)
-        assert cell.flipped == literal.ever_changed(question, order, literal.remove_edge)
+        assert cell.flipped == literal.ever_changed(question, order, literal.remove_edge, literal.way_of(question, 0))
         assert cell.per_reference == (cell.value,)
 
 
 def check_ec_feature(found):
     for name, target, question, f, ties, references in found.features():
-        cell, order = found.cell(name, target, "feature_ec"), literal.feature_order(question, f, ties)
-        value, each = literal.algorithm_5_ec_feature(question, f, ties, [ref.phi for ref in references])
-        assert cell.value == value
-        assert cell.per_reference == tuple(each)
-        assert cell.flipped == any(literal.ever_changed(question, order, literal.substituting(ref.phi)) for ref in references)
+        cell, draws = found.cell(name, target, "feature_ec"), found.evaluator.settings.draws
+        counts, flips = [], []
+        for ref in references:
+            order, phis = literal.feature_order(question, f, ties, ref.pull), [ref.phi, *ref.more]
+            _, each = literal.algorithm_5_ec_feature(question, f, ties, [(phi, ref.pull) for phi in phis])
+            flipped = [literal.ever_changed(question, order, literal.substituting(phi), ref.pull) for phi in phis]
+            counts.append(each)
+            flips.append(sum(flipped) / draws >= 0.5)
+        means = [literal.average(each) for each in counts]
+        assert cell.value == pytest.approx(min(means), abs=CLOSE)
+        assert cell.per_reference == pytest.approx(means, abs=CLOSE)
+        assert cell.flipped == any(flip for flip, mean in zip(flips, means, strict=True) if mean == min(means))
+        assert cell.draws == (None if draws == 1 else tuple(counts[means.index(min(means))]))
 
 
 def check_pertinence_edge(found):
@@ -365,10 +396,17 @@ def check_pertinence_edge(found):
 
 
 def check_pertinence_feature(found):
+    settings = found.evaluator.settings
     for name, target, question, f, ties, references in found.features():
         cell = found.cell(name, target, "feature_pertinence")
-        ec, _ = literal.algorithm_5_ec_feature(question, f, ties, [ref.phi for ref in references])
-        value, each = literal.algorithm_7_pertinence_feature(question, f, ec, ties, [ref.as_given for ref in references])
+        ec, _ = literal.algorithm_5_ec_feature(question, f, ties, [(ref.phi, ref.pull) for ref in references])
+        given = [ref.as_given for ref in references]
+        if settings.random_orders == "blocks" and settings.twins:
+            orders = [literal.feature_order(question, f, ties, ref.pull) for ref in references]
+            twins = [found.drawn[target].twin_orders(question, order) for order in orders]
+            given = [(ref.phi, own, ref.pull) for ref, own in zip(references, twins, strict=True)]
+            question = replace(question, settings=replace(settings, trials=(1, settings.feature_trials)))
+        value, each = literal.algorithm_7_pertinence_feature(question, f, ec, ties, given)
         assert cell.trials == tuple(trials for _, trials, _ in each)
         assert cell.stop == tuple(reason for _, _, reason in each)
         assert cell.per_reference == pytest.approx([own for own, _, _ in each], abs=CLOSE)
@@ -378,16 +416,16 @@ def check_pertinence_feature(found):
 def check_twins(found):
     number = found.evaluator.settings.twin_trials
     for name, target, question, s, ties, permutations in found.edges():
-        order = literal.edge_order(question, s, ties)
-        wanted = literal.twins_of_case(question, order, literal.remove_edge, permutations[:number])
-        check_same(found, name, target, "edge", wanted)
+        order, way = literal.edge_order(question, s, ties), literal.way_of(question, 0)
+        case = literal.twins_of_case(question, order, literal.remove_edge, permutations[:number], way)
+        check_same(found, name, target, "edge", literal.twins_of_cases([case], question.tolerance))
     for name, target, question, f, ties, references in found.features():
-        order = literal.feature_order(question, f, ties)
-        cases = [
-            literal.twins_of_case(question, order, literal.substituting(ref.phi), ref.orders[:number], ref.pull)
-            for ref in references
-        ]
-        check_same(found, name, target, "feature", literal.twins_of_cases(cases))
+        cases = []
+        for ref in references:
+            order = literal.feature_order(question, f, ties, ref.pull)
+            orders = found.drawn[target].twin_orders(question, order)
+            cases.append(literal.twins_of_case(question, order, literal.substituting(ref.phi), orders, ref.pull))
+        check_same(found, name, target, "feature", literal.twins_of_cases(cases, question.tolerance))
 
 
 def check_same(found, name, target, side, wanted):
@@ -673,7 +711,7 @@ def test_without_early_stopping_all_trials_are_made():
 
 
 def test_trials_of_every_stage_are_counted_once():
-    found = study("node_classes", "GCN", trials=(2, 45), tau=None, epsilon=0.15, cap=3, explainers=("random",))
+    found = study("node_classes", "GCN", trials=(2, 45), tau=None, epsilon=0.135, cap=3)
     check_curves(found)
     check_stability(found, "random")
     trials = {n for cell in found.cells.values() for n in cell.trials or ()}
@@ -716,6 +754,31 @@ def test_regression_curves_are_read_raw_towards_the_reference_or_by_their_change
     check_curves(study(task, "SAGE", regression_curve=how, flip=0.5))
 
 
+@pytest.mark.parametrize("direction", ["any", "down", "up", "towards_reference"])
+@pytest.mark.parametrize("task", ["node_values", "link_values", "graph_values"])
+def test_a_direction_decides_order_curve_and_ec_of_values_alike(task, direction):
+    check_curves(study(task, "SAGE", direction=direction, flip=0.5, draws=2))
+
+
+@pytest.mark.parametrize("task", ["node_classes", "link_existence", "graph_classes"])
+def test_a_direction_is_of_values_only(task):
+    cells = [study(task, "SAGE", direction=direction).cells for direction in ("paper", "up")]
+    assert all(alike(cell, cells[1][key]) for key, cell in cells[0].items() if not key[2].startswith("time"))
+
+
+def test_any_direction_is_the_order_by_magnitude_and_the_curve_of_the_change():
+    found = study("link_values", "SAGE", direction="any", explainers=("input_x_gradient",))
+    by_hand = study("link_values", "SAGE", order="magnitude", regression_curve="abs", explainers=("input_x_gradient",))
+    assert all(alike(cell, by_hand.cells[key]) for key, cell in found.cells.items() if not key[2].startswith("time"))
+
+
+@pytest.mark.parametrize("task", ["node_classes", "link_existence", "node_values"])
+def test_the_ec_of_features_is_the_mean_over_the_draws_of_the_neighbours_map(task):
+    found = study(task, "GCN", draws=4, early_stop="none", random_orders="blocks")
+    check_curves(found)
+    assert any(len(set(cell.draws)) > 1 for (*_, metric), cell in found.cells.items() if metric == "feature_ec")
+
+
 @pytest.mark.parametrize("how", ["raw", "towards", "abs"])
 @pytest.mark.parametrize("task", ["node_classes", "node_values"])
 def test_a_story_counts_the_points_that_the_pertinence_counts(task, how):
@@ -744,7 +807,7 @@ def test_the_easiest_of_three_medoids_is_not_always_the_first():
     )
     ranks = set()
     for target, used in found.references.items():
-        everything = found.drawn[target].references(12)
+        everything = found.drawn[target].references(12, found.questions[target])
         ranks |= {[ref.phi for ref in everything if ref.kind == one.kind].index(one.phi) for one in used}
     assert len(ranks) > 1
 
@@ -811,7 +874,11 @@ MOVES = {
     "early_stop": ("node_classes", {"early_stop": "none"}, ["edge_pertinence", "feature_pertinence", "edge_stab", "feature_stab"]),
     "tau": ("node_classes", {"tau": None}, ["edge_pertinence", "feature_pertinence", "edge_stability", "feature_stability"]),
     "epsilon": ("node_classes", {"epsilon": 0.5}, ["edge_pertinence", "feature_pertinence", "edge_stability", "feature_stability"]),
-    "twin_trials": ("node_classes", {"twin_trials": 2}, ["edge_pertinence_", "feature_pertinence_"]),
+    "twin_trials": ("node_classes", {"twin_trials": 2}, ["edge_pertinence_"]),
+    "feature_trials": ("node_classes", {"feature_trials": 2}, ["feature_pertinence_"]),
+    "random_orders": ("node_classes", {"random_orders": "blocks"}, ["feature_pertinence"]),
+    "draws": ("link_existence", {"draws": 3}, ["feature_ec"]),
+    "direction": ("link_values", {"direction": "down"}, ["edge_ec", "edge_pertinence", "feature_ec", "feature_pertinence"]),
     "stability": ("node_classes", {"stability": "binomial"}, ["edge_stability", "feature_stability"]),
     "calls": ("node_classes", {"calls": 4}, ["edge_stability", "feature_stability"]),
     "permutations": ("node_classes", {"permutations": 2}, ["edge_stability_corrected", "feature_stability_corrected"]),
@@ -902,6 +969,10 @@ def some_settings(draw):
     }
     least = draw(st.integers(1, 3))
     chosen |= {"trials": (least, draw(st.integers(least, 5))), "twin_trials": draw(st.integers(1, 4)), "timed": 0}
+    if chosen["regression_curve"] == "raw":
+        chosen["direction"] = draw(st.sampled_from(CHOICES["direction"]))
+    chosen |= {"draws": draw(st.integers(1, 2)), "feature_trials": draw(st.integers(1, 4))}
+    chosen["random_orders"] = draw(st.sampled_from(CHOICES["random_orders"]))
     return chosen | {"cap": draw(st.integers(1, 9)), "tau": draw(st.sampled_from([None, 0.5])), "twins": draw(st.booleans())}
 
 

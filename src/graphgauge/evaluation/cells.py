@@ -48,6 +48,7 @@ class Cell:
     stop: tuple[str, ...] | None = None
     flipped: bool | None = None
     per_reference: tuple[float, ...] | None = None
+    draws: tuple[float, ...] | None = None  #: EC of features under each draw of the map to the neighbours of the reference it is of
     error: float | None = None  #: standard error
     message: str | None = None  #: what went wrong, or should be known of the value, for people
     per_level: tuple[float, ...] | None = None

@@ -33,6 +33,7 @@ from graphgauge.evaluation.sampling import sample_targets
 from graphgauge.evaluation.settings import Settings, settings_of
 from graphgauge.evaluation.sides import Judged
 from graphgauge.evaluation.stories import Story, story_of
+from graphgauge.evaluation.substitution import taken
 from graphgauge.evaluation.timing import seconds_alone
 from graphgauge.explainers import BaseExplainer, OtherTaskExplainer
 from graphgauge.explainers.base import check_wrapped, missing_edges_told, warn_of_missing_edges
@@ -216,9 +217,10 @@ class Evaluator:
         if any(one is not None for one in classes.values()):
             label = chosen_classes(self.model, self.model.read(targets), list(classes.values()))
         with phase("feature_curves"):
-            references = find_references(self.model, targets, self.settings.medoids, label) if "feature" in sides else None
+            references = self.references(targets, label) if "feature" in sides else None
         cases = int(references.count().max()) if references is not None and len(references) else 1
-        size = max(1, MOST_HEIGHTS // (cases * max(self.settings.trials[1], self.settings.twin_trials) * self.settings.cap))
+        curves = max(self.settings.trials[1], self.settings.twin_trials, len(entries) * self.settings.feature_trials)
+        size = max(1, MOST_HEIGHTS // (cases * curves * self.settings.cap))
         for start in range(0, len(targets), size):
             chosen = targets[start : start + size]
             part_of_label = None if label is None else label[start : start + size]
@@ -229,6 +231,12 @@ class Evaluator:
                     found = group.edges() if own is None or side == "edge" else group.features(own)
                     self.write_curves(side, *found, entries, chosen, cells, stories)
                 advance(2 * len(chosen) // len(sides))
+
+    def references(self, targets: list[Target], label: Tensor | None) -> References:
+        """What features are substituted from; where values are to rise or fall, only what lies above or below."""
+        found = find_references(self.model, targets, self.settings.medoids, label)
+        side = {"up": 1, "down": -1}.get(self.settings.direction)
+        return found if side is None or self.model.task != "regression" else taken(found, (found.kind == side).nonzero()[:, 0])
 
     def write_curves(
         self,
@@ -411,7 +419,10 @@ def curve_cell(found: Judged, name: str, t: int, e: int) -> Cell:
         return missing(NOT_PREDICTED)
     if name == "ec":
         per = tuple(float(found.per_case.ec[q, e]) for q in cases)
-        return Cell(value, flipped=bool(found.flipped[t, e]), per_reference=per)
+        least = found.draws[cases[per.index(min(per))], :, e].double()
+        cell = Cell(value, flipped=bool(found.flipped[t, e]), per_reference=per)
+        spread = float(least.std() / len(least) ** 0.5) if len(least) > 1 else None
+        return cell if spread is None else replace(cell, draws=tuple(least.tolist()), error=spread)
     if name == "pertinence":
         per = tuple(float(found.score[q, e]) for q in cases)
         trials, stop = tuple(int(found.trials[q, e]) for q in cases), tuple(found.reason[q][e] for q in cases)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from graphgauge.core.errors import BadSetting
 from graphgauge.evaluation.settings import Settings
-from graphgauge.evaluation.sides import Judged
+from graphgauge.evaluation.sides import Judged, curves_of
 from graphgauge.metrics import (
     METRICS,
     Characterization,
@@ -43,7 +43,7 @@ from graphgauge.perturbation.features import changed_only
 MOST_PLACES = 2**22  #: candidates in the lines that are followed at a time
 Parts = dict[str, Tensor]  #: optional parts of `Curves` of one entry, a row for each case; NaN where nothing was measured
 Scores = Callable[[int, int], Tensor]  #: (number of the target, of the entry) -> its scores as one vector
-Orders = Callable[[int], Tensor]  #: number of the entry -> all candidates of each target, best first.  (T, most)
+Orders = Callable[[int], Tensor]  #: number of the entry -> all candidates of each case, best first.  (Q, most)
 
 
 def extra_metrics(given: Sequence[Any], task: str, settings: Settings) -> tuple[Metric[Any], ...]:
@@ -131,7 +131,7 @@ def bundle_of(found: Judged, e: int, cases: Tensor, parts: Parts, settings: Sett
         start=found.reading.first[own],
         curve=found.curve[cases, e],
         flips=found.flips[cases, e],
-        random=found.random[cases, : settings.twin_trials],
+        random=curves_of(found.twin, e)[cases],
         candidates=found.side.candidates[cases],
         tolerance=found.reading.tolerance,
         cap=settings.cap,
@@ -152,7 +152,7 @@ def measured_parts(model: BaseModel, found: Judged, e: int, orders: Orders, want
         whole[some] = part
 
     for some in cases.split(max(1, MOST_PLACES // max(order.size(1), 1))):
-        own, count, target = order[side.target[some]], side.candidates[some], side.target[some]
+        own, count, target = order[some], side.candidates[some], side.target[some]
         chosen = top_counts(top, count)
         if wanted & {"kept", "kept_prob"}:
             prediction = kept_predictions(model, found, some, first_of(own, chosen))

@@ -10,17 +10,21 @@ import torch
 from torch import Tensor
 
 from graphgauge.core.errors import GraphgaugeWarning
+from graphgauge.core.seeds import derive_seed
 from graphgauge.core.xplanation import Target
 from graphgauge.evaluation.alignment import edge_scores, feature_scores, priority
 from graphgauge.evaluation.entries import Entry
 from graphgauge.evaluation.extras import add_extra_values
 from graphgauge.evaluation.settings import Settings
 from graphgauge.evaluation.sides import Judged, Reading, Side, judged
-from graphgauge.evaluation.substitution import feature_side
+from graphgauge.evaluation.substitution import feature_side, ways
+from graphgauge.explainers import RandomExplainer
 from graphgauge.explainers.base import can_mask
 from graphgauge.metrics import Metric
 from graphgauge.models import BaseModel, ComputationGraphs
-from graphgauge.perturbation import EdgeEdits, References, orders_by_score
+from graphgauge.models.computation import ComputationGraph
+from graphgauge.perturbation import EdgeEdits, References, feature_candidates, orders_by_score, renamed_orders
+from graphgauge.perturbation.orders import uniform
 
 Statuses = list[list[str]]  #: why target t of entry e cannot be judged; '' if it can
 SeedOf = Callable[..., int]  #: (target, what for ...) -> seed
@@ -66,7 +70,8 @@ class Group:
             return None, status
         edits = EdgeEdits.of(self.model, self.graphs.take(used), self.settings.edge_removal, self.settings.removal_unit)
         seeds = [self.seed_of(self.targets[t], "edges") for t in used.tolist()]
-        side = Side(edits, used, seeds, [None] * len(used), torch.zeros_like(used))
+        way = ways(torch.zeros_like(used), self.settings.direction)  # edges have no reference: either way, unless one is stated
+        side = Side(edits, used, seeds, [None] * len(used), way if self.reading.label is None else torch.zeros_like(way))
 
         def orders(entries: Iterable[int], size: int) -> Tensor:
             return self.edge_orders(edits, used, seeds, status, entries, size)
@@ -85,8 +90,8 @@ class Group:
         if not bool(valid.any()):
             return None, status
         seed_of = partial(reference_seed, self.seed_of, self.targets)
-        side = feature_side(self.model, self.graphs, references, self.reading, self.settings, seed_of)
-        return self.judged("feature", side, partial(self.feature_orders, status), valid), status
+        side, redrawn = feature_side(self.model, self.graphs, references, self.reading, self.settings, seed_of)
+        return self.judged("feature", side, partial(self.feature_orders, status), valid, redrawn), status
 
     def statuses(self, side: str, counts: list[int]) -> Statuses:
         """Why one side of each explanation cannot be judged, given each target's number of things to score."""
@@ -98,46 +103,102 @@ class Group:
     def edge_orders(
         self, edits: EdgeEdits, used: Tensor, seeds: list[int], status: Statuses, entries: Iterable[int], size: int
     ) -> Tensor:
-        """The first units of some entries by score; equal scores in an order that all explainers share.  (T, entries, size)"""
-        found = []
+        """The first units of some entries by score; equal scores in an order that all explainers share.  (T, S, entries, size)"""
+        rules, found = self.sort_rules("edge"), []
         for e in entries:
-            entry, order = self.entries[e], self.no_order(size)
+            entry, order = self.entries[e], self.no_order(len(rules), size)
             parts = [
                 edge_scores(entry.xs[self.targets[t]], graph) if not status[t][e] else graph.x.new_zeros(len(graph.edges))
                 for t, graph in ((t, self.graphs[t]) for t in used.tolist())
             ]
-            order[used] = orders_by_score(self.ranked(edits.unit_scores(torch.cat(parts))), edits.num_units, seeds, size)
+            order[used] = self.sorted_by(rules, edits.unit_scores(torch.cat(parts)), edits.num_units, seeds, entry, size)
             found.append(order)
-        return torch.stack(found, 1)
+        return torch.stack(found, 2)
 
     def feature_orders(self, status: Statuses, entries: Iterable[int], size: int) -> Tensor:
-        """The first features of some entries by pooled score; equal scores in an order that all share.  (T, entries, size)"""
-        found, pooling = [], self.settings.pooling
+        """The first features of some entries by pooled score; equal scores in an order that all share.  (T, S, entries, size)"""
+        rules, found = self.sort_rules("feature"), []
         for e in entries:
-            entry, order = self.entries[e], self.no_order(size)
+            entry, order = self.entries[e], self.no_order(len(rules), size)
             found.append(order)
             rows = [t for t in range(len(self.targets)) if not status[t][e]]
             if not rows:
                 continue
             graphs = [self.graphs[t] for t in rows]
-            parts = [priority(feature_scores(entry.xs[graph.target], graph), graph.target_rows, pooling) for graph in graphs]
+            parts = [self.candidate_scores(entry, graph) for graph in graphs]
             sizes = torch.tensor([len(part) for part in parts], device=order.device)
             seeds = [self.seed_of(graph.target, "features") for graph in graphs]
-            order[rows] = orders_by_score(self.ranked(torch.cat(parts)), sizes, seeds, size)
-        return torch.stack(found, 1)
+            order[rows] = self.sorted_by(rules, torch.cat(parts), sizes, seeds, entry, size)
+        return torch.stack(found, 2)
 
-    def no_order(self, size: int) -> Tensor:
-        """Room for the orders of one entry.  (T, size)"""
-        return torch.full((len(self.targets), size), -1, device=self.graphs.node.device)
+    def candidate_scores(self, entry: Entry, graph: ComputationGraph) -> Tensor:
+        """One score for each feature candidate of a target; random ones of the candidates themselves for the random baseline.
 
-    def ranked(self, score: Tensor) -> Tensor:
-        """Scores as they sort: signed, or by magnitude."""
-        return score.abs() if self.settings.order == "magnitude" else score
+        Random scores of *nodes* are no random order of candidates once the neighbours' scores are pooled: their maximum is high.
+        """
+        x = entry.xs[graph.target]
+        pooled = priority(feature_scores(x, graph), graph.target_rows, self.settings.pooling)
+        if not isinstance(entry.explainer, RandomExplainer):
+            return pooled
+        return uniform(derive_seed(x.seed or 0, "candidates"), len(pooled)).to(pooled)
 
-    def judged(self, name: str, side: Side, orders: Callable[[Iterable[int], int], Tensor], valid: Tensor) -> Judged:
-        """One side of all explanations, with the metrics beside the paper's."""
+    def no_order(self, rules: int, size: int) -> Tensor:
+        """Room for the orders of one entry.  (T, S, size)"""
+        return torch.full((len(self.targets), rules, size), -1, device=self.graphs.node.device)
+
+    def sort_rules(self, side: str) -> list[str]:
+        """How scores are sorted, S ways: towards a reference both ways, since one may lie above and one below.
+
+        "descending": what speaks for a high value goes first; "ascending": what speaks against it; "magnitude": what matters most.
+        """
+        settings = self.settings
+        if self.reading.label is not None or settings.direction == "paper":
+            return ["magnitude" if settings.order == "magnitude" else "descending"]
+        if settings.direction == "towards_reference" and side == "edge":
+            return ["magnitude"]  # an edge has no reference, so its removal may move the value either way
+        return {"any": ["magnitude"], "down": ["descending"], "up": ["ascending"]}.get(
+            settings.direction, ["descending", "ascending"]
+        )
+
+    def sorted_by(self, rules: list[str], score: Tensor, sizes: Tensor, seeds: list[int], entry: Entry, size: int) -> Tensor:
+        """Orders by each rule, packed scores in.  (sum of candidates,), (T,) -> (T, S, size)
+
+        Scores without a sign say how much something matters, not which way: they are always sorted from the highest down.
+        """
+        is_signed = bool((score < 0).any()) if entry.explainer is None else entry.explainer.signed
+        keys = {"descending": score, "ascending": -score if is_signed else score, "magnitude": score.abs()}
+        return torch.stack([orders_by_score(keys[rule], sizes, seeds, size) for rule in rules], 1)
+
+    def twin_orders(self, side: Side, order: Tensor) -> Tensor:
+        """Random orders of features that keep the blocks of each explanation's order.  (T, S, E, cap) -> (Q, 1 or E, N, cap)
+
+        They are the same for all references of a target, and for all explainers where a target has one block only.
+        """
+        counts, width = feature_candidates(self.graphs), self.graphs.source.x.size(1)
+        T, S, E, cap = order.shape
+        if S == 1:
+            place = torch.arange(cap, device=order.device)
+            anything = torch.where(place < counts[:, None], place, -1)[:, None, None]
+            is_one_block = counts <= width
+            order = torch.where(is_one_block[:, None, None, None], anything, order)
+            if bool(is_one_block.all()):
+                order, E = order[:, :, :1], 1
+        seeds = [self.seed_of(target, "features", "twins") for target in self.targets]
+        found = renamed_orders(order.flatten(1, 2), counts, width, seeds, self.settings.feature_trials)
+        return pick_rule(found.view(T, S, E, -1, cap), side)
+
+    def judged(
+        self,
+        name: str,
+        side: Side,
+        orders: Callable[[Iterable[int], int], Tensor],
+        valid: Tensor,
+        redrawn: Side | None = None,
+    ) -> Judged:
+        """One side of all explanations, with the metrics beside the paper's; ``orders(entries, size)`` is (T, S, entries, size)."""
         order = orders(range(len(self.entries)), self.settings.cap)
-        found = judged(self.model, side, order, valid, self.reading, self.settings)
+        twins = self.twin_orders(side, order) if name == "feature" and self.settings.twins else None
+        found = judged(self.model, side, pick_rule(order, side), valid, self.reading, self.settings, twins, redrawn)
 
         def scores(t: int, e: int) -> Tensor:
             return (edge_scores if name == "edge" else feature_scores)(
@@ -145,10 +206,16 @@ class Group:
             ).flatten()
 
         def full_order(e: int) -> Tensor:
-            return orders([e], int(side.candidates.max()))[:, 0]
+            return pick_rule(orders([e], int(side.candidates.max())), side)[:, 0]
 
         add_extra_values(self.model, found, self.metrics, scores, full_order, self.settings)
         return found.on_cpu()
+
+
+def pick_rule(order: Tensor, side: Side) -> Tensor:
+    """Of orders by one rule or two, each case's: the second where its value is to rise.  (T, S, ...) -> (Q, ...)"""
+    rule = (side.way > 0).long() if order.size(1) > 1 else torch.zeros_like(side.target)
+    return order[side.target, rule]
 
 
 def reference_seed(seed_of: SeedOf, targets: list[Target], t: int, reference: Any, purpose: str) -> int:

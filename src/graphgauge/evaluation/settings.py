@@ -21,12 +21,17 @@ CHOICES = {
     "edge_scope": ("messages", "induced"),
     "removal_unit": ("directed", "undirected"),
     "order": ("signed", "magnitude"),
+    "direction": ("paper", "any", "down", "up", "towards_reference"),
     "regression_curve": ("raw", "towards", "abs"),
     "pooling": tuple(POOLINGS),
+    "random_orders": ("candidates", "blocks"),
     "early_stop": ("paper", "betting", "none"),
     "stability": ("pairs", "binomial", "none"),
     "headline": ("paper", "twins"),
 }
+
+
+DIRECTIONS = ("any", "down", "up", "towards_reference")  #: that order, curve and EC of values follow together
 
 
 def is_count(value: Any, least: int) -> bool:
@@ -51,15 +56,23 @@ class Settings:
     cap: int = 100  #: most edits
     flip: float = 0.2  #: a value has changed when it moved by more than this many SD of predictions (inferred, not in the paper)
     tolerance: float = 1e-6  #: smaller differences are ties; of a probability, or of the SD of predictions
+    direction: str = (
+        "paper"  #: of values: which way edits are to move them, in order, curve and EC alike; "paper": as the next says
+    )
     regression_curve: str = "raw"  #: or "towards" (the reference), or "abs" (change either way)
     pooling: str = "max"  #: of the neighbours' feature scores
     medoids: int = 1  #: candidate references per class; of several, the easiest under separate random curves is used
+    draws: int = 1  #: maps between neighbours drawn for each reference; the EC is the mean over them
+    random_orders: str = (
+        "candidates"  #: of the paper's comparison: of all candidates; or "blocks": those of the twins, where there are twins
+    )
     trials: tuple[int, int] = (30, 100)  #: least and most random curves, or pairs of explanations
     early_stop: str = "paper"  #: or "betting" (a valid test), or "none"
     tau: float | None = 0.5  #: stop when the mean is on one side of it; None: never for that reason
     epsilon: float = 0.05  #: stop when the mean is known to within it
     twins: bool = True  #: the calibrated numbers beside the paper's
     twin_trials: int = 30  #: random curves the twins use, never early stopped
+    feature_trials: int = 19  #: likewise on the side of features, where each explanation has random curves of its own
     stability: str = "pairs"  #: or "binomial": all pairs of ``calls`` explanations; or "none": not measured
     calls: int = 15
     permutations: int = 20  #: for the stability that chance reaches
@@ -71,6 +84,11 @@ class Settings:
 
     def __post_init__(self) -> None:
         problems = [problem for problem in map(self.problem_with, (field.name for field in fields(self))) if problem]
+        if self.direction in DIRECTIONS and self.regression_curve != "raw":
+            problems.append(
+                f"direction={self.direction!r} decides what a curve of values is; for regression_curve={self.regression_curve!r} "
+                "set direction='paper', too"
+            )
         if problems:
             raise BadSetting("; ".join(problems) + ".")
 
@@ -100,6 +118,10 @@ class Settings:
         least = {"calls": 3, "timed": 0}.get(name, 1)
         return "" if is_count(value, least) else f"{name} must be a whole number, {least} or more, but is {value!r}"
 
+    def trials_of(self, side: str) -> int:
+        """How many random curves the twins of a side use."""
+        return self.feature_trials if side == "feature" else self.twin_trials
+
     @property
     def curve_sides(self) -> tuple[str, ...]:
         """The sides that curves are drawn for, as metrics call them."""
@@ -121,6 +143,10 @@ PRESETS = {
         trials=(100, 100),
         early_stop="none",
         twin_trials=100,
+        feature_trials=39,
+        direction="any",
+        random_orders="blocks",
+        draws=5,
         pooling="sum",
         medoids=3,
         stability="binomial",

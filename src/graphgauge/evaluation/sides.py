@@ -1,11 +1,13 @@
 """One side (features or edges) of many targets, judged for all explainers at once.
 
     1  curves in the order of each explanation           (case, explainer)     → EC
-    2  curves in random orders, shared by all explainers (case, trial)
+    2  curves in random orders of all candidates         (case, trial), shared by all explainers
+       or, for the twins of features, in random orders
+       that keep the blocks of an explanation's order    (case, explainer, trial), the same for all references of a target
     3  both compared                                     (case, explainer, trial) → Pertinence, early stopped, and its twins
 
 A case is a target and, for features, one of its references. Everything is a tensor over cases (Q), explainers (E), trials (N) and
-steps (K); what was not measured is NaN.
+steps (K); what was not measured is NaN. Random curves are (Q, 1, N, K) where explainers share them, else (Q, E, N, K).
 """
 
 from collections.abc import Iterator
@@ -21,20 +23,19 @@ from graphgauge.metrics import (
     Compactness,
     Stopped,
     betting,
-    change,
     class_flips,
-    combined_p,
     effective_compactness,
     least_over_cases,
+    mean_height,
     mean_over_cases,
-    p_value,
-    rank,
+    p_of_heights,
+    rank_of_heights,
     stopped,
     tied_wins,
     value_flips,
     wins,
 )
-from graphgauge.metrics.pertinence import inside
+from graphgauge.metrics.pertinence import beside, inside
 from graphgauge.models import BaseModel
 from graphgauge.perturbation import Edits, Lines, Points, points, random_orders
 
@@ -56,6 +57,9 @@ class Reading:
     width: float  #: a value has changed when it moved by more
     tolerance: float  #: smaller differences are ties
     can_flip: Tensor | None = None  #: (T,) bool: the explained class is predicted; None: all are
+    curve: str = (
+        "raw"  #: how curves of values are seen: "raw", "towards" the reference, "abs" change, "moved" the way of `Side.way`
+    )
 
     @staticmethod
     def of(model: BaseModel, targets: Any, settings: Settings, label: Tensor | None = None) -> "Reading":
@@ -65,7 +69,7 @@ class Reading:
             spread: float = model.spread  # type: ignore[attr-defined]
             noise = model.tolerance() if spread <= model.tolerance() else 0.0  # constant predictions: rounding is no change
             width, tolerance = max(settings.flip * spread, noise), max(settings.tolerance * spread, noise)
-            return Reading(prediction, prediction, None, width, tolerance)
+            return Reading(prediction, prediction, None, width, tolerance, curve=curve_of_values(settings))
         predicted = model.pred_discrete(targets)
         label = predicted if label is None else label
         first, is_predicted = prediction.gather(1, label[:, None])[:, 0], label == predicted
@@ -78,16 +82,22 @@ class Reading:
             return prediction
         return prediction.gather(1, self.label[target][:, None])[:, 0].where(prediction.isfinite().all(1), torch.nan)
 
-    def flips(self, prediction: Tensor, target: Tensor) -> Tensor:
-        """Whether predictions differ from the first one.  (P, C) or (P,), (P,) -> (P,) bool"""
+    def flips(self, prediction: Tensor, target: Tensor, way: Tensor) -> Tensor:
+        """Whether predictions differ from the first one; values: the way they are to move.  (P, ...), (P,), (P,) -> (P,) bool"""
         if self.label is None:
-            return value_flips(prediction[:, None], self.first[target], self.width)[:, 0]
+            has_moved = value_flips(prediction[:, None], self.first[target], self.width)[:, 0]
+            return has_moved & ((way * (prediction - self.first[target]) > 0) | (way == 0)) if self.curve == "moved" else has_moved
         flips = class_flips(prediction[:, None], self.label[target], self.tolerance)[:, 0]
         return flips if self.can_flip is None else flips & self.can_flip[target]
 
     def is_predicted(self, t: int) -> bool:
         """Whether the explained class of target t is the predicted one, so that an EC can be counted; values always can flip."""
         return self.can_flip is None or bool(self.can_flip[t])
+
+
+def curve_of_values(settings: Settings) -> str:
+    """How curves of values are seen under these settings."""
+    return {"paper": settings.regression_curve, "any": "abs"}.get(settings.direction, "moved")
 
 
 @dataclass(frozen=True)
@@ -98,7 +108,7 @@ class Side:
     target: Tensor  #: (Q,) number of each case's target among the T of the group
     seeds: list[int]  #: (Q) for random orders
     reference: list[Any]  #: (Q) the reference as people name it; None for edges
-    pull: Tensor  #: (Q,) +1 / -1 where the reference's value is higher / lower than the target's; 0 where there is none
+    way: Tensor  #: (Q,) +1 / -1: a value is to rise / fall, as to that of its reference; 0: either will do
 
     @property
     def candidates(self) -> Tensor:
@@ -112,41 +122,63 @@ class Judged:
 
     side: Side
     reading: Reading
-    order: Tensor  #: (T, E, cap) candidates in the order of each explanation
+    order: Tensor  #: (Q, E, cap) candidates in the order of each explanation
     length: Tensor  #: (Q,) min(cap, candidates)
     curve: Tensor  #: (Q, E, K)
     flips: Tensor  #: (Q, E, K) bool
-    random: Tensor  #: (Q, N, K)
-    per_case: Compactness  #: (Q, E) EC for each reference
+    random: Tensor  #: (Q, 1 or E, N, K) of the paper's comparison
+    twin: Tensor  #: (Q, 1 or E, N, K) of the twins
+    per_case: Compactness  #: (Q, E) EC for each reference, the mean over its draws
+    draws: Tensor  #: (Q, D, E) EC of each draw of the map between neighbours
+    steps: Tensor  #: (T, E) steps that the paper's comparison covers: the least EC of the first draw
     ec: Tensor  #: (T, E) least EC over the references
     flipped: Tensor  #: (T, E)
     trials: Tensor  #: (Q, E) trials that count
     reason: list[list[str]]  #: (Q, E) why no more
     score: Tensor  #: (Q, E) the paper's pertinence against one reference
     is_finite: Tensor  #: (T, E) no metric read NaN or infinity
-    how: str  #: the setting `regression_curve`
     values: dict[str, Tensor] = field(default_factory=dict)
     levels: dict[str, Tensor] = field(default_factory=dict)  #: (T, E, 9) what areas over 10 .. 90 % of the candidates are made of
     gaps: dict[tuple[str, int, int], str] = field(default_factory=dict)  #: (metric, t, e) -> why there is no value, where known
 
     def on_cpu(self) -> "Judged":
         """The same, with what is read one by one on the CPU; curves stay where they are."""
-        read = {name: getattr(self, name).cpu() for name in ("ec", "flipped", "trials", "score", "is_finite", "length")}
+        read = {
+            name: getattr(self, name).cpu()
+            for name in ("ec", "steps", "draws", "flipped", "trials", "score", "is_finite", "length")
+        }
         read["per_case"] = Compactness(*(part.cpu() for part in self.per_case))
         read["values"] = {name: value.cpu() for name, value in self.values.items()}
         return replace(self, side=replace(self.side, target=self.side.target.cpu()), **read)
 
 
-def judged(model: BaseModel, side: Side, order: Tensor, valid: Tensor, reading: Reading, settings: Settings) -> Judged:
-    """Judge explanations whose orders of edits are ``order`` (T, E, cap), where ``valid`` (T, E)."""
+def judged(
+    model: BaseModel,
+    side: Side,
+    order: Tensor,
+    valid: Tensor,
+    reading: Reading,
+    settings: Settings,
+    twin_orders: Tensor | None = None,
+    redrawn: Side | None = None,
+) -> Judged:
+    """Judge explanations whose orders of edits are ``order`` (Q, E, cap), where ``valid`` (T, E).
+
+    ``twin_orders`` (Q, 1 or E, N, cap) are the random orders of the twins; without them they use those of the paper's comparison.
+    ``redrawn`` has the same cases again, D - 1 times one after the other, with other draws of the map between neighbours.
+    """
     length = side.candidates.clamp(max=settings.cap)
     curve, flips = explained_curves(model, side, order, valid, reading, settings)
-    found = effective_compactness(flips.flatten(0, 1), side.candidates.repeat_interleave(order.size(1)), settings.cap)
-    per_case = Compactness(*(part.view(flips.shape[:2]) for part in found))
-    ec = least_over_cases(per_case.ec, side.target, len(order)).nan_to_num(1).long()
-    flipped = torch.zeros_like(ec).index_add(0, side.target, per_case.flipped.long()) > 0
-    race = Race(model, side, curve, ec[side.target], valid[side.target], length, reading, settings)
+    first = case_compactness(side, flips, settings)
+    steps = least_over_cases(first.ec, side.target, len(valid)).nan_to_num(1).long()
+    twin = None if twin_orders is None else random_curves(model, side, twin_orders, valid, length, reading, curve.size(2))
+    given = twin if settings.random_orders == "blocks" else None
+    race = Race(model, side, curve, steps[side.target], valid[side.target], length, reading, settings, given, twin is None)
     race.run()
+    draws, has_flipped = all_draws(model, first, order, valid, reading, redrawn, settings)
+    per_case = Compactness(draws.double().mean(1), has_flipped.double().mean(1) >= 0.5)
+    ec = least_over_cases(per_case.ec, side.target, len(valid)).nan_to_num(1)
+    is_least = per_case.ec == ec[side.target]
     result = Judged(
         side=side,
         reading=reading,
@@ -155,48 +187,84 @@ def judged(model: BaseModel, side: Side, order: Tensor, valid: Tensor, reading: 
         curve=curve,
         flips=flips,
         random=race.random,
+        twin=race.random[:, :, : settings.twin_trials] if twin is None else twin,
         per_case=per_case,
+        draws=draws,
+        steps=steps,
         ec=ec,
-        flipped=flipped,
+        flipped=torch.zeros_like(steps).index_add(0, side.target, (per_case.flipped & is_least).long()) > 0,
         trials=race.trials,
         reason=race.reason,
         score=race.score,
         is_finite=valid,
-        how=settings.regression_curve,
     )
     for name, value in metric_values(result, settings).items():
-        is_bad = torch.zeros_like(valid, dtype=torch.int64).index_add(0, side.target, has_gaps(result, name, settings).long()) > 0
+        is_bad = torch.zeros_like(valid, dtype=torch.int64).index_add(0, side.target, has_gaps(result, name).long()) > 0
         result.values[name] = value.where(valid & ~is_bad, torch.nan)
     result.is_finite = torch.stack([value.isfinite() for value in result.values.values()]).all(0)
     return result
 
 
-def has_gaps(found: Judged, name: str, settings: Settings) -> Tensor:
+def case_compactness(side: Side, flips: Tensor, settings: Settings) -> Compactness:
+    """The EC of each case and explainer, from flips (Q, E, K).  (Q, E)"""
+    found = effective_compactness(flips.flatten(0, 1), side.candidates.repeat_interleave(flips.size(1)), settings.cap)
+    return Compactness(*(part.view(flips.shape[:2]) for part in found))
+
+
+def all_draws(
+    model: BaseModel, first: Compactness, order: Tensor, valid: Tensor, reading: Reading, redrawn: Side | None, settings: Settings
+) -> tuple[Tensor, Tensor]:
+    """EC and "has flipped" of each case under every draw of the map, the first one's as measured.  (Q, D, E) twice"""
+    if redrawn is None:
+        return first.ec[:, None], first.flipped[:, None]
+    again = len(redrawn.target) // len(order)
+    _, flips = explained_curves(model, redrawn, order.repeat(again, 1, 1), valid, reading, settings, at_once=False)
+    others = case_compactness(redrawn, flips, settings)
+    shape = (again, *first.ec.shape)
+    return tuple(  # type: ignore[return-value]
+        torch.cat([one[:, None], more.view(shape).transpose(0, 1)], 1) for one, more in zip(first, others, strict=True)
+    )
+
+
+def has_gaps(found: Judged, name: str) -> Tensor:
     """Whether a metric reads a prediction that is no number: an EC of its own curve, the others of random ones too.  (Q, E) bool"""
     Q, E, K = found.curve.shape
     is_paper = name in ("ec", "pertinence")
-    upto = found.per_case.ec if is_paper else found.length[:, None].expand(Q, E)
+    upto = found.draws[:, 0] if is_paper else found.length[:, None].expand(Q, E)
     is_bad = (~found.curve.isfinite() & inside(upto, K)).any(2)
     if name == "ec":
         return is_bad
-    steps = found.ec[found.side.target] if is_paper else upto
-    trials = found.trials if is_paper else torch.full_like(found.trials, settings.twin_trials)
-    number, gap = torch.arange(found.random.size(1), device=upto.device), ~found.random.isfinite()
+    steps = found.steps[found.side.target] if is_paper else upto
+    random = found.random if is_paper else found.twin
+    trials = found.trials if is_paper else torch.full_like(found.trials, random.size(2))
+    number, gap = torch.arange(random.size(2), device=upto.device), ~random.isfinite()
     for e in range(E):
         is_read = inside(steps[:, e], K)[:, None] & (number < trials[:, e, None])[:, :, None]
-        is_bad[:, e] |= (gap & is_read).any(2).any(1)
+        is_bad[:, e] |= (curves_of(gap, e) & is_read).any(2).any(1)
     return is_bad
+
+
+def curves_of(random: Tensor, e: int) -> Tensor:
+    """The random curves that explainer number e is compared with.  (Q, 1 or E, N, K) -> (Q, N, K)"""
+    return random[:, e if random.size(1) > 1 else 0]
 
 
 # --- curves ----------------------------------------------------------------------------------------------------------
 
 
 def explained_curves(
-    model: BaseModel, side: Side, order: Tensor, valid: Tensor, reading: Reading, settings: Settings
+    model: BaseModel,
+    side: Side,
+    order: Tensor,
+    valid: Tensor,
+    reading: Reading,
+    settings: Settings,
+    at_once: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Heights and flips along each explanation's order: all steps for the twins, else up to the first flip.  (Q, E, K) twice"""
     case, explainer = valid[side.target].nonzero(as_tuple=True)
-    height, flips = searched(model, side, Lines(case, order[side.target[case], explainer]), reading, settings.twins)
+    all_steps = settings.twins if at_once is None else at_once
+    height, flips = searched(model, side, Lines(case, order[case, explainer]), reading, all_steps)
     shape = (len(side.target), order.size(1), height.size(1))
     full = height.new_full(shape, torch.nan).index_put((case, explainer), height)
     return full, torch.zeros_like(full, dtype=torch.bool).index_put((case, explainer), flips)
@@ -215,7 +283,7 @@ def searched(model: BaseModel, side: Side, lines: Lines, reading: Reading, at_on
         found = points(model, side.edits, some, own.clamp(max=after), own.clamp(max=upto))
         target = side.target[some.case[found.line]]
         height[left[found.line], found.step - 1] = reading.height(found.prediction, target)
-        flips[left[found.line], found.step - 1] = reading.flips(found.prediction, target)
+        flips[left[found.line], found.step - 1] = reading.flips(found.prediction, target, side.way[some.case[found.line]])
         left = left[~flips[left].any(1) & (own > upto)]
     return height, flips
 
@@ -235,12 +303,27 @@ def heights_of(found: Points, shape: tuple[int, int], height: Tensor) -> Tensor:
     return height.new_full(shape, torch.nan).index_put((found.line, found.step - 1), height)
 
 
+def random_curves(
+    model: BaseModel, side: Side, order: Tensor, valid: Tensor, length: Tensor, reading: Reading, size: int
+) -> Tensor:
+    """Heights along random orders of the valid cases, each over its whole length.  (Q, G, N, cap) -> (Q, G, N, size)"""
+    is_used = valid[side.target] if order.size(1) > 1 else valid[side.target].any(1, keepdim=True)
+    case, group, trial = is_used[:, :, None].expand(*order.shape[:3]).nonzero(as_tuple=True)
+    upto = length[case]
+    found = points(model, side.edits, Lines(case, order[case, group, trial]), torch.zeros_like(upto), upto)
+    height = heights_of(found, (len(case), size), reading.height(found.prediction, side.target[case[found.line]]))
+    return height.new_full((*order.shape[:3], size), torch.nan).index_put((case, group, trial), height)
+
+
 # --- the race against random orders ----------------------------------------------------------------------------------
 
 
 @dataclass
 class Race:
-    """Random curves are added until every explanation's comparison has stopped. ``length`` and ``K`` say how far curves reach."""
+    """Random curves are added until every explanation's comparison has stopped. ``length`` and ``K`` say how far curves reach.
+
+    Where random curves are ``given`` (Q, 1 or E, N, K), they are compared with, and none are added.
+    """
 
     model: BaseModel
     side: Side
@@ -250,6 +333,8 @@ class Race:
     length: Tensor  #: (Q,)
     reading: Reading
     settings: Settings
+    given: Tensor | None = None
+    serves_twins: bool = True  #: whether the first curves are the twins', too
     random: Tensor = field(init=False)
     trials: Tensor = field(init=False)
     score: Tensor = field(init=False)
@@ -258,7 +343,7 @@ class Race:
 
     def __post_init__(self) -> None:
         Q, E, K = self.curve.shape
-        self.random = self.curve.new_zeros(Q, 0, K)
+        self.random = self.curve.new_zeros(Q, 1, 0, K)
         self.trials = torch.zeros(Q, E, dtype=torch.int64, device=self.curve.device)
         self.score = torch.full((Q, E), torch.nan, dtype=torch.float64, device=self.curve.device)
         self.reason = [[""] * E for _ in range(Q)]
@@ -267,8 +352,12 @@ class Race:
     def run(self) -> None:
         """Add trials stage by stage."""
         is_open = self.valid.clone()
+        if self.given is not None:
+            self.random, self.won = self.given, self.compared(self.given)
+            self.stop(is_open, self.given.size(2))
+            return
         for end in self.stages():
-            if not bool(is_open.any()) and self.random.size(1):
+            if not bool(is_open.any()) and self.random.size(2):
                 return
             self.add(is_open, end)
             is_open = self.stop(is_open, end)
@@ -277,30 +366,35 @@ class Race:
         """Numbers of trials after which the rule is applied."""
         least, most = self.settings.trials
         start = {"paper": least, "betting": min(10, most), "none": most}[self.settings.early_stop]
-        return growing(max(start, self.settings.twin_trials if self.settings.twins else 0), most)
+        return growing(max(start, self.twin_trials), most)
+
+    @property
+    def twin_trials(self) -> int:
+        """The first curves, which the twins use as well; 0 where the twins have their own."""
+        return self.settings.twin_trials if self.settings.twins and self.serves_twins else 0
 
     def add(self, is_open: Tensor, end: int) -> None:
         """Random curves up to trial number ``end`` of the cases that still need them."""
-        start = self.random.size(1)
+        start = self.random.size(2)
         order = random_orders(self.side.candidates, self.side.seeds, self.settings.cap, start, end)
         needed = torch.where(is_open, self.K, 0).amax(1)
-        is_twin = torch.arange(start, end, device=needed.device) < (self.settings.twin_trials if self.settings.twins else 0)
+        is_twin = torch.arange(start, end, device=needed.device) < self.twin_trials
         upto = torch.where(is_twin & self.valid.any(1)[:, None], self.length[:, None], needed[:, None]).flatten()
         case = torch.arange(len(order), device=needed.device).repeat_interleave(end - start)
         found = points(self.model, self.side.edits, Lines(case, order.flatten(0, 1)), torch.zeros_like(upto), upto)
         height = self.reading.height(found.prediction, self.side.target[case[found.line]])
-        fresh = heights_of(found, (len(case), self.curve.size(2)), height).view(len(order), end - start, -1)
-        self.random = torch.cat([self.random, fresh], 1)
+        fresh = heights_of(found, (len(case), self.curve.size(2)), height).view(len(order), 1, end - start, -1)
+        self.random = torch.cat([self.random, fresh], 2)
         self.won = torch.cat([self.won, self.compared(fresh)], 2)
 
     def compared(self, fresh: Tensor) -> Tensor:
-        """The paper's comparison of each explanation with each new random curve.  (Q, N, K) -> (Q, E, N)"""
+        """The paper's comparison of each explanation with each new random curve.  (Q, 1 or E, N, K) -> (Q, E, N)"""
         theirs, own, tolerance = self.seen(fresh), self.seen(self.curve), self.reading.tolerance
-        return torch.stack([wins(own[:, e], theirs, self.K[:, e], tolerance) for e in range(own.size(1))], 1)
+        return torch.stack([wins(own[:, e], curves_of(theirs, e), self.K[:, e], tolerance) for e in range(own.size(1))], 1)
 
     def seen(self, curve: Tensor) -> Tensor:
-        """Curves as regression looks at them.  (Q, N, K)"""
-        return as_seen(curve, self.side, self.reading, self.settings.regression_curve)
+        """Curves as regression looks at them.  (Q, ..., K)"""
+        return as_seen(curve, self.side, self.reading)
 
     def stop(self, is_open: Tensor, end: int) -> Tensor:
         """Which comparisons go on after ``end`` trials; those that stop are written down."""
@@ -336,13 +430,16 @@ def stopping(values: Tensor, end: int, settings: Settings) -> Stopped:
     return Stopped(trials, ["most"] * len(values))
 
 
-def as_seen(curve: Tensor, side: Side, reading: Reading, how: str) -> Tensor:
-    """Curves of values as ``regression_curve`` says, so that lower is better; those of probabilities as they are.  (Q, N, K)"""
-    if reading.label is not None or how == "raw":
+def as_seen(curve: Tensor, side: Side, reading: Reading) -> Tensor:
+    """Curves of values so that lower is better; those of probabilities as they are.  (Q, ..., K)"""
+    if reading.label is not None or reading.curve == "raw":
         return curve
-    if how == "abs":
-        return change(curve, reading.first[side.target])
-    return torch.where(side.pull > 0, -1, 1)[:, None, None] * curve
+    way = beside(side.way, curve)
+    if reading.curve == "towards":
+        return torch.where(way > 0, -1, 1) * curve
+    start = beside(reading.first[side.target], curve)
+    is_either = reading.curve == "abs" or way == 0
+    return -torch.where(torch.as_tensor(is_either, device=curve.device), (curve - start).abs(), way * (curve - start))
 
 
 # --- metrics ---------------------------------------------------------------------------------------------------------
@@ -351,28 +448,29 @@ def as_seen(curve: Tensor, side: Side, reading: Reading, how: str) -> Tensor:
 def metric_values(found: Judged, settings: Settings) -> dict[str, Tensor]:
     """The metrics of one side.  name -> (T, E)"""
     values = {"ec": found.ec.double(), "pertinence": mean_over_cases(found.score, found.side.target, len(found.ec))}
-    return {**values, **twin_values(found, settings)} if settings.twins else values
+    return {**values, **twin_values(found)} if settings.twins else values
 
 
-def twin_values(found: Judged, settings: Settings) -> dict[str, Tensor]:
+def twin_values(found: Judged) -> dict[str, Tensor]:
     """The calibrated pertinences, over full curves.  name -> (T, E)"""
-    raw = compared_fully(found, settings, settings.regression_curve)
-    values = {f"pertinence_{name}": mean_over_cases(raw[name], found.side.target, len(found.ec)) for name in ("tied", "rank")}
-    values["pertinence_p"] = combined_p(raw["p"], found.side.target, len(found.ec))
+    values = compare_full_curves(found, found.reading)
     if found.reading.label is None:
-        either_way = compared_fully(found, settings, "abs")
-        values["pertinence_abs"] = mean_over_cases(either_way["tied"], found.side.target, len(found.ec))
+        values["pertinence_abs"] = compare_full_curves(found, replace(found.reading, curve="abs"))["pertinence_tied"]
     return values
 
 
-def compared_fully(found: Judged, settings: Settings, how: str) -> dict[str, Tensor]:
-    """Each explanation's whole curve against the twins' random curves.  name -> (Q, E)"""
-    random = as_seen(found.random[:, : settings.twin_trials], found.side, found.reading, how)
-    curve = as_seen(found.curve, found.side, found.reading, how)
-    tied, ranks, p = [], [], []
+def compare_full_curves(found: Judged, reading: Reading) -> dict[str, Tensor]:
+    """Each explanation's whole curve against the twins' random curves.  name -> (T, E)
+
+    The random orders of a target are the same for all its references, so its rank and p-value are those of the mean over them.
+    """
+    curve, random = as_seen(found.curve, found.side, reading), as_seen(found.twin, found.side, reading)
+    target, count, tied, ranks, p = found.side.target, len(found.ec), [], [], []
     for e in range(curve.size(1)):
-        given = (curve[:, e], random, found.length, found.reading.tolerance)
-        tied.append(tied_wins(*given).mean(1))
-        ranks.append(rank(*given))
-        p.append(p_value(*given))
-    return {"tied": torch.stack(tied, 1), "rank": torch.stack(ranks, 1), "p": torch.stack(p, 1)}
+        theirs, own = curves_of(random, e), curve[:, e]
+        tied.append(mean_over_cases(tied_wins(own, theirs, found.length, reading.tolerance).mean(1), target, count))
+        heights = mean_over_cases(mean_height(theirs, found.length), target, count)
+        height = mean_over_cases(mean_height(own[:, None], found.length)[:, 0], target, count)
+        ranks.append(rank_of_heights(height, heights, reading.tolerance))
+        p.append(p_of_heights(height, heights, reading.tolerance))
+    return {f"pertinence_{name}": torch.stack(part, 1) for name, part in (("tied", tied), ("rank", ranks), ("p", p))}

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from graphgauge.core.later import later
 from graphgauge.core.xplanation import Target
-from graphgauge.evaluation.sides import Judged, as_seen
+from graphgauge.evaluation.sides import Judged, as_seen, curves_of
 
 BAND = (0.1, 0.5, 0.9)  #: quantiles of the random curves that are shown
 
@@ -25,8 +25,9 @@ class Case:
     curve: Tensor  #: (K,) after 1..K edits
     random: Tensor  #: (N, K) NaN where it was not needed
     candidates: int  #: edits there are
-    ec: int
+    ec: int  #: under the first draw of the map between neighbours, which the curves belong to
     flipped: bool
+    draws: tuple[int, ...]  #: EC under every draw
     steps: int  #: K of the paper's comparison
     trials: int
     stop: str
@@ -63,6 +64,8 @@ class Story:
             change = change if self.unpredicted is None else f"after {case.ec}"
             median = float(case.band()[1, case.ec - 1])
             random = f", random orders {median:.4g} (median)" if median == median else ""  # not followed so far without twins
+            if len(case.draws) > 1:
+                change += f" ({', '.join(map(str, case.draws))} under {len(case.draws)} draws of the neighbours' map)"
             lines.append(
                 f"  {against}{change} of {case.candidates}; output {case.start:.4g} -> {float(case.curve[case.ec - 1]):.4g}{random}"
             )
@@ -86,11 +89,11 @@ def story_of(found: Judged, side: str, explainer: str, e: int, target: Target, t
 
 def case_of(found: Judged, q: int, e: int) -> Case:
     """One case, with what was counted."""
-    length, K = int(found.length[q]), int(found.ec[found.side.target[q], e])
+    length, K = int(found.length[q]), int(found.steps[found.side.target[q], e])
     trials = int(found.trials[q, e])
-    curve, random = found.curve[q, e, :length].cpu(), found.random[q, :, :length].cpu()
-    own, others = (as_seen(part, found.side, found.reading, found.how) for part in (found.curve, found.random))
-    gap = (others[q, :trials, :K] - own[q, e, :K]).cpu()
+    curve, random = found.curve[q, e, :length].cpu(), curves_of(found.random, e)[q, :, :length].cpu()
+    own, others = (as_seen(part, found.side, found.reading) for part in (found.curve, found.random))
+    gap = (curves_of(others, e)[q, :trials, :K] - own[q, e, :K]).cpu()
     won, lost = (gap > found.reading.tolerance), (gap < -found.reading.tolerance)
     share = [float(part.double().mean()) if part.numel() else 0.0 for part in (won, ~won & ~lost, lost)]
     return Case(
@@ -99,8 +102,9 @@ def case_of(found: Judged, q: int, e: int) -> Case:
         curve=curve,
         random=random,
         candidates=int(found.side.candidates[q]),
-        ec=int(found.per_case.ec[q, e]),
-        flipped=bool(found.per_case.flipped[q, e]),
+        ec=int(found.draws[q, 0, e]),
+        flipped=bool(found.flips[q, e, :length].any()),
+        draws=tuple(found.draws[q, :, e].tolist()),
         steps=K,
         trials=trials,
         stop=found.reason[q][e],

@@ -23,22 +23,48 @@ SeedOf = Callable[[int, Any, str], int]  #: (number of the target, reference, pu
 
 def feature_side(
     model: BaseModel, graphs: ComputationGraphs, references: References, reading: Reading, settings: Settings, seed_of: SeedOf
+) -> tuple[Side, Side | None]:
+    """The cases of the features of ``graphs``; of several medoids of a class, the easiest. And, for several draws, all cases again.
+
+    The second side has them once for each further draw of the map between neighbours.
+    """
+    side = side_of(graphs, references, settings, reading, seed_of)
+    if settings.medoids > 1:
+        references = taken(references, easiest(model, side, references, reading, settings, seed_of))
+        side = side_of(graphs, references, settings, reading, seed_of)
+    if settings.draws == 1:
+        return side, None
+    everyone = torch.arange(len(references), device=references.target.device)
+    repeated = taken(references, everyone.repeat(settings.draws - 1))
+    purposes = [f"map {draw}" for draw in range(1, settings.draws) for _ in everyone.tolist()]
+    return side, side_of(graphs, repeated, settings, reading, seed_of, purposes)
+
+
+def side_of(
+    graphs: ComputationGraphs,
+    references: References,
+    settings: Settings,
+    reading: Reading,
+    seed_of: SeedOf,
+    purposes: list[str] | None = None,
 ) -> Side:
-    """The cases of the features of ``graphs``; of several medoids of a class, the easiest."""
-    side = side_of(graphs, references, reading, seed_of)
-    if settings.medoids == 1:
-        return side
-    chosen = easiest(model, side, references, reading, settings, seed_of)
-    return side_of(graphs, taken(references, chosen), reading, seed_of)
-
-
-def side_of(graphs: ComputationGraphs, references: References, reading: Reading, seed_of: SeedOf) -> Side:
-    """All cases of these references."""
+    """All cases of these references; each map between neighbours is drawn for its purpose, "map" if none are given."""
     named = list(zip(references.target.tolist(), references.ids(), strict=True))
-    lent = donors(graphs, references, [seed_of(t, ref, "map") for t, ref in named])
+    purposes = purposes or ["map"] * len(named)
+    lent = donors(graphs, references, [seed_of(t, ref, purpose) for (t, ref), purpose in zip(named, purposes, strict=True)])
     edits = FeatureEdits(graphs, references.target, lent.node, lent.ptr)
-    pull = references.kind.sign() if reading.label is None else torch.zeros_like(references.kind)
-    return Side(edits, references.target, [seed_of(t, ref, "orders") for t, ref in named], references.ids(), pull)
+    way = torch.zeros_like(references.kind) if reading.label is not None else ways(references.kind.sign(), settings.direction)
+    return Side(edits, references.target, [seed_of(t, ref, "orders") for t, ref in named], references.ids(), way)
+
+
+def ways(sign: Tensor, direction: str) -> Tensor:
+    """Where values are to move: -1 down, +1 up, 0 either way; ``sign`` says where the reference's value lies.  (Q,) -> (Q,)
+
+    >>> ways(torch.tensor([-1, 1]), "up"), ways(torch.tensor([-1, 1]), "towards_reference")
+    (tensor([1, 1]), tensor([-1,  1]))
+    """
+    fixed = {"any": 0, "down": -1, "up": 1}
+    return torch.full_like(sign, fixed[direction]) if direction in fixed else sign
 
 
 def easiest(model: BaseModel, side: Side, references: References, reading: Reading, settings: Settings, seed_of: SeedOf) -> Tensor:

@@ -9,12 +9,13 @@ calibrated twins take K = min(cap, candidates), the same for all curves:
 
     tied    share of k with C(k) < R(k) - tol, plus half the share of ties               a random ranking: exactly 1/2 on average
     rank    with T(C) = mean of C:  (number of R with T(R) > T(C), ties half) / N
-    p       (1 + number of R with T(R) <= T(C)) / (N + 1)                    under chance P(p <= x) <= x, whatever N
+    p       (1 + number of R with T(R) <= T(C)) / (N + 1)           by chance P(p <= x) = x for x = 1/(N + 1), 2/(N + 1), ...
     abs     tied, of the curves -|C - start|: which order moves the output more, either way
 
-Over several references of a target, values are averaged; p-values become twice their mean, at most 1, which keeps the promise
-whatever the references share (a single p stays as it is). All comparisons ask which curve is *lower*; `change` and `towards` turn
-curves so that lower means "moved further" or "moved further towards the reference".
+Over several references of a target, tied and abs are averaged. For rank and p, T is the mean over the references: random order
+number n is the same order for all of them, so that an order that means nothing is exchangeable with the random ones as a whole,
+and p is exact. (`combined_p` is for p-values that share no orders: twice their mean, at most 1.) All comparisons ask which curve is
+*lower*; `change` and `towards` turn curves so that lower means "moved further" or "moved further towards the reference".
 """
 
 from dataclasses import dataclass
@@ -72,14 +73,25 @@ def mean_height(curves: Tensor, length: Tensor) -> Tensor:
 
 def rank(curve: Tensor, random: Tensor, length: Tensor, tolerance: float = TOLERANCE) -> Tensor:
     """Share of random curves that stay above the explanation's, ties half.  (T, K), (T, N, K), (T,) -> (T,)"""
-    gap = mean_height(random, length) - mean_height(curve[:, None], length)
-    return ((gap > tolerance).double() + (gap.abs() <= tolerance).double() / 2).mean(1)
+    return rank_of_heights(mean_height(curve[:, None], length)[:, 0], mean_height(random, length), tolerance)
+
+
+def rank_of_heights(height: Tensor, random: Tensor, tolerance: float = TOLERANCE) -> Tensor:
+    """Share of random mean heights above the explanation's, ties half; NaN stays.  (T,), (T, N) -> (T,)"""
+    gap = random - height[:, None]
+    found = ((gap > tolerance).double() + (gap.abs() <= tolerance).double() / 2).mean(1)
+    return found.where(height.isfinite(), torch.nan)
+
+
+def p_of_heights(height: Tensor, random: Tensor, tolerance: float = TOLERANCE) -> Tensor:
+    """Chance that a random order's mean height is as low as the explanation's; NaN stays.  (T,), (T, N) -> (T,)"""
+    found = (1 + (random <= height[:, None] + tolerance).sum(1)).double() / (1 + random.size(1))
+    return found.where(height.isfinite(), torch.nan)
 
 
 def p_value(curve: Tensor, random: Tensor, length: Tensor, tolerance: float = TOLERANCE) -> Tensor:
     """Chance that a random order does as well.  (T, K), (T, N, K), (T,) -> (T,)"""
-    as_good = mean_height(random, length) <= mean_height(curve[:, None], length) + tolerance
-    return (1 + as_good.sum(1)).double() / (1 + random.size(1))
+    return p_of_heights(mean_height(curve[:, None], length)[:, 0], mean_height(random, length), tolerance)
 
 
 def combined_p(p: Tensor, target: Tensor, num_targets: int) -> Tensor:
@@ -134,6 +146,13 @@ def random_curves(curves: Curves, trials: int | None) -> Tensor:
     return curves.random[:, :wanted]
 
 
+def heights_of_targets(curves: Curves, trials: int | None) -> tuple[Tensor, Tensor]:
+    """Mean height of each target's curve and of its random ones, over all its cases.  (T,), (T, N)"""
+    parts = mean_height(curves.curve[:, None], curves.length)[:, 0], mean_height(random_curves(curves, trials), curves.length)
+    own, random = (mean_over_cases(part, curves.target, curves.num_targets) for part in parts)
+    return own, random
+
+
 @dataclass(frozen=True)
 class Pertinence(Metric[Curves]):
     """The paper's: share of steps up to the EC where the explanation's curve lies below a random one; ties count as lost.
@@ -184,7 +203,10 @@ class PertinenceTied(Metric[Curves]):
 
 @dataclass(frozen=True)
 class PertinenceRank(Metric[Curves]):
-    """Share of random curves whose mean height is above the explanation's, ties half; the mean over cases."""
+    """Share of random orders whose mean height, over a target's cases, is above the explanation's, ties half.
+
+    Random curve number n belongs to the same order in all cases of a target.
+    """
 
     name = "pertinence_rank"
     bounds = (0.0, 1.0)
@@ -195,13 +217,15 @@ class PertinenceRank(Metric[Curves]):
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        found = rank(bundle.curve, random_curves(bundle, self.trials), bundle.length, bundle.tolerance)
-        return mean_over_cases(found, bundle.target, bundle.num_targets)
+        return rank_of_heights(*heights_of_targets(bundle, self.trials), bundle.tolerance)
 
 
 @dataclass(frozen=True)
 class PertinenceP(Metric[Curves]):
-    """Chance that a random order does as well (p-value); over several cases twice the mean, at most 1."""
+    """Chance that a random order does as well (p-value), by the mean height over a target's cases.
+
+    Random curve number n belongs to the same order in all cases of a target.
+    """
 
     name = "pertinence_p"
     bounds = (0.0, 1.0)
@@ -212,8 +236,7 @@ class PertinenceP(Metric[Curves]):
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        found = p_value(bundle.curve, random_curves(bundle, self.trials), bundle.length, bundle.tolerance)
-        return combined_p(found, bundle.target, bundle.num_targets)
+        return p_of_heights(*heights_of_targets(bundle, self.trials), bundle.tolerance)
 
 
 @dataclass(frozen=True)

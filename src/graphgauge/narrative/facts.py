@@ -285,12 +285,18 @@ def group_facts(names: Names, others: Tensor, ends: Tensor, scores: Tensor, rank
 
 
 def change_facts(x: Xplanation, side: str) -> dict[str, Any] | None:
-    """The effective compactness of a side: how many edits, and whether the prediction changed; None if it was not measured."""
+    """The effective compactness of a side: how many edits, and whether the prediction changed; None if it was not measured.
+
+    Of several draws of the map between neighbours: their mean, the least and the most.
+    """
     value: Any = x.metrics.get(f"{side}_ec")
     record = x.metrics.get("evaluation")
-    cells = record.get("cells", {}) if isinstance(record, dict) else {}
-    flipped = cells.get(f"{side}_ec", {}).get("flipped")
-    return {"count": int(value), "flipped": bool(flipped)} if is_number(value) and flipped is not None else None
+    cell = (record.get("cells", {}) if isinstance(record, dict) else {}).get(f"{side}_ec", {})
+    if not is_number(value) or cell.get("flipped") is None:
+        return None
+    draws = cell.get("draws") or [value]
+    spread = {"least": int(min(draws)), "most": int(max(draws)), "draws": len(draws)}
+    return {"count": max(1, round(value)), "flipped": bool(cell["flipped"]), **spread}
 
 
 def metric_facts(x: Xplanation) -> dict[str, float]:

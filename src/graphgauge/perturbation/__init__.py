@@ -3,7 +3,7 @@
 from graphgauge.perturbation.curves import Edits, Lines, Points, points, points_at
 from graphgauge.perturbation.edges import EdgeEdits
 from graphgauge.perturbation.features import FeatureEdits, feature_candidates
-from graphgauge.perturbation.orders import orders_by_score, random_orders
+from graphgauge.perturbation.orders import orders_by_score, random_orders, renamed_orders
 from graphgauge.perturbation.references import Donors, References, donors, find_references
 
 __all__ = [
@@ -21,4 +21,5 @@ __all__ = [
     "points",
     "points_at",
     "random_orders",
+    "renamed_orders",
 ]

@@ -7,6 +7,14 @@ Each target has a number of candidates (edges to remove, features to substitute)
 and orders of many targets are one tensor (M, K). Random orders are the first K of a uniformly drawn permutation, by K swaps
 (Fisher and Yates), so that 3,000 candidates cost no more than K. They are drawn in blocks of ten trials, each from a seed of its
 own: trial 7 is the same however many trials there are.
+
+Features are ranked in blocks: the target's own, and those of all other nodes, whose scores are pooled. Pooling alone decides much
+of which block comes first: the maximum of many random scores is a high score. So a random order that is to say whether an
+explanation ranks *features* well keeps its blocks and permutes the features within each,
+
+    random order  =  own order with the features of each block renamed at random
+
+and the scores of an explanation that knows nothing, however they are distributed, pooled and tied, are exchangeable with it.
 """
 
 from collections.abc import Sequence
@@ -53,6 +61,25 @@ def random_orders(count: Tensor, seeds: Sequence[int], size: int, first: int, la
     draws = torch.stack([trials(seed, size, first, last) for seed in seeds]) if seeds else torch.zeros(0, last - first, size)
     each = count.cpu().repeat_interleave(last - first)
     return swapped(draws.flatten(0, 1), each).view(len(count), last - first, size).to(count.device)
+
+
+def renamed_orders(order: Tensor, count: Tensor, block: int, seeds: Sequence[int], number: int) -> Tensor:
+    """Random orders that keep the blocks of given ones.  (T, M, K), (T,) -> (T, M, number, K)
+
+    ``block`` candidates follow one another in each block. A trial draws one renaming for each target, from the target's seed, and
+    applies it to all M orders: what two orders share, their random versions share, too.
+
+    >>> renamed_orders(torch.tensor([[[2, 0, 3]]]), torch.tensor([4]), 2, [7], 1)[0, 0, 0] // 2
+    tensor([1, 0, 1])
+    """
+    found = order.new_full((*order.shape[:2], number, order.size(2)), -1)
+    for target, (size, seed) in enumerate(zip(count.tolist(), seeds, strict=True)):
+        start = torch.arange(0, size, block)[:, None]
+        names = [uniform(derive_seed(seed, "within blocks", n), size // block, block).argsort(1) + start for n in range(number)]
+        given = order[target]
+        renamed = torch.stack([name.flatten() for name in names], 1).to(order.device)[given.clamp(min=0)]  # (M, K, number)
+        found[target] = torch.where(given[:, None] < 0, -1, renamed.transpose(1, 2))
+    return found
 
 
 def trials(seed: int, size: int, first: int, last: int) -> Tensor:
