@@ -4,7 +4,7 @@
 
 Every section prints its tables as Markdown; `docs/validity.md` holds one run. ``GRAPHGAUGE_DATA`` names the folder with Cora.
 
-    chance      random rankings on five models: pertinence 1/2, p-values uniform
+    chance      random rankings, and random scores of nodes, on six models: pertinence 1/2, p-values uniform
     stability   random scores and untrained masks, explained again and again: corrected stability 0
     stopping    the paper's early stopping on series that mean nothing
     good        InputXGradient on Cora's edges: against random rankings, reversed, with noise; explanations of another model
@@ -14,7 +14,7 @@ Every section prints its tables as Markdown; `docs/validity.md` holds one run. `
 import argparse
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 from validity_good import good
 from validity_judging import error, evaluator, foreign, groups, judged, markdown, others_replaced, random_rankings
-from validity_models import FIVE, Named
+from validity_models import MODELS, Named
 from validity_whitebox import whitebox
 
 import graphgauge as gg
@@ -37,15 +37,23 @@ from graphgauge.models import BaseModel, ComputationGraphs
 # --- chance ----------------------------------------------------------------------------------------------------------
 
 
+KINDS = ("ranking", "scores, max", "scores, sum", "masks, max", "masks, sum")
+
+
 def random_scores(model: BaseModel, targets: list[Target], count: int, seed: int = 1) -> list[Xplanation]:
-    """The same with independent scores of all nodes, pooled by maximum and by sum; features only."""
+    """Independent scores of all nodes, normal ("scores") or from 0 to 1 ("masks"), pooled by maximum and by sum; features only."""
     xs = gg.RandomExplainer().explain(model, [target for target in targets for _ in range(count)], seed=seed)
-    by_sum = [foreign(x, "scores, sum", edge_score=None, feature_score=others_replaced(x, lambda rows: rows.sum(0))) for x in xs]
-    return [*(foreign(x, "scores, max", edge_score=None) for x in xs), *by_sum]
+    masks = [replace(x, feature_score=torch.special.ndtr(x.need("feature_score"))) for x in xs]
+    found = []
+    for name, given in (("scores", xs), ("masks", masks)):
+        found += [foreign(x, f"{name}, max", edge_score=None) for x in given]
+        summed = [others_replaced(x, lambda rows: rows.sum(0)) for x in given]
+        found += [foreign(x, f"{name}, sum", edge_score=None, feature_score=sums) for x, sums in zip(given, summed, strict=True)]
+    return found
 
 
 def chance_values(named: Named, rankings: int, curves: int, scored: int = 2) -> pd.DataFrame:
-    """All values of random rankings, and of ``scored`` random scores, of one model."""
+    """All values of random rankings, and of ``scored`` random scores of each kind, of one model."""
     parts = []
     for some in groups(named.targets):
         xs = random_rankings(named.model, some, rankings) + (random_scores(named.model, some, scored) if scored else [])
@@ -53,15 +61,15 @@ def chance_values(named: Named, rankings: int, curves: int, scored: int = 2) -> 
     return pd.concat(parts)
 
 
-def chance_row(name: str, values: pd.DataFrame, side: str) -> dict[str, Any]:
+def chance_row(name: str, values: pd.DataFrame, side: str, kind: str = "ranking") -> dict[str, Any]:
     """Means over rankings and targets."""
-    own = values.loc["ranking"].dropna(subset=[f"{side}_pertinence_tied"])
+    own = values.loc[kind].dropna(subset=[f"{side}_pertinence_tied"])
     tied, is_low = own[f"{side}_pertinence_tied"], (own[f"{side}_pertinence_p"] <= 0.05).astype(float)
     return {
         "model": name,
-        "side": side,
+        "kind": kind,
         "targets": own.index.get_level_values("target").nunique(),
-        "rankings": len(own),
+        "explanations": len(own),
         "tied": f"{tied.mean():.4f} ± {error(tied):.4f}",
         "rank": f"{own[f'{side}_pertinence_rank'].mean():.4f}",
         "P(p ≤ 0.05)": f"{is_low.mean():.4f} ± {error(is_low):.4f}",
@@ -71,28 +79,20 @@ def chance_row(name: str, values: pd.DataFrame, side: str) -> dict[str, Any]:
 
 
 def chance(options: argparse.Namespace) -> Iterator[str]:
-    """Random rankings on five models."""
+    """Explanations that know nothing, on networks for nodes, links and graphs."""
     found = {}
-    for name in options.models or FIVE:
+    for name in options.models or MODELS:
         start = time.process_time()
-        found[name] = chance_values(FIVE[name](options.targets), options.rankings, options.curves)
+        found[name] = chance_values(MODELS[name](options.targets), options.rankings, options.curves, options.rankings)
         print(f"  {name}: {time.process_time() - start:.0f} s of one core", flush=True)
     everything = pd.concat(found, names=["model"]).reset_index("target")
     everything["target"] = everything.index.get_level_values("model") + everything["target"].astype(str)
     everything = everything.set_index("target", append=True).droplevel("model")
-    for side in ("edge", "feature"):
-        rows = [chance_row(name, values, side) for name, values in found.items()]
-        yield markdown([*rows, chance_row("all", everything, side)])
-    yield markdown([score_row(name, values) for name, values in found.items()])
-
-
-def score_row(name: str, values: pd.DataFrame) -> dict[str, Any]:
-    """Random scores of all nodes, which are no random ranking."""
-    row: dict[str, Any] = {"model": name}
-    for kind in ("ranking", "scores, max", "scores, sum"):
-        tied = values.loc[kind]["feature_pertinence_tied"].dropna()
-        row[kind] = f"{tied.mean():.3f} ± {error(tied):.3f}"
-    return row
+    yield "Edges\n"
+    yield markdown([chance_row(name, values, "edge") for name, values in (*found.items(), ("all", everything))])
+    yield "Features\n"
+    rows = [chance_row(name, values, "feature", kind) for name, values in found.items() for kind in KINDS]
+    yield markdown([*rows, *(chance_row("all", everything, "feature", kind) for kind in KINDS)])
 
 
 # --- stability -------------------------------------------------------------------------------------------------------
@@ -128,10 +128,10 @@ def stability_values(named: Named, explainer: gg.BaseExplainer) -> dict[str, lis
 
 
 def stability(options: argparse.Namespace) -> Iterator[str]:
-    """Noise on five models."""
+    """Noise on every model."""
     rows = []
-    for name in options.models or FIVE:
-        named = FIVE[name](max(10, options.targets // 4))
+    for name in options.models or MODELS:
+        named = MODELS[name](max(10, options.targets // 4))
         for explainer in (gg.RandomExplainer(), UntrainedMasks()):
             row: dict[str, Any] = {"model": name, "scores": explainer.name}
             for metric, values in stability_values(named, explainer).items():
@@ -177,9 +177,9 @@ def main() -> None:
     """Run the sections asked for, print, and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sections", nargs="*", help=f"of {', '.join(SECTIONS)}; none: all")
-    parser.add_argument("--models", nargs="+", choices=FIVE, help="of chance and stability; none: all five")
+    parser.add_argument("--models", nargs="+", choices=MODELS, help="of chance and stability; none: all")
     parser.add_argument("--targets", type=int, default=200, help="of each model; stability takes a quarter, whitebox an eighth")
-    parser.add_argument("--rankings", type=int, default=20)
+    parser.add_argument("--rankings", type=int, default=4, help="of each kind and target in chance")
     parser.add_argument("--curves", type=int, default=19, help="random curves in chance; with 19 the least p is 0.05")
     parser.add_argument("--series", type=int, default=60_000)
     parser.add_argument("--out", type=Path)

@@ -23,7 +23,14 @@ EIGHT = (
 
 def evaluator(model: BaseModel, curves: int = 100, **settings: Any) -> gg.Evaluator:
     """Fixed numbers of random curves, nothing timed."""
-    fixed = {"trials": (curves, curves), "early_stop": "none", "twin_trials": curves, "stability": "binomial", "timed": 0}
+    fixed = {
+        "trials": (curves, curves),
+        "early_stop": "none",
+        "twin_trials": curves,
+        "feature_trials": curves,
+        "stability": "binomial",
+        "timed": 0,
+    }
     return gg.Evaluator(model, **{**fixed, **settings})
 
 

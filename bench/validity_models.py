@@ -1,9 +1,10 @@
-"""The five models on which `validity` asks whether chance scores as chance: classes and values, nodes and links, GCN and GAT.
+"""The models on which `validity` asks whether chance scores as chance: classes and values; nodes, links and graphs.
 
 Cora GCN, Cora GAT     the graph of `cora`, 7 classes
 BA-Shapes GCN          4 classes, one-hot features
 Values GAT             a random graph of 400 nodes and 2,400 edges; a node's value is told by its own and its neighbours' features
-Links GCN              four communities of 75 nodes; is there a link? an encoder and the inner product
+Links SAGE             four communities of 75 nodes; is there a link? an encoder and the inner product
+Graphs GIN             300 graphs of 8 to 20 nodes; which of three kinds of node is most frequent?
 """
 
 from collections.abc import Callable, Sequence
@@ -13,8 +14,8 @@ from typing import Any
 import torch
 from cora import CLASSES, FEATURES, HIDDEN, cora, sampled_targets
 from torch import Tensor, nn
-from torch_geometric.data import Data
-from torch_geometric.nn import GATConv, GCNConv
+from torch_geometric.data import Batch, Data
+from torch_geometric.nn import GATConv, GINConv, SAGEConv, global_mean_pool
 from torch_geometric.utils import degree
 
 import graphgauge as gg
@@ -118,7 +119,7 @@ def values_gat(count: int) -> Named:
     return Named("Values GAT", model, [v for v in drawn(400, 400) if v in set(edge_index[1].tolist())][:count])
 
 
-def links_gcn(count: int) -> Named:
+def links_sage(count: int) -> Named:
     """Half of the targets are links, half are pairs without one."""
     random = generator(0)
     community = torch.arange(300) // 75
@@ -136,11 +137,40 @@ def links_gcn(count: int) -> Named:
         truth = (torch.arange(pairs.size(1)) < links.size(1)).float()
         return nn.functional.binary_cross_entropy_with_logits(net.decode(z, pairs), truth)
 
-    net = fitted(lambda: InnerProduct(TwoLayers(GCNConv, (16, 16, 8), nn.ReLU())), loss)
+    net = fitted(lambda: InnerProduct(TwoLayers(SAGEConv, (16, 16, 8), nn.ReLU())), loss)
     chosen = links[:, torch.randperm(links.size(1), generator=random)]
     pairs = torch.cat([chosen[:, : count // 2], others[:, : count - count // 2]], dim=1)
     model = gg.LinkClassificationModel(net, Data(x=x, edge_index=edge_index))
-    return Named("Links GCN", model, [(int(u), int(v)) for u, v in pairs.T])
+    return Named("Links SAGE", model, [(int(u), int(v)) for u, v in pairs.T])
+
+
+class PooledGin(nn.Module):
+    """A GIN layer, a second one, and the mean over each graph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two = (GINConv(nn.Sequential(nn.Linear(width, 16), nn.ReLU())) for width in (8, 16))
+        self.last = nn.Linear(16, 3)
+
+    def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
+        """(N, F) -> (graphs, C)"""
+        return self.last(global_mean_pool(self.two(self.one(x, edge_index), edge_index), batch))
+
+
+def graphs_gin(count: int) -> Named:
+    """Eight features of each node, of which the first three say its kind, with noise."""
+    random, graphs = generator(0), []
+    for _ in range(300):
+        size = int(torch.randint(8, 21, (1,), generator=random))
+        kind = torch.multinomial(torch.rand(3, generator=random) + 0.1, size, replacement=True, generator=random)
+        ends = torch.randint(size, (2, 2 * size), generator=random)
+        ends = ends[:, ends[0] != ends[1]]
+        x = torch.randn(size, 8, generator=random) / 2
+        x[:, :3] += nn.functional.one_hot(kind, 3)
+        graphs.append(Data(x=x, edge_index=torch.cat([ends, ends.flip(0)], 1), y=torch.bincount(kind, minlength=3).argmax()))
+    batch = Batch.from_data_list(graphs)
+    net = fitted(PooledGin, lambda net: nn.functional.cross_entropy(net(batch.x, batch.edge_index, batch.batch), batch.y))
+    return Named("Graphs GIN", gg.GraphClassificationModel(net, graphs), drawn(300, count))
 
 
 def drawn(size: int, count: int) -> list[Target]:
@@ -148,10 +178,11 @@ def drawn(size: int, count: int) -> list[Target]:
     return list(torch.randperm(size, generator=generator(0))[:count].tolist())
 
 
-FIVE: dict[str, Callable[[int], Named]] = {
+MODELS: dict[str, Callable[[int], Named]] = {
     "Cora GCN": cora_gcn,
     "Cora GAT": cora_gat,
     "BA-Shapes GCN": ba_shapes_gcn,
     "Values GAT": values_gat,
-    "Links GCN": links_gcn,
+    "Links SAGE": links_sage,
+    "Graphs GIN": graphs_gin,
 }

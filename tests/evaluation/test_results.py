@@ -151,7 +151,7 @@ def test_the_story_of_a_number_gives_the_number(kind):
         assert tuple(case.stop for case in story.cases) == cell.stop
         for case, score in zip(story.cases, cell.per_reference, strict=True):
             assert case.steps == ec.value
-            curve, randoms = seen(case, settings.get("regression_curve", "raw"), model)
+            curve, randoms = seen(case, settings.get("regression_curve", "raw"), model, case.random)
             K = case.steps
             won = [wins(curve[:K], other[:K], tolerance) for other in randoms[: case.trials]]
             lost = [wins(other[:K], curve[:K], tolerance) for other in randoms[: case.trials]]
@@ -174,7 +174,7 @@ def test_the_story_of_a_number_gives_the_number(kind):
     assert checked
 
 
-def seen(case, how, model):
+def seen(case, how, model, random):
     """Curves turned so that lower is better, in plain Python."""
     is_above = how == "towards" and case.reference is not None and float(model.pred_continuous([case.reference])[0]) > case.start
     turn = {
@@ -182,16 +182,13 @@ def seen(case, how, model):
         "abs": lambda value: -abs(value - case.start),
         "towards": lambda value: -value if is_above else value,
     }[how]
-    as_is = case.curve.double().tolist(), case.random.double().tolist()
+    as_is = case.curve.double().tolist(), random.double().tolist()
     return [turn(value) for value in as_is[0]], [[turn(value) for value in other] for other in as_is[1]]
 
 
 def tied_by_hand(case, how, model, tolerance):
-    curve, randoms = seen(case, how, model)
-    halves = [
-        [(a < b - tolerance) + (abs(a - b) <= tolerance) / 2 for a, b in zip(curve, other, strict=True)]
-        for other in randoms[: QUICK["twin_trials"]]
-    ]
+    curve, randoms = seen(case, how, model, case.twin)
+    halves = [[(a < b - tolerance) + (abs(a - b) <= tolerance) / 2 for a, b in zip(curve, other, strict=True)] for other in randoms]
     return np.mean(halves)
 
 

@@ -140,7 +140,10 @@ def test_facts_hold_what_was_worked_out_by_hand():
     assert (edges["total"], edges["positive"], edges["negative"], edges["neighbours"]) == (5, 4, 1, 4)
     group = {"one": "account with prior defaults", "other": "accounts with prior defaults", "count": 3, "edges": 5, "score": 0.615}
     assert edges["groups"] == [group]
-    assert known["change"] == {"feature": {"count": 2, "flipped": True}, "edge": {"count": 5, "flipped": False}}
+    assert known["change"] == {
+        "feature": {"count": 2, "flipped": True, "least": 2, "most": 2, "draws": 1},
+        "edge": {"count": 5, "flipped": False, "least": 5, "most": 5, "draws": 1},
+    }
     assert known["prediction"] == {"status": "ok", "class": 1, "name": "denied", "probability": 0.873}
     assert (known["quality"]["failed"], known["quality"]["total"]) == (2, 3)
     assert facts(task="regression")["prediction"] == {"status": "ok", "value": 1235.0, "unit": "thousand euros"}

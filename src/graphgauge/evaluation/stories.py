@@ -23,7 +23,8 @@ class Case:
     reference: Any  #: None for edges
     start: float  #: probability of the explained class, or value, before any edit
     curve: Tensor  #: (K,) after 1..K edits
-    random: Tensor  #: (N, K) NaN where it was not needed
+    random: Tensor  #: (N, K) of the paper's comparison; NaN where it was not needed
+    twin: Tensor  #: (N, K) of the twins
     candidates: int  #: edits there are
     ec: int  #: under the first draw of the map between neighbours, which the curves belong to
     flipped: bool
@@ -101,6 +102,7 @@ def case_of(found: Judged, q: int, e: int) -> Case:
         start=float(found.reading.first[found.side.target[q]]),
         curve=curve,
         random=random,
+        twin=curves_of(found.twin, e)[q, :, :length].cpu(),
         candidates=int(found.side.candidates[q]),
         ec=int(found.draws[q, 0, e]),
         flipped=bool(found.flips[q, e, :length].any()),
