@@ -28,7 +28,7 @@ def results():
 def test_a_table_has_a_line_for_each_number(results):
     table = results.to_pandas()
     columns = "task model explainer target occurrence metric seconds seed settings version value status trials stop flipped".split()
-    assert list(table.columns) == [*columns, "per_reference", "error", "message", "per_level"]
+    assert list(table.columns) == [*columns, "per_reference", "draws", "error", "message", "per_level"]
     assert len(table) == len(results) == 3 * 4 * 16
     assert set(table["task"]) == {"t"}
     assert set(table["model"]) == {"n"}

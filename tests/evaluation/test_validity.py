@@ -70,8 +70,8 @@ def test_random_scores_of_nodes_are_chance_however_they_are_pooled_and_distribut
 
 def test_the_baseline_orders_candidates_and_not_nodes():
     box = whitebox.feature_box("local", 0)
-    evaluator = gg.Evaluator(box.model, seed=3, timed=0, stability="none", sides="features", feature_trials=19)
-    means = evaluator.compare([gg.RandomExplainer(), gg.InputXGradient()], list(box.truth)[:60]).headline("twins")
+    evaluator = gg.Evaluator(box.model, seed=3, timed=0, stability="none", sides="features", feature_trials=19, headline="twins")
+    means = evaluator.compare([gg.RandomExplainer(), gg.InputXGradient()], list(box.truth)[:60]).headline()
     assert abs(means["feature_pertinence_tied"]["random"] - 0.5) < 0.1
     assert means["feature_pertinence_tied"]["input_x_gradient"] > 0.7
 
