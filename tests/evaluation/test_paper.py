@@ -329,7 +329,8 @@ class Study:
             question, references = self.questions[target], self.references[target]
             if name == "random":  # the baseline is a random order of the candidates themselves
                 size = len(literal.priority_vector(question, f))
-                f = literal.Candidates(uniform(derive_seed(seed, "candidates"), size).tolist())
+                found_seed = self.evaluator.seed_of(target, "candidates", seed, 0)
+                f = literal.Candidates(uniform(found_seed, size).tolist())
             if references:
                 yield (
                     name,

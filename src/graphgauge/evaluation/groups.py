@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from graphgauge.core.errors import GraphgaugeWarning
-from graphgauge.core.seeds import derive_seed
 from graphgauge.core.xplanation import Target
 from graphgauge.evaluation.alignment import edge_scores, feature_scores, priority
 from graphgauge.evaluation.entries import Entry
@@ -140,7 +139,7 @@ class Group:
         pooled = priority(feature_scores(x, graph), graph.target_rows, self.settings.pooling)
         if not isinstance(entry.explainer, RandomExplainer):
             return pooled
-        return uniform(derive_seed(x.seed or 0, "candidates"), len(pooled)).to(pooled)
+        return uniform(self.seed_of(graph.target, "candidates", x.seed or 0, entry.occurrence), len(pooled)).to(pooled)
 
     def no_order(self, rules: int, size: int) -> Tensor:
         """Room for the orders of one entry.  (T, S, size)"""
