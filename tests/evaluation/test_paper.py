@@ -228,7 +228,7 @@ class Drawn:
     @property
     def stability_seed(self):
         evaluator = self.evaluator
-        return derive_seed(evaluator.seed, evaluator.task, evaluator.name, 0)
+        return derive_seed(evaluator.seed, *evaluator.seed_scope, 0)
 
     def explanations(self, explainer, count, start=0):
         xs = explainer.explain(

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from torch import Tensor
+
 import graphgauge
 from graphgauge.core.errors import BadExplanation
 from graphgauge.core.later import later

@@ -57,9 +57,7 @@ class Reading:
     width: float  #: a value has changed when it moved by more
     tolerance: float  #: smaller differences are ties
     can_flip: Tensor | None = None  #: (T,) bool: the explained class is predicted; None: all are
-    curve: str = (
-        "raw"  #: how curves of values are seen: "raw", "towards" the reference, "abs" change, "moved" the way of `Side.way`
-    )
+    curve: str = "raw"  #: of values: "raw", "towards" the reference, "abs" change, or "moved" the way of `Side.way`
 
     @staticmethod
     def of(model: BaseModel, targets: Any, settings: Settings, label: Tensor | None = None) -> "Reading":
