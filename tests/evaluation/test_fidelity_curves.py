@@ -181,3 +181,17 @@ def test_an_area_is_saved_with_its_levels(tmp_path):
     assert curve.iloc[:, 0].tolist() == list(cell.per_level)
     assert curve.index.tolist() == pytest.approx(SHARES)
     assert fidelity_auc(torch.tensor(curve.to_numpy().T)).item() == pytest.approx(cell.value)
+
+
+def test_the_insertion_curve_stands_in_the_story_of_a_number():
+    """Three edges that add up: one, two and all three put back."""
+    model = a_star()
+    results = gg.Evaluator(model, **QUICK, extras=True).evaluate(explanation(model, 0, [3, 2, 1]))
+    number = next(k for k, row in enumerate(results.rows) if row.metric == "edge_ec")
+    (case,) = results.explain(number).cases
+    prediction = torch.tensor([1.0, 2.0, 3.0]) - 0.5
+    label_is_one = torch.sigmoid(prediction)
+    assert case.insertion.tolist() == pytest.approx(label_is_one.tolist(), abs=1e-6)
+    assert case.insertion.mean().item() == pytest.approx(cells_of(results)["edge_insertion_auc"].value)
+    without = gg.Evaluator(model, **QUICK).evaluate(explanation(model, 0, [3, 2, 1]))
+    assert without.explain(number).cases[0].insertion is None

@@ -80,6 +80,8 @@ def add_extra_values(
         if not bool(found.is_finite[:, e].any()):
             continue
         parts = measured_parts(model, found, e, orders, wanted, settings)
+        if "insertion" in parts:
+            found.insertion[e] = parts["insertion"].cpu()
         for metric in metrics:
             if metric.needs == "scores":
                 (judged,) = found.is_finite[:, e].nonzero(as_tuple=True)

@@ -137,6 +137,7 @@ class Judged:
     is_finite: Tensor  #: (T, E) no metric read NaN or infinity
     values: dict[str, Tensor] = field(default_factory=dict)
     levels: dict[str, Tensor] = field(default_factory=dict)  #: (T, E, 9) what areas over 10 .. 90 % of the candidates are made of
+    insertion: dict[int, Tensor] = field(default_factory=dict)  #: e -> (Q, K) heights while edits are taken back, best first
     gaps: dict[tuple[str, int, int], str] = field(default_factory=dict)  #: (metric, t, e) -> why there is no value, where known
 
     def on_cpu(self) -> "Judged":

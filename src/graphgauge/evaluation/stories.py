@@ -36,6 +36,7 @@ class Case:
     won: float  #: of all comparisons with a random curve's point: share below it,
     tied: float  #: equal to it,
     lost: float  #: above it
+    insertion: Tensor | None = None  #: (K,) all edits made, then 1..K taken back, best first; with ``extras=True``
 
     def band(self) -> Tensor:
         """Quantiles of the random curves after each edit.  (3, K)"""
@@ -114,4 +115,5 @@ def case_of(found: Judged, q: int, e: int) -> Case:
         won=share[0],
         tied=share[1],
         lost=share[2],
+        insertion=found.insertion[e][q, :length] if e in found.insertion else None,
     )
