@@ -14,13 +14,14 @@ prediction: its score is 0. All copies of all targets share calls of the network
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
 from graphgauge.core.errors import BadModel, BadSetting
+from graphgauge.core.memory import budget_bytes
 from graphgauge.core.progress import advance
 from graphgauge.explainers.base import (
     BaseExplainer,
@@ -40,6 +41,8 @@ from graphgauge.models.features import Features
 Removal = Literal["auto", "mask", "drop", "none"]
 Grouping = Literal["auto", "cells", "columns", "nodes", "none"]
 Baseline = Literal["zero", "mean"]
+
+BYTES_TO_LIST = 256  #: for each cell and edge, of the copies that are planned
 
 
 @dataclass(frozen=True)
@@ -89,22 +92,30 @@ class Occlusion(BaseExplainer):
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """One copy for each thing that is taken away."""
-        label = classes_to_explain(model, graphs)
-
-        def output(union: Union) -> Tensor:
-            raw = model.engine.outputs(union)
-            return explained(model, raw, None if label is None else label[union.of], self.explain_output)
-
-        removal = self.removal(model)
+        label, removal = classes_to_explain(model, graphs), self.removal(model)
+        feature = None if self.features == "none" else empty_features(graphs)
+        edge = None if removal == "none" else empty_edges(graphs)
         with torch.no_grad(), model.unwritten_features():
-            start = model.map(output, graphs, kind="occlusion")
-            feature = None if self.features == "none" else self.feature_scores(model, graphs, output, start)
-            edge = None if removal == "none" else edge_scores(model, graphs, output, start, removal)
-        advance(len(graphs))
+            for part in parts_of(model, graphs):
+                own = graphs.take(part)
+                output = partial(self.output, model, None if label is None else label[part])
+                start = model.map(output, own, kind="occlusion")
+                nodes = slice(int(graphs.node_ptr[part[0]]), int(graphs.node_ptr[part[-1] + 1]))
+                edges = slice(int(graphs.edge_ptr[part[0]]), int(graphs.edge_ptr[part[-1] + 1]))
+                if feature is not None:
+                    self.write_features(model, own, output, start, feature[nodes])
+                if edge is not None:
+                    write_edges(model, own, output, start, removal, edge[edges])
+                advance(len(own))
         return Scores(feature, edge)
 
-    def feature_scores(self, model: BaseModel, graphs: ComputationGraphs, output: Work, start: Tensor) -> Tensor:
-        """f(G) - f(G with a group at the baseline), spread over the group.  (sum of nodes, F)"""
+    def output(self, model: BaseModel, label: Tensor | None, union: Union) -> Tensor:
+        """The explained output of each copy; ``label`` is that of each graph.  (K,)"""
+        raw = model.engine.outputs(union)
+        return explained(model, raw, None if label is None else label[union.of], self.explain_output)
+
+    def write_features(self, model: BaseModel, graphs: ComputationGraphs, output: Work, start: Tensor, score: Tensor) -> None:
+        """f(G) - f(G with a group at the baseline), spread over the group, into ``score`` (sum of nodes, F)."""
         x = graphs.source.x
         cells = Cells.of(graphs, x.new_zeros(x.size(1)) if self.baseline == "zero" else x.mean(0), self.features, self.max_cells)
 
@@ -113,23 +124,30 @@ class Occlusion(BaseExplainer):
 
         owner = cells.owner
         lost = start[owner] - model.map(occluded, graphs, owner, kind="occlusion of features")
-        share = (lost / cells.size)[cells.group]
-        return empty_features(graphs).index_put((cells.row, cells.column), share.to(x.dtype))
+        score[cells.row, cells.column] = (lost / cells.size)[cells.group].to(score.dtype)
 
 
-def edge_scores(model: BaseModel, graphs: ComputationGraphs, output: Work, start: Tensor, removal: str) -> Tensor:
-    """f(G) - f(G without e) for each relevant edge.  (sum of edges,)"""
+def write_edges(model: BaseModel, graphs: ComputationGraphs, output: Work, start: Tensor, removal: str, score: Tensor) -> None:
+    """f(G) - f(G without e) for each relevant edge, into ``score`` (sum of edges,)."""
     (row,) = (graphs.edge_place < graphs.num_edges[graphs.edge_owner]).nonzero(as_tuple=True)
     owner = graphs.edge_owner[row]
 
     def without(union: Union) -> Tensor:
         is_gone = union.edge_row == row[union.copy][union.edge_copy]
-        return output(
-            union.without_edges(is_gone) if removal == "drop" else union.with_mask((~is_gone).to(union.features.like.dtype))
-        )
+        dropped = removal == "drop"
+        return output(union.without_edges(is_gone) if dropped else union.with_mask((~is_gone).to(union.features.like.dtype)))
 
-    lost = start[owner] - model.map(without, graphs, owner, kind=f"occlusion of edges, {removal}")
-    return empty_edges(graphs).index_copy(0, row, lost.to(graphs.source.x.dtype))
+    score[row] = (start[owner] - model.map(without, graphs, owner, kind=f"occlusion of edges, {removal}")).to(score.dtype)
+
+
+def parts_of(model: BaseModel, graphs: ComputationGraphs) -> list[Tensor]:
+    """Graphs that follow one another, so many that the lists of what is taken away fit into the memory budget."""
+    number = torch.arange(len(graphs), device=graphs.node.device)
+    if not len(number):
+        return []
+    size = BYTES_TO_LIST * (graphs.sizes * graphs.source.x.size(1) + graphs.edge_sizes)
+    part = size.cumsum(0) // budget_bytes(model.engine.budget, number.device)
+    return list(number.split(part.unique_consecutive(return_counts=True)[1].tolist()))
 
 
 @dataclass(frozen=True)
