@@ -188,7 +188,8 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
     expected = [
         "line 1, model: String should match pattern",
         "line 3, level: No level is called 'nod'. Did you mean 'node'?",
-        "line 12, wrapping.output: Input should be 'logits', 'log_probs' or 'probs', but is 'logit'",
+        "line 12, wrapping.output: Input should be 'logits', 'log_probs', 'probs', 'multi_label' or 'multi_label_logits', "
+        "but is 'logit'",
         "line 5, explainers.1.name: No explainer is called 'salience'. Did you mean 'saliency'?",
         "line 7, settings: No setting is called 'top_k'.",
         "line 8, targets.number: Input should be greater than or equal to 1, but is 0",
@@ -283,6 +284,24 @@ def test_a_function_of_ones_own_calls_the_network(tmp_path):
     project = Project.read(write_project(tmp_path, wrapping={"forward": "own_networks:called", "num_hops": 2, "output": "logits"}))
     model = project.model()
     assert (model.call.style, model.num_hops, model.output) == ("custom", 2, "logits")
+
+
+def test_targets_of_a_network_with_several_labels_name_one(tmp_path):
+    given = [[3, 1], "5, 0", "0,1"]
+    path = write_project(tmp_path, wrapping={"output": "multi_label_logits"}, targets={"chosen": given})
+    project = Project.read(path)
+    model = project.model()
+    assert project.targets(model) == [(3, 1), (5, 0), (0, 1)]
+    assert all(len(target) == 2 for target in Project.read(path, {"targets": {"number": 3}}).targets(model))
+    with pytest.raises(BadTarget, match="target 3 has no label: say the node and the label it is about, such as 3,1"):
+        project.read_targets(model, [3])
+
+
+def test_a_column_of_a_regression_network_can_be_chosen(tmp_path):
+    model = Project.read(write_project(tmp_path, task="regression", wrapping={"output_column": 1})).model()
+    assert model.output_column == 1
+    with pytest.raises(BadSetting, match="output_column chooses one of several values; task is classification"):
+        Project.read(write_project(tmp_path, wrapping={"output_column": 1})).model()
 
 
 def test_a_project_without_a_file(tmp_path):

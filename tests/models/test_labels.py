@@ -173,8 +173,9 @@ def test_other_explainers_take_labels(level):
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_model_with_labels_keeps_every_promise(level):
-    both, _, _, _ = models(level, 0)
+    both, *_ = models(level, 0)
     gg.check_model(both)
+    gg.check_explainer(InputXGradient(), both)
 
 
 def test_logits_of_labels_go_through_a_sigmoid():

@@ -41,7 +41,8 @@ def choices_of(names: Any) -> list[ExplainerChoice]:
 class Wrapping(Part):
     """How the network is called, where its signature does not say enough; see docs/models.md."""
 
-    output: Literal["logits", "log_probs", "probs"] | None = None
+    output: Literal["logits", "log_probs", "probs", "multi_label", "multi_label_logits"] | None = None
+    output_column: int | None = Field(default=None, ge=0)
     num_hops: int | None = Field(default=None, ge=0)
     edge_scope: Literal["messages", "induced"] = "messages"
     memory_budget: int | str | None = None

@@ -4,24 +4,41 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphgauge.core.errors import BadTarget
+from graphgauge.core.xplanation import WIDTH
 from graphgauge.narrative.names import Names, tidy
 
 KIND = {"node": "node", "link": "node", "graph": "graph"}  #: what a name of a level's target is a name of
 
 
-def target_of(given: Any, level: str, names: Names) -> Any:
+def target_of(given: Any, level: str, names: Names, has_label: bool = False) -> Any:
     """A target by its number or name; a link by those of its two ends, in a list or apart by a comma.
+
+    Where a network gives several labels, the number or name of one stands behind: "Ada, 2".
 
     >>> names = Names(nodes={3: "Ada", 5: "Bob"})
     >>> target_of("17", "node", names), target_of("Bob", "node", names), target_of("Ada, 5", "link", names)
     (17, 5, [3, 5])
+    >>> target_of("Ada, 2", "node", names, has_label=True), target_of([3, 5, "late"], "link", names, has_label=True)
+    ([3, 2], [3, 5, 'late'])
     """
+    if has_label:
+        parts = given.split(",") if isinstance(given, str) else given
+        if not isinstance(parts, (list, tuple)) or len(parts) != WIDTH[level] + 1:
+            raise BadTarget(f"target {given!r} has no label: say the {level} and the label it is about, such as 3,1.")
+        own = target_of(list(parts[:-1]) if level == "link" else parts[0], level, names)
+        return [*(own if level == "link" else [own]), label_of(parts[-1])]
     if level != "link":
         return id_of(given, KIND[level], names)
     ends = given.split(",") if isinstance(given, str) else given
     if not isinstance(ends, (list, tuple)) or len(ends) != 2:
         raise BadTarget(f"target {given!r} is not a link: say both of its ends, such as 3,5.")
     return [id_of(end, "node", names) for end in ends]
+
+
+def label_of(given: Any) -> Any:
+    """The number of a label; its name is left for the model to read."""
+    text = tidy(given) if isinstance(given, str) else ""
+    return int(text) if text.isdecimal() else text or given
 
 
 def id_of(given: Any, kind: str, names: Names) -> Any:

@@ -103,6 +103,8 @@ class Project:
         wrapping: dict[str, Any] = self.form.wrapping.model_dump(exclude_none=True)
         if "output" in wrapping and self.form.task == "regression":
             raise BadSetting("wrapping.output says what a classification network returns; task is regression: leave it out.")
+        if "output_column" in wrapping and self.form.task == "classification":
+            raise BadSetting("wrapping.output_column chooses one of several values; task is classification: leave it out.")
         with looking_in(self.folder):
             wrapping |= {name: find(wrapping[name], self.folder) for name in ("forward", "embedding") if name in wrapping}
         return WRAPPERS[self.form.level, self.form.task](self.net(), self.data(), **wrapping)
@@ -135,7 +137,7 @@ class Project:
     def read_targets(self, model: BaseModel, given: Sequence[Any]) -> list[Target]:
         """Targets by their numbers, or by the names that the project or the data gives them."""
         names = self.names(model)
-        found = [target_of(target, self.form.level, names) for target in given]
+        found = [target_of(target, self.form.level, names, has_label=model.labels is not None) for target in given]
         return [plain_target(target) for target in model.asked(model.read(found)).tolist()]
 
     def names(self, model: BaseModel) -> Names:

@@ -12,9 +12,9 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError, create_
 from pydantic import BaseModel as Checked
 
 from graphgauge.core.errors import BadTarget
-from graphgauge.core.xplanation import Target
+from graphgauge.core.xplanation import WIDTH, Target, plain_target
 from graphgauge.models import BaseModel
-from graphgauge.models.targets import read_targets
+from graphgauge.models.targets import Labels, read_targets
 from graphgauge.narrative import AUDIENCES
 from graphgauge.narrative.telling import read_audience
 
@@ -52,19 +52,21 @@ class Reader:
     level: str
     size: int
     form: type[Checked]
+    labels: Labels | None = None  #: of a network with several
 
     @staticmethod
     def of(model: BaseModel, explainers: Sequence[str], languages: Sequence[str], max_top: int) -> "Reader":
         """Questions that this model, these explainers and these languages can answer."""
-        size = model.num_targets()
-        return Reader(model.level, size, question_form(model.level, size, explainers, languages, max_top))
+        size, labels = model.num_targets(), model.labels
+        form = question_form(model.level, size, explainers, languages, max_top, None if labels is None else labels.count)
+        return Reader(model.level, size, form, labels)
 
     def read(self, body: bytes) -> Question:
         """The question in a body, or `Refused`: 400 for what is no JSON, 422 for what is no question."""
         try:
             found = self.form.model_validate(strict_json(body)).model_dump()
-            target = tuple(found["target"]) if self.level == "link" else found["target"]
-            read_targets([target], self.level, self.size)
+            target = plain_target(found["target"])
+            read_targets([target], self.level, self.size, self.labels)
         except ValidationError as error:
             raise Refused(422, "bad_question", "; ".join(map(told, error.errors(include_input=False, include_url=False)))) from None
         except BadTarget as error:
@@ -76,12 +78,12 @@ class Reader:
         return self.form.model_json_schema()
 
 
-def question_form(level: str, size: int, explainers: Sequence[str], languages: Sequence[str], max_top: int) -> type[Checked]:
+def question_form(
+    level: str, size: int, explainers: Sequence[str], languages: Sequence[str], max_top: int, num_labels: int | None = None
+) -> type[Checked]:
     """The fields of a question, and what they may hold."""
-    one = Annotated[int, Field(ge=0, lt=size)]
-    pair = Annotated[list[one], Field(min_length=2, max_length=2)]
     fields: dict[str, Any] = {
-        "target": (pair if level == "link" else one, Field(description=f"The {level} to explain.")),
+        "target": target_field(level, size, num_labels),
         "explainer": (
             Literal[tuple(explainers)] | None,
             Field(default=None, description="One of those that the service allows; default: the selected one."),
@@ -98,6 +100,17 @@ def question_form(level: str, size: int, explainers: Sequence[str], languages: S
         ),
     }
     return create_model("Question", __config__=ConfigDict(extra="forbid", strict=True), **fields)
+
+
+def target_field(level: str, size: int, num_labels: int | None) -> tuple[Any, Any]:
+    """The form of a target: an id, the two ends of a link, and behind them a label where there are several."""
+    one = Annotated[int, Field(ge=0, lt=size)]
+    width = WIDTH[level] + (num_labels is not None)
+    ids = Annotated[list[one], Field(min_length=width, max_length=width)]
+    ids_and_label = Annotated[list[int], Field(min_length=width, max_length=width)]
+    several = ids if num_labels is None else ids_and_label
+    told = f"The {level} to explain." if num_labels is None else f"The {level} to explain, and one of its {num_labels} labels."
+    return several if width > 1 else one, Field(description=told)
 
 
 def strict_json(body: bytes) -> Any:

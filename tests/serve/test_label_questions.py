@@ -1,0 +1,24 @@
+"""Questions about a network with several labels name one of them."""
+
+import json
+
+import pytest
+from torch_geometric.nn import GCNConv
+from zoo import Stack, build, random_graph
+
+import graphgauge as gg
+from graphgauge.serve.questions import Reader, Refused
+
+
+def body(target):
+    return json.dumps({"target": target}).encode()
+
+
+def test_a_question_names_a_label():
+    model = gg.NodeClassificationModel(build(Stack, GCNConv), random_graph(20, 60), output="multi_label_logits")
+    reader = Reader.of(model, ["saliency"], ["en"], 5)
+    assert reader.read(body([3, 1])).target == (3, 1)
+    for wrong in (3, [3], [3, 9], [20, 0], [3, 1, 1]):
+        with pytest.raises(Refused):
+            reader.read(body(wrong))
+    assert "one of its 4 labels" in json.dumps(reader.schema())
