@@ -18,6 +18,7 @@ from graphgauge.cli.main import app, main
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.guidelines import Requirements
 from graphgauge.lifecycle import Owner, write_documents
+from graphgauge.lifecycle.consultation import NAMED
 from graphgauge.lifecycle.documents import DOCUMENTS
 from graphgauge.lifecycle.evidence import digest_of_results
 from graphgauge.lifecycle.markdown import escaped, table
@@ -112,6 +113,14 @@ def test_the_checklist_has_eight_points_with_their_evidence(run, tmp_path):
         "-",
         "-",
     ]
+
+
+@pytest.mark.parametrize(("source", "mark"), [("the paper's own table", "x"), (NAMED, " "), (None, " ")])
+def test_an_explainer_that_was_compared_with_none_was_chosen_only_if_a_benchmark_was_asked(run, tmp_path, source, mark):
+    listed = {"names": ["lrp"], "source": source} if source else {}
+    own = decision(requirements=WANTED.record(), consultation=listed)
+    text = texts(write_documents(run, tmp_path / "out", own))["checklist"]
+    assert f"- [{mark}] the explainer was chosen with a benchmark at hand" in text
 
 
 def test_a_monitoring_store_fills_the_plan_and_the_checklist(run, tmp_path):

@@ -30,7 +30,7 @@ from graphgauge.guidelines import Point, Requirements, check, checklist, diagnos
 from graphgauge.guidelines.deployment import DONE
 from graphgauge.guidelines.limits import title, told
 from graphgauge.guidelines.measures import Measured, measured
-from graphgauge.lifecycle.consultation import told_list
+from graphgauge.lifecycle.consultation import NAMED, told_list
 from graphgauge.lifecycle.decision import FILE, Decision
 from graphgauge.lifecycle.evidence import digest_of_file, digest_of_results
 from graphgauge.lifecycle.followed import POINTS, Followed, followed
@@ -200,11 +200,19 @@ class Facts:
         seen = getattr(self.followed, point.name) if point.name in POINTS else ""
         if seen:
             return replace(point, state=DONE, evidence=seen)
+        if point.name == "selection" and self.decision is not None and self.is_from_a_benchmark():
+            return replace(point, state=DONE, evidence=f"{self.chosen}: {': '.join(told_list(self.decision.consultation))}")
         cost = self.decision.trade_off if self.decision is not None else {}
         if point.name != "latency" or not cost.get("is_accepted"):
             return point
         saved = f"early stopping was measured and accepted: {told_share(cost['saved'])} of the time saved"
         return replace(point, state=DONE, evidence=saved)
+
+    def is_from_a_benchmark(self) -> bool:
+        """Whether a decision on the only explainer that was measured took it from a benchmark's shortlist."""
+        listed = self.decision.consultation if self.decision is not None else {}
+        measured = {row.explainer for row in self.results.rows} - {self.wanted.baseline}
+        return measured == {self.chosen} and self.chosen in listed.get("names", ()) and listed.get("source", NAMED) != NAMED
 
     def links(self, point: Point) -> Ready:
         """Files that show a point."""
