@@ -84,6 +84,12 @@ def test_the_area_under_the_curve_counts_every_pair():
     assert found.interval == share_interval(found.value * 4, 4)
 
 
+def test_a_pair_of_a_node_with_itself_is_left_out():
+    pairs, label = torch.tensor([[0, 1, 2, 2], [1, 2, 0, 2]]), torch.tensor([1, 0, 1, 0])
+    data = Data(x=torch.tensor([[0.5], [-3.0], [2.0]]), edge_index=pairs[:, :2], edge_label_index=pairs, edge_label=label)
+    assert model_accuracy(gg.LinkClassificationModel(Ends(), data)).n == 3
+
+
 def test_r_squared_and_its_interval_cover_the_true_value():
     draw = torch.Generator().manual_seed(0)
     covered = []

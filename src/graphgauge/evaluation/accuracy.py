@@ -159,6 +159,8 @@ def _labelled(model: BaseModel) -> _Labelled | None:
     if targets is None:
         return None
     is_usable = truth.isfinite() & ((truth >= 0) & (truth == truth.round()) if model.task == "classification" else True)
+    if model.level == "link":
+        is_usable &= targets[:, 0] != targets[:, 1]  # a node beside itself is no target
     mask, part = _scored_part(graphs, len(truth))
     rows = (is_usable & mask).nonzero()[:, 0]
     if len(rows) > MOST:
