@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-FORMAT = 2  #: goes up whenever a change of the code moves a number that a run stores
+FORMAT = 3  #: goes up whenever a change of the code moves a number that a run stores
 
 Target = int | tuple[int, int]
 
