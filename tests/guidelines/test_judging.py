@@ -272,16 +272,12 @@ def test_an_explanation_passes_only_if_random_orders_do_worse():
     assert one("edge_pertinence", per="explanation", edge_pertinence=0.3, edge_pertinence_p=0.01).outcome == "fail"
 
 
-def test_the_least_p_value_there_can_be_is_no_doubt():
-    curves = Settings().twin_trials
-    results = run({"mine": good(edge_pertinence_p=2 / (curves + 1))}, n=1)
-    rows = [
-        replace(own, cell=replace(own.cell, per_reference=(0.8, 1.0))) if own.metric == "edge_pertinence" else own
-        for own in results.rows
-    ]
-    for given_rows, outcome in ((results.rows, "warn"), (tuple(rows), "pass")):
-        found = verdicts(Results(given_rows, Settings()), per="explanation")
-        assert [own.outcome for own in found if own.metric == "edge_pertinence"] == [outcome]
+@pytest.mark.parametrize(("side", "setting"), [("edge", "twin_trials"), ("feature", "feature_trials")])
+def test_the_least_p_value_there_can_be_is_no_doubt(side, setting):
+    rows = run({"mine": good(**{f"{side}_pertinence_p": 1 / 10})}, n=1).rows
+    for curves, outcome in ((19, "warn"), (9, "pass")):
+        found = verdicts(Results(rows, Settings(**{setting: curves})), per="explanation")
+        assert [own.outcome for own in found if own.metric == f"{side}_pertinence"] == [outcome]
 
 
 def test_an_explanation_that_never_changes_the_prediction_is_doubted():

@@ -202,9 +202,9 @@ def few_trials(run: Run) -> Iterator[Finding]:
     for side in SIDES if settings.twins else ():
         least = least_p_of(run, side)
         if least > SIGNIFICANT:
-            text = f"p-values of the {side} side come from {settings.twin_trials} random curves, so none is below {least:.3g}"
-            numbers = {"trials": float(settings.twin_trials), "least": least}
-            yield Finding("few_trials", text, "set twin_trials=39 or more (19 where there is one reference)", numbers)
+            curves, name = settings.trials_of(side), "feature_trials" if side == "feature" else "twin_trials"
+            text = f"p-values of the {side} side come from {curves} random curves, so none is below {least:.3g}"
+            yield Finding("few_trials", text, f"set {name}=19 or more", {"trials": float(curves), "least": least})
     chance = guide("chance")["early_stopping"]
     if settings.early_stop == "paper" and settings.tau is not None and len(run.table):
         wrong, claimed = 100 * chance["wrong_at_half"], 100 * chance["claimed"]
@@ -218,10 +218,8 @@ def few_trials(run: Run) -> Iterator[Finding]:
 
 def least_p_of(run: Run, side: str) -> float:
     """The smallest p-value that a side of this run can have; 0 where none was measured."""
-    parts = [part for (metric, _), part in run.parts.items() if metric == f"{side}_pertinence"]
     has_p = any(metric == f"{side}_pertinence_p" for metric, _ in run.parts)
-    found = (least_p(own, run.results.settings.twin_trials) for part in parts for own in part["per_reference"])
-    return max(found, default=0.0) if has_p else 0.0
+    return least_p(run.results.settings.trials_of(side)) if has_p else 0.0
 
 
 def no_better_than_random(run: Run) -> Iterator[Finding]:

@@ -235,7 +235,7 @@ def explanation_verdicts(results: Results, wanted: Requirements) -> list[Verdict
     chosen = found.judged()
     rows = with_chance(results.to_pandas()).to_dict("records")
     known: dict[Any, float] = {(*key_of(row), row["metric"]): row["value"] for row in rows if row["status"] == OK}
-    known["curves"] = float(results.settings.twin_trials)
+    known |= {side: least_p(results.settings.trials_of(side)) for side in ("edge", "feature")}
     return [explanation_verdict(row, known, found, wanted) for row in rows if row["metric"] in chosen]
 
 
@@ -285,17 +285,17 @@ def unproven(row: dict[str, Any], known: dict[Any, float]) -> str:
     if p is None:
         share = guide("chance")["pertinence"]["share_at_least_06"]
         return f"one target says little: {share:.0%} of random rankings reach 0.6 on a target of Cora; measure with twins=True"
-    least = least_p(row["per_reference"], int(known["curves"]))
+    least = known[row["metric"].split("_")[0]]
     return "" if p <= max(SIGNIFICANT, least) + NEAR else f"a random order does as well (p = {p:.3g})"
 
 
-def least_p(per_reference: tuple[float, ...] | None, curves: int) -> float:
-    """The smallest p-value there can be: 1/(N + 1) with N random curves, twice that over several references.
+def least_p(curves: int) -> float:
+    """The smallest p-value there can be with so many random curves.
 
-    >>> least_p((0.9, 0.8), 30)
-    0.06451612903225806
+    >>> least_p(19)
+    0.05
     """
-    return (2 if per_reference is not None and len(per_reference) > 1 else 1) / (curves + 1)
+    return 1 / (curves + 1)
 
 
 def unflipped(row: dict[str, Any]) -> str:
