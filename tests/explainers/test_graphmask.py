@@ -102,9 +102,9 @@ def test_gates_baselines_and_feature_mask_have_moved(layer, monkeypatch):
     model, runs = node_model(layer), []
     learn = Optimisation.learn
 
-    def watched(self, first, epochs):
+    def watched(self, first, epochs, *chosen):
         start = self.mask.logit.clone()
-        learn(self, first, epochs)
+        learn(self, first, epochs, *chosen)
         if epochs:
             runs.append((self, start))
 
@@ -133,8 +133,8 @@ def test_motifs_are_found_while_predictions_are_kept(monkeypatch):
     model, left = gg.NodeClassificationModel(trained_gcn(data, epochs=200), data), []
     learn = Optimisation.learn
 
-    def watched(self, first, epochs):
-        learn(self, first, epochs)
+    def watched(self, first, epochs, *chosen):
+        learn(self, first, epochs, *chosen)
         with torch.no_grad():
             self.copies.set_gates(self.mask.gates())
             raw = self.run({number: (chance_open(logit) > 0.5).to(logit) for number, logit in enumerate(self.logits)})
