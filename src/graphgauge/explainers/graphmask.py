@@ -120,14 +120,17 @@ class GraphMask(BaseExplainer):
         def optimise(union: Union, epochs: int) -> Learned:
             run = Optimisation(self, model, union, [seeds[k] for k in union.of.tolist()], baselines)
             run.find_alive(None if label is None else label[union.of])
-            run.learn(first[union.of], epochs, None if chosen is None else chosen[union.of])
+            run.chosen = None if chosen is None else chosen[union.of]
+            run.learn(first[union.of], epochs)
             return run.scores()
 
         return optimise
 
 
 class Optimisation:
-    """The learning of one union's gates and feature masks."""
+    """The learning of one union's gates and feature masks; ``chosen``: see `divergence`."""
+
+    chosen: Tensor | None = None
 
     def __init__(self, settings: GraphMask, model: BaseModel, union: Union, seeds: list[int], baselines: list[Tensor]) -> None:
         self.settings, self.model, self.union, self.seeds, self.baselines = settings, model, union, seeds, baselines
@@ -155,9 +158,9 @@ class Optimisation:
         self.mask.start_penalties(self.copies.at_places(for_x) != 0)
         self.is_alive = [gradient != 0 for gradient in for_gates]
 
-    def learn(self, first: Tensor, epochs: int, chosen: Tensor | None = None) -> None:
-        """From the last round to the first, ``epochs`` steps each; with 0, one step of all. ``chosen``: see `divergence`."""
-        settings, self.chosen = self.settings, chosen
+    def learn(self, first: Tensor, epochs: int) -> None:
+        """From the last round to the first, ``epochs`` steps each; with 0, one step of all."""
+        settings = self.settings
         self.worst = self.divergence_of_nothing(first)
         self.shares = [self.share(is_alive) for is_alive in self.is_alive]
         stages = [stage for stage in reversed(range(max(len(self.rounds), 1))) for _ in range(epochs)] or [0]
