@@ -76,7 +76,9 @@ def predictions(model: Any, record: dict[str, Any]) -> str:
 
 def sides(model: Any, kind: Kind) -> str:
     """Which sides have scores and a count, and how edges are removed."""
-    told = []
+    told: list[str] = []
+    if not model.uses_edges:
+        return f"{FEATURES} (edges of the data change nothing)"
     if has_count(model, kind, FEATURES, "mask"):
         told.append(FEATURES)
     ways = [way for way in ("mask", "drop") if has_count(model, kind, EDGES, way)]

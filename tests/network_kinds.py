@@ -362,7 +362,7 @@ KINDS: dict[str, Kind] = {
             molecules,
             gg.GraphRegressionModel,
             ATOMS,
-            note="features are places in space, its graph is its own: edges of the data do not act",
+            note="its graph is its own, features are places in space",
         ),
         Kind("TopK pooling", lambda: SomeNodes(lambda: TopKPooling(HIDDEN, 0.6)), **GRAPHS),
         Kind("SAG pooling", lambda: SomeNodes(lambda: SAGPooling(HIDDEN, 0.6)), seed=1, **GRAPHS),

@@ -141,7 +141,9 @@ def test_a_norm_over_all_nodes_takes_the_whole_graph_and_runs_copies_one_by_one(
     model = gg.NodeClassificationModel(net, data)
     batch = model.computation_graphs([0, 5, 9])
     assert batch.notes() == {"whole graph": 3}
-    assert model.record() | {"mask": ""} == {
+    record = model.record()
+    assert record.pop("edges_beyond_hops")["largest_change"] > 0
+    assert record | {"mask": ""} == {
         "hops": 2,
         "propagations": 2,
         "flow": "source_to_target",
@@ -149,6 +151,7 @@ def test_a_norm_over_all_nodes_takes_the_whole_graph_and_runs_copies_one_by_one(
         "halo": "whole graph",
         "copies": "one by one",
         "mask": "",
+        "edge_scores": "every explainer",
     }
     whole = expected_rows(net, data, [0, 5, 9], "node")
     assert (model.pred_copies(batch) - whole).abs().max() <= 1e-6

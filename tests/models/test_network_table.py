@@ -4,6 +4,7 @@ import re
 
 import network_table
 import pytest
+import torch
 from network_kinds import KINDS
 from network_table import found, heading_of, reason, stored
 
@@ -23,6 +24,17 @@ def test_the_table_says_what_happens(name):
     """If this fails after a change that is meant: PYTHONPATH=tests python bench/network_table.py --write."""
     kind = KINDS[name]
     assert found(kind).cells == stored()[heading_of(kind)]
+
+
+@pytest.mark.parametrize("name", ["DiffPool", "ASAP pooling"])
+def test_zeros_do_not_hide_that_edges_act_outside_of_messages(name):
+    """Without biases silent layers give zeros, and an adjacency matrix times zero is zero whatever its edges."""
+    model = KINDS[name].model()
+    with torch.no_grad():
+        for weight_name, weight in model.net.named_parameters():
+            if weight_name.endswith("bias"):
+                weight.zero_()
+    assert model.mask_support.startswith("refused: edges act outside the messages")
 
 
 def test_every_cost_is_a_number():

@@ -8,7 +8,8 @@ Two promises are tested:
    (layers that normalise over all nodes), ``batch=`` is passed if forward takes it; else copies run one by one.
 """
 
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -322,13 +323,17 @@ def find_mask_support(model: "BaseModel") -> str:
     """Silence every message: does it then no longer matter whether there are edges?
 
     Where a silenced message can win it does matter, and nothing is compared; messages must let themselves be silenced all the same.
+    What a silent layer hands on is moved away from zero: rows of zeros would hide that an adjacency matrix is multiplied by them.
     """
     doubtful = masking.doubtful_aggregations(model.net)
     graphs = model.cut(model.probes, model.hops, model.base_halo, "messages")
 
     def silent(union: Union) -> Tensor:
         factor = torch.zeros_like(union.edge_index[0], dtype=union.x.dtype)
-        return model.engine.outputs(union, lambda sent: sent.times(sent.factors(factor, 0.0)), every_message=True)
+        with ExitStack() as stack:
+            for layer in masking.message_layers(model.net):
+                stack.callback(layer.register_propagate_forward_hook(moved_from_zero).remove)
+            return model.engine.outputs(union, lambda sent: sent.times(sent.factors(factor, 0.0)), every_message=True)
 
     def silent_without_edges(union: Union) -> Tensor:
         return silent(union.without_edges(torch.ones_like(union.edge_at, dtype=torch.bool)))
@@ -345,6 +350,13 @@ def find_mask_support(model: "BaseModel") -> str:
     return (
         "exact" if is_close(with_edges, without) else "refused: edges act outside the messages of MessagePassing layers; use drop"
     )
+
+
+def moved_from_zero(layer: Any, inputs: Any, out: Any) -> Any:
+    """What a layer aggregated, and the same numbers for every node."""
+    if not isinstance(out, Tensor) or not out.is_floating_point():
+        return out
+    return out + torch.rand(out.shape[1:], generator=generator(0), dtype=torch.float64).to(out)
 
 
 def find_edge_use(model: "BaseModel") -> bool:
