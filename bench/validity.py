@@ -37,18 +37,20 @@ from graphgauge.models import BaseModel, ComputationGraphs
 # --- chance ----------------------------------------------------------------------------------------------------------
 
 
-KINDS = ("ranking", "scores, max", "scores, sum", "masks, max", "masks, sum")
+KINDS = ("ranking", "scores, max", "scores, sum", "masks, sum")
 
 
 def random_scores(model: BaseModel, targets: list[Target], count: int, seed: int = 1) -> list[Xplanation]:
-    """Independent scores of all nodes, normal ("scores") or from 0 to 1 ("masks"), pooled by maximum and by sum; features only."""
+    """Independent scores of all nodes, normal ("scores", pooled by maximum and by sum) or in 0..1 ("masks, sum"); features only.
+
+    The order of a maximum is the same for any distribution.
+    """
     xs = gg.RandomExplainer().explain(model, [target for target in targets for _ in range(count)], seed=seed)
     masks = [replace(x, feature_score=torch.special.ndtr(x.need("feature_score"))) for x in xs]
-    found = []
-    for name, given in (("scores", xs), ("masks", masks)):
-        found += [foreign(x, f"{name}, max", edge_score=None) for x in given]
+    found = [foreign(x, "scores, max", edge_score=None) for x in xs]
+    for name, given in (("scores, sum", xs), ("masks, sum", masks)):
         summed = [others_replaced(x, lambda rows: rows.sum(0)) for x in given]
-        found += [foreign(x, f"{name}, sum", edge_score=None, feature_score=sums) for x, sums in zip(given, summed, strict=True)]
+        found += [foreign(x, name, edge_score=None, feature_score=sums) for x, sums in zip(given, summed, strict=True)]
     return found
 
 
@@ -179,7 +181,7 @@ def main() -> None:
     parser.add_argument("sections", nargs="*", help=f"of {', '.join(SECTIONS)}; none: all")
     parser.add_argument("--models", nargs="+", choices=MODELS, help="of chance and stability; none: all")
     parser.add_argument("--targets", type=int, default=200, help="of each model; stability takes a quarter, whitebox an eighth")
-    parser.add_argument("--rankings", type=int, default=4, help="of each kind and target in chance")
+    parser.add_argument("--rankings", type=int, default=5, help="of each kind and target in chance")
     parser.add_argument("--curves", type=int, default=19, help="random curves in chance; with 19 the least p is 0.05")
     parser.add_argument("--series", type=int, default=60_000)
     parser.add_argument("--out", type=Path)
