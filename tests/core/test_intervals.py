@@ -6,7 +6,7 @@ from statistics import NormalDist, mean, stdev
 import numpy as np
 import pytest
 
-from graphgauge.core.intervals import difference_interval, mean_interval, student_quantile
+from graphgauge.core.intervals import difference_interval, mean_interval, share_interval, student_quantile
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,11 @@ from graphgauge.core.intervals import difference_interval, mean_interval, studen
 )
 def test_students_quantiles_are_those_of_the_tables(chance, degrees, table):
     assert student_quantile(chance, degrees) == pytest.approx(table, rel=3e-5)
+
+
+def test_wilsons_interval_has_known_values():
+    assert share_interval(0, 10) == pytest.approx((0.0, 0.27753), abs=1e-4)  # z²/(n + z²)
+    assert share_interval(5, 10) == pytest.approx((0.23659, 0.76341), abs=1e-4)
 
 
 def literal_transform(gap, values, bound):

@@ -17,7 +17,6 @@ from graphgauge.evaluation.meanings import interval_of_mean
 from graphgauge.guidelines import Requirements, check, measures, verdicts
 from graphgauge.guidelines.comparisons import against_random
 from graphgauge.guidelines.limits import told
-from graphgauge.guidelines.measures import wilson
 
 
 def one(metric, wanted=None, n=100, per="explainer", setup=None, others=None, is_link=False, **changed):
@@ -323,11 +322,6 @@ def test_every_reason_is_one_sentence_with_its_number_and_threshold(pertinence, 
         assert own.threshold is None or told(own.metric, own.threshold) in own.reason
         assert re.fullmatch(r"[A-Z].*\.", own.reason)
         assert ". " not in own.reason
-
-
-def test_wilsons_interval_has_known_values():
-    assert wilson(0, 10) == pytest.approx((0.0, 0.27753), abs=1e-4)  # z²/(n + z²)
-    assert wilson(5, 10) == pytest.approx((0.23659, 0.76341), abs=1e-4)
 
 
 # --- beside random -------------------------------------------------------------------------------------------------------

@@ -28,7 +28,6 @@ from graphgauge.guidelines.requirements import Requirements
 if TYPE_CHECKING:
     import pandas as pd
 
-Z = 1.96
 TABLE = ("task", "explainer", "metric", "mean")  #: columns a table of means must have; sd and n may be there
 KEYS = ["task", "model", "explainer", "target", "occurrence"]  #: of one explanation
 SIDES = ("feature", "edge")
@@ -214,14 +213,3 @@ def number(value: Any) -> float | None:
 def whole(value: Any) -> int | None:
     """A count, or None for what is no number."""
     return None if value is None or value != value else int(value)
-
-
-def wilson(count: int, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share.
-
-    >>> [round(end, 3) for end in wilson(31, 100)]
-    [0.228, 0.406]
-    """
-    p, part = count / n, Z * Z / n
-    half = Z * (p * (1 - p) / n + part / (4 * n)) ** 0.5
-    return (p + part / 2 - half) / (1 + part), (p + part / 2 + half) / (1 + part)

@@ -48,6 +48,8 @@ TRIGGERS = (
     ("feature ranking", "other features lead the explanations than at validation", "the explainer, and the network's features"),
     ("network", "the network's hash is another one", "everything: a new decision is needed"),
     ("data", "the distribution of the data moved", "the network first, then the explainer"),
+    ("broken relation", "columns no longer go together, or with the label, as they did", "the data first, then the network"),
+    ("accuracy drop", "the network errs more than at the baseline, where labels are known", "the network first, then everything"),
     ("age", "the decision has expired", "everything: a new decision is needed"),
     ("manual", "rules or the use of the system changed", "the requirements, then everything"),
 )
