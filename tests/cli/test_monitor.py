@@ -55,7 +55,7 @@ def test_a_project_is_watched_from_the_command_line(tmp_path, project, store):
     assert (done.exit_code, record["run"], record["targets"], record["triggers"]) == (0, 1, 8, [])
     assert json.loads((tmp_path / "log.jsonl").read_text()) == record
     fine = run("status", "--store", store, "--at", "2026-01-13")
-    assert (fine.exit_code, fine.stdout.splitlines()[-1]) == (0, "fine (1 runs since the baseline of 2026-01-05)")
+    assert (fine.exit_code, fine.stdout.splitlines()[-1]) == (0, "fine (1 run since the baseline of 2026-01-05)")
     late = run("status", "--store", store, "--at", "2026-02-13")
     assert (late.exit_code, late.stdout.splitlines()[0]) == (
         3,

@@ -125,8 +125,9 @@ def shards_of(experiment: Experiment, config: dict[str, Any], choice: TaskChoice
 
 
 def wrapped(net: nn.Module, data: Data, memory: str | None = None) -> BaseModel:
-    """A network with its task."""
-    return WRAPPERS[data.level, data.task](net, data, memory_budget=memory)
+    """A network with its task; the networks of a benchmark give scores before a softmax, however far they are trained."""
+    given: dict[str, Any] = {"output": "logits"} if data.task == "classification" else {}
+    return WRAPPERS[data.level, data.task](net, data, memory_budget=memory, **given)
 
 
 def digest_of_network(net: nn.Module) -> str:
