@@ -109,8 +109,8 @@ def test_every_page_can_be_clicked_through(visit, tmp_path):
     visit.go("What if")
     page.get_by_text("0 of 21 verdicts change.").wait_for()
     page.get_by_role("slider").nth(0).focus()
-    page.keyboard.press("End")  # feature pertinence of 1: nobody has it
-    page.get_by_text("3 of 21 verdicts change.").wait_for()
+    page.keyboard.press("End")  # feature pertinence of 1: nobody has it, and random misses it already
+    page.get_by_text("2 of 21 verdicts change.").wait_for()
     visit.go("Explanations")
     visit.choose("mine")
     page.get_by_role("button", name="Explain this target").click()
