@@ -40,7 +40,7 @@ def test_the_exit_code_is_the_answer(folder, numbers, code, answer):
     done = run("check", folder(numbers), "--features", "200")
     assert (done.exit_code, done.stdout.splitlines()[-1]) == (code, answer)
     assert done.stdout.splitlines()[:2] == ["The model itself: its accuracy is not known.", "lrp"]
-    assert len(done.stdout.splitlines()) == 9
+    assert len(done.stdout.splitlines()) == 10
 
 
 def test_options_reach_the_verdicts(folder):

@@ -119,9 +119,9 @@ def test_every_page_can_be_clicked_through(visit, tmp_path):
     visit.go("Monitoring")
     page.get_by_text("Action due").wait_for()
     page.locator(CHART).nth(5).wait_for()
-    visit.wait_for_target("node 8")  # the page before showed node 1, which stays until the new page is complete
-    page.get_by_text("2. highest pertinence").click()
     visit.wait_for_target("node 1")
+    page.get_by_text("2. highest pertinence").click()
+    visit.wait_for_target("node 2")
     drawn = "own => own.complete && own.naturalWidth > 100"
     page.wait_for_function(f"[...document.querySelectorAll('[data-testid=stImage] img')].filter({drawn}).length === 4")
     page.screenshot(path=tmp_path / "monitoring.png")
