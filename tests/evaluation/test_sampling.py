@@ -59,8 +59,10 @@ def test_a_sample_is_the_same_each_time_and_another_with_another_seed():
     model = spread_model()
     assert gg.sample_targets(model, 12) == gg.sample_targets(model, 12)
     assert gg.sample_targets(model, 12, seed=1) != gg.sample_targets(model, 12)
-    evaluators = [gg.Evaluator(model, **more) for more in ({}, {"seed": 1}, {"task": "a"}, {"name": "a"})]
+    evaluators = [gg.Evaluator(model, **more) for more in ({}, {"seed": 1}, {"seed_scope": ("a", "")}, {"seed_scope": ("", "a")})]
     assert len({tuple(one.sample(12)) for one in evaluators}) == 4
+    labelled = [gg.Evaluator(model, **more) for more in ({"task": "a"}, {"name": "a"})]  # names are labels, and draw nothing
+    assert {tuple(one.sample(12)) for one in labelled} == {tuple(evaluators[0].sample(12))}
 
 
 def test_fewer_than_asked_are_all_there_are():

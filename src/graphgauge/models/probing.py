@@ -343,6 +343,8 @@ def find_mask_support(model: "BaseModel") -> str:
         if doubtful:
             return f"doubtful: a silenced message can win in {', '.join(doubtful)}; use drop"
         without = model.map(silent_without_edges, graphs, kind="silent")
+        is_gap = ~(with_edges.isfinite() | without.isfinite())  # moved numbers may be none that the network can work with
+        with_edges, without = with_edges.where(~is_gap, 0), without.where(~is_gap, 0)
     except BadModel as error:
         return f"refused: {error}"
     except FORWARD_ERRORS as error:
