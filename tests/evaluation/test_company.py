@@ -1,9 +1,11 @@
 """Numbers do not depend on the company they are measured in."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from made_networks import OfNodes, explanation, graph, own_features
-from quick import EXPLAINERS, QUICK, cells_of, constant_scores, node_model, numbers, shared
+from quick import EXPLAINERS, MODELS, QUICK, cells_of, constant_scores, node_model, numbers, shared, values_model
 from torch import nn
 from torch_geometric.nn import GCNConv
 from zoo import Stack, build, random_graph
@@ -210,3 +212,20 @@ def test_an_explainer_that_writes_into_the_data_is_named():
     model = node_model()
     with pytest.raises(ChangedModel, match="guest wrote into the data while explaining"):
         gg.Evaluator(model, **QUICK).compare([Guest(lambda model: model.source.x.mul_(0.5))], [0, 1])
+
+
+@pytest.mark.parametrize("direction", ["up", "towards_reference"])
+def test_whether_scores_from_elsewhere_have_a_sign_is_decided_for_each_explanation(direction):
+    """Scores of 0 and more say how much something matters; beside an explanation with negative ones they still do."""
+    model, targets = values_model(), MODELS["values"][1][:2]
+    made = gg.InputXGradient().explain(model, targets)
+    without_sign, signed = (
+        replace(x, explainer="elsewhere", params={}, feature_score=turn(x.feature_score), edge_score=turn(x.edge_score))
+        for x, turn in zip(made, (torch.abs, torch.clone), strict=True)
+    )
+    assert (signed.feature_score < 0).any()
+    evaluator = gg.Evaluator(model, direction=direction, **QUICK)
+    alone = numbers(evaluator.evaluate([without_sign]))
+    without_sign.metrics.clear()
+    together = numbers(evaluator.evaluate([without_sign, signed]))
+    assert all(together[key] == cell for key, cell in alone.items())

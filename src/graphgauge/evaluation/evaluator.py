@@ -2,8 +2,9 @@
 
     results = Evaluator(model, preset="paper", seed=0).compare([InputXGradient(), GNNExplainer()], targets)
 
-Targets, explainers, references, trials and steps are axes of the same tensors: random curves are made once per target (and
-reference) and serve every explainer. Seeds derive from what a draw is for, so that no number depends on which other targets or
+Targets, explainers, references, trials and steps are axes of the same tensors. Random curves of edges, and those that the paper
+compares features with, are made once per target (and reference) and serve every explainer; the twins of the feature side have
+random orders for each explanation. Seeds derive from what a draw is for, so that no number depends on which other targets or
 explainers take part, on the batch size or on the number of threads.
 """
 

@@ -163,9 +163,12 @@ class Group:
         """Orders by each rule, packed scores in.  (sum of candidates,), (T,) -> (T, S, size)
 
         Scores without a sign say how much something matters, not which way: they are always sorted from the highest down.
+        Those from elsewhere have one where some score of the same explanation is below 0.
         """
-        is_signed = bool((score < 0).any()) if entry.explainer is None else entry.explainer.signed
-        keys = {"descending": score, "ascending": -score if is_signed else score, "magnitude": score.abs()}
+        owner = torch.repeat_interleave(torch.arange(len(sizes), device=sizes.device), sizes)
+        negative = torch.zeros_like(sizes).index_add(0, owner, (score < 0).to(sizes)) > 0
+        is_signed = negative if entry.explainer is None else torch.full_like(negative, entry.explainer.signed)
+        keys = {"descending": score, "ascending": torch.where(is_signed[owner], -score, score), "magnitude": score.abs()}
         return torch.stack([orders_by_score(keys[rule], sizes, seeds, size) for rule in rules], 1)
 
     def twin_orders(self, side: Side, order: Tensor) -> Tensor:

@@ -12,7 +12,11 @@ from graphgauge.models import BaseModel, ComputationGraphs
 
 @dataclass(frozen=True)
 class RandomExplainer(BaseExplainer):
-    """Independent normal scores for features and edges, drawn on the CPU from each target's own seed."""
+    """Independent normal scores for features and edges, drawn on the CPU from each target's own seed.
+
+    The Evaluator ranks the feature candidates of this baseline at random, whatever the scores: pooled over the neighbours, random
+    scores of nodes are no random order.
+    """
 
     name = "random"
     signed = True
