@@ -13,7 +13,7 @@ from zoo import Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import GraphgaugeWarning
-from graphgauge.evaluation import STATUSES
+from graphgauge.evaluation import STATUSES, sides
 from graphgauge.explainers import OtherTaskExplainer
 from graphgauge.metrics import Metric
 
@@ -242,3 +242,21 @@ def test_an_explainer_of_one_side_has_no_scores_of_the_other():
 def test_time_is_asked_for_the_first_targets_only():
     results = gg.Evaluator(node_model(), **{**QUICK, "timed": 2}).compare(gg.Saliency(), [5, 3, 20])
     assert [row.cell.status for row in results.rows if row.metric == "time"] == ["ok", "ok", "not_timed"]
+
+
+def test_nan_under_a_further_draw_of_the_neighbours_map_leaves_no_ec_of_features(monkeypatch):
+    model, measured = node_model(), sides.explained_curves
+
+    def with_gaps(*given, at_once=None):
+        height, flips = measured(*given, at_once=at_once)
+        return (height if at_once is None else torch.full_like(height, math.nan)), flips
+
+    x = gg.Saliency().explain(model, [3])[0]
+    evaluator = gg.Evaluator(model, draws=3, **QUICK)
+    before = cells_of(evaluator.evaluate(x))
+    x.metrics.clear()
+    monkeypatch.setattr(sides, "explained_curves", with_gaps)
+    after = cells_of(evaluator.evaluate(x))
+    assert (before["feature_ec"].status, after["feature_ec"].status) == ("ok", "nan_prediction")
+    assert after["edge_ec"] == before["edge_ec"]
+    assert after["feature_pertinence_tied"] == before["feature_pertinence_tied"]

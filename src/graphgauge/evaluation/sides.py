@@ -128,6 +128,7 @@ class Judged:
     twin: Tensor  #: (Q, 1 or E, N, K) of the twins
     per_case: Compactness  #: (Q, E) EC for each reference, the mean over its draws
     draws: Tensor  #: (Q, D, E) EC of each draw of the map between neighbours
+    redrawn_gap: Tensor  #: (Q, E) an EC of a further draw reads a prediction that is no number
     steps: Tensor  #: (T, E) steps that the paper's comparison covers: the least EC of the first draw
     ec: Tensor  #: (T, E) least EC over the references
     flipped: Tensor  #: (T, E)
@@ -174,7 +175,7 @@ def judged(
     given = twin if settings.random_orders == "blocks" else None
     race = Race(model, side, curve, steps[side.target], valid[side.target], length, reading, settings, given, twin is None)
     race.run()
-    draws, has_flipped = all_draws(model, first, order, valid, reading, redrawn, settings)
+    draws, has_flipped, has_gap = all_draws(model, first, order, valid, reading, redrawn, settings)
     per_case = Compactness(draws.double().mean(1), has_flipped.double().mean(1) >= 0.5)
     ec = least_over_cases(per_case.ec, side.target, len(valid)).nan_to_num(1)
     is_least = per_case.ec == ec[side.target]
@@ -189,6 +190,7 @@ def judged(
         twin=race.random[:, :, : settings.twin_trials] if twin is None else twin,
         per_case=per_case,
         draws=draws,
+        redrawn_gap=has_gap,
         steps=steps,
         ec=ec,
         flipped=torch.zeros_like(steps).index_add(0, side.target, (per_case.flipped & is_least).long()) > 0,
@@ -212,17 +214,19 @@ def case_compactness(side: Side, flips: Tensor, settings: Settings) -> Compactne
 
 def all_draws(
     model: BaseModel, first: Compactness, order: Tensor, valid: Tensor, reading: Reading, redrawn: Side | None, settings: Settings
-) -> tuple[Tensor, Tensor]:
-    """EC and "has flipped" of each case under every draw of the map, the first one's as measured.  (Q, D, E) twice"""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """EC and "has flipped" of each case under every draw of the map, the first one's as measured.  (Q, D, E) twice
+
+    And whether a further draw's EC reads a prediction that is no number.  (Q, E)
+    """
     if redrawn is None:
-        return first.ec[:, None], first.flipped[:, None]
+        return first.ec[:, None], first.flipped[:, None], torch.zeros_like(first.flipped)
     again = len(redrawn.target) // len(order)
-    _, flips = explained_curves(model, redrawn, order.repeat(again, 1, 1), valid, reading, settings, at_once=False)
+    height, flips = explained_curves(model, redrawn, order.repeat(again, 1, 1), valid, reading, settings, at_once=False)
     others = case_compactness(redrawn, flips, settings)
-    shape = (again, *first.ec.shape)
-    return tuple(  # type: ignore[return-value]
-        torch.cat([one[:, None], more.view(shape).transpose(0, 1)], 1) for one, more in zip(first, others, strict=True)
-    )
+    shape, is_gap = (again, *first.ec.shape), (~height.isfinite() & inside(others.ec, height.size(2))).any(2)
+    ec, flipped = (torch.cat([one[:, None], more.view(shape).transpose(0, 1)], 1) for one, more in zip(first, others, strict=True))
+    return ec, flipped, is_gap.view(shape).any(0)
 
 
 def has_gaps(found: Judged, name: str) -> Tensor:
@@ -232,7 +236,7 @@ def has_gaps(found: Judged, name: str) -> Tensor:
     upto = found.draws[:, 0] if is_paper else found.length[:, None].expand(Q, E)
     is_bad = (~found.curve.isfinite() & inside(upto, K)).any(2)
     if name == "ec":
-        return is_bad
+        return is_bad | found.redrawn_gap
     steps = found.steps[found.side.target] if is_paper else upto
     random = found.random if is_paper else found.twin
     trials = found.trials if is_paper else torch.full_like(found.trials, random.size(2))
