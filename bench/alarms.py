@@ -3,20 +3,24 @@
     python bench/alarms.py [--histories 200] [--runs 26] [--targets 50] [--baseline 100 200 300] [--shift 1.0] [--measured 300]
     python bench/alarms.py --histories 0 --shift --broken scrambled swapped scale mean --baseline 200 --targets 50
 
-A history is one baseline and 26 runs of 50 targets, all drawn from one distribution; the decision is the library's own
-(`graphgauge.monitor.drift_triggers`). It fails if anything is ever called drift: six metrics, the ranking of features, the data,
-their relations, the model's errors on labelled targets.
+A history is one baseline and 26 runs of 50 targets, all drawn from one distribution; the decision
+is the library's own (`graphgauge.monitor.drift_triggers`). It fails if anything is ever called
+drift: six metrics, the ranking of features, the data, their relations, the model's errors on
+labelled targets.
 
-Stationary targets are made of correlated normal numbers turned into what the metrics look like: EC are small whole numbers with a
-long tail and some at the cap, pertinence lies on a grid of 1/30 with much at 0 and 1, stability is 1 for some ("stochastic")
-or for all ("deterministic"). Features are counts, 0/1 and real; some explanations have fewer leading features than others.
-With ``--shift s`` (power) each metric in turn moves to the worse side by s SD of its per-target values from a random run on; values
-that would leave the metric's range stay at its end, EC stay whole numbers. Found: a trigger that names that metric, within 3 runs.
-With ``--measured n`` stationary histories are also drawn, with replacement, from n targets that the library has measured: nodes of
-BA-Shapes, the shipped GCN, InputXGradient and GNNExplainer, the six metrics as they come.
-With ``--broken`` (power) one of eight columns is scrambled over all nodes, two are swapped, one is doubled, or one moves by an SD.
-Columns are a chain, each correlated by 0.8 with the next; column 0 is whole numbers, column 7 is 0 or 1. The network predicts from
-all of them (R2 0.6 before). Neighbours are alike (correlation 0.6). Each is counted bare, with gaps, and with labels too.
+Stationary targets are made of correlated normal numbers turned into what the metrics look like: EC
+are small whole numbers with a long tail and some at the cap, pertinence lies on a grid of 1/30 with
+much at 0 and 1, stability is 1 for some ("stochastic") or for all ("deterministic"). Features are
+counts, 0/1 and real; some explanations have fewer leading features than others. With ``--shift s``
+(power) each metric in turn moves to the worse side by s SD of its per-target values from a random
+run on; values that would leave the metric's range stay at its end, EC stay whole numbers. Found: a
+trigger that names that metric, within 3 runs. With ``--measured n`` stationary histories are also
+drawn, with replacement, from n targets that the library has measured: nodes of BA-Shapes, the
+shipped GCN, InputXGradient and GNNExplainer, the six metrics as they come. With ``--broken``
+(power) one of eight columns is scrambled over all nodes, two are swapped, one is doubled, or one
+moves by an SD. Columns are a chain, each correlated by 0.8 with the next; column 0 is whole
+numbers, column 7 is 0 or 1. The network predicts from all of them (R2 0.6 before). Neighbours are
+alike (correlation 0.6). Each is counted bare, with gaps, and with labels too.
 """
 
 import argparse
@@ -31,14 +35,22 @@ import graphgauge as gg
 from graphgauge.monitor import Labels, Plan, Sample, drift_triggers, sample_recent, score
 from graphgauge.monitor.two_samples import Values
 
-METRICS = ("feature_ec", "edge_ec", "feature_pertinence", "edge_pertinence", "feature_stability", "edge_stability")
+METRICS = (
+    "feature_ec",
+    "edge_ec",
+    "feature_pertinence",
+    "edge_pertinence",
+    "feature_stability",
+    "edge_stability",
+)
 NO_LABELS = Labels()
 CAP, GRID, FEATURES = 100, 30, 12
 WITHIN = 3  #: runs
 
 
 def clopper_pearson_upper(count: int, number: int, confidence: float = 0.95) -> float:
-    """The largest share under which so few of so many come with a chance of (1 - confidence) / 2: the two-sided interval's end.
+    """The largest share under which so few of so many come with a chance of (1 - confidence) / 2:
+    the two-sided interval's end.
 
     >>> round(clopper_pearson_upper(0, 200), 4), round(clopper_pearson_upper(4, 200), 4)
     (0.0183, 0.0504)
@@ -48,7 +60,10 @@ def clopper_pearson_upper(count: int, number: int, confidence: float = 0.95) -> 
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        below = math.fsum(math.comb(number, k) * middle**k * (1 - middle) ** (number - k) for k in range(count + 1))
+        below = math.fsum(
+            math.comb(number, k) * middle**k * (1 - middle) ** (number - k)
+            for k in range(count + 1)
+        )
         low, high = (middle, high) if below > (1 - confidence) / 2 else (low, middle)
     return high
 
@@ -71,7 +86,11 @@ def share(normal: Values, middle: float, width: float) -> Values:
 
 def stability(normal: Values, deterministic: bool) -> Values:
     """1 for most targets, less for some; for all where nothing is drawn at random."""
-    return np.ones_like(normal) if deterministic else np.minimum(1.0, 1.03 - 0.05 * np.exp(0.8 * normal))
+    return (
+        np.ones_like(normal)
+        if deterministic
+        else np.minimum(1.0, 1.03 - 0.05 * np.exp(0.8 * normal))
+    )
 
 
 def targets_like(number: int, dice: np.random.Generator, deterministic: bool) -> Sample:
@@ -81,13 +100,21 @@ def targets_like(number: int, dice: np.random.Generator, deterministic: bool) ->
     columns += [share(normal[:, 2], 0.8, 0.3), share(normal[:, 3], 0.5, 0.35)]
     columns += [stability(normal[:, 4], deterministic), stability(normal[:, 5], deterministic)]
     values = dict(zip(METRICS, columns, strict=True))
-    values["edge_pertinence"] = np.where(dice.random(number) < 0.1, np.nan, values["edge_pertinence"])  # targets without edges
+    values["edge_pertinence"] = np.where(
+        dice.random(number) < 0.1, np.nan, values["edge_pertinence"]
+    )  # targets without edges
     hidden = correlated(number, FEATURES, dice)
     kinds = [hidden[:, :4], (hidden[:, 4:8] > 1).astype(float), np.floor(np.exp(hidden[:, 8:]))]
-    top = tuple(tuple(np.argsort(-row)[: 2 + k % 3].tolist()) for k, row in enumerate(hidden + np.linspace(1, 0, FEATURES)))
+    top = tuple(
+        tuple(np.argsort(-row)[: 2 + k % 3].tolist())
+        for k, row in enumerate(hidden + np.linspace(1, 0, FEATURES))
+    )
     data = np.concatenate(kinds, axis=1)
     known = np.where(dice.random(number) < 0.2, np.nan, 1.0)  # targets without a label
-    errors = {"absolute error": np.abs(dice.normal(size=number)) * known, "wrong": (dice.random(number) < 0.2) * known}
+    errors = {
+        "absolute error": np.abs(dice.normal(size=number)) * known,
+        "wrong": (dice.random(number) < 0.2) * known,
+    }
     gaps = np.abs(data - data[:, ::-1]) * dice.random((number, 1))
     labels = np.round(hidden[:, 0] + dice.normal(size=number))
     targets = tuple(dice.integers(0, 10**6, number).tolist())
@@ -100,8 +127,12 @@ CHAIN, LIKENESS, WIDTH, FIT = 0.8, 0.6, 8, 0.6
 BREAKS = ("none", "scrambled", "swapped", "scale", "mean")
 
 
-def targets_with_columns(number: int, dice: np.random.Generator, broken: str = "none", known: str = "labels") -> Sample:
-    """Targets of a regression whose columns depend on each other; ``known``: 'data', with 'gaps', or with 'labels' too."""
+def targets_with_columns(
+    number: int, dice: np.random.Generator, broken: str = "none", known: str = "labels"
+) -> Sample:
+    """Targets of a regression whose columns depend on each other; ``known``: 'data', with 'gaps',
+    or with 'labels' too.
+    """
     x, near = (np.zeros((number, WIDTH)) for _ in range(2))
     for k in range(WIDTH):
         new = dice.normal(size=number)
@@ -109,17 +140,25 @@ def targets_with_columns(number: int, dice: np.random.Generator, broken: str = "
     near = LIKENESS * x + math.sqrt(1 - LIKENESS**2) * dice.normal(size=(number, WIDTH))
     weight = np.array([1.0, -1.0, 1.0, 2.0, -1.0, 1.0, 1.0, -1.0])
     signal = x @ weight
-    label = signal + dice.normal(size=number) * math.sqrt((1 - FIT) / FIT) * 2.89  # 2.89: SD of the signal
+    label = (
+        signal + dice.normal(size=number) * math.sqrt((1 - FIT) / FIT) * 2.89
+    )  # 2.89: SD of the signal
     for rows in (x, near):
         break_columns(rows, broken, dice)
         rows[:, 0], rows[:, -1] = np.round(2 * rows[:, 0]), rows[:, -1] > 0.5
     predicted = x @ weight
     values = {"edge_ec": compactness(dice.normal(size=(number, 1)), 6, 0.9)[:, 0]}
-    found = Sample(tuple(dice.integers(0, 10**6, number).tolist()), values, data=np.c_[x, predicted])
+    found = Sample(
+        tuple(dice.integers(0, 10**6, number).tolist()), values, data=np.c_[x, predicted]
+    )
     if known == "data":
         return found
     found = replace(found, gaps=np.abs(x - near))
-    return found if known == "gaps" else replace(found, labels=label, errors={"absolute error": np.abs(predicted - label)})
+    return (
+        found
+        if known == "gaps"
+        else replace(found, labels=label, errors={"absolute error": np.abs(predicted - label)})
+    )
 
 
 def break_columns(x: Values, broken: str, dice: np.random.Generator) -> None:
@@ -134,27 +173,41 @@ def break_columns(x: Values, broken: str, dice: np.random.Generator) -> None:
         x[:, 3] += 1
 
 
-def found_broken(options: argparse.Namespace, plan: Plan, size: int, broken: str, known: str) -> int:
+def found_broken(
+    options: argparse.Namespace, plan: Plan, size: int, broken: str, known: str
+) -> int:
     """In how many histories columns that break at the second run are found within three runs."""
     count = 0
     for number in range(options.power):
         dice = np.random.default_rng([options.seed, size, BREAKS.index(broken), number])
         baseline = targets_with_columns(size, dice, "none", known)
-        looks = [targets_with_columns(options.targets, dice, "none" if k < 1 else broken, known) for k in range(1 + WITHIN)]
-        count += first_alarm(baseline, looks.__getitem__, range(1, 1 + WITHIN), plan, None, number, BROKEN_LABELS) >= 0
+        looks = [
+            targets_with_columns(options.targets, dice, "none" if k < 1 else broken, known)
+            for k in range(1 + WITHIN)
+        ]
+        count += (
+            first_alarm(
+                baseline, looks.__getitem__, range(1, 1 + WITHIN), plan, None, number, BROKEN_LABELS
+            )
+            >= 0
+        )
     return count
 
 
 def worse(sample: Sample, metric: str, by: float) -> Sample:
     """The same targets with one metric moved to its worse side by a distance, inside its range."""
     own = sample.values[metric]
-    moved = np.clip(np.round(own + by), 1, CAP) if metric.endswith("_ec") else np.clip(own - by, 0, 1)
+    moved = (
+        np.clip(np.round(own + by), 1, CAP) if metric.endswith("_ec") else np.clip(own - by, 0, 1)
+    )
     return replace(sample, values={**sample.values, metric: moved})
 
 
 def spread_of(metric: str, deterministic: bool) -> float:
     """SD of a metric over targets."""
-    return float(np.nanstd(targets_like(100_000, np.random.default_rng(0), deterministic).values[metric]))
+    return float(
+        np.nanstd(targets_like(100_000, np.random.default_rng(0), deterministic).values[metric])
+    )
 
 
 def first_alarm(
@@ -170,7 +223,10 @@ def first_alarm(
     seen: list[Sample] = []
     for k in range(runs.stop):
         seen.append(looks(k))
-        if k in runs and any(metric in (None, own.subject) for own in drift_triggers(baseline, seen, plan, labels, seed)):
+        if k in runs and any(
+            metric in (None, own.subject)
+            for own in drift_triggers(baseline, seen, plan, labels, seed)
+        ):
             return k
     return -1
 
@@ -182,12 +238,18 @@ def false_alarms(options: argparse.Namespace, plan: Plan, size: int, determinist
         dice = np.random.default_rng([options.seed, size, deterministic, number])
         baseline = targets_like(size, dice, deterministic)
         looks = [targets_like(options.targets, dice, deterministic) for _ in range(options.runs)]
-        count += first_alarm(baseline, looks.__getitem__, range(options.runs), plan, None, number) >= 0
+        count += (
+            first_alarm(baseline, looks.__getitem__, range(options.runs), plan, None, number) >= 0
+        )
     return count
 
 
-def found_in_time(options: argparse.Namespace, plan: Plan, size: int, metric: str, shift: float) -> int:
-    """In how many histories a shift of one metric that begins at a random run is found within three runs."""
+def found_in_time(
+    options: argparse.Namespace, plan: Plan, size: int, metric: str, shift: float
+) -> int:
+    """In how many histories a shift of one metric that begins at a random run is found within three
+    runs.
+    """
     by, count = shift * spread_of(metric, False), 0
     for number in range(options.power):
         dice = np.random.default_rng([options.seed, size, 7, number])
@@ -195,7 +257,12 @@ def found_in_time(options: argparse.Namespace, plan: Plan, size: int, metric: st
         baseline = targets_like(size, dice, False)
         looks = [targets_like(options.targets, dice, False) for _ in range(begin + WITHIN)]
         moved = [own if k < begin else worse(own, metric, by) for k, own in enumerate(looks)]
-        count += first_alarm(baseline, moved.__getitem__, range(begin, begin + WITHIN), plan, metric, number) >= 0
+        count += (
+            first_alarm(
+                baseline, moved.__getitem__, range(begin, begin + WITHIN), plan, metric, number
+            )
+            >= 0
+        )
     return count
 
 
@@ -219,24 +286,40 @@ def false_alarms_measured(options: argparse.Namespace, plan: Plan, size: int, po
         dice = np.random.default_rng([options.seed, size, 99, number])
         baseline = drawn_from(pool, size, dice)
         looks = [
-            replace(drawn_from(pool, options.targets, dice), targets=tuple(range(k * 1000, k * 1000 + options.targets)))
+            replace(
+                drawn_from(pool, options.targets, dice),
+                targets=tuple(range(k * 1000, k * 1000 + options.targets)),
+            )
             for k in range(options.runs)
         ]
-        count += first_alarm(baseline, looks.__getitem__, range(options.runs), plan, None, number) >= 0
+        count += (
+            first_alarm(baseline, looks.__getitem__, range(options.runs), plan, None, number) >= 0
+        )
     return count
 
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in (("histories", 200), ("runs", 26), ("targets", 50), ("power", 100), ("seed", 0), ("measured", 0)):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name, default in (
+        ("histories", 200),
+        ("runs", 26),
+        ("targets", 50),
+        ("power", 100),
+        ("seed", 0),
+        ("measured", 0),
+    ):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--baseline", type=int, nargs="+", default=[100, 200, 300])
     parser.add_argument("--shift", type=float, nargs="*", default=[1.0])
     parser.add_argument("--broken", nargs="*", default=[], choices=BREAKS)
     options = parser.parse_args()
     plan, start = Plan(number=options.targets, looks=options.runs), time.perf_counter()
-    print(f"budget {plan.budget:.1%} for {plan.looks} looks, {plan.level():.2g} for all tests of metrics at a look")
+    print(
+        f"budget {plan.budget:.1%} for {plan.looks} looks, {plan.level():.2g} for all tests of metrics at a look"
+    )
     for deterministic in (False, True) if options.histories else ():
         for size in options.baseline:
             count = false_alarms(options, plan, size, deterministic)

@@ -1,7 +1,9 @@
-"""Cora and a GCN for the benchmarks: the real one where its files are at hand, else a random graph with Cora's numbers.
+"""Cora and a GCN for the benchmarks: the real one where its files are at hand, else a random graph
+with Cora's numbers.
 
-`GRAPHGAUGE_DATA` names the folder that holds ``Cora/raw/ind.cora.*``. The real graph is `graphgauge.datasets.load("Cora", "node")`
-(8,448 edges), and its GCN is trained on the public split; the random graph has about 10,550 edges, and its GCN has random weights.
+`GRAPHGAUGE_DATA` names the folder that holds ``Cora/raw/ind.cora.*``. The real graph is
+`graphgauge.datasets.load("Cora", "node")` (8,448 edges), and its GCN is trained on the public
+split; the random graph has about 10,550 edges, and its GCN has random weights.
 """
 
 import torch
@@ -22,7 +24,12 @@ class Net(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.one, self.act, self.dropout, self.two = GCNConv(FEATURES, HIDDEN), nn.ReLU(), nn.Dropout(), GCNConv(HIDDEN, CLASSES)
+        self.one, self.act, self.dropout, self.two = (
+            GCNConv(FEATURES, HIDDEN),
+            nn.ReLU(),
+            nn.Dropout(),
+            GCNConv(HIDDEN, CLASSES),
+        )
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """Probabilities, which is what PyG's bridge to Captum explains.  (N, C)"""
@@ -68,5 +75,7 @@ def trained(data: Data, epochs: int = 200) -> Net:
 def sampled_targets(data: Data, count: int = 10, seed: int = 0) -> list[int]:
     """Test nodes (all nodes, where there is no split) that receive messages, drawn at random."""
     received = degree(data.edge_index[1].cpu(), data.num_nodes) > 0
-    candidates = (received & data.test_mask.cpu() if "test_mask" in data else received).nonzero()[:, 0]
+    candidates = (received & data.test_mask.cpu() if "test_mask" in data else received).nonzero()[
+        :, 0
+    ]
     return candidates[torch.randperm(len(candidates), generator=generator(seed))[:count]].tolist()

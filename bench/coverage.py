@@ -2,9 +2,10 @@
 
     python bench/coverage.py [--samples 4000] [--resamples 400] [--bootstraps 1000] [--sizes 10 20 38 100 200] [--out coverage.md]
 
-Means: ``mean_interval`` beside Student's t, the percentile bootstrap and BCa, on samples whose mean is known. Differences: how
-often ``difference_interval`` and the others hold 0 for pairs of explainers that are worth the same. The bootstraps run on
-``--bootstraps`` of the samples with ``--resamples`` draws each.
+Means: ``mean_interval`` beside Student's t, the percentile bootstrap and BCa, on samples whose mean
+is known. Differences: how often ``difference_interval`` and the others hold 0 for pairs of
+explainers that are worth the same. The bootstraps run on ``--bootstraps`` of the samples with
+``--resamples`` draws each.
 
     normal          standard normal
     skewed          exponential
@@ -56,7 +57,9 @@ SHAPES: dict[str, tuple[Callable[[np.random.Generator, tuple[int, int]], Floats]
 
 def draws_of_means(values: Floats, resamples: int) -> Floats:
     """Means of samples drawn with replacement.  (B,)"""
-    return values[np.random.default_rng(0).integers(len(values), size=(resamples, len(values)))].mean(1)
+    return values[
+        np.random.default_rng(0).integers(len(values), size=(resamples, len(values)))
+    ].mean(1)
 
 
 def percentile(values: Floats, resamples: int) -> Floats:
@@ -105,12 +108,16 @@ def rows(options: argparse.Namespace, are_differences: bool) -> list[list[str]]:
 def table(heading: str, lines: list[list[str]]) -> str:
     """A Markdown table."""
     columns = [heading, "n", "Hall's transformation", "Student's t", "percentile bootstrap", "BCa"]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [columns, ["---"] * len(columns), *lines])
+    return "\n".join(
+        f"| {' | '.join(line)} |" for line in [columns, ["---"] * len(columns), *lines]
+    )
 
 
 def main() -> None:
     """Print both tables, and write them where asked to."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--samples", type=int, default=4000)
     parser.add_argument("--resamples", type=int, default=400)
     parser.add_argument("--bootstraps", type=int, default=1000)

@@ -1,8 +1,10 @@
-"""Edge curves from versions of single nodes against copies of whole graphs: seconds of both in one run, and whether bits differ.
+"""Edge curves from versions of single nodes against copies of whole graphs: seconds of both in one
+run, and whether bits differ.
 
     python bench/curves.py [--data Cora BA-Shapes] [--targets 10] [--trials 10] [--device cpu]
 
-Random orders of up to 100 removals; the better of two times each, one after the other. Cora needs its files (GRAPHGAUGE_DATA).
+Random orders of up to 100 removals; the better of two times each, one after the other. Cora needs
+its files (GRAPHGAUGE_DATA).
 """
 
 import argparse
@@ -50,23 +52,34 @@ def compared(model: BaseModel, number: int, trials: int, removal: str) -> str:
         return model.pred_rows(model.engine.outputs, points, kind="versions")
 
     (slow, wanted), (fast, found) = timed(by_copies), timed(by_versions)
-    gap = "the same bits" if torch.equal(wanted, found) else f"{float((wanted - found).abs().max()):.1e}"
+    gap = (
+        "the same bits"
+        if torch.equal(wanted, found)
+        else f"{float((wanted - found).abs().max()):.1e}"
+    )
     return f"{removal} | {len(line):,} | {slow:.2f} | {fast:.2f} | {slow / fast:.1f} | {gap} |"
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", nargs="+", default=["Cora", "BA-Shapes"])
     parser.add_argument("--targets", type=int, default=10)
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--device", default="cpu")
     options = parser.parse_args()
-    print("| task | network | removal | points | copies, s | versions, s | ratio | difference |\n|---|---|---|---|---|---|---|---|")
+    print(
+        "| task | network | removal | points | copies, s | versions, s | ratio | difference |\n|---|---|---|---|---|---|---|---|"
+    )
     for name in options.data:
         for level in ("node", "link"):
             for conv in ("gcn", "gat"):
-                model = wrapped(trained(name, level, conv).to(options.device), load(name, level).to(options.device))
+                model = wrapped(
+                    trained(name, level, conv).to(options.device),
+                    load(name, level).to(options.device),
+                )
                 for removal in ("mask", "drop"):
                     line = compared(model, options.targets, options.trials, removal)
                     print(f"| {name}, {level} | {conv} | {line}", flush=True)

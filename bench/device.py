@@ -2,8 +2,8 @@
 
     python bench/device.py [--copies 200000]
 
-Runs `check_model` on the GPU, compares predictions of edited copies with the CPU's in float32 and float64, times them, and
-fills the card so that unions have to be halved.
+Runs `check_model` on the GPU, compares predictions of edited copies with the CPU's in float32 and
+float64, times them, and fills the card so that unions have to be halved.
 """
 
 import argparse
@@ -29,27 +29,44 @@ def wrapped(device: str, dtype: torch.dtype, budget: str | None = None) -> NodeC
 def predictions(model: NodeClassificationModel, copies: int) -> torch.Tensor:
     """Of ``copies`` copies of ten targets, each with another edge silenced."""
     graphs = model.computation_graphs(TARGETS)
-    return model.pred_copies(graphs, torch.arange(copies, device=model.source.device) % len(graphs), silence_one)
+    return model.pred_copies(
+        graphs, torch.arange(copies, device=model.source.device) % len(graphs), silence_one
+    )
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--copies", type=int, default=200_000)
     copies = parser.parse_args().copies
     print(torch.cuda.get_device_name(0), "torch", torch.__version__)
     for result in check_model(wrapped("cuda", torch.float32)):
         print(" ", result)
     for dtype in (torch.float32, torch.float64):
-        gap = (predictions(wrapped("cuda", dtype), 2000).cpu() - predictions(wrapped("cpu", dtype), 2000)).abs().max()
+        gap = (
+            (
+                predictions(wrapped("cuda", dtype), 2000).cpu()
+                - predictions(wrapped("cpu", dtype), 2000)
+            )
+            .abs()
+            .max()
+        )
         print(f"largest difference from the CPU, {dtype}: {gap:.1e}")
     model = wrapped("cuda", torch.float32)
     spent = seconds(lambda: predictions(model, copies), 3)
-    print(f"{copies} edited copies: {spent:.3f} s, {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB at most")
+    print(
+        f"{copies} edited copies: {spent:.3f} s, {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB at most"
+    )
     greedy = wrapped("cuda", torch.float32, budget="100TiB")
-    ballast = torch.empty(torch.cuda.mem_get_info()[0] - 6 * 2**30, dtype=torch.uint8, device="cuda")
+    ballast = torch.empty(
+        torch.cuda.mem_get_info()[0] - 6 * 2**30, dtype=torch.uint8, device="cuda"
+    )
     rows = predictions(greedy, 4 * copies)
-    print(f"{4 * copies} copies with 6 GiB free: {greedy.engine.halvings} halvings, {len(rows)} rows, {len(ballast)} bytes taken")
+    print(
+        f"{4 * copies} copies with 6 GiB free: {greedy.engine.halvings} halvings, {len(rows)} rows, {len(ballast)} bytes taken"
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""Seconds to cut the computation graphs of 100 targets: `k_hop_subgraph` in a loop against one batched call.
+"""Seconds to cut the computation graphs of 100 targets: `k_hop_subgraph` in a loop against one
+batched call.
 
     python bench/extraction.py [--edges 1000000] [--targets 100] [--hops 2] [--repeat 7]
 
-Both cut the L-hop induced graph and relabel it. Then the same call on a graph ten times larger of the same local shape
-(ten disjoint copies, targets spread over all), and with the halo that degree-normalised layers need, where the peer cuts one
-hop more. Times are medians in one run; building the sorted lists, once per model, is shown apart.
+Both cut the L-hop induced graph and relabel it. Then the same call on a graph ten times larger of
+the same local shape (ten disjoint copies, targets spread over all), and with the halo that
+degree-normalised layers need, where the peer cuts one hop more. Times are medians in one run;
+building the sorted lists, once per model, is shown apart.
 """
 
 import argparse
@@ -38,7 +40,9 @@ def loop(data: Data, targets: Tensor, hops: int) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name, default in (("edges", 1_000_000), ("targets", 100), ("hops", 2), ("repeat", 7)):
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
@@ -48,14 +52,19 @@ def main() -> None:
     spread = targets + torch.arange(options.targets)[:, None] % 10 * small.num_nodes
 
     def ours(extractor: Extractor, chosen: Tensor, halo: str, scope: str) -> float:
-        return seconds(lambda: extractor.extract(chosen, options.hops, HALOS.index(halo), scope), options.repeat)
+        return seconds(
+            lambda: extractor.extract(chosen, options.hops, HALOS.index(halo), scope),
+            options.repeat,
+        )
 
     start = time.perf_counter()
     here, there = Extractor(one_graph(small, set())), Extractor(one_graph(large, set()))
     _ = here.into
     build_small = time.perf_counter() - start
     _ = there.into
-    print(f"{options.targets} targets, {options.hops} hops, {torch.get_num_threads()} threads, {options.edges:,} edges")
+    print(
+        f"{options.targets} targets, {options.hops} hops, {torch.get_num_threads()} threads, {options.edges:,} edges"
+    )
     print(f"sorted lists, once per model                       {build_small:9.4f} s")
     for label, halo, scope, hops in (
         ("induced edges", "none", "induced", options.hops),
@@ -66,8 +75,12 @@ def main() -> None:
         bigger = ours(there, spread, halo, scope)
         print(f"\n{label}")
         print(f"  k_hop_subgraph in a loop, {hops} hops                 {peer:9.4f} s")
-        print(f"  graphgauge, one call                             {mine:9.4f} s   {peer / mine:6.1f} times as fast")
-        print(f"  graphgauge, graph ten times larger               {bigger:9.4f} s   {bigger / mine:6.2f} times the time")
+        print(
+            f"  graphgauge, one call                             {mine:9.4f} s   {peer / mine:6.1f} times as fast"
+        )
+        print(
+            f"  graphgauge, graph ten times larger               {bigger:9.4f} s   {bigger / mine:6.2f} times the time"
+        )
 
 
 if __name__ == "__main__":

@@ -1,14 +1,17 @@
-"""Kill a benchmark at random moments, again and again, and compare what it ends with to a run that was left alone.
+"""Kill a benchmark at random moments, again and again, and compare what it ends with to a run that
+was left alone.
 
     python bench/kills.py quick --kills 200 [--networks FOLDER] [--engine processes] [--targets 2] [--within 25]
 
-Each call of the command is killed at a moment drawn evenly from the time an uninterrupted run takes, or from its first ``--within``
-seconds (which makes 200 kills affordable: the next call goes on where this one stopped, so that over many calls every part of the
-run is hit). Time is processor time of the command and its workers, so that a busy machine shifts no moment.
+Each call of the command is killed at a moment drawn evenly from the time an uninterrupted run
+takes, or from its first ``--within`` seconds (which makes 200 kills affordable: the next call goes
+on where this one stopped, so that over many calls every part of the run is hit). Time is processor
+time of the command and its workers, so that a busy machine shifts no moment.
 
-What a reader sees in the store just before a kill is acknowledged. After the kill the store must open, pass SQLite's integrity
-check and hold all of it. When a run is complete its rows (clocks aside) must be those of the uninterrupted run, byte for byte
-after sorting; then the next run begins.
+What a reader sees in the store just before a kill is acknowledged. After the kill the store must
+open, pass SQLite's integrity check and hold all of it. When a run is complete its rows (clocks
+aside) must be those of the uninterrupted run, byte for byte after sorting; then the next run
+begins.
 """
 
 import argparse
@@ -32,7 +35,17 @@ from graphgauge.store import Store
 
 def command(options: argparse.Namespace, folder: Path) -> list[str]:
     """The command that is killed."""
-    words = [sys.executable, "-m", "graphgauge", "benchmark", options.experiment, "--folder", str(folder), "--device", "cpu"]
+    words = [
+        sys.executable,
+        "-m",
+        "graphgauge",
+        "benchmark",
+        options.experiment,
+        "--folder",
+        str(folder),
+        "--device",
+        "cpu",
+    ]
     words += ["--engine", options.engine]
     for name in ("networks", "targets", "workers"):
         value = getattr(options, name)
@@ -43,7 +56,9 @@ def command(options: argparse.Namespace, folder: Path) -> list[str]:
 def table(folder: Path) -> list[str]:
     """All rows but clocks, as sorted text."""
     rows = [row.record() for row in Run(folder).results().rows if not row.metric.startswith("time")]
-    return sorted(repr({name: value for name, value in row.items() if name != "seconds"}) for row in rows)
+    return sorted(
+        repr({name: value for name, value in row.items() if name != "seconds"}) for row in rows
+    )
 
 
 def kept(folder: Path) -> dict[str, int]:
@@ -66,9 +81,15 @@ def check_whole(folder: Path) -> None:
             raise SystemExit(f"the store in {folder} is damaged: {verdict}")
 
 
-def killed_once(options: argparse.Namespace, folder: Path, seconds: float) -> tuple[bool, dict[str, int]]:
-    """Start the command and kill it after some seconds: whether it was still running, and what was acknowledged until then."""
-    process = subprocess.Popen(command(options, folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def killed_once(
+    options: argparse.Namespace, folder: Path, seconds: float
+) -> tuple[bool, dict[str, int]]:
+    """Start the command and kill it after some seconds: whether it was still running, and what was
+    acknowledged until then.
+    """
+    process = subprocess.Popen(
+        command(options, folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     while process.poll() is None and processor_seconds(process.pid) < seconds:
         time.sleep(0.05)
     acknowledged = kept(folder)
@@ -91,33 +112,50 @@ def check_kept(acknowledged: dict[str, int], folder: Path) -> None:
     now = kept(folder)
     lost = {key: rows for key, rows in acknowledged.items() if now.get(key) != rows}
     if lost:
-        raise SystemExit(f"{sum(lost.values())} rows of {len(lost)} acknowledged shards were lost in {folder}")
+        raise SystemExit(
+            f"{sum(lost.values())} rows of {len(lost)} acknowledged shards were lost in {folder}"
+        )
 
 
-def one_run(options: argparse.Namespace, folder: Path, dice: random.Random, longest: float, left: int) -> Counter[str]:
-    """Kill a run until it is complete, at most ``left`` times; the rest is then left alone. Counts of what happened."""
+def one_run(
+    options: argparse.Namespace, folder: Path, dice: random.Random, longest: float, left: int
+) -> Counter[str]:
+    """Kill a run until it is complete, at most ``left`` times; the rest is then left alone. Counts
+    of what happened.
+    """
     found: Counter[str] = Counter()
     while found["kills"] < left:
         was_running, acknowledged = killed_once(options, folder, dice.uniform(0, longest))
         check_whole(folder)
         check_kept(acknowledged, folder)
         found += Counter(
-            kills=was_running, looks=1, acknowledged=sum(acknowledged.values()), begun=was_running and bool(acknowledged)
+            kills=was_running,
+            looks=1,
+            acknowledged=sum(acknowledged.values()),
+            begun=was_running and bool(acknowledged),
         )
         if not was_running:
             return found
-    subprocess.run(command(options, folder), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(
+        command(options, folder), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     return found
 
 
 def main() -> None:
     """Kill, look, compare."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("experiment", nargs="?", default="quick")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--engine", default="processes")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--within", type=float, help="seconds of each call, of processor time; default: of a whole run")
+    parser.add_argument(
+        "--within",
+        type=float,
+        help="seconds of each call, of processor time; default: of a whole run",
+    )
     for name in ("networks", "targets", "workers"):
         parser.add_argument(f"--{name}")
     options = parser.parse_args()
@@ -128,7 +166,9 @@ def main() -> None:
     total: Counter[str] = Counter()
     while total["kills"] < options.kills:
         folder = place / f"run{total['runs']}"
-        total += one_run(options, folder, dice, options.within or longest, options.kills - total["kills"])
+        total += one_run(
+            options, folder, dice, options.within or longest, options.kills - total["kills"]
+        )
         if table(folder) != alone:
             raise SystemExit(f"{folder} is not the uninterrupted run")
         total += Counter(runs=1, rows=len(alone))

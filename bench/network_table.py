@@ -1,10 +1,12 @@
-"""The table of thirty kinds of networks in docs/models.md: what graphgauge makes of each, found out by trying.
+"""The table of thirty kinds of networks in docs/models.md: what graphgauge makes of each, found out
+by trying.
 
     PYTHONPATH=tests python bench/network_table.py           print the table
     PYTHONPATH=tests python bench/network_table.py --write   put it into docs/models.md
 
-Everything but the cost is the same on every machine, and a test compares it with the page. The cost is measured: how much processor
-time it takes to explain four targets and to evaluate them, over the same for a GCN of the same size on the same graphs.
+Everything but the cost is the same on every machine, and a test compares it with the page. The cost
+is measured: how much processor time it takes to explain four targets and to evaluate them, over the
+same for a GCN of the same size on the same graphs.
 """
 
 import argparse
@@ -23,8 +25,18 @@ from graphgauge.core.errors import GraphgaugeError
 from graphgauge.explainers import EXPLAINERS, Occlusion, RandomExplainer, Saliency
 
 PAGE = Path(__file__).parents[1] / "docs" / "models.md"
-START, END = "<!-- network table: bench/network_table.py --write -->", "<!-- end of the network table -->"
-HEADING = ("network", "predictions", "copies", "sides that can be scored and evaluated", "explainers", "cost")
+START, END = (
+    "<!-- network table: bench/network_table.py --write -->",
+    "<!-- end of the network table -->",
+)
+HEADING = (
+    "network",
+    "predictions",
+    "copies",
+    "sides that can be scored and evaluated",
+    "explainers",
+    "cost",
+)
 QUICK: dict[str, dict[str, Any]] = {
     "gnn_explainer": {"epochs": 1},
     "graphmask": {"epochs": 1},
@@ -57,7 +69,13 @@ def found(kind: Kind) -> Found:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         record = model.record()
-        return Found(heading_of(kind), predictions(model, record), record["copies"], sides(model, kind), explainers(model, kind))
+        return Found(
+            heading_of(kind),
+            predictions(model, record),
+            record["copies"],
+            sides(model, kind),
+            explainers(model, kind),
+        )
 
 
 def heading_of(kind: Kind) -> str:
@@ -70,7 +88,9 @@ def predictions(model: Any, record: dict[str, Any]) -> str:
     if model.level == "graph":
         return "exact"
     if record["halo"] == "whole graph":
-        return f"exact on the whole graph; edges beyond {record['hops']} hops act, but are not scored"
+        return (
+            f"exact on the whole graph; edges beyond {record['hops']} hops act, but are not scored"
+        )
     return f"exact, halo {record['halo']}"
 
 
@@ -89,7 +109,9 @@ def sides(model: Any, kind: Kind) -> str:
 
 def has_count(model: Any, kind: Kind, side: str, removal: str) -> bool:
     """Whether a target has an Effective Compactness on this side."""
-    results = gg.Evaluator(model, **SETTINGS, edge_removal=removal).compare([RandomExplainer()], kind.targets[:2])
+    results = gg.Evaluator(model, **SETTINGS, edge_removal=removal).compare(
+        [RandomExplainer()], kind.targets[:2]
+    )
     metric = {EDGES: "edge_ec", FEATURES: "feature_ec"}[side]
     return any(row.cell.value is not None for row in results.rows if row.metric == metric)
 
@@ -126,7 +148,9 @@ def tried(explainer: Any, model: Any, kind: Kind) -> str:
     for x in xs:
         for score in (x.feature_score, x.edge_score):
             if score is not None and not bool(score.isfinite().all()):
-                raise AssertionError(f"{explainer.name} gives scores that are no numbers for {kind.name}")
+                raise AssertionError(
+                    f"{explainer.name} gives scores that are no numbers for {kind.name}"
+                )
     if any(x.feature_score is None for x in xs) and explainer.name != "random":
         raise AssertionError(f"{explainer.name} gives no feature scores for {kind.name}")
     if any(PLAIN in str(warning.message) for warning in told):
@@ -149,11 +173,13 @@ def reason(message: str) -> str:
     return message.split(". ")[0]
 
 
-# --- cost -------------------------------------------------------------------------------------------------------------
+# --- cost -----------------------------------------------------------------------------------------
 
 
 def seconds(kind: Kind) -> float:
-    """Explaining four targets by two explainers and evaluating them, once the network is known; the fastest of a few."""
+    """Explaining four targets by two explainers and evaluating them, once the network is known; the
+    fastest of a few.
+    """
     model, times = kind.model(), []
     evaluator = gg.Evaluator(model, **{**SETTINGS, "cap": 10}, edge_removal="drop")
     with warnings.catch_warnings():
@@ -168,7 +194,9 @@ def seconds(kind: Kind) -> float:
 def cost(kind: Kind) -> str:
     """Seconds of a kind over those of a GCN on the same graphs."""
     base = BASES[kind.is_of_graphs]
-    ratio = seconds(kind) / seconds(base if kind.is_of_graphs else replace(base, data=kind.data, make=own_precision(kind, base)))
+    ratio = seconds(kind) / seconds(
+        base if kind.is_of_graphs else replace(base, data=kind.data, make=own_precision(kind, base))
+    )
     return f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}"
 
 
@@ -177,19 +205,24 @@ def own_precision(kind: Kind, base: Kind) -> Any:
     return (lambda: base.make().double()) if kind.data().x.dtype == torch.float64 else base.make
 
 
-# --- the table --------------------------------------------------------------------------------------------------------
+# --- the table ------------------------------------------------------------------------------------
 
 
 def markdown() -> str:
     """The whole table."""
     rows = [(*found(kind).cells, cost(kind)) for kind in KINDS.values()]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (HEADING, ["---"] * len(HEADING), *rows))
+    return "\n".join(
+        f"| {' | '.join(cells)} |" for cells in (HEADING, ["---"] * len(HEADING), *rows)
+    )
 
 
 def stored() -> dict[str, tuple[str, ...]]:
     """The rows of the page without their costs, by their first cell."""
     text = PAGE.read_text().split(START)[1].split(END)[0]
-    rows = [tuple(cell.strip() for cell in line.strip("| ").split(" | ")) for line in text.strip().splitlines()[2:]]
+    rows = [
+        tuple(cell.strip() for cell in line.strip("| ").split(" | "))
+        for line in text.strip().splitlines()[2:]
+    ]
     return {row[0]: row[:-1] for row in rows}
 
 
@@ -200,7 +233,9 @@ def write() -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--write", action="store_true", help="put the table into docs/models.md")
     if parser.parse_args().write:
         write()

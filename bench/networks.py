@@ -1,10 +1,12 @@
-"""The table of trained networks in docs/benchmark.md, from folders of kept networks (``graphgauge train all --keep DIR``).
+"""The table of trained networks in docs/benchmark.md, from folders of kept networks (``graphgauge
+train all --keep DIR``).
 
     python bench/networks.py --trained DIR [--other DIR LABEL]...
 
-One row for each network and folder: mean ± SD over five seeds of the score (accuracy, or r²) on training, validation, test and all
-labels; the four scores of the kept network; the paper's figure; the first part, of test, val, all and train in this order, whose
-mean reaches the paper's figure less 0.03; the chosen settings. Networks that a folder does not hold have no row.
+One row for each network and folder: mean ± SD over five seeds of the score (accuracy, or r²) on
+training, validation, test and all labels; the four scores of the kept network; the paper's figure;
+the first part, of test, val, all and train in this order, whose mean reaches the paper's figure
+less 0.03; the chosen settings. Networks that a folder does not hold have no row.
 """
 
 import argparse
@@ -18,8 +20,21 @@ from graphgauge.datasets.scores import SCORED_PARTS
 from graphgauge.datasets.tasks import TASKS, Task
 
 CLOSE = 0.03  #: a part reaches the paper's figure if it is not lower by more than this
-ORDER = ("test", "val", "all", "train")  #: from the strictest reading of the paper's figure to the loosest
-HEADING = ("network", "run", *SCORED_PARTS, f"kept: {', '.join(SCORED_PARTS)}", "paper", "reached by", "settings")
+ORDER = (
+    "test",
+    "val",
+    "all",
+    "train",
+)  #: from the strictest reading of the paper's figure to the loosest
+HEADING = (
+    "network",
+    "run",
+    *SCORED_PARTS,
+    f"kept: {', '.join(SCORED_PARTS)}",
+    "paper",
+    "reached by",
+    "settings",
+)
 
 Folders = list[tuple[Path, str]]  #: with their labels
 
@@ -34,11 +49,15 @@ def rows(folders: Folders) -> Iterator[list[str]]:
     """The cells of every network that is there, in the order of the paper."""
     for folder, _ in folders:
         if not any((folder / f"{name}.toml").exists() for name in TASKS):
-            raise BadFile(f"{folder} holds no trained network. `graphgauge train all --keep {folder}` makes them.")
+            raise BadFile(
+                f"{folder} holds no trained network. `graphgauge train all --keep {folder}` makes them."
+            )
     for task in TASKS.values():
         for folder, label in folders:
             if (folder / f"{task.name}.toml").exists():
-                yield cells(task, label, trained_record(task.data_set, task.level, task.conv, folder))
+                yield cells(
+                    task, label, trained_record(task.data_set, task.level, task.conv, folder)
+                )
 
 
 def cells(task: Task, label: str, record: dict[str, dict[str, Any]]) -> list[str]:
@@ -56,30 +75,46 @@ def cells(task: Task, label: str, record: dict[str, dict[str, Any]]) -> list[str
 
 
 def reached_by(score: dict[str, float], paper: float) -> str:
-    """The first part whose score is at least the paper's figure less 0.03, or "none"; NaN reaches nothing.
+    """The first part whose score is at least the paper's figure less 0.03, or "none"; NaN reaches
+    nothing.
 
     >>> reached_by({"test": 0.75, "val": 0.77, "all": 0.9, "train": 1.0}, 0.8)
     'val'
     """
-    return next((part for part in ORDER if score[part] >= paper - CLOSE - 1e-9), "none")  # 0.8 - 0.03 has its last digit wrong
+    return next(
+        (part for part in ORDER if score[part] >= paper - CLOSE - 1e-9), "none"
+    )  # 0.8 - 0.03 has its last digit wrong
 
 
 def settings(record: dict[str, dict[str, Any]]) -> str:
     """What was chosen from the grid, and how training stopped."""
     given = record["settings"]
-    names = {"hidden": "hidden", "lr": "learning_rate", "decay": "weight_decay", "dropout": "dropout"}
+    names = {
+        "hidden": "hidden",
+        "lr": "learning_rate",
+        "decay": "weight_decay",
+        "dropout": "dropout",
+    }
     chosen = ", ".join(f"{short} {given[name]:g}" for short, name in names.items())
     bias = ", decoder bias" if record["architecture"]["decoder_bias"] else ""
-    return f"{chosen}{bias}, watch {given['watch']}, epoch {given['kept_epoch']} of {given['epochs']}"
+    return (
+        f"{chosen}{bias}, watch {given['watch']}, epoch {given['kept_epoch']} of {given['epochs']}"
+    )
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--trained", type=Path, required=True, metavar="DIR")
     parser.add_argument("--other", nargs=2, action="append", default=[], metavar=("DIR", "LABEL"))
     given = parser.parse_args()
-    print(markdown([(given.trained, "default"), *((Path(folder), label) for folder, label in given.other)]))
+    print(
+        markdown(
+            [(given.trained, "default"), *((Path(folder), label) for folder, label in given.other)]
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
-"""The paper's algorithms, one step at a time and word for word, on PyG's own tools: what `paper_loop` runs.
+"""The paper's algorithms, one step at a time and word for word, on PyG's own tools: what
+`paper_loop` runs.
 
-A target's computation graph is cut by `k_hop_subgraph` with one hop more than the network has layers, so that border degrees, and
-with them predictions, are those of the whole graph. Removing an edge multiplies its messages by 0 (`set_masks`); substituting a
-feature writes x. Where the paper leaves a choice, it is the one of graphgauge's paper preset: E_rel are edges whose head is within
-L - 1 hops, scores sort descending with random ties, a class changes and a curve lies below another by more than 1e-6,
-one map φ serves a (target, reference). Other random numbers come from torch's global stream, as PyG's explainers draw them.
+A target's computation graph is cut by `k_hop_subgraph` with one hop more than the network has
+layers, so that border degrees, and with them predictions, are those of the whole graph. Removing an
+edge multiplies its messages by 0 (`set_masks`); substituting a feature writes x. Where the paper
+leaves a choice, it is the one of graphgauge's paper preset: E_rel are edges whose head is within L
+- 1 hops, scores sort descending with random ties, a class changes and a curve lies below another by
+more than 1e-6, one map φ serves a (target, reference). Other random numbers come from torch's
+global stream, as PyG's explainers draw them.
 """
 
 import math
@@ -40,7 +43,9 @@ class Local:
 
 @dataclass(frozen=True)
 class Substitutes:
-    """What one reference puts into a target's graph: ``own`` (F,) for the target, ``others`` (n_neighbours, F) through φ."""
+    """What one reference puts into a target's graph: ``own`` (F,) for the target, ``others``
+    (n_neighbours, F) through φ.
+    """
 
     own: Tensor
     others: Tensor
@@ -52,23 +57,37 @@ def computation_graph(data: Data, target: int) -> Local:
     def within(hops: int) -> Tensor:
         return k_hop_subgraph(target, hops, data.edge_index, num_nodes=data.num_nodes)[0]
 
-    ids, edge_index, row, _ = k_hop_subgraph(target, HOPS + 1, data.edge_index, relabel_nodes=True, num_nodes=data.num_nodes)
+    ids, edge_index, row, _ = k_hop_subgraph(
+        target, HOPS + 1, data.edge_index, relabel_nodes=True, num_nodes=data.num_nodes
+    )
     heads_near = torch.isin(ids[edge_index[1]], within(HOPS - 1)) & (edge_index[0] != edge_index[1])
     is_neighbour = torch.isin(ids, within(HOPS)) & (ids != target)
     if not bool(heads_near.any()):
         raise UndefinedScore(
             f"no message reaches target {target}, so there is no edge to remove. Choose a target with a neighbour."
         )
-    return Local(data.x[ids], edge_index, int(row), heads_near.nonzero()[:, 0], is_neighbour.nonzero()[:, 0], ids)
+    return Local(
+        data.x[ids],
+        edge_index,
+        int(row),
+        heads_near.nonzero()[:, 0],
+        is_neighbour.nonzero()[:, 0],
+        ids,
+    )
 
 
 def class_medoids(net: nn.Module, data: Data) -> dict[int, int]:
-    """For each predicted class, of its nodes that receive messages, the one nearest to their mean in the last hidden space."""
+    """For each predicted class, of its nodes that receive messages, the one nearest to their mean
+    in the last hidden space.
+    """
     with torch.no_grad():
         hidden = last_hidden(net, lambda: net(data.x, data.edge_index))
         predicted = net(data.x, data.edge_index).argmax(1)
     received = degree(data.edge_index[1], data.num_nodes) > 0
-    members = {label: ((predicted == label) & received).nonzero()[:, 0] for label in predicted.unique().tolist()}
+    members = {
+        label: ((predicted == label) & received).nonzero()[:, 0]
+        for label in predicted.unique().tolist()
+    }
     return {
         label: int(nodes[(hidden[nodes] - hidden[nodes].mean(0)).square().sum(1).argmin()])
         for label, nodes in members.items()
@@ -77,12 +96,18 @@ def class_medoids(net: nn.Module, data: Data) -> dict[int, int]:
 
 
 def substitutes(data: Data, local: Local, reference: int) -> Substitutes:
-    """Through a random map φ of neighbours (CreateNodeMapping), one to one if there are enough; the same for all explainers."""
+    """Through a random map φ of neighbours (CreateNodeMapping), one to one if there are enough; the
+    same for all explainers.
+    """
     from_there = computation_graph(data, reference)
     others = from_there.ids[from_there.neighbours]
     needed, there = len(local.neighbours), len(others)
     random = generator(derive_seed(0, "map", int(local.ids[local.row]), reference))
-    phi = torch.randperm(there, generator=random)[:needed] if there >= needed else torch.randint(there, (needed,), generator=random)
+    phi = (
+        torch.randperm(there, generator=random)[:needed]
+        if there >= needed
+        else torch.randint(there, (needed,), generator=random)
+    )
     return Substitutes(data.x[reference], data.x[others[phi.to(others.device)]])
 
 
@@ -98,7 +123,9 @@ def early_stop(values: Sequence[float]) -> bool:
 
 def distance(first: Tensor, second: Tensor) -> float:
     """Half the distance of two vectors brought to length 1; zeros stay zeros."""
-    return float((nn.functional.normalize(first, dim=0) - nn.functional.normalize(second, dim=0)).norm() / 2)
+    return float(
+        (nn.functional.normalize(first, dim=0) - nn.functional.normalize(second, dim=0)).norm() / 2
+    )
 
 
 def stability_pair_edge(first: Tensor, second: Tensor, local: Local) -> float:
@@ -138,7 +165,12 @@ def descending(score: Tensor) -> list[int]:
 def priorities(feature_score: Tensor, local: Local) -> Tensor:
     """The target's scores, then the largest of its neighbours'.  (n, F) -> (2F,)"""
     others = feature_score[local.neighbours]
-    return torch.cat([feature_score[local.row], others.amax(0) if len(others) else torch.zeros_like(feature_score[local.row])])
+    return torch.cat(
+        [
+            feature_score[local.row],
+            others.amax(0) if len(others) else torch.zeros_like(feature_score[local.row]),
+        ]
+    )
 
 
 def prediction(net: nn.Module, local: Local, x: Tensor) -> list[float]:
@@ -158,8 +190,12 @@ def removals(net: nn.Module, local: Local, order: Sequence[int]) -> Iterator[lis
         yield prob
 
 
-def substitutions(net: nn.Module, local: Local, order: Sequence[int], given: Substitutes) -> Iterator[list[float]]:
-    """Probabilities after each substitution (SetTargetFeat, SetNeighsFeats); ``order`` are places in the priority vector."""
+def substitutions(
+    net: nn.Module, local: Local, order: Sequence[int], given: Substitutes
+) -> Iterator[list[float]]:
+    """Probabilities after each substitution (SetTargetFeat, SetNeighsFeats); ``order`` are places
+    in the priority vector.
+    """
     x, num_features = local.x.clone(), local.x.size(1)
     for place in order:
         if place < num_features:
@@ -172,7 +208,10 @@ def substitutions(net: nn.Module, local: Local, order: Sequence[int], given: Sub
 def compactness(points: Iterator[list[float]], label: int, bound: int) -> int:
     """Algorithms 4 and 5: edits until another class leads, at most ``bound``."""
     for count, prob in enumerate(islice(points, bound), start=1):
-        if max(value for other, value in enumerate(prob) if other != label) - prob[label] > TOLERANCE:
+        if (
+            max(value for other, value in enumerate(prob) if other != label) - prob[label]
+            > TOLERANCE
+        ):
             return count
     return bound
 
@@ -189,7 +228,9 @@ def pertinence(curve: Curve, order: list[int], length: int, label: int) -> list[
     own, shares = deletion(order), list[float]()
     while not early_stop(shares):
         random = deletion(shuffled(order, length))
-        shares.append(fmean(mine < other - TOLERANCE for mine, other in zip(own, random, strict=True)))
+        shares.append(
+            fmean(mine < other - TOLERANCE for mine, other in zip(own, random, strict=True))
+        )
     return shares
 
 

@@ -1,20 +1,23 @@
-"""The paper's evaluation loop as the paper writes it (algorithms 1 to 7), with a clock: the slow peer of batched evaluation.
+"""The paper's evaluation loop as the paper writes it (algorithms 1 to 7), with a clock: the slow
+peer of batched evaluation.
 
     python bench/paper_loop.py [--targets 1] [--explainers input_x_gradient ...] [--device cuda] [--trials 30] [--full 1]
 
-One target, one explainer, one explainer call and one forward pass at a time, on the target's computation graph (see
-`paper_algorithms` for the steps). To the loop's favour graphs and the maps φ are made once per (target, explainer), not once per
-algorithm.
+One target, one explainer, one explainer call and one forward pass at a time, on the target's
+computation graph (see `paper_algorithms` for the steps). To the loop's favour graphs and the maps φ
+are made once per (target, explainer), not once per algorithm.
 
-The loop is long, but its length is known once a few numbers are (K = EC, k_r the EC with reference r, n trials, n_r per reference):
+The loop is long, but its length is known once a few numbers are (K = EC, k_r the EC with reference
+r, n trials, n_r per reference):
 
     explainer calls   1 + 2 pairs
     edge forwards     1 + K                  (EC)     K (1 + n)                   (pertinence)
     feature forwards  1 + Σ_r k_r            (EC)     Σ_r K (1 + n_r),  K = min k_r
 
-so seconds are scaled from a sample: a few pairs of calls, and a thousand forwards along random curves of the same K. Without
-``--full`` EC is run and the trials are taken to be ``--trials`` (30: the least the stopping rule allows). ``--full N`` runs the
-first N (target, explainer) pairs to the end and prints what the sample says about them beside the truth.
+so seconds are scaled from a sample: a few pairs of calls, and a thousand forwards along random
+curves of the same K. Without ``--full`` EC is run and the trials are taken to be ``--trials`` (30:
+the least the stopping rule allows). ``--full N`` runs the first N (target, explainer) pairs to the
+end and prints what the sample says about them beside the truth.
 """
 
 import argparse
@@ -54,12 +57,22 @@ from torch_geometric.data import Data
 from graphgauge.core.randomness import seeded_globally
 from graphgauge.core.seeds import derive_seed
 
-PARTS = ("graphs", "time", "stability", "ec_edges", "ec_features", "pertinence_edges", "pertinence_features")
+PARTS = (
+    "graphs",
+    "time",
+    "stability",
+    "ec_edges",
+    "ec_features",
+    "pertinence_edges",
+    "pertinence_features",
+)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What all targets and explainers share; ``references`` are the medoids of the predicted classes (class -> node)."""
+    """What all targets and explainers share; ``references`` are the medoids of the predicted
+    classes (class -> node).
+    """
 
     net: nn.Module
     data: Data
@@ -90,7 +103,9 @@ class Units:
 
 @dataclass(frozen=True)
 class Measured:
-    """One (target, explainer): the metrics, the seconds of each part, and what the loop's length was."""
+    """One (target, explainer): the metrics, the seconds of each part, and what the loop's length
+    was.
+    """
 
     target: int
     explainer: str
@@ -121,10 +136,16 @@ def now() -> float:
 
 
 class Case:
-    """One target and one explainer: its graph, what references put into it, and the pieces of the loop."""
+    """One target and one explainer: its graph, what references put into it, and the pieces of the
+    loop.
+    """
 
     def __init__(self, setting: Setting, explainer: str, target: int) -> None:
-        self.net, self.explainer, self.local = setting.net, explainer, computation_graph(setting.data, target)
+        self.net, self.explainer, self.local = (
+            setting.net,
+            explainer,
+            computation_graph(setting.data, target),
+        )
         first = prediction(self.net, self.local, self.local.x)
         self.label = first.index(max(first))
         others = [node for label, node in setting.references.items() if label != self.label]
@@ -134,7 +155,9 @@ class Case:
 
     def explain(self) -> tuple[Tensor, Tensor]:
         """One call."""
-        return explained(self.net, self.explainer, self.local.x, self.local.edge_index, self.local.row)
+        return explained(
+            self.net, self.explainer, self.local.x, self.local.edge_index, self.local.row
+        )
 
     def edge_order(self, score: Tensor) -> list[int]:
         """Relevant edges, as columns of edge_index, by score (E,)."""
@@ -160,13 +183,23 @@ class Case:
     def reference_ec(self, order: list[int]) -> tuple[int, ...]:
         """Algorithm 5, one number per reference."""
         prediction(self.net, self.local, self.local.x)  # M(t, G_target)
-        return tuple(compactness(self.substitutions(given)(order), self.label, self.feature_bound) for given in self.given)
+        return tuple(
+            compactness(self.substitutions(given)(order), self.label, self.feature_bound)
+            for given in self.given
+        )
 
 
 def loop_metrics(
-    net: nn.Module, data: Data, explainer: str, targets: Sequence[int], references: Mapping[int, int], seed: int = 0
+    net: nn.Module,
+    data: Data,
+    explainer: str,
+    targets: Sequence[int],
+    references: Mapping[int, int],
+    seed: int = 0,
 ) -> list[Measured]:
-    """The whole loop for each target; ``references`` are the medoids of the predicted classes (class -> node)."""
+    """The whole loop for each target; ``references`` are the medoids of the predicted classes
+    (class -> node).
+    """
     setting = Setting(net, data, references)
     return [one_target(setting, explainer, target, seed) for target in targets]
 
@@ -190,7 +223,10 @@ def one_target(setting: Setting, explainer: str, target: int, seed: int = 0) -> 
             edge_shares = pertinence(case.removals, edge_order, edge_ec, case.label)
         feature_ec = min(reference_ec, default=CAP)
         with clock.part("pertinence_features"):
-            feature_shares = [pertinence(case.substitutions(g), feature_order, feature_ec, case.label) for g in case.given]
+            feature_shares = [
+                pertinence(case.substitutions(g), feature_order, feature_ec, case.label)
+                for g in case.given
+            ]
     values = {
         "time": clock.seconds["time"],
         "edge_stability": fmean(edge_pairs),
@@ -200,7 +236,9 @@ def one_target(setting: Setting, explainer: str, target: int, seed: int = 0) -> 
         "edge_pertinence": fmean(edge_shares),
         "feature_pertinence": fmean(map(fmean, feature_shares)) if feature_shares else math.nan,
     }
-    trials = Trials(len(edge_pairs), edge_ec, len(edge_shares), reference_ec, tuple(map(len, feature_shares)))
+    trials = Trials(
+        len(edge_pairs), edge_ec, len(edge_shares), reference_ec, tuple(map(len, feature_shares))
+    )
     return Measured(target, explainer, values, clock.seconds, trials)
 
 
@@ -225,12 +263,22 @@ def forwards(counts: Mapping[str, int]) -> int:
 def scaled_seconds(counts: Mapping[str, int], units: Units) -> dict[str, float]:
     """Seconds of each part."""
     cost = {"time": units.call, "stability": units.pair / 2}
-    cost |= {part: units.edge_forward if part.endswith("edges") else units.feature_forward for part in PARTS[3:]}
-    return {"graphs": units.graphs, **{part: number * cost[part] for part, number in counts.items()}}
+    cost |= {
+        part: units.edge_forward if part.endswith("edges") else units.feature_forward
+        for part in PARTS[3:]
+    }
+    return {
+        "graphs": units.graphs,
+        **{part: number * cost[part] for part, number in counts.items()},
+    }
 
 
-def sampled_units(setting: Setting, explainer: str, target: int, lengths: tuple[int, int], least: int = 1000) -> Units:
-    """Seconds per call, pair and forward on a target's graph, the latter along random curves of K edges and K features."""
+def sampled_units(
+    setting: Setting, explainer: str, target: int, lengths: tuple[int, int], least: int = 1000
+) -> Units:
+    """Seconds per call, pair and forward on a target's graph, the latter along random curves of K
+    edges and K features.
+    """
     clock, pairs = Clock(), 1 if explainer in LEARNED else 5
     with seeded_globally(derive_seed(0, "sample", explainer, target)):
         with clock.part("graphs"):
@@ -260,7 +308,9 @@ def curve_seconds(curves: Sequence[Curve], order: list[int], length: int, least:
     return (now() - start) / (number * length)
 
 
-def assumed_trials(setting: Setting, explainer: str, target: int, trials: int, seed: int = 0) -> Trials:
+def assumed_trials(
+    setting: Setting, explainer: str, target: int, trials: int, seed: int = 0
+) -> Trials:
     """The loop's length with EC as it is and an assumed number of trials."""
     with seeded_globally(derive_seed(seed, "paper loop", explainer, target)):
         case = Case(setting, explainer, target)
@@ -274,30 +324,56 @@ def row(name: str, call: float, counts: Mapping[str, int], seconds: Mapping[str,
     """One line of the table."""
     calls, total = counts["time"] + counts["stability"], sum(seconds.values())
     return (
-        f"{name:<36}{call:9.4f}{calls:7d}{forwards(counts):10d}" + "".join(f"{seconds[p]:11.3f}" for p in PARTS) + f"{total:10.2f}"
+        f"{name:<36}{call:9.4f}{calls:7d}{forwards(counts):10d}"
+        + "".join(f"{seconds[p]:11.3f}" for p in PARTS)
+        + f"{total:10.2f}"
     )
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--targets", type=int, default=1)
     parser.add_argument("--explainers", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS))
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--trials", type=int, default=LEAST, help="assumed where a loop is not run to its end")
-    parser.add_argument("--full", type=int, default=0, metavar="N", help="run the first N (target, explainer) pairs to their end")
+    parser.add_argument(
+        "--trials", type=int, default=LEAST, help="assumed where a loop is not run to its end"
+    )
+    parser.add_argument(
+        "--full",
+        type=int,
+        default=0,
+        metavar="N",
+        help="run the first N (target, explainer) pairs to their end",
+    )
     options = parser.parse_args()
-    warnings.filterwarnings("ignore", message="Input Tensor . did not already require gradients")  # Captum
+    warnings.filterwarnings(
+        "ignore", message="Input Tensor . did not already require gradients"
+    )  # Captum
     warnings.filterwarnings("ignore", message="Setting backward hooks on ReLU")  # Captum
     net, data = cora(options.device)
     setting = Setting(net, data, class_medoids(net, data))
-    where = torch.cuda.get_device_name(0) if options.device.startswith("cuda") else f"{torch.get_num_threads()} threads"
-    kind = "Cora" if "y" in data else "random graph"
-    print(f"{kind}: {data.num_nodes} nodes, {data.num_edges} edges; {where}, torch {torch.__version__}")
-    print(
-        f"{'seconds':<36}{'per call':>9}{'calls':>7}{'forwards':>10}" + "".join(f"{short(p):>11}" for p in PARTS) + f"{'total':>10}"
+    where = (
+        torch.cuda.get_device_name(0)
+        if options.device.startswith("cuda")
+        else f"{torch.get_num_threads()} threads"
     )
-    cases = [(target, name) for target in sampled_targets(data, options.targets) for name in options.explainers]
+    kind = "Cora" if "y" in data else "random graph"
+    print(
+        f"{kind}: {data.num_nodes} nodes, {data.num_edges} edges; {where}, torch {torch.__version__}"
+    )
+    print(
+        f"{'seconds':<36}{'per call':>9}{'calls':>7}{'forwards':>10}"
+        + "".join(f"{short(p):>11}" for p in PARTS)
+        + f"{'total':>10}"
+    )
+    cases = [
+        (target, name)
+        for target in sampled_targets(data, options.targets)
+        for name in options.explainers
+    ]
     total = 0.0
     for number, (target, name) in enumerate(cases):
         explained_once(net, name, data)
@@ -312,21 +388,33 @@ def explained_once(net: nn.Module, name: str, data: Data) -> None:
 
 def short(part: str) -> str:
     """A part's name in the table's head."""
-    return part.replace("pertinence", "pert").replace("features", "feat").replace("stability", "stab")
+    return (
+        part.replace("pertinence", "pert").replace("features", "feat").replace("stability", "stab")
+    )
 
 
 def show(setting: Setting, name: str, target: int, trials: int, is_full: bool) -> float:
     """The lines of one target and explainer; its scaled seconds."""
     measured = one_target(setting, name, target) if is_full else None
     length = measured.trials if measured else assumed_trials(setting, name, target, trials)
-    units = sampled_units(setting, name, target, (length.edge_ec, min(length.reference_ec, default=CAP)))
+    units = sampled_units(
+        setting, name, target, (length.edge_ec, min(length.reference_ec, default=CAP))
+    )
     counts = loop_counts(length)
     scaled = scaled_seconds(counts, units)
     print(row(f"{name}, {target}, scaled", units.call, counts, scaled), flush=True)
     if measured:
-        print(row(f"{name}, {target}, run", measured.values["time"], counts, measured.seconds), flush=True)
-        print(f"  scaled / run {sum(scaled.values()) / sum(measured.seconds.values()):.2f}; {length}")
-        print("  " + ", ".join(f"{key} {value:.4g}" for key, value in measured.values.items()), flush=True)
+        print(
+            row(f"{name}, {target}, run", measured.values["time"], counts, measured.seconds),
+            flush=True,
+        )
+        print(
+            f"  scaled / run {sum(scaled.values()) / sum(measured.seconds.values()):.2f}; {length}"
+        )
+        print(
+            "  " + ", ".join(f"{key} {value:.4g}" for key, value in measured.values.items()),
+            flush=True,
+        )
     return sum(scaled.values())
 
 

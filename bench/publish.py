@@ -12,8 +12,9 @@ writes
     machine.json        processor, versions and number of workers of each call, shards and seconds in all, and a digest of
                         everything that decides the numbers (`restore.py` asks for it)
 
-and with ``--consult`` puts the summary also where `graphgauge consult` looks for it. Names of hosts, users and kernels stay behind,
-and so do single explanations: a report of a published run draws none.
+and with ``--consult`` puts the summary also where `graphgauge consult` looks for it. Names of
+hosts, users and kernels stay behind, and so do single explanations: a report of a published run
+draws none.
 """
 
 import argparse
@@ -33,7 +34,13 @@ from graphgauge.guidelines.book import BENCHMARK
 from graphgauge.report.provenance import MACHINE
 
 SHARDS = "shards.csv"
-COLUMNS = ["task", "model", "block", "explanations", "seconds"]  #: of shards.csv, before those of the phases
+COLUMNS = [
+    "task",
+    "model",
+    "block",
+    "explanations",
+    "seconds",
+]  #: of shards.csv, before those of the phases
 DATA = Path("src/graphgauge/guidelines/data")
 
 
@@ -75,7 +82,9 @@ def calls(run: Run) -> list[dict[str, Any]]:
             "cores": session["cores"],
             "device": session["machine"]["device"],
             "processor": session["machine"]["processor"],
-            **{name: version for name, version in session["versions"].items() if name != "platform"},
+            **{
+                name: version for name, version in session["versions"].items() if name != "platform"
+            },
         }
         for session in run.sessions()
     ]
@@ -83,11 +92,19 @@ def calls(run: Run) -> list[dict[str, Any]]:
 
 def command() -> None:
     """Read the command line, and do it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("run", type=Path)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--consult", action="store_true", help="also ship the summary with the library")
-    parser.add_argument("--unfinished", action="store_true", help="publish what is there of a run that is not finished")
+    parser.add_argument(
+        "--consult", action="store_true", help="also ship the summary with the library"
+    )
+    parser.add_argument(
+        "--unfinished",
+        action="store_true",
+        help="publish what is there of a run that is not finished",
+    )
     options = parser.parse_args()
     publish(Run(options.run), options.folder, options.unfinished)
     if options.consult:

@@ -1,8 +1,10 @@
-"""The paper's eight explainers as PyG's users call them: one `torch_geometric.explain.Explainer` call per target.
+"""The paper's eight explainers as PyG's users call them: one `torch_geometric.explain.Explainer`
+call per target.
 
-LRP is Captum's through the same bridge: Captum has no rule for PyG's layers, so the ε-rule is named for each of them before each
-call (Captum forgets it afterwards). GNNExplainer and GraphMask leave masks and changed methods behind, so each call gets a copy
-of the network; the others take the network as it is.
+LRP is Captum's through the same bridge: Captum has no rule for PyG's layers, so the ε-rule is named
+for each of them before each call (Captum forgets it afterwards). GNNExplainer and GraphMask leave
+masks and changed methods behind, so each call gets a copy of the network; the others take the
+network as it is.
 """
 
 import copy
@@ -10,7 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor, nn
-from torch_geometric.explain import CaptumExplainer, Explainer, Explanation, GNNExplainer, GraphMaskExplainer
+from torch_geometric.explain import (
+    CaptumExplainer,
+    Explainer,
+    Explanation,
+    GNNExplainer,
+    GraphMaskExplainer,
+)
 
 from graphgauge.explainers.lrp_captum import PASSED_THROUGH
 
@@ -28,7 +36,10 @@ class CaptumLRP(CaptumExplainer):
         from captum.attr._utils.lrp_rules import EpsilonRule
 
         for module in model.modules():
-            if next(module.children(), None) is None and type(module) not in (*PASSED_THROUGH, nn.Linear):
+            if next(module.children(), None) is None and type(module) not in (
+                *PASSED_THROUGH,
+                nn.Linear,
+            ):
                 module.rule = EpsilonRule()
         return super().forward(model, *args, **kwargs)
 
@@ -55,11 +66,17 @@ def pyg_explainer(net: nn.Module, algorithm: Any) -> Explainer:
         explanation_type="model",
         node_mask_type="attributes",
         edge_mask_type="object",
-        model_config={"mode": "multiclass_classification", "task_level": "node", "return_type": "probs"},
+        model_config={
+            "mode": "multiclass_classification",
+            "task_level": "node",
+            "return_type": "probs",
+        },
     )
 
 
-def explained(net: nn.Module, name: str, x: Tensor, edge_index: Tensor, row: int) -> tuple[Tensor, Tensor]:
+def explained(
+    net: nn.Module, name: str, x: Tensor, edge_index: Tensor, row: int
+) -> tuple[Tensor, Tensor]:
     """One call for the node in one row of x (n, F), on edge_index (2, E).  (n, F), (E,)"""
     own = copy.deepcopy(net) if name in LEARNED else net
     found = pyg_explainer(own, ALGORITHMS[name]())(x, edge_index, index=row)

@@ -1,4 +1,5 @@
-"""What `drop` changes against removal of edges by masks, and which of the two is nearer to the paper's Table 1.
+"""What `drop` changes against removal of edges by masks, and which of the two is nearer to the
+paper's Table 1.
 
     python bench/removals.py benchmarks/paper benchmarks/paper-drop
 
@@ -22,7 +23,10 @@ from graphgauge.cli.conventions import run_app
 from graphgauge.evaluation import Row
 
 OTHERS = ("lrp", "graphmask")
-METRICS = {"edge_pertinence": TIES["pertinence"], "edge_ec": TIES["ec"]}  #: metric -> what counts as tied
+METRICS = {
+    "edge_pertinence": TIES["pertinence"],
+    "edge_ec": TIES["ec"],
+}  #: metric -> what counts as tied
 
 
 def removals(mask: Results, drop: Results) -> pd.DataFrame:
@@ -30,11 +34,26 @@ def removals(mask: Results, drop: Results) -> pd.DataFrame:
     shared = targets(mask) & targets(drop)
     if not shared:
         return pd.DataFrame()
-    runs = (Results(tuple(row for row in own.rows if key(row) in shared), own.settings) for own in (mask, drop))
-    cells = [compared_cells(study_of(results)).set_index(["kind", "metric", "explainer"]) for results in runs]
-    both = cells[0][["ours", "paper"]].join(cells[1]["ours"].rename("dropped"), how="inner").reset_index()
+    runs = (
+        Results(tuple(row for row in own.rows if key(row) in shared), own.settings)
+        for own in (mask, drop)
+    )
+    cells = [
+        compared_cells(study_of(results)).set_index(["kind", "metric", "explainer"])
+        for results in runs
+    ]
+    both = (
+        cells[0][["ours", "paper"]]
+        .join(cells[1]["ours"].rename("dropped"), how="inner")
+        .reset_index()
+    )
     groups = both[both["metric"].isin(METRICS)].groupby(["kind", "metric"], sort=False)
-    return pd.DataFrame([{"kind": kind, "metric": metric, **line(own, METRICS[metric])} for (kind, metric), own in groups])
+    return pd.DataFrame(
+        [
+            {"kind": kind, "metric": metric, **line(own, METRICS[metric])}
+            for (kind, metric), own in groups
+        ]
+    )
 
 
 def key(row: Row) -> tuple[str, str, object]:
@@ -61,11 +80,17 @@ def line(own: pd.DataFrame, tie: float) -> dict[str, float]:
 
 def command() -> None:
     """Read the command line, print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("mask", type=Path, help="folder of the run with masks")
     parser.add_argument("drop", type=Path, help="folder of the run with drop")
     chosen = parser.parse_args()
-    print(removals(Results.load(chosen.mask), Results.load(chosen.drop)).round(3).to_string(index=False))
+    print(
+        removals(Results.load(chosen.mask), Results.load(chosen.drop))
+        .round(3)
+        .to_string(index=False)
+    )
 
 
 if __name__ == "__main__":

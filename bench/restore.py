@@ -1,10 +1,12 @@
-"""Make a run of what `publish.py` kept of one, so that an unfinished run can be continued where only its published files are left.
+"""Make a run of what `publish.py` kept of one, so that an unfinished run can be continued where
+only its published files are left.
 
     python bench/restore.py benchmarks/paper-drop runs/paper-drop
     graphgauge benchmark paper-drop --folder runs/paper-drop
 
-Refused where the experiment as this library plans it today (data, networks, explainers, settings, format) is not the one that was
-measured. Numbers come back to the last bit, seconds of shards to 10 ms: publishing the restored run again writes the same files.
+Refused where the experiment as this library plans it today (data, networks, explainers, settings,
+format) is not the one that was measured. Numbers come back to the last bit, seconds of shards to 10
+ms: publishing the restored run again writes the same files.
 """
 
 import argparse
@@ -34,7 +36,9 @@ def restore(published: Path, folder: Path, place: Place) -> Run:
     plan = plan_of(read_experiment(published / COPY), place)
     machine = machine_of(published / MACHINE)
     if machine["configuration"] != digest_of(plan.config):
-        raise BadSetting(f"{published} was measured with other data, networks, settings or code than here: measure it anew.")
+        raise BadSetting(
+            f"{published} was measured with other data, networks, settings or code than here: measure it anew."
+        )
     found = entries_of(plan, published, machine["calls"][-1])
     with writing(folder) as store:
         if store.entries("run"):
@@ -52,25 +56,40 @@ def machine_of(path: Path) -> dict[str, Any]:
     """What `publish.py` wrote of the machine and the configuration."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        told: dict[str, Any] = {"configuration": found["configuration"], "calls": list(found["calls"])}
+        told: dict[str, Any] = {
+            "configuration": found["configuration"],
+            "calls": list(found["calls"]),
+        }
         return told
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise BadFile(f"{path} does not say how the run was made ({error!r}): take the files that were published.") from error
+        raise BadFile(
+            f"{path} does not say how the run was made ({error!r}): take the files that were published."
+        ) from error
 
 
 def shard_lines(path: Path) -> list[dict[Any, Any]]:
     """The lines of shards.csv."""
     try:
         lines = pd.read_csv(path)
-        return lines[[*COLUMNS, *(name for name in lines if name not in COLUMNS)]].to_dict("records")
+        return lines[[*COLUMNS, *(name for name in lines if name not in COLUMNS)]].to_dict(
+            "records"
+        )
     except (OSError, ValueError, LookupError) as error:
-        raise BadFile(f"{path} has no list of shards ({error}): take the files that were published.") from error
+        raise BadFile(
+            f"{path} has no list of shards ({error}): take the files that were published."
+        ) from error
 
 
-def entries_of(plan: Plan, published: Path, call: dict[str, Any]) -> list[tuple[str, dict[str, Any], list[dict[str, Any]]]]:
+def entries_of(
+    plan: Plan, published: Path, call: dict[str, Any]
+) -> list[tuple[str, dict[str, Any], list[dict[str, Any]]]]:
     """Key, body and rows of every shard that was done."""
     lines = shard_lines(published / SHARDS)
-    done = {(line["task"], line["model"], line["block"]): line for line in lines if not pd.isna(line["seconds"])}
+    done = {
+        (line["task"], line["model"], line["block"]): line
+        for line in lines
+        if not pd.isna(line["seconds"])
+    }
     results, rows = Results.load(published), defaultdict(list)
     for row in results.rows:
         rows[row.task, row.model, row.target].append(row)
@@ -87,7 +106,12 @@ def entries_of(plan: Plan, published: Path, call: dict[str, Any]) -> list[tuple[
 def check_whole(shard: Shard, rows: list[Row]) -> None:
     """Refuse a table in which a line of a shard is missing, or twice."""
     found = sorted((row.explainer, str(row.target), row.metric) for row in rows)
-    planned = sorted((label, str(target), name) for label in shard.labels for target in shard.targets for name in shard.names)
+    planned = sorted(
+        (label, str(target), name)
+        for label in shard.labels
+        for target in shard.targets
+        for name in shard.names
+    )
     if found != planned:
         raise BadSetting(
             f"{shard.title} has {len(found)} published lines where {len(planned)} were measured, or other ones: "
@@ -95,16 +119,28 @@ def check_whole(shard: Shard, rows: list[Row]) -> None:
         )
 
 
-def body_of(shard: Shard, line: dict[Any, Any], rows: list[Row], call: dict[str, Any]) -> dict[str, Any]:
-    """What the store keeps of a shard beside its rows; which of several calls measured it is not published, the last is told."""
-    faults = {row.explainer: {"status": row.cell.status, "message": row.cell.message} for row in rows if row.cell.status in FAULTS}
+def body_of(
+    shard: Shard, line: dict[Any, Any], rows: list[Row], call: dict[str, Any]
+) -> dict[str, Any]:
+    """What the store keeps of a shard beside its rows; which of several calls measured it is not
+    published, the last is told.
+    """
+    faults = {
+        row.explainer: {"status": row.cell.status, "message": row.cell.message}
+        for row in rows
+        if row.cell.status in FAULTS
+    }
     return {
         "task": shard.task,
         "model": shard.model,
         "seed": shard.seed,
         "explanations": shard.size,
         "seconds": line["seconds"],
-        "phases": {str(name): value for name, value in line.items() if name not in COLUMNS and not pd.isna(value)},
+        "phases": {
+            str(name): value
+            for name, value in line.items()
+            if name not in COLUMNS and not pd.isna(value)
+        },
         "faults": faults,
         "remarks": [],
         "machine": {name: call[name] for name in ("device", "processor")},
@@ -115,15 +151,26 @@ def body_of(shard: Shard, line: dict[Any, Any], rows: list[Row], call: dict[str,
 
 def session_of(call: dict[str, Any]) -> dict[str, Any]:
     """A call as the store keeps it."""
-    own = {"at": call["began"], "engine": call["engine"], "places": call["workers"], "cores": call["cores"]}
+    own = {
+        "at": call["began"],
+        "engine": call["engine"],
+        "places": call["workers"],
+        "cores": call["cores"],
+    }
     machine = {name: call[name] for name in ("device", "processor")}
     known = {"began", "engine", "workers", "cores", *machine}
-    return {**own, "machine": machine, "versions": {name: version for name, version in call.items() if name not in known}}
+    return {
+        **own,
+        "machine": machine,
+        "versions": {name: version for name, version in call.items() if name not in known},
+    }
 
 
 def command() -> None:
     """Read the command line, and do it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("published", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--data", help="folder with the raw data sets")

@@ -3,9 +3,10 @@
     python bench/service.py [--rate 200] [--seconds 30] [--nodes 20000]        p50, p99, memory; no error, no lost entry
     python bench/service.py --kill [--kills 5]                                 killed with -9: every answered question is in the log
 
-A transaction-like graph is generated (16 features, about 5 edges a node, a two-layer GCN with its first weights) and served with
-InputXGradient. Questions are sent at fixed times whatever the answers do, over connections that stay open, and a latency counts
-from the moment at which a question was due: a service that falls behind cannot hide it.
+A transaction-like graph is generated (16 features, about 5 edges a node, a two-layer GCN with its
+first weights) and served with InputXGradient. Questions are sent at fixed times whatever the
+answers do, over connections that stay open, and a latency counts from the moment at which a
+question was due: a service that falls behind cannot hide it.
 """
 
 import argparse
@@ -41,7 +42,7 @@ class Load:
     errors: list[str] = field(default_factory=list)
 
 
-# --- the process that serves -------------------------------------------------------------------------------------------
+# --- the process that serves ----------------------------------------------------------------------
 
 
 def serve(nodes: int, port: int, audit: str) -> None:
@@ -52,7 +53,9 @@ def serve(nodes: int, port: int, audit: str) -> None:
     from graphgauge.serve import Service, Settings, run_service
 
     torch.set_num_threads(1)
-    settings = Settings(port=port, token=TOKEN, budget_ms=2000, max_waiting=4096, rate=10_000, burst=10_000)
+    settings = Settings(
+        port=port, token=TOKEN, budget_ms=2000, max_waiting=4096, rate=10_000, burst=10_000
+    )
     run_service(Service(made_model(nodes), InputXGradient(), audit, settings=settings))
 
 
@@ -66,7 +69,9 @@ def made_model(nodes: int) -> Any:
 
     draw = torch.Generator().manual_seed(0)
     ends = torch.randint(nodes, (2, nodes * 5 // 2), generator=draw)
-    data = Data(x=torch.randn(nodes, 16, generator=draw), edge_index=torch.cat([ends, ends.flip(0)], 1))
+    data = Data(
+        x=torch.randn(nodes, 16, generator=draw), edge_index=torch.cat([ends, ends.flip(0)], 1)
+    )
     with torch.random.fork_rng():
         torch.manual_seed(0)
         net = GCN(16, 32, 2, 2)
@@ -78,7 +83,10 @@ def started(nodes: int, audit: Path) -> Iterator[tuple[subprocess.Popen[bytes], 
     """The serving process, warm, and its port; what it says is kept beside the log."""
     words = [sys.executable, __file__, "--serve", str(audit), "--nodes", str(nodes)]
     said = audit.with_suffix(".txt")
-    with said.open("wb") as file, subprocess.Popen(words, stderr=file, env={**os.environ, "OMP_NUM_THREADS": "1"}) as process:
+    with (
+        said.open("wb") as file,
+        subprocess.Popen(words, stderr=file, env={**os.environ, "OMP_NUM_THREADS": "1"}) as process,
+    ):
         try:
             yield process, port_of(process, said)
         finally:
@@ -95,22 +103,24 @@ def port_of(process: subprocess.Popen[bytes], said: Path) -> int:
     raise SystemExit(f"the service did not start: {said.read_text()}")
 
 
-# --- the process that asks -----------------------------------------------------------------------------------------------
+# --- the process that asks ------------------------------------------------------------------------
 
 
 def request(target: int, port: int) -> bytes:
     """One question as HTTP."""
     body = json.dumps({"target": target, "asked_by": "bench"}).encode()
-    head = (
-        f"POST /explain HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
-    )
+    head = f"POST /explain HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 async def answered(reader: asyncio.StreamReader) -> tuple[int, bytes]:
     """Status and body of one answer."""
     head = await reader.readuntil(b"\r\n\r\n")
-    length = next(int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length"))
+    length = next(
+        int(line.split(b":")[1])
+        for line in head.split(b"\r\n")
+        if line.lower().startswith(b"content-length")
+    )
     return int(head.split(b" ", 2)[1]), await reader.readexactly(length)
 
 
@@ -140,7 +150,9 @@ async def ask_from(waiting: "asyncio.Queue[tuple[float, int]]", port: int, load:
             if status != 200:
                 load.errors.append(f"{status} {found}")
             else:
-                load.receipts.append((found["id"], found["audit"]["number"], found["audit"]["digest"]))
+                load.receipts.append(
+                    (found["id"], found["audit"]["number"], found["audit"]["digest"])
+                )
     except (OSError, asyncio.IncompleteReadError) as error:
         load.errors.append(f"{type(error).__name__}: {error}")
     finally:
@@ -150,7 +162,7 @@ async def ask_from(waiting: "asyncio.Queue[tuple[float, int]]", port: int, load:
                 await writer.wait_closed()
 
 
-# --- what is measured ------------------------------------------------------------------------------------------------------
+# --- what is measured -----------------------------------------------------------------------------
 
 
 def lost(audit: Path, receipts: list[tuple[str, int, str]]) -> int:
@@ -160,15 +172,24 @@ def lost(audit: Path, receipts: list[tuple[str, int, str]]) -> int:
     found = verify(audit)
     if found.fault:
         raise SystemExit(f"the log is not whole: {found.fault}")
-    kept = {(line["record"].get("answer"), line["number"], line["digest"]) for line in map(json.loads, json_lines(audit))}
+    kept = {
+        (line["record"].get("answer"), line["number"], line["digest"])
+        for line in map(json.loads, json_lines(audit))
+    }
     return sum(receipt not in kept for receipt in receipts)
 
 
 def mean_batch(port: int) -> float:
     """Questions in one call of the explainer, from the service's own figures."""
-    asked = Request(f"http://127.0.0.1:{port}/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+    asked = Request(
+        f"http://127.0.0.1:{port}/metrics", headers={"Authorization": f"Bearer {TOKEN}"}
+    )
     with urlopen(asked) as answer:
-        lines = [line.split() for line in answer.read().decode().splitlines() if line.startswith("graphgauge_batch_size_")]
+        lines = [
+            line.split()
+            for line in answer.read().decode().splitlines()
+            if line.startswith("graphgauge_batch_size_")
+        ]
     figures = {words[0]: float(words[1]) for words in lines}
     return figures["graphgauge_batch_size_sum"] / figures["graphgauge_batch_size_count"]
 
@@ -205,7 +226,9 @@ def killed(nodes: int, rate: float, after: float, folder: Path) -> dict[str, int
     load = Load()
 
     async def run(process: "subprocess.Popen[bytes]", port: int) -> None:
-        asking = asyncio.create_task(ask_all(port, [k / rate for k in range(int(rate * (after + 2)))], nodes, load))
+        asking = asyncio.create_task(
+            ask_all(port, [k / rate for k in range(int(rate * (after + 2)))], nodes, load)
+        )
         await asyncio.sleep(after)
         process.kill()
         await asyncio.wait([asking], timeout=10)
@@ -217,7 +240,9 @@ def killed(nodes: int, rate: float, after: float, folder: Path) -> dict[str, int
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rate", type=float, default=200)
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--nodes", type=int, default=20_000)
@@ -230,11 +255,17 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(prefix="service-") as place:
         if not options.kill:
-            print(json.dumps(under_load(options.nodes, options.rate, options.seconds, Path(place)), indent=2))
+            print(
+                json.dumps(
+                    under_load(options.nodes, options.rate, options.seconds, Path(place)), indent=2
+                )
+            )
         for number in range(options.kills if options.kill else 0):
             folder = Path(place) / str(number)
             folder.mkdir()
-            found = killed(options.nodes, options.rate, 1 + random.Random(number).random() * 4, folder)
+            found = killed(
+                options.nodes, options.rate, 1 + random.Random(number).random() * 4, folder
+            )
             print(json.dumps(found), flush=True)
             if found["lost"] or not found["answered"]:
                 raise SystemExit("an answer is not in the log, or nothing was answered")

@@ -2,8 +2,8 @@
 
     python bench/training.py [--networks 45] [--hidden 16] [--epochs 30] [--device cpu]
 
-BA-Shapes (700 nodes, 3,942 edges), node classes. The peer is the same loop with PyG's layers and ``torch.optim.Adam``; both take
-the validation loss after each epoch, and none stops early.
+BA-Shapes (700 nodes, 3,942 edges), node classes. The peer is the same loop with PyG's layers and
+``torch.optim.Adam``; both take the validation loss after each epoch, and none stops early.
 """
 
 import argparse
@@ -27,25 +27,38 @@ def one_after_another(data: Data, conv: str, recipes: list[Recipe], epochs: int)
     """The usual loop."""
     for recipe in recipes:
         net = network(data, conv, recipe.hidden, recipe.dropout, seed=recipe.seed).to(data.x.device)
-        optimiser = torch.optim.Adam(net.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
+        optimiser = torch.optim.Adam(
+            net.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
+        )
         for _ in range(epochs):
             net.train()
             optimiser.zero_grad()
-            cross_entropy(net(data.x, data.edge_index)[data.train_mask], data.y[data.train_mask]).backward()
+            cross_entropy(
+                net(data.x, data.edge_index)[data.train_mask], data.y[data.train_mask]
+            ).backward()
             optimiser.step()
             with torch.no_grad():
-                float(cross_entropy(net.eval()(data.x, data.edge_index)[data.val_mask], data.y[data.val_mask]))
+                float(
+                    cross_entropy(
+                        net.eval()(data.x, data.edge_index)[data.val_mask], data.y[data.val_mask]
+                    )
+                )
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name, value in (("--networks", 45), ("--hidden", 16), ("--epochs", 30)):
         parser.add_argument(name, type=int, default=value)
     parser.add_argument("--device", default="cpu")
     given = parser.parse_args()
     data = task(given.device)
-    recipes = [Recipe(given.hidden, 1e-3, 1e-4, (0.0, 0.2, 0.5)[number % 3], seed=number) for number in range(given.networks)]
+    recipes = [
+        Recipe(given.hidden, 1e-3, 1e-4, (0.0, 0.2, 0.5)[number % 3], seed=number)
+        for number in range(given.networks)
+    ]
     stopping = Stopping(given.epochs, given.epochs)
     for conv in ("gcn", "gat"):
         train(data, conv, recipes[:2], Stopping(2))  # to warm up

@@ -1,9 +1,10 @@
-"""Predictions of many edited copies: one call of the network per copy on the whole graph against unions of copies.
+"""Predictions of many edited copies: one call of the network per copy on the whole graph against
+unions of copies.
 
     python bench/unions.py [--copies 2000] [--repeat 3] [--budgets]
 
-BA-Shapes, a trained GCN, copies of ten targets' computation graphs with one edge silenced in each. ``--budgets`` also shows
-copies per second against the memory budget.
+BA-Shapes, a trained GCN, copies of ten targets' computation graphs with one edge silenced in each.
+``--budgets`` also shows copies per second against the memory budget.
 """
 
 import argparse
@@ -31,7 +32,9 @@ def one_by_one(model: NodeClassificationModel, copies: int) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--copies", type=int, default=2000)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--budgets", action="store_true")
@@ -48,7 +51,10 @@ def main() -> None:
     for budget in ("4MiB", "16MiB", "64MiB", "256MiB", "1GiB", "4GiB") if options.budgets else ():
         limited = NodeClassificationModel(model.net, data, memory_budget=budget)
         chosen = limited.computation_graphs(range(300, 700, 40))
-        spent = seconds(lambda limited=limited, chosen=chosen: limited.pred_copies(chosen, of, silence_one), options.repeat)  # type: ignore[misc]
+        spent = seconds(
+            lambda limited=limited, chosen=chosen: limited.pred_copies(chosen, of, silence_one),
+            options.repeat,
+        )  # type: ignore[misc]
         print(f"  budget {budget:>7}: {options.copies / spent:10.0f} copies per second")
 
 

@@ -1,8 +1,10 @@
-"""Do the metrics mean what they say? Chance must score as chance, good explanations must win, known truths must be found.
+"""Do the metrics mean what they say? Chance must score as chance, good explanations must win, known
+truths must be found.
 
     python bench/validity.py [chance stability stopping good whitebox] [--targets 200] [--rankings 20] [--out FILE]
 
-Every section prints its tables as Markdown; `docs/validity.md` holds one run. ``GRAPHGAUGE_DATA`` names the folder with Cora.
+Every section prints its tables as Markdown; `docs/validity.md` holds one run. ``GRAPHGAUGE_DATA``
+names the folder with Cora.
 
     chance      random rankings, and random scores of nodes, on six models: pertinence 1/2, p-values uniform
     stability   random scores and untrained masks, explained again and again: corrected stability 0
@@ -22,7 +24,16 @@ import pandas as pd
 import torch
 from torch import Tensor
 from validity_good import good
-from validity_judging import error, evaluator, foreign, groups, judged, markdown, others_replaced, random_rankings
+from validity_judging import (
+    error,
+    evaluator,
+    foreign,
+    groups,
+    judged,
+    markdown,
+    others_replaced,
+    random_rankings,
+)
 from validity_models import MODELS, Named
 from validity_whitebox import whitebox
 
@@ -34,23 +45,31 @@ from graphgauge.explainers.base import Scores, empty_edges, empty_features
 from graphgauge.metrics import betting, stopped
 from graphgauge.models import BaseModel, ComputationGraphs
 
-# --- chance ----------------------------------------------------------------------------------------------------------
+# --- chance ---------------------------------------------------------------------------------------
 
 
 KINDS = ("ranking", "scores, max", "scores, sum", "masks, sum")
 
 
-def random_scores(model: BaseModel, targets: list[Target], count: int, seed: int = 1) -> list[Xplanation]:
-    """Independent scores of all nodes, normal ("scores", pooled by maximum and by sum) or in 0..1 ("masks, sum"); features only.
+def random_scores(
+    model: BaseModel, targets: list[Target], count: int, seed: int = 1
+) -> list[Xplanation]:
+    """Independent scores of all nodes, normal ("scores", pooled by maximum and by sum) or in 0..1
+    ("masks, sum"); features only.
 
     The order of a maximum is the same for any distribution.
     """
-    xs = gg.RandomExplainer().explain(model, [target for target in targets for _ in range(count)], seed=seed)
+    xs = gg.RandomExplainer().explain(
+        model, [target for target in targets for _ in range(count)], seed=seed
+    )
     masks = [replace(x, feature_score=torch.special.ndtr(x.need("feature_score"))) for x in xs]
     found = [foreign(x, "scores, max", edge_score=None) for x in xs]
     for name, given in (("scores, sum", xs), ("masks, sum", masks)):
         summed = [others_replaced(x, lambda rows: rows.sum(0)) for x in given]
-        found += [foreign(x, name, edge_score=None, feature_score=sums) for x, sums in zip(given, summed, strict=True)]
+        found += [
+            foreign(x, name, edge_score=None, feature_score=sums)
+            for x, sums in zip(given, summed, strict=True)
+        ]
     return found
 
 
@@ -58,7 +77,9 @@ def chance_values(named: Named, rankings: int, curves: int, scored: int = 2) -> 
     """All values of random rankings, and of ``scored`` random scores of each kind, of one model."""
     parts = []
     for some in groups(named.targets):
-        xs = random_rankings(named.model, some, rankings) + (random_scores(named.model, some, scored) if scored else [])
+        xs = random_rankings(named.model, some, rankings) + (
+            random_scores(named.model, some, scored) if scored else []
+        )
         parts.append(judged(named.model, xs, curves))
     return pd.concat(parts)
 
@@ -66,7 +87,10 @@ def chance_values(named: Named, rankings: int, curves: int, scored: int = 2) -> 
 def chance_row(name: str, values: pd.DataFrame, side: str, kind: str = "ranking") -> dict[str, Any]:
     """Means over rankings and targets."""
     own = values.loc[kind].dropna(subset=[f"{side}_pertinence_tied"])
-    tied, is_low = own[f"{side}_pertinence_tied"], (own[f"{side}_pertinence_p"] <= 0.05).astype(float)
+    tied, is_low = (
+        own[f"{side}_pertinence_tied"],
+        (own[f"{side}_pertinence_p"] <= 0.05).astype(float),
+    )
     return {
         "model": name,
         "kind": kind,
@@ -85,19 +109,29 @@ def chance(options: argparse.Namespace) -> Iterator[str]:
     found = {}
     for name in options.models or MODELS:
         start = time.process_time()
-        found[name] = chance_values(MODELS[name](options.targets), options.rankings, options.curves, options.rankings)
+        found[name] = chance_values(
+            MODELS[name](options.targets), options.rankings, options.curves, options.rankings
+        )
         print(f"  {name}: {time.process_time() - start:.0f} s of one core", flush=True)
     everything = pd.concat(found, names=["model"]).reset_index("target")
-    everything["target"] = everything.index.get_level_values("model") + everything["target"].astype(str)
+    everything["target"] = everything.index.get_level_values("model") + everything["target"].astype(
+        str
+    )
     everything = everything.set_index("target", append=True).droplevel("model")
     yield "Edges\n"
-    yield markdown([chance_row(name, values, "edge") for name, values in (*found.items(), ("all", everything))])
+    yield markdown(
+        [chance_row(name, values, "edge") for name, values in (*found.items(), ("all", everything))]
+    )
     yield "Features\n"
-    rows = [chance_row(name, values, "feature", kind) for name, values in found.items() for kind in KINDS]
+    rows = [
+        chance_row(name, values, "feature", kind)
+        for name, values in found.items()
+        for kind in KINDS
+    ]
     yield markdown([*rows, *(chance_row("all", everything, "feature", kind) for kind in KINDS)])
 
 
-# --- stability -------------------------------------------------------------------------------------------------------
+# --- stability ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -143,7 +177,7 @@ def stability(options: argparse.Namespace) -> Iterator[str]:
     yield markdown(rows)
 
 
-# --- stopping --------------------------------------------------------------------------------------------------------
+# --- stopping -------------------------------------------------------------------------------------
 
 LAWS: dict[str, Callable[[Tensor], Tensor]] = {
     "uniform": lambda u: u,
@@ -154,7 +188,9 @@ LAWS: dict[str, Callable[[Tensor], Tensor]] = {
 
 def null_series(law: str, count: int, seed: int = 0) -> Tensor:
     """Series of 100 independent trials of mean 1/2.  (count, 100)"""
-    return LAWS[law](torch.rand(count, 100, generator=generator(derive_seed(seed, law)), dtype=torch.float64))
+    return LAWS[law](
+        torch.rand(count, 100, generator=generator(derive_seed(seed, law)), dtype=torch.float64)
+    )
 
 
 def wrong_verdicts(law: str, count: int) -> tuple[float, float]:
@@ -167,22 +203,47 @@ def wrong_verdicts(law: str, count: int) -> tuple[float, float]:
 def stopping(options: argparse.Namespace) -> Iterator[str]:
     """Trials that mean nothing."""
     found = {law: wrong_verdicts(law, options.series) for law in LAWS}
-    yield markdown([{"trials": law, "paper's rule errs": f"{p:.3f}", "betting errs": f"{b:.3f}"} for law, (p, b) in found.items()])
+    yield markdown(
+        [
+            {"trials": law, "paper's rule errs": f"{p:.3f}", "betting errs": f"{b:.3f}"}
+            for law, (p, b) in found.items()
+        ]
+    )
 
 
-# --- all -------------------------------------------------------------------------------------------------------------
+# --- all ------------------------------------------------------------------------------------------
 
-SECTIONS = {"chance": chance, "stability": stability, "stopping": stopping, "good": good, "whitebox": whitebox}
+SECTIONS = {
+    "chance": chance,
+    "stability": stability,
+    "stopping": stopping,
+    "good": good,
+    "whitebox": whitebox,
+}
 
 
 def main() -> None:
     """Run the sections asked for, print, and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("sections", nargs="*", help=f"of {', '.join(SECTIONS)}; none: all")
-    parser.add_argument("--models", nargs="+", choices=MODELS, help="of chance and stability; none: all")
-    parser.add_argument("--targets", type=int, default=200, help="of each model; stability takes a quarter, whitebox an eighth")
+    parser.add_argument(
+        "--models", nargs="+", choices=MODELS, help="of chance and stability; none: all"
+    )
+    parser.add_argument(
+        "--targets",
+        type=int,
+        default=200,
+        help="of each model; stability takes a quarter, whitebox an eighth",
+    )
     parser.add_argument("--rankings", type=int, default=5, help="of each kind and target in chance")
-    parser.add_argument("--curves", type=int, default=19, help="random curves in chance; with 19 the least p is 0.05")
+    parser.add_argument(
+        "--curves",
+        type=int,
+        default=19,
+        help="random curves in chance; with 19 the least p is 0.05",
+    )
     parser.add_argument("--series", type=int, default=60_000)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()

@@ -1,8 +1,9 @@
-"""Good explanations win, bad ones lose: InputXGradient on Cora's edges, and explanations of another model.
+"""Good explanations win, bad ones lose: InputXGradient on Cora's edges, and explanations of another
+model.
 
-An explanation of a network with random weights knows nothing of the trained one. It can be asked for the class that the random
-network predicts, or for the class that the trained one does. "Constant weights" is a network with all weights equal: it knows
-the graph alone.
+An explanation of a network with random weights knows nothing of the trained one. It can be asked
+for the class that the random network predicts, or for the class that the trained one does.
+"Constant weights" is a network with all weights equal: it knows the graph alone.
 """
 
 import itertools
@@ -33,13 +34,23 @@ Models = dict[str, list[gg.BaseModel]]
 def mixed(x: Xplanation, share: float, number: int) -> Xplanation:
     """The ranking with a share of noise: (1 - share) rank + share · a random rank."""
     own = mean_ranks(x.need("edge_score"))
-    noise = torch.randperm(len(own), generator=generator(derive_seed(number, "noise", x.target, share))) + 1.0
-    return foreign(x, f"noise {share:.0%}", edge_score=((1 - share) * own + share * noise).to(x.edge_score), feature_score=None)
+    noise = (
+        torch.randperm(len(own), generator=generator(derive_seed(number, "noise", x.target, share)))
+        + 1.0
+    )
+    return foreign(
+        x,
+        f"noise {share:.0%}",
+        edge_score=((1 - share) * own + share * noise).to(x.edge_score),
+        feature_score=None,
+    )
 
 
 def only_edges(xs: Iterable[Xplanation], name: str, sign: int = 1) -> list[Xplanation]:
     """Edge scores alone, possibly turned around."""
-    return [foreign(x, name, edge_score=sign * x.need("edge_score"), feature_score=None) for x in xs]
+    return [
+        foreign(x, name, edge_score=sign * x.need("edge_score"), feature_score=None) for x in xs
+    ]
 
 
 class SameClass(gg.NodeClassificationModel):
@@ -71,7 +82,9 @@ def constant_net() -> Net:
 
 
 def several_models(model: BaseModel, count: int = RANDOM_NETS) -> Models:
-    """The judged model, random weights asked for their own class and for the judged model's, and equal weights."""
+    """The judged model, random weights asked for their own class and for the judged model's, and
+    equal weights.
+    """
     nets = [random_net(seed) for seed in range(1, count + 1)]
     return {
         "right": [model],
@@ -82,14 +95,27 @@ def several_models(model: BaseModel, count: int = RANDOM_NETS) -> Models:
 
 
 def good_values(
-    model: BaseModel, targets: Sequence[Target], draws: int, explainers: Sequence[Any] = (), others: Models | None = None
+    model: BaseModel,
+    targets: Sequence[Target],
+    draws: int,
+    explainers: Sequence[Any] = (),
+    others: Models | None = None,
 ) -> pd.DataFrame:
-    """Edge metrics of random rankings, of InputXGradient as it is, reversed and with noise, and of explainers on several models."""
+    """Edge metrics of random rankings, of InputXGradient as it is, reversed and with noise, and of
+    explainers on several models.
+    """
     parts = []
     for some in groups(targets):
         best = gg.InputXGradient().explain(model, some)
-        xs = only_edges(random_rankings(model, some, 2 * draws), "random") + only_edges(best, "reversed", -1)
-        xs += [mixed(x, share, k) for share in NOISE for k in range(1 if share == 0 else draws) for x in best]
+        xs = only_edges(random_rankings(model, some, 2 * draws), "random") + only_edges(
+            best, "reversed", -1
+        )
+        xs += [
+            mixed(x, share, k)
+            for share in NOISE
+            for k in range(1 if share == 0 else draws)
+            for x in best
+        ]
         for explainer, (kind, models) in itertools.product(explainers, (others or {}).items()):
             is_main = isinstance(explainer, gg.InputXGradient)
             for other in models if is_main else models[: int(kind in KINDS)]:
@@ -116,12 +142,19 @@ def separation_within(values: pd.DataFrame, metric: str, name: str = "noise 0%")
 
 def reversal(values: pd.DataFrame, metric: str) -> pd.Series:
     """Score plus score of the reversed ranking, less 1, of each target."""
-    return (values.loc["noise 0%"][metric] + values.loc["reversed"][metric] - 1).droplevel("occurrence")
+    return (values.loc["noise 0%"][metric] + values.loc["reversed"][metric] - 1).droplevel(
+        "occurrence"
+    )
 
 
 def doses(values: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Mean score by target (rows) and share of noise (columns)."""
-    return pd.DataFrame({share: values.loc[f"noise {share:.0%}"][metric].groupby("target").mean() for share in NOISE})
+    return pd.DataFrame(
+        {
+            share: values.loc[f"noise {share:.0%}"][metric].groupby("target").mean()
+            for share in NOISE
+        }
+    )
 
 
 def falling(curve: pd.DataFrame) -> pd.Series:
@@ -133,7 +166,9 @@ def falling(curve: pd.DataFrame) -> pd.Series:
 def good(options: Any) -> Iterator[str]:
     """Cora's edges, GCN."""
     named = cora_gcn(options.targets)
-    values = good_values(named.model, named.targets, draws=5, explainers=EIGHT, others=several_models(named.model))
+    values = good_values(
+        named.model, named.targets, draws=5, explainers=EIGHT, others=several_models(named.model)
+    )
     sizes = relevant_edges(named)
     yield f"{len(sizes)} targets, {int((sizes == 1).sum())} with one relevant edge, {int((sizes <= 3).sum())} with at most three.\n"
     yield markdown([quality_row(values, metric, sizes) for metric in PERTINENCES])
@@ -146,7 +181,9 @@ def good(options: Any) -> Iterator[str]:
 def relevant_edges(named: Named) -> pd.Series:
     """How many edges each target has."""
     graphs = named.model.computation_graphs(named.targets)
-    return pd.Series({target: len(graph.edges) for target, graph in zip(named.targets, graphs, strict=True)})
+    return pd.Series(
+        {target: len(graph.edges) for target, graph in zip(named.targets, graphs, strict=True)}
+    )
 
 
 def quality_row(values: pd.DataFrame, metric: str, sizes: pd.Series) -> dict[str, Any]:
@@ -172,5 +209,7 @@ def model_row(values: pd.DataFrame, name: str) -> dict[str, Any]:
     row: dict[str, Any] = {"explainer": name}
     for metric in PERTINENCES:
         for kind in KINDS:
-            row[f"{metric.removeprefix('pertinence_')}, {kind}"] = f"{values.loc[f'{name}, {kind}'][f'edge_{metric}'].mean():.3f}"
+            row[f"{metric.removeprefix('pertinence_')}, {kind}"] = (
+                f"{values.loc[f'{name}, {kind}'][f'edge_{metric}'].mean():.3f}"
+            )
     return row

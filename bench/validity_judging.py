@@ -1,4 +1,6 @@
-"""What the sections of `validity` share: explanations under other names, their judgement, and tables."""
+"""What the sections of `validity` share: explanations under other names, their judgement, and
+tables.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -34,10 +36,16 @@ def evaluator(model: BaseModel, curves: int = 100, **settings: Any) -> gg.Evalua
     return gg.Evaluator(model, **{**fixed, **settings})
 
 
-def judged(model: BaseModel, xs: Sequence[Xplanation], curves: int = 100, **settings: Any) -> pd.DataFrame:
-    """Values by explainer, target and occurrence (rows) and metric (columns). Explanations count as made elsewhere, by anyone."""
+def judged(
+    model: BaseModel, xs: Sequence[Xplanation], curves: int = 100, **settings: Any
+) -> pd.DataFrame:
+    """Values by explainer, target and occurrence (rows) and metric (columns). Explanations count as
+    made elsewhere, by anyone.
+    """
     table = evaluator(model, curves, **settings).evaluate(xs, check_network=False).to_pandas()
-    return table.pivot(index=["explainer", "target", "occurrence"], columns="metric", values="value")
+    return table.pivot(
+        index=["explainer", "target", "occurrence"], columns="metric", values="value"
+    )
 
 
 def foreign(x: Xplanation, name: str, **changes: Any) -> Xplanation:
@@ -56,26 +64,40 @@ def error(values: "pd.Series", by: str = "target") -> float:
     return float(values.groupby(by).mean().sem())
 
 
-def random_rankings(model: BaseModel, targets: list[Target], count: int, seed: int = 0) -> list[Xplanation]:
-    """``count`` explanations of each target whose orders of edges and of feature candidates are random permutations.
+def random_rankings(
+    model: BaseModel, targets: list[Target], count: int, seed: int = 0
+) -> list[Xplanation]:
+    """``count`` explanations of each target whose orders of edges and of feature candidates are
+    random permutations.
 
-    Independent scores of all nodes are no random ranking of the candidates: the pooled scores of many neighbours stand above
-    the target's own. So all other nodes get the scores of one of them.
+    Independent scores of all nodes are no random ranking of the candidates: the pooled scores of
+    many neighbours stand above the target's own. So all other nodes get the scores of one of them.
     """
-    xs = gg.RandomExplainer().explain(model, [target for target in targets for _ in range(count)], seed=seed)
-    return [foreign(x, "ranking", feature_score=others_replaced(x, lambda rows: rows[0])) for x in xs]
+    xs = gg.RandomExplainer().explain(
+        model, [target for target in targets for _ in range(count)], seed=seed
+    )
+    return [
+        foreign(x, "ranking", feature_score=others_replaced(x, lambda rows: rows[0])) for x in xs
+    ]
 
 
 def others_replaced(x: Xplanation, pooled: Callable[[Tensor], Tensor]) -> Tensor:
-    """Feature scores with every row but the target's own replaced by one row, so that any pooling gives that row.  (n, F)"""
+    """Feature scores with every row but the target's own replaced by one row, so that any pooling
+    gives that row.  (n, F)
+    """
     score = x.need("feature_score")
     is_own = torch.isin(x.nodes, torch.tensor(x.target_nodes))
-    return score if bool(is_own.all()) else torch.where(is_own[:, None], score, pooled(score[~is_own]))
+    return (
+        score if bool(is_own.all()) else torch.where(is_own[:, None], score, pooled(score[~is_own]))
+    )
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float:
     """Correlation of ranks, ties sharing theirs; values that differ by less than 1e-9 are tied."""
-    a, b = (mean_ranks(torch.tensor(list(part), dtype=torch.float64).round(decimals=9)) for part in (first, second))
+    a, b = (
+        mean_ranks(torch.tensor(list(part), dtype=torch.float64).round(decimals=9))
+        for part in (first, second)
+    )
     a, b = a - a.mean(), b - b.mean()
     size = float(a.norm() * b.norm())
     return float(a @ b) / size if size else float("nan")

@@ -1,4 +1,5 @@
-"""The models on which `validity` asks whether chance scores as chance: classes and values; nodes, links and graphs.
+"""The models on which `validity` asks whether chance scores as chance: classes and values; nodes,
+links and graphs.
 
 Cora GCN, Cora GAT     the graph of `cora`, 7 classes
 BA-Shapes GCN          4 classes, one-hot features
@@ -37,7 +38,9 @@ class Named:
 class TwoLayers(nn.Module):
     """Two layers of one kind with an activation in between."""
 
-    def __init__(self, layer: Callable[..., nn.Module], widths: tuple[int, int, int], act: nn.Module) -> None:
+    def __init__(
+        self, layer: Callable[..., nn.Module], widths: tuple[int, int, int], act: nn.Module
+    ) -> None:
         super().__init__()
         self.one, self.act, self.two = layer(*widths[:2]), act, layer(*widths[1:])
 
@@ -88,7 +91,9 @@ def cora_gat(count: int) -> Named:
         return TwoLayers(GATConv, (FEATURES, HIDDEN, CLASSES), nn.ReLU())
 
     def loss(net: Any) -> Tensor:
-        return nn.functional.cross_entropy(net(data.x, data.edge_index)[data.train_mask], data.y[data.train_mask])
+        return nn.functional.cross_entropy(
+            net(data.x, data.edge_index)[data.train_mask], data.y[data.train_mask]
+        )
 
     net = fitted(make, loss) if "y" in data else fitted(make, loss, epochs=0)
     return Named("Cora GAT", gg.NodeClassificationModel(net, data), sampled_targets(data, count))
@@ -97,7 +102,11 @@ def cora_gat(count: int) -> Named:
 def ba_shapes_gcn(count: int) -> Named:
     """Base graph and houses; any node can be a target, the test part has too few."""
     data = ba_shapes()
-    return Named("BA-Shapes GCN", gg.NodeClassificationModel(trained_gcn(data), data), drawn(data.num_nodes, count))
+    return Named(
+        "BA-Shapes GCN",
+        gg.NodeClassificationModel(trained_gcn(data), data),
+        drawn(data.num_nodes, count),
+    )
 
 
 def values_gat(count: int) -> Named:
@@ -108,7 +117,9 @@ def values_gat(count: int) -> Named:
     edge_index = torch.cat([ends, ends.flip(0)], dim=1).unique(dim=1)
     x, weight = torch.randn(400, 16, generator=random), torch.randn(16, 2, generator=random)
     own, others = (x @ weight).T
-    heard = torch.zeros(400).index_add(0, edge_index[1], others[edge_index[0]]) / degree(edge_index[1], 400).clamp(min=1)
+    heard = torch.zeros(400).index_add(0, edge_index[1], others[edge_index[0]]) / degree(
+        edge_index[1], 400
+    ).clamp(min=1)
     y = torch.tanh(own) + 2 * torch.tanh(heard)
 
     def loss(net: Any) -> Tensor:
@@ -116,7 +127,11 @@ def values_gat(count: int) -> Named:
 
     net = fitted(lambda: TwoLayers(GATConv, (16, 32, 1), nn.LeakyReLU()), loss)
     model = gg.NodeRegressionModel(net, Data(x=x, edge_index=edge_index))
-    return Named("Values GAT", model, [v for v in drawn(400, 400) if v in set(edge_index[1].tolist())][:count])
+    return Named(
+        "Values GAT",
+        model,
+        [v for v in drawn(400, 400) if v in set(edge_index[1].tolist())][:count],
+    )
 
 
 def links_sage(count: int) -> Named:
@@ -149,7 +164,9 @@ class PooledGin(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.one, self.two = (GINConv(nn.Sequential(nn.Linear(width, 16), nn.ReLU())) for width in (8, 16))
+        self.one, self.two = (
+            GINConv(nn.Sequential(nn.Linear(width, 16), nn.ReLU())) for width in (8, 16)
+        )
         self.last = nn.Linear(16, 3)
 
     def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
@@ -162,14 +179,27 @@ def graphs_gin(count: int) -> Named:
     random, graphs = generator(0), []
     for _ in range(300):
         size = int(torch.randint(8, 21, (1,), generator=random))
-        kind = torch.multinomial(torch.rand(3, generator=random) + 0.1, size, replacement=True, generator=random)
+        kind = torch.multinomial(
+            torch.rand(3, generator=random) + 0.1, size, replacement=True, generator=random
+        )
         ends = torch.randint(size, (2, 2 * size), generator=random)
         ends = ends[:, ends[0] != ends[1]]
         x = torch.randn(size, 8, generator=random) / 2
         x[:, :3] += nn.functional.one_hot(kind, 3)
-        graphs.append(Data(x=x, edge_index=torch.cat([ends, ends.flip(0)], 1), y=torch.bincount(kind, minlength=3).argmax()))
+        graphs.append(
+            Data(
+                x=x,
+                edge_index=torch.cat([ends, ends.flip(0)], 1),
+                y=torch.bincount(kind, minlength=3).argmax(),
+            )
+        )
     batch = Batch.from_data_list(graphs)
-    net = fitted(PooledGin, lambda net: nn.functional.cross_entropy(net(batch.x, batch.edge_index, batch.batch), batch.y))
+    net = fitted(
+        PooledGin,
+        lambda net: nn.functional.cross_entropy(
+            net(batch.x, batch.edge_index, batch.batch), batch.y
+        ),
+    )
     return Named("Graphs GIN", gg.GraphClassificationModel(net, graphs), drawn(300, count))
 
 

@@ -1,4 +1,5 @@
-"""Eight explainers on networks whose weights are known (see `whitebox`): do the metrics order them as the truth does?
+"""Eight explainers on networks whose weights are known (see `whitebox`): do the metrics order them
+as the truth does?
 
 Three truths, for each target:
 
@@ -6,7 +7,8 @@ Three truths, for each target:
     AP, weight   the same, of candidates whose weight speaks for it, whether or not the data has them (features)
     effect       rank correlation of the scores with the effect of each single edit: a removal, or a substitution from the reference
 
-An oracle that scores each candidate by its effect, and random scores, stand beside the eight; they are not in the correlations.
+An oracle that scores each candidate by its effect, and random scores, stand beside the eight; they
+are not in the correlations.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +19,16 @@ from typing import Any
 import pandas as pd
 import torch
 from torch import Tensor
-from validity_judging import EIGHT, PERTINENCES, evaluator, foreign, judged, markdown, others_replaced, spearman
+from validity_judging import (
+    EIGHT,
+    PERTINENCES,
+    evaluator,
+    foreign,
+    judged,
+    markdown,
+    others_replaced,
+    spearman,
+)
 from whitebox import BOXES, WhiteBox
 
 import graphgauge as gg
@@ -32,7 +43,10 @@ from graphgauge.models import BaseModel, ComputationGraph
 from graphgauge.perturbation import Lines, find_references, points
 
 SEEDS = 3
-OTHER_SIDE: dict[str, dict[str, Any]] = {"edge": {"feature_score": None}, "feature": {"edge_score": None}}
+OTHER_SIDE: dict[str, dict[str, Any]] = {
+    "edge": {"feature_score": None},
+    "feature": {"edge_score": None},
+}
 POOLED = {"edge": ("",), "feature": ("max", "sum")}
 TRUTHS = {"edge": ("AP", "effect"), "feature": ("AP", "AP, weight", "effect")}
 
@@ -44,7 +58,12 @@ def substitution_effects(model: BaseModel, targets: list[int]) -> dict[int, Tens
     reading = Reading.of(model, model.asked(graphs.target), judge.settings)
     references = find_references(model, targets, 1)
     side, _ = feature_side(
-        model, graphs, references, reading, judge.settings, partial(reference_seed, judge.seed_of, list(targets))
+        model,
+        graphs,
+        references,
+        reading,
+        judge.settings,
+        partial(reference_seed, judge.seed_of, list(targets)),
     )
     count = side.candidates
     case = torch.arange(len(count)).repeat_interleave(count)
@@ -78,7 +97,9 @@ def as_pooled(x: Xplanation, pooling: str) -> Xplanation:
     return replace(x, feature_score=others_replaced(x, POOLINGS[pooling]))
 
 
-def box_values(box: WhiteBox, targets: list[int], explainers: Sequence[Any], seed: int) -> pd.DataFrame:
+def box_values(
+    box: WhiteBox, targets: list[int], explainers: Sequence[Any], seed: int
+) -> pd.DataFrame:
     """Truths and metrics of explainers and of the oracle, by pooling, explainer and target."""
     effect = box.effect if box.side == "edge" else substitution_effects(box.model, targets)
     graphs = dict(zip(targets, box.model.computation_graphs(targets), strict=True))
@@ -94,10 +115,14 @@ def box_values(box: WhiteBox, targets: list[int], explainers: Sequence[Any], see
                 candidate_scores(pooled, graphs[target], box.side), box, target, effect[target]
             )
     values = judged(box.model, given).droplevel("occurrence")
-    values = values.join(pd.DataFrame.from_dict(truths, orient="index").rename_axis(values.index.names))
+    values = values.join(
+        pd.DataFrame.from_dict(truths, orient="index").rename_axis(values.index.names)
+    )
     values.columns = values.columns.str.removeprefix(f"{box.side}_")
     names = [(*str(name).split("|"), f"{seed}/{target}") for name, target in values.index]
-    return values.set_index(pd.MultiIndex.from_tuples(names, names=["pooling", "explainer", "target"])).sort_index()
+    return values.set_index(
+        pd.MultiIndex.from_tuples(names, names=["pooling", "explainer", "target"])
+    ).sort_index()
 
 
 def truth_values(score: Tensor, box: WhiteBox, target: int, effect: Tensor) -> dict[str, float]:
@@ -110,18 +135,32 @@ def truth_values(score: Tensor, box: WhiteBox, target: int, effect: Tensor) -> d
 
 
 def agreement(values: pd.DataFrame, truth: str, metric: str) -> tuple[float, float]:
-    """Rank correlation of a metric with a truth over explainers: of means over targets, and its mean within targets."""
+    """Rank correlation of a metric with a truth over explainers: of means over targets, and its
+    mean within targets.
+    """
     table = values[[truth, metric]].dropna()
     table = table.assign(**{metric: -table[metric]}) if metric == "ec" else table
     means = table.groupby("explainer").mean()
-    inside = [spearman(part[truth], part[metric]) for _, part in table.groupby("target") if len(part) == len(means)]
+    inside = [
+        spearman(part[truth], part[metric])
+        for _, part in table.groupby("target")
+        if len(part) == len(means)
+    ]
     return spearman(means[truth], means[metric]), float(pd.Series(inside).mean())
 
 
 def box_rows(values: pd.DataFrame, side: str) -> list[dict[str, Any]]:
     """Means of each explainer, best AP first."""
-    means = values[[*TRUTHS[side], *PERTINENCES, "ec"]].groupby("explainer").mean().sort_values("AP", ascending=False)
-    return [{"explainer": name, **{key: f"{value:.3f}" for key, value in row.items()}} for name, row in means.iterrows()]
+    means = (
+        values[[*TRUTHS[side], *PERTINENCES, "ec"]]
+        .groupby("explainer")
+        .mean()
+        .sort_values("AP", ascending=False)
+    )
+    return [
+        {"explainer": name, **{key: f"{value:.3f}" for key, value in row.items()}}
+        for name, row in means.iterrows()
+    ]
 
 
 def agreement_rows(values: pd.DataFrame, kind: str, side: str) -> list[dict[str, Any]]:
@@ -135,7 +174,9 @@ def agreement_rows(values: pd.DataFrame, kind: str, side: str) -> list[dict[str,
     return rows
 
 
-def several_boxes(kind: str, count: int, explainers: Sequence[Any] = (*EIGHT, gg.RandomExplainer())) -> tuple[str, pd.DataFrame]:
+def several_boxes(
+    kind: str, count: int, explainers: Sequence[Any] = (*EIGHT, gg.RandomExplainer())
+) -> tuple[str, pd.DataFrame]:
     """The side, and the values of ``count`` targets of each of three networks of a kind."""
     parts = []
     for seed in range(SEEDS):

@@ -10,19 +10,31 @@ from browsing import ARGUMENTS, PROGRAMS, missing
 from hypothesis import settings
 
 settings.register_profile(
-    "graphgauge", deadline=None, max_examples=int(os.environ.get("GRAPHGAUGE_EXAMPLES", "40")), derandomize=True
+    "graphgauge",
+    deadline=None,
+    max_examples=int(os.environ.get("GRAPHGAUGE_EXAMPLES", "40")),
+    derandomize=True,
 )
 settings.load_profile("graphgauge")
 torch.set_num_threads(1)  # the suite runs in two processes on two cores
 
 
 def pytest_addoption(parser):
-    parser.addoption("--device", default="cpu", help="where tests marked 'numeric' run what they compare with the CPU: cpu, cuda")
+    parser.addoption(
+        "--device",
+        default="cpu",
+        help="where tests marked 'numeric' run what they compare with the CPU: cpu, cuda",
+    )
 
 
 def pytest_configure(config):
-    os.environ["GRAPHGAUGE_TEST_DEVICE"] = config.getoption("--device")  # for networks that are built when tests are collected
-    config.addinivalue_line("markers", "numeric: compares numbers with a definition or a peer on the CPU; takes --device")
+    os.environ["GRAPHGAUGE_TEST_DEVICE"] = config.getoption(
+        "--device"
+    )  # for networks that are built when tests are collected
+    config.addinivalue_line(
+        "markers",
+        "numeric: compares numbers with a definition or a peer on the CPU; takes --device",
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -37,7 +49,9 @@ def cache(tmp_path_factory):
 def data_folder():
     """The folder with the raw files of Cora, GitHub and MovieLens."""
     if not os.environ.get("GRAPHGAUGE_DATA"):
-        pytest.skip("set GRAPHGAUGE_DATA to the folder with the files of Cora, GitHub and MovieLens (docs/datasets.md)")
+        pytest.skip(
+            "set GRAPHGAUGE_DATA to the folder with the files of Cora, GitHub and MovieLens (docs/datasets.md)"
+        )
     return Path(os.environ["GRAPHGAUGE_DATA"])
 
 

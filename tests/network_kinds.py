@@ -1,7 +1,7 @@
 """Thirty kinds of networks, tiny: what the table in docs/models.md is made from.
 
-Each kind says how to make the network, which graphs it works on and how it is wrapped. What graphgauge makes of it is not said
-here but found out by bench/network_table.py.
+Each kind says how to make the network, which graphs it works on and how it is wrapped. What
+graphgauge makes of it is not said here but found out by bench/network_table.py.
 """
 
 from collections.abc import Callable
@@ -42,16 +42,22 @@ FEATURES, HIDDEN, CLASSES, EDGE_FEATURES, RELATIONS = 6, 8, 3, 2, 2
 NUM_NODES, NUM_EDGES, NUM_GRAPHS, GRAPH_NODES, GRAPH_EDGES = 24, 44, 8, 9, 14
 
 
-# --- graphs -----------------------------------------------------------------------------------------------------------
+# --- graphs ---------------------------------------------------------------------------------------
 
 
-def one_graph(seed: int = 0, num_nodes: int = NUM_NODES, num_edges: int = NUM_EDGES, shift: float = 0.0) -> Data:
-    """A random graph in which every edge goes both ways, with everything that some network takes; ``shift`` moves all features."""
+def one_graph(
+    seed: int = 0, num_nodes: int = NUM_NODES, num_edges: int = NUM_EDGES, shift: float = 0.0
+) -> Data:
+    """A random graph in which every edge goes both ways, with everything that some network takes;
+    ``shift`` moves all features.
+    """
     random = torch.Generator().manual_seed(seed)
     ends = torch.randint(num_nodes, (2, num_edges // 2), generator=random)
     ends = ends[:, ends[0] != ends[1]].unique(dim=1)
     edge_index = torch.cat([ends, ends.flip(0)], dim=1).unique(dim=1)
-    data = Data(x=2 * torch.randn(num_nodes, FEATURES, generator=random) + shift, edge_index=edge_index)
+    data = Data(
+        x=2 * torch.randn(num_nodes, FEATURES, generator=random) + shift, edge_index=edge_index
+    )
     data.edge_attr = torch.rand(edge_index.size(1), EDGE_FEATURES, generator=random)
     data.edge_type = torch.randint(RELATIONS, (edge_index.size(1),), generator=random)
     return data
@@ -59,7 +65,10 @@ def one_graph(seed: int = 0, num_nodes: int = NUM_NODES, num_edges: int = NUM_ED
 
 def graphs() -> list[Data]:
     """A few small ones."""
-    return [one_graph(seed, GRAPH_NODES + seed % 3, GRAPH_EDGES, shift=3.0 * (seed % 3 - 1)) for seed in range(NUM_GRAPHS)]
+    return [
+        one_graph(seed, GRAPH_NODES + seed % 3, GRAPH_EDGES, shift=3.0 * (seed % 3 - 1))
+        for seed in range(NUM_GRAPHS)
+    ]
 
 
 def molecules() -> list[Data]:
@@ -85,13 +94,18 @@ def as_double() -> Data:
     return data
 
 
-# --- networks of nodes ------------------------------------------------------------------------------------------------
+# --- networks of nodes ----------------------------------------------------------------------------
 
 
 class Nodes(nn.Module):
     """Two layers of any sort, each called with what it names: logits of nodes."""
 
-    def __init__(self, layer: Callable[[int, int], nn.Module], out: int = CLASSES, norm: nn.Module | None = None) -> None:
+    def __init__(
+        self,
+        layer: Callable[[int, int], nn.Module],
+        out: int = CLASSES,
+        norm: nn.Module | None = None,
+    ) -> None:
         super().__init__()
         self.first, self.second, self.norm = layer(FEATURES, HIDDEN), layer(HIDDEN, out), norm
 
@@ -131,7 +145,9 @@ class Transformer(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.enter, self.leave = nn.Linear(FEATURES, HIDDEN), nn.Linear(HIDDEN, CLASSES)
-        self.layers = nn.ModuleList(GPSConv(HIDDEN, GCNConv(HIDDEN, HIDDEN), heads=2, norm=None) for _ in range(2))
+        self.layers = nn.ModuleList(
+            GPSConv(HIDDEN, GCNConv(HIDDEN, HIDDEN), heads=2, norm=None) for _ in range(2)
+        )
 
     def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None) -> Tensor:
         x = self.enter(x)
@@ -175,7 +191,7 @@ class Sigmoid(nn.Module):
         return self.inner(x, edge_index).sigmoid()
 
 
-# --- networks of graphs -----------------------------------------------------------------------------------------------
+# --- networks of graphs ---------------------------------------------------------------------------
 
 
 class Pooled(nn.Module):
@@ -183,7 +199,11 @@ class Pooled(nn.Module):
 
     def __init__(self, norm: nn.Module | None = None) -> None:
         super().__init__()
-        self.first, self.second, self.norm = GCNConv(FEATURES, HIDDEN), GCNConv(HIDDEN, HIDDEN), norm
+        self.first, self.second, self.norm = (
+            GCNConv(FEATURES, HIDDEN),
+            GCNConv(HIDDEN, HIDDEN),
+            norm,
+        )
         self.leave = nn.Linear(HIDDEN, CLASSES)
 
     def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
@@ -197,13 +217,21 @@ class SomeNodes(nn.Module):
 
     def __init__(self, pooling: Callable[[], nn.Module]) -> None:
         super().__init__()
-        self.first, self.pool, self.second = GCNConv(FEATURES, HIDDEN), pooling(), GCNConv(HIDDEN, HIDDEN)
+        self.first, self.pool, self.second = (
+            GCNConv(FEATURES, HIDDEN),
+            pooling(),
+            GCNConv(HIDDEN, HIDDEN),
+        )
         self.leave = nn.Linear(HIDDEN, CLASSES)
 
     def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
         found = self.pool(self.first(x, edge_index).relu(), edge_index, batch=batch)
         x, edge_index, edge_weight, batch = found[0], found[1], found[2], found[3]
-        x = self.second(x, edge_index, edge_weight) if isinstance(self.pool, ASAPooling) else self.second(x, edge_index)
+        x = (
+            self.second(x, edge_index, edge_weight)
+            if isinstance(self.pool, ASAPooling)
+            else self.second(x, edge_index)
+        )
         return self.leave(global_mean_pool(x.relu(), batch))
 
 
@@ -212,7 +240,11 @@ class Dense(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.embed, self.assign, self.leave = GCNConv(FEATURES, HIDDEN), GCNConv(FEATURES, 4), nn.Linear(HIDDEN, CLASSES)
+        self.embed, self.assign, self.leave = (
+            GCNConv(FEATURES, HIDDEN),
+            GCNConv(FEATURES, 4),
+            nn.Linear(HIDDEN, CLASSES),
+        )
 
     def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
         rows, mask = to_dense_batch(self.embed(x, edge_index).relu(), batch)
@@ -253,7 +285,9 @@ class Fingerprint(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.inner = AttentiveFP(FEATURES, HIDDEN, CLASSES, edge_dim=EDGE_FEATURES, num_layers=2, num_timesteps=2)
+        self.inner = AttentiveFP(
+            FEATURES, HIDDEN, CLASSES, edge_dim=EDGE_FEATURES, num_layers=2, num_timesteps=2
+        )
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor, batch: Tensor) -> Tensor:
         return self.inner(x, edge_index, edge_attr, batch)
@@ -267,7 +301,7 @@ def within_reach(place: Tensor, batch: Tensor) -> tuple[Tensor, Tensor]:
     return edge_index, (place[edge_index[0]] - place[edge_index[1]]).norm(dim=-1)
 
 
-# --- the list ---------------------------------------------------------------------------------------------------------
+# --- the list -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -280,7 +314,8 @@ class Kind:
     wrapper: Any = gg.NodeClassificationModel
     options: dict[str, Any] = field(default_factory=dict)
     note: str = ""
-    seed: int = 0  #: of the weights; one with which the targets have references, that is, predictions differ
+    #: of the weights; one with which the targets have references, that is, predictions differ
+    seed: int = 0
 
     @property
     def is_of_graphs(self) -> bool:
@@ -288,7 +323,9 @@ class Kind:
         return self.data in (graphs, molecules)
 
     def model(self, **more: Any) -> Any:
-        """Wrapped, with reproducible weights; biases are drawn, too, as training would have left none at zero."""
+        """Wrapped, with reproducible weights; biases are drawn, too, as training would have left
+        none at zero.
+        """
         with torch.random.fork_rng():
             torch.manual_seed(self.seed)
             net = self.make().eval()
@@ -300,8 +337,14 @@ class Kind:
     @property
     def targets(self) -> list[Any]:
         """Four to explain; nodes have neighbours."""
-        ids = [0, 1, 3, 5] if self.is_of_graphs else self.data().edge_index[1].unique()[::2][:4].tolist()
-        return [(number, 1) for number in ids] if self.options.get("output") == "multi_label" else ids
+        ids = (
+            [0, 1, 3, 5]
+            if self.is_of_graphs
+            else self.data().edge_index[1].unique()[::2][:4].tolist()
+        )
+        return (
+            [(number, 1) for number in ids] if self.options.get("output") == "multi_label" else ids
+        )
 
 
 def mlp(width_in: int, width_out: int) -> nn.Module:
@@ -321,12 +364,19 @@ def jit(how: str) -> Any:
     net, data = Scripted(), one_graph()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # deprecated
-        return torch.jit.script(net) if how == "script" else torch.jit.trace(net, (data.x, data.edge_index))
+        return (
+            torch.jit.script(net)
+            if how == "script"
+            else torch.jit.trace(net, (data.x, data.edge_index))
+        )
 
 
 LOGITS: dict[str, Any] = {"output": "logits"}  # by chance these are all inside [0, 1]
 GRAPHS: dict[str, Any] = {"data": graphs, "wrapper": gg.GraphClassificationModel}
-JIT: dict[str, Any] = {"num_hops": 2, "embedding": lambda net, g: g.x @ dict(net.named_parameters())["first.lin.weight"].t()}
+JIT: dict[str, Any] = {
+    "num_hops": 2,
+    "embedding": lambda net, g: g.x @ dict(net.named_parameters())["first.lin.weight"].t(),
+}
 PAIR: dict[str, Any] = {"forward": lambda net, g: net(g.x, g.edge_index)[0]}
 NAMED: dict[str, Any] = {"forward": lambda net, g: net(g.x, g.edge_index)["logits"]}
 ATOMS: dict[str, Any] = {"forward": lambda net, g: net(g.z, g.x, g.batch)}
@@ -344,17 +394,28 @@ KINDS: dict[str, Kind] = {
         Kind("GCN", lambda: Nodes(GCNConv)),
         Kind("SAGE", lambda: Nodes(SAGEConv)),
         Kind("GIN", lambda: Nodes(lambda a, b: GINConv(mlp(a, b))), options=LOGITS, seed=3),
-        Kind("GINE", lambda: WithAttributes(lambda a, b: GINEConv(mlp(a, b), edge_dim=EDGE_FEATURES)), seed=3),
+        Kind(
+            "GINE",
+            lambda: WithAttributes(lambda a, b: GINEConv(mlp(a, b), edge_dim=EDGE_FEATURES)),
+            seed=3,
+        ),
         Kind(
             "PNA",
-            lambda: Nodes(lambda a, b: PNAConv(a, b, ["mean", "max", "std"], ["identity", "amplification"], degrees())),
+            lambda: Nodes(
+                lambda a, b: PNAConv(
+                    a, b, ["mean", "max", "std"], ["identity", "amplification"], degrees()
+                )
+            ),
             options=LOGITS,
         ),
         Kind("RGCN", lambda: WithRelations(lambda a, b: RGCNConv(a, b, RELATIONS))),
         Kind("FastRGCN", lambda: WithRelations(lambda a, b: FastRGCNConv(a, b, RELATIONS))),
         Kind("GPS", Transformer, small_graph),
         Kind("TransformerConv", lambda: Nodes(TransformerConv)),
-        Kind("NNConv", lambda: WithAttributes(lambda a, b: NNConv(a, b, nn.Linear(EDGE_FEATURES, a * b)))),
+        Kind(
+            "NNConv",
+            lambda: WithAttributes(lambda a, b: NNConv(a, b, nn.Linear(EDGE_FEATURES, a * b))),
+        ),
         Kind("AttentiveFP", Fingerprint, seed=1, **GRAPHS),
         Kind(
             "SchNet",
@@ -372,15 +433,40 @@ KINDS: dict[str, Kind] = {
         Kind("JumpingKnowledge", Jumping),
         Kind("virtual node", VirtualNode, seed=3, **GRAPHS),
         Kind("GraphNorm", lambda: Pooled(GraphNorm(HIDDEN)), seed=3, **GRAPHS),
-        Kind("batch statistics", lambda: Nodes(GCNConv, norm=nn.BatchNorm1d(HIDDEN, track_running_stats=False)), small_graph),
-        Kind("tuple", lambda: Packed(lambda rows, x: (rows, x)), options=PAIR, note="`forward=...[0]`"),
-        Kind("dictionary", lambda: Packed(lambda rows, x: {"logits": rows, "x": x}), options=NAMED, note='`forward=...["logits"]`'),
+        Kind(
+            "batch statistics",
+            lambda: Nodes(GCNConv, norm=nn.BatchNorm1d(HIDDEN, track_running_stats=False)),
+            small_graph,
+        ),
+        Kind(
+            "tuple",
+            lambda: Packed(lambda rows, x: (rows, x)),
+            options=PAIR,
+            note="`forward=...[0]`",
+        ),
+        Kind(
+            "dictionary",
+            lambda: Packed(lambda rows, x: {"logits": rows, "x": x}),
+            options=NAMED,
+            note='`forward=...["logits"]`',
+        ),
         Kind("torch.compile", lambda: torch.compile(Nodes(GCNConv))),
-        Kind("torch.jit.script", lambda: jit("script"), options=JIT, note="`num_hops=`, `embedding=`"),
-        Kind("torch.jit.trace", lambda: jit("trace"), options=JIT, note="`num_hops=`, `embedding=`"),
+        Kind(
+            "torch.jit.script", lambda: jit("script"), options=JIT, note="`num_hops=`, `embedding=`"
+        ),
+        Kind(
+            "torch.jit.trace", lambda: jit("trace"), options=JIT, note="`num_hops=`, `embedding=`"
+        ),
         Kind("float64", lambda: Nodes(GCNConv).double(), as_double),
-        Kind("bfloat16", lambda: Nodes(GCNConv).bfloat16(), options=HALF, note="`forward=` casts in and out"),
-        Kind("multi-label", Sigmoid, options={"output": "multi_label"}, note='`output="multi_label"`'),
+        Kind(
+            "bfloat16",
+            lambda: Nodes(GCNConv).bfloat16(),
+            options=HALF,
+            note="`forward=` casts in and out",
+        ),
+        Kind(
+            "multi-label", Sigmoid, options={"output": "multi_label"}, note='`output="multi_label"`'
+        ),
         Kind(
             "multi-output",
             lambda: Nodes(GCNConv),

@@ -37,7 +37,9 @@ def imported_rooms(path):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SRC)))
 def test_imports_point_down(path):
     room = path.relative_to(SRC).parts[0]
-    assert [other for other in imported_rooms(path) if other != room and FLOOR[other] >= FLOOR[room]] == []
+    assert [
+        other for other in imported_rooms(path) if other != room and FLOOR[other] >= FLOOR[room]
+    ] == []
 
 
 def test_the_direction_test_would_see_an_import_that_points_up(tmp_path):
@@ -61,23 +63,31 @@ def test_every_public_name_resolves_and_is_listed():
 
 
 def test_rooms_are_reached_without_importing_them_first():
-    assert run_python("import graphgauge; print(len(graphgauge.models.MODEL_CHECKS) > 20, graphgauge.datasets.__name__)") == (
-        "True graphgauge.datasets"
-    )
+    assert run_python(
+        "import graphgauge; print(len(graphgauge.models.MODEL_CHECKS) > 20, graphgauge.datasets.__name__)"
+    ) == ("True graphgauge.datasets")
 
 
 def test_every_later_address_resolves():
-    addresses = [found for path in FILES for found in re.findall(r"later\(\"([\w.]+:\w+)\"\)", path.read_text())]
+    addresses = [
+        found
+        for path in FILES
+        for found in re.findall(r"later\(\"([\w.]+:\w+)\"\)", path.read_text())
+    ]
     assert all(resolve(address) is not None for address in addresses)
 
 
 def run_python(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def test_importing_graphgauge_loads_nothing_heavy():
     heavy = "torch torch_geometric numpy pandas scipy matplotlib networkx typer".split()
-    loaded = run_python(f"import sys, graphgauge; print([name for name in {heavy!r} if name in sys.modules])")
+    loaded = run_python(
+        f"import sys, graphgauge; print([name for name in {heavy!r} if name in sys.modules])"
+    )
     assert loaded == "[]"
 
 
@@ -91,7 +101,9 @@ def test_the_command_line_loads_no_torch_for_its_help():
 
 
 def test_no_file_is_called_utils():
-    assert [path.name for path in FILES if re.match(r"(utils?|helpers?|common)\.py", path.name)] == []
+    assert [
+        path.name for path in FILES if re.match(r"(utils?|helpers?|common)\.py", path.name)
+    ] == []
 
 
 def test_versions_agree():

@@ -94,7 +94,10 @@ class LinkForward(nn.Module):
 
     def __init__(self, layer=GCNConv, num_layers=2, out=3, act=F.relu):
         super().__init__()
-        self.encoder, self.lin = Stack(layer, num_layers, out=HIDDEN, act=act), nn.Linear(HIDDEN, out)
+        self.encoder, self.lin = (
+            Stack(layer, num_layers, out=HIDDEN, act=act),
+            nn.Linear(HIDDEN, out),
+        )
 
     def forward(self, x, edge_index, edge_label_index):
         z = self.encoder(x, edge_index)
@@ -140,5 +143,7 @@ def graphs(draw, max_nodes=12, max_edges=24, min_nodes=1):
     edges = draw(st.lists(st.tuples(node, node), max_size=max_edges))
     edge_index = torch.tensor(edges, dtype=torch.int64).reshape(-1, 2).t().contiguous()
     seed = draw(st.integers(0, 2**20))
-    x = torch.randn(num_nodes, FEATURES, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    x = torch.randn(
+        num_nodes, FEATURES, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
     return Data(x=x, edge_index=edge_index)

@@ -1,13 +1,15 @@
-"""A made-up bank: accounts, transactions between them, and a network that says which accounts look like fraud.
+"""A made-up bank: accounts, transactions between them, and a network that says which accounts look
+like fraud.
 
     accounts        600, of which one in five is in a ring of six that passes money around
     features (8)    standardised; two of them ("age of the account", "newsletter") say nothing about rings
     transactions    directed, payer to payee, with three attributes: log amount, at night, abroad
     rings           pay each other larger sums, more often at night and abroad
 
-Weeks are alike, for accounts and habits stay: nine tenths of the variance of a feature and two of three payments are the same in
-every week, the rest is drawn anew. `week(0)` is what the network is trained on; later weeks come `without` or with a drift from
-`DRIFTS`. Nothing here is real, and nothing is downloaded.
+Weeks are alike, for accounts and habits stay: nine tenths of the variance of a feature and two of
+three payments are the same in every week, the rest is drawn anew. `week(0)` is what the network is
+trained on; later weeks come `without` or with a drift from `DRIFTS`. Nothing here is real, and
+nothing is downloaded.
 """
 
 from collections.abc import Callable
@@ -27,11 +29,21 @@ FEATURES = (
     "age of the account",
     "newsletter",
 )
-SIGNAL = torch.tensor([2.0, 1.5, 1.2, 1.0, 0.8, 0.6, 0.0, 0.0])  #: how much a ring moves each feature, in SDs
+SIGNAL = torch.tensor(
+    [2.0, 1.5, 1.2, 1.0, 0.8, 0.6, 0.0, 0.0]
+)  #: how much a ring moves each feature, in SDs
 EDGE_ATTRIBUTES = ("log amount", "at night", "abroad")
 CLASSES = ("ordinary", "suspicious")
-ACCOUNTS, RING, SHARE, PAYMENTS = 600, 6, 0.2, 3  #: payments per account and week, inside and outside rings
-STANDING, HABIT = 2, 0.9  #: payments that are the same in every week; share of a feature's variance that is
+ACCOUNTS, RING, SHARE, PAYMENTS = (
+    600,
+    6,
+    0.2,
+    3,
+)  #: payments per account and week, inside and outside rings
+STANDING, HABIT = (
+    2,
+    0.9,
+)  #: payments that are the same in every week; share of a feature's variance that is
 SHIFT = 1.0  #: SDs that a drift moves something
 
 
@@ -54,12 +66,14 @@ def make_net(hidden: int = 16) -> FraudGAT:
     return FraudGAT(hidden)
 
 
-# --- data ------------------------------------------------------------------------------------------------------------
+# --- data -----------------------------------------------------------------------------------------
 
 
 def rings(seed: int = 0) -> Tensor:
     """The ring of each account, -1 for none; the same in every week.  (N,)"""
-    chosen = torch.randperm(ACCOUNTS, generator=generator(seed))[: int(ACCOUNTS * SHARE) // RING * RING]
+    chosen = torch.randperm(ACCOUNTS, generator=generator(seed))[
+        : int(ACCOUNTS * SHARE) // RING * RING
+    ]
     return torch.full((ACCOUNTS,), -1).index_copy(0, chosen, torch.arange(len(chosen)) // RING)
 
 
@@ -72,17 +86,26 @@ def generator(*numbers: int) -> Generator:
 
 
 def week(number: int, drift: str = "none", seed: int = 0) -> Data:
-    """Features and transactions of one week, with masks for training and testing; ``drift`` is a name in `DRIFTS`."""
+    """Features and transactions of one week, with masks for training and testing; ``drift`` is a
+    name in `DRIFTS`.
+    """
     ring = rings(seed)
     usual, fresh = generator(seed, 1), generator(seed, number, 3)
     habit, news = (torch.randn(ACCOUNTS, len(FEATURES), generator=draw) for draw in (usual, fresh))
     x = HABIT**0.5 * habit + (1 - HABIT) ** 0.5 * news + (ring >= 0)[:, None] * SIGNAL
     parts = [payments(ring, STANDING, usual), payments(ring, PAYMENTS - STANDING, fresh)]
-    edge_index, edge_attr = torch.cat([part[0] for part in parts], 1), torch.cat([part[1] for part in parts])
+    edge_index, edge_attr = (
+        torch.cat([part[0] for part in parts], 1),
+        torch.cat([part[1] for part in parts]),
+    )
     data = Data(x=x, edge_index=edge_index, edge_attr=edge_attr, y=(ring >= 0).long())
     is_train = torch.rand(ACCOUNTS, generator=generator(seed, 2)) < 0.6
     data.train_mask, data.test_mask = is_train, ~is_train
-    data.feature_names, data.class_names, data.edge_attr_names = list(FEATURES), list(CLASSES), list(EDGE_ATTRIBUTES)
+    data.feature_names, data.class_names, data.edge_attr_names = (
+        list(FEATURES),
+        list(CLASSES),
+        list(EDGE_ATTRIBUTES),
+    )
     return DRIFTS[drift](data)
 
 
@@ -97,7 +120,9 @@ def transactions(ring: Tensor, number: int, draw: Generator) -> tuple[Tensor, Te
     payer = torch.arange(ACCOUNTS).repeat_interleave(number)
     anybody = (payer + torch.randint(1, ACCOUNTS, payer.shape, generator=draw)) % ACCOUNTS
     member = (ring >= 0).nonzero()[:, 0].repeat_interleave(number)
-    of_ring = ring.argsort(stable=True)[-int((ring >= 0).sum()) :].view(-1, RING)  # row r: the members of ring r
+    of_ring = ring.argsort(stable=True)[-int((ring >= 0).sum()) :].view(
+        -1, RING
+    )  # row r: the members of ring r
     place = (of_ring[ring[member]] == member[:, None]).int().argmax(1)
     other = (place + torch.randint(1, RING, place.shape, generator=draw)) % RING
     fellow = of_ring[ring[member], other]
@@ -109,10 +134,12 @@ def attributes(inside: Tensor, draw: Generator) -> Tensor:
     """Log amount, at night, abroad; larger and more often inside rings.  (E, 3)"""
     amount = torch.randn(len(inside), generator=draw) + 1.5 * inside
     chance = torch.where(inside[:, None], torch.tensor([0.6, 0.5]), torch.tensor([0.15, 0.1]))
-    return torch.cat([amount[:, None], (torch.rand(len(inside), 2, generator=draw) < chance).float()], 1)
+    return torch.cat(
+        [amount[:, None], (torch.rand(len(inside), 2, generator=draw) < chance).float()], 1
+    )
 
 
-# --- what may happen later -------------------------------------------------------------------------------------------
+# --- what may happen later ------------------------------------------------------------------------
 
 
 def without(data: Data) -> Data:
@@ -121,13 +148,17 @@ def without(data: Data) -> Data:
 
 
 def newsletter_campaign(data: Data) -> Data:
-    """A feature that the network hardly reads moves by one SD: the data drift, explanations need not."""
+    """A feature that the network hardly reads moves by one SD: the data drift, explanations need
+    not.
+    """
     data.x[:, FEATURES.index("newsletter")] += SHIFT
     return data
 
 
 def cash_boom(data: Data) -> Data:
-    """Everybody uses more cash, by one SD in the feature that tells rings best: data, predictions and explanations move."""
+    """Everybody uses more cash, by one SD in the feature that tells rings best: data, predictions
+    and explanations move.
+    """
     data.x[:, FEATURES.index("share of cash")] += SHIFT
     return data
 
@@ -148,7 +179,9 @@ DRIFTS: dict[str, Callable[[Data], Data]] = {
 
 
 def trained(data: Data, epochs: int = 100, seed: int = 0) -> FraudGAT:
-    """The network, trained on the accounts of the training mask; leaves no trace in torch's random state."""
+    """The network, trained on the accounts of the training mask; leaves no trace in torch's random
+    state.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         net = make_net()

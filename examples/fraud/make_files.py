@@ -1,4 +1,5 @@
-"""Write what the walk-through needs: weights, the graph of week 0, later weeks, and the project file.
+"""Write what the walk-through needs: weights, the graph of week 0, later weeks, and the project
+file.
 
 python examples/fraud/make_files.py                # into this folder
 python examples/fraud/make_files.py --folder X     # elsewhere; `fraud.py` must then be on PYTHONPATH
@@ -18,13 +19,19 @@ HERE = Path(__file__).parent
 
 
 #: weeks after the first: name of the file, number, drift
-LATER = (("week-1", 1, "none"), ("week-2", 2, "none"), ("week-3", 3, "none"), ("week-3-drifted", 3, "newsletter campaign"))
+LATER = (
+    ("week-1", 1, "none"),
+    ("week-2", 2, "none"),
+    ("week-3", 3, "none"),
+    ("week-3-drifted", 3, "newsletter campaign"),
+)
 
 
 def project(targets: int = 120, data: str = "week-0") -> dict[str, Any]:
     """The project file for the data of a week.
 
-    10 % of 8 features are less than one edit, so feature EC gets a limit of its own, and so does edge EC.
+    10 % of 8 features are less than one edit, so feature EC gets a limit of its own, and so does
+    edge EC.
     """
     reported = (fraud.rings() == 0).nonzero()[:, 0].tolist()
     return {
@@ -71,7 +78,9 @@ def write_project(path: Path, content: dict[str, Any]) -> Path:
 
 def main() -> None:
     """Read the arguments and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--folder", type=Path, default=HERE)
     parser.add_argument("--targets", type=int, default=120)
     given = parser.parse_args()

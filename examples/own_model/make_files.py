@@ -1,4 +1,6 @@
-"""Train the network in a few seconds and write what graphgauge needs: weights, graph and project file (`python make_files.py`)."""
+"""Train the network in a few seconds and write what graphgauge needs: weights, graph and project
+file (`python make_files.py`).
+"""
 
 import argparse
 from pathlib import Path
@@ -37,7 +39,9 @@ def trained(data, epochs=150):
     optimizer = torch.optim.Adam(net.parameters(), lr=0.01, weight_decay=5e-4)
     for _ in range(epochs):
         optimizer.zero_grad()
-        loss = cross_entropy(net(data.x, data.edge_index, data.edge_attr)[~data.test_mask], data.y[~data.test_mask])
+        loss = cross_entropy(
+            net(data.x, data.edge_index, data.edge_attr)[~data.test_mask], data.y[~data.test_mask]
+        )
         loss.backward()
         optimizer.step()
     return net.eval()

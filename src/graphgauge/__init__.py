@@ -1,4 +1,5 @@
-"""graphgauge: how good are the explanations of a graph neural network, and which explainer can be trusted?
+"""graphgauge: how good are the explanations of a graph neural network, and which explainer can be
+trusted?
 
 Importing graphgauge loads nothing heavy: each name is imported when it is first used.
 """

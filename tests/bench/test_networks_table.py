@@ -31,7 +31,10 @@ def write(folder, name, *, watch="val", bias=False, **scores):
 
 
 def table(*folders):
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in networks.markdown(list(folders)).splitlines()]
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in networks.markdown(list(folders)).splitlines()
+    ]
 
 
 def test_a_row_holds_means_deviations_the_kept_scores_the_papers_figure_and_the_settings(tmp_path):

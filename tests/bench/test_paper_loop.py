@@ -1,4 +1,6 @@
-"""The loop that graphgauge is timed against does what the paper says, and its length is counted right."""
+"""The loop that graphgauge is timed against does what the paper says, and its length is counted
+right.
+"""
 
 import math
 
@@ -16,11 +18,19 @@ from torch_geometric.nn import GCNConv
 
 import graphgauge as gg
 from graphgauge.core.errors import UndefinedScore
-from graphgauge.metrics import class_flips, edge_stability, effective_compactness, feature_stability, stopped, wins
+from graphgauge.metrics import (
+    class_flips,
+    edge_stability,
+    effective_compactness,
+    feature_stability,
+    stopped,
+    wins,
+)
 from graphgauge.perturbation import EdgeEdits, Lines, points
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:Input Tensor . did not already require gradients", "ignore:Setting backward hooks on ReLU"
+    "ignore:Input Tensor . did not already require gradients",
+    "ignore:Setting backward hooks on ReLU",
 )  # Captum
 FEATURES, CLASSES, TARGET = 4, 3, 7
 
@@ -41,7 +51,10 @@ def data():
     ring = torch.stack([torch.arange(40), (torch.arange(40) + 1) % 40])
     chords = torch.stack([torch.arange(20), torch.arange(20) + 20])
     links = torch.cat([ring, chords], dim=1)
-    return Data(x=torch.randn(41, FEATURES, generator=random), edge_index=torch.cat([links, links.flip(0)], dim=1))
+    return Data(
+        x=torch.randn(41, FEATURES, generator=random),
+        edge_index=torch.cat([links, links.flip(0)], dim=1),
+    )
 
 
 @pytest.fixture
@@ -50,7 +63,9 @@ def net():
     return Net().eval()
 
 
-def test_the_graph_has_the_librarys_nodes_and_edges_and_predicts_what_the_whole_graph_does(net, data):
+def test_the_graph_has_the_librarys_nodes_and_edges_and_predicts_what_the_whole_graph_does(
+    net, data
+):
     local = paper_algorithms.computation_graph(data, TARGET)
     ours = gg.NodeClassificationModel(net, data).computation_graphs([TARGET])[0]
     assert {TARGET, *local.ids[local.neighbours].tolist()} == set(ours.nodes.tolist())
@@ -65,33 +80,62 @@ def test_a_target_without_messages_is_refused(data):
         paper_algorithms.computation_graph(data, 40)
 
 
-@pytest.mark.parametrize(("mean", "spread"), [(0.5, 1.0), (0.5, 0.1), (0.6, 1.0), (0.9, 0.3), (0.5, 0.0)])
+@pytest.mark.parametrize(
+    ("mean", "spread"), [(0.5, 1.0), (0.5, 0.1), (0.6, 1.0), (0.9, 0.3), (0.5, 0.0)]
+)
 def test_early_stopping_is_the_rule_of_the_metrics(mean, spread):
     random = torch.Generator().manual_seed(0)
     series = mean + spread * (torch.rand(20, 100, generator=random, dtype=torch.float64) - 0.5)
-    literal = [next(n for n in range(101) if paper_algorithms.early_stop(row[:n])) for row in series.tolist()]
+    literal = [
+        next(n for n in range(101) if paper_algorithms.early_stop(row[:n]))
+        for row in series.tolist()
+    ]
     assert literal == stopped(series).trials.tolist()
 
 
 def test_pairs_are_compared_as_the_metrics_do(data):
-    local, random = paper_algorithms.computation_graph(data, TARGET), torch.Generator().manual_seed(0)
-    edge, feature = torch.randn(2, local.edge_index.size(1), generator=random), torch.randn(2, *local.x.shape, generator=random)
+    local, random = (
+        paper_algorithms.computation_graph(data, TARGET),
+        torch.Generator().manual_seed(0),
+    )
+    edge, feature = (
+        torch.randn(2, local.edge_index.size(1), generator=random),
+        torch.randn(2, *local.x.shape, generator=random),
+    )
     feature[1, local.row] = 0
     rows = torch.cat([torch.tensor([local.row]), local.neighbours])
     wanted = feature_stability(feature[:1, rows], feature[1:, rows], rows == local.row)
-    assert paper_algorithms.stability_pair_feature(feature[0], feature[1], local) == pytest.approx(wanted.item(), abs=1e-6)
+    assert paper_algorithms.stability_pair_feature(feature[0], feature[1], local) == pytest.approx(
+        wanted.item(), abs=1e-6
+    )
     wanted = edge_stability(edge[:1, local.relevant], edge[1:, local.relevant])
-    assert paper_algorithms.stability_pair_edge(edge[0], edge[1], local) == pytest.approx(wanted.item(), abs=1e-6)
+    assert paper_algorithms.stability_pair_edge(edge[0], edge[1], local) == pytest.approx(
+        wanted.item(), abs=1e-6
+    )
 
 
 def test_removals_ec_and_pertinence_equal_the_batched_curves(net, data):
     model = gg.NodeClassificationModel(net, data)
-    graphs, case = model.computation_graphs([TARGET]), paper_loop.Case(Setting(net, data, {}), "saliency", TARGET)
-    place = {tuple(pair): column for column, pair in enumerate(case.local.ids[case.local.edge_index].T.tolist())}
+    graphs, case = (
+        model.computation_graphs([TARGET]),
+        paper_loop.Case(Setting(net, data, {}), "saliency", TARGET),
+    )
+    place = {
+        tuple(pair): column
+        for column, pair in enumerate(case.local.ids[case.local.edge_index].T.tolist())
+    }
     ours = [place[tuple(pair)] for pair in data.edge_index[:, graphs[0].edges].T.tolist()]
     count, label = len(ours), torch.tensor([case.label])
-    lines = Lines(torch.zeros(2, dtype=torch.int64), torch.stack([torch.randperm(count) for _ in range(2)]))
-    found = points(model, EdgeEdits.of(model, graphs), lines, torch.tensor([0, 0]), torch.tensor([count, count]))
+    lines = Lines(
+        torch.zeros(2, dtype=torch.int64), torch.stack([torch.randperm(count) for _ in range(2)])
+    )
+    found = points(
+        model,
+        EdgeEdits.of(model, graphs),
+        lines,
+        torch.tensor([0, 0]),
+        torch.tensor([count, count]),
+    )
     curves = found.prediction.view(2, count, CLASSES)
     orders = [[ours[edge] for edge in row.tolist()] for row in lines.order]
     literal = torch.tensor([list(case.removals(order)) for order in orders])
@@ -99,10 +143,18 @@ def test_removals_ec_and_pertinence_equal_the_batched_curves(net, data):
     fast = effective_compactness(class_flips(curves, label.expand(2)), torch.tensor([count, count]))
     assert [case.edge_ec(order) for order in orders] == fast.ec.tolist()
     own, random = curves[..., case.label]
-    assert set(paper_algorithms.pertinence(lambda _: iter(literal[0].tolist()), orders[0], count, case.label)) == {0.0}  # itself
+    assert set(
+        paper_algorithms.pertinence(
+            lambda _: iter(literal[0].tolist()), orders[0], count, case.label
+        )
+    ) == {0.0}  # itself
     first = iter([literal[0].tolist()])
-    shares = paper_algorithms.pertinence(lambda _: iter(next(first, literal[1].tolist())), orders[0], count, case.label)
-    assert shares == pytest.approx([wins(own[None], random[None, None], torch.tensor([count])).item()] * 30)
+    shares = paper_algorithms.pertinence(
+        lambda _: iter(next(first, literal[1].tolist())), orders[0], count, case.label
+    )
+    assert shares == pytest.approx(
+        [wins(own[None], random[None, None], torch.tensor([count])).item()] * 30
+    )
 
 
 def test_no_mask_stays_behind_on_the_network(net, data):
@@ -129,7 +181,10 @@ def test_substitutions_write_the_references_values(net, data):
 def test_the_map_is_one_to_one_into_the_references_neighbourhood(data):
     data.x = torch.arange(41.0)[:, None].repeat(1, FEATURES)
     local = paper_algorithms.computation_graph(data, TARGET)
-    given, there = paper_algorithms.substitutes(data, local, 30), paper_algorithms.computation_graph(data, 30)
+    given, there = (
+        paper_algorithms.substitutes(data, local, 30),
+        paper_algorithms.computation_graph(data, 30),
+    )
     assert given.own.tolist() == [30.0] * FEATURES
     sources = given.others[:, 0].tolist()
     assert set(sources) <= set(there.ids[there.neighbours].float().tolist())
@@ -158,15 +213,26 @@ def test_compactness_counts_edits_until_another_class_leads():
 def test_priorities_are_the_targets_scores_and_its_neighbours_largest(data):
     local = paper_algorithms.computation_graph(data, TARGET)
     score = torch.zeros_like(local.x)
-    score[local.row, 0], score[local.neighbours[0], 1], score[local.neighbours[1], 1] = 5.0, -7.0, 3.0
+    score[local.row, 0], score[local.neighbours[0], 1], score[local.neighbours[1], 1] = (
+        5.0,
+        -7.0,
+        3.0,
+    )
     assert paper_algorithms.priorities(score, local).tolist() == [5, 0, 0, 0, 0, 3, 0, 0]
-    halo = [row for row in range(len(local.ids)) if row != local.row and row not in local.neighbours.tolist()]
+    halo = [
+        row
+        for row in range(len(local.ids))
+        if row != local.row and row not in local.neighbours.tolist()
+    ]
     score[halo] = 9.0
     assert paper_algorithms.priorities(score, local).tolist() == [5, 0, 0, 0, 0, 3, 0, 0]
 
 
 def test_medoids_are_of_the_predicted_class_and_nearest_to_its_mean(net, data):
-    predicted, hidden = net(data.x, data.edge_index).argmax(1), net.act(net.one(data.x, data.edge_index)).detach()
+    predicted, hidden = (
+        net(data.x, data.edge_index).argmax(1),
+        net.act(net.one(data.x, data.edge_index)).detach(),
+    )
     for label, node in paper_algorithms.class_medoids(net, data).items():
         members = [n for n in range(40) if predicted[n] == label]
         mean = hidden[members].mean(0)
@@ -179,7 +245,9 @@ def test_the_loop_is_as_long_as_its_counts_say(net, data, monkeypatch):
 
     def explain(net, name, x, edge_index, row):
         calls.append(row)
-        return torch.randn(x.shape, generator=random), torch.randn(edge_index.size(1), generator=random)
+        return torch.randn(x.shape, generator=random), torch.randn(
+            edge_index.size(1), generator=random
+        )
 
     references = paper_algorithms.class_medoids(net, data)
     assert len(references) == CLASSES
@@ -193,11 +261,16 @@ def test_the_loop_is_as_long_as_its_counts_say(net, data, monkeypatch):
     assert len(passes) == 1 + paper_loop.forwards(counts)  # 1: the class, when the graph is cut
     assert set(found.seconds) == set(paper_loop.PARTS)
     assert found.values["feature_ec"] == min(found.trials.reference_ec)
-    assert all(0 <= found.values[name] <= 1 for name in ("edge_stability", "edge_pertinence", "feature_pertinence"))
+    assert all(
+        0 <= found.values[name] <= 1
+        for name in ("edge_stability", "edge_pertinence", "feature_pertinence")
+    )
 
 
 def test_counts_and_seconds_follow_the_formulas():
-    trials = Trials(pairs=30, edge_ec=4, edge_trials=40, reference_ec=(7, 5), feature_trials=(30, 50))
+    trials = Trials(
+        pairs=30, edge_ec=4, edge_trials=40, reference_ec=(7, 5), feature_trials=(30, 50)
+    )
     counts = paper_loop.loop_counts(trials)
     assert counts == {
         "time": 1,
@@ -208,8 +281,12 @@ def test_counts_and_seconds_follow_the_formulas():
         "pertinence_features": 5 * 31 + 5 * 51,
     }
     assert paper_loop.forwards(counts) == 5 + 13 + 164 + 410
-    scaled = paper_loop.scaled_seconds(counts, Units(graphs=0.5, call=2, pair=5, edge_forward=0.1, feature_forward=0.2))
-    assert sum(scaled.values()) == pytest.approx(0.5 + 2 + 30 * 5 + 0.1 * (5 + 164) + 0.2 * (13 + 410))
+    scaled = paper_loop.scaled_seconds(
+        counts, Units(graphs=0.5, call=2, pair=5, edge_forward=0.1, feature_forward=0.2)
+    )
+    assert sum(scaled.values()) == pytest.approx(
+        0.5 + 2 + 30 * 5 + 0.1 * (5 + 164) + 0.2 * (13 + 410)
+    )
 
 
 def test_a_loop_without_references_has_no_feature_pertinence(net, data):
@@ -251,8 +328,15 @@ def test_gradient_explainers_on_the_cut_graph_are_the_librarys(net, data, name):
     (ours,) = GRADIENTS[name].explain(gg.NodeClassificationModel(net, data), [TARGET])
     rows = torch.cat([torch.tensor([local.row]), local.neighbours])
     assert torch.allclose(ours.feature_matrix()[local.ids[rows]], feature[rows], atol=1e-5)
-    score = {tuple(pair): value for pair, value in zip(data.edge_index[:, ours.edges].T.tolist(), ours.edge_score, strict=True)}
-    theirs = [score[tuple(pair)] for pair in local.ids[local.edge_index[:, local.relevant]].T.tolist()]
+    score = {
+        tuple(pair): value
+        for pair, value in zip(
+            data.edge_index[:, ours.edges].T.tolist(), ours.edge_score, strict=True
+        )
+    }
+    theirs = [
+        score[tuple(pair)] for pair in local.ids[local.edge_index[:, local.relevant]].T.tolist()
+    ]
     assert torch.allclose(torch.stack(theirs), edge[local.relevant], atol=1e-5)
 
 

@@ -6,14 +6,23 @@ from made_runs import run
 
 
 def test_a_line_tells_the_change_the_order_and_the_distance_from_the_paper():
-    """The paper's edge pertinence and EC in node classification: saliency 0.68, 42.1; GNNExplainer 0.54, 42.8; LRP 0.75, 43.1."""
+    """The paper's edge pertinence and EC in node classification: saliency 0.68, 42.1; GNNExplainer
+    0.54, 42.8; LRP 0.75, 43.1.
+    """
     numbers = {
         "saliency": ((0.9, 10.1), (0.7, 40.1)),
         "gnn_explainer": ((0.6, 20.8), (0.5, 50.8)),
         "lrp": ((0.95, 30.0), (0.4, 42.0)),
     }
     mask, drop = (
-        run({name: {"edge_pertinence": own[k][0], "edge_ec": own[k][1]} for name, own in numbers.items()}, 2, task="cora-node")
+        run(
+            {
+                name: {"edge_pertinence": own[k][0], "edge_ec": own[k][1]}
+                for name, own in numbers.items()
+            },
+            2,
+            task="cora-node",
+        )
         for k in (0, 1)
     )
     pertinence, ec = removals.removals(mask, drop).to_dict("records")
@@ -38,8 +47,17 @@ def test_a_line_tells_the_change_the_order_and_the_distance_from_the_paper():
 
 
 def test_targets_of_one_run_alone_do_not_count():
-    mask = run({"saliency": {"edge_pertinence": [0.5, 0.6, 0.0]}, "lrp": {"edge_pertinence": [0.7, 0.8, 0.0]}}, task="cora-node")
-    drop = run({"saliency": {"edge_pertinence": [0.4, 0.5]}, "lrp": {"edge_pertinence": [0.6, 0.5]}}, task="cora-node")
+    mask = run(
+        {
+            "saliency": {"edge_pertinence": [0.5, 0.6, 0.0]},
+            "lrp": {"edge_pertinence": [0.7, 0.8, 0.0]},
+        },
+        task="cora-node",
+    )
+    drop = run(
+        {"saliency": {"edge_pertinence": [0.4, 0.5]}, "lrp": {"edge_pertinence": [0.6, 0.5]}},
+        task="cora-node",
+    )
     [line] = removals.removals(mask, drop).to_dict("records")
     assert line["change"] == pytest.approx((-0.1 - 0.2) / 2)
 

@@ -16,5 +16,9 @@ def good(tmp_path_factory, networks):
     """The numbers of the good explainers, alone."""
     folder = tmp_path_factory.mktemp("good")
     return numbers(
-        run_here(write_experiment(folder / "tiny.yaml", explainers=GOOD, settings=UNTIMED), folder / "run", networks).folder
+        run_here(
+            write_experiment(folder / "tiny.yaml", explainers=GOOD, settings=UNTIMED),
+            folder / "run",
+            networks,
+        ).folder
     )

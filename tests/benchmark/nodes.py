@@ -1,4 +1,6 @@
-"""Clusters of two nodes on this machine, started with the commands people use. A node is a process with all its children."""
+"""Clusters of two nodes on this machine, started with the commands people use. A node is a process
+with all its children.
+"""
 
 import contextlib
 import secrets
@@ -18,12 +20,20 @@ DASK = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
 
 
 def secret():
-    """What all sides of a Ray cluster must share; by itself Ray would leave a token in the home directory."""
-    return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32), "RAY_USAGE_STATS_ENABLED": "0"}
+    """What all sides of a Ray cluster must share; by itself Ray would leave a token in the home
+    directory.
+    """
+    return {
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),
+        "RAY_USAGE_STATS_ENABLED": "0",
+    }
 
 
 class Nodes:
-    """The processes of a cluster, how the command line names it, the environment that all sides share, and a gate to wait at."""
+    """The processes of a cluster, how the command line names it, the environment that all sides
+    share, and a gate to wait at.
+    """
 
     def __init__(self, engine, folder):
         self.engine, self.folder, self.processes, self.options = engine, Path(folder), [], []
@@ -35,7 +45,12 @@ class Nodes:
         """One more process, that writes to a file."""
         with (self.folder / f"node{len(self.processes)}.txt").open("w") as file:
             self.processes.append(
-                subprocess.Popen([sys.executable, "-m", *map(str, words)], stdout=file, stderr=file, env=self.environment)
+                subprocess.Popen(
+                    [sys.executable, "-m", *map(str, words)],
+                    stdout=file,
+                    stderr=file,
+                    env=self.environment,
+                )
             )
 
     def told(self, number):
@@ -64,7 +79,11 @@ class Nodes:
 
     def alive(self, numbers):
         """Those of the processes that still are."""
-        return [number for number in numbers if psutil.pid_exists(number) and psutil.Process(number).status() != "zombie"]
+        return [
+            number
+            for number in numbers
+            if psutil.pid_exists(number) and psutil.Process(number).status() != "zombie"
+        ]
 
 
 def end_tree(process):
@@ -99,14 +118,32 @@ def start_nothing(nodes):
 
 
 def start_dask(nodes):
-    """A scheduler and two workers with a nanny each, on loopback; torch is loaded before they take work."""
+    """A scheduler and two workers with a nanny each, on loopback; torch is loaded before they take
+    work.
+    """
     address = f"tcp://127.0.0.1:{free_port()}"
     nodes.options = ["--address", address]
     nodes.start("distributed.cli.dask_scheduler", "--host", address, "--no-dashboard")
     for _ in range(2):
-        options = ["--nthreads", 1, "--no-dashboard", "--host", "127.0.0.1", "--local-directory", nodes.folder]
-        nodes.start("distributed.cli.dask_worker", address, *options, "--preload", "graphgauge.benchmark.work")
-    wait_for(lambda: all("Starting established connection" in nodes.told(number) for number in (1, 2)))
+        options = [
+            "--nthreads",
+            1,
+            "--no-dashboard",
+            "--host",
+            "127.0.0.1",
+            "--local-directory",
+            nodes.folder,
+        ]
+        nodes.start(
+            "distributed.cli.dask_worker",
+            address,
+            *options,
+            "--preload",
+            "graphgauge.benchmark.work",
+        )
+    wait_for(
+        lambda: all("Starting established connection" in nodes.told(number) for number in (1, 2))
+    )
 
 
 def start_ray(nodes):
@@ -114,7 +151,14 @@ def start_ray(nodes):
     address = f"127.0.0.1:{free_port()}"
     nodes.options = ["--address", address]
     size = ["--num-cpus", 1, "--object-store-memory", 100_000_000, "--block"]
-    own = ["--port", address.rpartition(":")[2], "--temp-dir", nodes.folder, "--include-dashboard", "false"]
+    own = [
+        "--port",
+        address.rpartition(":")[2],
+        "--temp-dir",
+        nodes.folder,
+        "--include-dashboard",
+        "false",
+    ]
     nodes.start("ray.scripts.scripts", "start", "--head", *own, *size)
     wait_for(lambda: "Ray runtime started" in nodes.told(0))
     nodes.start("ray.scripts.scripts", "start", "--address", address, *size)

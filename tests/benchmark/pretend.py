@@ -1,4 +1,6 @@
-"""Shards without models, engines without processes: what the runner does, in milliseconds. Loads no torch."""
+"""Shards without models, engines without processes: what the runner does, in milliseconds. Loads no
+torch.
+"""
 
 import time
 from concurrent.futures import Future
@@ -52,7 +54,12 @@ def rows_of(part):
 
 
 def work(part):
-    return Outcome(rows_of(part), seconds=0.01, machine={"host": "here"}, phases={"explaining": 0.002 * len(part.labels)})
+    return Outcome(
+        rows_of(part),
+        seconds=0.01,
+        machine={"host": "here"},
+        phases={"explaining": 0.002 * len(part.labels)},
+    )
 
 
 def work_slowly(part):
@@ -65,7 +72,9 @@ class Death(Exception):
 
 
 class Scripted(Engine):
-    """Does what ``script(part)`` says: an outcome, an error to raise, or None for work that never comes back."""
+    """Does what ``script(part)`` says: an outcome, an error to raise, or None for work that never
+    comes back.
+    """
 
     name = "scripted"
 
@@ -97,11 +106,15 @@ class Scripted(Engine):
 
 def blaming(guilty):
     """A script in which one explainer spoils every shard it is in."""
-    return lambda part: Outcome([], Fault("failed", "no good"), 0.01) if guilty in part.labels else work(part)
+    return lambda part: (
+        Outcome([], Fault("failed", "no good"), 0.01) if guilty in part.labels else work(part)
+    )
 
 
 def run(store, engine, shards, limit=60.0, report=lambda text, size: None, retries=None):
-    runner = Runner(store, engine, work, limit=limit, shared={"settings": "s", "version": "v"}, report=report)
+    runner = Runner(
+        store, engine, work, limit=limit, shared={"settings": "s", "version": "v"}, report=report
+    )
     runner.run(shards, retries)
     return runner
 

@@ -23,40 +23,73 @@ def test_correlations_over_targets_equal_a_loop_over_the_same_draws():
         own = {}
         for line in made.rows:
             if line.explainer == explainer and line.cell.status == "ok":
-                own.setdefault((line.task, line.model), {}).setdefault(str(line.target), {})[line.metric] = line.cell.value
+                own.setdefault((line.task, line.model), {}).setdefault(str(line.target), {})[
+                    line.metric
+                ] = line.cell.value
         points, draws = [], []
         for place, cases in own.items():
             names = sorted(case for case, found in cases.items() if "edge_fidelity_plus" in found)
-            first, second = ([cases[name][f"edge_{form}"] for name in names] for form in ("fidelity_plus", "pertinence"))
+            first, second = (
+                [cases[name][f"edge_{form}"] for name in names]
+                for form in ("fidelity_plus", "pertinence")
+            )
             points.append(literal_rho(first, second))
             chosen = drawn(len(names), 25, derive_seed(4, "bootstrap", *place)).tolist()
-            draws.append([literal_rho([first[i] for i in line], [second[i] for i in line]) for line in chosen])
+            draws.append(
+                [
+                    literal_rho([first[i] for i in line], [second[i] for i in line])
+                    for line in chosen
+                ]
+            )
         expected = np.nanmean(draws, 0)
-        line = table[(table["level"] == "targets") & (table["explainer"] == explainer) & (table["kind"] == "all")]
+        line = table[
+            (table["level"] == "targets")
+            & (table["explainer"] == explainer)
+            & (table["kind"] == "all")
+        ]
         line = line[(line["side"] == "edge") & (line["metric"] == "pertinence")].iloc[0]
         assert line["rho"] == pytest.approx(np.mean(points))
-        assert (line["low"], line["high"]) == pytest.approx(tuple(np.quantile(expected, (0.025, 0.975))))
+        assert (line["low"], line["high"]) == pytest.approx(
+            tuple(np.quantile(expected, (0.025, 0.975)))
+        )
         assert (line["parts"], line["points"]) == (4, 28)
 
 
 def fidelity(task, explainer, plus, pertinence, ec):
     parts = (("fidelity_plus", plus), ("pertinence", pertinence), ("ec", ec))
-    return [line for form, numbers in parts for line in values(task, "gcn", explainer, f"edge_{form}", numbers)]
+    return [
+        line
+        for form, numbers in parts
+        for line in values(task, "gcn", explainer, f"edge_{form}", numbers)
+    ]
 
 
 def test_perfect_agreement_is_1_and_the_expected_sign_follows_the_direction():
     rows = [
         line
         for k, name in enumerate(("lrp", "saliency", "graphmask"))
-        for line in fidelity("cora-node", name, [0.1 + k, 0.2 + k, 0.4 + k], [0.5 + k, 0.6 + k, 0.9 + k], [9 - k, 5 - k, 3 - k])
+        for line in fidelity(
+            "cora-node",
+            name,
+            [0.1 + k, 0.2 + k, 0.4 + k],
+            [0.5 + k, 0.6 + k, 0.9 + k],
+            [9 - k, 5 - k, 3 - k],
+        )
     ]
     table = agreement(results(rows), draws=50)
     assert set(table["level"]) == {"targets", "explainers"}
     for line in table.itertuples():
         expected = 1 if line.metric == "pertinence" else -1
         assert (line.rho, line.expected) == (pytest.approx(expected), expected)
-    means = table[(table["level"] == "explainers") & (table["kind"] == "node_classification")].iloc[0]
-    assert (means["low"], means["high"], means["agree"], means["points"]) == (pytest.approx(1), pytest.approx(1), True, 3)
+    means = table[(table["level"] == "explainers") & (table["kind"] == "node_classification")].iloc[
+        0
+    ]
+    assert (means["low"], means["high"], means["agree"], means["points"]) == (
+        pytest.approx(1),
+        pytest.approx(1),
+        True,
+        3,
+    )
 
 
 def test_disagreement_is_told():
@@ -94,12 +127,23 @@ def test_effort_counts_trials_reasons_and_explanations():
         return ("cora-node", "gcn", name, target)
 
     rows = [
-        row(*place("lrp", 0), "feature_pertinence", 0.5, trials=(30, 100), stop=("decided", "most")),
+        row(
+            *place("lrp", 0), "feature_pertinence", 0.5, trials=(30, 100), stop=("decided", "most")
+        ),
         row(*place("lrp", 1), "feature_pertinence", 0.5, trials=(50,), stop=("decided",)),
         row(*place("lrp", 0), "edge_pertinence", status="empty"),
-        *(row(*place("lrp", 0), f"{side}_stability", 1.0, trials=(1,), stop=("deterministic",)) for side in ("feature", "edge")),
         *(
-            row(*place("gnn_explainer", 0), f"{side}_stability", 0.9, trials=(32,), stop=("precise",))
+            row(*place("lrp", 0), f"{side}_stability", 1.0, trials=(1,), stop=("deterministic",))
+            for side in ("feature", "edge")
+        ),
+        *(
+            row(
+                *place("gnn_explainer", 0),
+                f"{side}_stability",
+                0.9,
+                trials=(32,),
+                stop=("precise",),
+            )
             for side in ("feature", "edge")
         ),
         row(*place("graphmask", 0), "feature_stability", 0.9, trials=(15,), stop=("binomial",)),

@@ -52,7 +52,10 @@ def test_methods_within_the_tie_do_not_lower_the_correlation():
     ours, paper = np.array([0.90, 0.92, 0.5, 0.3]), np.array([0.94, 0.92, 0.5, 0.2])
     assert float(spearman(ours, paper)) == pytest.approx(0.8)
     assert float(spearman(ours, paper, tie=0.03)) == pytest.approx(1.0)
-    assert ranks(np.array([0.84, 0.87]), 0.03).tolist() == [1.5, 1.5]  # 0.87 - 0.84 is a bit more than 0.03 for a computer
+    assert ranks(np.array([0.84, 0.87]), 0.03).tolist() == [
+        1.5,
+        1.5,
+    ]  # 0.87 - 0.84 is a bit more than 0.03 for a computer
 
 
 def literal_bootstrap(made, metric, first, second, draws, seed):
@@ -60,20 +63,37 @@ def literal_bootstrap(made, metric, first, second, draws, seed):
     table = {}
     for own in made.rows:
         if own.metric == metric and own.cell.status == "ok":
-            table.setdefault((own.task, own.model), {}).setdefault(str(own.target), {})[own.explainer] = own.cell.value
+            table.setdefault((own.task, own.model), {}).setdefault(str(own.target), {})[
+                own.explainer
+            ] = own.cell.value
     groups = {
-        name: [(own[first], own[second]) for _, own in sorted(cases.items()) if first in own and second in own]
+        name: [
+            (own[first], own[second])
+            for _, own in sorted(cases.items())
+            if first in own and second in own
+        ]
         for name, cases in table.items()
     }
-    chosen = {name: drawn(len(own), draws, derive_seed(seed, "bootstrap", *name)).tolist() for name, own in groups.items()}
-    gaps = [mean(mean(own[i][0] - own[i][1] for i in chosen[name][b]) for name, own in groups.items()) for b in range(draws)]
+    chosen = {
+        name: drawn(len(own), draws, derive_seed(seed, "bootstrap", *name)).tolist()
+        for name, own in groups.items()
+    }
+    gaps = [
+        mean(mean(own[i][0] - own[i][1] for i in chosen[name][b]) for name, own in groups.items())
+        for b in range(draws)
+    ]
     own = mean(mean(a - b for a, b in group) for group in groups.values())
     return own, gaps, list(groups.values())
 
 
 def literal_interval(groups):
-    """Student's t for the mean of the configurations' mean differences, with Welch and Satterthwaite's degrees, rounded down."""
-    parts = [(variance([a - b for a, b in group]) / len(group) / len(groups) ** 2, len(group)) for group in groups]
+    """Student's t for the mean of the configurations' mean differences, with Welch and
+    Satterthwaite's degrees, rounded down.
+    """
+    parts = [
+        (variance([a - b for a, b in group]) / len(group) / len(groups) ** 2, len(group))
+        for group in groups
+    ]
     total = sum(part for part, _ in parts)
     degrees = math.floor(total**2 / sum(part**2 / (n - 1) for part, n in parts))
     half = student_quantile(0.025, degrees) * math.sqrt(total)
@@ -89,32 +109,51 @@ def test_the_interval_and_the_bootstrap_equal_loops_over_targets_and_draws(metri
     better = [gap > 1e-9 if metric == "edge_pertinence" else gap < -1e-9 for gap in gaps]
     assert found.difference == pytest.approx(own, abs=1e-12)
     assert (found.low, found.high) == pytest.approx(literal_interval(groups), abs=1e-12)
-    assert found.wins == pytest.approx(mean(b + (abs(g) <= 1e-9) / 2 for b, g in zip(better, gaps, strict=True)))
-    assert (found.configurations, found.targets) == (4, {"edge_pertinence": 20, "feature_ec": 24, "time": 8}[metric])
+    assert found.wins == pytest.approx(
+        mean(b + (abs(g) <= 1e-9) / 2 for b, g in zip(better, gaps, strict=True))
+    )
+    assert (found.configurations, found.targets) == (
+        4,
+        {"edge_pertinence": 20, "feature_ec": 24, "time": 8}[metric],
+    )
 
 
 def two(first, second, **places):
     task, model = places.get("task", "cora-node"), places.get("model", "gcn")
-    return values(task, model, "lrp", "edge_pertinence", first) + values(task, model, "saliency", "edge_pertinence", second)
+    return values(task, model, "lrp", "edge_pertinence", first) + values(
+        task, model, "saliency", "edge_pertinence", second
+    )
 
 
 def test_a_constant_difference_has_no_width():
     numbers = [0.1, 0.4, 0.2, 0.7]
-    found = paired_bootstrap(results(two([n + 0.25 for n in numbers], numbers)), "edge_pertinence", "lrp", "saliency")
-    assert (found.difference, found.low, found.high, found.wins) == pytest.approx((0.25, 0.25, 0.25, 1.0))
+    found = paired_bootstrap(
+        results(two([n + 0.25 for n in numbers], numbers)), "edge_pertinence", "lrp", "saliency"
+    )
+    assert (found.difference, found.low, found.high, found.wins) == pytest.approx(
+        (0.25, 0.25, 0.25, 1.0)
+    )
     assert found.is_clear
 
 
 def test_equal_explainers_win_half_each():
-    found = paired_bootstrap(results(two([0.1, 0.4], [0.1, 0.4])), "edge_pertinence", "lrp", "saliency")
+    found = paired_bootstrap(
+        results(two([0.1, 0.4], [0.1, 0.4])), "edge_pertinence", "lrp", "saliency"
+    )
     assert (found.difference, found.low, found.high, found.wins) == (0, 0, 0, 0.5)
     assert not found.is_clear
 
 
 def test_two_targets_are_drawn_as_often_as_chance_says():
-    """Differences 0 and 1: the mean of a draw is 0, 1/2 or 1 with probability 1/4, 1/2, 1/4; a win unless it is 0."""
-    found = paired_bootstrap(results(two([0, 1], [0, 0])), "edge_pertinence", "lrp", "saliency", draws=20_000)
-    assert (found.low, found.high) == pytest.approx((0.5 - 12.7062 / 2, 0.5 + 12.7062 / 2), abs=1e-4)  # one degree of freedom
+    """Differences 0 and 1: the mean of a draw is 0, 1/2 or 1 with probability 1/4, 1/2, 1/4; a win
+    unless it is 0.
+    """
+    found = paired_bootstrap(
+        results(two([0, 1], [0, 0])), "edge_pertinence", "lrp", "saliency", draws=20_000
+    )
+    assert (found.low, found.high) == pytest.approx(
+        (0.5 - 12.7062 / 2, 0.5 + 12.7062 / 2), abs=1e-4
+    )  # one degree of freedom
     expected = 3 / 4 + 1 / 4 / 2
     assert abs(found.wins - expected) < 4 * math.sqrt(1 / 4 * 3 / 4 / 4 / 20_000)
 
@@ -122,7 +161,9 @@ def test_two_targets_are_drawn_as_often_as_chance_says():
 def test_the_width_of_many_targets_is_that_of_the_normal_law():
     draw = random.Random(0)
     gaps = [draw.random() for _ in range(400)]
-    found = paired_bootstrap(results(two(gaps, [0.0] * 400)), "edge_pertinence", "lrp", "saliency", draws=20_000)
+    found = paired_bootstrap(
+        results(two(gaps, [0.0] * 400)), "edge_pertinence", "lrp", "saliency", draws=20_000
+    )
     error = np.std(gaps) / math.sqrt(400)
     assert (found.high - found.low) / (2 * 1.95996 * error) == pytest.approx(1, abs=0.03)
 
@@ -133,13 +174,17 @@ def test_a_configuration_weighs_the_same_however_many_targets_it_has():
 
 
 def test_only_targets_that_both_have_are_compared():
-    rows = two([1.0, 0.5, None], [0.0, None, 0.9]) + values("github-node", "gcn", "lrp", "edge_pertinence", [0.0])
+    rows = two([1.0, 0.5, None], [0.0, None, 0.9]) + values(
+        "github-node", "gcn", "lrp", "edge_pertinence", [0.0]
+    )
     found = paired_bootstrap(results(rows), "edge_pertinence", "lrp", "saliency")
     assert (found.difference, found.targets, found.configurations) == (1.0, 1, 1)
 
 
 def test_other_tasks_do_not_change_a_configurations_draws():
-    alone = paired_bootstrap(results(two([0.1, 0.9, 0.4], [0.3, 0.2, 0.1])), "edge_pertinence", "lrp", "saliency")
+    alone = paired_bootstrap(
+        results(two([0.1, 0.9, 0.4], [0.3, 0.2, 0.1])), "edge_pertinence", "lrp", "saliency"
+    )
     more = two([0.1, 0.9, 0.4], [0.3, 0.2, 0.1]) + two([0.0] * 3, [0.0] * 3, task="github-node")
     both = paired_bootstrap(results(more), "edge_pertinence", "lrp", "saliency")
     assert (both.low, both.high) == pytest.approx((alone.low / 2, alone.high / 2))
@@ -157,7 +202,9 @@ def test_under_a_null_few_differences_are_clear():
     """10 targets: the percentile bootstrap called 9 % of such pairs clear."""
     draw = np.random.default_rng(0)
     clear = [
-        paired_bootstrap(results(two(first, second)), "edge_pertinence", "lrp", "saliency", draws=1).is_clear
+        paired_bootstrap(
+            results(two(first, second)), "edge_pertinence", "lrp", "saliency", draws=1
+        ).is_clear
         for first, second in draw.random((300, 2, 10)).round(2).tolist()
     ]
     assert 0.02 < mean(clear) < 0.07
@@ -190,13 +237,21 @@ def test_a_ranking_is_all_pairs_at_once():
 
 
 def test_the_share_of_being_best_goes_to_the_best_and_is_shared_in_a_tie():
-    rows = [own for name, ec in (("a", 2), ("b", 2), ("c", 3)) for own in values("t", "m", name, "edge_ec", [ec] * 3)]
+    rows = [
+        own
+        for name, ec in (("a", 2), ("b", 2), ("c", 3))
+        for own in values("t", "m", name, "edge_ec", [ec] * 3)
+    ]
     assert ranking(results(rows), "edge_ec").best.to_dict() == {"a": 0.5, "b": 0.5, "c": 0.0}
 
 
 def test_a_ranking_leaves_out_who_has_no_value_and_uses_common_tasks():
-    rows = values("cora-node", "gcn", "a", "edge_ec", [1, 2]) + values("cora-node", "gcn", "b", "edge_ec", [2, 4])
-    rows += values("github-node", "gcn", "a", "edge_ec", [90]) + values("cora-node", "gcn", "c", "edge_ec", [None, None])
+    rows = values("cora-node", "gcn", "a", "edge_ec", [1, 2]) + values(
+        "cora-node", "gcn", "b", "edge_ec", [2, 4]
+    )
+    rows += values("github-node", "gcn", "a", "edge_ec", [90]) + values(
+        "cora-node", "gcn", "c", "edge_ec", [None, None]
+    )
     found = ranking(results(rows), "edge_ec")
     assert list(found.difference.index) == ["a", "b"]
     assert (found.targets, found.configurations, found.difference.loc["b", "a"]) == (2, 1, 1.5)

@@ -1,4 +1,6 @@
-"""Dask and Ray on two nodes of this machine, and local processes: the same bits, a killed worker, foreign explainers."""
+"""Dask and Ray on two nodes of this machine, and local processes: the same bits, a killed worker,
+foreign explainers.
+"""
 
 import contextlib
 import subprocess
@@ -12,7 +14,8 @@ from tiny import UNTIMED, environment, numbers, run_here, wait_for, write_experi
 from graphgauge.benchmark import Run
 from graphgauge.core.errors import BadFile
 
-#: seconds for a shard; with Ray a new worker loads torch within them, with Dask it has it before it takes work
+#: seconds for a shard; with Ray a new worker loads torch within them, with Dask it has it before it
+#: takes work
 LIMITS = {"dask": 15.0, "ray": 30.0}
 
 
@@ -26,9 +29,26 @@ def nodes(request):
 @contextlib.contextmanager
 def asked(nodes, path, folder, networks):
     """The command line of a run, in a process of its own that does not outlive the test."""
-    words = [path, "--engine", nodes.engine, *nodes.options, "--networks", networks, "--folder", folder, "--device", "cpu"]
+    words = [
+        path,
+        "--engine",
+        nodes.engine,
+        *nodes.options,
+        "--networks",
+        networks,
+        "--folder",
+        folder,
+        "--device",
+        "cpu",
+    ]
     arguments = [sys.executable, "-m", "graphgauge", "benchmark", *map(str, words)]
-    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=nodes.environment)
+    process = subprocess.Popen(
+        arguments,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=nodes.environment,
+    )
     try:
         yield process
     finally:
@@ -44,7 +64,13 @@ def check_ended_well(process):
 
 @pytest.mark.parametrize("nodes", ["dask", "ray"], indirect=True)
 def test_foreign_explainers_are_contained_on_a_cluster(nodes, tmp_path, networks, good):
-    path = write_experiment(tmp_path / "tiny.yaml", explainers=ALL, time_limit=LIMITS[nodes.engine], block=4, settings=UNTIMED)
+    path = write_experiment(
+        tmp_path / "tiny.yaml",
+        explainers=ALL,
+        time_limit=LIMITS[nodes.engine],
+        block=4,
+        settings=UNTIMED,
+    )
     nodes.open_gate()
     with asked(nodes, path, tmp_path / "run", networks) as process:
         check_ended_well(process)
@@ -54,10 +80,23 @@ def test_foreign_explainers_are_contained_on_a_cluster(nodes, tmp_path, networks
 
 
 @pytest.mark.parametrize("nodes", ["dask", "ray", "processes"], indirect=True)
-def test_a_run_is_complete_and_has_the_same_bits_although_a_node_is_killed_at_work(nodes, tmp_path, networks, monkeypatch):
+def test_a_run_is_complete_and_has_the_same_bits_although_a_node_is_killed_at_work(
+    nodes, tmp_path, networks, monkeypatch
+):
     """Both nodes finish a shard; then both wait in the middle of the next, and one is killed there."""
-    explainers = ["saliency", "waiting", {"name": "gnn_explainer", "parameters": {"epochs": 2}}, "random"]
-    path = write_experiment(tmp_path / "tiny.yaml", explainers=explainers, block=1, targets={"number": 8}, settings=UNTIMED)
+    explainers = [
+        "saliency",
+        "waiting",
+        {"name": "gnn_explainer", "parameters": {"epochs": 2}},
+        "random",
+    ]
+    path = write_experiment(
+        tmp_path / "tiny.yaml",
+        explainers=explainers,
+        block=1,
+        targets={"number": 8},
+        settings=UNTIMED,
+    )
     folder = tmp_path / "there"
     nodes.close_gate()
     with asked(nodes, path, folder, networks) as process:
@@ -71,7 +110,11 @@ def test_a_run_is_complete_and_has_the_same_bits_although_a_node_is_killed_at_wo
         nodes.open_gate()
         check_ended_well(process)
     run = Run(folder)
-    assert (run.is_finished, run.shards()["faults"].tolist(), run.sessions()[-1]["engine"]) == (True, [{}] * 8, nodes.engine)
+    assert (run.is_finished, run.shards()["faults"].tolist(), run.sessions()[-1]["engine"]) == (
+        True,
+        [{}] * 8,
+        nodes.engine,
+    )
     assert set(both) <= workers_of(folder)
     assert [line for line in run.log() if "(saliency, waiting, gnn_explainer, random) died" in line]
     monkeypatch.syspath_prepend(str(PLUGINS))
@@ -100,5 +143,12 @@ if __name__ == "__main__":
 def test_without_an_address_a_cluster_of_two_is_started_and_ended(engine, tmp_path):
     (tmp_path / "local.py").write_text(LOCAL.format(engine=engine))
     arguments = [sys.executable, tmp_path / "local.py"]
-    done = subprocess.run(arguments, capture_output=True, text=True, check=False, env={**environment(), **secret()}, timeout=120)
+    done = subprocess.run(
+        arguments,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**environment(), **secret()},
+        timeout=120,
+    )
     assert (done.returncode, done.stdout) == (0, "2 [(2, 1), (2, 2)]\n"), done.stderr[-3000:]

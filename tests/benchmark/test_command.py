@@ -29,7 +29,10 @@ def test_a_dry_run_counts_and_makes_nothing(tmp_path, networks):
     path = write_experiment(tmp_path / "tiny.yaml", models=["gcn", "gat"])
     plan = bench.planned(str(path), Place(networks=str(networks)), targets=3)
     found = bench.dry(plan)
-    assert (found["shards"], found["explanations"]) == (4, 18)  # 2 networks x (2 + 1 targets) x 3 explainers
+    assert (found["shards"], found["explanations"]) == (
+        4,
+        18,
+    )  # 2 networks x (2 + 1 targets) x 3 explainers
     assert found["rows"] == 18 * len(plan.shards[0].names)
     assert bench.dry_text(found).splitlines()[1].split() == ["ba-shapes-node", "gcn", "9"]
     assert [path.name for path in tmp_path.iterdir()] == ["tiny.yaml"]
@@ -37,7 +40,9 @@ def test_a_dry_run_counts_and_makes_nothing(tmp_path, networks):
 
 def test_the_summary_shows_means_faults_and_the_place(tmp_path, networks, monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parent / "plugins"))
-    path = write_experiment(tmp_path / "tiny.yaml", explainers=["saliency", "raising"], targets={"number": 1})
+    path = write_experiment(
+        tmp_path / "tiny.yaml", explainers=["saliency", "raising"], targets={"number": 1}
+    )
     run = run_here(path, tmp_path / "run", networks)
     found = bench.summary(run)
     assert found["means"]["saliency"]["edge_stability"] == 1.0
@@ -46,12 +51,19 @@ def test_the_summary_shows_means_faults_and_the_place(tmp_path, networks, monkey
     assert str(tmp_path / "run") in text.splitlines()[-1]
     assert text.splitlines()[-2].startswith("the work: ")
     assert found["faults"] == {"raising": "failed: RuntimeError: I do not feel like it"}
-    assert "raising could not be measured everywhere: failed: RuntimeError: I do not feel like it" in text
+    assert (
+        "raising could not be measured everywhere: failed: RuntimeError: I do not feel like it"
+        in text
+    )
 
 
-def test_the_summary_names_an_explainer_whose_scores_are_no_numbers(tmp_path, networks, monkeypatch):
+def test_the_summary_names_an_explainer_whose_scores_are_no_numbers(
+    tmp_path, networks, monkeypatch
+):
     monkeypatch.syspath_prepend(str(Path(__file__).parent / "plugins"))
-    path = write_experiment(tmp_path / "tiny.yaml", explainers=["saliency", "nan"], targets={"number": 1})
+    path = write_experiment(
+        tmp_path / "tiny.yaml", explainers=["saliency", "nan"], targets={"number": 1}
+    )
     run = run_here(path, tmp_path / "run", networks)
     assert bench.summary(run)["faults"] == {"nan": "nan_attribution: a score is NaN or infinite"}
     assert "nan could not be measured everywhere: nan_attribution" in bench.summary_text(run)
@@ -59,8 +71,20 @@ def test_the_summary_names_an_explainer_whose_scores_are_no_numbers(tmp_path, ne
 
 def test_the_command_tries_marked_cells_again_when_asked(tmp_path, networks, monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parent / "plugins"))
-    path = write_experiment(tmp_path / "tiny.yaml", explainers=["saliency", "mended"], targets={"number": 1})
-    asked = ["benchmark", str(path), "--engine", "inline", "--networks", str(networks), "--folder", str(tmp_path / "run"), "--json"]
+    path = write_experiment(
+        tmp_path / "tiny.yaml", explainers=["saliency", "mended"], targets={"number": 1}
+    )
+    asked = [
+        "benchmark",
+        str(path),
+        "--engine",
+        "inline",
+        "--networks",
+        str(networks),
+        "--folder",
+        str(tmp_path / "run"),
+        "--json",
+    ]
     monkeypatch.setenv("MENDED_IS_BROKEN", "1")
     broken = {"mended": "failed: RuntimeError: not yet mended"}
     assert json.loads(CliRunner().invoke(app, asked).stdout)["faults"] == broken
@@ -81,7 +105,9 @@ def test_sigterm_is_answered_only_while_a_run_is_carried_out():
 
 
 @pytest.mark.parametrize("has_store", [False, True])
-def test_a_run_that_is_stopped_before_it_has_begun_ends_with_130_too(has_store, tmp_path, networks, monkeypatch):
+def test_a_run_that_is_stopped_before_it_has_begun_ends_with_130_too(
+    has_store, tmp_path, networks, monkeypatch
+):
     def stopped(plan, call, engine, report):
         if has_store:
             with writing(call.folder):
@@ -90,14 +116,29 @@ def test_a_run_that_is_stopped_before_it_has_begun_ends_with_130_too(has_store, 
 
     monkeypatch.setattr(bench, "carry_out", stopped)
     path, folder = write_experiment(tmp_path / "tiny.yaml"), tmp_path / "run"
-    asked = ["benchmark", str(path), "--engine", "inline", "--networks", str(networks), "--folder", str(folder)]
+    asked = [
+        "benchmark",
+        str(path),
+        "--engine",
+        "inline",
+        "--networks",
+        str(networks),
+        "--folder",
+        str(folder),
+    ]
     found = CliRunner().invoke(app, asked)
-    assert (found.exit_code, found.stderr) == (130, f"stopped: nothing is kept in {folder} yet. The same command begins.\n")
+    assert (found.exit_code, found.stderr) == (
+        130,
+        f"stopped: nothing is kept in {folder} yet. The same command begins.\n",
+    )
 
 
 def test_a_network_that_was_not_kept_is_named_with_the_command(tmp_path):
     path = write_experiment(tmp_path / "tiny.yaml")
-    with pytest.raises(BadFile, match=r"there is no trained network ba-shapes-node-gcn .* `graphgauge train ba-shapes-node-gcn`"):
+    with pytest.raises(
+        BadFile,
+        match=r"there is no trained network ba-shapes-node-gcn .* `graphgauge train ba-shapes-node-gcn`",
+    ):
         bench.planned(str(path), Place(networks=str(tmp_path)), None)
 
 
@@ -107,4 +148,7 @@ def test_progress_is_a_line_now_and_then_where_nobody_looks(capsys):
         reporter(f"{size} more", size)
     told = capsys.readouterr()
     assert told.out == ""
-    assert told.err.splitlines() == ["0 of 10 explanations after 0 s: 0 more", "10 of 10 explanations after 0 s: 6 more"]
+    assert told.err.splitlines() == [
+        "0 of 10 explanations after 0 s: 0 more",
+        "10 of 10 explanations after 0 s: 6 more",
+    ]

@@ -7,7 +7,12 @@ import pandas as pd
 import pytest
 from made_results import results, row, values
 
-from graphgauge.benchmark import compare_with_paper, read_experiment, table_1_of_the_paper, with_variants
+from graphgauge.benchmark import (
+    compare_with_paper,
+    read_experiment,
+    table_1_of_the_paper,
+    with_variants,
+)
 from graphgauge.benchmark.comparison import labels_in_place, repeatability
 from graphgauge.benchmark.paper import EXPLAINERS, METRICS
 from graphgauge.benchmark.reasons import RULES, UNEXPLAINED, likely_reason
@@ -23,7 +28,9 @@ TASKS = {
 
 
 def as_in_the_paper(change=lambda kind, name, metric, mean: mean, **settings):
-    """Results whose means are the paper's, in every task and model, but for what ``change`` changes."""
+    """Results whose means are the paper's, in every task and model, but for what ``change``
+    changes.
+    """
     rows = [
         own
         for (kind, name, metric), cell in table_1_of_the_paper().items()
@@ -46,22 +53,34 @@ def test_the_papers_own_numbers_agree_with_the_paper_in_everything():
 
 
 def part_of(means, sds, configurations=4):
-    return pd.DataFrame({"paper": means, "paper_sd": sds, "paper_configurations": [configurations] * len(means)})
+    return pd.DataFrame(
+        {"paper": means, "paper_sd": sds, "paper_configurations": [configurations] * len(means)}
+    )
 
 
 def test_a_table_without_spread_finds_its_own_order_again():
-    found = repeatability(part_of([0.1, 0.5, 0.9], [0.0, 0.0, 0.0]), "edge_pertinence", draws=10, seed=0)
+    found = repeatability(
+        part_of([0.1, 0.5, 0.9], [0.0, 0.0, 0.0]), "edge_pertinence", draws=10, seed=0
+    )
     assert found == pytest.approx((1.0, 1.0))
 
 
 def test_a_table_of_one_big_tie_has_no_order_to_be_found_again():
-    assert np.isnan(repeatability(part_of([0.5, 0.51], [0.1, 0.1]), "edge_pertinence", draws=10, seed=0)).all()
+    assert np.isnan(
+        repeatability(part_of([0.5, 0.51], [0.1, 0.1]), "edge_pertinence", draws=10, seed=0)
+    ).all()
 
 
 @pytest.mark.parametrize(("distance", "low"), [(2.0, -1.0), (2.2, -1.0), (2.45, 1.0), (4.0, 1.0)])
-def test_the_order_of_two_is_lost_as_often_as_a_normal_number_is_below_their_distance(distance, low):
-    """Drawn anew, their difference is normal with mean d and SD √2 e: turned round with probability Φ(-d / √2 e), 5 % at 2.33 e."""
-    times = part_of([100.0, 100.0 + distance], [2.0, 2.0])  # four configurations: a standard error of 1
+def test_the_order_of_two_is_lost_as_often_as_a_normal_number_is_below_their_distance(
+    distance, low
+):
+    """Drawn anew, their difference is normal with mean d and SD √2 e: turned round with probability
+    Φ(-d / √2 e), 5 % at 2.33 e.
+    """
+    times = part_of(
+        [100.0, 100.0 + distance], [2.0, 2.0]
+    )  # four configurations: a standard error of 1
     assert repeatability(times, "time", draws=40_000, seed=0) == pytest.approx((1.0, low))
 
 
@@ -70,7 +89,10 @@ def test_repeatability_is_what_a_loop_over_the_same_draws_counts(seed):
     means, sds = [0.61, 0.99, 0.57, 0.78, 0.55], [0.14, 0.13, 0.07, 0.15, 0.1]
     literal = []
     for draw in np.random.default_rng(seed).standard_normal((500, 5)):
-        anew = [min(1.0, mean + sd / 2 * number) for mean, sd, number in zip(means, sds, draw, strict=True)]
+        anew = [
+            min(1.0, mean + sd / 2 * number)
+            for mean, sd, number in zip(means, sds, draw, strict=True)
+        ]
         ranked = [[sum(loosely(a, b) for b in side) for a in side] for side in (anew, means)]
         literal.append(np.corrcoef(ranked)[0, 1])
     found = repeatability(part_of(means, sds), "feature_pertinence", draws=500, seed=seed)
@@ -84,7 +106,9 @@ def loosely(a, b):
 
 def test_what_is_drawn_stays_within_the_range_of_the_metric():
     """Two methods at 1.00, one of them noisy, one below: above 1 they would not be tied."""
-    found = repeatability(part_of([1.0, 1.0, 0.5], [0.0, 0.2, 0.0], 1), "edge_stability", draws=2000, seed=0)
+    found = repeatability(
+        part_of([1.0, 1.0, 0.5], [0.0, 0.2, 0.0], 1), "edge_stability", draws=2000, seed=0
+    )
     above = repeatability(part_of([1.0, 1.0, 0.5], [0.0, 0.2, 0.0], 1), "time", draws=2000, seed=0)
     assert found[0] == pytest.approx(1.0)
     assert above[0] < 0.9
@@ -92,13 +116,18 @@ def test_what_is_drawn_stays_within_the_range_of_the_metric():
 
 def test_how_well_the_papers_order_can_be_found_again_is_told_for_every_cell():
     orders = compare_with_paper(as_in_the_paper()).orders.set_index(["kind", "metric"])
-    firm, loose = orders.loc[("node_regression", "edge_pertinence")], orders.loc[("edge_regression", "feature_pertinence")]
+    firm, loose = (
+        orders.loc[("node_regression", "edge_pertinence")],
+        orders.loc[("edge_regression", "feature_pertinence")],
+    )
     assert (firm["repeatable"], loose["repeatable"]) == pytest.approx((0.99, 0.80), abs=0.01)
     assert loose["repeatable_low"] < 0.6 < 0.8 < firm["repeatable_low"]
 
 
 def test_differences_and_their_means_are_told():
-    raised = as_in_the_paper(lambda kind, name, metric, mean: mean + 0.2 * ((name, metric) == ("lrp", "edge_pertinence")))
+    raised = as_in_the_paper(
+        lambda kind, name, metric, mean: mean + 0.2 * ((name, metric) == ("lrp", "edge_pertinence"))
+    )
     found = compare_with_paper(raised)
     order = found.orders.set_index(["kind", "metric"]).loc[("node_regression", "edge_pertinence")]
     assert order["mean_abs_difference"] == pytest.approx(0.2 / 8)
@@ -112,16 +141,23 @@ def test_differences_and_their_means_are_told():
 
 
 def test_both_means_stand_side_by_side():
-    found = compare_with_paper(as_in_the_paper(lambda kind, name, metric, mean: mean + (metric == "edge_ec")))
+    found = compare_with_paper(
+        as_in_the_paper(lambda kind, name, metric, mean: mean + (metric == "edge_ec"))
+    )
     table = found.side_by_side("edge_ec")
     assert list(table) == ["Explainer", "Node Class.", "Node Reg.", "Edge Class.", "Edge Reg."]
     assert sorted(table["Explainer"]) == sorted(EXPLAINERS.values())
     assert table.set_index("Explainer").loc["LRP", "Edge Class."] == "64.9 / 63.9"
-    assert found.side_by_side("edge_pertinence").set_index("Explainer").loc["LRP", "Edge Reg."] == "0.68 / 0.68"
+    assert (
+        found.side_by_side("edge_pertinence").set_index("Explainer").loc["LRP", "Edge Reg."]
+        == "0.68 / 0.68"
+    )
 
 
 def test_an_order_turned_around_is_seen():
-    turned = as_in_the_paper(lambda kind, name, metric, mean: 1 - mean if metric == "feature_pertinence" else mean)
+    turned = as_in_the_paper(
+        lambda kind, name, metric, mean: 1 - mean if metric == "feature_pertinence" else mean
+    )
     found = compare_with_paper(turned)
     orders = found.orders[found.orders["metric"] == "feature_pertinence"]
     assert orders["spearman"].tolist() == pytest.approx([-1.0] * 4)
@@ -131,24 +167,41 @@ def test_an_order_turned_around_is_seen():
 
 
 def test_allowances_are_those_of_the_page():
-    moved = {"edge_pertinence": 0.11, "feature_pertinence": 0.09, "edge_ec": 10.5, "feature_ec": 9.5}
-    found = compare_with_paper(as_in_the_paper(lambda kind, name, metric, mean: mean + moved.get(metric, 0)))
+    moved = {
+        "edge_pertinence": 0.11,
+        "feature_pertinence": 0.09,
+        "edge_ec": 10.5,
+        "feature_ec": 9.5,
+    }
+    found = compare_with_paper(
+        as_in_the_paper(lambda kind, name, metric, mean: mean + moved.get(metric, 0))
+    )
     assert set(found.disagreements["metric"]) == {"edge_pertinence", "edge_ec"}
     assert (found.disagreements.groupby("metric").size() == 32).all()
-    slow = compare_with_paper(as_in_the_paper(lambda kind, name, metric, mean: mean * 3.1 if metric == "time" else mean))
+    slow = compare_with_paper(
+        as_in_the_paper(lambda kind, name, metric, mean: mean * 3.1 if metric == "time" else mean)
+    )
     assert len(slow.disagreements) == 32
     assert slow.disagreements["reason"].str.contains("another machine").all()
     fast = compare_with_paper(
-        as_in_the_paper(lambda kind, name, metric, mean: 0.0001 if mean < 0.04 and metric == "time" else mean)
+        as_in_the_paper(
+            lambda kind, name, metric, mean: 0.0001 if mean < 0.04 and metric == "time" else mean
+        )
     )
     assert len(fast.disagreements) == 0
 
 
 def test_nothing_known_means_unexplained_and_what_is_possible_comes_after():
-    lowered = as_in_the_paper(lambda kind, name, metric, mean: mean - 0.3 * ((name, metric) == ("gnn_explainer", "edge_stability")))
+    lowered = as_in_the_paper(
+        lambda kind, name, metric, mean: (
+            mean - 0.3 * ((name, metric) == ("gnn_explainer", "edge_stability"))
+        )
+    )
     assert set(compare_with_paper(lowered).disagreements["reason"]) == {UNEXPLAINED}
     lowered = as_in_the_paper(
-        lambda kind, name, metric, mean: mean - 0.3 * ((name, metric) == ("input_x_gradient", "edge_pertinence"))
+        lambda kind, name, metric, mean: (
+            mean - 0.3 * ((name, metric) == ("input_x_gradient", "edge_pertinence"))
+        )
     )
     reasons = compare_with_paper(lowered).disagreements.set_index("kind")["reason"]
     assert reasons.str.startswith("unexplained; possible: ").all()
@@ -159,28 +212,44 @@ def test_nothing_known_means_unexplained_and_what_is_possible_comes_after():
 def test_what_never_flips_counted_as_the_cap_is_told_where_that_is_nearer_to_the_paper():
     place = {"task": "cora-node", "explainer": "input_x_gradient", "metric": "edge_ec"}
     rows = [
-        row(**place, model="gcn", target=t, value=ec, flipped=flips) for t, (ec, flips) in enumerate([(4.0, True), (6.0, False)])
+        row(**place, model="gcn", target=t, value=ec, flipped=flips)
+        for t, (ec, flips) in enumerate([(4.0, True), (6.0, False)])
     ]
     rows += [row(**place, model="gat", target=0, value=20.0, flipped=False)]
     found = compare_with_paper(results(rows))
     (cell,) = found.cells.to_dict("records")
     assert (cell["ours"], cell["ours_capped"]) == ((5 + 20) / 2, ((4 + 100) / 2 + 100) / 2)
-    assert "counted as the cap" not in found.disagreements["reason"][0]  # 76 is further from 38.4 than 12.5
+    assert (
+        "counted as the cap" not in found.disagreements["reason"][0]
+    )  # 76 is further from 38.4 than 12.5
     rows[2] = row(**place, model="gat", target=0, value=20.0, flipped=True)
-    reason = likely_reason({**compare_with_paper(results(rows)).cells.iloc[0], "configurations": 6}, Settings())
-    assert reason.startswith("unexplained; possible: what never flips counts as many edits as there are")
+    reason = likely_reason(
+        {**compare_with_paper(results(rows)).cells.iloc[0], "configurations": 6}, Settings()
+    )
+    assert reason.startswith(
+        "unexplained; possible: what never flips counts as many edits as there are"
+    )
     assert "counted as the cap, ours is 36.0" in reason
 
 
 def test_another_setting_is_a_known_reason():
     lowered = as_in_the_paper(
-        lambda kind, name, metric, mean: mean - 0.3 * ((name, metric) == ("saliency", "edge_pertinence")), edge_removal="drop"
+        lambda kind, name, metric, mean: (
+            mean - 0.3 * ((name, metric) == ("saliency", "edge_pertinence"))
+        ),
+        edge_removal="drop",
     )
-    assert set(compare_with_paper(lowered).disagreements["reason"]) == {"run with edge_removal='drop', not 'mask'"}
+    assert set(compare_with_paper(lowered).disagreements["reason"]) == {
+        "run with edge_removal='drop', not 'mask'"
+    }
 
 
 def test_fewer_tasks_are_a_known_reason():
-    rows = [own for own in as_in_the_paper().rows if own.task == "cora-node" and own.explainer in ("saliency", "lrp")]
+    rows = [
+        own
+        for own in as_in_the_paper().rows
+        if own.task == "cora-node" and own.explainer in ("saliency", "lrp")
+    ]
     changed = [*rows, *values("cora-node", "gin", "saliency", "edge_ec", [100])]
     found = compare_with_paper(results(changed))
     (line,) = found.disagreements.to_dict("records")
@@ -194,7 +263,11 @@ def test_a_variant_that_mimics_the_paper_takes_the_place_of_the_default():
         "cora-node", "gcn", "lrp(variant=captum)", "edge_pertinence", [0.75]
     )
     (cell,) = compare_with_paper(results(rows)).cells.to_dict("records")
-    assert (cell["label"], cell["explainer"], cell["difference"]) == ("lrp(variant=captum)", "lrp", 0.0)
+    assert (cell["label"], cell["explainer"], cell["difference"]) == (
+        "lrp(variant=captum)",
+        "lrp",
+        0.0,
+    )
     assert labels_in_place(["integrated_gradients(steps=9)", "integrated_gradients"]) == {
         "integrated_gradients": "integrated_gradients"
     }
@@ -202,7 +275,13 @@ def test_a_variant_that_mimics_the_paper_takes_the_place_of_the_default():
 
 def test_a_run_of_variants_stands_in_the_places_of_the_defaults():
     names = ("lrp", "saliency", "graphmask")
-    defaults = results([own for name in names for own in values("cora-node", "gcn", name, "edge_pertinence", [0.1])])
+    defaults = results(
+        [
+            own
+            for name in names
+            for own in values("cora-node", "gcn", name, "edge_pertinence", [0.1])
+        ]
+    )
     variants = results(values("cora-node", "gcn", "lrp", "edge_pertinence", [0.7]))
     both = with_variants(defaults, variants)
     assert [(own.explainer, own.cell.value) for own in both.rows] == [
@@ -220,20 +299,28 @@ def one(task="cora-node", model="gcn", explainer="lrp", targets=2, seed=0):
 @pytest.mark.parametrize(
     ("rows", "settings", "told"),
     [
-        (one(), {"cap": 50, "flip": 0.5}, ["the setting flip is 0.2 and 0.5", "the setting cap is 100 and 50"]),
+        (
+            one(),
+            {"cap": 50, "flip": 0.5},
+            ["the setting flip is 0.2 and 0.5", "the setting cap is 100 and 50"],
+        ),
         (one(targets=3), {}, ["cora-node gcn: 0 of 2 targets only here, 1 of 3 only there"]),
         (one(seed=7), {}, ["cora-node gcn: the seed is [0] and [7]"]),
         (one(model="gat"), {}, ["cora-node gcn: 2 of 2 targets only here, 0 of 0 only there"]),
         ([], {}, ["cora-node gcn: 2 of 2 targets only here, 0 of 0 only there"]),
     ],
 )
-def test_a_run_of_variants_that_was_measured_otherwise_is_refused_with_what_differs(rows, settings, told):
+def test_a_run_of_variants_that_was_measured_otherwise_is_refused_with_what_differs(
+    rows, settings, told
+):
     with pytest.raises(BadSetting) as caught:
         with_variants(results(one(explainer="saliency")), results(rows, **settings))
     lines = [line.strip() for line in str(caught.value).splitlines()]
     assert lines[0] == "the run of variants was measured otherwise than the run it is to complete:"
     assert set(told) <= set(lines[1:-1])
-    assert lines[-1].startswith("Measure the variants with the same tasks, networks, targets, settings and seed")
+    assert lines[-1].startswith(
+        "Measure the variants with the same tasks, networks, targets, settings and seed"
+    )
 
 
 def test_the_shipped_run_of_variants_is_measured_like_the_paper():
@@ -243,13 +330,25 @@ def test_the_shipped_run_of_variants_is_measured_like_the_paper():
 
 
 def test_reasons_spare_the_variants_they_speak_of():
-    place = {"kind": "node_regression", "metric": "edge_pertinence", "configurations": 4, "paper_configurations": 4}
+    place = {
+        "kind": "node_regression",
+        "metric": "edge_pertinence",
+        "configurations": 4,
+        "paper_configurations": 4,
+    }
     place |= {"ours": 0.9, "ours_capped": float("nan"), "paper": 0.5}
-    for label, method in (("lrp(variant=captum)", "lrp"), ("deconvolution(variant=captum)", "deconvolution")):
+    for label, method in (
+        ("lrp(variant=captum)", "lrp"),
+        ("deconvolution(variant=captum)", "deconvolution"),
+    ):
         default = likely_reason({**place, "label": method, "explainer": method}, Settings())
         assert "captum" in default
-        assert likely_reason({**place, "label": label, "explainer": method}, Settings()).startswith(UNEXPLAINED)
-    mimic = likely_reason({**place, "label": "graphmask(variant=pyg)", "explainer": "graphmask"}, Settings())
+        assert likely_reason({**place, "label": label, "explainer": method}, Settings()).startswith(
+            UNEXPLAINED
+        )
+    mimic = likely_reason(
+        {**place, "label": "graphmask(variant=pyg)", "explainer": "graphmask"}, Settings()
+    )
     assert mimic == "the paper's SD only fits fewer runs than its other rows have: 3 of 4"
 
 
@@ -265,7 +364,9 @@ def test_results_without_a_task_of_the_paper_are_refused():
 
 
 def test_a_cell_without_a_value_is_not_compared():
-    rows = values("cora-node", "gcn", "lrp", "edge_ec", [None, None]) + values("cora-node", "gcn", "lrp", "edge_pertinence", [0.75])
+    rows = values("cora-node", "gcn", "lrp", "edge_ec", [None, None]) + values(
+        "cora-node", "gcn", "lrp", "edge_pertinence", [0.75]
+    )
     found = compare_with_paper(results(rows))
     assert found.cells["metric"].tolist() == ["edge_pertinence"]
     assert isinstance(found.orders, pd.DataFrame)

@@ -12,11 +12,22 @@ from graphgauge.evaluation import PRESETS
 from graphgauge.explainers import find_explainer
 
 EIGHT = "saliency input_x_gradient integrated_gradients guided_backprop deconvolution lrp gnn_explainer graphmask".split()
-TEN = [f"{data}-{level}" for data in ("cora", "github", "ba-shapes", "movielens", "synthetic") for level in ("node", "link")]
+TEN = [
+    f"{data}-{level}"
+    for data in ("cora", "github", "ba-shapes", "movielens", "synthetic")
+    for level in ("node", "link")
+]
 
 
 def test_these_experiments_are_shipped():
-    assert sorted(shipped()) == ["paper", "paper-calibrated", "paper-drop", "paper-fidelity", "paper-variants", "quick"]
+    assert sorted(shipped()) == [
+        "paper",
+        "paper-calibrated",
+        "paper-drop",
+        "paper-fidelity",
+        "paper-variants",
+        "quick",
+    ]
 
 
 @pytest.mark.parametrize("name", shipped())
@@ -34,20 +45,34 @@ def test_the_papers_experiments_are_what_the_paper_did():
     assert [task.name for task in paper.tasks] == TEN
     assert (paper.models, paper.labels, paper.targets.number) == (["gcn", "gat"], EIGHT, 100)
     assert paper.full_settings.record() == {**PRESETS["paper"].record(), "stability": "binomial"}
-    assert read_experiment("paper-calibrated").full_settings.record() == {**PRESETS["calibrated"].record(), "timed": 0}
+    assert read_experiment("paper-calibrated").full_settings.record() == {
+        **PRESETS["calibrated"].record(),
+        "timed": 0,
+    }
     only_edges = {"edge_removal": "drop", "sides": "edges", "stability": "none", "timed": 0}
-    assert read_experiment("paper-drop").full_settings.record() == {**paper.full_settings.record(), **only_edges}
-    variants = {choice.name: choice.parameters for choice in read_experiment("paper-variants").explainers}
+    assert read_experiment("paper-drop").full_settings.record() == {
+        **paper.full_settings.record(),
+        **only_edges,
+    }
+    variants = {
+        choice.name: choice.parameters for choice in read_experiment("paper-variants").explainers
+    }
     captum = {key: {"variant": "captum"} for key in ("lrp", "guided_backprop", "deconvolution")}
     assert variants == {**captum, "graphmask": {"variant": "pyg"}}
     for name in ("paper-calibrated", "paper-drop", "paper-variants"):
         other = read_experiment(name)
-        assert (other.tasks, other.models, other.targets) == (paper.tasks, paper.models, paper.targets)
+        assert (other.tasks, other.models, other.targets) == (
+            paper.tasks,
+            paper.models,
+            paper.targets,
+        )
 
 
 def test_the_fidelity_family_is_measured_on_the_smaller_data_sets_by_the_papers_settings():
     fidelity = read_experiment("paper-fidelity")
-    assert [task.name for task in fidelity.tasks] == [name for name in TEN if not name.startswith(("github", "movielens"))]
+    assert [task.name for task in fidelity.tasks] == [
+        name for name in TEN if not name.startswith(("github", "movielens"))
+    ]
     assert (fidelity.models, fidelity.labels) == (["gcn", "gat"], EIGHT)
     extra = {"extras": True, "stability": "none", "timed": 0}
     assert fidelity.full_settings.record() == {**PRESETS["paper"].record(), **extra}
@@ -58,7 +83,11 @@ def test_quick_needs_no_files():
 
 
 def test_a_file_of_ones_own(tmp_path):
-    path = write_experiment(tmp_path / "my.yaml", tasks=[{"data": "cora", "level": "link"}, "GitHub-node"], metrics=["sparsity"])
+    path = write_experiment(
+        tmp_path / "my.yaml",
+        tasks=[{"data": "cora", "level": "link"}, "GitHub-node"],
+        metrics=["sparsity"],
+    )
     experiment = read_experiment(path)
     assert [(task.data, task.level, task.name) for task in experiment.tasks] == [
         ("Cora", "link", "cora-link"),
@@ -81,10 +110,17 @@ def test_an_explainer_twice_is_told_apart_by_its_parameters_or_label(tmp_path):
     three = [name, {"name": name, "parameters": {"epochs": 5}}, {"name": name, "label": "third"}]
     path = write_experiment(tmp_path / "a.yaml", explainers=three)
     assert read_experiment(path).labels == [name, f"{name}(epochs=5)", "third"]
-    with pytest.raises(BadSetting, match=r"line \d+, explainers: saliency is listed twice: .*\{name: saliency, label: another\}$"):
+    with pytest.raises(
+        BadSetting,
+        match=r"line \d+, explainers: saliency is listed twice: .*\{name: saliency, label: another\}$",
+    ):
         read_experiment(write_experiment(tmp_path / "a.yaml", explainers=["saliency", "saliency"]))
     with pytest.raises(BadSetting, match="explainers: third is listed twice"):
-        read_experiment(write_experiment(tmp_path / "a.yaml", explainers=[three[2], {"name": "lrp", "label": "third"}]))
+        read_experiment(
+            write_experiment(
+                tmp_path / "a.yaml", explainers=[three[2], {"name": "lrp", "label": "third"}]
+            )
+        )
 
 
 def test_what_is_listed_twice_is_told_beside_other_mistakes_of_the_same_list(tmp_path):
@@ -107,7 +143,9 @@ def test_what_is_listed_twice_is_told_beside_other_mistakes_of_the_same_list(tmp
         "line 7, explainers.3.paramters: is no key here",
         "line 8, targets.number: ",
     )
-    assert [line for line, own in zip(rest, expected, strict=True) if not line.strip().startswith(own)] == []
+    assert [
+        line for line, own in zip(rest, expected, strict=True) if not line.strip().startswith(own)
+    ] == []
 
 
 @pytest.mark.parametrize("models", ["gcn", [], 7, None, {"gcn": 1}])
@@ -156,7 +194,11 @@ def test_every_mistake_is_told_at_once_with_its_line(tmp_path):
         read_experiment(path)
     first, *rest = str(caught.value).splitlines()
     assert first == f"{path} has {len(TOLD)} mistakes:"
-    assert [line for line, pattern in zip(rest, TOLD, strict=True) if not re.match(r"  " + pattern, line)] == []
+    assert [
+        line
+        for line, pattern in zip(rest, TOLD, strict=True)
+        if not re.match(r"  " + pattern, line)
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -168,9 +210,15 @@ def test_every_mistake_is_told_at_once_with_its_line(tmp_path):
         ("- cora", "must hold an experiment"),
         ("", "must hold an experiment"),
         ("tasks: []\nmodels: [gcn]\nexplainers: [lrp]", "tasks: List should have at least 1 item"),
-        ("tasks: [cora-node, cora-node]\nmodels: [gcn, gcn]\nexplainers: [lrp]", "cora-node is listed twice as task"),
+        (
+            "tasks: [cora-node, cora-node]\nmodels: [gcn, gcn]\nexplainers: [lrp]",
+            "cora-node is listed twice as task",
+        ),
         ("models: [gcn]", "tasks: is missing"),
-        ("name: ../up\ntasks: [cora-node]\nmodels: [gcn]\nexplainers: [lrp]", "name: String should match pattern"),
+        (
+            "name: ../up\ntasks: [cora-node]\nmodels: [gcn]\nexplainers: [lrp]",
+            "name: String should match pattern",
+        ),
     ],
 )
 def test_files_that_are_no_experiments_are_refused(tmp_path, text, message):
@@ -187,7 +235,9 @@ def test_windows_files_are_read(tmp_path):
 
 
 def test_experiments_that_are_not_there_are_named(tmp_path):
-    with pytest.raises(UnknownName, match=r"No experiment is called 'papr'\. Did you mean 'paper'\?"):
+    with pytest.raises(
+        UnknownName, match=r"No experiment is called 'papr'\. Did you mean 'paper'\?"
+    ):
         read_experiment("papr")
     with pytest.raises(BadFile, match=r"no\.yaml cannot be read"):
         read_experiment(tmp_path / "no.yaml")

@@ -1,4 +1,6 @@
-"""Foreign explainers: each misdeed is contained, reported by name, and touches no other explainer's numbers."""
+"""Foreign explainers: each misdeed is contained, reported by name, and touches no other explainer's
+numbers.
+"""
 
 import signal
 import subprocess
@@ -26,13 +28,19 @@ def plugins(monkeypatch):
 
 def test_what_can_be_caught_is_contained_in_this_process(tmp_path, networks, plugins, good):
     explainers = [name for name in ALL if name not in ELSEWHERE]
-    run = run_here(write_experiment(tmp_path / "tiny.yaml", explainers=explainers, settings=UNTIMED), tmp_path / "run", networks)
+    run = run_here(
+        write_experiment(tmp_path / "tiny.yaml", explainers=explainers, settings=UNTIMED),
+        tmp_path / "run",
+        networks,
+    )
     check_contained(run.folder, HERE, good)
     check_harmless(run.folder)
 
 
 def test_everything_is_contained_in_processes(tmp_path, networks, plugins, good):
-    path = write_experiment(tmp_path / "tiny.yaml", explainers=ALL, time_limit=25.0, block=4, settings=UNTIMED)
+    path = write_experiment(
+        tmp_path / "tiny.yaml", explainers=ALL, time_limit=25.0, block=4, settings=UNTIMED
+    )
     run = run_here(path, tmp_path / "run", networks, "processes", workers=1)
     check_contained(run.folder, {**HERE, **ELSEWHERE}, good)
     check_harmless(run.folder)
@@ -49,9 +57,15 @@ def children():
     ]
 
 
-def test_retry_measures_a_repaired_explainer_as_if_it_had_never_failed(tmp_path, networks, plugins, monkeypatch):
-    """The explainer 'mended' fails while the variable is set: the run that was repaired equals one without a fault."""
-    path = write_experiment(tmp_path / "tiny.yaml", explainers=["saliency", "mended"], targets={"number": 3})
+def test_retry_measures_a_repaired_explainer_as_if_it_had_never_failed(
+    tmp_path, networks, plugins, monkeypatch
+):
+    """The explainer 'mended' fails while the variable is set: the run that was repaired equals one
+    without a fault.
+    """
+    path = write_experiment(
+        tmp_path / "tiny.yaml", explainers=["saliency", "mended"], targets={"number": 3}
+    )
     monkeypatch.setenv("MENDED_IS_BROKEN", "1")
     run = run_here(path, tmp_path / "run", networks)
     assert set(run.shards()["faults"][0]) == {"mended"}
@@ -59,25 +73,52 @@ def test_retry_measures_a_repaired_explainer_as_if_it_had_never_failed(tmp_path,
     before = numbers(run.folder)
     assert numbers(run_here(path, tmp_path / "run", networks).folder) == before
     told = []
-    run_here(path, tmp_path / "run", networks, retry=True, report=lambda text, size: told.append((text.partition(",")[0], size)))
+    run_here(
+        path,
+        tmp_path / "run",
+        networks,
+        retry=True,
+        report=lambda text, size: told.append((text.partition(",")[0], size)),
+    )
     assert told == [
         ("2 of 2 shards are there", 3),
         ("ba-shapes-node gcn block 0 tried again", 1),
         ("ba-shapes-node gcn block 1 tried again", 2),
     ]
-    assert numbers(run.folder) == numbers(run_here(path, tmp_path / "whole", networks).folder) != before
+    assert (
+        numbers(run.folder)
+        == numbers(run_here(path, tmp_path / "whole", networks).folder)
+        != before
+    )
     assert run.shards()["faults"].tolist() == [{}, {}]
     assert run.is_finished
 
 
 def test_no_process_outlives_a_killed_run(tmp_path, networks, plugins):
     path = write_experiment(tmp_path / "tiny.yaml", explainers=["hanging"])
-    process = command(path, "--networks", networks, "--workers", "1", "--folder", tmp_path / "run", extra_path=PLUGINS)
+    process = command(
+        path,
+        "--networks",
+        networks,
+        "--workers",
+        "1",
+        "--folder",
+        tmp_path / "run",
+        extra_path=PLUGINS,
+    )
     try:
         workers = wait_for(
-            lambda: [child for child in psutil.Process(process.pid).children() if "popen_loky" in " ".join(child.cmdline())]
+            lambda: [
+                child
+                for child in psutil.Process(process.pid).children()
+                if "popen_loky" in " ".join(child.cmdline())
+            ]
         )
-        wait_for(lambda: any(worker.num_threads() > 1 and worker.cpu_times().user > 2 for worker in workers))
+        wait_for(
+            lambda: any(
+                worker.num_threads() > 1 and worker.cpu_times().user > 2 for worker in workers
+            )
+        )
     finally:
         process.kill()
         process.communicate()
@@ -85,15 +126,36 @@ def test_no_process_outlives_a_killed_run(tmp_path, networks, plugins):
     assert (len(gone), alive) == (1, [])
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM that a process could answer")
+@pytest.mark.skipif(
+    sys.platform == "win32", reason="Windows has no SIGTERM that a process could answer"
+)
 def test_sigterm_ends_a_run_as_ctrl_c_does(tmp_path, networks, plugins):
-    path = write_experiment(tmp_path / "tiny.yaml", explainers=["saliency", "hanging"], models=["gcn"])
-    process = command(path, "--networks", networks, "--workers", "1", "--folder", tmp_path / "run", extra_path=PLUGINS)
+    path = write_experiment(
+        tmp_path / "tiny.yaml", explainers=["saliency", "hanging"], models=["gcn"]
+    )
+    process = command(
+        path,
+        "--networks",
+        networks,
+        "--workers",
+        "1",
+        "--folder",
+        tmp_path / "run",
+        extra_path=PLUGINS,
+    )
     try:
         workers = wait_for(
-            lambda: [child for child in psutil.Process(process.pid).children() if "popen_loky" in " ".join(child.cmdline())]
+            lambda: [
+                child
+                for child in psutil.Process(process.pid).children()
+                if "popen_loky" in " ".join(child.cmdline())
+            ]
         )
-        wait_for(lambda: any(worker.num_threads() > 1 and worker.cpu_times().user > 2 for worker in workers))
+        wait_for(
+            lambda: any(
+                worker.num_threads() > 1 and worker.cpu_times().user > 2 for worker in workers
+            )
+        )
         process.send_signal(signal.SIGTERM)
         _, told = process.communicate(timeout=60)
     finally:
@@ -110,10 +172,14 @@ def test_sigterm_ends_a_run_as_ctrl_c_does(tmp_path, networks, plugins):
 
 
 def test_engines_are_found_by_name_and_mistakes_are_told():
-    with pytest.raises(UnknownName, match=r"No engine is called 'proceses'\. Did you mean 'processes'\?"):
+    with pytest.raises(
+        UnknownName, match=r"No engine is called 'proceses'\. Did you mean 'processes'\?"
+    ):
         engine_of("proceses")
     for name in ("inline", "processes"):
-        with pytest.raises(BadSetting, match=f"the engine '{name}' runs on this machine and takes no address"):
+        with pytest.raises(
+            BadSetting, match=f"the engine '{name}' runs on this machine and takes no address"
+        ):
             engine_of(name, address="tcp://127.0.0.1:1")
     with pytest.raises(BadSetting, match="workers must be 1 or more, but is 0"):
         engine_of("processes", workers=0)

@@ -1,4 +1,6 @@
-"""A finished run as files for a repository: nothing of the numbers is lost, nothing of the machine's names is kept."""
+"""A finished run as files for a repository: nothing of the numbers is lost, nothing of the
+machine's names is kept.
+"""
 
 import json
 import socket
@@ -18,7 +20,14 @@ from graphgauge.evaluation import Results
 from graphgauge.report.provenance import provenance
 
 PLUGINS = Path(__file__).parent / "plugins"
-FILES = ["experiment.yaml", "machine.json", "rows.csv.xz", "settings.json", "shards.csv", "summary.csv"]
+FILES = [
+    "experiment.yaml",
+    "machine.json",
+    "rows.csv.xz",
+    "settings.json",
+    "shards.csv",
+    "summary.csv",
+]
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +38,15 @@ def run(tmp_path_factory, networks):
 
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory, networks):
-    """Nodes and links, two networks, a seed, names that look like something else, and an explainer that fails."""
+    """Nodes and links, two networks, a seed, names that look like something else, and an explainer
+    that fails.
+    """
     folder = tmp_path_factory.mktemp("odd")
-    strange = [{"name": "saliency", "label": "nan"}, {"name": "random", "label": 'a "quoted", label\r'}, "mended"]
+    strange = [
+        {"name": "saliency", "label": "nan"},
+        {"name": "random", "label": 'a "quoted", label\r'},
+        "mended",
+    ]
     path = write_experiment(
         folder / "odd.yaml",
         tasks=["ba-shapes-node", "ba-shapes-link"],
@@ -53,11 +68,18 @@ def place(networks):
 def test_the_files_hold_what_the_run_holds(run, tmp_path):
     publish.publish(run, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == FILES
-    pd.testing.assert_frame_equal(read_summary(tmp_path / "summary.csv"), summary_table(run.results()), check_exact=True)
-    assert read_experiment(tmp_path / "experiment.yaml").full_settings.record() == run.config["settings"]
+    pd.testing.assert_frame_equal(
+        read_summary(tmp_path / "summary.csv"), summary_table(run.results()), check_exact=True
+    )
+    assert (
+        read_experiment(tmp_path / "experiment.yaml").full_settings.record()
+        == run.config["settings"]
+    )
     shards = pd.read_csv(tmp_path / "shards.csv")
     assert shards["explanations"].tolist() == [3, 6, 3]
-    assert shards["stability"].tolist() == pytest.approx(run.shards()["stability"].tolist(), abs=0.005)
+    assert shards["stability"].tolist() == pytest.approx(
+        run.shards()["stability"].tolist(), abs=0.005
+    )
 
 
 @pytest.mark.parametrize("name", ["run", "odd"])
@@ -93,7 +115,11 @@ def test_the_machine_is_told_without_its_name(run, tmp_path):
     assert (call["engine"], call["workers"], call["device"]) == ("inline", 1, "cpu")
     assert {"torch", "graphgauge", "processor", "began"} <= set(call)
     assert "host" not in call
-    assert all(socket.gethostname() not in path.read_text() for path in tmp_path.iterdir() if path.suffix != ".xz")
+    assert all(
+        socket.gethostname() not in path.read_text()
+        for path in tmp_path.iterdir()
+        if path.suffix != ".xz"
+    )
     facts = provenance(Results.load(tmp_path), tmp_path)
     assert facts["shards"] == "3 of 3 finished"
     assert f"began: {call['began']}; engine: inline" in facts["call 1"]
@@ -129,20 +155,28 @@ def test_what_keeps_a_run_from_being_published_is_one_line(run, tmp_path, monkey
     told = told_by(publish.main, monkeypatch, capsys, tmp_path / "none", tmp_path / "out")
     assert told.startswith(f"graphgauge: error: {tmp_path / 'none'} holds no benchmark run")
     (tmp_path / "file").touch()
-    assert "cannot be made" in told_by(publish.main, monkeypatch, capsys, run.folder, tmp_path / "file")
+    assert "cannot be made" in told_by(
+        publish.main, monkeypatch, capsys, run.folder, tmp_path / "file"
+    )
     monkeypatch.setattr(Run, "num_shards", property(lambda self: (2, 3)))
-    assert "--unfinished publishes what is there" in told_by(publish.main, monkeypatch, capsys, run.folder, tmp_path / "out")
+    assert "--unfinished publishes what is there" in told_by(
+        publish.main, monkeypatch, capsys, run.folder, tmp_path / "out"
+    )
     assert not (tmp_path / "out").exists()
 
 
-# --- and back --------------------------------------------------------------------------------------------------------
+# --- and back -------------------------------------------------------------------------------------
 
 
 def test_a_restored_run_is_published_alike(run, networks, tmp_path):
     publish.publish(run, tmp_path / "first")
-    publish.publish(restore(tmp_path / "first", tmp_path / "run", place(networks)), tmp_path / "second")
+    publish.publish(
+        restore(tmp_path / "first", tmp_path / "run", place(networks)), tmp_path / "second"
+    )
     for name in FILES:
-        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes(), name
+        assert (tmp_path / "first" / name).read_bytes() == (
+            tmp_path / "second" / name
+        ).read_bytes(), name
 
 
 def test_a_restored_run_has_its_faults_and_can_be_tried_again(odd, networks, tmp_path, monkeypatch):
@@ -176,7 +210,9 @@ def test_a_run_under_another_configuration_is_not_restored(run, networks, tmp_pa
         restore(tmp_path / "first", tmp_path / "run", place(networks))
 
 
-@pytest.mark.parametrize("damage", [lambda table: table[:-1], lambda table: pd.concat([table[:-1], table[:1]])])
+@pytest.mark.parametrize(
+    "damage", [lambda table: table[:-1], lambda table: pd.concat([table[:-1], table[:1]])]
+)
 def test_a_table_with_a_line_missing_or_twice_is_not_restored(run, networks, tmp_path, damage):
     publish.publish(run, tmp_path / "first")
     path = tmp_path / "first" / "rows.csv.xz"
@@ -196,12 +232,18 @@ def test_a_run_that_is_there_is_not_written_over(run, networks, tmp_path):
 def test_what_keeps_a_run_from_being_restored_is_one_line(run, tmp_path, monkeypatch, capsys):
     """The tiny run's networks are not those that the command would measure."""
     first, again = tmp_path / "first", tmp_path / "run"
-    assert "experiment.yaml cannot be read" in told_by(restoring, monkeypatch, capsys, tmp_path / "none", again)
+    assert "experiment.yaml cannot be read" in told_by(
+        restoring, monkeypatch, capsys, tmp_path / "none", again
+    )
     publish.publish(run, first)
-    assert "other data, networks, settings or code" in told_by(restoring, monkeypatch, capsys, first, again)
+    assert "other data, networks, settings or code" in told_by(
+        restoring, monkeypatch, capsys, first, again
+    )
     for content in ("", "[]", "{}"):
         (first / "machine.json").write_text(content)
-        assert "does not say how the run was made" in told_by(restoring, monkeypatch, capsys, first, again)
+        assert "does not say how the run was made" in told_by(
+            restoring, monkeypatch, capsys, first, again
+        )
     assert not again.exists()
 
 

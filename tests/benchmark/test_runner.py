@@ -30,7 +30,11 @@ def store(tmp_path):
 
 
 def everything(shards=SHARDS):
-    return {(row["explainer"], row["target"], row["metric"]): row for part in shards for row in rows_of(part)}
+    return {
+        (row["explainer"], row["target"], row["metric"]): row
+        for part in shards
+        for row in rows_of(part)
+    }
 
 
 def test_every_shard_is_measured_once_and_stored_whole(store):
@@ -54,7 +58,12 @@ class Watched(Scripted):
 
     def __init__(self, places, shares):
         super().__init__(work, places)
-        self.shares, self.pool, self.now, self.beside = shares, ThreadPoolExecutor(places), set(), {}
+        self.shares, self.pool, self.now, self.beside = (
+            shares,
+            ThreadPoolExecutor(places),
+            set(),
+            {},
+        )
 
     def submit(self, function, *args):
         part = args[0]
@@ -71,7 +80,9 @@ class Watched(Scripted):
 
 @pytest.mark.parametrize("shares", [True, False])
 def test_clocks_run_first_and_alone_where_workers_share_a_machine(store, shares):
-    shards = [replace(part, timed=1 if part.block in (2, 5) else 0) for part in map(shard, range(8))]
+    shards = [
+        replace(part, timed=1 if part.block in (2, 5) else 0) for part in map(shard, range(8))
+    ]
     with Watched(3, shares) as engine:
         pretend.run(store, engine, shards)
     assert engine.seen == [2, 5, 0, 1, 3, 4, 6, 7]
@@ -82,7 +93,13 @@ def test_clocks_run_first_and_alone_where_workers_share_a_machine(store, shares)
 
 def test_keys_name_content_and_nothing_else():
     assert shard(1).key == shard(1).key
-    others = [shard(2), shard(1, ("a", "b")), shard(1, task="other"), shard(1, model="gat"), shard(1).only(["a"])]
+    others = [
+        shard(2),
+        shard(1, ("a", "b")),
+        shard(1, task="other"),
+        shard(1, model="gat"),
+        shard(1).only(["a"]),
+    ]
     assert len({shard(1).key, *(other.key for other in others)}) == len(others) + 1
 
 
@@ -90,14 +107,18 @@ def test_only_the_guilty_explainers_cells_are_marked_and_it_is_measured_apart_fr
     engine = Scripted(blaming("b"), places=1)
     pretend.run(store, engine, SHARDS)
     found = stored(store)
-    assert {key: row for key, row in found.items() if key[0] != "b"} == {k: r for k, r in everything().items() if k[0] != "b"}
+    assert {key: row for key, row in found.items() if key[0] != "b"} == {
+        k: r for k, r in everything().items() if k[0] != "b"
+    }
     guilty = [row for key, row in found.items() if key[0] == "b"]
     assert len(guilty) == 4 * 2 * 2
     assert {(row["status"], row["message"]) for row in guilty} == {("failed", "no good")}
     assert not any("value" in row for row in guilty)
     assert engine.seen[:4] == [(0, "a", "b", "c"), (0, "a"), (0, "b"), (0, "c")]
     assert engine.seen[4:6] == [(1, "a", "c"), (1, "b")]
-    assert [entry.body["faults"] for entry in store.entries("shard")] == [{"b": {"status": "failed", "message": "no good"}}] * 4
+    assert [entry.body["faults"] for entry in store.entries("shard")] == [
+        {"b": {"status": "failed", "message": "no good"}}
+    ] * 4
 
 
 def test_a_later_call_remembers_the_guilty(store):
@@ -116,7 +137,12 @@ def test_marked_cells_are_measured_again_only_when_asked_and_alone(store):
     pretend.run(store, Scripted(blaming("b")), SHARDS[:2])
     engine = Scripted(work, places=1)
     pretend.run(store, engine, SHARDS)
-    assert engine.seen == [(2, "a", "c"), (2, "b"), (3, "a", "c"), (3, "b")]  # "b" is measured apart, and well this time
+    assert engine.seen == [
+        (2, "a", "c"),
+        (2, "b"),
+        (3, "a", "c"),
+        (3, "b"),
+    ]  # "b" is measured apart, and well this time
     assert set(to_retry(store, SHARDS)) == {f"{part.key}/1" for part in SHARDS[:2]}
     engine = Scripted(work)
     pretend.run(store, engine, SHARDS, retries=to_retry(store, SHARDS))
@@ -131,13 +157,28 @@ def test_marked_cells_are_measured_again_only_when_asked_and_alone(store):
 def test_the_last_word_of_several_retries_counts(store):
     shards = SHARDS[:1]
     pretend.run(
-        store, Scripted(lambda part: work(part) if part.labels == ("c",) else Outcome([], Fault("failed", "first"))), shards
+        store,
+        Scripted(
+            lambda part: (
+                work(part) if part.labels == ("c",) else Outcome([], Fault("failed", "first"))
+            )
+        ),
+        shards,
     )
     hangs = Outcome([], Fault("timeout", "second"), 2.0, phases={"explaining": 2.0})
-    pretend.run(store, Scripted(lambda part: hangs if "b" in part.labels else work(part)), shards, retries=to_retry(store, shards))
+    pretend.run(
+        store,
+        Scripted(lambda part: hangs if "b" in part.labels else work(part)),
+        shards,
+        retries=to_retry(store, shards),
+    )
     (kept,) = kept_shards(store).values()
     assert kept.faults == {"b": {"status": "timeout", "message": "second"}}
-    assert {row["explainer"]: row["status"] for row in counting(store)} == {"a": "ok", "b": "timeout", "c": "ok"}
+    assert {row["explainer"]: row["status"] for row in counting(store)} == {
+        "a": "ok",
+        "b": "timeout",
+        "c": "ok",
+    }
     assert list(to_retry(store, shards)) == [f"{shards[0].key}/2"]
     pretend.run(store, Scripted(work), shards, retries=to_retry(store, shards))
     (kept,) = kept_shards(store).values()
@@ -146,22 +187,36 @@ def test_the_last_word_of_several_retries_counts(store):
     assert kept.body["phases"] == {"explaining": pytest.approx(2.0 + 3 * 0.002)}
     assert sorted(map(str, counting(store))) == sorted(map(str, rows_of(shards[0])))
     assert [entry.body["retried"] for entry in kept.retries] == [["a", "b"], ["b"]]
-    assert {row["status"] for row in store.rows(kept.first)} == {"ok", "failed"}  # what was there stays
+    assert {row["status"] for row in store.rows(kept.first)} == {
+        "ok",
+        "failed",
+    }  # what was there stays
 
 
 def test_a_shard_that_fails_together_but_not_apart_is_complete(store):
-    engine = Scripted(lambda part: Outcome([], Fault("failed", "too much at once")) if len(part.labels) > 1 else work(part))
+    engine = Scripted(
+        lambda part: (
+            Outcome([], Fault("failed", "too much at once")) if len(part.labels) > 1 else work(part)
+        )
+    )
     pretend.run(store, engine, SHARDS[:1])
     assert stored(store) == everything(SHARDS[:1])
-    assert kept_shards(store)[SHARDS[0].key].body["phases"] == {"explaining": pytest.approx(3 * 0.002)}
+    assert kept_shards(store)[SHARDS[0].key].body["phases"] == {
+        "explaining": pytest.approx(3 * 0.002)
+    }
 
 
 def test_shards_stored_before_phases_were_kept_have_none(store):
     pretend.run(store, Scripted(work), SHARDS[:1])
     (new,) = kept_shards(store).values()
-    old = replace(new.first, body={name: value for name, value in new.first.body.items() if name != "phases"})
+    old = replace(
+        new.first, body={name: value for name, value in new.first.body.items() if name != "phases"}
+    )
     assert Kept(old).body["phases"] == {}
-    assert Kept(old, (replace(new.first, body={**new.first.body, "retried": ["a"]}),)).body["phases"] == new.body["phases"]
+    assert (
+        Kept(old, (replace(new.first, body={**new.first.body, "retried": ["a"]}),)).body["phases"]
+        == new.body["phases"]
+    )
     assert set(flat(Kept(old).body)) == set(flat(new.body)) - {"explaining"}
 
 
@@ -204,7 +259,9 @@ def test_what_hangs_is_stopped_and_marked(store):
 
 
 def test_an_error_that_is_no_explainers_fault_ends_the_run_and_keeps_what_is_there(store):
-    engine = Scripted(lambda part: work(part) if part.block < 2 else BadFile("the data are gone"), places=1)
+    engine = Scripted(
+        lambda part: work(part) if part.block < 2 else BadFile("the data are gone"), places=1
+    )
     with pytest.raises(BadFile, match="the data are gone"):
         pretend.run(store, engine, SHARDS)
     assert store.keys("shard") == {SHARDS[0].key, SHARDS[1].key}
@@ -212,7 +269,9 @@ def test_an_error_that_is_no_explainers_fault_ends_the_run_and_keeps_what_is_the
 
 def test_reports_count_every_explanation_once(store):
     told = []
-    pretend.run(store, Scripted(blaming("b")), SHARDS, report=lambda text, size: told.append((text, size)))
+    pretend.run(
+        store, Scripted(blaming("b")), SHARDS, report=lambda text, size: told.append((text, size))
+    )
     assert sum(size for _, size in told) == 4 * 2 * 3
     assert all("left" in text for text, _ in told)
 
@@ -229,8 +288,18 @@ def test_time_left_is_by_task_and_network_and_divided_by_the_workers():
 
 
 def test_a_changed_configuration_is_refused_field_by_field(tmp_path):
-    before = {"seed": 0, "settings": {"cap": 100, "flip": 0.2}, "explainers": {"a": {"name": "a"}}, "tasks": ["x"]}
-    now = {"seed": 0, "settings": {"cap": 50, "flip": 0.2}, "explainers": {"b": {"name": "b"}}, "tasks": ["x", "y"]}
+    before = {
+        "seed": 0,
+        "settings": {"cap": 100, "flip": 0.2},
+        "explainers": {"a": {"name": "a"}},
+        "tasks": ["x"],
+    }
+    now = {
+        "seed": 0,
+        "settings": {"cap": 50, "flip": 0.2},
+        "explainers": {"b": {"name": "b"}},
+        "tasks": ["x", "y"],
+    }
     with pytest.raises(BadSetting) as caught:
         check_same(before, now, tmp_path)
     lines = str(caught.value).splitlines()
@@ -251,7 +320,10 @@ def test_a_full_disk_in_the_middle_ends_with_a_message_and_the_run_goes_on_later
         (pages,) = store.database.execute("pragma page_count").fetchone()
         store.database.execute(f"pragma max_page_count = {pages + 1}")
         shards = [shard(block) for block in range(60)]
-        with pytest.raises(BadFile, match=r"disk is full\. All that was stored before is intact\..*run the same command again"):
+        with pytest.raises(
+            BadFile,
+            match=r"disk is full\. All that was stored before is intact\..*run the same command again",
+        ):
             pretend.run(store, Scripted(work), shards)
         kept = store.keys("shard")
     assert 0 < len(kept) < 60
@@ -282,11 +354,18 @@ with writing(Path(sys.argv[1])) as store:
 def test_a_run_that_is_killed_at_random_moments_ends_as_one_that_was_not(tmp_path):
     dice, folder, acknowledged, kills = random.Random(1), tmp_path / "run", set(), 0
     while True:
-        process = subprocess.Popen([sys.executable, "-c", KILLED, folder], stdout=subprocess.PIPE, text=True, env=same_path())
+        process = subprocess.Popen(
+            [sys.executable, "-c", KILLED, folder],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=same_path(),
+        )
         process.stdout.readline()
         time.sleep(dice.uniform(0, 0.25))
         process.send_signal(signal.SIGKILL)
-        acknowledged |= {int(line.split()[3]) for line in process.stdout.read().splitlines() if " done" in line}
+        acknowledged |= {
+            int(line.split()[3]) for line in process.stdout.read().splitlines() if " done" in line
+        }
         process.stdout.close()
         finished = process.wait() == 0
         with Store(folder / "run.sqlite") as store:
@@ -309,5 +388,7 @@ def same_path():
 
 def test_the_runner_loads_no_torch():
     code = "import sys, pretend; print('torch' in sys.modules, 'pydantic' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=same_path())
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=same_path()
+    )
     assert done.stdout == "False False\n"

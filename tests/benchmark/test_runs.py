@@ -24,7 +24,11 @@ from graphgauge.report.keeping import records_to_keep
 from graphgauge.report.page import report
 from graphgauge.store import Store
 
-TWO_TASKS = {"tasks": ["ba-shapes-node", "ba-shapes-link"], "models": ["gat"], "metrics": ["sparsity"]}
+TWO_TASKS = {
+    "tasks": ["ba-shapes-node", "ba-shapes-link"],
+    "models": ["gat"],
+    "metrics": ["sparsity"],
+}
 
 
 @pytest.fixture(scope="session")
@@ -40,13 +44,17 @@ def evaluated_here(networks, level="node", conv="gcn", **more):
     model = wrap(trained("BA-Shapes", level, conv, folder=networks), data)
     task = f"ba-shapes-{level}"
     judge = gg.Evaluator(model, task=task, name=conv, seed_scope=(task, conv), **SETTINGS, **more)
-    return judge, judge.compare([gg.Saliency(), gg.GNNExplainer(epochs=2), gg.RandomExplainer()], benchmark_targets(data, 4))
+    return judge, judge.compare(
+        [gg.Saliency(), gg.GNNExplainer(epochs=2), gg.RandomExplainer()], benchmark_targets(data, 4)
+    )
 
 
 def test_a_run_holds_what_the_evaluator_finds_bit_for_bit(straight, networks):
     judge, results = evaluated_here(networks)
     rows = [row.record() for row in results.rows if not row.metric.startswith("time")]
-    expected = sorted(repr({name: value for name, value in row.items() if name != "seconds"}) for row in rows)
+    expected = sorted(
+        repr({name: value for name, value in row.items() if name != "seconds"}) for row in rows
+    )
     assert numbers(straight) == expected
     found = Run(straight).results()
     assert found.settings == judge.settings
@@ -57,7 +65,9 @@ def test_a_run_holds_what_the_evaluator_finds_bit_for_bit(straight, networks):
 
 def test_a_run_keeps_its_worst_and_best_explanations_for_the_report(straight, networks):
     kept = gg.Results.load(straight).kept()
-    expected = {key_of(record): record["exhibit"] for record in records_to_keep(evaluated_here(networks)[1])}
+    expected = {
+        key_of(record): record["exhibit"] for record in records_to_keep(evaluated_here(networks)[1])
+    }
     assert len(kept) == 3 * 4  # of each explainer two worst and two best
     assert kept == expected
     examples = report(gg.Results.load(straight)).content["tasks"][0].examples
@@ -65,7 +75,9 @@ def test_a_run_keeps_its_worst_and_best_explanations_for_the_report(straight, ne
     assert all(own.text.startswith("Target") and len(own.pictures) > 2 for own in examples)
 
 
-def test_a_run_killed_between_explanations_and_numbers_goes_on(tmp_path, networks, straight, monkeypatch):
+def test_a_run_killed_between_explanations_and_numbers_goes_on(
+    tmp_path, networks, straight, monkeypatch
+):
     path, append = write_experiment(tmp_path / "tiny.yaml"), Store.append
 
     def killed(store, kind, *rest):
@@ -84,7 +96,9 @@ def test_a_run_killed_between_explanations_and_numbers_goes_on(tmp_path, network
 
 @pytest.mark.parametrize("block", [1, 4])
 def test_cutting_the_work_otherwise_changes_no_number(tmp_path, networks, straight, block):
-    run = run_here(write_experiment(tmp_path / "tiny.yaml", block=block), tmp_path / "run", networks)
+    run = run_here(
+        write_experiment(tmp_path / "tiny.yaml", block=block), tmp_path / "run", networks
+    )
     assert run.num_shards == (1 + -(-3 // block),) * 2
     assert numbers(run.folder) == numbers(straight)
 
@@ -99,18 +113,26 @@ def test_several_tasks_networks_and_processes(tmp_path, networks):
     path = write_experiment(tmp_path / "tiny.yaml", **TWO_TASKS)
     here = run_here(path, tmp_path / "here", networks)
     for workers in (1, 4):  # and 2, of which one is killed, in test_clusters
-        elsewhere = run_here(path, tmp_path / f"elsewhere{workers}", networks, "processes", workers=workers)
+        elsewhere = run_here(
+            path, tmp_path / f"elsewhere{workers}", networks, "processes", workers=workers
+        )
         assert numbers(elsewhere.folder) == numbers(here.folder)
     table = here.results().to_pandas()
-    assert set(zip(table["task"], table["model"], strict=True)) == {(f"ba-shapes-{level}", "gat") for level in ("node", "link")}
+    assert set(zip(table["task"], table["model"], strict=True)) == {
+        (f"ba-shapes-{level}", "gat") for level in ("node", "link")
+    }
     assert table.groupby(["task", "model", "explainer", "metric"]).size().eq(4).all()
     assert {"edge_sparsity", "feature_sparsity"} <= set(table["metric"])
-    assert all(isinstance(target, tuple) for target in table[table["task"] == "ba-shapes-link"]["target"])
+    assert all(
+        isinstance(target, tuple) for target in table[table["task"] == "ba-shapes-link"]["target"]
+    )
     assert set(table["status"]) <= {"ok", "not_timed", "constant", "no_reference"}
 
 
 def test_a_worker_that_keeps_models_open_is_not_started_anew():
-    """Loky ends workers that have grown by 300 MB; ours hold data, networks and what was found out about them."""
+    """Loky ends workers that have grown by 300 MB; ours hold data, networks and what was found out
+    about them.
+    """
     kept = "(globals().setdefault('kept', bytearray(500 * 2**20)), __import__('os').getpid(), __import__('time').sleep(1.2))[1]"
     with engine_of("processes", workers=1) as engine:
         assert len({engine.submit(eval, kept).result() for _ in range(3)}) == 1
@@ -119,14 +141,21 @@ def test_a_worker_that_keeps_models_open_is_not_started_anew():
 def test_only_the_first_targets_of_a_task_are_timed(straight):
     table = Run(straight).results().to_pandas()
     timed = table[(table["metric"] == "time") & (table["status"] == "ok")]
-    assert timed.groupby("explainer").size().to_dict() == {"saliency": 1, "gnn_explainer": 1, "random": 1}
+    assert timed.groupby("explainer").size().to_dict() == {
+        "saliency": 1,
+        "gnn_explainer": 1,
+        "random": 1,
+    }
 
 
 def test_every_explanation_has_a_row_for_every_metric_the_evaluator_names(straight, networks):
     judge, results = evaluated_here(networks, twins=False)
     assert list(dict.fromkeys(row.metric for row in results.rows)) == judge.metric_names
     judge = gg.Evaluator(judge.model, extras=True, **SETTINGS)
-    assert list(dict.fromkeys(row.metric for row in judge.compare([gg.Saliency()], [0]).rows)) == judge.metric_names
+    assert (
+        list(dict.fromkeys(row.metric for row in judge.compare([gg.Saliency()], [0]).rows))
+        == judge.metric_names
+    )
     assert evaluator.stability_metrics(gg.Evaluator(judge.model, stability="none").settings) == []
 
 
@@ -178,12 +207,16 @@ def test_a_run_tells_versions_machine_and_seconds_of_every_shard(straight):
     phases = ["explaining", "edge_curves", "feature_curves", "stability", "timing", "keeping"]
     assert sorted(run.phases()) == sorted([*phases, "other"])
     assert (shards[phases] > 0).all(axis=None)
-    assert shards[[*phases, "other"]].sum(axis=1).tolist() == pytest.approx(shards["seconds"].tolist())
+    assert shards[[*phases, "other"]].sum(axis=1).tolist() == pytest.approx(
+        shards["seconds"].tolist()
+    )
     assert run.phases() == pytest.approx(shards[[*phases, "other"]].sum().to_dict())
     assert shards["host"].nunique() == 1
     assert shards["explanations"].tolist() == [3, 6, 3]
     assert run.config["settings"]["cap"] == 6
-    assert yaml.safe_load((straight / "experiment.yaml").read_text())["explainers"][1]["parameters"] == {"epochs": 2}
+    assert yaml.safe_load((straight / "experiment.yaml").read_text())["explainers"][1][
+        "parameters"
+    ] == {"epochs": 2}
     copy = read_experiment(straight / "experiment.yaml")
     assert copy.full_settings.digest == run.results().rows[0].settings
 
@@ -191,8 +224,13 @@ def test_a_run_tells_versions_machine_and_seconds_of_every_shard(straight):
 def test_a_changed_experiment_is_refused_and_restart_starts_over(tmp_path, networks):
     folder = tmp_path / "run"
     run_here(write_experiment(tmp_path / "tiny.yaml", targets={"number": 1}), folder, networks)
-    changed = write_experiment(tmp_path / "tiny.yaml", targets={"number": 2}, settings={**SETTINGS, "cap": 5})
-    with pytest.raises(BadSetting, match=r"(?s)settings\.cap was 6 and is 5\n  targets\.number was 1 and is 2\n.*--restart"):
+    changed = write_experiment(
+        tmp_path / "tiny.yaml", targets={"number": 2}, settings={**SETTINGS, "cap": 5}
+    )
+    with pytest.raises(
+        BadSetting,
+        match=r"(?s)settings\.cap was 6 and is 5\n  targets\.number was 1 and is 2\n.*--restart",
+    ):
         run_here(changed, folder, networks)
     assert Run(folder).config["settings"]["cap"] == 6
     run = run_here(changed, folder, networks, restart=True)
@@ -200,8 +238,12 @@ def test_a_changed_experiment_is_refused_and_restart_starts_over(tmp_path, netwo
 
 
 def test_what_changes_no_number_may_change(tmp_path, networks):
-    run_here(write_experiment(tmp_path / "tiny.yaml", targets={"number": 1}), tmp_path / "run", networks)
-    other = write_experiment(tmp_path / "tiny.yaml", targets={"number": 1}, time_limit=5.0, description="new")
+    run_here(
+        write_experiment(tmp_path / "tiny.yaml", targets={"number": 1}), tmp_path / "run", networks
+    )
+    other = write_experiment(
+        tmp_path / "tiny.yaml", targets={"number": 1}, time_limit=5.0, description="new"
+    )
     assert len(run_here(other, tmp_path / "run", networks).sessions()) == 2
 
 
@@ -220,9 +262,13 @@ def test_a_worker_with_another_network_ends_the_run(tmp_path, networks):
         measured(replace(plan.shards[0], network="other"), place)
 
 
-def test_a_broken_installation_stops_the_run_and_is_no_explainers_fault(tmp_path, networks, monkeypatch):
+def test_a_broken_installation_stops_the_run_and_is_no_explainers_fault(
+    tmp_path, networks, monkeypatch
+):
     path = write_experiment(tmp_path / "tiny.yaml", targets={"number": 1})
-    monkeypatch.setitem(sys.modules, "graphgauge.report.keeping", None)  # as if a package that it needs were missing
+    monkeypatch.setitem(
+        sys.modules, "graphgauge.report.keeping", None
+    )  # as if a package that it needs were missing
     with pytest.raises(ImportError, match=r"graphgauge\.report\.keeping"):
         run_here(path, tmp_path / "run", networks)
     assert Run(tmp_path / "run").shards()["done"].tolist() == [False]
@@ -255,7 +301,10 @@ def test_parquet_holds_the_table(straight, tmp_path):
 
     results = gg.Results.load(straight)
     results.to_parquet(tmp_path / "rows.parquet")
-    table, found = results.to_pandas(), polars.read_parquet(tmp_path / "rows.parquet").to_dict(as_series=False)
+    table, found = (
+        results.to_pandas(),
+        polars.read_parquet(tmp_path / "rows.parquet").to_dict(as_series=False),
+    )
     assert list(found) == list(table.columns)
     assert [json.loads(target) for target in found["target"]] == table["target"].tolist()
     assert pd.Series(found["value"], dtype="float64").equals(table["value"].reset_index(drop=True))
@@ -269,14 +318,18 @@ def test_the_command_line_runs_summarises_continues_and_refuses(tmp_path, networ
     assert json.loads(out)["means"]["saliency"]["edge_stability"] == 1.0
     assert "1 of 1 explanations" in told
     assert (tmp_path / "runs" / "tiny" / "run.sqlite").exists()
-    again = command(path, "--networks", networks, "--engine", "inline", "--targets", "2", cwd=tmp_path)
+    again = command(
+        path, "--networks", networks, "--engine", "inline", "--targets", "2", cwd=tmp_path
+    )
     assert again.communicate()[1].splitlines()[1] == "  targets.number was 1 and is 2"
     assert again.returncode == 2
 
 
 def test_ctrl_c_leaves_a_readable_run_and_says_how_to_go_on(tmp_path, networks):
     explainers = [{"name": "gnn_explainer", "parameters": {"epochs": 50}}]
-    path = write_experiment(tmp_path / "tiny.yaml", block=1, explainers=explainers, targets={"number": 60})
+    path = write_experiment(
+        tmp_path / "tiny.yaml", block=1, explainers=explainers, targets={"number": 60}
+    )
     process = command(path, "--networks", networks, "--workers", "1", "--folder", tmp_path / "run")
     wait_for_shards(tmp_path / "run", 1)
     process.send_signal(signal.SIGINT)
@@ -284,7 +337,8 @@ def test_ctrl_c_leaves_a_readable_run_and_says_how_to_go_on(tmp_path, networks):
     done, planned = Run(tmp_path / "run").num_shards
     assert (process.returncode, out) == (130, "")
     assert (
-        told.splitlines()[-1] == f"stopped: {done} of {planned} shards are kept in {tmp_path / 'run'}. The same command continues."
+        told.splitlines()[-1]
+        == f"stopped: {done} of {planned} shards are kept in {tmp_path / 'run'}. The same command continues."
     )
     assert 1 <= done < planned == 60
 
@@ -305,7 +359,9 @@ def wait_for_shards(folder, number, seconds=120):
 def test_kill_9_of_the_command_leaves_a_run_that_ends_as_any_other(tmp_path, networks, straight):
     path = write_experiment(tmp_path / "tiny.yaml", block=1)
     for number in (1, 3):
-        process = command(path, "--networks", networks, "--engine", "inline", "--folder", tmp_path / "run")
+        process = command(
+            path, "--networks", networks, "--engine", "inline", "--folder", tmp_path / "run"
+        )
         wait_for_shards(tmp_path / "run", number)
         process.kill()
         process.communicate()

@@ -1,4 +1,6 @@
-"""Small experiments on generated data, networks that are made in a moment, and how runs are compared."""
+"""Small experiments on generated data, networks that are made in a moment, and how runs are
+compared.
+"""
 
 import os
 import signal
@@ -17,7 +19,15 @@ from graphgauge.datasets.kept import keep
 from graphgauge.datasets.stopping import Stopping
 from graphgauge.datasets.tasks import find_task
 
-SETTINGS = {"cap": 6, "trials": [3, 6], "twin_trials": 3, "calls": 3, "permutations": 2, "stability": "binomial", "timed": 1}
+SETTINGS = {
+    "cap": 6,
+    "trials": [3, 6],
+    "twin_trials": 3,
+    "calls": 3,
+    "permutations": 2,
+    "stability": "binomial",
+    "timed": 1,
+}
 UNTIMED = {**SETTINGS, "timed": 0}  #: timed targets are shards of their own, and run alone
 EXPERIMENT = {
     "name": "tiny",
@@ -39,7 +49,13 @@ def make_networks(folder, tasks=(("BA-Shapes", "node"), ("BA-Shapes", "link")), 
             found = search(data, conv, wanted)
             with torch.no_grad():
                 found.state[next(iter(found.state))].mul_(factor)  # so that classes differ
-            keep(find_task(data_set, level, conv), found, wanted, {"command": "", "device": "cpu", "data": ""}, Path(folder))
+            keep(
+                find_task(data_set, level, conv),
+                found,
+                wanted,
+                {"command": "", "device": "cpu", "data": ""},
+                Path(folder),
+            )
     return Path(folder)
 
 
@@ -49,18 +65,27 @@ def write_experiment(path, **changes):
     return path
 
 
-def run_here(path, folder, networks, engine="inline", report=None, restart=False, retry=False, **options):
+def run_here(
+    path, folder, networks, engine="inline", report=None, restart=False, retry=False, **options
+):
     """Run an experiment from Python."""
     place = Place(networks=str(networks))
     plan = plan_of(read_experiment(path), place)
     with engine_of(engine, **options) as workers:
-        return carry_out(plan, Call(Path(folder), place, restart, retry), workers, report or (lambda text, size: None))
+        return carry_out(
+            plan,
+            Call(Path(folder), place, restart, retry),
+            workers,
+            report or (lambda text, size: None),
+        )
 
 
 def numbers(folder):
     """All rows but clocks, sorted, as text: floats to the last bit."""
     rows = [row.record() for row in Run(folder).results().rows if not row.metric.startswith("time")]
-    return sorted(repr({name: value for name, value in row.items() if name != "seconds"}) for row in rows)
+    return sorted(
+        repr({name: value for name, value in row.items() if name != "seconds"}) for row in rows
+    )
 
 
 def command(*arguments, extra_path="", **options):

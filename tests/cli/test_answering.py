@@ -1,4 +1,6 @@
-"""`graphgauge serve` and `graphgauge audit`, as processes: a project in, answers out, a log that can be checked."""
+"""`graphgauge serve` and `graphgauge audit`, as processes: a project in, answers out, a log that
+can be checked.
+"""
 
 import csv
 import io
@@ -25,17 +27,25 @@ from graphgauge.store import AuditLog
 from graphgauge.store.audit import verify
 
 COMMAND = [sys.executable, "-m", "graphgauge"]
-SEEN = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+SEEN = {
+    **os.environ,
+    "OMP_NUM_THREADS": "1",
+    "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+}
 
 
 def run(*words):
-    return subprocess.run([*COMMAND, *map(str, words)], capture_output=True, text=True, check=False, env=SEEN)
+    return subprocess.run(
+        [*COMMAND, *map(str, words)], capture_output=True, text=True, check=False, env=SEEN
+    )
 
 
 @contextmanager
 def running(*words):
     """A `graphgauge serve` process, its port and what it said until then."""
-    with subprocess.Popen([*COMMAND, "serve", *map(str, words)], stderr=subprocess.PIPE, text=True, env=SEEN) as process:
+    with subprocess.Popen(
+        [*COMMAND, "serve", *map(str, words)], stderr=subprocess.PIPE, text=True, env=SEEN
+    ) as process:
         said = []
         for line in process.stderr:
             said.append(line)
@@ -48,18 +58,39 @@ def running(*words):
 
 
 def test_a_project_is_served_until_it_is_told_to_stop(tmp_path):
-    project, log, token_file = write_project(tmp_path), tmp_path / "audit.sqlite", tmp_path / "token"
-    words = [project, "--port", 0, "--audit", log, "--token-file", token_file, "--allow", "saliency", "--budget-ms", 60_000]
+    project, log, token_file = (
+        write_project(tmp_path),
+        tmp_path / "audit.sqlite",
+        tmp_path / "token",
+    )
+    words = [
+        project,
+        "--port",
+        0,
+        "--audit",
+        log,
+        "--token-file",
+        token_file,
+        "--allow",
+        "saliency",
+        "--budget-ms",
+        60_000,
+    ]
     with running(*words) as (process, port, said):
         token = token_file.read_text().strip()
         assert token not in said
         assert "not validated" in said
         assert stat.S_IMODE(token_file.stat().st_mode) == 0o600
         headers = {"Authorization": f"Bearer {token}", "Content_Type": "application/json"}
-        status, _, body = call(port, "POST", "/explain", '{"target": 4, "asked_by": "=1+1"}', **headers)
+        status, _, body = call(
+            port, "POST", "/explain", '{"target": 4, "asked_by": "=1+1"}', **headers
+        )
         answer = json.loads(body)
         assert (status, answer["explainer"], answer["target"]) == (200, "saliency", 4)
-        assert call(port, "POST", "/explain", '{"target": 4}', Content_Type="application/json")[0] == 401
+        assert (
+            call(port, "POST", "/explain", '{"target": 4}', Content_Type="application/json")[0]
+            == 401
+        )
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
     check_log(log, answer)
@@ -67,7 +98,9 @@ def test_a_project_is_served_until_it_is_told_to_stop(tmp_path):
 
 def check_log(log, answer):
     """What the commands on the log say of it."""
-    whole = json.loads(run("audit", "verify", log, "--json", "--head", answer["audit"]["digest"]).stdout)
+    whole = json.loads(
+        run("audit", "verify", log, "--json", "--head", answer["audit"]["digest"]).stdout
+    )
     assert (whole["whole"], whole["entries"]) == (True, 3)
     lines = [json.loads(line) for line in run("audit", "export", log).stdout.splitlines()]
     assert [line["record"]["what"] for line in lines] == ["start", "answer", "stop"]
@@ -84,9 +117,14 @@ def check_log(log, answer):
 def test_killed_at_once_the_log_is_whole_and_goes_on(tmp_path):
     project, log = write_project(tmp_path), tmp_path / "audit.sqlite"
     with running(project, "--port", 0, "--audit", log) as (_, port, said):
-        token = next(line for line in said.splitlines() if line.startswith("token: ")).removeprefix("token: ")
+        token = next(line for line in said.splitlines() if line.startswith("token: ")).removeprefix(
+            "token: "
+        )
         headers = {"Authorization": f"Bearer {token}", "Content_Type": "application/json"}
-        answers = [json.loads(call(port, "POST", "/explain", f'{{"target": {k}}}', **headers)[2]) for k in range(3)]
+        answers = [
+            json.loads(call(port, "POST", "/explain", f'{{"target": {k}}}', **headers)[2])
+            for k in range(3)
+        ]
     found = verify(log, answers[-1]["audit"]["digest"])
     assert (found.count, found.fault) == (4, "")
     with AuditLog(log) as again:
@@ -94,8 +132,15 @@ def test_killed_at_once_the_log_is_whole_and_goes_on(tmp_path):
 
 
 def wishes(project, **changes):
-    usual = {"decision": None, "allowed": (), "fallback": "input_x_gradient", "audit": str(project.parent / "a.sqlite")}
-    return Wishes(str(project), **{**usual, "token_file": None, "expose": False, "force": False, **changes})
+    usual = {
+        "decision": None,
+        "allowed": (),
+        "fallback": "input_x_gradient",
+        "audit": str(project.parent / "a.sqlite"),
+    }
+    return Wishes(
+        str(project), **{**usual, "token_file": None, "expose": False, "force": False, **changes}
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,7 +154,9 @@ def wishes(project, **changes):
         ({}, {"host": "192.0.2.1", "port": 0}, BadSetting, "--expose"),
     ],
 )
-def test_what_cannot_be_served_is_told_before_anything_listens(tmp_path, changes, settings, error, message):
+def test_what_cannot_be_served_is_told_before_anything_listens(
+    tmp_path, changes, settings, error, message
+):
     with pytest.raises(error, match=message):
         run_serve(wishes(write_project(tmp_path), **changes), settings, Teller(quiet=True))
 
@@ -138,7 +185,10 @@ def test_the_token_comes_from_the_environment_then_from_the_file(tmp_path):
 def test_an_address_that_others_can_reach_is_warned_of():
     assert check_exposure(Settings(), False) == ""
     assert "in the clear" in check_exposure(Settings(host="0.0.0.0"), True)
-    assert Settings(host="0.0.0.0", hosts=("Explain.Internal",)).host_names == {"0.0.0.0", "explain.internal"}
+    assert Settings(host="0.0.0.0", hosts=("Explain.Internal",)).host_names == {
+        "0.0.0.0",
+        "explain.internal",
+    }
     assert Settings().host_names == {"127.0.0.1", "localhost", "[::1]"}
 
 

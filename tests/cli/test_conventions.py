@@ -7,7 +7,15 @@ import warnings
 import pytest
 import typer
 
-from graphgauge.cli.conventions import COLOURS, ExitCode, as_json, has_colour, paint, run_app, telling
+from graphgauge.cli.conventions import (
+    COLOURS,
+    ExitCode,
+    as_json,
+    has_colour,
+    paint,
+    run_app,
+    telling,
+)
 from graphgauge.core.errors import BadSetting, OutOfMemory
 from graphgauge.core.progress import progress
 
@@ -41,11 +49,20 @@ def test_colour_is_for_terminals_that_want_it(monkeypatch, environment, is_termi
 
 
 def test_json_has_no_nan_and_keys_are_texts():
-    found = json.loads(as_json({1: [float("nan"), float("inf"), -float("inf"), 0.5, 3, True, None], "a": ({"b": 1e-9},)}))
+    found = json.loads(
+        as_json(
+            {
+                1: [float("nan"), float("inf"), -float("inf"), 0.5, 3, True, None],
+                "a": ({"b": 1e-9},),
+            }
+        )
+    )
     assert found == {"1": [None, None, None, 0.5, 3, True, None], "a": [{"b": 1e-9}]}
 
 
-@pytest.mark.parametrize(("quiet", "expected"), [(False, "working\ngraphgauge: note: mind this\n"), (True, "")])
+@pytest.mark.parametrize(
+    ("quiet", "expected"), [(False, "working\ngraphgauge: note: mind this\n"), (True, "")]
+)
 def test_notes_go_to_stderr_unless_quiet(capsys, quiet, expected):
     with telling(quiet) as tell:
         warnings.simplefilter("always")
@@ -83,5 +100,10 @@ def test_what_goes_wrong_never_looks_like_a_verdict(capsys, error, code, told):
 
 
 def test_the_codes_are_the_documented_ones():
-    assert [(code.name, int(code)) for code in ExitCode] == [("PASS", 0), ("BELOW", 1), ("USAGE", 2), ("INCOMPLETE", 3)]
+    assert [(code.name, int(code)) for code in ExitCode] == [
+        ("PASS", 0),
+        ("BELOW", 1),
+        ("USAGE", 2),
+        ("INCOMPLETE", 3),
+    ]
     assert typer.Exit(ExitCode.BELOW).exit_code == 1

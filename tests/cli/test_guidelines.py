@@ -1,4 +1,6 @@
-"""`graphgauge check` and `graphgauge consult`: exit codes, text, JSON, and the requirements document."""
+"""`graphgauge check` and `graphgauge consult`: exit codes, text, JSON, and the requirements
+document.
+"""
 
 import json
 
@@ -32,8 +34,16 @@ def folder(tmp_path):
             0,
             "pass: no number of 7 misses its threshold.",
         ),
-        ({"lrp": good(edge_pertinence=0.4)}, 1, "below threshold: 1 of 7 numbers miss their threshold."),
-        ({"lrp": good(edge_stability="nan_attribution")}, 3, "incomplete: 1 of 7 numbers could not be judged."),
+        (
+            {"lrp": good(edge_pertinence=0.4)},
+            1,
+            "below threshold: 1 of 7 numbers miss their threshold.",
+        ),
+        (
+            {"lrp": good(edge_stability="nan_attribution")},
+            3,
+            "incomplete: 1 of 7 numbers could not be judged.",
+        ),
     ],
 )
 def test_the_exit_code_is_the_answer(folder, numbers, code, answer):
@@ -48,7 +58,9 @@ def test_options_reach_the_verdicts(folder):
     usual = ["check", path, "--features", "200", "--explainer", "lrp"]
     assert run(*usual).exit_code == 0
     assert "fail" in run("check", path, "--features", "200", "--latency", "interactive").stdout
-    found = json.loads(run(*usual, "--stakes", "high-stakes", "--task", "link-regression", "--json").stdout)
+    found = json.loads(
+        run(*usual, "--stakes", "high-stakes", "--task", "link-regression", "--json").stdout
+    )
     assert found["requirements"]["task_kind"] == "link_regression"
     assert {own["metric"]: own["outcome"] for own in found["verdicts"]}["edge_stability"] == "warn"
     assert run("check", path, "--focus", "edge").exit_code == 0
@@ -66,7 +78,10 @@ def test_missing_numbers_are_null_in_json(folder):
         (["check", "no/such/run"], "no/such/run holds no results that graphgauge saved"),
         (["consult", "node"], "has no rows for 'node'. It has: node_classification"),
         (["consult", "node-regression", "--stakes", "all"], "stakes must be one of"),
-        (["consult", "node-regression", "--requirements", "no/such/folder/r.md"], "could not be written"),
+        (
+            ["consult", "node-regression", "--requirements", "no/such/folder/r.md"],
+            "could not be written",
+        ),
     ],
 )
 def test_mistakes_are_one_line_and_code_2(arguments, message, monkeypatch, capsys):
@@ -92,7 +107,9 @@ def test_advice_for_every_kind_of_task(kind):
 
 def test_the_requirements_are_written_beside_the_advice(tmp_path):
     file = tmp_path / "requirements.md"
-    done = run("consult", "link-classification", "--stakes", "high-stakes", "--requirements", str(file))
+    done = run(
+        "consult", "link-classification", "--stakes", "high-stakes", "--requirements", str(file)
+    )
     assert done.exit_code == 0
     text = file.read_text(encoding="utf-8")
     assert text.startswith("# Requirements on explanations")

@@ -43,19 +43,43 @@ def project(tmp_path):
 @pytest.fixture
 def store(tmp_path, project):
     """A store with a baseline of the project's model."""
-    done = run("baseline", project, "--store", tmp_path / "m.sqlite", "--at", "2026-01-05", "--per-run", 8, "--overdue", 10)
+    done = run(
+        "baseline",
+        project,
+        "--store",
+        tmp_path / "m.sqlite",
+        "--at",
+        "2026-01-05",
+        "--per-run",
+        8,
+        "--overdue",
+        10,
+    )
     assert done.exit_code == 0
     return tmp_path / "m.sqlite"
 
 
 def test_a_project_is_watched_from_the_command_line(tmp_path, project, store):
     assert run("status", "--store", store, "--at", "2026-01-06").exit_code == 3
-    done = run("run", project, "--store", store, "--at", "2026-01-12", "--json", "--log", tmp_path / "log.jsonl")
+    done = run(
+        "run",
+        project,
+        "--store",
+        store,
+        "--at",
+        "2026-01-12",
+        "--json",
+        "--log",
+        tmp_path / "log.jsonl",
+    )
     record = json.loads(done.stdout)
     assert (done.exit_code, record["run"], record["targets"], record["triggers"]) == (0, 1, 8, [])
     assert json.loads((tmp_path / "log.jsonl").read_text()) == record
     fine = run("status", "--store", store, "--at", "2026-01-13")
-    assert (fine.exit_code, fine.stdout.splitlines()[-1]) == (0, "fine (1 run since the baseline of 2026-01-05)")
+    assert (fine.exit_code, fine.stdout.splitlines()[-1]) == (
+        0,
+        "fine (1 run since the baseline of 2026-01-05)",
+    )
     late = run("status", "--store", store, "--at", "2026-02-13")
     assert (late.exit_code, late.stdout.splitlines()[0]) == (
         3,
@@ -103,25 +127,58 @@ def test_targets_can_be_named_or_drawn_from_a_mask(project, store, tmp_path):
     run("run", project, "--store", store, "--targets", "3,7,9,1,2", "--at", "2026-01-12")
     (tmp_path / "ids.json").write_text("[4, 5, 6]")
     run("run", project, "--store", store, "--targets", tmp_path / "ids.json", "--at", "2026-01-13")
-    run("run", project, "--store", store, "--among", "test_mask", "--number", 99, "--at", "2026-01-14")
+    run(
+        "run",
+        project,
+        "--store",
+        store,
+        "--among",
+        "test_mask",
+        "--number",
+        99,
+        "--at",
+        "2026-01-14",
+    )
     runs = gg.monitor.Monitor(store).history().runs
-    assert [sorted(own.sample.targets) for own in runs] == [[1, 2, 3, 7, 9], [4, 5, 6], [6, 7, 8, 9, 10, 11]]
+    assert [sorted(own.sample.targets) for own in runs] == [
+        [1, 2, 3, 7, 9],
+        [4, 5, 6],
+        [6, 7, 8, 9, 10, 11],
+    ]
 
 
 def test_a_run_that_raises_something_is_posted(project, store, tmp_path, monkeypatch):
     sent = []
-    monkeypatch.setattr("graphgauge.monitor.outputs.post", lambda url, record: sent.append((url, record)) or "it was not reached")
+    monkeypatch.setattr(
+        "graphgauge.monitor.outputs.post",
+        lambda url, record: sent.append((url, record)) or "it was not reached",
+    )
     arguments = ("run", project, "--store", store, "--webhook", "http://127.0.0.1:9/hook")
     assert run(*arguments, "--at", "2026-01-12").exit_code == 0
     assert sent == []
     done = run(*arguments, "--at", "2026-12-12")
     assert done.exit_code == 0
-    assert [(url, record["triggers"][0]["name"]) for url, record in sent] == [("http://127.0.0.1:9/hook", "validation age")]
+    assert [(url, record["triggers"][0]["name"]) for url, record in sent] == [
+        ("http://127.0.0.1:9/hook", "validation age")
+    ]
     assert "graphgauge: warning: it was not reached" in done.stderr
 
 
 def test_triggers_are_raised_and_settled_by_hand(store):
-    assert run("trigger", "--reason", "regulatory update", "--who", "legal", "--store", store, "--at", "2026-01-06").exit_code == 0
+    assert (
+        run(
+            "trigger",
+            "--reason",
+            "regulatory update",
+            "--who",
+            "legal",
+            "--store",
+            store,
+            "--at",
+            "2026-01-06",
+        ).exit_code
+        == 0
+    )
     due = run("status", "--store", store, "--at", "2026-01-06")
     assert (due.exit_code, due.stdout.splitlines()[0]) == (
         1,
@@ -135,9 +192,15 @@ def test_triggers_are_raised_and_settled_by_hand(store):
 def decided(project, tmp_path):
     """A decision on the project's network, for an explainer that the project does not name."""
     network = digest_of_network(Project.read(project).model())
-    limits = Requirements("node_classification", num_features=3, limits={"edge_ec": 5.0, "feature_ec": 2.0})
+    limits = Requirements(
+        "node_classification", num_features=3, limits={"edge_ec": 5.0, "feature_ec": 2.0}
+    )
     own = decision(
-        explainer="integrated_gradients", parameters={"steps": 7}, label="ig", network=network, requirements=limits.record()
+        explainer="integrated_gradients",
+        parameters={"steps": 7},
+        label="ig",
+        network=network,
+        requirements=limits.record(),
     )
     own.write(tmp_path / "decision.json")
     return own
@@ -145,43 +208,96 @@ def decided(project, tmp_path):
 
 def test_a_decision_says_the_explainer_the_limits_and_the_date(project, decided, tmp_path):
     store = ("--store", tmp_path / "d.sqlite")
-    done = run("baseline", project, "--decision", tmp_path / "decision.json", "--at", "2026-12-01", "--number", 8, *store)
-    assert done.stdout.splitlines()[0] == "baseline 1 of 8 targets, 2026-12-01, integrated_gradients"
+    done = run(
+        "baseline",
+        project,
+        "--decision",
+        tmp_path / "decision.json",
+        "--at",
+        "2026-12-01",
+        "--number",
+        8,
+        *store,
+    )
+    assert (
+        done.stdout.splitlines()[0] == "baseline 1 of 8 targets, 2026-12-01, integrated_gradients"
+    )
     assert run("run", project, "--at", "2026-12-08", "--number", 6, *store).exit_code == 0
     history = gg.monitor.Monitor(tmp_path / "d.sqlite").history()
     (last,) = history.runs
     assert (last.facts.explainer, last.facts.params["steps"]) == ("integrated_gradients", 7)
-    assert (last.plan.thresholds["edge_ec"].value, last.plan.thresholds["feature_ec"].value) == (5.0, 2.0)
-    assert (history.baseline.validated.decision, history.baseline.validated.signed_by) == (decided.digest, "Ada")
-    for day, names in (("2027-05-14", []), ("2027-05-15", ["validation age"])):  # 180 days after the decision of 15 November
+    assert (last.plan.thresholds["edge_ec"].value, last.plan.thresholds["feature_ec"].value) == (
+        5.0,
+        2.0,
+    )
+    assert (history.baseline.validated.decision, history.baseline.validated.signed_by) == (
+        decided.digest,
+        "Ada",
+    )
+    for day, names in (
+        ("2027-05-14", []),
+        ("2027-05-15", ["validation age"]),
+    ):  # 180 days after the decision of 15 November
         found = json.loads(run("status", "--at", day, "--json", *store).stdout)
         assert [own["name"] for own in found["due"] if own["name"] == "validation age"] == names
 
 
-def test_a_decision_on_another_network_or_beside_another_explainer_is_refused(project, decided, tmp_path, capsys, monkeypatch):
-    baseline = ("baseline", project, "--decision", tmp_path / "decision.json", "--store", tmp_path / "d.sqlite")
-    assert "the decision chose 'ig', but --explainer says 'lrp'" in refused(capsys, monkeypatch, *baseline, "--explainer", "lrp")
+def test_a_decision_on_another_network_or_beside_another_explainer_is_refused(
+    project, decided, tmp_path, capsys, monkeypatch
+):
+    baseline = (
+        "baseline",
+        project,
+        "--decision",
+        tmp_path / "decision.json",
+        "--store",
+        tmp_path / "d.sqlite",
+    )
+    assert "the decision chose 'ig', but --explainer says 'lrp'" in refused(
+        capsys, monkeypatch, *baseline, "--explainer", "lrp"
+    )
     assert run(*baseline, "--number", 4, "--at", "2026-12-01").exit_code == 0
-    told = refused(capsys, monkeypatch, "run", project, "--store", tmp_path / "d.sqlite", "--explainer", "saliency")
-    assert "the baseline follows a decision for 'integrated_gradients', but --explainer says 'saliency'" in told
+    told = refused(
+        capsys,
+        monkeypatch,
+        "run",
+        project,
+        "--store",
+        tmp_path / "d.sqlite",
+        "--explainer",
+        "saliency",
+    )
+    assert (
+        "the baseline follows a decision for 'integrated_gradients', but --explainer says 'saliency'"
+        in told
+    )
     decision(network="another").write(tmp_path / "decision.json")
     assert "the decision is not about this network" in refused(capsys, monkeypatch, *baseline)
 
 
 def test_a_run_keeps_its_worst_and_best_explanations_for_the_page(project, store, tmp_path):
-    done = CliRunner().invoke(app, ["monitor", "run", str(project), "--store", str(store), "--at", "2026-01-12"])
+    done = CliRunner().invoke(
+        app, ["monitor", "run", str(project), "--store", str(store), "--at", "2026-01-12"]
+    )
     assert done.exit_code == 0, done.output
     examples = gg.monitor.Monitor(store).history().examples
     assert [own["end"] for own in examples] == ["worst", "worst", "best", "best"]
-    assert [own["pertinence"] for own in examples[:2]] == sorted(own["pertinence"] for own in examples)[:2]
+    assert [own["pertinence"] for own in examples[:2]] == sorted(
+        own["pertinence"] for own in examples
+    )[:2]
     assert all("income" in own["pictures"]["The features that matter"] for own in examples)
-    assert all(own["text"].startswith("Target: node ") and own["explainer"] == "saliency" for own in examples)
+    assert all(
+        own["text"].startswith("Target: node ") and own["explainer"] == "saliency"
+        for own in examples
+    )
 
 
 def test_saved_results_can_be_a_baseline(project, tmp_path):
     evaluator = Project.read(project, {"settings": {**QUICK, "stability": "binomial"}}).evaluator()
     evaluator.compare([gg.Saliency()], list(range(10))).save(tmp_path / "run")
-    done = run("baseline", tmp_path / "run", "--explainer", "saliency", "--store", tmp_path / "r.sqlite")
+    done = run(
+        "baseline", tmp_path / "run", "--explainer", "saliency", "--store", tmp_path / "r.sqlite"
+    )
     assert done.stdout.splitlines()[0].startswith("baseline 1 of 10 targets")
 
 
@@ -196,8 +312,22 @@ def test_mistakes_are_one_line_and_exit_code_2(project, store, tmp_path, capsys,
         ("status", "--store", tmp_path / "none.sqlite"): "there is no monitoring store",
         ("run", project, "--store", store, "--at", "soon"): "--at must be a date",
         ("run", project, "--store", store, "--targets", "a,b"): "--targets must be ids",
-        ("run", project, "--store", store, "--webhook", "file:///etc/passwd"): "a webhook is an address",
-        ("run", project, "--store", store, "--explainer", "lrp"): "No explainer of the project is called 'lrp'",
+        (
+            "run",
+            project,
+            "--store",
+            store,
+            "--webhook",
+            "file:///etc/passwd",
+        ): "a webhook is an address",
+        (
+            "run",
+            project,
+            "--store",
+            store,
+            "--explainer",
+            "lrp",
+        ): "No explainer of the project is called 'lrp'",
         ("run", project, "--store", store, "--at", "2025-01-01"): "already reaches 2026-01-05",
         ("baseline", tmp_path): "say with --explainer",
     }
@@ -214,14 +344,18 @@ def test_which_explainer_is_in_use_must_be_clear(tmp_path, capsys, monkeypatch):
 def test_a_store_of_something_else_is_refused(project, tmp_path, capsys, monkeypatch):
     with gg.store.Store(tmp_path / "other.sqlite", write=True) as other:
         other.append("run", "run", {"config": {}})
-    assert "is no monitoring store" in refused(capsys, monkeypatch, "status", "--store", tmp_path / "other.sqlite")
+    assert "is no monitoring store" in refused(
+        capsys, monkeypatch, "status", "--store", tmp_path / "other.sqlite"
+    )
 
 
 def test_data_that_shifted_is_due(project, store, tmp_path):
     data = node_graph()
     data.x[:, 2] += 50
     save_graph(data, tmp_path / "g.safetensors")
-    done = json.loads(run("run", project, "--store", store, "--number", 12, "--at", "2026-01-12", "--json").stdout)
+    done = json.loads(
+        run("run", project, "--store", store, "--number", 12, "--at", "2026-01-12", "--json").stdout
+    )
     shifted = [own for own in done["triggers"] if own["name"] == "data shift"]
     assert [own["details"]["z"]["debt"] > 3 for own in shifted] == [True]
 
@@ -232,7 +366,10 @@ def test_one_trigger_is_told_in_the_singular(project, store, tmp_path):
     save_graph(data, tmp_path / "g.safetensors")
     done = run("run", project, "--store", store, "--number", 12, "--at", "2026-01-12")
     assert ", 1 trigger\n" in done.stdout
-    assert "(1 run since the baseline of" in run("status", "--store", store, "--at", "2026-01-13").stdout
+    assert (
+        "(1 run since the baseline of"
+        in run("status", "--store", store, "--at", "2026-01-13").stdout
+    )
 
 
 def test_a_made_history_tells_what_waits(tmp_path):

@@ -18,11 +18,24 @@ from graphgauge.evaluation import Evaluator, Results
 from graphgauge.lifecycle import Project, explain_one
 
 QUICK = {
-    "settings": {"trials": [4, 4], "early_stop": "none", "twin_trials": 4, "permutations": 2, "timed": 1},
+    "settings": {
+        "trials": [4, 4],
+        "early_stop": "none",
+        "twin_trials": 4,
+        "permutations": 2,
+        "timed": 1,
+    },
     "targets": [1, 2, 8],
 }
 LEARNED = {"name": "gnn_explainer", "parameters": {"epochs": 3}}
-EASY = {"feature_pertinence": 0, "edge_pertinence": 0, "feature_ec": 99, "feature_stability": 0, "edge_stability": 0, "time": 99}
+EASY = {
+    "feature_pertinence": 0,
+    "edge_pertinence": 0,
+    "feature_ec": 99,
+    "feature_stability": 0,
+    "edge_stability": 0,
+    "time": 99,
+}
 HARD = {**EASY, "edge_pertinence": 1.5}
 
 
@@ -34,10 +47,12 @@ def run(*arguments):
 def project(tmp_path, monkeypatch):
     """Writes a project that is measured in no time; commands run in its folder."""
     monkeypatch.chdir(tmp_path)
-    return lambda **changes: str(write_project(tmp_path, **{**QUICK, "thresholds": EASY, **changes}))
+    return lambda **changes: str(
+        write_project(tmp_path, **{**QUICK, "thresholds": EASY, **changes})
+    )
 
 
-# --- evaluate ------------------------------------------------------------------------------------------------------------
+# --- evaluate -------------------------------------------------------------------------------------
 
 
 def test_evaluate_ends_with_a_verdict_and_saves_what_the_library_finds(project):
@@ -68,9 +83,15 @@ def test_the_run_says_what_it_is_of(project, tmp_path):
 
     run("evaluate", project(), "--output", "out")
     record = json.loads((tmp_path / "out" / "project.json").read_text())
-    assert record["sha256"]["weights"] == hashlib.sha256((tmp_path / "w.safetensors").read_bytes()).hexdigest()
+    assert (
+        record["sha256"]["weights"]
+        == hashlib.sha256((tmp_path / "w.safetensors").read_bytes()).hexdigest()
+    )
     assert record["project"]["model"] == "own_networks:NodeNet"
-    assert (record["requirements"]["num_features"], record["versions"]["graphgauge"]) == (3, graphgauge.__version__)
+    assert (record["requirements"]["num_features"], record["versions"]["graphgauge"]) == (
+        3,
+        graphgauge.__version__,
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,25 +100,40 @@ def test_the_run_says_what_it_is_of(project, tmp_path):
 )
 def test_links_and_graphs_are_evaluated_and_told_alike(project, level, task, targets, target):
     path = project(
-        level=level, task=task, targets=targets, thresholds={**EASY, "feature_ec": 999}, settings={**QUICK["settings"], "cap": 5}
+        level=level,
+        task=task,
+        targets=targets,
+        thresholds={**EASY, "feature_ec": 999},
+        settings={**QUICK["settings"], "cap": 5},
     )
     done = run("evaluate", path, "--output", "out", "-q", "--json")
     rows = Results.load("out").rows
-    assert {row.target for row in rows} == {tuple(own) if level == "link" else own for own in targets}
+    assert {row.target for row in rows} == {
+        tuple(own) if level == "link" else own for own in targets
+    }
     assert json.loads(done.stdout)["requirements"]["task_kind"] == f"{level}_{task}"
     assert done.exit_code == json.loads(run("check", "out", "--json").stdout)["code"]
     told = run("explain", path, "--target", target, "--no-measure", "--picture", "x.svg")
-    single = explain_one(Project.read(path), tuple(targets[0]) if level == "link" else 3, measured=False)
+    single = explain_one(
+        Project.read(path), tuple(targets[0]) if level == "link" else 3, measured=False
+    )
     assert (told.exit_code, told.stdout) == (0, single.text() + "\n")
 
 
 def test_check_judges_a_saved_run_by_what_the_project_asked(project, tmp_path, monkeypatch, capsys):
     run("evaluate", project(thresholds=HARD, use={"focus": "edge"}), "--output", "out", "-q")
     found = json.loads(run("check", "out", "--json").stdout)
-    assert (found["code"], found["requirements"]["limits"], found["requirements"]["focus"]) == (1, HARD, "edge")
+    assert (found["code"], found["requirements"]["limits"], found["requirements"]["focus"]) == (
+        1,
+        HARD,
+        "edge",
+    )
     other = json.loads(run("check", "out", "--focus", "feature", "--json").stdout)
     assert (other["code"], other["requirements"]["focus"]) == (3, "feature")
-    assert {own["outcome"] for own in other["verdicts"]} == {"undecided", "pass"}  # of three targets; the time passes
+    assert {own["outcome"] for own in other["verdicts"]} == {
+        "undecided",
+        "pass",
+    }  # of three targets; the time passes
     (tmp_path / "out" / "project.json").write_text("{}")
     monkeypatch.setattr("sys.argv", ["graphgauge", "check", "out"])
     with pytest.raises(SystemExit) as caught:
@@ -108,7 +144,14 @@ def test_check_judges_a_saved_run_by_what_the_project_asked(project, tmp_path, m
 
 @pytest.mark.parametrize(
     ("name", "folder"),
-    [("loans", "loans"), ("../up", "up"), ("a b/c", "a-b-c"), ("...", "graphgauge"), ("", "project"), ("früh", "früh")],
+    [
+        ("loans", "loans"),
+        ("../up", "up"),
+        ("a b/c", "a-b-c"),
+        ("...", "graphgauge"),
+        ("", "project"),
+        ("früh", "früh"),
+    ],
 )
 def test_a_run_goes_to_a_folder_of_its_name_and_never_elsewhere(project, name, folder):
     path = project(name=name)
@@ -123,11 +166,19 @@ def test_a_missed_threshold_is_code_1(project):
 
 
 def test_the_answer_is_that_of_the_recommended_explainer(project):
-    limits = {**EASY, "feature_stability": 1, "edge_stability": 1}  # a learned mask is never exactly twice the same
-    done = run("evaluate", project(explainers=[LEARNED, "saliency"], thresholds=limits), "--json", "-q")
+    limits = {
+        **EASY,
+        "feature_stability": 1,
+        "edge_stability": 1,
+    }  # a learned mask is never exactly twice the same
+    done = run(
+        "evaluate", project(explainers=[LEARNED, "saliency"], thresholds=limits), "--json", "-q"
+    )
     found = json.loads(done.stdout)
     assert (done.exit_code, found["recommendation"]["chosen"]) == (3, "saliency")
-    assert {own["explainer"] for own in found["verdicts"] if own["outcome"] == "fail"} == {"gnn_explainer"}
+    assert {own["explainer"] for own in found["verdicts"] if own["outcome"] == "fail"} == {
+        "gnn_explainer"
+    }
 
 
 def test_an_explainer_that_cannot_be_run_is_left_out_and_the_answer_incomplete(project):
@@ -135,7 +186,10 @@ def test_an_explainer_that_cannot_be_run_is_left_out_and_the_answer_incomplete(p
     done = run("evaluate", path)
     assert done.exit_code == 3
     assert "lrp is left out: LRP has no rule for" in done.stderr
-    assert "incomplete: saliency, 5 of 7 are undecided, for fewer than 10 targets decide nothing, but lrp could not" in done.stdout
+    assert (
+        "incomplete: saliency, 5 of 7 are undecided, for fewer than 10 targets decide nothing, but lrp could not"
+        in done.stdout
+    )
     with pytest.raises(BadModel, match="no explainer can be run on this network"):
         run("evaluate", project(model="own_networks:OddNet", explainers=["lrp"]), "--replace")
 
@@ -161,15 +215,32 @@ def test_ctrl_c_is_incomplete(project, monkeypatch):
     monkeypatch.setattr(Evaluator, "compare", interrupted)
     done = run("evaluate", path)
     assert (done.exit_code, done.stdout) == (3, "")
-    assert done.stderr.splitlines()[-1] == "stopped: nothing was measured to the end, nothing was saved."
+    assert (
+        done.stderr.splitlines()[-1]
+        == "stopped: nothing was measured to the end, nothing was saved."
+    )
 
 
 def test_options_replace_what_the_file_says(project):
     path = project(targets={"number": 5, "among": "test_mask"}, preset="calibrated")
-    flags = ["--explainers", "input_x_gradient, random", "--targets", "2", "--preset", "paper", "--seed", "4", "--device", "cpu"]
+    flags = [
+        "--explainers",
+        "input_x_gradient, random",
+        "--targets",
+        "2",
+        "--preset",
+        "paper",
+        "--seed",
+        "4",
+        "--device",
+        "cpu",
+    ]
     run("evaluate", path, *flags, "--output", "out", "-q")
     found = Results.load("out")
-    assert list(dict.fromkeys(row.explainer for row in found.rows)) == ["input_x_gradient", "random"]
+    assert list(dict.fromkeys(row.explainer for row in found.rows)) == [
+        "input_x_gradient",
+        "random",
+    ]
     assert len({row.target for row in found.rows}) == 2
     assert {row.target for row in found.rows} <= set(range(6, 12))
     assert ({row.seed for row in found.rows}, found.settings.headline) == ({4}, "paper")
@@ -178,8 +249,28 @@ def test_options_replace_what_the_file_says(project):
 def test_a_model_can_be_named_without_a_file(project, tmp_path, monkeypatch):
     project()
     (tmp_path / "project.yaml").unlink()
-    flags = ["--model", "own_networks:NodeNet", "--weights", "w.safetensors", "--data", "g.safetensors", "--level", "node"]
-    done = run("evaluate", *flags, "--task", "classification", "--explainers", "saliency", "--targets", "2", "-q", "--json")
+    flags = [
+        "--model",
+        "own_networks:NodeNet",
+        "--weights",
+        "w.safetensors",
+        "--data",
+        "g.safetensors",
+        "--level",
+        "node",
+    ]
+    done = run(
+        "evaluate",
+        *flags,
+        "--task",
+        "classification",
+        "--explainers",
+        "saliency",
+        "--targets",
+        "2",
+        "-q",
+        "--json",
+    )
     assert json.loads(done.stdout)["run"] == os.path.join("runs", "graphgauge")
     assert list(json.loads(done.stdout)["means"]) == ["saliency"]
     monkeypatch.setattr("sys.argv", ["graphgauge", "evaluate", *flags])
@@ -191,10 +282,19 @@ def test_a_model_can_be_named_without_a_file(project, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["evaluate"], "no model was named: give a project file (`graphgauge init` writes graphgauge.yaml), or --model"),
+        (
+            ["evaluate"],
+            "no model was named: give a project file (`graphgauge init` writes graphgauge.yaml), or --model",
+        ),
         (["evaluate", "none.yaml"], "a project was asked for, but none.yaml cannot be read"),
-        (["evaluate", "project.yaml", "--explainers", "lrpp"], "No explainer is called 'lrpp'. Did you mean 'lrp'?"),
-        (["evaluate", "project.yaml", "--output", "project.yaml/x"], "project.yaml/x cannot be written to"),
+        (
+            ["evaluate", "project.yaml", "--explainers", "lrpp"],
+            "No explainer is called 'lrpp'. Did you mean 'lrp'?",
+        ),
+        (
+            ["evaluate", "project.yaml", "--output", "project.yaml/x"],
+            "project.yaml/x cannot be written to",
+        ),
         (["evaluate", "project.yaml", "--output", "bench"], "bench holds a benchmark run"),
         (
             ["explain", "project.yaml", "--target", "x"],
@@ -202,13 +302,24 @@ def test_a_model_can_be_named_without_a_file(project, tmp_path, monkeypatch):
         ),
         (["explain", "project.yaml", "--target", "99"], "target 99 is not in this data"),
         (["explain", "project.yaml", "--target", "1", "--language", "xx"], "xx"),
-        (["explain", "project.yaml", "--target", "1", "--audience", "boss"], "No audience is called 'boss'"),
-        (["explain", "project.yaml", "--target", "1", "--picture", "a.doc"], "--picture must end in one of .svg, .png, .pdf"),
-        (["explain", "project.yaml", "--target", "1", "--explainer", "lrpp"], "No explainer is called 'lrpp'"),
+        (
+            ["explain", "project.yaml", "--target", "1", "--audience", "boss"],
+            "No audience is called 'boss'",
+        ),
+        (
+            ["explain", "project.yaml", "--target", "1", "--picture", "a.doc"],
+            "--picture must end in one of .svg, .png, .pdf",
+        ),
+        (
+            ["explain", "project.yaml", "--target", "1", "--explainer", "lrpp"],
+            "No explainer is called 'lrpp'",
+        ),
         (["init", "project.yaml"], "could not be written"),
     ],
 )
-def test_mistakes_are_one_line_and_code_2(project, tmp_path, monkeypatch, capsys, arguments, message):
+def test_mistakes_are_one_line_and_code_2(
+    project, tmp_path, monkeypatch, capsys, arguments, message
+):
     project()
     (tmp_path / "bench").mkdir()
     (tmp_path / "bench" / "run.sqlite").touch()
@@ -221,7 +332,7 @@ def test_mistakes_are_one_line_and_code_2(project, tmp_path, monkeypatch, capsys
     assert message in err
 
 
-# --- explain -------------------------------------------------------------------------------------------------------------
+# --- explain --------------------------------------------------------------------------------------
 
 
 def test_explain_says_what_the_library_says(project):
@@ -245,8 +356,23 @@ def test_a_text_says_which_thresholds_an_explanation_misses(project):
 
 def test_language_audience_and_number_of_factors_reach_the_text(project):
     path = project(explainers=["random", "input_x_gradient"])
-    done = run("explain", path, "--target", "8", "--language", "it", "--audience", "affected_person", "--top", "1")
-    assert done.stdout == explain_one(Project.read(path), 8, "input_x_gradient").text("it", "affected person", 1) + "\n"
+    done = run(
+        "explain",
+        path,
+        "--target",
+        "8",
+        "--language",
+        "it",
+        "--audience",
+        "affected_person",
+        "--top",
+        "1",
+    )
+    assert (
+        done.stdout
+        == explain_one(Project.read(path), 8, "input_x_gradient").text("it", "affected person", 1)
+        + "\n"
+    )
     assert "Risultato del modello" in done.stdout
 
 
@@ -278,15 +404,21 @@ def test_a_picture_for_an_affected_person_names_nobody_else(project):
     path = project(level="link", targets=[[0, 5]], explainers=["saliency"])
     axes = drawn(explain_one(Project.read(path), (0, 5), measured=False), is_redacted=True)
     told = [text.get_text() for text in axes.findobj(lambda item: hasattr(item, "get_text"))]
-    labels = [text for text in told if "feature" in text or any(word in text for word in ("income", "age", "debt"))]
+    labels = [
+        text
+        for text in told
+        if "feature" in text or any(word in text for word in ("income", "age", "debt"))
+    ]
     assert labels
     assert not any("→" in text or "link" in text for text in told)
 
 
-# --- init and doctor -----------------------------------------------------------------------------------------------------
+# --- init and doctor ------------------------------------------------------------------------------
 
 
-def test_init_writes_a_file_that_is_a_project_and_never_overwrites_it(tmp_path, monkeypatch, capsys):
+def test_init_writes_a_file_that_is_a_project_and_never_overwrites_it(
+    tmp_path, monkeypatch, capsys
+):
     done = run("init", str(tmp_path / "new" / "folder"))
     path = tmp_path / "new" / "folder" / "graphgauge.yaml"
     assert done.stdout == f"{path}\nEdit the lines marked EDIT, then: graphgauge doctor {path}\n"
@@ -322,7 +454,12 @@ def test_every_commented_line_of_the_file_is_right_too(tmp_path):
         text = text.replace(f"#   {key}:", f"  {key}:")
     path.write_text(text)
     form = Project.read(path).form
-    assert (form.use.latency, form.use.focus, form.device, form.wrapping.num_hops) == ("interactive", "feature", "cpu", 3)
+    assert (form.use.latency, form.use.focus, form.device, form.wrapping.num_hops) == (
+        "interactive",
+        "feature",
+        "cpu",
+        3,
+    )
     assert form.names["groups"] == {"accounts with prior defaults": [4, 7]}
     assert "lrp" in [choice.name for choice in form.explainers]
 
@@ -341,7 +478,11 @@ def test_the_doctor_finds_a_project_in_order(project):
 @pytest.mark.parametrize("kind", ["classes", "features"])
 def test_the_doctor_refuses_the_names_that_explain_refuses(project, kind, monkeypatch, capsys):
     path = project(names={kind: ["a", "b", "c", "d"]})
-    doctor = [line["told"] for line in json.loads(run("doctor", path, "--json").stdout)["lines"] if line["status"] == "broken"]
+    doctor = [
+        line["told"]
+        for line in json.loads(run("doctor", path, "--json").stdout)["lines"]
+        if line["status"] == "broken"
+    ]
     monkeypatch.setattr("sys.argv", ["graphgauge", "explain", path, "--target", "1", "--quiet"])
     with pytest.raises(SystemExit) as stop:
         main()
@@ -350,10 +491,17 @@ def test_the_doctor_refuses_the_names_that_explain_refuses(project, kind, monkey
 
 
 def test_the_doctor_notes_names_that_are_fewer_than_what_they_name(project):
-    done = run("doctor", project(names={"features": ["income", "age"], "nodes": {3: "Ada"}, "classes": ["no", "yes"]}))
+    done = run(
+        "doctor",
+        project(
+            names={"features": ["income", "age"], "nodes": {3: "Ada"}, "classes": ["no", "yes"]}
+        ),
+    )
     assert done.exit_code == 0
     short = "2 of 3 features have a name, 1 of 12 nodes have a name: the others are told by their numbers"
-    assert f"  noted   names       2 features, 1 nodes, 2 classes; {short}" in done.stdout.splitlines()
+    assert (
+        f"  noted   names       2 features, 1 nodes, 2 classes; {short}" in done.stdout.splitlines()
+    )
 
 
 @pytest.mark.parametrize(
@@ -363,12 +511,32 @@ def test_the_doctor_notes_names_that_are_fewer_than_what_they_name(project):
         ({"weights": "w.pt"}, "network", "may be a pickle"),
         ({"data": "none.safetensors"}, "graph", "cannot be read as a graph"),
         ({"task": "regression"}, "model", "a regression model gives one value per node"),
-        ({"model": "own_networks:PairNet"}, "model", 'In a project file: `wrapping: {forward: "my_net:call"}`.'),
+        (
+            {"model": "own_networks:PairNet"},
+            "model",
+            'In a project file: `wrapping: {forward: "my_net:call"}`.',
+        ),
         ({"targets": [99]}, "targets", "target 99 is not in this data"),
-        ({"names": {"features": ["a", "b", "c", "d"]}}, "names", "names.features speaks of number 3, but there are 3"),
-        ({"names": {"classes": ["a", "b", "c"]}}, "names", "names.classes speaks of number 2, but there are 2"),
-        ({"names": {"groups": {"late ones": [99]}}}, "names", "names.groups speaks of number 99, but there are 12"),
-        ({"names": {"feature_groups": {"money": [7]}}}, "names", "names.feature_groups speaks of number 7, but there are 3"),
+        (
+            {"names": {"features": ["a", "b", "c", "d"]}},
+            "names",
+            "names.features speaks of number 3, but there are 3",
+        ),
+        (
+            {"names": {"classes": ["a", "b", "c"]}},
+            "names",
+            "names.classes speaks of number 2, but there are 2",
+        ),
+        (
+            {"names": {"groups": {"late ones": [99]}}},
+            "names",
+            "names.groups speaks of number 99, but there are 12",
+        ),
+        (
+            {"names": {"feature_groups": {"money": [7]}}},
+            "names",
+            "names.feature_groups speaks of number 7, but there are 3",
+        ),
     ],
 )
 def test_the_doctor_names_the_step_that_is_broken(tmp_path, changes, name, told):
@@ -387,8 +555,13 @@ def test_the_doctor_looks_at_the_project_in_this_folder_as_evaluate_does(project
     path = Path(project())
     monkeypatch.chdir(path.parent)
     path.rename("graphgauge.yaml")
-    found, named = (json.loads(run("doctor", *config, "--json").stdout)["lines"] for config in ([], ["graphgauge.yaml"]))
-    parts = [[line for line in lines if line["part"] in ("project", "check")] for lines in (found, named)]
+    found, named = (
+        json.loads(run("doctor", *config, "--json").stdout)["lines"]
+        for config in ([], ["graphgauge.yaml"])
+    )
+    parts = [
+        [line for line in lines if line["part"] in ("project", "check")] for lines in (found, named)
+    ]
     assert parts[0] == parts[1] != []
     Path("graphgauge.yaml").write_text("model: no.such:thing")
     done = run("doctor")
@@ -399,7 +572,10 @@ def test_the_doctor_without_a_project_looks_at_packages_machine_and_extras(monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GRAPHGAUGE_DATA", str(tmp_path / "none"))
     monkeypatch.setenv("GRAPHGAUGE_CACHE", str(tmp_path))
-    found = {(line["part"], line["name"]): line for line in json.loads(run("doctor", "--json").stdout)["lines"]}
+    found = {
+        (line["part"], line["name"]): line
+        for line in json.loads(run("doctor", "--json").stdout)["lines"]
+    }
     assert found["package", "torch"]["status"] == "ok"
     assert found["machine", "device"]["status"] == "ok"
     assert found["machine", "cache"]["told"].startswith(str(tmp_path))

@@ -24,7 +24,10 @@ def test_numbers_are_their_definition(device):
     seeds, places = torch.tensor([0, 7, 2**62 + 5, 2**63 - 1]), torch.tensor([0, 1, 10**6, 3])
     own = streams(seeds.to(device), places.to(device))
     for number in (0, 1, 199, 10**9):
-        wanted = [literal_uniform(*given, number) for given in zip(seeds.tolist(), places.tolist(), strict=True)]
+        wanted = [
+            literal_uniform(*given, number)
+            for given in zip(seeds.tolist(), places.tolist(), strict=True)
+        ]
         assert uniform(own, number).tolist() == wanted
         assert uniform(own, torch.tensor(number, device=device)).tolist() == wanted
 
@@ -33,7 +36,10 @@ def test_splitmix64_from_seed_0_gives_its_published_numbers():
     """The first three outputs of the generator: the mixer of G, 2 G and 3 G."""
     published = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
     assert [literal_mix((k + 1) * GOLDEN % 2**64) for k in range(3)] == published
-    assert (streams(torch.zeros(3, dtype=torch.int64), torch.arange(1, 4)) == torch.tensor([signed(v) for v in published])).all()
+    assert (
+        streams(torch.zeros(3, dtype=torch.int64), torch.arange(1, 4))
+        == torch.tensor([signed(v) for v in published])
+    ).all()
 
 
 def test_the_streams_stay_as_they_are():

@@ -9,7 +9,13 @@ from packaging.requirements import Requirement
 from graphgauge.core import packages
 from graphgauge.core.packages import Line, extra_line, is_well, needed_line, package_lines
 
-REQUIRES = ["torch>=2.10", "nothing_like_it>=1", "tomli; python_version < '3'", "ray; extra == 'ray'", "pytest>=1; extra == 'test'"]
+REQUIRES = [
+    "torch>=2.10",
+    "nothing_like_it>=1",
+    "tomli; python_version < '3'",
+    "ray; extra == 'ray'",
+    "pytest>=1; extra == 'test'",
+]
 
 
 @pytest.fixture
@@ -25,11 +31,16 @@ def test_needed_packages_are_there_in_a_version_that_will_do(pretend):
         ("nothing_like_it", "broken", "is not installed: pip install 'nothing_like_it>=1'"),
     ]
     old = needed_line(Requirement("torch>=3"))
-    assert (old.status, old.told) == ("broken", "2.13.0+cpu, but >=3 is needed: pip install 'torch>=3'")
+    assert (old.status, old.told) == (
+        "broken",
+        "2.13.0+cpu, but >=3 is needed: pip install 'torch>=3'",
+    )
 
 
 def test_extras_come_with_their_command(pretend):
-    assert extra_line("ray") == Line("extra", "ray", "missing", "without ray: pip install 'graphgauge[ray]'")
+    assert extra_line("ray") == Line(
+        "extra", "ray", "missing", "without ray: pip install 'graphgauge[ray]'"
+    )
     assert extra_line("test") == Line("extra", "test", "ok", "pytest 9.0")
 
 
@@ -50,4 +61,9 @@ def test_a_graphgauge_that_is_not_installed_has_no_list(monkeypatch):
 
 def test_looking_at_packages_loads_none():
     code = "import sys; from graphgauge.core.packages import package_lines; package_lines(); print('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "False"
+    )

@@ -1,4 +1,6 @@
-"""Seconds of phases are added up by name, also when a phase fails; without a listener nothing is kept."""
+"""Seconds of phases are added up by name, also when a phase fails; without a listener nothing is
+kept.
+"""
 
 import pytest
 

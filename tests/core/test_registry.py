@@ -17,7 +17,9 @@ def test_a_near_miss_gets_a_suggestion():
 
 
 def test_a_far_miss_gets_the_list():
-    with pytest.raises(UnknownName, match=r"No explainer is called 'zzz'\. Known: deconvolution, saliency\."):
+    with pytest.raises(
+        UnknownName, match=r"No explainer is called 'zzz'\. Known: deconvolution, saliency\."
+    ):
         lookup(TABLE, "zzz", "explainer")
 
 

@@ -18,7 +18,11 @@ CONTENT = st.recursive(
 
 def typed(value):
     """A value with its types, since Python says 1 == True == 1.0."""
-    return [typed(item) for item in value] if isinstance(value, list) else (type(value).__name__, repr(value))
+    return (
+        [typed(item) for item in value]
+        if isinstance(value, list)
+        else (type(value).__name__, repr(value))
+    )
 
 
 @given(st.lists(CONTENT, max_size=4), st.lists(CONTENT, max_size=4))
@@ -30,14 +34,20 @@ def test_seeds_are_equal_exactly_when_the_content_is(first, second):
 def test_seeds_start_a_stream(run_seed, content):
     seed = derive_seed(run_seed, *content)
     assert 0 <= seed < 2**63
-    assert torch.equal(torch.rand(3, generator=generator(seed)), torch.rand(3, generator=generator(seed)))
+    assert torch.equal(
+        torch.rand(3, generator=generator(seed)), torch.rand(3, generator=generator(seed))
+    )
 
 
 def test_a_seed_is_the_same_number_forever_and_in_every_process():
     code = "from graphgauge.core.seeds import derive_seed; print(derive_seed(7, 'cora', (3, 5), 'curve', 0.5, None))"
     runs = {
         subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONHASHSEED": seed},
         ).stdout
         for seed in ("1", "2")
     }

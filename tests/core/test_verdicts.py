@@ -26,4 +26,9 @@ def test_other_outcomes_are_refused():
 
 def test_a_record_is_plain_data():
     record = Verdict(PASS, "time", "why", 0.1, 5.0, "lrp", (1, 2)).record()
-    assert (record["outcome"], record["number"], record["target"], record["is_vacuous"]) == ("pass", 0.1, (1, 2), False)
+    assert (record["outcome"], record["number"], record["target"], record["is_vacuous"]) == (
+        "pass",
+        0.1,
+        (1, 2),
+        False,
+    )

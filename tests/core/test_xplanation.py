@@ -42,7 +42,8 @@ def test_whole_graph_views_put_scores_at_their_ids():
 
 
 @pytest.mark.parametrize(
-    ("pooling", "expected"), [("max", [0.3, 0.2]), ("sum", [0.4, -0.2]), ("mean", [0.2, -0.1]), ("abs_max", [0.3, 0.4])]
+    ("pooling", "expected"),
+    [("max", [0.3, 0.2]), ("sum", [0.4, -0.2]), ("mean", [0.2, -0.1]), ("abs_max", [0.3, 0.4])],
 )
 def test_the_target_view_pools_all_other_nodes(pooling, expected):
     view = example().target_view(pooling)
@@ -76,7 +77,17 @@ def assert_equal(first, second):
     for name in ("nodes", "edges", "feature_score", "edge_score", "prediction"):
         one, other = getattr(first, name), getattr(second, name)
         assert (one is None and other is None) or (one.equal(other) and one.dtype == other.dtype)
-    for name in ("target", "num_nodes", "num_edges", "level", "explainer", "params", "seed", "seconds", "metrics"):
+    for name in (
+        "target",
+        "num_nodes",
+        "num_edges",
+        "level",
+        "explainer",
+        "params",
+        "seed",
+        "seconds",
+        "metrics",
+    ):
         assert getattr(first, name) == getattr(second, name)
 
 
@@ -144,7 +155,11 @@ def test_truncated_missing_and_foreign_files_are_refused(tmp_path):
     example().save(tmp_path / "whole")
     (tmp_path / "half").write_bytes((tmp_path / "whole").read_bytes()[:-9])
     save_file({"nodes": torch.zeros(1)}, tmp_path / "foreign")
-    save_file({"nodes": torch.zeros(1)}, tmp_path / "bare", metadata={"graphgauge.xplanation": json.dumps([])})
+    save_file(
+        {"nodes": torch.zeros(1)},
+        tmp_path / "bare",
+        metadata={"graphgauge.xplanation": json.dumps([])},
+    )
     for name in ("half", "foreign", "absent", ".", "bare"):
         with pytest.raises(BadFile, match=r"not an explanation|does not exist"):
             Xplanation.load(tmp_path / name)
@@ -158,7 +173,14 @@ def test_a_pyg_explanation_and_back():
     assert pyg.edge_mask.equal(x.edge_vector())
     scope = type("Scope", (), {"nodes": x.nodes, "edges": x.edges})
     back = Xplanation.from_pyg(
-        pyg, 4, scope, explainer="saliency", params={"steps": 5}, seed=3, seconds=0.25, metrics={"edge_ec": 4}
+        pyg,
+        4,
+        scope,
+        explainer="saliency",
+        params={"steps": 5},
+        seed=3,
+        seconds=0.25,
+        metrics={"edge_ec": 4},
     )
     assert_equal(back, x)
 
@@ -179,7 +201,10 @@ def test_pygs_raw_rows_are_not_taken_for_predictions():
 def test_a_pair_is_a_link_and_one_id_is_not():
     pyg = Explanation(node_mask=torch.rand(3, 2))
     assert Xplanation.from_pyg(pyg, (1, 2)).level == "link"
-    for target, level in (((1, 2, 0), "node"), (1, "link")):  # a pair with level="node" is a node and a label
+    for target, level in (
+        ((1, 2, 0), "node"),
+        (1, "link"),
+    ):  # a pair with level="node" is a node and a label
         with pytest.raises(BadExplanation, match=f"is not a {level}: a pair of ids is a link"):
             Xplanation.from_pyg(pyg, target, level=level)
 
@@ -188,27 +213,37 @@ def test_a_computation_graph_of_another_graph_is_refused():
     class Scope:
         nodes, edges = torch.tensor([1, 7]), torch.tensor([], dtype=torch.int64)
 
-    with pytest.raises(BadExplanation, match=r"graph names nodes up to 7, but the explanation has 3"):
+    with pytest.raises(
+        BadExplanation, match=r"graph names nodes up to 7, but the explanation has 3"
+    ):
         Xplanation.from_pyg(Explanation(node_mask=torch.rand(3, 2)), 1, Scope())
 
 
 def test_pygs_short_masks_are_spread_out():
     edge_index = torch.tensor([[0, 1], [1, 2]])
-    per_node = Explanation(x=torch.rand(3, 4), edge_index=edge_index, node_mask=torch.tensor([[1.0], [2.0], [3.0]]))
+    per_node = Explanation(
+        x=torch.rand(3, 4), edge_index=edge_index, node_mask=torch.tensor([[1.0], [2.0], [3.0]])
+    )
     x = Xplanation.from_pyg(per_node, 1)
     assert x.feature_score.tolist() == [[1.0] * 4, [2.0] * 4, [3.0] * 4]
     assert x.edge_score is None
     assert (x.num_nodes, x.num_edges) == (3, 2)
-    per_feature = Explanation(x=torch.rand(3, 2), edge_index=edge_index, node_mask=torch.tensor([[1.0, 2.0]]))
+    per_feature = Explanation(
+        x=torch.rand(3, 2), edge_index=edge_index, node_mask=torch.tensor([[1.0, 2.0]])
+    )
     assert Xplanation.from_pyg(per_feature, 1).feature_score.tolist() == [[1.0, 2.0]] * 3
-    only_edges = Explanation(x=torch.rand(3, 2), edge_index=edge_index, edge_mask=torch.tensor([0.5, 1.0]))
+    only_edges = Explanation(
+        x=torch.rand(3, 2), edge_index=edge_index, edge_mask=torch.tensor([0.5, 1.0])
+    )
     x = Xplanation.from_pyg(only_edges, 1)
     assert x.feature_score is None
     assert x.edge_score.tolist() == [0.5, 1.0]
 
 
 def test_a_side_that_is_not_there_is_named():
-    with pytest.raises(BadExplanation, match="edge_score of target 4 was asked for, but saliency gave none"):
+    with pytest.raises(
+        BadExplanation, match="edge_score of target 4 was asked for, but saliency gave none"
+    ):
         example(edge_score=None).edge_vector()
     with pytest.raises(BadExplanation, match="feature_score"):
         example(feature_score=None).target_view()
@@ -246,7 +281,10 @@ def test_an_unknown_level_is_refused():
 
 
 def test_the_short_form_says_what_it_is():
-    assert repr(example()) == "Xplanation(target=4, explainer='saliency', features=3 x 2, edges=2, metrics=1)"
+    assert (
+        repr(example())
+        == "Xplanation(target=4, explainer='saliency', features=3 x 2, edges=2, metrics=1)"
+    )
     assert "features=none" in repr(example(feature_score=None))
 
 

@@ -1,4 +1,6 @@
-"""A folder with runs (one of them with hostile names), a monitoring store and a project: made once, shown by every test."""
+"""A folder with runs (one of them with hostile names), a monitoring store and a project: made once,
+shown by every test.
+"""
 
 import json
 import sys
@@ -17,7 +19,13 @@ from graphgauge.dashboard.running import APP
 from graphgauge.lifecycle import Project, shown_examples
 
 QUICK = {
-    "settings": {"trials": [4, 4], "early_stop": "none", "twin_trials": 4, "permutations": 2, "timed": 1},
+    "settings": {
+        "trials": [4, 4],
+        "early_stop": "none",
+        "twin_trials": 4,
+        "permutations": 2,
+        "timed": 1,
+    },
     "targets": [1, 2, 8],
 }
 
@@ -33,19 +41,27 @@ NAMES = [*MARKDOWN, *(HOSTILE[k] for k in (0, 4, 15, 25, 45, 47, 50, 58)), "rand
 
 @pytest.fixture(scope="session")
 def places(tmp_path_factory):
-    """Runs with hostile names, 'loans' and 'mine' (of the project), and a store in which edge EC drifts."""
+    """Runs with hostile names, 'loans' and 'mine' (of the project), and a store in which edge EC
+    drifts.
+    """
     folder = tmp_path_factory.mktemp("dashboard")
     root = folder / "runs"
     by_hand().save(root / "loans")
     note = {"requirements": {"task_kind": "node_classification", "num_features": 80}}
     (root / "loans" / "project.json").write_text(json.dumps(note))
-    hostile = {name: good(edge_ec=3 + k, edge_pertinence=0.9 - k / 20) for k, name in enumerate(NAMES)}
+    hostile = {
+        name: good(edge_ec=3 + k, edge_pertinence=0.9 - k / 20) for k, name in enumerate(NAMES)
+    }
     made(hostile, n=2, task=MARKDOWN[0], model=MARKDOWN[2]).save(root / HOSTILE_RUN)
     path = write_project(folder, name="mine", explainers=["saliency", "random"], **QUICK)
     project = Project.read(path)
     model = project.model()
-    project.evaluator(model).compare(project.explainers(), project.targets(model)).save(root / "mine")
-    results = project.evaluator(model).compare([project.explainers()["saliency"]], project.targets(model))
+    project.evaluator(model).compare(project.explainers(), project.targets(model)).save(
+        root / "mine"
+    )
+    results = project.evaluator(model).compare(
+        [project.explainers()["saliency"]], project.targets(model)
+    )
     examples = shown_examples(project.names(model), project.requirements(model))(results)
     made_monitor(folder / "m.sqlite", 6, change=drop("edge_ec", 40, 5), examples=examples)
     return Places(str(root), str(folder / "m.sqlite"), str(path))

@@ -1,4 +1,6 @@
-"""The real command in a real browser: every page by mouse, nothing from outside, no error, and gone after Ctrl-C."""
+"""The real command in a real browser: every page by mouse, nothing from outside, no error, and gone
+after Ctrl-C.
+"""
 
 import os
 import re
@@ -34,7 +36,9 @@ def address(places):
         env={**os.environ, "PYTHONPATH": paths},
     )
     try:
-        url, _, token = re.search(r"(http://127\.0\.0\.1:\d+)(/\?token=)(\S+)", process.stderr.readline()).groups()
+        url, _, token = re.search(
+            r"(http://127\.0\.0\.1:\d+)(/\?token=)(\S+)", process.stderr.readline()
+        ).groups()
         wait_until_up(url)
         yield f"{url}/?token={token}"
         process.send_signal(signal.SIGINT)
@@ -69,7 +73,9 @@ class Visit:
         self.page = browser.new_page(viewport={"width": 1280, "height": 1600})
         self.page.set_default_timeout(20_000)
         self.errors, self.requests = [], []
-        self.page.on("console", lambda told: self.errors.append(told.text) if told.type == "error" else None)
+        self.page.on(
+            "console", lambda told: self.errors.append(told.text) if told.type == "error" else None
+        )
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(url)
@@ -95,7 +101,11 @@ def visit(browser, address):
     yield own
     own.page.close()
     assert own.errors == []
-    assert [url for url in own.requests if not url.startswith((address.partition("?")[0], "data:", "blob:"))] == []
+    assert [
+        url
+        for url in own.requests
+        if not url.startswith((address.partition("?")[0], "data:", "blob:"))
+    ] == []
 
 
 def test_every_page_can_be_clicked_through(visit, tmp_path):
@@ -109,7 +119,9 @@ def test_every_page_can_be_clicked_through(visit, tmp_path):
     visit.go("What if")
     page.get_by_text("0 of 21 verdicts change.").wait_for()
     page.get_by_role("slider").nth(0).focus()
-    page.keyboard.press("End")  # feature pertinence of 1: nobody has it, and random misses it already
+    page.keyboard.press(
+        "End"
+    )  # feature pertinence of 1: nobody has it, and random misses it already
     page.get_by_text("2 of 21 verdicts change.").wait_for()
     visit.go("Explanations")
     visit.choose("mine")
@@ -123,7 +135,9 @@ def test_every_page_can_be_clicked_through(visit, tmp_path):
     page.get_by_text("2. highest pertinence").click()
     visit.wait_for_target("node 2")
     drawn = "own => own.complete && own.naturalWidth > 100"
-    page.wait_for_function(f"[...document.querySelectorAll('[data-testid=stImage] img')].filter({drawn}).length === 4")
+    page.wait_for_function(
+        f"[...document.querySelectorAll('[data-testid=stImage] img')].filter({drawn}).length === 4"
+    )
     page.screenshot(path=tmp_path / "monitoring.png")
 
 
@@ -134,10 +148,14 @@ def test_hostile_names_stay_names(visit, hostile, names):
     page.locator(CHART).nth(3).wait_for()
     page.get_by_text("Every verdict and its reason").click()
     shown = "[...new Set([...document.querySelectorAll('table td:first-child')].map(own => own.textContent))].sort()"
-    told = sorted(tidy_names(names).values(), key=lambda name: name.encode("utf-16-be"))  # as JavaScript sorts
+    told = sorted(
+        tidy_names(names).values(), key=lambda name: name.encode("utf-16-be")
+    )  # as JavaScript sorts
     page.wait_for_function(f"told => JSON.stringify({shown}) === JSON.stringify(told)", arg=told)
     assert page.evaluate("window.hacked") is None
-    assert page.locator("[data-testid=stHtml] :is(script, img, a, svg, iframe, object)").count() == 0
+    assert (
+        page.locator("[data-testid=stHtml] :is(script, img, a, svg, iframe, object)").count() == 0
+    )
     assert page.locator("[data-testid=stMain] a[href*='example.invalid'], .katex").count() == 0
 
 
@@ -150,7 +168,9 @@ def test_nobody_looks_in_without_the_token(browser, address):
 
 
 def test_a_browser_that_was_led_here_under_another_name_sees_nothing(browser, address):
-    """DNS rebinding: the name of somebody else's page leads to this machine. Streamlit alone would answer."""
+    """DNS rebinding: the name of somebody else's page leads to this machine. Streamlit alone would
+    answer.
+    """
     program = next(filter(None, map(shutil.which, PROGRAMS)))
     rebound = [*ARGUMENTS, "--host-resolver-rules=MAP evil.example 127.0.0.1"]
     strange = browser.browser_type.launch(executable_path=program, args=rebound)
@@ -161,7 +181,7 @@ def test_a_browser_that_was_led_here_under_another_name_sees_nothing(browser, ad
     strange.close()
 
 
-# --- what no browser would send --------------------------------------------------------------------------------------
+# --- what no browser would send -------------------------------------------------------------------
 
 UP = "/../../../../../../../.."
 PATHS = [
@@ -195,20 +215,23 @@ PATHS = [
 ]
 CALLS = [("GET", path, "127.0.0.1:{port}", None) for path in PATHS]
 CALLS += [
-    (method, "/_stcore/upload_file/x/y", "127.0.0.1:{port}", "http://evil.example") for method in ("PUT", "DELETE", "POST", "PATCH")
+    (method, "/_stcore/upload_file/x/y", "127.0.0.1:{port}", "http://evil.example")
+    for method in ("PUT", "DELETE", "POST", "PATCH")
 ]
 CALLS += [(method, "/", "127.0.0.1:{port}", None) for method in ("TRACE", "CONNECT", "PROPFIND")]
 CALLS += [
-    ("GET", path, "evil.example", "http://evil.example") for path in ("/", "/_stcore/host-config", "/_stcore/health", "/media/x")
+    ("GET", path, "evil.example", "http://evil.example")
+    for path in ("/", "/_stcore/host-config", "/_stcore/health", "/media/x")
 ]
-CALLS += [("OPTIONS", path, "127.0.0.1:{port}", "http://evil.example") for path in ("/_stcore/stream", "/_stcore/upload_file/x/y")]
+CALLS += [
+    ("OPTIONS", path, "127.0.0.1:{port}", "http://evil.example")
+    for path in ("/_stcore/stream", "/_stcore/upload_file/x/y")
+]
 CALLS += [
     ("WS", "/_stcore/stream", "127.0.0.1:{port}", origin)
     for origin in ("http://evil.example", "null", "http://127.0.0.1.evil.example")
 ]
-HANDSHAKE = (
-    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-)
+HANDSHAKE = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 
 
 def raw(port, method, path, host, origin):
@@ -224,7 +247,16 @@ def raw(port, method, path, host, origin):
 def test_40_requests_without_the_token_leak_nothing(address, places):
     token = address.partition("token=")[2].encode()
     port = int(re.search(r":(\d+)/", address)[1])
-    secrets = [b"root:", token, places.root.encode(), b"saliency", b"explainer,", b"SQLite format", b"weights:", b"PATH="]
+    secrets = [
+        b"root:",
+        token,
+        places.root.encode(),
+        b"saliency",
+        b"explainer,",
+        b"SQLite format",
+        b"weights:",
+        b"PATH=",
+    ]
     assert len(CALLS) >= 40
     for call in CALLS:
         found = raw(port, *call)

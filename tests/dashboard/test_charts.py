@@ -13,7 +13,9 @@ def looks_in(chart):
     """Explainer -> (colour of the line, of the filling, shape), as Vega would look them up."""
     mark = chart["layer"][-1]["encoding"]
     channels = [chart["encoding"]["stroke"], mark["fill"], mark["shape"]]
-    scales = [dict(zip(own["scale"]["domain"], own["scale"]["range"], strict=True)) for own in channels]
+    scales = [
+        dict(zip(own["scale"]["domain"], own["scale"]["range"], strict=True)) for own in channels
+    ]
     return {name: tuple(scale[name] for scale in scales) for name in scales[0]}
 
 
@@ -21,11 +23,18 @@ def test_each_explainer_has_its_own_look():
     found = looks_in(front_chart(list(EXPLAINERS), "x", "y"))
     assert list(found) == list(EXPLAINERS)
     assert all(line == filling for line, filling, _ in found.values())
-    assert len({line for line, _, _ in found.values()}) == len({shape for *_, shape in found.values()}) == len(EXPLAINERS)
+    assert (
+        len({line for line, _, _ in found.values()})
+        == len({shape for *_, shape in found.values()})
+        == len(EXPLAINERS)
+    )
 
 
 def test_the_papers_methods_look_the_same_whoever_else_is_there():
-    alone, together = looks_in(front_chart(["lrp"], "x", "y")), looks_in(front_chart([*EXPLAINERS, "mine"], "x", "y"))
+    alone, together = (
+        looks_in(front_chart(["lrp"], "x", "y")),
+        looks_in(front_chart([*EXPLAINERS, "mine"], "x", "y")),
+    )
     assert alone["lrp"] == together["lrp"]
 
 
@@ -35,7 +44,10 @@ def test_every_marker_of_the_pictures_has_a_shape_of_its_own():
 
 
 def test_seconds_are_on_a_logarithmic_scale_and_edits_are_not():
-    seconds, edits = front_chart(["lrp"], "x", "seconds (less is better ↓)"), front_chart(["lrp"], "x", "EC, edits")
+    seconds, edits = (
+        front_chart(["lrp"], "x", "seconds (less is better ↓)"),
+        front_chart(["lrp"], "x", "EC, edits"),
+    )
     assert {layer["encoding"]["y"]["scale"].get("type") for layer in seconds["layer"]} == {"log"}
     assert {layer["encoding"]["y"]["scale"].get("type") for layer in edits["layer"]} == {None}
     assert edits["layer"][-1]["encoding"]["y"]["axis"]["title"] == "EC, edits"

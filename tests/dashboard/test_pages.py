@@ -1,4 +1,6 @@
-"""Every page, without a browser: what is chosen decides what is shown, and names are never read as anything but names."""
+"""Every page, without a browser: what is chosen decides what is shown, and names are never read as
+anything but names.
+"""
 
 import re
 from html import unescape
@@ -21,8 +23,22 @@ def texts(app):
 
 def markdown(app):
     """Everything that Streamlit reads as Markdown, labels of widgets too."""
-    written = [own.value for kind in ("markdown", "caption", "title", "header", "subheader", "info") for own in app.get(kind)]
-    widgets = ("selectbox", "slider", "checkbox", "multiselect", "button", "radio", "number_input", "metric", "expander")
+    written = [
+        own.value
+        for kind in ("markdown", "caption", "title", "header", "subheader", "info")
+        for own in app.get(kind)
+    ]
+    widgets = (
+        "selectbox",
+        "slider",
+        "checkbox",
+        "multiselect",
+        "button",
+        "radio",
+        "number_input",
+        "metric",
+        "expander",
+    )
     return written + [own.label for kind in widgets for own in app.get(kind)]
 
 
@@ -45,7 +61,10 @@ def test_the_page_of_a_run_says_whom_to_use_and_shows_its_means(opened, places):
 
 def test_a_run_of_several_tasks_has_the_table_of_tasks_that_its_answer_speaks_of(opened, tmp_path):
     better = {"first": {"lrp": 0.9, "saliency": 0.7}, "second": {"lrp": 0.7, "saliency": 0.9}}
-    runs = [made({name: good(edge_pertinence=own) for name, own in of.items()}, n=3, task=task).rows for task, of in better.items()]
+    runs = [
+        made({name: good(edge_pertinence=own) for name, own in of.items()}, n=3, task=task).rows
+        for task, of in better.items()
+    ]
     Results((*runs[0], *runs[1]), Settings()).save(tmp_path / "both")
     shown = texts(opened("Runs", shown=Places(str(tmp_path))))
     assert "2 tasks, 2 different choices: see each task" in shown[0]
@@ -62,7 +81,10 @@ def test_moved_thresholds_change_the_verdicts(opened, places):
     app = slider.set_value(0.95).run()
     moved = Requirements("node_classification", num_features=80, limits={"edge_pertinence": 0.95})
     results = Results.load(f"{places.root}/loans")
-    before = [own.outcome for own in verdicts(results, Requirements("node_classification", num_features=80))]
+    before = [
+        own.outcome
+        for own in verdicts(results, Requirements("node_classification", num_features=80))
+    ]
     after = [own.outcome for own in verdicts(results, moved)]
     changed = sum(old != new for old, new in zip(before, after, strict=True))
     assert changed > 0
@@ -84,22 +106,37 @@ def test_the_sidebar_changes_what_the_use_asks_for(opened):
     app = opened("What if", "loans")
     app = app.number_input[0].set_value(20).run()
     assert next(own for own in app.slider if own.label.startswith("Feature effective")).value == 2.0
-    app = next(own for own in app.sidebar.selectbox if own.label == "Latency").set_value("interactive").run()
-    assert next(own for own in app.slider if own.label.startswith("Time")).value == pytest.approx(0.3)
+    app = (
+        next(own for own in app.sidebar.selectbox if own.label == "Latency")
+        .set_value("interactive")
+        .run()
+    )
+    assert next(own for own in app.slider if own.label.startswith("Time")).value == pytest.approx(
+        0.3
+    )
 
 
 def test_one_target_has_its_own_numbers(opened, places):
     app = opened("Explanations", "loans", Places(places.root))
     app = next(own for own in app.selectbox if own.label == "Target").set_value(7).run()
     rows = Results.load(f"{places.root}/loans").rows
-    (value,) = [row.cell.value for row in rows if (row.target, row.explainer, row.metric) == (7, "lrp", "edge_ec")]
+    (value,) = [
+        row.cell.value
+        for row in rows
+        if (row.target, row.explainer, row.metric) == (7, "lrp", "edge_ec")
+    ]
     assert app.dataframe[0].value.loc["lrp", "Edge EC"] == f"{value:.4g}"
     assert "Start with --project" in app.info[0].value
     assert "of target 7 " in texts(app)[0]
 
 
-@pytest.mark.parametrize(("run", "said"), [("mine", "The run's report has its worst and best."), ("loans", "The run kept no")])
-def test_explanations_of_a_report_are_promised_only_where_the_run_kept_some(opened, places, run, said):
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [("mine", "The run's report has its worst and best."), ("loans", "The run kept no")],
+)
+def test_explanations_of_a_report_are_promised_only_where_the_run_kept_some(
+    opened, places, run, said
+):
     assert said in opened("Explanations", run, Places(places.root)).info[0].value
 
 
@@ -150,7 +187,9 @@ def test_without_the_token_nothing_is_shown(opened, token):
 
 
 def test_pages_without_anything_to_show_say_how_to_get_it(opened, tmp_path):
-    assert "Start with --monitor STORE" in texts(opened("Monitoring", shown=Places(str(tmp_path))))[0]
+    assert (
+        "Start with --monitor STORE" in texts(opened("Monitoring", shown=Places(str(tmp_path))))[0]
+    )
     for page in ("Runs", "What if", "Explanations"):
         assert "There are no runs here" in texts(opened(page, shown=Places(str(tmp_path))))[0]
 
@@ -159,7 +198,10 @@ def test_a_run_that_cannot_be_read_is_said_so(opened, tmp_path):
     (tmp_path / "bad").mkdir()
     for name in ("rows.csv", "settings.json"):
         (tmp_path / "bad" / name).write_text("{}")
-    assert "holds no results that graphgauge saved" in texts(opened("Runs", shown=Places(str(tmp_path))))[0]
+    assert (
+        "holds no results that graphgauge saved"
+        in texts(opened("Runs", shown=Places(str(tmp_path))))[0]
+    )
 
 
 def test_the_chosen_run_stays_chosen_on_the_way_over_other_pages(opened):

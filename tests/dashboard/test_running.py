@@ -20,7 +20,12 @@ def told(*_):
 def test_the_command_line_is_this_python_on_loopback_without_statistics():
     words = command(Places("runs"), Address(port=1234))
     assert words[:4] == [sys.executable, "-m", "streamlit", "run"]
-    asked = {"--server.address=127.0.0.1", "--server.port=1234", "--server.headless=true", "--browser.gatherUsageStats=false"}
+    asked = {
+        "--server.address=127.0.0.1",
+        "--server.port=1234",
+        "--server.headless=true",
+        "--browser.gatherUsageStats=false",
+    }
     assert asked | {"--server.fileWatcherType=none"} <= set(words)
     assert (words[-2], Places.read(words[-1])) == ("--", Places("runs"))
 
@@ -34,7 +39,10 @@ def test_an_address_that_others_reach_must_be_asked_for(host):
 def test_a_port_is_found_or_refused():
     assert Address(port=0).checked().port > 0
     assert Address("0.0.0.0", 0, expose=True).checked().host == "0.0.0.0"
-    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(BadSetting, match="Choose another --port, or 0 for any"):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        pytest.raises(BadSetting, match="Choose another --port, or 0 for any"),
+    ):
         Address(port=taken.getsockname()[1]).checked()
 
 
@@ -59,7 +67,9 @@ def test_places_that_are_not_there_are_refused(tmp_path):
 
 
 def test_a_process_that_breaks_down_is_no_success(monkeypatch, tmp_path):
-    monkeypatch.setattr(running, "command", lambda *_: [sys.executable, "-c", "raise SystemExit(7)"])
+    monkeypatch.setattr(
+        running, "command", lambda *_: [sys.executable, "-c", "raise SystemExit(7)"]
+    )
     said = []
     assert run_dashboard(Places(str(tmp_path)), Address(port=0), said.append) == 7
     assert said[0].startswith(f"graphgauge shows {tmp_path} on http://127.0.0.1:")
@@ -69,15 +79,23 @@ def test_a_process_that_breaks_down_is_no_success(monkeypatch, tmp_path):
 def test_every_start_has_its_own_token_and_the_command_line_does_not_show_it(monkeypatch, tmp_path):
     code = f"import os; raise SystemExit(len(os.environ['{TOKEN}']) if os.environ['{EXPOSED}'] == '' else 1)"
     seen = []
-    monkeypatch.setattr(running, "command", lambda *given: seen.append(command(*given)) or [sys.executable, "-c", code])
+    monkeypatch.setattr(
+        running,
+        "command",
+        lambda *given: seen.append(command(*given)) or [sys.executable, "-c", code],
+    )
     said = []
-    assert [run_dashboard(Places(str(tmp_path)), Address(port=0), said.append) for _ in range(2)] == [32, 32]
+    assert [
+        run_dashboard(Places(str(tmp_path)), Address(port=0), said.append) for _ in range(2)
+    ] == [32, 32]
     first, second = (line.partition("/?token=")[2].partition(" ")[0] for line in said)
     assert (len(first), first != second) == (32, True)
     assert not any(first in word for words in seen for word in words)
 
 
-@pytest.mark.parametrize("token", ["short", "with a space in it", "with/slashes/in/it/and/more", "ä" * 20])
+@pytest.mark.parametrize(
+    "token", ["short", "with a space in it", "with/slashes/in/it/and/more", "ä" * 20]
+)
 def test_a_token_that_is_short_or_fits_no_address_is_refused_and_not_told(token):
     with pytest.raises(BadSetting, match="at least 16 letters, digits, - or _") as caught:
         new_token({TOKEN: token})
@@ -96,4 +114,9 @@ def test_importing_the_room_does_not_import_streamlit():
     import subprocess
 
     code = "import sys, graphgauge.dashboard; print('streamlit' in sys.modules, 'torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == ["False"] * 2
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.split()
+        == ["False"] * 2
+    )

@@ -1,4 +1,6 @@
-"""Products with one sparse matrix of K blocks, against loops; and torch's warnings about sparse matrices."""
+"""Products with one sparse matrix of K blocks, against loops; and torch's warnings about sparse
+matrices.
+"""
 
 import warnings
 
@@ -6,7 +8,14 @@ import pytest
 import torch
 
 from graphgauge.core.seeds import generator
-from graphgauge.datasets.blocks import KNOWN_WARNINGS, Blocks, dots, pattern, weighted_sums, without_known_warnings
+from graphgauge.datasets.blocks import (
+    KNOWN_WARNINGS,
+    Blocks,
+    dots,
+    pattern,
+    weighted_sums,
+    without_known_warnings,
+)
 
 COUNT, ROWS, COLS, SIZE = 2, 4, 3, 5
 PLACES = [(2, 1), (0, 0), (2, 0), (3, 2), (0, 2)]
@@ -19,16 +28,22 @@ def blocks():
 
 
 def random(*shape, slope=True):
-    return torch.randn(*shape, generator=generator(sum(shape)), dtype=torch.float64, requires_grad=slope)
+    return torch.randn(
+        *shape, generator=generator(sum(shape)), dtype=torch.float64, requires_grad=slope
+    )
 
 
 def test_sums_and_dots_equal_their_definition(blocks):
-    value, g, h = (random(COUNT, *shape, slope=False) for shape in ((len(PLACES),), (ROWS, SIZE), (COLS, SIZE)))
+    value, g, h = (
+        random(COUNT, *shape, slope=False) for shape in ((len(PLACES),), (ROWS, SIZE), (COLS, SIZE))
+    )
     total = torch.zeros(COUNT, ROWS, SIZE, dtype=torch.float64)
     for k in range(COUNT):
         for e, (row, col) in enumerate(sorted(PLACES)):
             total[k, row] += value[k, e] * h[k, col]
-            assert dots(blocks, g, h)[k, e].item() == pytest.approx(float(g[k, row] @ h[k, col]), abs=1e-12)
+            assert dots(blocks, g, h)[k, e].item() == pytest.approx(
+                float(g[k, row] @ h[k, col]), abs=1e-12
+            )
     torch.testing.assert_close(weighted_sums(blocks, value, h), total)
 
 
@@ -50,8 +65,13 @@ def torch_always_warns():
 def test_products_are_quiet_and_change_no_setting(blocks, torch_always_warns):
     before = list(warnings.filters), torch.sparse.check_sparse_tensor_invariants.is_enabled()
     value, h = random(COUNT, len(PLACES)), random(COUNT, COLS, SIZE)
-    (weighted_sums(blocks, value, h).sum() + dots(blocks, random(COUNT, ROWS, SIZE), h).sum()).backward()  # warnings are errors
-    assert (list(warnings.filters), torch.sparse.check_sparse_tensor_invariants.is_enabled()) == before
+    (
+        weighted_sums(blocks, value, h).sum() + dots(blocks, random(COUNT, ROWS, SIZE), h).sum()
+    ).backward()  # warnings are errors
+    assert (
+        list(warnings.filters),
+        torch.sparse.check_sparse_tensor_invariants.is_enabled(),
+    ) == before
 
 
 def test_only_the_known_warnings_are_ignored():

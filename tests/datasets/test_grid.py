@@ -1,4 +1,6 @@
-"""The search: the paper's points, chosen on validation only, resumed where it stopped, kept with all that made it."""
+"""The search: the paper's points, chosen on validation only, resumed where it stopped, kept with
+all that made it.
+"""
 
 import json
 from dataclasses import replace
@@ -30,7 +32,11 @@ def stacks_trained(monkeypatch):
     """The sizes of all stacks that are trained."""
     sizes, train = [], grid.train
     monkeypatch.setattr(
-        grid, "train", lambda data, conv, recipes, *rest: sizes.append(len(recipes)) or train(data, conv, recipes, *rest)
+        grid,
+        "train",
+        lambda data, conv, recipes, *rest: (
+            sizes.append(len(recipes)) or train(data, conv, recipes, *rest)
+        ),
     )
     return sizes
 
@@ -47,8 +53,17 @@ def test_the_grid_is_the_papers():
 
 def test_a_decoder_bias_doubles_the_grid_of_inner_products_only():
     wanted = Search(decoder_bias=True)
-    sizes = {kind: len(wanted.recipes(made_task(kind))) for kind in ("existence", "link_values", "link_classes", "sums", "classes")}
-    assert sizes == {"existence": 450, "link_values": 450, "link_classes": 225, "sums": 225, "classes": 225}
+    sizes = {
+        kind: len(wanted.recipes(made_task(kind)))
+        for kind in ("existence", "link_values", "link_classes", "sums", "classes")
+    }
+    assert sizes == {
+        "existence": 450,
+        "link_values": 450,
+        "link_classes": 225,
+        "sums": 225,
+        "classes": 225,
+    }
 
 
 def test_more_points_than_there_are_is_refused():
@@ -75,14 +90,21 @@ def test_what_is_found_is_the_best_point_trained_with_five_other_seeds(tmp_path)
         best["learning_rate"],
     )
     assert found.seeds == [1, 2, 3, 4, 5]
-    results = grid.train(data, "gcn", [replace(found.recipe, seed=seed) for seed in found.seeds], Stopping(6))
+    results = grid.train(
+        data, "gcn", [replace(found.recipe, seed=seed) for seed in found.seeds], Stopping(6)
+    )
     nets = [grid.rebuilt(found.plan, done.state) for done in results]
     assert found.scores == [scores(net, data, ("train", "val", "test", "all")) for net in nets]
-    kept = max(range(5), key=lambda number: (found.scores[number]["val"], -results[number].val_loss))
+    kept = max(
+        range(5), key=lambda number: (found.scores[number]["val"], -results[number].val_loss)
+    )
     assert found.recipe.seed == found.seeds[kept]
     assert all(value.equal(results[kept].state[name]) for name, value in found.state.items())
     values = torch.tensor([row["test"] for row in found.scores], dtype=torch.float64)
-    assert (found.mean("test"), found.sd("test")) == (pytest.approx(float(values.mean())), pytest.approx(float(values.std())))
+    assert (found.mean("test"), found.sd("test")) == (
+        pytest.approx(float(values.mean())),
+        pytest.approx(float(values.std())),
+    )
 
 
 def test_the_test_part_decides_nothing(tmp_path):
@@ -101,7 +123,9 @@ def test_a_search_that_broke_off_goes_on_and_finds_the_same(tmp_path, stacks_tra
     assert stacks_trained == [2, 2, 2, 2, 1, 5]
     stacks_trained.clear()
     add = grid.Rows.add
-    monkeypatch.setattr(grid.Rows, "add", lambda rows, new: add(rows, new) if len(rows.known) < 4 else 1 / 0)
+    monkeypatch.setattr(
+        grid.Rows, "add", lambda rows, new: add(rows, new) if len(rows.known) < 4 else 1 / 0
+    )
     with pytest.raises(ZeroDivisionError):
         search(data, "gat", SMALL, path)
     assert len(path.read_text().splitlines()) == 1 + 4
@@ -135,7 +159,9 @@ def test_twenty_tasks_with_the_papers_figures():
     assert (len(TASKS), len(PAPER)) == (20, 10)
     assert (TASKS["movielens-node-gat"].paper, TASKS["synthetic-link-gcn"].paper) == (0.64, 0.31)
     assert [len(find_tasks(name)) for name in ("all", "cora-link", "github-node-gat")] == [20, 2, 1]
-    with pytest.raises(UnknownName, match=r"No task is called 'cora-nod'\. Did you mean 'cora-node'"):
+    with pytest.raises(
+        UnknownName, match=r"No task is called 'cora-nod'\. Did you mean 'cora-node'"
+    ):
         find_tasks("cora-nod")
 
 
@@ -153,13 +179,24 @@ def test_the_grid_is_judged_by_validation_also_where_the_training_loss_is_watche
 def made_loader(monkeypatch):
     """A loader that gives small made data in place of the real ones."""
     made = {"node": "weighted_values", "link": "link_values"}
-    monkeypatch.setattr("graphgauge.datasets.tasks.load", lambda name, level, folder=None: made_task(made[level]))
+    monkeypatch.setattr(
+        "graphgauge.datasets.tasks.load", lambda name, level, folder=None: made_task(made[level])
+    )
 
 
 @pytest.fixture
 def command(made_loader, tmp_path):
     """Runs ``graphgauge train`` for a moment."""
-    usual = ["--device", "cpu", "--epochs", "3", "--points", "2", "--folder", str(tmp_path / "runs")]
+    usual = [
+        "--device",
+        "cpu",
+        "--epochs",
+        "3",
+        "--points",
+        "2",
+        "--folder",
+        str(tmp_path / "runs"),
+    ]
     return lambda *given: CliRunner().invoke(app, ["train", *given, *usual], catch_exceptions=False)
 
 
@@ -185,7 +222,10 @@ def test_a_kept_network_comes_back_with_its_scores_and_its_story(command, tmp_pa
     assert record["task"]["data"] == grid.digest(made_task("link_values"))
     net = trained("MovieLens", "link", conv, tmp_path / "kept")
     assert not net.training
-    assert scores(net, made_task("link_values"), ("train", "val", "test", "all")) == record["scores_kept"]
+    assert (
+        scores(net, made_task("link_values"), ("train", "val", "test", "all"))
+        == record["scores_kept"]
+    )
 
 
 def test_a_network_that_is_not_there_or_damaged_is_told(command, tmp_path):
@@ -193,7 +233,10 @@ def test_a_network_that_is_not_there_or_damaged_is_told(command, tmp_path):
         trained("MovieLens", "link", "gcn", tmp_path)
     command("movielens-link-gcn", "--keep", str(tmp_path))
     kept = trained("MovieLens", "link", "gcn", tmp_path).state_dict()
-    save_file({name: value + 1 for name, value in kept.items()}, tmp_path / "movielens-link-gcn.safetensors")
+    save_file(
+        {name: value + 1 for name, value in kept.items()},
+        tmp_path / "movielens-link-gcn.safetensors",
+    )
     with pytest.raises(BadFile, match="tells of: their checksum is another"):
         trained("MovieLens", "link", "gcn", tmp_path)
     (tmp_path / "movielens-link-gcn.safetensors").unlink()
@@ -225,30 +268,51 @@ def failing_gcn(monkeypatch):
     """GCNs fail as a device does that gives up, GATs work."""
     search = grid.search
     monkeypatch.setattr(
-        "graphgauge.cli.train.search", lambda data, conv, *rest: search(data, conv, *rest) if conv == "gat" else [][0]
+        "graphgauge.cli.train.search",
+        lambda data, conv, *rest: search(data, conv, *rest) if conv == "gat" else [][0],
     )
 
 
 def test_a_task_that_fails_does_not_lose_the_others(command, failing_gcn, tmp_path):
     done = command("movielens-node", "--keep", str(tmp_path / "kept"))
     _, gcn, gat = done.stdout.splitlines()
-    assert gcn.split(maxsplit=1) == ["movielens-node-gcn", "failed: IndexError: list index out of range"]
+    assert gcn.split(maxsplit=1) == [
+        "movielens-node-gcn",
+        "failed: IndexError: list index out of range",
+    ]
     assert gat.startswith("movielens-node-gat")
     assert done.exit_code == 1
     assert done.stderr.splitlines()[0] == "Traceback (most recent call last):"
-    assert done.stderr.splitlines()[-1] == "graphgauge: error: no network was made for movielens-node-gcn"
+    assert (
+        done.stderr.splitlines()[-1]
+        == "graphgauge: error: no network was made for movielens-node-gcn"
+    )
     assert {path.stem for path in (tmp_path / "kept").iterdir()} == {"movielens-node-gat"}
     rows = json.loads(command("movielens-node", "--json").stdout)
-    assert [row.get("error", "fine") for row in rows] == ["IndexError: list index out of range", "fine"]
+    assert [row.get("error", "fine") for row in rows] == [
+        "IndexError: list index out of range",
+        "fine",
+    ]
 
 
 def test_each_line_is_there_as_soon_as_its_network_is(made_loader, tmp_path, capsys, monkeypatch):
     from graphgauge.cli import train as cli
 
     seen, train_one = [], cli.train_one
-    monkeypatch.setattr(cli, "train_one", lambda *given: seen.append(capsys.readouterr().out) or train_one(*given))
-    cli.show_training("movielens-node", Search(Stopping(1), points=1), cli.places(None, "cpu", str(tmp_path), None), False)
-    assert [text.split()[0] for text in [*seen, capsys.readouterr().out]] == ["task", "movielens-node-gcn", "movielens-node-gat"]
+    monkeypatch.setattr(
+        cli, "train_one", lambda *given: seen.append(capsys.readouterr().out) or train_one(*given)
+    )
+    cli.show_training(
+        "movielens-node",
+        Search(Stopping(1), points=1),
+        cli.places(None, "cpu", str(tmp_path), None),
+        False,
+    )
+    assert [text.split()[0] for text in [*seen, capsys.readouterr().out]] == [
+        "task",
+        "movielens-node-gcn",
+        "movielens-node-gat",
+    ]
 
 
 def test_a_network_is_kept_as_a_whole_or_not_at_all(command, tmp_path, monkeypatch):

@@ -41,7 +41,11 @@ def pair_set(pairs):
 
 def test_every_described_set_has_a_source_and_two_tasks():
     assert {*GENERATED, *READ} == set(DATASETS) == set(PAPER)
-    assert set(MAKE_TASK) == set(LABELLED) == {(name, level) for name in DATASETS for level in ("node", "link")}
+    assert (
+        set(MAKE_TASK)
+        == set(LABELLED)
+        == {(name, level) for name in DATASETS for level in ("node", "link")}
+    )
     assert {name for name in DATASETS if DATASETS[name].is_generated} == set(GENERATED)
 
 
@@ -50,7 +54,13 @@ def test_counts_are_those_of_the_papers_table(loaded, name, level):
     data, described = loaded(name, level), DATASETS[name]
     nodes, edges, features, *classes = PAPER[name]
     assert (data.num_nodes, data.edge_index.shape[1], data.x.shape[1]) == (nodes, edges, features)
-    assert (described.nodes, described.edges, described.features, described.classes, described.edge_classes) == PAPER[name]
+    assert (
+        described.nodes,
+        described.edges,
+        described.features,
+        described.classes,
+        described.edge_classes,
+    ) == PAPER[name]
     number = classes[level == "link"]
     assert data.task == ("regression" if number is None else "classification")
     if number is not None:
@@ -85,13 +95,19 @@ def test_the_graph_is_simple_and_its_types_are_the_documented_ones(loaded, name,
 def test_the_same_data_comes_twice_bit_for_bit(loaded, name, monkeypatch, tmp_path):
     state = torch.get_rng_state()
     for level in ("node", "link"):
-        first = loaded(name, level)  # from the suite's cache; below, the node task parses and the link task reads what was kept
+        first = loaded(
+            name,
+            level,
+            # from the suite's cache; below, the node task parses and the link task reads what was kept
+        )
         with monkeypatch.context() as patch:
             patch.setenv("GRAPHGAUGE_CACHE", str(tmp_path))
             again = load(name.upper(), level)
         assert set(again.keys()) == set(first.keys())
         for key, value in first.to_dict().items():
-            assert again[key].equal(value) if isinstance(value, torch.Tensor) else again[key] == value
+            assert (
+                again[key].equal(value) if isinstance(value, torch.Tensor) else again[key] == value
+            )
     assert torch.get_rng_state().equal(state)
 
 
@@ -100,7 +116,11 @@ def test_held_out_links_carry_no_messages_and_non_edges_are_no_links(loaded, nam
     data, node = loaded(name, "link"), loaded(name, "node")
     assert node.edge_index.equal(data.edge_index)
     pairs, is_link = data.edge_label_index, data.edge_label == 1
-    messages, linked, free = pair_set(data.edge_index), pair_set(pairs[:, is_link]), pair_set(pairs[:, ~is_link])
+    messages, linked, free = (
+        pair_set(data.edge_index),
+        pair_set(pairs[:, is_link]),
+        pair_set(pairs[:, ~is_link]),
+    )
     assert pair_set(pairs[:, is_link & data.train_mask]) == messages
     assert not pair_set(pairs[:, ~data.train_mask]) & messages
     assert not free & linked
@@ -122,9 +142,15 @@ def test_message_edges_are_those_of_pygs_split_with_its_own_negatives(loaded, da
     from graphgauge.datasets.loading import whole_graph
 
     whole = whole_graph(DATASETS["Cora"], data_folder)
-    assert (whole.num_edges, int(whole.x.sum()), whole.y.bincount().tolist()) == (10556, 49216, [351, 217, 418, 818, 426, 298, 180])
+    assert (whole.num_edges, int(whole.x.sum()), whole.y.bincount().tolist()) == (
+        10556,
+        49216,
+        [351, 217, 418, 818, 426, 298, 180],
+    )
     with seeded_globally(0):
-        train, _, test = RandomLinkSplit(0.1, 0.1, is_undirected=True)(torch_geometric.data.Data(whole.x, whole.edge_index))
+        train, _, test = RandomLinkSplit(0.1, 0.1, is_undirected=True)(
+            torch_geometric.data.Data(whole.x, whole.edge_index)
+        )
     data = loaded("Cora", "link")
     assert data.edge_index.equal(train.edge_index)
     ours = data.edge_label_index[:, data.test_mask & (data.edge_label == 1)]
@@ -145,7 +171,9 @@ def test_ba_shapes_is_the_graph_of_seed_1_with_the_split_of_seed_0(loaded):
     data, made = loaded("BA-Shapes", "node"), ba_shapes(1)
     assert data.edge_index.equal(made.edge_index)
     assert data.y.equal(made.y)
-    assert [data.y[data[f"{part}_mask"]].bincount().tolist() for part in ("train", "val", "test")] == [
+    assert [
+        data.y[data[f"{part}_mask"]].bincount().tolist() for part in ("train", "val", "test")
+    ] == [
         [240, 128, 128, 64],
         [30, 16, 16, 8],
         [30, 16, 16, 8],
@@ -154,7 +182,14 @@ def test_ba_shapes_is_the_graph_of_seed_1_with_the_split_of_seed_0(loaded):
 
 def test_edge_classes_of_ba_shapes_are_split_in_the_same_shares(loaded):
     data = loaded("BA-Shapes", "link")
-    assert data.class_names == ["base-base", "base-middle", "middle-middle", "middle-bottom", "middle-top", "bottom-bottom"]
+    assert data.class_names == [
+        "base-base",
+        "base-middle",
+        "middle-middle",
+        "middle-bottom",
+        "middle-top",
+        "bottom-bottom",
+    ]
     assert data.edge_label.bincount().tolist() == [1411, 80, 80, 160, 160, 80]
     assert data.edge_label[data.test_mask].bincount().tolist() == [142, 8, 8, 16, 16, 8]
 
@@ -164,7 +199,9 @@ def test_github_has_its_real_labels_and_says_that_its_features_stand_in(loaded):
     assert data.y.bincount().tolist() == [27961, 9739]
     assert data.class_names == ["web", "machine learning"]
     for level in ("node", "link"):
-        assert [note.partition(":")[0] for note in loaded("GitHub", level).notes] == ["The features are a stand-in"]
+        assert [note.partition(":")[0] for note in loaded("GitHub", level).notes] == [
+            "The features are a stand-in"
+        ]
 
 
 def test_the_public_split_of_cora_has_twenty_articles_of_each_subject(loaded):
@@ -176,7 +213,11 @@ def test_the_public_split_of_cora_has_twenty_articles_of_each_subject(loaded):
 @pytest.mark.parametrize(
     ("name", "level", "message"),
     [
-        ("Coral", "node", "No data set is called 'Coral'. Did you mean 'Cora'\\? Known: BA-Shapes, Cora, GitHub"),
+        (
+            "Coral",
+            "node",
+            "No data set is called 'Coral'. Did you mean 'Cora'\\? Known: BA-Shapes, Cora, GitHub",
+        ),
         ("Cora", "graph", "No level of a task is called 'graph'. Known: link, node"),
         (None, "node", "No data set is called None"),
     ],

@@ -39,14 +39,21 @@ def test_neighbours_share_at_least_twenty_watchers(literal, loaded, ids):
     data = loaded("MovieLens", "node")
     for node in (0, 17, 400, 1179):
         watched = literal.watchers[ids[node]]
-        joined = [other for other, users in literal.watchers.items() if other != ids[node] and len(users & watched) >= 20]
+        joined = [
+            other
+            for other, users in literal.watchers.items()
+            if other != ids[node] and len(users & watched) >= 20
+        ]
         neighbours = data.edge_index[1, data.edge_index[0] == node].tolist()
         assert sorted(joined) == sorted(ids[other] for other in neighbours) != []
 
 
 def test_the_fraction_is_intersection_over_union(literal, loaded, ids):
     node, link = loaded("MovieLens", "node"), loaded("MovieLens", "link")
-    for data, pairs, value in ((node, node.edge_index, node.edge_weight), (link, link.edge_label_index, link.edge_label)):
+    for data, pairs, value in (
+        (node, node.edge_index, node.edge_weight),
+        (link, link.edge_label_index, link.edge_label),
+    ):
         assert data.x.shape[0] == len(ids)
         for row in range(0, pairs.shape[1], pairs.shape[1] // 50):
             one, other = (literal.watchers[ids[end]] for end in pairs[:, row].tolist())
@@ -66,7 +73,9 @@ def test_features_are_named_and_genres_are_the_movies_own(literal, loaded, ids):
     assert data.feature_names[:384] == [f"title {number}" for number in range(384)]
     assert data.feature_names[384:386] == ["(no genres listed)", "Action"]
     for node in range(0, 1180, 60):
-        genres = [data.feature_names[384 + place] for place in data.x[node, 384:].nonzero()[:, 0].tolist()]
+        genres = [
+            data.feature_names[384 + place] for place in data.x[node, 384:].nonzero()[:, 0].tolist()
+        ]
         assert genres == sorted(literal.movies[ids[node]]["genres"].split("|"))
     assert data.x[:, :384].norm(dim=1).tolist() == pytest.approx([1.0] * 1180, abs=1e-5)
     assert data.node_names[0] == "Toy Story (1995)"
@@ -74,12 +83,19 @@ def test_features_are_named_and_genres_are_the_movies_own(literal, loaded, ids):
 
 
 def contents_of(data_folder, *embeddings):
-    names = ["raw/ml-latest-small/movies.csv", "raw/ml-latest-small/ratings.csv", *(f"embeddings/{name}" for name in embeddings)]
+    names = [
+        "raw/ml-latest-small/movies.csv",
+        "raw/ml-latest-small/ratings.csv",
+        *(f"embeddings/{name}" for name in embeddings),
+    ]
     return {Path(name).name: (data_folder / "MovieLens" / name).read_bytes() for name in names}
 
 
 def test_the_half_precision_file_of_all_titles_serves_as_well_and_is_noted(data_folder, loaded):
-    data, half = loaded("MovieLens", "node"), read_movielens(contents_of(data_folder, "title_minilm_all9742_float16.npz"))
+    data, half = (
+        loaded("MovieLens", "node"),
+        read_movielens(contents_of(data_folder, "title_minilm_all9742_float16.npz")),
+    )
     assert 0 < (half.x - data.x).abs().max() < 1.2e-4
     assert "float16" in half.notes[0]
     assert half.edge_index.equal(data.edge_index)
@@ -93,7 +109,9 @@ def test_titles_go_to_the_language_model_where_no_file_is_there(data_folder, loa
         def encode(self, titles, convert_to_tensor):
             return torch.tensor([[float(len(title))] * 384 for title in titles])
 
-    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=Model))
+    monkeypatch.setitem(
+        sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=Model)
+    )
     data = read_movielens(contents_of(data_folder))
     assert data.x[:, 5].tolist() == [len(title) for title in data.node_names]
     assert "computed by all-MiniLM-L6-v2" in data.notes[0]
@@ -103,6 +121,8 @@ def test_titles_go_to_the_language_model_where_no_file_is_there(data_folder, loa
 
 
 def test_embeddings_that_lack_a_movie_are_refused(data_folder):
-    content = (data_folder / "MovieLens" / "embeddings" / "title_minilm_1180_float32.npz").read_bytes()
+    content = (
+        data_folder / "MovieLens" / "embeddings" / "title_minilm_1180_float32.npz"
+    ).read_bytes()
     with pytest.raises(BadFile, match="lack the title of 1 movies, 4 the first"):
         stored_embeddings(content, [1, 4])

@@ -25,7 +25,12 @@ CHECKED = [  # every layer, decoder, edge input and wrapper
     ("link_classes", "gcn"),
     ("sums", "gat"),
 ]
-DECODERS = {"existence": "inner_product", "link_values": "inner_product", "link_classes": "hadamard", "sums": "sum"}
+DECODERS = {
+    "existence": "inner_product",
+    "link_values": "inner_product",
+    "link_classes": "hadamard",
+    "sums": "sum",
+}
 
 
 @pytest.mark.parametrize(("kind", "conv"), CHECKED)
@@ -34,7 +39,9 @@ def test_every_network_passes_the_checks_of_a_model(kind, conv):
     net = network(data, conv, 8, 0.3, seed=1).eval()
     options = {"output": "logits"} if data.task == "classification" else {}
     model = WRAPPERS[data.level, data.task](net, data, **options)
-    assert [result for result in gg.check_model(model, on_fail="return") if result.status == "failed"] == []
+    assert [
+        result for result in gg.check_model(model, on_fail="return") if result.status == "failed"
+    ] == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -55,15 +62,22 @@ def test_the_decoders_compute_what_they_are_called():
     assert inner.decode(z.double(), pairs).tolist() == [1.5, 10.5]
     several = network(made_task("link_classes"), "gcn", 2, 0.0).decoder.linear
     expected = torch.tensor([[3.0, -2.0], [9.0, 1.0]]).double() @ several.weight.T + several.bias
-    torch.testing.assert_close(network(made_task("link_classes"), "gcn", 2, 0.0).decode(z.double(), pairs), expected)
+    torch.testing.assert_close(
+        network(made_task("link_classes"), "gcn", 2, 0.0).decode(z.double(), pairs), expected
+    )
     assert network(made_task("sums"), "gcn", 2, 0.0).decode(z[:, :1], pairs).tolist() == [4.0, 6.0]
 
 
-@pytest.mark.parametrize(("kind", "share"), [("values", 1.0), ("weighted_values", 1.0), ("link_values", 1.0), ("sums", 0.5)])
+@pytest.mark.parametrize(
+    ("kind", "share"),
+    [("values", 1.0), ("weighted_values", 1.0), ("link_values", 1.0), ("sums", 0.5)],
+)
 def test_a_network_for_values_starts_at_the_mean_training_label(kind, share):
     data = made_task(kind)
     bias = last_bias(network(data, "gcn", 8, 0.0, bias=True))
-    assert float(bias.detach()) == pytest.approx(share * float(labels(data)[data.train_mask].mean()), abs=1e-6)
+    assert float(bias.detach()) == pytest.approx(
+        share * float(labels(data)[data.train_mask].mean()), abs=1e-6
+    )
 
 
 def test_a_network_for_classes_starts_with_no_bias_and_an_inner_product_has_none_unless_asked():
@@ -83,8 +97,14 @@ def test_a_seed_means_one_network_and_leaves_the_global_state_alone():
 def test_activations_and_dropout_are_modules():
     kinds = [type(module) for module in network(made_task("values"), "gat", 8, 0.4).modules()]
     assert nn.LeakyReLU in kinds
-    assert nn.ReLU in [type(module) for module in network(made_task("classes"), "gat", 8, 0.4).modules()]
-    assert [module.p for module in network(made_task("values"), "gcn", 8, 0.4).modules() if isinstance(module, nn.Dropout)] == [0.4]
+    assert nn.ReLU in [
+        type(module) for module in network(made_task("classes"), "gat", 8, 0.4).modules()
+    ]
+    assert [
+        module.p
+        for module in network(made_task("values"), "gcn", 8, 0.4).modules()
+        if isinstance(module, nn.Dropout)
+    ] == [0.4]
 
 
 def test_an_unknown_network_is_refused_by_name():
@@ -109,7 +129,9 @@ def literal_score(pairs, task):
         return sum(a == y for a, (_, y) in zip(named, pairs, strict=True)) / len(pairs)
     mean = sum(y for _, y in pairs) / len(pairs)
     value = [row[0] if isinstance(row, list) else row for row, _ in pairs]
-    return 1 - sum((f - y) ** 2 for f, (_, y) in zip(value, pairs, strict=True)) / sum((y - mean) ** 2 for _, y in pairs)
+    return 1 - sum((f - y) ** 2 for f, (_, y) in zip(value, pairs, strict=True)) / sum(
+        (y - mean) ** 2 for _, y in pairs
+    )
 
 
 def test_scores_of_perfect_and_of_mean_predictions():

@@ -1,4 +1,6 @@
-"""Graphs of one's own: what is written is what is read, and a wrong file says what is wrong with it."""
+"""Graphs of one's own: what is written is what is read, and a wrong file says what is wrong with
+it.
+"""
 
 import pytest
 import torch
@@ -57,7 +59,11 @@ def test_views_of_one_tensor_and_transposed_tensors_are_written_whole(tmp_path):
 
 def test_files_of_other_programs_are_read(tmp_path):
     tensors = {"x": torch.eye(2), "edge_index": torch.tensor([[0], [1]])}
-    save_file(tensors, tmp_path / "g.safetensors", metadata={"format": "pt", "unit": "stars", "class_names": '["a", "b"]'})
+    save_file(
+        tensors,
+        tmp_path / "g.safetensors",
+        metadata={"format": "pt", "unit": "stars", "class_names": '["a", "b"]'},
+    )
     found = load_graph(tmp_path / "g.safetensors")
     assert (found.unit, found.class_names, "format" in found) == ("stars", ["a", "b"], False)
 
@@ -67,9 +73,15 @@ def test_files_of_other_programs_are_read(tmp_path):
     [
         ({"x": torch.eye(2)}, "has no tensor edge_index: a graph needs"),
         ({"y": torch.eye(2)}, "has no tensor x and no edge_index"),
-        ({"0/x": torch.eye(2), "x": torch.eye(2)}, r"mixes a list of graphs \(0/x, 1/x \.\.\.\) with 'x'"),
+        (
+            {"0/x": torch.eye(2), "x": torch.eye(2)},
+            r"mixes a list of graphs \(0/x, 1/x \.\.\.\) with 'x'",
+        ),
         ({"a/x": torch.eye(2)}, "with 'a/x', which is of no graph"),
-        ({"1/x": torch.eye(2), "1/edge_index": torch.zeros(2, 1)}, "has no tensor 0/x and no 0/edge_index"),
+        (
+            {"1/x": torch.eye(2), "1/edge_index": torch.zeros(2, 1)},
+            "has no tensor 0/x and no 0/edge_index",
+        ),
     ],
 )
 def test_incomplete_files_are_refused(tmp_path, tensors, message):
@@ -99,9 +111,15 @@ def test_files_that_are_no_graphs_are_refused(tmp_path, name, content, message):
         ([], "empty list"),
         ([graph(), 3], r"data\[1\] must be a torch_geometric\.data\.Data, but is int"),
         (HeteroData(), "must be a torch_geometric.data.Data, but is"),
-        (Data(x=torch.eye(2).to_sparse(), edge_index=torch.zeros(2, 1)), "x is Tensor, but a file of a graph holds dense"),
+        (
+            Data(x=torch.eye(2).to_sparse(), edge_index=torch.zeros(2, 1)),
+            "x is Tensor, but a file of a graph holds dense",
+        ),
         (Data(x=torch.eye(2), made_by=object()), "made_by is object, but .*del data.made_by"),
-        (Data(x=torch.eye(2), format="a"), "'format', a name that files of graphs keep for themselves"),
+        (
+            Data(x=torch.eye(2), format="a"),
+            "'format', a name that files of graphs keep for themselves",
+        ),
     ],
 )
 def test_what_cannot_be_written_is_named(tmp_path, data, message):

@@ -10,10 +10,15 @@ from graphgauge.datasets.tasks import TASKS
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
 def test_a_shipped_network_has_the_scores_of_its_record(task, loaded):
-    data, record = loaded(task.data_set, task.level), trained_record(task.data_set, task.level, task.conv)
+    data, record = (
+        loaded(task.data_set, task.level),
+        trained_record(task.data_set, task.level, task.conv),
+    )
     assert record["task"]["data"] == digest(data)
     found = scores(trained(task.data_set, task.level, task.conv), data, SCORED_PARTS)
-    assert found == pytest.approx(record["scores_kept"], abs=2e-4)  # trained on a GPU: a label in thousands may fall the other way
+    assert found == pytest.approx(
+        record["scores_kept"], abs=2e-4
+    )  # trained on a GPU: a label in thousands may fall the other way
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)

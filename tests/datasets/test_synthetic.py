@@ -16,14 +16,21 @@ def literal_labels(data):
     nodes, weight = range(data.num_nodes), [(-0.75) ** f for f in range(16)]
     near = {v: {s for s, t in data.edge_index.t().tolist() if t == v} for v in nodes}
     far = {v: {w for u in near[v] for w in near[u]} - near[v] - {v} for v in nodes}
-    signal = [sum(w * value for w, value in zip(weight, row, strict=True)) for row in data.x.tolist()]
-    raw = [signal[v] + sum(signal[u] for u in near[v]) / 4 + sum(signal[u] for u in far[v]) / 16 for v in nodes]
+    signal = [
+        sum(w * value for w, value in zip(weight, row, strict=True)) for row in data.x.tolist()
+    ]
+    raw = [
+        signal[v] + sum(signal[u] for u in near[v]) / 4 + sum(signal[u] for u in far[v]) / 16
+        for v in nodes
+    ]
     mean = sum(raw) / len(raw)
     deviation = math.sqrt(sum((value - mean) ** 2 for value in raw) / len(raw))
     return [value / deviation for value in raw], deviation
 
 
-@pytest.mark.parametrize(("num_nodes", "num_edges"), [(30, 45), (12, 50), (40, 20), (5, 10), (3, 0)])
+@pytest.mark.parametrize(
+    ("num_nodes", "num_edges"), [(30, 45), (12, 50), (40, 20), (5, 10), (3, 0)]
+)
 def test_labels_equal_their_definition(num_nodes, num_edges):
     data = synthetic(3, num_nodes, num_edges)
     labels, deviation = literal_labels(data)
@@ -35,7 +42,9 @@ def test_the_rule_is_kept_with_the_data(loaded):
     for level in ("node", "link"):
         data = loaded("Synthetic", level)
         assert data.hop_weights.tolist() == [1.0, 0.25, 0.0625]
-        assert data.label_weights.tolist() == pytest.approx([(-0.75) ** f for f in range(16)], rel=1e-6)
+        assert data.label_weights.tolist() == pytest.approx(
+            [(-0.75) ** f for f in range(16)], rel=1e-6
+        )
     assert loaded("Synthetic", "node").y.std(correction=0).item() == pytest.approx(1.0, abs=1e-5)
 
 
@@ -64,7 +73,15 @@ def test_another_seed_makes_another_graph():
 def test_pairs_are_different_and_none_is_forbidden():
     forbidden = torch.tensor([[1, 3, 0], [0, 2, 4]])
     pairs = random_pairs(5, 7, generator(0), without=forbidden)  # all that are left
-    assert sorted(map(tuple, pairs.t().tolist())) == [(0, 2), (0, 3), (1, 2), (1, 3), (1, 4), (2, 4), (3, 4)]
+    assert sorted(map(tuple, pairs.t().tolist())) == [
+        (0, 2),
+        (0, 3),
+        (1, 2),
+        (1, 3),
+        (1, 4),
+        (2, 4),
+        (3, 4),
+    ]
     with pytest.raises(BadSetting, match="8 pairs of 5 nodes were asked for, but only 7 are free"):
         random_pairs(5, 8, generator(0), without=forbidden)
 
@@ -74,5 +91,7 @@ def test_all_pairs_are_equally_likely():
     for _ in range(2000):
         low, high = random_pairs(4, 2, random)
         counts[low, high] += 1
-    shares = counts[:4, :4][torch.ones(4, 4).triu(1).bool()] / 2000  # each of 6 pairs is in with probability 1/3
+    shares = (
+        counts[:4, :4][torch.ones(4, 4).triu(1).bool()] / 2000
+    )  # each of 6 pairs is in with probability 1/3
     assert ((shares - 1 / 3).abs() < 4 * (2 / 9 / 2000) ** 0.5).all()

@@ -47,7 +47,10 @@ def test_node_targets_are_ids_and_all_includes_nodes_of_no_part(loaded):
     assert sorted(benchmark_targets(data)) == targets_of(data)  # 70 are fewer than 100
 
 
-@pytest.mark.parametrize(("name", "level"), [("Synthetic", "node"), ("Synthetic", "link"), ("Cora", "node"), ("Cora", "link")])
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [("Synthetic", "node"), ("Synthetic", "link"), ("Cora", "node"), ("Cora", "link")],
+)
 def test_benchmark_targets_are_different_test_targets_and_seeded(loaded, name, level):
     data = loaded(name, level)
     drawn = benchmark_targets(data)
@@ -59,7 +62,10 @@ def test_benchmark_targets_are_different_test_targets_and_seeded(loaded, name, l
 def test_half_of_the_existence_targets_are_links(loaded):
     data = loaded("Cora", "link")
     rows = {target: row for row, target in enumerate(targets_of(data, "all"))}
-    assert data.edge_label[[rows[target] for target in benchmark_targets(data)]].tolist() == [1, 0] * 50
+    assert (
+        data.edge_label[[rows[target] for target in benchmark_targets(data)]].tolist()
+        == [1, 0] * 50
+    )
 
 
 def test_every_target_is_equally_likely(existence):

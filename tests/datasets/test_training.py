@@ -1,4 +1,6 @@
-"""Networks trained together are what each would be alone, trained by PyTorch's own Adam on PyG's own layers."""
+"""Networks trained together are what each would be alone, trained by PyTorch's own Adam on PyG's
+own layers.
+"""
 
 import pytest
 import torch
@@ -6,7 +8,14 @@ from made_tasks import KINDS, made_task
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, mse_loss
 
 from graphgauge.core.errors import BadSetting, OutOfMemory
-from graphgauge.datasets.networks import architecture, decoder_of, edge_input, labels, network, rebuilt
+from graphgauge.datasets.networks import (
+    architecture,
+    decoder_of,
+    edge_input,
+    labels,
+    network,
+    rebuilt,
+)
 from graphgauge.datasets.stopping import Stopping
 from graphgauge.datasets.training import Dropout, Recipe, train
 
@@ -31,7 +40,9 @@ def literal_loss(net, data, conv, mask):
 def literal_training(data, conv, recipe, epochs, patience, watch="val"):
     """One network, one step after another, as the paper tells it."""
     net = network(data, conv, recipe.hidden, recipe.dropout, recipe.bias, recipe.seed)
-    optimiser = torch.optim.Adam(net.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
+    optimiser = torch.optim.Adam(
+        net.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
+    )
     lowest, best, waited = float("inf"), None, 0
     for epoch in range(1, epochs + 1):
         net.train()
@@ -40,7 +51,10 @@ def literal_training(data, conv, recipe, epochs, patience, watch="val"):
         optimiser.step()
         net.eval()
         with torch.no_grad():
-            val_loss, train_loss = (float(literal_loss(net, data, conv, mask)) for mask in (data.val_mask, data.train_mask))
+            val_loss, train_loss = (
+                float(literal_loss(net, data, conv, mask))
+                for mask in (data.val_mask, data.train_mask)
+            )
         loss = {"val": val_loss, "train": train_loss}[watch]
         if loss < lowest:
             lowest, its_val_loss, waited = loss, val_loss, 0
@@ -60,33 +74,53 @@ def assert_same(done, state, tolerance):
 
 @pytest.mark.parametrize(
     ("kind", "bias", "sparse"),
-    [*((kind, False, False) for kind in KINDS), ("existence", True, False), ("link_values", True, True), ("classes", False, True)],
+    [
+        *((kind, False, False) for kind in KINDS),
+        ("existence", True, False),
+        ("link_values", True, True),
+        ("classes", False, True),
+    ],
 )
 @pytest.mark.parametrize("conv", ["gcn", "gat"])
 @pytest.mark.numeric
 def test_stacked_networks_are_those_of_torch_and_pyg(conv, kind, bias, sparse, device):
     data = made_task(kind, sparse=sparse)
     recipes = [Recipe(8, rate, decay, 0.0, bias, seed) for seed, (rate, decay) in enumerate(RATES)]
-    for recipe, done in zip(recipes, train(data.clone().to(device), conv, recipes, Stopping(30, 30)), strict=True):
+    for recipe, done in zip(
+        recipes, train(data.clone().to(device), conv, recipes, Stopping(30, 30)), strict=True
+    ):
         state, val_loss, best_epoch, _ = literal_training(data, conv, recipe, 30, 30)
         if device == "cpu":
             assert_same(done, state, 1e-10)
-            assert (done.val_loss, done.best_epoch) == (pytest.approx(val_loss, abs=1e-10), best_epoch)
-        else:  # slopes that are 0 but for rounding have other signs there, and Adam's first steps are nothing but signs
+            assert (done.val_loss, done.best_epoch) == (
+                pytest.approx(val_loss, abs=1e-10),
+                best_epoch,
+            )
+        # slopes that are 0 but for rounding have other signs there, and Adam's first steps are
+        # nothing but signs
+        else:
             assert done.val_loss == pytest.approx(val_loss, abs=2e-3)
 
 
-@pytest.mark.parametrize(("kind", "conv", "highest"), [("classes", "gcn", 1.0), ("link_values", "gat", 0.3)])
+@pytest.mark.parametrize(
+    ("kind", "conv", "highest"), [("classes", "gcn", 1.0), ("link_values", "gat", 0.3)]
+)
 @pytest.mark.parametrize("watch", ["val", "train"])
-def test_each_network_stops_where_it_would_stop_alone_and_keeps_its_best_weights(watch, kind, conv, highest):
+def test_each_network_stops_where_it_would_stop_alone_and_keeps_its_best_weights(
+    watch, kind, conv, highest
+):
     data = made_task(kind, seed=3)
-    recipes = [Recipe(8, rate, 1e-4, 0.0, seed=seed) for seed in range(3) for rate in (highest, 0.1)]
+    recipes = [
+        Recipe(8, rate, 1e-4, 0.0, seed=seed) for seed in range(3) for rate in (highest, 0.1)
+    ]
     found = train(data, conv, recipes, Stopping(60, 5, watch))
     for recipe, done in zip(recipes, found, strict=True):
         state, val_loss, best_epoch, last_epoch = literal_training(data, conv, recipe, 60, 5, watch)
         assert (done.best_epoch, done.epochs) == (best_epoch, last_epoch)
         assert done.val_loss == pytest.approx(val_loss, abs=1e-6)
-        assert_same(done, state, 1e-6)  # a slope that is 0 but for rounding is scaled up by Adam: 1e-16 / 1e-8 in one step
+        assert_same(
+            done, state, 1e-6
+        )  # a slope that is 0 but for rounding is scaled up by Adam: 1e-16 / 1e-8 in one step
     assert len({done.epochs for done in found}) > 1
 
 
@@ -94,16 +128,23 @@ def test_each_network_stops_where_it_would_stop_alone_and_keeps_its_best_weights
 @pytest.mark.parametrize("conv", ["gcn", "gat"])
 def test_dropout_does_not_depend_on_the_company(conv, kind):
     data = made_task(kind)
-    recipes = [Recipe(8, 0.05, 1e-4, dropout, seed=seed) for seed, dropout in enumerate((0.5, 0.0, 0.2, 0.3))]
+    recipes = [
+        Recipe(8, 0.05, 1e-4, dropout, seed=seed)
+        for seed, dropout in enumerate((0.5, 0.0, 0.2, 0.3))
+    ]
     together = train(data, conv, recipes, Stopping(40, 5))
     for recipe, done in zip(recipes, together, strict=True):
         (alone,) = train(data, conv, [recipe], Stopping(40, 5))
         assert (alone.best_epoch, alone.epochs) == (done.best_epoch, done.epochs)
-        assert_same(done, alone.state, 1e-10)  # not 0: a product with more columns may be summed in another order
+        assert_same(
+            done, alone.state, 1e-10
+        )  # not 0: a product with more columns may be summed in another order
 
 
 def test_dropout_silences_the_right_share_and_keeps_the_mean():
-    dropout = Dropout([Recipe(64, 0.01, 0.0, share) for share in (0.0, 0.2, 0.5)], torch.device("cpu"))
+    dropout = Dropout(
+        [Recipe(64, 0.01, 0.0, share) for share in (0.0, 0.2, 0.5)], torch.device("cpu")
+    )
     kept = torch.cat([dropout.factors(torch.empty(0), 24, 64) for _ in range(20)], 1)
     assert [row.unique().tolist() for row in kept] == [[1.0], [0.0, 1.25], [0.0, 2.0]]
     share = (kept == 0).double().mean((1, 2))
@@ -113,14 +154,20 @@ def test_dropout_silences_the_right_share_and_keeps_the_mean():
 
 def test_dropout_changes_what_is_learnt():
     data = made_task("classes")
-    with_it, without = train(data, "gcn", [Recipe(8, 0.05, 0.0, p) for p in (0.5, 0.0)], Stopping(5))
-    assert (with_it.state["first.lin.weight"] - without.state["first.lin.weight"]).abs().max() > 1e-3
+    with_it, without = train(
+        data, "gcn", [Recipe(8, 0.05, 0.0, p) for p in (0.5, 0.0)], Stopping(5)
+    )
+    assert (
+        with_it.state["first.lin.weight"] - without.state["first.lin.weight"]
+    ).abs().max() > 1e-3
 
 
 def test_a_small_memory_budget_splits_the_stack_and_changes_no_network():
     data = made_task("existence")
     recipes = [Recipe(8, 0.05, 1e-4, 0.2, seed=seed) for seed in range(5)]
-    whole, split = (train(data, "gat", recipes, Stopping(10), budget) for budget in ("1GiB", "100KB"))
+    whole, split = (
+        train(data, "gat", recipes, Stopping(10), budget) for budget in ("1GiB", "100KB")
+    )
     for one, other in zip(whole, split, strict=True):
         assert_same(one, other.state, 1e-10)
     with pytest.raises(OutOfMemory, match="not even one network"):
@@ -140,7 +187,9 @@ def test_a_network_rebuilt_from_its_weights_has_the_validation_loss_that_was_kep
     (done,) = train(data, "gcn", [Recipe(8, 0.05, 0.0, 0.3)], Stopping(20, watch=watch))
     net = rebuilt(architecture(data, "gcn", 8, 0.3), done.state)
     assert not net.training
-    assert literal_loss(net, data, "gcn", data.val_mask).item() == pytest.approx(done.val_loss, abs=1e-12)
+    assert literal_loss(net, data, "gcn", data.val_mask).item() == pytest.approx(
+        done.val_loss, abs=1e-12
+    )
 
 
 def test_recipes_of_two_sizes_are_refused():
@@ -151,7 +200,9 @@ def test_recipes_of_two_sizes_are_refused():
 def test_a_network_that_watches_the_training_loss_learns_on_where_the_validation_loss_rises():
     data = made_task("classes", seed=3)
     recipe = [Recipe(8, 0.1, 0.0, 0.0)]
-    (by_val,), (by_train,) = (train(data, "gcn", recipe, Stopping(60, 5, watch)) for watch in ("val", "train"))
+    (by_val,), (by_train,) = (
+        train(data, "gcn", recipe, Stopping(60, 5, watch)) for watch in ("val", "train")
+    )
     assert by_val.epochs < by_train.epochs
     assert by_val.val_loss < by_train.val_loss
 

@@ -1,8 +1,10 @@
-"""Rows of the paper's preset on tasks of the published benchmark, as they were computed when the file beside this one was written.
+"""Rows of the paper's preset on tasks of the published benchmark, as they were computed when the
+file beside this one was written.
 
     GRAPHGAUGE_DATA=<folder with Cora> python tests/evaluation/golden_rows.py    # writes golden_rows.json again
 
-A number that moves here moves a published number. That is a decision, and stands under "Changed scores" in the changelog.
+A number that moves here moves a published number. That is a decision, and stands under "Changed
+scores" in the changelog.
 """
 
 import json
@@ -33,7 +35,9 @@ def compute_rows(data_set: str, level: str, network: str) -> dict[str, list]:
     """Status and value of every metric of two targets, with the seeds that the benchmark uses."""
     model = wrapped(trained(data_set, level, network), data := load(data_set, level))
     settings = {"stability": "binomial", "timed": 0}
-    evaluator = gg.Evaluator(model, seed=0, seed_scope=(f"{data_set.lower()}-{level}", network), **settings)
+    evaluator = gg.Evaluator(
+        model, seed=0, seed_scope=(f"{data_set.lower()}-{level}", network), **settings
+    )
     rows = evaluator.compare(EXPLAINERS, benchmark_targets(data, 2)).rows
     return {
         f"{row.explainer} {row.target} {row.metric}": [row.cell.status, row.cell.value]
@@ -47,7 +51,9 @@ def main() -> None:
     found = {key_of(*task): compute_rows(*task) for task in TASKS}
     parts = []
     for task, rows in found.items():
-        lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in rows.items())
+        lines = ",\n".join(
+            f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in rows.items()
+        )
         parts.append(f"{json.dumps(task)}: {{\n{lines}\n}}")
     FILE.write_text("{\n" + ",\n".join(parts) + "\n}\n")
 

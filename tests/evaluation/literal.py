@@ -1,8 +1,10 @@
-"""The paper's metrics word for word: its algorithms 1 to 7, its equations, and the calibrated twins.
+"""The paper's metrics word for word: its algorithms 1 to 7, its equations, and the calibrated
+twins.
 
-Plain Python on the whole graph, one forward pass for each point, with loops and lists; nothing of `graphgauge.metrics`. Names are
-the paper's. What is drawn at random (the order of ties, random permutations, references and the map φ, pairs of explanations)
-comes in as an argument. Where the paper leaves something open, a comment says which reading is taken.
+Plain Python on the whole graph, one forward pass for each point, with loops and lists; nothing of
+`graphgauge.metrics`. Names are the paper's. What is drawn at random (the order of ties, random
+permutations, references and the map φ, pairs of explanations) comes in as an argument. Where the
+paper leaves something open, a comment says which reading is taken.
 """
 
 import math
@@ -16,7 +18,9 @@ UNTOUCHED = (frozenset(), ())  #: G_target: no edge removed, no feature substitu
 
 @dataclass
 class Question:
-    """M(t, ·): a network, its data, and a target. A graph G_mod is (removed edges, substituted features)."""
+    """M(t, ·): a network, its data, and a target. A graph G_mod is (removed edges, substituted
+    features).
+    """
 
     net: object
     data: object
@@ -28,7 +32,9 @@ class Question:
     answers: dict = field(default_factory=dict)
 
     def output(self, G_mod):
-        """The prediction: a list of probabilities, or a value. One forward pass over the whole graph, remembered."""
+        """The prediction: a list of probabilities, or a value. One forward pass over the whole
+        graph, remembered.
+        """
         if G_mod not in self.answers:
             self.answers[G_mod] = self.forward(*G_mod)
         return self.answers[G_mod]
@@ -40,7 +46,9 @@ class Question:
         kept = [e not in removed for e in range(edge_index.size(1))]
         if self.settings.edge_removal == "drop":
             return run(self.net, self.ask, x, edge_index[:, kept]).tolist()
-        return run(self.net, self.ask, x, edge_index, edge_index.new_tensor(kept) if removed else None).tolist()
+        return run(
+            self.net, self.ask, x, edge_index, edge_index.new_tensor(kept) if removed else None
+        ).tolist()
 
     @property
     def is_regression(self):
@@ -51,23 +59,34 @@ class Question:
         return self.settings.tolerance * (self.spread if self.is_regression else 1)
 
     def changed(self, G_mod, way=0):
-        """M(t, G_mod) ≠ ŷ: another class is ahead, or the value left the band, by more than the tolerance.
+        """M(t, G_mod) ≠ ŷ: another class is ahead, or the value left the band, by more than the
+        tolerance.
 
         With a direction, a value has to leave the band on one side: above (way = 1) or below (-1).
         """
         first, now = self.output(UNTOUCHED), self.output(G_mod)
         if self.is_regression:
-            is_there = self.settings.direction in ("paper", "any") or way == 0 or (now > first) == (way > 0)
+            is_there = (
+                self.settings.direction in ("paper", "any")
+                or way == 0
+                or (now > first) == (way > 0)
+            )
             return is_there and abs(now - first) > self.settings.flip * self.spread
         label = first.index(max(first))
-        return max(p for c, p in enumerate(now) if c != label) - now[label] > self.settings.tolerance
+        return (
+            max(p for c, p in enumerate(now) if c != label) - now[label] > self.settings.tolerance
+        )
 
     def height(self, G_mod):
         """The height of a curve: the probability of the class first predicted, or the value."""
         first = self.output(UNTOUCHED)
-        return self.output(G_mod) if self.is_regression else self.output(G_mod)[first.index(max(first))]
+        return (
+            self.output(G_mod)
+            if self.is_regression
+            else self.output(G_mod)[first.index(max(first))]
+        )
 
-    # --- GetNodesInCompGraph, GetEdgesInCompGraph --------------------------------------------------------------------
+    # --- GetNodesInCompGraph, GetEdgesInCompGraph -------------------------------------------------
 
     @cached_property
     def edges(self):
@@ -91,31 +110,43 @@ class Question:
 
     @cached_property
     def v_neigh(self):
-        """Reading: without the target's own nodes, as the text says and the algorithms do not. Near ones first, then by id."""
+        """Reading: without the target's own nodes, as the text says and the algorithms do not. Near
+        ones first, then by id.
+        """
         hops = {}
         for t in self.ends:
-            hops = {**self.hops_to(t), **{v: min(d, self.hops_to(t).get(v, d)) for v, d in hops.items()}}
+            hops = {
+                **self.hops_to(t),
+                **{v: min(d, self.hops_to(t).get(v, d)) for v, d in hops.items()},
+            }
         return sorted(self.v_comp - set(self.ends), key=lambda v: (hops.get(v, 0), v))
 
     @cached_property
     def e_rel(self):
         """Edges in the computational graph, without stored self-loops.
 
-        Reading "messages": those that carry a message to t, whose head is within L - 1 hops. "induced": all among V_comp.
+        Reading "messages": those that carry a message to t, whose head is within L - 1 hops.
+        "induced": all among V_comp.
         """
         inside, near = self.v_comp, set()
         for t in self.ends:
             near |= {v for v, d in self.hops_to(t).items() if d <= self.hops - 1}
         found = []
         for e, (source, end) in enumerate(self.edges):
-            is_in = end in near if self.ends and self.settings.edge_scope == "messages" else {source, end} <= inside
+            is_in = (
+                end in near
+                if self.ends and self.settings.edge_scope == "messages"
+                else {source, end} <= inside
+            )
             if is_in and source != end:
                 found.append(e)
         return found
 
     @cached_property
     def units(self):
-        """What one RemoveEdge takes away: an edge, or all edges of E_rel between two nodes; in the order of the first edge."""
+        """What one RemoveEdge takes away: an edge, or all edges of E_rel between two nodes; in the
+        order of the first edge.
+        """
         if self.settings.removal_unit == "directed":
             return [[e] for e in self.e_rel]
         pairs = {}
@@ -124,7 +155,7 @@ class Question:
         return list(pairs.values())
 
 
-# --- sorting, and G_mod ----------------------------------------------------------------------------------------------
+# --- sorting, and G_mod ---------------------------------------------------------------------------
 
 
 def total(values):
@@ -136,7 +167,9 @@ def total(values):
 
 
 def arg_sort(question, scores, ties, way=0):
-    """Descending; equal scores in a drawn order. Readings: signed, or by magnitude; ascending where a value is to rise."""
+    """Descending; equal scores in a drawn order. Readings: signed, or by magnitude; ascending where
+    a value is to rise.
+    """
     settings = question.settings
     if not question.is_regression or settings.direction == "paper":
         by_magnitude, rises = settings.order == "magnitude", False
@@ -147,7 +180,9 @@ def arg_sort(question, scores, ties, way=0):
 
 
 def way_of(question, kind):
-    """Where the direction says that a value should go: 1 up, -1 down, 0 either way; ``kind`` says where the reference lies."""
+    """Where the direction says that a value should go: 1 up, -1 down, 0 either way; ``kind`` says
+    where the reference lies.
+    """
     if not question.is_regression:
         return 0
     return {"any": 0, "up": 1, "down": -1}.get(question.settings.direction, kind)
@@ -155,7 +190,9 @@ def way_of(question, kind):
 
 def edge_order(question, s, ties):
     """I_sorted of ArgSort(s[E_rel])."""
-    return arg_sort(question, [total(s[e] for e in unit) for unit in question.units], ties, way_of(question, 0))
+    return arg_sort(
+        question, [total(s[e] for e in unit) for unit in question.units], ties, way_of(question, 0)
+    )
 
 
 def max_pooled(column):
@@ -182,13 +219,19 @@ class Candidates(list):
 
 
 def priority_vector(question, f):
-    """f_target ⊕ f_neighs. Reading: pooled over nodes; a target without neighbours has no such block, a graph no target's."""
+    """f_target ⊕ f_neighs. Reading: pooled over nodes; a target without neighbours has no such
+    block, a graph no target's.
+    """
     if isinstance(f, Candidates):
         return list(f)
     N_f = question.data.num_features
     f_target = [value for t in question.ends for value in f[t]]
     V_neigh = question.v_neigh
-    f_neighs = [POOLED[question.settings.pooling]([f[v][j] for v in V_neigh]) for j in range(N_f)] if V_neigh else []
+    f_neighs = (
+        [POOLED[question.settings.pooling]([f[v][j] for v in V_neigh]) for j in range(N_f)]
+        if V_neigh
+        else []
+    )
     return f_target + f_neighs
 
 
@@ -203,7 +246,9 @@ def remove_edge(question, unit, G_mod):
 
 
 def set_feats(question, index, G_mod, phi):
-    """SetTargetFeat, or SetNeighsFeats on all of V_neigh. ``phi`` gives each node the features of the one it is mapped to."""
+    """SetTargetFeat, or SetNeighsFeats on all of V_neigh. ``phi`` gives each node the features of
+    the one it is mapped to.
+    """
     N_f = question.data.num_features
     block, j = divmod(index, N_f)
     nodes = [question.ends[block]] if index < len(question.ends) * N_f else question.v_neigh
@@ -225,7 +270,7 @@ def substituting(phi):
     return lambda question, index, G_mod: set_feats(question, index, G_mod, phi)
 
 
-# --- Effective Compactness -------------------------------------------------------------------------------------------
+# --- Effective Compactness ------------------------------------------------------------------------
 
 
 def algorithm_4_ec_edge(question, s, ties):
@@ -243,12 +288,18 @@ def equation_ec(question, order, edit, way=0):
     """min({ i >= 1 | M(t, G_mod^(i)) ≠ ŷ } ∪ { cap, |candidates| })."""
     bound = min(question.settings.cap, len(order))
     graphs = after_edits(question, order, bound, edit)
-    return min([i for i, G_mod in enumerate(graphs, 1) if question.changed(G_mod, way)] + [question.settings.cap, len(order)])
+    return min(
+        [i for i, G_mod in enumerate(graphs, 1) if question.changed(G_mod, way)]
+        + [question.settings.cap, len(order)]
+    )
 
 
 def ever_changed(question, order, edit, way=0):
     """`flipped`: is there an i at all?"""
-    return any(question.changed(G_mod, way) for G_mod in after_edits(question, order, question.settings.cap, edit))
+    return any(
+        question.changed(G_mod, way)
+        for G_mod in after_edits(question, order, question.settings.cap, edit)
+    )
 
 
 def algorithm_5_ec_feature(question, f, ties, references):
@@ -266,11 +317,13 @@ def algorithm_5_ec_feature(question, f, ties, references):
     return feature_ec, each
 
 
-# --- early stopping --------------------------------------------------------------------------------------------------
+# --- early stopping -------------------------------------------------------------------------------
 
 
 def early_stop(values, settings):
-    """Why a list of trials may end here; '' if it goes on. Readings: either test stops; SD with divisor i; SE = 0 stops."""
+    """Why a list of trials may end here; '' if it goes on. Readings: either test stops; SD with
+    divisor i; SE = 0 stops.
+    """
     least, most = settings.trials
     i = len(values)
     if settings.early_stop == "none":
@@ -308,19 +361,25 @@ def average(values):
     return math.fsum(values) / len(values)
 
 
-# --- Pertinence ------------------------------------------------------------------------------------------------------
+# --- Pertinence -----------------------------------------------------------------------------------
 
 
 def as_read(question, heights, pull, how):
-    """Reading of "degrades" in regression: raw; the way to the reference; or the change either way. Lower is further.
+    """Reading of "degrades" in regression: raw; the way to the reference; or the change either way.
+    Lower is further.
 
-    A direction decides: "any" is the change either way; up and down are the way that the value is to go.
+    A direction decides: "any" is the change either way; up and down are the way that the value is
+    to go.
     """
     if not question.is_regression:
         return heights
     if how is None:
         directed = "abs" if question.settings.direction == "any" or pull == 0 else "towards"
-        how = question.settings.regression_curve if question.settings.direction == "paper" else directed
+        how = (
+            question.settings.regression_curve
+            if question.settings.direction == "paper"
+            else directed
+        )
     if how == "raw":
         return heights
     if how == "abs":
@@ -336,7 +395,9 @@ def deletion_curve(question, order, K, edit, pull=0, how=None):
 
 def equation_p(C_del, C_rand, tolerance):
     """(1/K) Σ_k I(C_del(k) < C_rand(k)); a difference up to the tolerance is none."""
-    return sum(1 for mine, theirs in zip(C_del, C_rand, strict=True) if mine < theirs - tolerance) / len(C_del)
+    return sum(
+        1 for mine, theirs in zip(C_del, C_rand, strict=True) if mine < theirs - tolerance
+    ) / len(C_del)
 
 
 def race(question, order, K, edit, permutations, pull=0):
@@ -351,7 +412,14 @@ def race(question, order, K, edit, permutations, pull=0):
 
 def algorithm_6_pertinence_edge(question, s, edge_ec, ties, permutations):
     """PertinenceEdge.  -> value, trials, reason"""
-    return race(question, edge_order(question, s, ties), edge_ec, remove_edge, permutations, way_of(question, 0))
+    return race(
+        question,
+        edge_order(question, s, ties),
+        edge_ec,
+        remove_edge,
+        permutations,
+        way_of(question, 0),
+    )
 
 
 def algorithm_7_pertinence_feature(question, f, feat_ec, ties, references):
@@ -373,17 +441,23 @@ def equation_pertinence_edge(question, s, ties, permutations):
 
 
 def equation_pertinence_feature(question, f, ties, references):
-    """(1/(|G_ref| N)) Σ_ref Σ_j p(C_del(G_ref), C_rand^(j)(G_ref)), over the N permutations given with each reference."""
+    """(1/(|G_ref| N)) Σ_ref Σ_j p(C_del(G_ref), C_rand^(j)(G_ref)), over the N permutations given
+    with each reference.
+    """
     order, found, N = feature_order(question, f, ties), 0.0, len(references[0][1])
     K = min(equation_ec(question, order, substituting(phi), pull) for phi, _, pull in references)
     for phi, permutations, pull in references:
         C_del = deletion_curve(question, order, K, substituting(phi), pull)
         for other in permutations:
-            found += equation_p(C_del, deletion_curve(question, other, K, substituting(phi), pull), question.tolerance)
+            found += equation_p(
+                C_del,
+                deletion_curve(question, other, K, substituting(phi), pull),
+                question.tolerance,
+            )
     return found / (len(references) * N)
 
 
-# --- the calibrated pertinences --------------------------------------------------------------------------------------
+# --- the calibrated pertinences -------------------------------------------------------------------
 
 
 def within_blocks(order, names):
@@ -396,7 +470,11 @@ def twins_of_case(question, order, edit, permutations, pull=0):
     K, tol = min(question.settings.cap, len(order)), question.tolerance
     C = deletion_curve(question, order, K, edit, pull)
     R = [deletion_curve(question, other, K, edit, pull) for other in permutations]
-    found = {"tied": average([half_tied(C, curve, tol) for curve in R]), "T": average(C), "others": [average(curve) for curve in R]}
+    found = {
+        "tied": average([half_tied(C, curve, tol) for curve in R]),
+        "T": average(C),
+        "others": [average(curve) for curve in R],
+    }
     if question.is_regression:
         moved = deletion_curve(question, order, K, edit, pull, "abs")
         theirs = [deletion_curve(question, other, K, edit, pull, "abs") for other in permutations]
@@ -406,27 +484,46 @@ def twins_of_case(question, order, edit, permutations, pull=0):
 
 def half_tied(C, R, tolerance):
     """Share of steps below the other curve, ties half."""
-    points = [1.0 if c < r - tolerance else 0.5 if abs(c - r) <= tolerance else 0.0 for c, r in zip(C, R, strict=True)]
+    points = [
+        1.0 if c < r - tolerance else 0.5 if abs(c - r) <= tolerance else 0.0
+        for c, r in zip(C, R, strict=True)
+    ]
     return average(points)
 
 
 def twins_of_cases(cases, tolerance):
-    """Means over references; rank and p are of the mean heights over references, since all have the same random orders."""
-    found = {name: average([case[name] for case in cases]) for name in ("tied", "abs") if name in cases[0]}
+    """Means over references; rank and p are of the mean heights over references, since all have the
+    same random orders.
+    """
+    found = {
+        name: average([case[name] for case in cases])
+        for name in ("tied", "abs")
+        if name in cases[0]
+    }
     T = average([case["T"] for case in cases])
     others = [average(heights) for heights in zip(*[case["others"] for case in cases], strict=True)]
-    found["rank"] = average([1.0 if other > T + tolerance else 0.5 if abs(other - T) <= tolerance else 0.0 for other in others])
+    found["rank"] = average(
+        [
+            1.0 if other > T + tolerance else 0.5 if abs(other - T) <= tolerance else 0.0
+            for other in others
+        ]
+    )
     found["p"] = (1 + sum(1 for other in others if other <= T + tolerance)) / (1 + len(others))
     return found
 
 
 def easiest(question, candidates):
-    """Which of several medoids of one class is used: the lowest mean EC over its own separate orders; the first of equals."""
-    means = [average([equation_ec(question, order, substituting(phi), way) for order in orders]) for phi, orders, way in candidates]
+    """Which of several medoids of one class is used: the lowest mean EC over its own separate
+    orders; the first of equals.
+    """
+    means = [
+        average([equation_ec(question, order, substituting(phi), way) for order in orders])
+        for phi, orders, way in candidates
+    ]
     return means.index(min(means))
 
 
-# --- Stability -------------------------------------------------------------------------------------------------------
+# --- Stability ------------------------------------------------------------------------------------
 
 
 def normalised(vector):
@@ -447,7 +544,9 @@ def edge_parts(question, s):
 
 
 def feature_parts(question, f):
-    """f_A and f_B, those that there are. Their own order does not matter, but for the draws that permute them."""
+    """f_A and f_B, those that there are. Their own order does not matter, but for the draws that
+    permute them.
+    """
     f_A = [value for t in sorted(question.ends) for value in f[t]]
     f_B = [value for v in question.v_neigh for value in f[v]]
     return [part for part in (f_A, f_B) if part]
@@ -460,8 +559,13 @@ def algorithm_2_stability_pair_edge(question, s_1, s_2):
 
 
 def algorithm_3_stability_pair_feature(question, f_1, f_2):
-    """StabilityPairFeature: ρ_feat. Reading: where one of the two parts is not there, the other alone."""
-    d = [distance(a, b) for a, b in zip(feature_parts(question, f_1), feature_parts(question, f_2), strict=True)]
+    """StabilityPairFeature: ρ_feat. Reading: where one of the two parts is not there, the other
+    alone.
+    """
+    d = [
+        distance(a, b)
+        for a, b in zip(feature_parts(question, f_1), feature_parts(question, f_2), strict=True)
+    ]
     return 1 - average(d)
 
 
@@ -476,20 +580,31 @@ def algorithm_1_stability(question, pairs):
         if has_edges:
             L_edge.append(algorithm_2_stability_pair_edge(question, s_1, s_2))
     averages = {"feature": average(L_feat), "edge": average(L_edge) if has_edges else None}
-    return averages, len(L_feat), {"feature": stop(L_feat), "edge": stop(L_edge) if has_edges else None}
+    return (
+        averages,
+        len(L_feat),
+        {"feature": stop(L_feat), "edge": stop(L_edge) if has_edges else None},
+    )
 
 
 def all_pairs(values, likeness):
-    """The binomial form: mean over all pairs of M explanations, and the jackknife's standard error over explanations."""
+    """The binomial form: mean over all pairs of M explanations, and the jackknife's standard error
+    over explanations.
+    """
     M = len(values)
     table = {(i, j): likeness(values[i], values[j]) for i in range(M) for j in range(i + 1, M)}
-    without = [average([value for pair, value in table.items() if left not in pair]) for left in range(M)]
+    without = [
+        average([value for pair, value in table.items() if left not in pair]) for left in range(M)
+    ]
     centre = average(without)
-    return average(list(table.values())), math.sqrt((M - 1) / M * math.fsum((value - centre) ** 2 for value in without))
+    return average(list(table.values())), math.sqrt(
+        (M - 1) / M * math.fsum((value - centre) ** 2 for value in without)
+    )
 
 
 def chance(parts_of_pairs, draw):
-    """Mean likeness once the second of each pair is permuted inside the joint support, part by part; None: nothing to permute.
+    """Mean likeness once the second of each pair is permuted inside the joint support, part by
+    part; None: nothing to permute.
 
     ``draw(n)`` gives 0..n-1 in a random order.
     """

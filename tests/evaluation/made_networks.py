@@ -1,4 +1,6 @@
-"""Networks small enough to work out by hand: every node adds up what its neighbours send, a function reads the sum."""
+"""Networks small enough to work out by hand: every node adds up what its neighbours send, a
+function reads the sum.
+"""
 
 import torch
 from torch import nn
@@ -22,7 +24,9 @@ class Messages(MessagePassing):
 
 
 class OfNodes(nn.Module):
-    """``read(x, messages)`` gives the output of every node; with ``layers=2`` messages travel twice."""
+    """``read(x, messages)`` gives the output of every node; with ``layers=2`` messages travel
+    twice.
+    """
 
     def __init__(self, read, layers=1):
         super().__init__()
@@ -55,7 +59,11 @@ def graph(edges, x):
     """From edges (u, v) or (u, v, weight) and a row of features for each node."""
     ends = torch.tensor([edge[:2] for edge in edges], dtype=torch.int64).reshape(-1, 2).t()
     weight = torch.tensor([edge[2] if len(edge) == 3 else 1.0 for edge in edges])
-    return Data(x=torch.tensor(x, dtype=torch.float32).reshape(len(x), -1), edge_index=ends, edge_weight=weight)
+    return Data(
+        x=torch.tensor(x, dtype=torch.float32).reshape(len(x), -1),
+        edge_index=ends,
+        edge_weight=weight,
+    )
 
 
 def own_features(net, g):
@@ -64,9 +72,14 @@ def own_features(net, g):
 
 
 def explanation(model, target, edge_score=None, feature_score=None, edge_scope=None, **fields):
-    """Scores by hand: of edges by their number in the data, of features by the number of the node; the rest has 0."""
+    """Scores by hand: of edges by their number in the data, of features by the number of the node;
+    the rest has 0.
+    """
     graph = model.computation_graphs([target], edge_scope)[0]
-    edge, feature = (None if side is None else torch.as_tensor(side, dtype=torch.float32) for side in (edge_score, feature_score))
+    edge, feature = (
+        None if side is None else torch.as_tensor(side, dtype=torch.float32)
+        for side in (edge_score, feature_score)
+    )
     return gg.Xplanation(
         target=target,
         level=model.level,

@@ -1,4 +1,6 @@
-"""Models of every kind, settings that are quick, and how results are compared, for several files of tests."""
+"""Models of every kind, settings that are quick, and how results are compared, for several files of
+tests.
+"""
 
 import torch
 from torch_geometric.nn import GATConv, GCNConv
@@ -11,7 +13,9 @@ EXPLAINERS = [gg.Saliency(), gg.RandomExplainer(), gg.GNNExplainer(epochs=2)]
 
 
 def node_model(**options):
-    return gg.NodeClassificationModel(build(Stack, GCNConv, seed=4), random_graph(undirected=True), **options)
+    return gg.NodeClassificationModel(
+        build(Stack, GCNConv, seed=4), random_graph(undirected=True), **options
+    )
 
 
 def values_model(**options):
@@ -19,13 +23,17 @@ def values_model(**options):
 
 
 def link_model(**options):
-    return gg.LinkClassificationModel(build(EncodeDecode, seed=2), random_graph(undirected=True), **options)
+    return gg.LinkClassificationModel(
+        build(EncodeDecode, seed=2), random_graph(undirected=True), **options
+    )
 
 
 def graph_model(**options):
     net, data = build(Pooled), [random_graph(12 + k, 24, seed=k) for k in range(6)]
     with torch.no_grad():
-        net.lin.bias -= torch.stack([net(g.x, g.edge_index)[0] for g in data]).mean(0)  # so that classes differ
+        net.lin.bias -= torch.stack([net(g.x, g.edge_index)[0] for g in data]).mean(
+            0
+        )  # so that classes differ
     return gg.GraphClassificationModel(net, data, **options)
 
 

@@ -1,4 +1,6 @@
-"""The score of the network itself: against its definition, with an interval, and told on every page."""
+"""The score of the network itself: against its definition, with an interval, and told on every
+page.
+"""
 
 import itertools
 import json
@@ -46,7 +48,15 @@ class Pooled(nn.Module):
 def nodes(make, x, y, **masks):
     x = torch.tensor(x)
     edges = torch.stack([torch.arange(len(x) - 1), torch.arange(1, len(x))])
-    return make(Copy(), Data(x=x, edge_index=edges, y=torch.tensor(y), **{name: torch.tensor(own) for name, own in masks.items()}))
+    return make(
+        Copy(),
+        Data(
+            x=x,
+            edge_index=edges,
+            y=torch.tensor(y),
+            **{name: torch.tensor(own) for name, own in masks.items()},
+        ),
+    )
 
 
 def classes(truth, predicted, **masks):
@@ -54,11 +64,14 @@ def classes(truth, predicted, **masks):
     return nodes(gg.NodeClassificationModel, rows, truth, **masks)
 
 
-# --- against the definitions -----------------------------------------------------------------------------------------
+# --- against the definitions ----------------------------------------------------------------------
 
 
 def test_accuracy_is_the_share_of_named_classes_with_wilsons_interval():
-    truth, predicted = [0] * 30 + [1] * 20 + [2] * 10, [0] * 27 + [1] * 3 + [1] * 10 + [0] * 10 + [2] * 10
+    truth, predicted = (
+        [0] * 30 + [1] * 20 + [2] * 10,
+        [0] * 27 + [1] * 3 + [1] * 10 + [0] * 10 + [2] * 10,
+    )
     found = model_accuracy(classes(truth, predicted))
     assert (found.name, found.n, found.value) == ("accuracy", 60, 47 / 60)
     assert found.interval == share_interval(47, 60)
@@ -74,9 +87,13 @@ def test_the_area_under_the_curve_counts_every_pair():
     x = torch.tensor([[0.5], [0.1], [-0.3], [0.2], [0.1], [0.9]])
     pairs = torch.tensor([[0, 1, 2, 3, 0, 5, 2, 1], [1, 2, 3, 4, 5, 3, 4, 4]])
     label = torch.tensor([1, 0, 0, 1, 1, 0, 0, 1])
-    model = gg.LinkClassificationModel(Ends(), Data(x=x, edge_index=pairs[:, :3], edge_label_index=pairs, edge_label=label))
+    model = gg.LinkClassificationModel(
+        Ends(), Data(x=x, edge_index=pairs[:, :3], edge_label_index=pairs, edge_label=label)
+    )
     score = (x[pairs[0], 0] + x[pairs[1], 0]).tolist()
-    yes, no = ([s for s, own in zip(score, label.tolist(), strict=True) if own == kind] for kind in (1, 0))
+    yes, no = (
+        [s for s, own in zip(score, label.tolist(), strict=True) if own == kind] for kind in (1, 0)
+    )
     slow = sum((a > b) + (a == b) / 2 for a, b in itertools.product(yes, no)) / 16
     found = model_accuracy(model)
     assert (found.name, found.n, found.reference) == ("AUC", 8, 0.5)
@@ -86,7 +103,12 @@ def test_the_area_under_the_curve_counts_every_pair():
 
 def test_a_pair_of_a_node_with_itself_is_left_out():
     pairs, label = torch.tensor([[0, 1, 2, 2], [1, 2, 0, 2]]), torch.tensor([1, 0, 1, 0])
-    data = Data(x=torch.tensor([[0.5], [-3.0], [2.0]]), edge_index=pairs[:, :2], edge_label_index=pairs, edge_label=label)
+    data = Data(
+        x=torch.tensor([[0.5], [-3.0], [2.0]]),
+        edge_index=pairs[:, :2],
+        edge_label_index=pairs,
+        edge_label=label,
+    )
     assert model_accuracy(gg.LinkClassificationModel(Ends(), data)).n == 3
 
 
@@ -98,7 +120,9 @@ def test_r_squared_and_its_interval_cover_the_true_value():
         truth = value[:, 0] + 0.5 * torch.randn(120, generator=draw)
         found = model_accuracy(nodes(gg.NodeRegressionModel, value.tolist(), truth.tolist()))
         covered.append(found.interval[0] <= 1 - 0.25 / 1.25 <= found.interval[1])
-        assert found.value == pytest.approx(float(1 - (truth - value[:, 0]).square().sum() / (truth - truth.mean()).square().sum()))
+        assert found.value == pytest.approx(
+            float(1 - (truth - value[:, 0]).square().sum() / (truth - truth.mean()).square().sum())
+        )
     assert sum(covered) >= 53  # 88 %
 
 
@@ -106,7 +130,13 @@ def test_graphs_are_scored_on_those_that_their_mask_names():
     torch.manual_seed(0)
     edges = torch.tensor([[0, 1], [1, 0]])
     graphs = [
-        Data(x=torch.randn(2, 2), edge_index=edges, y=torch.tensor([k % 2]), test_mask=torch.tensor(k > 5)) for k in range(16)
+        Data(
+            x=torch.randn(2, 2),
+            edge_index=edges,
+            y=torch.tensor([k % 2]),
+            test_mask=torch.tensor(k > 5),
+        )
+        for k in range(16)
     ]
     model = gg.GraphClassificationModel(Pooled(), graphs)
     right = (model.pred_discrete(list(range(6, 16))) == torch.arange(6, 16) % 2).double().mean()
@@ -118,27 +148,36 @@ def test_graphs_are_scored_on_those_that_their_mask_names():
     assert (found.name, found.n) == ("R²", 10)
 
 
-# --- where labels are ------------------------------------------------------------------------------------------------
+# --- where labels are -----------------------------------------------------------------------------
 
 
 def test_the_part_that_is_scored_is_told():
     truth, predicted = [0, 1, 2, 0], [0, 1, 0, 0]
-    assert model_accuracy(classes(truth, predicted, test_mask=[False, True, True, False])).value == 0.5
+    assert (
+        model_accuracy(classes(truth, predicted, test_mask=[False, True, True, False])).value == 0.5
+    )
     left = model_accuracy(classes(truth, predicted, train_mask=[True, True, False, False]))
     assert (left.value, left.scored_on) == (0.5, "nodes of what train_mask leaves")
     unlabelled = model_accuracy(classes([0, 1, -1, 0], predicted))
     assert (unlabelled.value, unlabelled.n) == (1.0, 3)
-    assert model_accuracy(nodes(gg.NodeRegressionModel, [[1.0], [2.0], [4.0]], [1.0, float("nan"), 4.0])).n == 2
+    assert (
+        model_accuracy(
+            nodes(gg.NodeRegressionModel, [[1.0], [2.0], [4.0]], [1.0, float("nan"), 4.0])
+        ).n
+        == 2
+    )
 
 
-@pytest.mark.parametrize("y", [torch.zeros(4, 2), torch.tensor([0, 1]), torch.full((4,), 0.5), torch.full((4,), 7)])
+@pytest.mark.parametrize(
+    "y", [torch.zeros(4, 2), torch.tensor([0, 1]), torch.full((4,), 0.5), torch.full((4,), 7)]
+)
 def test_labels_that_do_not_fit_give_no_score(y):
     model = classes([0, 1, 2, 0], [0, 1, 0, 0])
     model.data.y = y
     assert model_accuracy(model) is None
 
 
-# --- poor ------------------------------------------------------------------------------------------------------------
+# --- poor -----------------------------------------------------------------------------------------
 
 
 def test_a_model_that_names_the_most_frequent_class_or_the_mean_is_poor_and_a_good_one_on_rare_classes_is_not():
@@ -146,21 +185,34 @@ def test_a_model_that_names_the_most_frequent_class_or_the_mean_is_poor_and_a_go
     assert model_accuracy(classes(truth, [0] * 100)).is_poor
     rare = [0] * 900 + [1] * 100
     good = model_accuracy(classes(rare, [1] * 70 + [0] * 830 + [1] * 70 + [0] * 30))
-    assert (good.value, good.reference, good.is_poor) == (0.9, 0.9, False)  # as often right, but it finds 7 of 10 rare ones
+    assert (good.value, good.reference, good.is_poor) == (
+        0.9,
+        0.9,
+        False,
+    )  # as often right, but it finds 7 of 10 rare ones
     values = torch.randn(200, 1, generator=torch.Generator().manual_seed(0))
-    assert model_accuracy(nodes(gg.NodeRegressionModel, values.tolist(), values.roll(7)[:, 0].tolist())).is_poor
+    assert model_accuracy(
+        nodes(gg.NodeRegressionModel, values.tolist(), values.roll(7)[:, 0].tolist())
+    ).is_poor
 
 
 def test_networks_that_know_nothing_are_seldom_taken_for_good_ones():
     draw = torch.Generator().manual_seed(0)
     found = [
-        model_accuracy(classes(torch.randint(3, (60,), generator=draw).tolist(), torch.randint(3, (60,), generator=draw).tolist()))
+        model_accuracy(
+            classes(
+                torch.randint(3, (60,), generator=draw).tolist(),
+                torch.randint(3, (60,), generator=draw).tolist(),
+            )
+        )
         for _ in range(100)
     ]
-    assert sum(not own.is_poor for own in found) <= 8  # an interval is one-sidedly wrong in 2.5 %, and there are two
+    assert (
+        sum(not own.is_poor for own in found) <= 8
+    )  # an interval is one-sidedly wrong in 2.5 %, and there are two
 
 
-# --- stated ----------------------------------------------------------------------------------------------------------
+# --- stated ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -187,12 +239,15 @@ def test_a_stated_score_takes_the_place_of_the_measured_one():
     results = results_of(classes([0, 1, 2, 0], [0, 1, 0, 0]))
     assert results.report().content["accuracy"]["value"] == 0.75
     stated = {"name": "F1", "value": 0.6, "interval": [0.5, 0.7]}
-    assert results.report(accuracy=stated).content["accuracy"]["told"] == "F1 0.6 [0.5, 0.7], as stated"
+    assert (
+        results.report(accuracy=stated).content["accuracy"]["told"]
+        == "F1 0.6 [0.5, 0.7], as stated"
+    )
     assert results.with_accuracy(0.5).accuracy == ModelAccuracy("accuracy", 0.5)
     assert ModelAccuracy.read(results.accuracy.record()) == results.accuracy
 
 
-# --- told ------------------------------------------------------------------------------------------------------------
+# --- told -----------------------------------------------------------------------------------------
 
 
 class Sage(nn.Module):

@@ -1,4 +1,6 @@
-"""Explanations of a class that was chosen: what curves, EC, references, stability and stored numbers are about."""
+"""Explanations of a class that was chosen: what curves, EC, references, stability and stored
+numbers are about.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -18,7 +20,10 @@ CLOCKS = ("time", "time_batched")
 
 def three_classes(**options):
     """Three classes, all of them predicted somewhere."""
-    net, data = build(Stack, GCNConv, out=3, seed=4, dtype=torch.float64), random_graph(undirected=True, dtype=torch.float64)
+    net, data = (
+        build(Stack, GCNConv, out=3, seed=4, dtype=torch.float64),
+        random_graph(undirected=True, dtype=torch.float64),
+    )
     with torch.no_grad():
         rows = net(data.x, data.edge_index)
         net.convs[-1].bias -= rows.mean(0)
@@ -49,39 +54,61 @@ def test_the_predicted_class_has_every_number_of_the_default(preset):
 def test_curves_are_of_the_chosen_class_by_hand(label):
     """Edges are really taken out of the whole graph, one after another, and the network is called."""
     model = three_classes()
-    evaluator = gg.Evaluator(model, "calibrated", edge_removal="drop", removal_unit="directed", sides="edges", **QUICK)
+    evaluator = gg.Evaluator(
+        model, "calibrated", edge_removal="drop", removal_unit="directed", sides="edges", **QUICK
+    )
     results = evaluator.compare(gg.InputXGradient(), TARGETS, label=label)
     predicted = model.pred_discrete(TARGETS).tolist()
     xs = gg.InputXGradient().explain(model, TARGETS, label=label)
     for target, own, x in zip(TARGETS, predicted, xs, strict=True):
-        story = results.explain({"explainer": "input_x_gradient", "target": target, "metric": "edge_pertinence"})
+        story = results.explain(
+            {"explainer": "input_x_gradient", "target": target, "metric": "edge_pertinence"}
+        )
         (case,) = story.cases
         order = x.edges[x.edge_score.argsort(descending=True)]
         curve, flipped_after = [], None
         for step in range(1, len(order) + 1):
             kept = torch.ones(model.source.num_edges, dtype=torch.bool)
             kept[order[:step]] = False
-            prob = model.net(model.source.x, model.source.edge_index[:, kept]).softmax(1)[target].detach()
+            prob = (
+                model.net(model.source.x, model.source.edge_index[:, kept])
+                .softmax(1)[target]
+                .detach()
+            )
             curve.append(float(prob[label]))
             if flipped_after is None and int(prob.argmax()) != own:
                 flipped_after = step
         assert case.curve.tolist() == pytest.approx(curve, abs=1e-9)
-        assert case.start == pytest.approx(float(model.pred_continuous([target])[0, label]), abs=1e-12)
+        assert case.start == pytest.approx(
+            float(model.pred_continuous([target])[0, label]), abs=1e-12
+        )
         ec = cells(results, ["edge_ec"])["input_x_gradient", target, 0, "edge_ec"]
         if label != own:
             assert (ec.value, ec.status) == (None, "not_predicted")
         else:
-            assert (ec.value, ec.flipped) == (flipped_after or len(order), flipped_after is not None)
+            assert (ec.value, ec.flipped) == (
+                flipped_after or len(order),
+                flipped_after is not None,
+            )
 
 
 def test_an_unpredicted_class_has_a_pertinence_over_the_whole_curve_and_no_ec():
     model = three_classes()
     label = (model.pred_discrete(TARGETS) + 1) % 3
-    results = gg.Evaluator(model, "calibrated", extras=True, **QUICK).compare(EXPLAINERS, TARGETS, label=label)
+    results = gg.Evaluator(model, "calibrated", extras=True, **QUICK).compare(
+        EXPLAINERS, TARGETS, label=label
+    )
     for side in ("edge", "feature"):
         statuses = {cell.status for key, cell in cells(results, [f"{side}_ec"]).items()}
         assert statuses == {"not_predicted"}
-        for metric in ("pertinence", "pertinence_tied", "pertinence_rank", "pertinence_p", "deletion_auc", "stability"):
+        for metric in (
+            "pertinence",
+            "pertinence_tied",
+            "pertinence_rank",
+            "pertinence_p",
+            "deletion_auc",
+            "stability",
+        ):
             name = f"{side}_{metric}"
             assert all(cell.status == "ok" for cell in cells(results, [name]).values()), name
     summary = results.summary()
@@ -91,18 +118,33 @@ def test_an_unpredicted_class_has_a_pertinence_over_the_whole_curve_and_no_ec():
     assert "prediction changes" not in str(story)
     assert "edge_ec" not in story.values
     assert all(case.steps == len(case.curve) for case in story.cases)
-    with pytest.raises(BadSetting, match="label= chooses a class to explain, but NodeRegressionModel predicts values"):
+    with pytest.raises(
+        BadSetting,
+        match="label= chooses a class to explain, but NodeRegressionModel predicts values",
+    ):
         gg.Evaluator(values_model(), **QUICK).compare(EXPLAINERS, TARGETS, label=0)
 
 
 def test_what_raises_a_class_lowers_its_curve_and_not_that_of_another():
     """The explanation of a class beats random orders on the curve of that class."""
     model = three_classes()
-    evaluator = gg.Evaluator(model, "calibrated", sides="edges", stability="none", timed=0, trials=(20, 20), twin_trials=40)
+    evaluator = gg.Evaluator(
+        model,
+        "calibrated",
+        sides="edges",
+        stability="none",
+        timed=0,
+        trials=(20, 20),
+        twin_trials=40,
+    )
     targets = list(range(0, 60, 3))
     exact = gg.Occlusion(features="none")
     for label in range(3):
-        tied = evaluator.compare([exact, gg.RandomExplainer()], targets, label=label).summary()["mean"].unstack("metric")
+        tied = (
+            evaluator.compare([exact, gg.RandomExplainer()], targets, label=label)
+            .summary()["mean"]
+            .unstack("metric")
+        )
         assert tied.loc["occlusion", "edge_pertinence_tied"] > 0.75
         assert abs(tied.loc["random", "edge_pertinence_tied"] - 0.5) < 0.2
 
@@ -126,15 +168,22 @@ def test_explanations_of_two_classes_of_one_target_are_judged_each_on_its_own():
     evaluator = gg.Evaluator(model, "calibrated", **QUICK)
     label = [0, 1, 2]
     explainer = gg.InputXGradient()
-    mixed = [x for one in label for x in explainer.explain(model, [20], label=one)] + explainer.explain(model, [20])
+    mixed = [
+        x for one in label for x in explainer.explain(model, [20], label=one)
+    ] + explainer.explain(model, [20])
     together = evaluator.evaluate([copy_of(x) for x in mixed])
     for number, x in enumerate(mixed):
         alone = {key[3]: cell for key, cell in cells(evaluator.evaluate(copy_of(x))).items()}
         both = {key[3]: cell for key, cell in cells(together).items() if key[2] == number}
-        names = [name for name in alone if "stability" not in name]  # repetitions are of other numbers
+        names = [
+            name for name in alone if "stability" not in name
+        ]  # repetitions are of other numbers
         assert {name: both[name] for name in names} == {name: alone[name] for name in names}
     predicted = int(model.pred_discrete([20])[0])
-    first, default = ({key[3]: cell for key, cell in cells(together).items() if key[2] == number} for number in (predicted, 3))
+    first, default = (
+        {key[3]: cell for key, cell in cells(together).items() if key[2] == number}
+        for number in (predicted, 3)
+    )
     assert first["edge_pertinence_tied"] == default["edge_pertinence_tied"]
 
 
@@ -166,7 +215,9 @@ class Listener(gg.RandomExplainer):
     name = "listener"
 
     def scores(self, model, graphs, seeds):
-        classes = [None] * len(graphs) if graphs.chosen_class is None else graphs.chosen_class.tolist()
+        classes = (
+            [None] * len(graphs) if graphs.chosen_class is None else graphs.chosen_class.tolist()
+        )
         Heard.labels += zip([graph.target for graph in graphs], classes, strict=True)
         return super().scores(model, graphs, seeds)
 
@@ -208,12 +259,17 @@ def test_saved_results_say_which_classes_were_chosen(tmp_path):
 @pytest.mark.parametrize("kind", ["link", "graph"])
 def test_links_and_graphs_have_chosen_classes_too(kind):
     if kind == "link":
-        model, targets = gg.LinkClassificationModel(build(EncodeDecode), random_graph(), output="logits"), [(0, 4), (9, 2)]
+        model, targets = (
+            gg.LinkClassificationModel(build(EncodeDecode), random_graph(), output="logits"),
+            [(0, 4), (9, 2)],
+        )
     else:
         graphs = [random_graph(8 + seed, 14, seed=seed) for seed in range(4)]
         model, targets = gg.GraphClassificationModel(build(Pooled), graphs), [0, 2]
     for label in (0, 1):
-        results = gg.Evaluator(model, "calibrated", **QUICK).compare(gg.InputXGradient(), targets, label=label)
+        results = gg.Evaluator(model, "calibrated", **QUICK).compare(
+            gg.InputXGradient(), targets, label=label
+        )
         own = [int(one) == label for one in model.pred_discrete(targets)]
         found = [cell.status != "not_predicted" for cell in cells(results, ["edge_ec"]).values()]
         assert found == own
@@ -223,7 +279,9 @@ def test_classes_that_the_network_does_not_have_are_refused():
     model = three_classes()
     evaluator = gg.Evaluator(model, **QUICK)
     (x,) = gg.Saliency().explain(model, [3])
-    with pytest.raises(BadExplanation, match=r"target 3 is of class 7, but the model's classes are 0\.\.2"):
+    with pytest.raises(
+        BadExplanation, match=r"target 3 is of class 7, but the model's classes are 0\.\.2"
+    ):
         evaluator.evaluate(replace(x, label=7))
     with pytest.raises(BadSetting, match="label=9 is no class of this network"):
         evaluator.compare(gg.Saliency(), [3], label=9)
@@ -235,8 +293,12 @@ def test_classes_that_the_network_does_not_have_are_refused():
 
 def test_an_explainer_that_knows_no_classes_is_refused_by_name():
     plain = gg.CallableExplainer(
-        lambda model, target: (None, torch.ones(model.source.num_edges)), name="plain", scope="whole graph"
+        lambda model, target: (None, torch.ones(model.source.num_edges)),
+        name="plain",
+        scope="whole graph",
     )
     model = three_classes()
     with pytest.raises(BadSetting, match="plain explains the predicted class only"):
-        gg.Evaluator(model, **QUICK).compare(plain, TARGETS, label=(model.pred_discrete(TARGETS) + 1) % 3)
+        gg.Evaluator(model, **QUICK).compare(
+            plain, TARGETS, label=(model.pred_discrete(TARGETS) + 1) % 3
+        )

@@ -1,4 +1,6 @@
-"""Results of several networks and seeds in one table: what is averaged first, over what an SD is, and what is refused."""
+"""Results of several networks and seeds in one table: what is averaged first, over what an SD is,
+and what is refused.
+"""
 
 import math
 from dataclasses import replace
@@ -19,7 +21,19 @@ SETTINGS = {**QUICK, "stability": "none"}
 def rows_of(values, model="", seed=0, task="", explainer="x", metric="edge_ec", status="ok"):
     """A row for each value, of targets 0, 1 ..."""
     return tuple(
-        Row(task, model, explainer, t, 0, metric, Cell(value, status, flipped=True), None, seed, "digest", "version")
+        Row(
+            task,
+            model,
+            explainer,
+            t,
+            0,
+            metric,
+            Cell(value, status, flipped=True),
+            None,
+            seed,
+            "digest",
+            "version",
+        )
         for t, value in enumerate(values)
     )
 
@@ -37,7 +51,12 @@ def test_several_networks_are_averaged_over_targets_first_and_the_sd_is_over_net
     found = line(gg.concat([made(values, model=name) for name, values in parts.items()]))
     means = [2.0, 10.0, 5.0]
     assert (found["mean"], found["sd"]) == (pytest.approx(mean(means)), pytest.approx(stdev(means)))
-    assert (found["n"], found["networks"], found["seeds"], found["sd_over"]) == (6, 3, 1, "networks")
+    assert (found["n"], found["networks"], found["seeds"], found["sd_over"]) == (
+        6,
+        3,
+        1,
+        "networks",
+    )
 
 
 def test_seeds_of_one_network_are_what_is_replicated_where_there_is_one_network():
@@ -47,29 +66,51 @@ def test_seeds_of_one_network_are_what_is_replicated_where_there_is_one_network(
 
 
 def test_seeds_of_several_networks_do_not_count_as_networks():
-    """Network a has 2 and 4 with two seeds, network b 9 with one: the mean of 3 and 9, and an SD over two."""
-    found = line(gg.concat([made([2.0], model="a"), made([4.0], model="a", seed=1), made([9.0, 9.0], model="b")]))
+    """Network a has 2 and 4 with two seeds, network b 9 with one: the mean of 3 and 9, and an SD
+    over two.
+    """
+    found = line(
+        gg.concat(
+            [made([2.0], model="a"), made([4.0], model="a", seed=1), made([9.0, 9.0], model="b")]
+        )
+    )
     assert (found["mean"], found["sd"]) == (6.0, pytest.approx(math.sqrt(18)))
-    assert (found["n"], found["networks"], found["seeds"], found["sd_over"]) == (4, 2, 2, "networks")
+    assert (found["n"], found["networks"], found["seeds"], found["sd_over"]) == (
+        4,
+        2,
+        2,
+        "networks",
+    )
 
 
 def test_one_network_has_an_sd_over_targets():
     found = line(made([1.0, 2.0, 6.0]))
-    assert (found["mean"], found["sd"], found["sd_over"]) == (3.0, pytest.approx(stdev([1, 2, 6])), "targets")
+    assert (found["mean"], found["sd"], found["sd_over"]) == (
+        3.0,
+        pytest.approx(stdev([1, 2, 6])),
+        "targets",
+    )
     assert (found["n"], found["networks"], found["seeds"]) == (3, 1, 1)
 
 
 def test_gaps_are_counted_and_a_network_without_a_value_is_none():
     gaps = gg.Results(rows_of([None, None], model="b", status="empty"), Settings())
     found = line(made([1.0, 3.0], model="a") + gaps)
-    assert (found["mean"], found["n"], found["networks"], found["missing"]) == (2.0, 2, 1, "2 empty")
+    assert (found["mean"], found["n"], found["networks"], found["missing"]) == (
+        2.0,
+        2,
+        1,
+        "2 empty",
+    )
     assert found["sd_over"] == "targets"
     assert math.isnan(line(gaps)["mean"])
 
 
 def test_the_same_rows_twice_are_refused():
     one = made([1.0, 2.0], model="a")
-    with pytest.raises(BadSetting, match="2 rows come more than once, for example edge_ec of x for target 0"):
+    with pytest.raises(
+        BadSetting, match="2 rows come more than once, for example edge_ec of x for target 0"
+    ):
         one + one
     with pytest.raises(BadSetting, match="more than once"):
         gg.concat([made([1.0], model="a"), made([2.0], model="b"), one])
@@ -92,7 +133,9 @@ def test_what_is_no_set_of_results_is_refused():
 
 
 def network(seed):
-    return gg.NodeClassificationModel(build(Stack, GCNConv, seed=seed), random_graph(undirected=True))
+    return gg.NodeClassificationModel(
+        build(Stack, GCNConv, seed=seed), random_graph(undirected=True)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -113,23 +156,41 @@ def test_the_joined_results_have_all_rows_and_the_curves_behind_each(parts):
     assert joined.settings == parts[0].settings
     for part, start in zip(parts, (0, len(parts[0]), len(parts[0]) + len(parts[1])), strict=True):
         (k,) = [
-            k for k, row in enumerate(part.rows) if row.metric == "feature_ec" and row.explainer == "random" and row.target == 3
+            k
+            for k, row in enumerate(part.rows)
+            if row.metric == "feature_ec" and row.explainer == "random" and row.target == 3
         ]
         assert str(joined.explain(start + k)) == str(part.explain(k))
-    table = joined.to_pandas().query("metric == 'feature_pertinence_tied' and explainer == 'random'")
+    table = joined.to_pandas().query(
+        "metric == 'feature_pertinence_tied' and explainer == 'random'"
+    )
     seeds = table.groupby(["model", "seed"])["value"].mean()
     found = joined.summary().loc[("random", "feature_pertinence_tied")]
     networks = [mean([seeds["a", 0], seeds["a", 1]]), seeds["b", 0]]
-    assert (found["mean"], found["sd"]) == (pytest.approx(mean(networks)), pytest.approx(stdev(networks)))
+    assert (found["mean"], found["sd"]) == (
+        pytest.approx(mean(networks)),
+        pytest.approx(stdev(networks)),
+    )
 
 
 def test_two_networks_under_one_name_are_refused_and_a_dictionary_names_them(parts):
-    unnamed = [replace(part, rows=tuple(replace(row, model="") for row in part.rows)) for part in (parts[1], parts[2])]
-    with pytest.raises(BadSetting, match=r"two different networks are both called ''.*Evaluator\(model, name=...\)"):
+    unnamed = [
+        replace(part, rows=tuple(replace(row, model="") for row in part.rows))
+        for part in (parts[1], parts[2])
+    ]
+    with pytest.raises(
+        BadSetting, match=r"two different networks are both called ''.*Evaluator\(model, name=...\)"
+    ):
         gg.concat(unnamed)
     joined = gg.concat({"first": unnamed[0], "second": unnamed[1]})
-    assert [row.model for row in joined.rows] == ["first"] * len(parts[1]) + ["second"] * len(parts[2])
-    k = next(k for k, row in enumerate(joined.rows) if row.metric == "edge_ec" and row.model == "second" and row.cell.value)
+    assert [row.model for row in joined.rows] == ["first"] * len(parts[1]) + ["second"] * len(
+        parts[2]
+    )
+    k = next(
+        k
+        for k, row in enumerate(joined.rows)
+        if row.metric == "edge_ec" and row.model == "second" and row.cell.value
+    )
     assert str(joined.explain(k)) == str(unnamed[1].explain(k - len(parts[1])))
 
 
@@ -142,12 +203,20 @@ def test_joined_results_are_saved_loaded_and_reported(parts, tmp_path):
     assert loaded.kept().keys() == joined.kept().keys() != set()
     for results in (joined, loaded):
         content = results.report().content
-        scores = {(own.explainer, score.metric): score.n for own in content["tasks"][0].lines for score in own.scores}
-        assert scores["saliency", "feature_pertinence"] == 7  # no seed's value is taken for that of another
+        scores = {
+            (own.explainer, score.metric): score.n
+            for own in content["tasks"][0].lines
+            for score in own.scores
+        }
+        assert (
+            scores["saliency", "feature_pertinence"] == 7
+        )  # no seed's value is taken for that of another
     assert [own["model"] for own in joined.made["parts"]] == ["a", "a", "b"]
 
 
 def test_tasks_are_kept_apart_by_name():
     first = gg.Evaluator(node_model(), task="nodes", **SETTINGS).compare(gg.RandomExplainer(), [3])
-    second = gg.Evaluator(values_model(), task="values", **SETTINGS).compare(gg.RandomExplainer(), [3])
+    second = gg.Evaluator(values_model(), task="values", **SETTINGS).compare(
+        gg.RandomExplainer(), [3]
+    )
     assert {row.task for row in (first + second).rows} == {"nodes", "values"}

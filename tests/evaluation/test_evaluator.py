@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 import torch
 from made_networks import OfNodes, explanation, graph, own_features
-from quick import EXPLAINERS, MODELS, QUICK, cells_of, constant_scores, link_model, node_model, numbers
+from quick import (
+    EXPLAINERS,
+    MODELS,
+    QUICK,
+    cells_of,
+    constant_scores,
+    link_model,
+    node_model,
+    numbers,
+)
 from torch_geometric.nn import GCNConv
 from zoo import Stack, build, random_graph
 
@@ -15,7 +24,7 @@ import graphgauge as gg
 from graphgauge.core.errors import BadExplanation, BadSetting, BadTarget, UnknownName
 from graphgauge.metrics import DeletionAuc, Metric
 
-# --- explanations from everywhere ------------------------------------------------------------------------------------
+# --- explanations from everywhere -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["nodes", "values", "links"])
@@ -23,7 +32,9 @@ def test_an_explanation_of_the_whole_graph_is_judged_as_the_cut_one(kind):
     make, targets = MODELS[kind]
     model = make()
     x = gg.RandomExplainer().explain(model, targets[:1])[0]
-    whole = gg.Xplanation.from_pyg(x.to_pyg(), x.target, explainer=x.explainer, params=x.params, seed=x.seed)
+    whole = gg.Xplanation.from_pyg(
+        x.to_pyg(), x.target, explainer=x.explainer, params=x.params, seed=x.seed
+    )
     assert len(whole.nodes) == 60 > len(x.nodes)
     evaluator = gg.Evaluator(model, **QUICK, extras=True)
     found = numbers(evaluator.evaluate(x))
@@ -34,7 +45,10 @@ def test_an_explanation_of_the_whole_graph_is_judged_as_the_cut_one(kind):
 def test_scores_in_another_order_or_precision_are_the_same_scores():
     model = node_model()
     x = gg.RandomExplainer().explain(model, [3])[0]
-    nodes, edges = (torch.randperm(len(ids), generator=torch.Generator().manual_seed(1)) for ids in (x.nodes, x.edges))
+    nodes, edges = (
+        torch.randperm(len(ids), generator=torch.Generator().manual_seed(1))
+        for ids in (x.nodes, x.edges)
+    )
     turned = dataclasses.replace(
         x,
         metrics={},
@@ -43,12 +57,16 @@ def test_scores_in_another_order_or_precision_are_the_same_scores():
         feature_score=x.feature_score[nodes].double(),
         edge_score=x.edge_score[edges].double(),
     )
-    assert numbers(gg.Evaluator(model, **QUICK).evaluate(turned)) == numbers(gg.Evaluator(model, **QUICK).evaluate(x))
+    assert numbers(gg.Evaluator(model, **QUICK).evaluate(turned)) == numbers(
+        gg.Evaluator(model, **QUICK).evaluate(x)
+    )
 
 
 def test_scores_too_close_for_single_precision_still_have_an_order():
     data = graph([(1, 0, 9.0), (2, 0, 0.0), (3, 0, 0.0)], [[1.0]] * 4)
-    model = gg.NodeClassificationModel(OfNodes(lambda x, sent: sent - 5), data, embedding=own_features, output="logits")
+    model = gg.NodeClassificationModel(
+        OfNodes(lambda x, sent: sent - 5), data, embedding=own_features, output="logits"
+    )
     x = explanation(model, 0, [0, 0, 0])
     for decisive in range(1, 4):
         score = torch.ones(3, dtype=torch.float64)
@@ -64,7 +82,9 @@ def test_scores_too_close_for_single_precision_still_have_an_order():
 def test_one_side_alone_has_the_numbers_of_both(kind, sides, prefix):
     make, targets = MODELS[kind]
     both, one = (
-        gg.Evaluator(make(), **{**QUICK, "stability": "none", "sides": which}).compare(gg.RandomExplainer(), targets[:2])
+        gg.Evaluator(make(), **{**QUICK, "stability": "none", "sides": which}).compare(
+            gg.RandomExplainer(), targets[:2]
+        )
         for which in ("both", sides)
     )
     wanted = {key: cell for key, cell in numbers(both).items() if key[-1].startswith(prefix)}
@@ -80,7 +100,10 @@ def test_a_target_named_twice_is_judged_twice():
     found = numbers(twice)
     once = numbers(gg.Evaluator(model, **QUICK).compare(gg.RandomExplainer(), [3]))
     assert once.items() <= found.items()
-    assert found["random", 3, 0, "edge_pertinence_tied"] != found["random", 3, 1, "edge_pertinence_tied"]
+    assert (
+        found["random", 3, 0, "edge_pertinence_tied"]
+        != found["random", 3, 1, "edge_pertinence_tied"]
+    )
     assert found["random", 3, 0, "edge_stability"] != found["random", 3, 1, "edge_stability"]
 
 
@@ -98,8 +121,15 @@ def test_explanations_of_one_name_with_other_parameters_are_told_apart():
     elsewhere = [explanation_elsewhere(xs[0], "mine", {"alpha": alpha}) for alpha in (1, 2)]
     results = gg.Evaluator(model, **QUICK).evaluate([*xs, *elsewhere])
     labels = list(dict.fromkeys(row.explainer for row in results.rows))
-    assert labels == ["integrated_gradients(steps=2)", "integrated_gradients(steps=3)", "mine(alpha=1)", "mine(alpha=2)"]
-    assert len(numbers(results)) == len([row for row in results.rows if not row.metric.startswith("time")])
+    assert labels == [
+        "integrated_gradients(steps=2)",
+        "integrated_gradients(steps=3)",
+        "mine(alpha=1)",
+        "mine(alpha=2)",
+    ]
+    assert len(numbers(results)) == len(
+        [row for row in results.rows if not row.metric.startswith("time")]
+    )
 
 
 def explanation_elsewhere(x, name, params):
@@ -110,24 +140,39 @@ def test_explanations_with_and_without_their_default_parameters_are_of_one_expla
     model = node_model()
     x = gg.Saliency().explain(model, [3])[0]
     results = gg.Evaluator(model, **QUICK).evaluate([x, explanation_elsewhere(x, "saliency", {})])
-    assert {(row.explainer, row.occurrence) for row in results.rows} == {("saliency", 0), ("saliency", 1)}
+    assert {(row.explainer, row.occurrence) for row in results.rows} == {
+        ("saliency", 0),
+        ("saliency", 1),
+    }
 
 
 def test_targets_may_come_from_a_generator():
     model = node_model()
-    from_list = numbers(gg.Evaluator(model, **QUICK).compare([gg.Saliency(), gg.RandomExplainer()], [3, 20]))
-    assert from_list == numbers(gg.Evaluator(model, **QUICK).compare([gg.Saliency(), gg.RandomExplainer()], (t for t in (3, 20))))
+    from_list = numbers(
+        gg.Evaluator(model, **QUICK).compare([gg.Saliency(), gg.RandomExplainer()], [3, 20])
+    )
     assert from_list == numbers(
-        gg.Evaluator(model, **QUICK).compare(iter([gg.Saliency(), gg.RandomExplainer()]), np.array([3, 20]))
+        gg.Evaluator(model, **QUICK).compare(
+            [gg.Saliency(), gg.RandomExplainer()], (t for t in (3, 20))
+        )
+    )
+    assert from_list == numbers(
+        gg.Evaluator(model, **QUICK).compare(
+            iter([gg.Saliency(), gg.RandomExplainer()]), np.array([3, 20])
+        )
     )
 
 
-# --- what is refused -------------------------------------------------------------------------------------------------
+# --- what is refused ------------------------------------------------------------------------------
 
 
 def test_nothing_to_evaluate_gives_empty_results():
     evaluator = gg.Evaluator(node_model(), **QUICK)
-    for results in (evaluator.evaluate([]), evaluator.compare([gg.Saliency()], []), evaluator.compare([], [3])):
+    for results in (
+        evaluator.evaluate([]),
+        evaluator.compare([gg.Saliency()], []),
+        evaluator.compare([], [3]),
+    ):
         assert len(results) == len(results.to_pandas()) == len(results.summary()) == 0
         assert len(results.flip_curve()) == 100
         with pytest.raises(UnknownName, match="edge_ec"):
@@ -148,7 +193,9 @@ def test_unknown_targets_and_explainers_are_refused_by_name():
 
 
 def test_two_explainers_of_one_kind_can_have_names():
-    results = gg.Evaluator(node_model(), **QUICK).compare({"a": gg.Saliency(), "b": gg.Saliency()}, [3])
+    results = gg.Evaluator(node_model(), **QUICK).compare(
+        {"a": gg.Saliency(), "b": gg.Saliency()}, [3]
+    )
     found = numbers(results)
     assert {key[0] for key in found} == {"a", "b"}
     assert found["a", 3, 0, "edge_ec"] == found["b", 3, 0, "edge_ec"]
@@ -158,7 +205,16 @@ def test_all_bad_settings_are_listed_at_once():
     model = node_model()
     with pytest.raises(BadSetting) as error:
         gg.Evaluator(
-            model, cap=0, flip=-1.0, pooling="median", trials=(3, 2), tau="half", twins=1, keep=0, early_stop=None, calls=2
+            model,
+            cap=0,
+            flip=-1.0,
+            pooling="median",
+            trials=(3, 2),
+            tau="half",
+            twins=1,
+            keep=0,
+            early_stop=None,
+            calls=2,
         )
     for name in ("cap", "flip", "pooling", "trials", "tau", "twins", "keep", "early_stop", "calls"):
         assert f"{name} must be" in str(error.value)
@@ -184,7 +240,9 @@ def test_explanations_of_other_data_are_refused():
         evaluator.evaluate(gg.Saliency().explain(links, [(3, 20)]))
     with pytest.raises(BadExplanation, match="ndarray"):
         evaluator.evaluate([np.ones(3)])
-    smaller = gg.NodeClassificationModel(build(Stack, GCNConv), random_graph(num_nodes=40, num_edges=90))
+    smaller = gg.NodeClassificationModel(
+        build(Stack, GCNConv), random_graph(num_nodes=40, num_edges=90)
+    )
     with pytest.raises(BadExplanation, match=r"101 edges, but the model's has 328"):
         evaluator.evaluate(gg.Saliency().explain(smaller, [3]), check_network=False)
     for scores in (x.feature_score[:, :3], x.feature_score.repeat(1, 2)):
@@ -192,7 +250,7 @@ def test_explanations_of_other_data_are_refused():
             evaluator.evaluate(dataclasses.replace(x, feature_score=scores, metrics={}))
 
 
-# --- nothing left behind ---------------------------------------------------------------------------------------------
+# --- nothing left behind --------------------------------------------------------------------------
 
 
 def state_of(net):
@@ -202,9 +260,16 @@ def state_of(net):
         "gradients": [None if p.grad is None else p.grad.tolist() for p in net.parameters()],
         "needs": [p.requires_grad for p in net.parameters()],
         "modes": [module.training for module in net.modules()],
-        "hooks": [(list(m._forward_hooks), list(m._forward_pre_hooks), list(m._backward_hooks)) for m in net.modules()],
+        "hooks": [
+            (list(m._forward_hooks), list(m._forward_pre_hooks), list(m._backward_hooks))
+            for m in net.modules()
+        ],
         "attributes": [sorted(vars(module)) for module in net.modules()],
-        "random": (torch.get_rng_state().tolist(), np.random.get_state()[1].tolist(), random.getstate()),
+        "random": (
+            torch.get_rng_state().tolist(),
+            np.random.get_state()[1].tolist(),
+            random.getstate(),
+        ),
         "settings": (torch.is_grad_enabled(), torch.get_num_threads()),
     }
 
@@ -256,7 +321,7 @@ def test_the_users_network_is_left_as_it_was_after_a_failure():
     )
 
 
-# --- metrics of one's own --------------------------------------------------------------------------------------------
+# --- metrics of one's own -------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -271,17 +336,26 @@ class Own(Metric):
     form: str = "double"
 
     def __call__(self, given):
-        whole = DeletionAuc()(given) if self.needs == "curves" else torch.stack([one.double().abs().sum() for one in given.score])
-        return {"double": whole, "float": whole.float(), "gradient": whole.clone().requires_grad_(), "list": whole.tolist()}.get(
-            self.form, torch.cat([whole, whole])
+        whole = (
+            DeletionAuc()(given)
+            if self.needs == "curves"
+            else torch.stack([one.double().abs().sum() for one in given.score])
         )
+        return {
+            "double": whole,
+            "float": whole.float(),
+            "gradient": whole.clone().requires_grad_(),
+            "list": whole.tolist(),
+        }.get(self.form, torch.cat([whole, whole]))
 
 
 @pytest.mark.parametrize("needs", ["curves", "scores"])
 def test_metrics_of_ones_own_may_give_any_floats(needs):
     found = {}
     for form in ("double", "float", "gradient"):
-        results = gg.Evaluator(node_model(), **QUICK, metrics=[Own(needs, form)]).compare(gg.InputXGradient(), [0, 3])
+        results = gg.Evaluator(node_model(), **QUICK, metrics=[Own(needs, form)]).compare(
+            gg.InputXGradient(), [0, 3]
+        )
         found[form] = results.values("edge_own").to_numpy()
     assert found["gradient"].tolist() == found["double"].tolist()
     assert found["float"].tolist() == np.float32(found["double"]).tolist()
@@ -290,5 +364,10 @@ def test_metrics_of_ones_own_may_give_any_floats(needs):
 @pytest.mark.parametrize("needs", ["curves", "scores"])
 @pytest.mark.parametrize(("form", "given"), [("twice", r"of shape \(4,\)"), ("list", "list")])
 def test_metrics_of_another_shape_are_refused(needs, form, given):
-    with pytest.raises(BadSetting, match=rf"own must give a tensor of shape \(2,\), a number for each target, but gave .*{given}"):
-        gg.Evaluator(node_model(), **QUICK, metrics=[Own(needs, form)]).compare(gg.InputXGradient(), [0, 3])
+    with pytest.raises(
+        BadSetting,
+        match=rf"own must give a tensor of shape \(2,\), a number for each target, but gave .*{given}",
+    ):
+        gg.Evaluator(node_model(), **QUICK, metrics=[Own(needs, form)]).compare(
+            gg.InputXGradient(), [0, 3]
+        )

@@ -1,4 +1,6 @@
-"""Fidelity, its areas over shares of the candidates, and insertion curves, against edits made one by one on the whole graph."""
+"""Fidelity, its areas over shares of the candidates, and insertion curves, against edits made one
+by one on the whole graph.
+"""
 
 import math
 from itertools import pairwise
@@ -40,7 +42,10 @@ def literal_family(question, order, edit, top, cap):
     if count > 1:
         found |= {"fidelity_plus_auc": trapezoids(plus), "fidelity_minus_auc": trapezoids(minus)}
     if size < count:
-        found |= {"fidelity_plus": start - height(order[:size]), "fidelity_minus": start - height(order[size:])}
+        found |= {
+            "fidelity_plus": start - height(order[:size]),
+            "fidelity_minus": start - height(order[size:]),
+        }
     return found, {"fidelity_plus_auc": plus, "fidelity_minus_auc": minus}
 
 
@@ -55,7 +60,11 @@ def mean(values):
 
 def check_family(found, name, target, side, cases):
     """Each number is the mean over the cases; where a case has none, nor has the target."""
-    names = {metric.removeprefix(f"{side}_") for own, _, metric in found.cells if own == name and metric.startswith(f"{side}_")}
+    names = {
+        metric.removeprefix(f"{side}_")
+        for own, _, metric in found.cells
+        if own == name and metric.startswith(f"{side}_")
+    }
     assert names >= {*AREAS, "insertion_auc", "fidelity_plus", "fidelity_minus"}
     for metric in ("fidelity_plus", "fidelity_minus", "insertion_auc", *AREAS):
         cell = found.cell(name, target, f"{side}_{metric}")
@@ -64,7 +73,9 @@ def check_family(found, name, target, side, cases):
             continue
         assert cell.value == pytest.approx(mean([values[metric] for values, _ in cases]), abs=1e-9)
         if metric in AREAS:
-            wanted = [mean(level) for level in zip(*(levels[metric] for _, levels in cases), strict=True)]
+            wanted = [
+                mean(level) for level in zip(*(levels[metric] for _, levels in cases), strict=True)
+            ]
             assert cell.per_level == pytest.approx(wanted, abs=1e-9)
 
 
@@ -83,10 +94,19 @@ def test_the_family_equals_edits_made_one_by_one(task, layer, changed):
     top, cap = changed["top"], found.evaluator.settings.cap
     for name, target, question, s, ties, _ in found.edges():
         order = literal.edge_order(question, s, ties)
-        check_family(found, name, target, "edge", [literal_family(question, order, literal.remove_edge, top, cap)])
+        check_family(
+            found,
+            name,
+            target,
+            "edge",
+            [literal_family(question, order, literal.remove_edge, top, cap)],
+        )
     for name, target, question, f, ties, references in found.features():
         order = literal.feature_order(question, f, ties)
-        cases = [literal_family(question, order, literal.substituting(ref.phi), top, cap) for ref in references]
+        cases = [
+            literal_family(question, order, literal.substituting(ref.phi), top, cap)
+            for ref in references
+        ]
         check_family(found, name, target, "feature", cases)
 
 
@@ -95,7 +115,9 @@ def test_counts_of_shares_are_the_nearest_numbers_at_least_one_and_fewer_than_al
         wanted = [nearest(share, count) if count > 1 else 1 for share in SHARES]
         assert level_counts(torch.tensor([count]))[0].tolist() == wanted
         for share in (0.01, 0.25, 0.5, 0.99):
-            assert top_counts(share, torch.tensor([count])).item() == (nearest(share, count) if count > 1 else 1)
+            assert top_counts(share, torch.tensor([count])).item() == (
+                nearest(share, count) if count > 1 else 1
+            )
 
 
 def a_star(edges=3):
@@ -109,23 +131,34 @@ def a_star(edges=3):
 def test_where_the_top_edits_are_all_there_are_no_explainer_has_a_fidelity(top):
     """Once 3 of 3 edges were the top 10, random scores and the best had the same number."""
     model = a_star()
-    good, bad = (explanation(model, 0, scores, explainer=name) for scores, name in (([3, 2, 1], "good"), ([1, 2, 3], "bad")))
+    good, bad = (
+        explanation(model, 0, scores, explainer=name)
+        for scores, name in (([3, 2, 1], "good"), ([1, 2, 3], "bad"))
+    )
     results = gg.Evaluator(model, **QUICK, extras=True, top=top).evaluate([good, bad])
-    status = {row.cell.status for row in results.rows if row.metric in {f"edge_{name}" for name in FAMILY}}
+    status = {
+        row.cell.status for row in results.rows if row.metric in {f"edge_{name}" for name in FAMILY}
+    }
     assert status == ({"all_selected"} if top >= 1 else {"ok"})
     assert all(row.cell.value is None for row in results.rows if row.cell.status == "all_selected")
-    assert {row.cell.status for row in results.rows if row.metric in {f"edge_{name}" for name in AREAS}} == {"ok"}
+    assert {
+        row.cell.status for row in results.rows if row.metric in {f"edge_{name}" for name in AREAS}
+    } == {"ok"}
 
 
 def test_one_candidate_has_no_share():
     model = a_star(edges=1)
-    cells = cells_of(gg.Evaluator(model, **QUICK, extras=True, top=0.5).evaluate(explanation(model, 0, [1.0])))
+    cells = cells_of(
+        gg.Evaluator(model, **QUICK, extras=True, top=0.5).evaluate(explanation(model, 0, [1.0]))
+    )
     assert {cells[f"edge_{name}"].status for name in (*FAMILY, *AREAS)} == {"all_selected"}
     assert cells["edge_insertion_auc"].status == cells["edge_deletion_auc"].status == "ok"
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_a_share_of_all_but_nothing_changes_with_the_company_or_the_size_of_parts(kind, monkeypatch):
+def test_a_share_of_all_but_nothing_changes_with_the_company_or_the_size_of_parts(
+    kind, monkeypatch
+):
     make, targets = MODELS[kind]
     explainers = [gg.Saliency(), gg.RandomExplainer()]
     settings = {**QUICK, "extras": True, "top": 0.2, "stability": "none"}
@@ -133,25 +166,40 @@ def test_a_share_of_all_but_nothing_changes_with_the_company_or_the_size_of_part
     monkeypatch.setattr("graphgauge.evaluation.extras.MOST_PLACES", 1)
     alone = numbers(gg.Evaluator(make(), **settings).compare(explainers[1], targets[1:2]))
     assert alone.items() <= together.items()
-    assert {key[3] for key in alone} >= {f"{side}_{name}" for side in ("edge", "feature") for name in (*AREAS, "insertion_auc")}
+    assert {key[3] for key in alone} >= {
+        f"{side}_{name}" for side in ("edge", "feature") for name in (*AREAS, "insertion_auc")
+    }
 
 
 def test_random_scores_have_one_fidelity_on_average_at_all_levels():
-    """A linear network: of n equal edges that add up, a share of k/10 takes k/10 of the sum, whichever they are."""
+    """A linear network: of n equal edges that add up, a share of k/10 takes k/10 of the sum,
+    whichever they are.
+    """
     data = graph([(k, 0) for k in range(1, 11)], [[1.0]] * 11)
     net = OfNodes(lambda x, sent: 2.0 * sent)
     model = gg.NodeRegressionModel(net, data, embedding=own_features)
-    xs = [explanation(model, 0, torch.rand(10, generator=torch.Generator().manual_seed(seed)).tolist()) for seed in range(3)]
+    xs = [
+        explanation(
+            model, 0, torch.rand(10, generator=torch.Generator().manual_seed(seed)).tolist()
+        )
+        for seed in range(3)
+    ]
     for x in xs:
         cells = cells_of(gg.Evaluator(model, **QUICK, extras=True).evaluate(x))
-        assert cells["edge_fidelity_plus_auc"].per_level == pytest.approx([2.0 * k for k in range(1, 10)])
-        assert cells["edge_fidelity_minus_auc"].per_level == pytest.approx([20 - 2.0 * k for k in range(1, 10)])
+        assert cells["edge_fidelity_plus_auc"].per_level == pytest.approx(
+            [2.0 * k for k in range(1, 10)]
+        )
+        assert cells["edge_fidelity_minus_auc"].per_level == pytest.approx(
+            [20 - 2.0 * k for k in range(1, 10)]
+        )
         assert cells["edge_fidelity_plus_auc"].value == pytest.approx(10.0)
         assert cells["edge_insertion_auc"].value == pytest.approx(2.0 * 5.5)
 
 
 def test_a_network_that_cannot_run_without_edges_keeps_what_needs_no_empty_graph():
-    """The insertion curve's last heights and fidelity_minus have edges; nothing else fails for the gaps on the way."""
+    """The insertion curve's last heights and fidelity_minus have edges; nothing else fails for the
+    gaps on the way.
+    """
     data = graph([(k, 0) for k in range(1, 5)], [[1.0]] * 5)
 
     def read(x, sent):
@@ -161,13 +209,19 @@ def test_a_network_that_cannot_run_without_edges_keeps_what_needs_no_empty_graph
     settings = {**QUICK, "extras": True, "top": 2, "cap": 2}
     cells = cells_of(gg.Evaluator(model, **settings).evaluate(explanation(model, 0, [4, 3, 2, 1])))
     assert cells["edge_insertion_auc"].status == "nan_prediction"  # one edge put back
-    assert cells["edge_fidelity_plus_auc"].status == cells["edge_fidelity_minus_auc"].status == "nan_prediction"
+    assert (
+        cells["edge_fidelity_plus_auc"].status
+        == cells["edge_fidelity_minus_auc"].status
+        == "nan_prediction"
+    )
     assert cells["edge_fidelity_plus"].status == cells["edge_fidelity_minus"].status == "ok"
 
 
 @pytest.mark.parametrize("top", [0, 1.5, 1.0, -0.5, True, "all", math.nan])
 def test_a_top_that_is_neither_a_number_nor_a_share_is_refused(top):
-    with pytest.raises(BadSetting, match="top must be a whole number, 1 or more, or a share between 0 and 1"):
+    with pytest.raises(
+        BadSetting, match="top must be a whole number, 1 or more, or a share between 0 and 1"
+    ):
         gg.Evaluator(a_star(), top=top)
 
 
@@ -192,6 +246,8 @@ def test_the_insertion_curve_stands_in_the_story_of_a_number():
     prediction = torch.tensor([1.0, 2.0, 3.0]) - 0.5
     label_is_one = torch.sigmoid(prediction)
     assert case.insertion.tolist() == pytest.approx(label_is_one.tolist(), abs=1e-6)
-    assert case.insertion.mean().item() == pytest.approx(cells_of(results)["edge_insertion_auc"].value)
+    assert case.insertion.mean().item() == pytest.approx(
+        cells_of(results)["edge_insertion_auc"].value
+    )
     without = gg.Evaluator(model, **QUICK).evaluate(explanation(model, 0, [3, 2, 1]))
     assert without.explain(number).cases[0].insertion is None

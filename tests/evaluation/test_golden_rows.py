@@ -15,4 +15,6 @@ def test_the_papers_preset_gives_its_golden_rows(task, request):
     stored, rows = STORED[golden_rows.key_of(*task)], golden_rows.compute_rows(*task)
     assert list(rows) == list(stored)
     for name, (status, value) in stored.items():
-        assert rows[name] == [status, value if value is None else pytest.approx(value, abs=1e-6)], name
+        assert rows[name] == [status, value if value is None else pytest.approx(value, abs=1e-6)], (
+            name
+        )

@@ -1,4 +1,6 @@
-"""A known truth in the Evaluator: right where the answer is known, chance where scores know nothing, a gap where there is none."""
+"""A known truth in the Evaluator: right where the answer is known, chance where scores know
+nothing, a gap where there is none.
+"""
 
 import math
 from statistics import mean, stdev
@@ -22,7 +24,11 @@ BELOW_ALL = {"top": 0.2}
 def house_edges(data):
     """Edges within a house: both ends in the same five nodes behind the base graph."""
     source, end = data.edge_index
-    return (source >= NUM_BASE) & (end >= NUM_BASE) & ((source - NUM_BASE) // 5 == (end - NUM_BASE) // 5)
+    return (
+        (source >= NUM_BASE)
+        & (end >= NUM_BASE)
+        & ((source - NUM_BASE) // 5 == (end - NUM_BASE) // 5)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -36,15 +42,21 @@ def houses():
 def ideal_scores(model, target):
     """Edges of houses above all others, by the definition of the data set."""
     graph_of_target = model.computation_graphs([target])[0]
-    return torch.ones(len(graph_of_target.nodes), 6), house_edges(model.data)[graph_of_target.edges].float()
+    return torch.ones(len(graph_of_target.nodes), 6), house_edges(model.data)[
+        graph_of_target.edges
+    ].float()
 
 
 def test_an_explainer_that_knows_the_houses_is_right_and_its_opposite_is_wrong(houses):
     model, data = houses
     known = gg.CallableExplainer(ideal_scores, name="known")
-    opposite = gg.CallableExplainer(lambda model, target: [-part for part in ideal_scores(model, target)], name="opposite")
+    opposite = gg.CallableExplainer(
+        lambda model, target: [-part for part in ideal_scores(model, target)], name="opposite"
+    )
     targets = [NUM_BASE, NUM_BASE + 5, NUM_BASE + 10]  # the nodes that are tied to the base graph
-    results = gg.Evaluator(model, **SETTINGS).compare([known, opposite], targets, truth={"edge": house_edges(data)})
+    results = gg.Evaluator(model, **SETTINGS).compare(
+        [known, opposite], targets, truth={"edge": house_edges(data)}
+    )
     means = results.summary()["mean"]
     for metric in ("edge_auroc", "edge_average_precision", "edge_jaccard"):
         assert means["known", metric] == 1.0
@@ -57,7 +69,9 @@ def test_random_scores_reach_one_half_on_average(houses):
     targets = list(range(NUM_BASE, NUM_BASE + 200, 5))
     asked = [target for target in targets for _ in range(5)]
     settings = {**SETTINGS, "twins": False, "trials": (1, 1), "sides": "edges"}
-    results = gg.Evaluator(model, **settings).compare(gg.RandomExplainer(), asked, truth={"edge": house_edges(data)})
+    results = gg.Evaluator(model, **settings).compare(
+        gg.RandomExplainer(), asked, truth={"edge": house_edges(data)}
+    )
     values = results.values("edge_auroc").tolist()
     assert len(values) == 200
     assert abs(mean(values) - 0.5) < 4 * stdev(values) / math.sqrt(len(values))
@@ -69,10 +83,18 @@ def literal(score, truth, k):
     ranked = [truth[i] for i in order]
     hits, size = sum(ranked[:k]), sum(truth)
     same = sum(ranked[:size])
-    pairs = [s > t for s, m in zip(score, truth, strict=True) if m for t, n in zip(score, truth, strict=True) if not n]
+    pairs = [
+        s > t
+        for s, m in zip(score, truth, strict=True)
+        if m
+        for t, n in zip(score, truth, strict=True)
+        if not n
+    ]
     return {
         "auroc": mean(pairs),
-        "average_precision": mean(mean(ranked[: place + 1]) for place, is_true in enumerate(ranked) if is_true),
+        "average_precision": mean(
+            mean(ranked[: place + 1]) for place, is_true in enumerate(ranked) if is_true
+        ),
         "jaccard": same / (2 * size - same),
         "precision_at_k": hits / k,
         "recall_at_k": hits / size,
@@ -82,12 +104,20 @@ def literal(score, truth, k):
 
 def signed_scores(model, target):
     """Scores without ties, of either sign."""
-    own, source = model.computation_graphs([target])[0], torch.Generator().manual_seed(hash(target) % 1000)
-    return torch.randn(len(own.nodes), 6, generator=source), torch.randn(len(own.edges), generator=source)
+    own, source = (
+        model.computation_graphs([target])[0],
+        torch.Generator().manual_seed(hash(target) % 1000),
+    )
+    return torch.randn(len(own.nodes), 6, generator=source), torch.randn(
+        len(own.edges), generator=source
+    )
 
 
 @pytest.mark.parametrize("order", ["signed", "magnitude"])
-@pytest.mark.parametrize(("make", "targets"), [(node_model, [3, 20, 41]), (link_model, [(3, 20), (41, 5)]), (graph_model, [4, 0])])
+@pytest.mark.parametrize(
+    ("make", "targets"),
+    [(node_model, [3, 20, 41]), (link_model, [(3, 20), (41, 5)]), (graph_model, [4, 0])],
+)
 def test_every_number_is_that_of_scores_and_truth_listed_by_hand(make, targets, order):
     """Signed scores; edges and nodes outside of the computation graph do not count."""
     model, generator = make(), torch.Generator().manual_seed(0)
@@ -98,9 +128,14 @@ def test_every_number_is_that_of_scores_and_truth_listed_by_hand(make, targets, 
         return torch.rand(*shape, generator=generator) < 0.4
 
     cells_true = [drawn(one.num_nodes, one.x.size(1)) for one in data]
-    truth = {"edge": [drawn(one.edge_index.size(1)) for one in data], "node": [drawn(one.num_nodes) for one in data]}
+    truth = {
+        "edge": [drawn(one.edge_index.size(1)) for one in data],
+        "node": [drawn(one.num_nodes) for one in data],
+    }
     truth["feature"] = drawn(data[0].x.size(1))
-    whole = {kind: masks if is_many or kind == "feature" else masks[0] for kind, masks in truth.items()}
+    whole = {
+        kind: masks if is_many or kind == "feature" else masks[0] for kind, masks in truth.items()
+    }
     explainer = gg.CallableExplainer(signed_scores, name="by_hand")
     evaluator = gg.Evaluator(model, **SETTINGS, order=order, top=3)
     found = numbers(evaluator.compare(explainer, targets, truth=whole))
@@ -117,18 +152,28 @@ def test_every_number_is_that_of_scores_and_truth_listed_by_hand(make, targets, 
         }
         for kind, (score, mask) in listed.items():
             check(found, x, kind, score.tolist(), mask.tolist())
-        check(found_by_cell, x, "feature", feature.flatten().tolist(), cells_true[number][x.nodes].flatten().tolist())
+        check(
+            found_by_cell,
+            x,
+            "feature",
+            feature.flatten().tolist(),
+            cells_true[number][x.nodes].flatten().tolist(),
+        )
 
 
 def check(found, x, kind, score, mask):
     for name, value in literal(score, mask, 3).items():
-        assert found["by_hand", x.target, 0, f"{kind}_{name}"].value == pytest.approx(value, abs=1e-9), (kind, name)
+        assert found["by_hand", x.target, 0, f"{kind}_{name}"].value == pytest.approx(
+            value, abs=1e-9
+        ), (kind, name)
 
 
 def a_star():
     """Nodes 1, 2 and 3 send 1 to node 0; node 4 stands alone."""
     data = graph([(1, 0), (2, 0), (3, 0)], [[1.0]] * 5)
-    return gg.NodeClassificationModel(OfNodes(lambda x, sent: sent - 0.5), data, embedding=own_features, output="logits")
+    return gg.NodeClassificationModel(
+        OfNodes(lambda x, sent: sent - 0.5), data, embedding=own_features, output="logits"
+    )
 
 
 def mask(*entries):
@@ -137,22 +182,36 @@ def mask(*entries):
 
 def judged(truth, target=0, scores=(3, 2, 1), **settings):
     model = a_star()
-    return cells_of(gg.Evaluator(model, **{**SETTINGS, **settings}).evaluate(explanation(model, target, scores), truth=truth))
+    return cells_of(
+        gg.Evaluator(model, **{**SETTINGS, **settings}).evaluate(
+            explanation(model, target, scores), truth=truth
+        )
+    )
 
 
 def test_what_is_undefined_is_a_gap_with_a_reason_and_never_zero():
     for one_sided in (mask(0, 0, 0), mask(1, 1, 1)):
         cells = judged({"edge": one_sided})
-        assert {(cells[f"edge_{name}"].status, cells[f"edge_{name}"].value) for name in TRUTH_METRICS} == {
-            ("one_sided_truth", None)
-        }
+        assert {
+            (cells[f"edge_{name}"].status, cells[f"edge_{name}"].value) for name in TRUTH_METRICS
+        } == {("one_sided_truth", None)}
     assert judged({"edge": mask(1, 0, 0)}, target=4)["edge_auroc"].status == "empty"
-    assert judged({"edge": mask(1, 0, 0)}, scores=(3, math.nan, 1))["edge_auroc"].status == "nan_attribution"
+    assert (
+        judged({"edge": mask(1, 0, 0)}, scores=(3, math.nan, 1))["edge_auroc"].status
+        == "nan_attribution"
+    )
     assert judged({"edge": {0: None}})["edge_auroc"].status == "no_truth"
     cells = judged({"edge": mask(1, 0, 0)})
-    assert (cells["edge_auroc"].value, cells["edge_precision_at_k"].status) == (1.0, "all_selected")  # the top 10 of 3
+    assert (cells["edge_auroc"].value, cells["edge_precision_at_k"].status) == (
+        1.0,
+        "all_selected",
+    )  # the top 10 of 3
     cells = judged({"edge": mask(1, 0, 0)}, top=1)
-    assert [cells[f"edge_{name}_at_k"].value for name in ("precision", "recall", "f1")] == [1.0, 1.0, 1.0]
+    assert [cells[f"edge_{name}_at_k"].value for name in ("precision", "recall", "f1")] == [
+        1.0,
+        1.0,
+        1.0,
+    ]
 
 
 def test_masks_come_by_target_too_and_targets_without_one_say_so():
@@ -190,19 +249,51 @@ def test_the_other_numbers_are_those_without_a_truth_and_another_truth_is_not_co
 
 MANY = "one mask, but the data are 6 graphs: give a list with a mask for each graph"
 WRONG = {
-    "no dictionary": (node_model, torch.ones(3, dtype=torch.bool), "must be a dictionary with masks .* but got Tensor"),
+    "no dictionary": (
+        node_model,
+        torch.ones(3, dtype=torch.bool),
+        "must be a dictionary with masks .* but got Tensor",
+    ),
     "nothing": (node_model, {}, r"but got the keys \[\]"),
     "an unknown kind": (node_model, {"edges": None}, r"but got the keys \['edges'\]"),
-    "float edges": (node_model, {"edge": torch.ones(7)}, r"truth\['edge'\] must be torch.bool, but is torch.float32"),
-    "too few edges": (node_model, {"edge": mask(1, 0)}, r"truth\['edge'\] must have the shape \(\d+,\).*but has \(2,\)"),
-    "too few nodes": (node_model, {"node": mask(1, 0)}, r"truth\['node'\] must have the shape \(60,\).*but has \(2,\)"),
-    "features of no shape": (node_model, {"feature": mask(1, 0)}, r"the shape \(6,\) or \(60, 6\).*but has \(2,\)"),
+    "float edges": (
+        node_model,
+        {"edge": torch.ones(7)},
+        r"truth\['edge'\] must be torch.bool, but is torch.float32",
+    ),
+    "too few edges": (
+        node_model,
+        {"edge": mask(1, 0)},
+        r"truth\['edge'\] must have the shape \(\d+,\).*but has \(2,\)",
+    ),
+    "too few nodes": (
+        node_model,
+        {"node": mask(1, 0)},
+        r"truth\['node'\] must have the shape \(60,\).*but has \(2,\)",
+    ),
+    "features of no shape": (
+        node_model,
+        {"feature": mask(1, 0)},
+        r"the shape \(6,\) or \(60, 6\).*but has \(2,\)",
+    ),
     "a text": (node_model, {"edge": "all"}, "must be a mask, a list of masks or a dictionary"),
     "too few masks": (node_model, {"node": [mask(1, 0)]}, "lists 1 masks, but there are 2 targets"),
-    "a list in a list": (node_model, {"node": [[True], [False]]}, "must be a torch.bool tensor, but is list"),
-    "other targets": (node_model, {"node": {59: mask(1)}}, "names 59, but none of the targets 3, 1"),
+    "a list in a list": (
+        node_model,
+        {"node": [[True], [False]]},
+        "must be a torch.bool tensor, but is list",
+    ),
+    "other targets": (
+        node_model,
+        {"node": {59: mask(1)}},
+        "names 59, but none of the targets 3, 1",
+    ),
     "one mask for many graphs": (graph_model, {"edge": mask(1, 0)}, MANY),
-    "too few graphs": (graph_model, {"node": [mask(1)]}, "lists 1 masks, but there are 6 graphs of the data"),
+    "too few graphs": (
+        graph_model,
+        {"node": [mask(1)]},
+        "lists 1 masks, but there are 6 graphs of the data",
+    ),
 }
 
 
@@ -222,8 +313,13 @@ def test_two_masks_for_one_target_are_refused():
 
 def test_tables_summaries_files_and_the_report_hold_the_truth(tmp_path):
     model = node_model()
-    truth = {"edge": torch.arange(model.data.edge_index.size(1)) % 3 == 0, "feature": mask(1, 0, 0, 0, 1, 0)}
-    results = gg.Evaluator(model, **SETTINGS).compare([gg.Saliency(), gg.RandomExplainer()], [3, 20, 41], truth=truth)
+    truth = {
+        "edge": torch.arange(model.data.edge_index.size(1)) % 3 == 0,
+        "feature": mask(1, 0, 0, 0, 1, 0),
+    }
+    results = gg.Evaluator(model, **SETTINGS).compare(
+        [gg.Saliency(), gg.RandomExplainer()], [3, 20, 41], truth=truth
+    )
     names = [f"{kind}_{name}" for kind in ("edge", "feature") for name in TRUTH_METRICS]
     assert set(names) <= set(results.to_pandas()["metric"])
     assert results.summary().loc[("saliency", "edge_auroc"), "n"] == 3
@@ -242,7 +338,10 @@ def test_tables_summaries_files_and_the_report_hold_the_truth(tmp_path):
     (own,) = report.content["truth"]
     assert [column["metric"] for column in own["columns"]] == names
     value = results.summary().loc[("saliency", "edge_auroc"), "mean"]
-    assert f"{value:.2f}" in (tmp_path / "report.md").read_text().partition("Agreement with the known truth")[2]
+    assert (
+        f"{value:.2f}"
+        in (tmp_path / "report.md").read_text().partition("Agreement with the known truth")[2]
+    )
 
 
 def test_a_report_without_a_truth_says_nothing_of_one(tmp_path):

@@ -1,4 +1,6 @@
-"""What explainers are called in `compare`: seeds under names of one's own, and clocks that start warm."""
+"""What explainers are called in `compare`: seeds under names of one's own, and clocks that start
+warm.
+"""
 
 import time
 from dataclasses import dataclass
@@ -14,12 +16,18 @@ CURVES = ("edge_ec", "edge_pertinence", "feature_ec", "feature_pertinence_tied")
 
 
 def values_of(results, explainer, metrics=CURVES):
-    return [row.cell.value for row in results.rows if row.explainer == explainer and row.metric in metrics]
+    return [
+        row.cell.value
+        for row in results.rows
+        if row.explainer == explainer and row.metric in metrics
+    ]
 
 
 def test_two_random_explainers_in_one_dictionary_draw_different_numbers():
     evaluator = gg.Evaluator(node_model(), "calibrated", **QUICK)
-    results = evaluator.compare({"random": gg.RandomExplainer(), "second": gg.RandomExplainer()}, TARGETS)
+    results = evaluator.compare(
+        {"random": gg.RandomExplainer(), "second": gg.RandomExplainer()}, TARGETS
+    )
     assert values_of(results, "random") != values_of(results, "second")
     stability = ("edge_stability", "feature_stability")
     assert values_of(results, "random", stability) != values_of(results, "second", stability)
@@ -30,7 +38,11 @@ def test_a_name_that_is_the_explainers_own_changes_no_seed():
     evaluator = gg.Evaluator(node_model(), **QUICK)
     listed = evaluator.compare(explainers, TARGETS)
     names = ["random", "gnn_explainer(epochs=2)", "gnn_explainer(epochs=3)"]
-    assert [seed_under(name, one, 5) for name, one in zip(names, explainers, strict=True)] == [5, 5, 5]
+    assert [seed_under(name, one, 5) for name, one in zip(names, explainers, strict=True)] == [
+        5,
+        5,
+        5,
+    ]
     named = evaluator.compare(dict(zip(names, explainers, strict=True)), TARGETS)
     assert {row.explainer for row in listed.rows} == set(names)
     clocks = ("time", "time_batched")
@@ -44,14 +56,27 @@ def test_the_seed_under_a_name_depends_on_that_name_and_the_runs_seed_alone():
     evaluator = gg.Evaluator(node_model(), **QUICK)
     alone = evaluator.compare({"second": random}, TARGETS)
     both = evaluator.compare({"first": random, "second": random}, TARGETS)
-    chosen = [row.cell for row in both.rows if row.explainer == "second" and row.metric != "time_batched"]
+    chosen = [
+        row.cell for row in both.rows if row.explainer == "second" and row.metric != "time_batched"
+    ]
     assert [row.cell for row in alone.rows if row.metric != "time_batched"] == chosen
-    assert len({seed_under(name, random, seed) for name in ("first", "second", "random") for seed in (0, 1)}) == 6
+    assert (
+        len(
+            {
+                seed_under(name, random, seed)
+                for name in ("first", "second", "random")
+                for seed in (0, 1)
+            }
+        )
+        == 6
+    )
 
 
 def test_an_explanation_shown_later_is_the_one_that_was_judged():
     model = node_model()
-    results = gg.Evaluator(model, **QUICK).compare({"first": gg.RandomExplainer(), "second": gg.RandomExplainer()}, [3, 3])
+    results = gg.Evaluator(model, **QUICK).compare(
+        {"first": gg.RandomExplainer(), "second": gg.RandomExplainer()}, [3, 3]
+    )
     for label in ("first", "second"):
         seed = seed_under(label, gg.RandomExplainer(), 0)
         expected = gg.RandomExplainer().explain(model, [3, 3], seed=seed)
@@ -83,7 +108,7 @@ def test_explaining_and_timing_use_one_seed():
     assert Recorded.seeds == {seed_under("own", SeedKeeper(), 0)} != {0}
 
 
-# --- clocks ----------------------------------------------------------------------------------------------------------
+# --- clocks ---------------------------------------------------------------------------------------
 
 
 class Clock:
@@ -116,9 +141,14 @@ class SlowStart(gg.RandomExplainer):
 def test_a_cold_start_is_in_nobodys_time(monkeypatch, stability):
     CLOCK.__init__()
     monkeypatch.setattr(time, "perf_counter", CLOCK)
-    results = gg.Evaluator(node_model(), **{**QUICK, "timed": 2, "stability": stability}).compare(SlowStart(), TARGETS)
+    results = gg.Evaluator(node_model(), **{**QUICK, "timed": 2, "stability": stability}).compare(
+        SlowStart(), TARGETS
+    )
     assert values_of(results, "slow start", ["time_batched"]) == [1.0, 1.0, 1.0]
-    assert [value for value in values_of(results, "slow start", ["time"]) if value is not None] == [1.0, 1.0]
+    assert [value for value in values_of(results, "slow start", ["time"]) if value is not None] == [
+        1.0,
+        1.0,
+    ]
 
 
 def test_nothing_is_warmed_up_for_no_targets():

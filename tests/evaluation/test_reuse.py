@@ -42,7 +42,9 @@ def test_metrics_hold_the_values_of_the_rows():
     model = node_model()
     x = gg.Saliency().explain(model, [59])[0]
     results = gg.Evaluator(model, **QUICK).evaluate(x)
-    assert {row.metric: row.cell.value for row in results.rows} == {k: v for k, v in x.metrics.items() if k != evaluator.RECORD}
+    assert {row.metric: row.cell.value for row in results.rows} == {
+        k: v for k, v in x.metrics.items() if k != evaluator.RECORD
+    }
     assert x.metrics["edge_ec"] is None
     assert x.metrics["feature_ec"] >= 1
 
@@ -60,9 +62,18 @@ def test_changed_scores_are_measured_anew():
 def test_changed_settings_seeds_and_names_are_measured_anew():
     model = node_model()
     x = gg.RandomExplainer().explain(model, [3])[0]
-    for change in ({}, {"cap": 3}, {"seed": 1}, {"task": "a"}, {"name": "a"}, {"order": "magnitude"}):
+    for change in (
+        {},
+        {"cap": 3},
+        {"seed": 1},
+        {"task": "a"},
+        {"name": "a"},
+        {"order": "magnitude"},
+    ):
         kept = numbers(gg.Evaluator(model, **{**QUICK, **change}).evaluate(x))
-        assert kept == numbers(gg.Evaluator(model, **{**QUICK, **change}).evaluate(dataclasses.replace(x, metrics={})))
+        assert kept == numbers(
+            gg.Evaluator(model, **{**QUICK, **change}).evaluate(dataclasses.replace(x, metrics={}))
+        )
 
 
 def test_changed_weights_are_measured_anew():
@@ -74,7 +85,11 @@ def test_changed_weights_are_measured_anew():
             parameter.mul_(-3)
     judge = gg.Evaluator(model, **QUICK)
     second = numbers(judge.evaluate(x, check_network=False))
-    assert second == numbers(judge.evaluate(dataclasses.replace(x, metrics={}), check_network=False)) != first
+    assert (
+        second
+        == numbers(judge.evaluate(dataclasses.replace(x, metrics={}), check_network=False))
+        != first
+    )
 
 
 def test_numbers_of_one_explainer_do_not_serve_another():
@@ -82,20 +97,35 @@ def test_numbers_of_one_explainer_do_not_serve_another():
     x = gg.RandomExplainer().explain(model, [3])[0]
     gg.Evaluator(model, **QUICK).evaluate(x)
     unnamed = dataclasses.replace(x, explainer="", params={})
-    assert cells_of(gg.Evaluator(model, **QUICK).evaluate(unnamed))["edge_stability"].status == "no_explainer"
+    assert (
+        cells_of(gg.Evaluator(model, **QUICK).evaluate(unnamed))["edge_stability"].status
+        == "no_explainer"
+    )
 
 
 @pytest.mark.parametrize(
-    "options", [{"embedding": lambda net, g: g.x}, {"forward": lambda net, g: net(g.x, g.edge_index).flip(1)}, {"num_hops": 3}]
+    "options",
+    [
+        {"embedding": lambda net, g: g.x},
+        {"forward": lambda net, g: net(g.x, g.edge_index).flip(1)},
+        {"num_hops": 3},
+    ],
 )
 def test_the_same_weights_called_in_another_way_are_another_model(options):
     net, data = build(Stack, GCNConv), random_graph()
-    first, second = gg.NodeClassificationModel(net, data), gg.NodeClassificationModel(net, data, **options)
+    first, second = (
+        gg.NodeClassificationModel(net, data),
+        gg.NodeClassificationModel(net, data, **options),
+    )
     assert identity.digest_of_model(first) != identity.digest_of_model(second)
-    assert identity.digest_of_model(first) == identity.digest_of_model(gg.NodeClassificationModel(net, data))
+    assert identity.digest_of_model(first) == identity.digest_of_model(
+        gg.NodeClassificationModel(net, data)
+    )
 
 
-@pytest.mark.parametrize("extra", [torch.ones(3, dtype=torch.bfloat16), torch.eye(3).to_sparse(), torch.tensor(True)])
+@pytest.mark.parametrize(
+    "extra", [torch.ones(3, dtype=torch.bfloat16), torch.eye(3).to_sparse(), torch.tensor(True)]
+)
 def test_networks_with_unusual_buffers_can_be_named(extra):
     names = []
     for change in (extra, extra.to_dense().logical_not().to(extra.dtype)):

@@ -31,20 +31,26 @@ def test_samples_are_spread_over_classes_and_confidence():
     chosen = gg.sample_targets(model, 18)
     assert chosen == sorted(set(chosen))
     strata = [((node >= 60) + (node >= 80), third(node)) for node in chosen]
-    assert {stratum: strata.count(stratum) for stratum in strata} == dict.fromkeys(itertools.product(range(3), range(3)), 2)
+    assert {stratum: strata.count(stratum) for stratum in strata} == dict.fromkeys(
+        itertools.product(range(3), range(3)), 2
+    )
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 6])
 def test_also_a_small_sample_is_spread(count):
     chosen = gg.sample_targets(spread_model(), count)
     labels = [(node >= 60) + (node >= 80) for node in chosen]
-    assert sorted(labels.count(label) for label in range(3)) == sorted([count // 3 + (k < count % 3) for k in range(3)])
+    assert sorted(labels.count(label) for label in range(3)) == sorted(
+        [count // 3 + (k < count % 3) for k in range(3)]
+    )
     assert len({third(node) for node in chosen}) == min(count, 3)
 
 
 def test_a_class_that_runs_out_leaves_its_place_to_others():
     chosen = gg.sample_targets(spread_model(), 60)
-    counts = [sum(low <= node < high for node in chosen) for low, high in ((0, 60), (60, 80), (80, 90))]
+    counts = [
+        sum(low <= node < high for node in chosen) for low, high in ((0, 60), (60, 80), (80, 90))
+    ]
     assert counts == [30, 20, 10]
 
 
@@ -59,9 +65,14 @@ def test_a_sample_is_the_same_each_time_and_another_with_another_seed():
     model = spread_model()
     assert gg.sample_targets(model, 12) == gg.sample_targets(model, 12)
     assert gg.sample_targets(model, 12, seed=1) != gg.sample_targets(model, 12)
-    evaluators = [gg.Evaluator(model, **more) for more in ({}, {"seed": 1}, {"seed_scope": ("a", "")}, {"seed_scope": ("", "a")})]
+    evaluators = [
+        gg.Evaluator(model, **more)
+        for more in ({}, {"seed": 1}, {"seed_scope": ("a", "")}, {"seed_scope": ("", "a")})
+    ]
     assert len({tuple(one.sample(12)) for one in evaluators}) == 4
-    labelled = [gg.Evaluator(model, **more) for more in ({"task": "a"}, {"name": "a"})]  # names are labels, and draw nothing
+    labelled = [
+        gg.Evaluator(model, **more) for more in ({"task": "a"}, {"name": "a"})
+    ]  # names are labels, and draw nothing
     assert {tuple(one.sample(12)) for one in labelled} == {tuple(evaluators[0].sample(12))}
 
 
@@ -79,7 +90,9 @@ def test_samples_of_links_and_graphs():
     assert all(isinstance(link, tuple) for link in links)
     model = gg.LinkClassificationModel(build(LinkForward), random_graph())
     few = gg.sample_targets(model, 9)
-    assert len(set(model.pred_discrete(few).tolist())) == len(model.pred_discrete(model.population()).unique())
+    assert len(set(model.pred_discrete(few).tolist())) == len(
+        model.pred_discrete(model.population()).unique()
+    )
     assert gg.sample_targets(graph_model(), 6) == [0, 1, 2, 3, 4, 5]
 
 

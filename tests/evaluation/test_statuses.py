@@ -46,7 +46,9 @@ class WithoutValue(Metric):
 def a_star(read=lambda x, sent: sent - 0.5, output="logits", **options):
     """Nodes 1, 2 and 3 send 1 to node 0; node 4 stands alone."""
     data = graph([(1, 0), (2, 0), (3, 0)], [[1.0]] * 5)
-    return gg.NodeClassificationModel(OfNodes(read), data, embedding=own_features, output=output, **options)
+    return gg.NodeClassificationModel(
+        OfNodes(read), data, embedding=own_features, output=output, **options
+    )
 
 
 def by_table(*table):
@@ -57,7 +59,11 @@ def by_table(*table):
 def judged(model, target=0, edge_score=(3, 2, 1), feature_score=None, **settings):
     """Cells of scores made by hand."""
     features = [[1.0]] * 5 if feature_score is None else feature_score
-    return cells_of(gg.Evaluator(model, **{**QUICK, **settings}).evaluate(explanation(model, target, edge_score, features)))
+    return cells_of(
+        gg.Evaluator(model, **{**QUICK, **settings}).evaluate(
+            explanation(model, target, edge_score, features)
+        )
+    )
 
 
 def judged_with_truth(mask):
@@ -76,7 +82,11 @@ def with_max_aggregation():
 
 def of_another_class():
     model = node_model()
-    return cells_of(gg.Evaluator(model, **QUICK).compare(gg.Saliency(), [3], label=(model.pred_discrete([3]) + 1) % 2))
+    return cells_of(
+        gg.Evaluator(model, **QUICK).compare(
+            gg.Saliency(), [3], label=(model.pred_discrete([3]) + 1) % 2
+        )
+    )
 
 
 def same_score_for_all(model, target):
@@ -87,21 +97,32 @@ OCCURRENCES = {
     "ok": ("edge_ec", lambda: judged(a_star())),
     "empty": ("edge_ec", lambda: judged(a_star(), target=4)),
     "no_reference": ("feature_ec", lambda: judged(a_star(lambda x, sent: 0 * sent - 1))),
-    "no_scores": ("edge_pertinence", lambda: cells_of(gg.Evaluator(a_star(), **QUICK).compare(Sentence(), [0]))),
-    "nan_attribution": ("edge_pertinence_tied", lambda: judged(a_star(), edge_score=(1, math.nan, 2))),
+    "no_scores": (
+        "edge_pertinence",
+        lambda: cells_of(gg.Evaluator(a_star(), **QUICK).compare(Sentence(), [0])),
+    ),
+    "nan_attribution": (
+        "edge_pertinence_tied",
+        lambda: judged(a_star(), edge_score=(1, math.nan, 2)),
+    ),
     "nan_prediction": ("edge_ec", lambda: judged(a_star(by_table(-1.0, -1.0, math.nan, 1.0)))),
     "not_predicted": ("edge_ec", of_another_class),
     "no_mask": ("edge_ec", with_max_aggregation),
     "no_explainer": ("edge_stability", lambda: judged(a_star())),
     "constant": (
         "edge_stability_corrected",
-        lambda: cells_of(gg.Evaluator(a_star(), **QUICK).compare(gg.CallableExplainer(same_score_for_all), [0])),
+        lambda: cells_of(
+            gg.Evaluator(a_star(), **QUICK).compare(gg.CallableExplainer(same_score_for_all), [0])
+        ),
     ),
     "all_selected": ("edge_fidelity_plus", lambda: judged(a_star(), extras=True)),
     "no_truth": ("edge_auroc", lambda: judged_with_truth(None)),
     "one_sided_truth": ("edge_auroc", lambda: judged_with_truth(torch.ones(3, dtype=torch.bool))),
     "undefined": ("edge_without_value", lambda: judged(a_star(), metrics=[WithoutValue()])),
-    "not_timed": ("time", lambda: cells_of(gg.Evaluator(node_model(), **QUICK).compare(gg.Saliency(), [3]))),
+    "not_timed": (
+        "time",
+        lambda: cells_of(gg.Evaluator(node_model(), **QUICK).compare(gg.Saliency(), [3])),
+    ),
 }
 
 
@@ -126,9 +147,11 @@ def test_scores_that_are_no_numbers_are_never_judged_and_leave_the_other_side_al
 def test_a_network_that_predicts_nan_on_the_way_gets_no_score():
     """3 edges: class 1. 2: NaN. 1: class 0. The flip that is found behind the NaN is not believed."""
     cells = judged(a_star(by_table(-1.0, -1.0, math.nan, 1.0)))
-    assert {cell.status for metric, cell in cells.items() if metric.startswith("edge_") and "stab" not in metric} == {
-        "nan_prediction"
-    }
+    assert {
+        cell.status
+        for metric, cell in cells.items()
+        if metric.startswith("edge_") and "stab" not in metric
+    } == {"nan_prediction"}
 
 
 def test_nan_in_the_probability_of_another_class_counts_too():
@@ -138,24 +161,39 @@ def test_nan_in_the_probability_of_another_class_counts_too():
 
 
 def test_nan_behind_what_a_number_reads_does_not_touch_it():
-    """3 edges: class 1. 2: class 0. 1: NaN. The EC is 1, and pertinence reads one step; the twins read all."""
+    """3 edges: class 1. 2: class 0. 1: NaN. The EC is 1, and pertinence reads one step; the twins
+    read all.
+    """
     model = a_star(by_table(-1.0, math.nan, -1.0, 1.0))
     cells = judged(model)
-    assert (cells["edge_ec"].value, cells["edge_ec"].flipped, cells["edge_pertinence"].value) == (1, True, 0.0)
-    assert {cells[f"edge_pertinence_{twin}"].status for twin in ("tied", "rank", "p")} == {"nan_prediction"}
+    assert (cells["edge_ec"].value, cells["edge_ec"].flipped, cells["edge_pertinence"].value) == (
+        1,
+        True,
+        0.0,
+    )
+    assert {cells[f"edge_pertinence_{twin}"].status for twin in ("tied", "rank", "p")} == {
+        "nan_prediction"
+    }
     without = judged(model, twins=False)
-    assert [without[name] for name in ("edge_ec", "edge_pertinence")] == [cells[name] for name in ("edge_ec", "edge_pertinence")]
+    assert [without[name] for name in ("edge_ec", "edge_pertinence")] == [
+        cells[name] for name in ("edge_ec", "edge_pertinence")
+    ]
 
 
 def test_nan_that_only_another_explainer_meets_changes_nothing():
-    """Node 0 is class 1 while edge 0 is there. One explainer removes it first and reads no further; the other meets a NaN at 10."""
+    """Node 0 is class 1 while edge 0 is there. One explainer removes it first and reads no further;
+    the other meets a NaN at 10.
+    """
 
     def read(x, sent):
         return torch.where(sent == 10, math.nan, sent - 5)
 
     data = graph([(1, 0, 10.0), (2, 0), (3, 0)], [[1.0]] * 4)
     model = gg.NodeClassificationModel(OfNodes(read), data, embedding=own_features, output="logits")
-    first, last = (explanation(model, 0, scores, explainer=name) for scores, name in (([3, 2, 1], "first"), ([1, 2, 3], "last")))
+    first, last = (
+        explanation(model, 0, scores, explainer=name)
+        for scores, name in (([3, 2, 1], "first"), ([1, 2, 3], "last"))
+    )
     evaluator = gg.Evaluator(model, **{**QUICK, "twins": False})
     both = numbers(evaluator.evaluate([first, last]), ("edge_ec", "edge_pertinence"))
     assert both["last", 0, 0, "edge_ec"].status == "nan_prediction"
@@ -177,7 +215,9 @@ def test_rounding_is_no_change_of_constant_values():
     cells = cells_of(gg.Evaluator(model, **QUICK).evaluate(explanation(model, 0, [1, 2, 3])))
     assert 0 < model.spread < 1e-7
     assert (cells["edge_ec"].value, cells["edge_ec"].flipped) == (3, False)
-    assert [cells[f"edge_{name}"].value for name in ("pertinence", "pertinence_tied", "pertinence_abs")] == [0, 0.5, 0.5]
+    assert [
+        cells[f"edge_{name}"].value for name in ("pertinence", "pertinence_tied", "pertinence_abs")
+    ] == [0, 0.5, 0.5]
 
 
 def test_explainers_without_scores_have_a_time_and_nothing_else():
@@ -185,7 +225,9 @@ def test_explainers_without_scores_have_a_time_and_nothing_else():
     status = {(row.target, row.metric): row.cell.status for row in results.rows}
     assert (status[3, "time"], status[20, "time"]) == ("ok", "not_timed")
     assert {why for (_, metric), why in status.items() if metric == "time_batched"} == {"ok"}
-    assert {why for (_, metric), why in status.items() if not metric.startswith("time")} == {"no_scores"}
+    assert {why for (_, metric), why in status.items() if not metric.startswith("time")} == {
+        "no_scores"
+    }
     assert all(row.cell.value > 0 for row in results.rows if row.cell.status == "ok")
 
 
@@ -195,7 +237,8 @@ def test_an_isolated_node_has_features_but_no_edges():
     assert cells["feature_ec"].status == cells["feature_stability"].status == "ok"
 
 
-#: explanations that are zero in turn: pairs have one each (1/2), of all pairs of four two are of a kind (1)
+#: explanations that are zero in turn: pairs have one each (1/2), of all pairs of four two are of a
+#: kind (1)
 LIKENESS = {"pairs": 1 / 2, "binomial": (2 * 1 + 4 / 2) / 6}
 
 
@@ -220,28 +263,45 @@ def test_stability_of_explanations_that_are_all_zero_says_so(form):
         assert (never[f"{side}_stability"].value, half[f"{side}_stability"].value) == pytest.approx(
             (1, LIKENESS[form["stability"]])
         )
-        assert never[f"{side}_stability"].message == f"all scores are 0 in {made} of {made} explanations"
-        assert half[f"{side}_stability"].message == f"all scores are 0 in {made // 2} of {made} explanations"
+        assert (
+            never[f"{side}_stability"].message
+            == f"all scores are 0 in {made} of {made} explanations"
+        )
+        assert (
+            half[f"{side}_stability"].message
+            == f"all scores are 0 in {made // 2} of {made} explanations"
+        )
         assert never[f"{side}_ec"].message is None
 
 
 def test_stability_of_features_alone_says_so():
     cells = cells_of(gg.Evaluator(node_model(), **QUICK).compare(gg.Saliency(), [59]))
-    assert cells["feature_stability"].message == "no other node can reach the target: its own features alone"
+    assert (
+        cells["feature_stability"].message
+        == "no other node can reach the target: its own features alone"
+    )
 
 
 def test_an_explainer_of_one_side_has_no_scores_of_the_other():
     def of_edges(model, target):
         return None, torch.arange(len(model.computation_graphs([target])[0].edges)).float()
 
-    cells = cells_of(gg.Evaluator(node_model(), **QUICK).compare(gg.CallableExplainer(of_edges), [3]))
-    assert {cell.status for metric, cell in cells.items() if metric.startswith("feature")} == {"no_scores"}
+    cells = cells_of(
+        gg.Evaluator(node_model(), **QUICK).compare(gg.CallableExplainer(of_edges), [3])
+    )
+    assert {cell.status for metric, cell in cells.items() if metric.startswith("feature")} == {
+        "no_scores"
+    }
     assert cells["edge_ec"].status == cells["edge_stability"].status == "ok"
 
 
 def test_time_is_asked_for_the_first_targets_only():
     results = gg.Evaluator(node_model(), **{**QUICK, "timed": 2}).compare(gg.Saliency(), [5, 3, 20])
-    assert [row.cell.status for row in results.rows if row.metric == "time"] == ["ok", "ok", "not_timed"]
+    assert [row.cell.status for row in results.rows if row.metric == "time"] == [
+        "ok",
+        "ok",
+        "not_timed",
+    ]
 
 
 def test_nan_under_a_further_draw_of_the_neighbours_map_leaves_no_ec_of_features(monkeypatch):

@@ -1,4 +1,6 @@
-"""The fraud example, in a short form: validation, decision, gate, service, documents, and three weeks of monitoring."""
+"""The fraud example, in a short form: validation, decision, gate, service, documents, and three
+weeks of monitoring.
+"""
 
 import json
 import re
@@ -21,7 +23,9 @@ from graphgauge.serve.questions import Question
 from graphgauge.serve.settings import Settings
 
 README = Path(make_files.__file__).parent / "README.md"
-pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")  # MLflow 3.17 with SQLAlchemy 2.1
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The ``noload`` loader strategy is deprecated"
+)  # MLflow 3.17 with SQLAlchemy 2.1
 
 
 def run(*arguments):
@@ -33,14 +37,19 @@ def project(tmp_path_factory):
     """The project with fewer targets and trials, and a limit that so few targets meet."""
     path = make_files.write_files(tmp_path_factory.mktemp("fraud"), targets=12)
     for own in path.parent.glob("*.yaml"):
-        own.write_text(own.read_text().replace("feature_ec: 10", "feature_ec: 12") + "settings: {trials: [30, 40]}\n")
+        own.write_text(
+            own.read_text().replace("feature_ec: 10", "feature_ec: 12")
+            + "settings: {trials: [30, 40]}\n"
+        )
     return path
 
 
 @pytest.fixture(scope="module")
 def validated(project):
     """What `graphgauge validate` said; its files are in the folder 'validation'."""
-    done = run("validate", project, "--accuracy", "0.87", "--mlflow", f"sqlite:///{project.parent}/runs.db")
+    done = run(
+        "validate", project, "--accuracy", "0.87", "--mlflow", f"sqlite:///{project.parent}/runs.db"
+    )
     assert done.exit_code == 0, done.output
     return done
 
@@ -62,7 +71,15 @@ def test_from_a_project_file_to_a_gate_and_documents(project, validated):
     signed = Decision.read(folder / "validation")
     assert signed.check(model) == []
 
-    gate = run("check", folder / "validation", "--decision", folder / "validation", "--junit", folder / "gate.xml", "--annotations")
+    gate = run(
+        "check",
+        folder / "validation",
+        "--decision",
+        folder / "validation",
+        "--junit",
+        folder / "gate.xml",
+        "--annotations",
+    )
     assert gate.exit_code == 0, gate.output
     assert 'failures="0"' in (folder / "gate.xml").read_text()
 
@@ -83,10 +100,17 @@ def test_from_a_project_file_to_a_gate_and_documents(project, validated):
 
 def answered(project, decision, log):
     """The service's answer to one question, from its decision."""
-    service = service_of(Project.read(project), log, Settings(token="a-token-for-tests-only", budget_ms=60_000), decision=decision)
+    service = service_of(
+        Project.read(project),
+        log,
+        Settings(token="a-token-for-tests-only", budget_ms=60_000),
+        decision=decision,
+    )
     service.start()
     service.wait_until_warm()
-    question = Question(target=17, explainer=None, language="de", audience="internal", top_k=3, asked_by="a test")
+    question = Question(
+        target=17, explainer=None, language="de", audience="internal", top_k=3, asked_by="a test"
+    )
     found = service.ask(question).result()
     service.stop()
     return found
@@ -95,15 +119,36 @@ def answered(project, decision, log):
 def watch(week, store, at, *more):
     """The triggers of a run on the data of a week, at a day after the decision."""
     day = (datetime.now(timezone.utc) + timedelta(days=7 * at)).date()
-    done = run("monitor", "run", store.parent / f"{week}.yaml", "--at", day, "--json", "--store", store, *more)
+    done = run(
+        "monitor",
+        "run",
+        store.parent / f"{week}.yaml",
+        "--at",
+        day,
+        "--json",
+        "--store",
+        store,
+        *more,
+    )
     assert done.exit_code == 0, done.output
     return {trigger["name"]: trigger["told"] for trigger in json.loads(done.stdout)["triggers"]}
 
 
-def test_three_weeks_of_monitoring_raise_the_shift_of_the_data_and_no_other_trigger(project, validated):
+def test_three_weeks_of_monitoring_raise_the_shift_of_the_data_and_no_other_trigger(
+    project, validated
+):
     folder, store = project.parent, project.parent / "monitor.sqlite"
-    assert run("monitor", "baseline", project, "--decision", folder / "validation", "--store", store).exit_code == 0
-    assert watch("week-1", store, 1, "--no-pictures") == watch("week-2", store, 2, "--no-pictures") == {}
+    assert (
+        run(
+            "monitor", "baseline", project, "--decision", folder / "validation", "--store", store
+        ).exit_code
+        == 0
+    )
+    assert (
+        watch("week-1", store, 1, "--no-pictures")
+        == watch("week-2", store, 2, "--no-pictures")
+        == {}
+    )
     inflated = Path(shutil.copytree(folder, folder.parent / "inflated")) / "monitor.sqlite"
     raised = watch("week-3-drifted", store, 3)
     assert list(raised) == ["data shift"]
@@ -124,8 +169,15 @@ def test_three_weeks_of_monitoring_raise_the_shift_of_the_data_and_no_other_trig
 def test_a_stricter_threshold_closes_the_gate(project):
     """Unlike an edited decision, which is refused, a project with another limit fails with code 1."""
     strict, folder = project.with_name("strict.yaml"), project.parent / "strict"
-    text = project.read_text().replace("edge_ec: 10", "edge_ec: 0.5").replace("number: 12", "number: 4")
-    strict.write_text(text.replace("trials: [30, 40]", "trials: [5, 5], stability: none") + "explainers: [saliency]\n")
+    text = (
+        project.read_text()
+        .replace("edge_ec: 10", "edge_ec: 0.5")
+        .replace("number: 12", "number: 4")
+    )
+    strict.write_text(
+        text.replace("trials: [30, 40]", "trials: [5, 5], stability: none")
+        + "explainers: [saliency]\n"
+    )
     done = run("validate", strict, "--output", folder)
     gate = run("check", folder, "--decision", folder)
     assert (done.exit_code, gate.exit_code) == (1, 1)
@@ -141,14 +193,19 @@ def test_the_network_reads_edge_attributes_and_is_better_than_saying_ordinary():
     assert fraud.accuracy(net, data) >= ordinary + 0.04
     other = data.clone()
     other.edge_attr = torch.zeros_like(data.edge_attr)
-    assert not torch.allclose(net(data.x, data.edge_index, data.edge_attr), net(other.x, other.edge_index, other.edge_attr))
+    assert not torch.allclose(
+        net(data.x, data.edge_index, data.edge_attr),
+        net(other.x, other.edge_index, other.edge_attr),
+    )
 
 
 def test_training_leaves_the_random_state_alone_and_is_repeatable():
     data, before = fraud.week(0), torch.random.get_rng_state()
     first, second = fraud.trained(data, epochs=3), fraud.trained(data, epochs=3)
     assert torch.equal(torch.random.get_rng_state(), before)
-    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
+    assert all(
+        torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True)
+    )
 
 
 def test_weeks_share_accounts_and_habits_and_differ_in_the_rest():
@@ -157,7 +214,9 @@ def test_weeks_share_accounts_and_habits_and_differ_in_the_rest():
     assert torch.equal(first.edge_index[:, :standing], second.edge_index[:, :standing])
     assert not torch.equal(first.edge_index[:, standing:], second.edge_index[:, standing:])
     ordinary = first.y == 0
-    seen = torch.corrcoef(torch.stack([first.x[ordinary].flatten(), second.x[ordinary].flatten()]))[0, 1].item()
+    seen = torch.corrcoef(torch.stack([first.x[ordinary].flatten(), second.x[ordinary].flatten()]))[
+        0, 1
+    ].item()
     assert abs(seen - fraud.HABIT) < 4 * (1 - fraud.HABIT**2) / (480 * 8) ** 0.5
     assert torch.equal(first.y, second.y)
     assert torch.equal(first.test_mask, second.test_mask)
@@ -169,7 +228,9 @@ def test_rings_pay_inside_and_nobody_pays_themselves():
     data, ring = fraud.week(0), fraud.rings()
     payer, payee = data.edge_index
     members = int((ring >= 0).sum())
-    counts = [part for number in (2, 1) for part in (fraud.ACCOUNTS * number, members * number)]  # anybody, ring; standing, fresh
+    counts = [
+        part for number in (2, 1) for part in (fraud.ACCOUNTS * number, members * number)
+    ]  # anybody, ring; standing, fresh
     inside = torch.repeat_interleave(torch.tensor([False, True, False, True]), torch.tensor(counts))
     assert torch.equal(ring[payer[inside]], ring[payee[inside]])
     assert (ring[payer[inside]] >= 0).all()
@@ -179,11 +240,19 @@ def test_rings_pay_inside_and_nobody_pays_themselves():
 
 @pytest.mark.parametrize(
     ("drift", "features", "attributes"),
-    [("none", [], []), ("newsletter campaign", [7], []), ("cash boom", [0], []), ("inflation", [], [0])],
+    [
+        ("none", [], []),
+        ("newsletter campaign", [7], []),
+        ("cash boom", [0], []),
+        ("inflation", [], [0]),
+    ],
 )
 def test_a_drift_moves_what_it_says_by_one_sd_and_nothing_else(drift, features, attributes):
     usual, moved = fraud.week(3), fraud.week(3, drift)
-    for before, after, columns in ((usual.x, moved.x, features), (usual.edge_attr, moved.edge_attr, attributes)):
+    for before, after, columns in (
+        (usual.x, moved.x, features),
+        (usual.edge_attr, moved.edge_attr, attributes),
+    ):
         expected = torch.zeros_like(before)
         expected[:, columns] = 1.0
         assert torch.allclose(after - before, expected, atol=1e-6)

@@ -1,4 +1,6 @@
-"""A user's own network in a package of its own: from files on disk to a verdict, with the three commands of the docs."""
+"""A user's own network in a package of its own: from files on disk to a verdict, with the three
+commands of the docs.
+"""
 
 import json
 import os
@@ -20,10 +22,22 @@ PAGE = (ROOT / "docs" / "your-model.md").read_text()
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A folder after the first of the three commands, and the environment of somebody who installed the package."""
+    """A folder after the first of the three commands, and the environment of somebody who installed
+    the package.
+    """
     folder = tmp_path_factory.mktemp("example")
     shutil.copytree(ROOT / "examples" / "own_model", folder / "source")
-    install = ["pip", "install", "-q", "--no-deps", "--no-index", "--no-build-isolation", "--target", "site", "./source"]
+    install = [
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--no-index",
+        "--no-build-isolation",
+        "--target",
+        "site",
+        "./source",
+    ]
     subprocess.run([sys.executable, "-m", *install], cwd=folder, check=True)
     shutil.copy(folder / "source" / "make_files.py", folder)
     shutil.rmtree(folder / "source")
@@ -36,13 +50,23 @@ def place(tmp_path_factory):
     }
     environment = {**os.environ, **changed}
     made = run((folder, environment), commands_of_the_page()[0])
-    assert made.stdout == "accuracy on the test set: 0.90\nwrote w.safetensors, graph.safetensors and config.yaml\n", made.stderr
+    assert (
+        made.stdout
+        == "accuracy on the test set: 0.90\nwrote w.safetensors, graph.safetensors and config.yaml\n"
+    ), made.stderr
     return folder, environment
 
 
 def run(place, command):
     folder, environment = place
-    return subprocess.run(shlex.split(command), cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        shlex.split(command),
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def commands_of_the_page():
@@ -85,15 +109,26 @@ def test_the_report_of_the_run_judges_as_the_evaluation_did_and_shows_explanatio
     assert "SHA-256 of weights" in page
     assert page.count('<div class="paper"><svg') == 16
     assert "3 accounts with a prior default" in page
-    done = run(place, "graphgauge report runs/accounts --stakes high-stakes --language de --audience affected_person --format json")
+    done = run(
+        place,
+        "graphgauge report runs/accounts --stakes high-stakes --language de --audience affected_person --format json",
+    )
     assert done.returncode == 0, done.stderr
     content = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    assert (content["requirements"]["stakes"], content["requirements"]["limits"]) == ("high-stakes", {"feature_ec": 6})
-    assert all("Das hier beschriebene Ergebnis" in own["text"] for own in content["tasks"][0]["examples"])
+    assert (content["requirements"]["stakes"], content["requirements"]["limits"]) == (
+        "high-stakes",
+        {"feature_ec": 6},
+    )
+    assert all(
+        "Das hier beschriebene Ergebnis" in own["text"] for own in content["tasks"][0]["examples"]
+    )
 
 
 def test_a_prediction_of_the_example_is_told_in_words(place):
-    done = run(place, "graphgauge explain config.yaml --target 40 --audience affected_person --output x.safetensors --json")
+    done = run(
+        place,
+        "graphgauge explain config.yaml --target 40 --audience affected_person --output x.safetensors --json",
+    )
     found = json.loads(done.stdout)
     assert (done.returncode, found["code"], done.stderr) == (0, 0, "")
     assert "The model's result: “repays” (probability: 99.9%)." in found["text"]

@@ -18,7 +18,11 @@ def on_device(request, device, monkeypatch):
     open_model, explain = BaseModel.__init__, BaseExplainer.explain
 
     def open_there(self, net, data, **options):
-        there = [graph.clone().to(device) for graph in data] if isinstance(data, list) else data.clone().to(device)
+        there = (
+            [graph.clone().to(device) for graph in data]
+            if isinstance(data, list)
+            else data.clone().to(device)
+        )
         open_model(self, deepcopy(net).to(device), there, **options)
 
     def explain_there(self, *args, **kwargs):

@@ -21,11 +21,16 @@ class Planted:
 
     def assert_on_top(self, x):
         assert x.edge_vector().argmax() == self.edge
-        assert x.feature_matrix().argmax() == self.feature[0] * x.feature_score.size(1) + self.feature[1]
+        assert (
+            x.feature_matrix().argmax()
+            == self.feature[0] * x.feature_score.size(1) + self.feature[1]
+        )
 
 
 class OneSource(nn.Module):
-    """Class 1 if a neighbour has feature 2, else class 0; what other neighbours say counts ``against`` it."""
+    """Class 1 if a neighbour has feature 2, else class 0; what other neighbours say counts
+    ``against`` it.
+    """
 
     def __init__(self, against):
         super().__init__()
@@ -43,10 +48,11 @@ class OneSource(nn.Module):
 
 
 def decisive(stars=30, neighbours=6, against=0.1):
-    """Stars whose middle hears a word from each neighbour; in every second star one of them has the word that decides.
+    """Stars whose middle hears a word from each neighbour; in every second star one of them has the
+    word that decides.
 
-    The target is the middle of the first star, its fourth neighbour decides. GNNExplainer's edge entropy wins over neighbours
-    that matter less than 0.1; GraphMask keeps all that matter.
+    The target is the middle of the first star, its fourth neighbour decides. GNNExplainer's edge
+    entropy wins over neighbours that matter less than 0.1; GraphMask keeps all that matter.
     """
     middle = torch.arange(stars) * (neighbours + 1)
     source = (middle[:, None] + 1 + torch.arange(neighbours)).flatten()
@@ -56,4 +62,9 @@ def decisive(stars=30, neighbours=6, against=0.1):
     for star in range(0, stars, 2):
         x[middle[star] + 1 + (star + 3) % neighbours, 2] = 1.0
     data = Data(x=x, edge_index=torch.stack([source, middle.repeat_interleave(neighbours)]))
-    return Planted(gg.NodeClassificationModel(OneSource(against).eval(), data), target=0, edge=3, feature=(4, 2))
+    return Planted(
+        gg.NodeClassificationModel(OneSource(against).eval(), data),
+        target=0,
+        edge=3,
+        feature=(4, 2),
+    )

@@ -1,4 +1,6 @@
-"""PyG's algorithms through the adapter are PyG's algorithms, on every kind of model, and leave no trace; so does any function."""
+"""PyG's algorithms through the adapter are PyG's algorithms, on every kind of model, and leave no
+trace; so does any function.
+"""
 
 from functools import partial
 
@@ -6,7 +8,14 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch_geometric.explain import CaptumExplainer, Explainer, ExplainerAlgorithm, GNNExplainer, GraphMaskExplainer, PGExplainer
+from torch_geometric.explain import (
+    CaptumExplainer,
+    Explainer,
+    ExplainerAlgorithm,
+    GNNExplainer,
+    GraphMaskExplainer,
+    PGExplainer,
+)
 from torch_geometric.nn import GATConv, GCNConv, GraphConv
 from zoo import EncodeDecode, LinkForward, Pooled, Stack, build, random_graph
 
@@ -32,7 +41,9 @@ def plain_graph(num_nodes=40, seed=0):
     return data
 
 
-MANY = [plain_graph(5 + seed, seed) for seed in range(4)]  # GraphMask counts the loops that a layer drops
+MANY = [
+    plain_graph(5 + seed, seed) for seed in range(4)
+]  # GraphMask counts the loops that a layer drops
 
 
 class Weighted(nn.Module):
@@ -43,7 +54,9 @@ class Weighted(nn.Module):
         self.convs = nn.ModuleList([GraphConv(6, 5), GraphConv(5, 4)])
 
     def forward(self, x, edge_index, scale=None, edge_weight=None):
-        return self.convs[1](self.convs[0](x, edge_index, edge_weight).relu(), edge_index, edge_weight)
+        return self.convs[1](
+            self.convs[0](x, edge_index, edge_weight).relu(), edge_index, edge_weight
+        )
 
 
 def weighted_graph():
@@ -54,20 +67,37 @@ def weighted_graph():
 
 MODELS = {
     "node": lambda: (gg.NodeClassificationModel(build(Stack, GCNConv), random_graph()), [3, 59]),
-    "one column": lambda: (gg.NodeClassificationModel(build(Stack, GCNConv, out=1), random_graph(), output="logits"), [3, 59]),
+    "one column": lambda: (
+        gg.NodeClassificationModel(build(Stack, GCNConv, out=1), random_graph(), output="logits"),
+        [3, 59],
+    ),
     "log-probabilities": lambda: (
         gg.NodeClassificationModel(build(Stack, GCNConv, final=nn.LogSoftmax(-1)), random_graph()),
         [3, 59],
     ),
-    "regression": lambda: (gg.NodeRegressionModel(build(Stack, GATConv, out=1), random_graph()), [3, 59]),
-    "weights": lambda: (gg.NodeClassificationModel(build(Weighted), weighted_graph()), [3, 59]),
-    "custom": lambda: (
-        gg.NodeClassificationModel(build(Stack, GCNConv), random_graph(), forward=lambda net, g: net(g.x, g.edge_index)),
+    "regression": lambda: (
+        gg.NodeRegressionModel(build(Stack, GATConv, out=1), random_graph()),
         [3, 59],
     ),
-    "encode and decode": lambda: (gg.LinkClassificationModel(build(EncodeDecode), random_graph(), output="logits"), [(0, 1)]),
-    "link": lambda: (gg.LinkClassificationModel(build(LinkForward), random_graph()), [(0, 1), (59, 58)]),
-    "link regression": lambda: (gg.LinkRegressionModel(build(LinkForward, out=1), random_graph()), [(0, 1)]),
+    "weights": lambda: (gg.NodeClassificationModel(build(Weighted), weighted_graph()), [3, 59]),
+    "custom": lambda: (
+        gg.NodeClassificationModel(
+            build(Stack, GCNConv), random_graph(), forward=lambda net, g: net(g.x, g.edge_index)
+        ),
+        [3, 59],
+    ),
+    "encode and decode": lambda: (
+        gg.LinkClassificationModel(build(EncodeDecode), random_graph(), output="logits"),
+        [(0, 1)],
+    ),
+    "link": lambda: (
+        gg.LinkClassificationModel(build(LinkForward), random_graph()),
+        [(0, 1), (59, 58)],
+    ),
+    "link regression": lambda: (
+        gg.LinkRegressionModel(build(LinkForward, out=1), random_graph()),
+        [(0, 1)],
+    ),
     "graph": lambda: (gg.GraphClassificationModel(build(Pooled), MANY), [0, 3]),
 }
 
@@ -99,7 +129,11 @@ def test_the_adapter_gives_what_pyg_gives():
             explanation_type="model",
             node_mask_type="attributes",
             edge_mask_type="object",
-            model_config={"mode": "multiclass_classification", "task_level": "node", "return_type": "raw"},
+            model_config={
+                "mode": "multiclass_classification",
+                "task_level": "node",
+                "return_type": "raw",
+            },
         )(data.x, data.edge_index, index=3)
     assert x.feature_score.equal(peer.node_mask[x.nodes])
     assert x.edge_score.equal(peer.edge_mask[x.edges])
@@ -110,14 +144,20 @@ def test_stored_loops_on_every_node_move_no_score():
     looped = data.clone()
     looped.edge_index = torch.cat([torch.arange(40).repeat(2, 1), data.edge_index], dim=1)
     explainer = gg.PyGExplainer("CaptumExplainer", {"attribution_method": "InputXGradient"})
-    (plain,), (with_loops,) = (explainer.explain(gg.NodeClassificationModel(net, graph), [3]) for graph in (data, looped))
+    (plain,), (with_loops,) = (
+        explainer.explain(gg.NodeClassificationModel(net, graph), [3]) for graph in (data, looped)
+    )
     assert (with_loops.edge_vector()[40:] - plain.edge_vector()).abs().max() <= 1e-7
 
 
 @pytest.mark.parametrize("out", [4, 1], ids=["logits", "one column"])
 def test_captum_through_the_adapter_equals_our_gradients(out):
-    model = gg.NodeClassificationModel(build(Stack, GCNConv, out=out), random_graph(), output="logits")
-    theirs = gg.PyGExplainer("CaptumExplainer", {"attribution_method": "InputXGradient"}).explain(model, range(8))
+    model = gg.NodeClassificationModel(
+        build(Stack, GCNConv, out=out), random_graph(), output="logits"
+    )
+    theirs = gg.PyGExplainer("CaptumExplainer", {"attribution_method": "InputXGradient"}).explain(
+        model, range(8)
+    )
     ours = gg.InputXGradient(explain_output="logit" if out > 1 else "prob").explain(model, range(8))
     for x, y in zip(theirs, ours, strict=True):
         assert torch.allclose(x.feature_score, y.feature_score, atol=1e-7)
@@ -135,11 +175,15 @@ def test_log_probabilities_in_one_column_are_handed_over_as_probabilities():
 
 def test_names_classes_and_objects_are_taken():
     model = gg.NodeClassificationModel(build(Stack, GCNConv), random_graph())
-    by_name, by_class = (gg.PyGExplainer(made, {"epochs": 2}) for made in ("GNNExplainer", GNNExplainer))
+    by_name, by_class = (
+        gg.PyGExplainer(made, {"epochs": 2}) for made in ("GNNExplainer", GNNExplainer)
+    )
     by_object = gg.PyGExplainer(GNNExplainer(epochs=2))
     assert by_name == by_class
     assert hash(by_name) == hash(by_class)
-    first, second = (explainer.explain(model, [3])[0].feature_score for explainer in (by_name, by_object))
+    first, second = (
+        explainer.explain(model, [3])[0].feature_score for explainer in (by_name, by_object)
+    )
     assert first.equal(second)
     assert by_object.algorithm.node_mask is None
     by_function = gg.PyGExplainer(lambda epochs: GNNExplainer(epochs=epochs), {"epochs": 2})
@@ -151,7 +195,8 @@ def test_names_classes_and_objects_are_taken():
 
 def test_what_an_algorithm_is_can_be_known_or_said():
     saliency, shapley = (
-        gg.PyGExplainer("CaptumExplainer", {"attribution_method": name}) for name in ("Saliency", "ShapleyValueSampling")
+        gg.PyGExplainer("CaptumExplainer", {"attribution_method": name})
+        for name in ("Saliency", "ShapleyValueSampling")
     )
     assert (saliency.signed, saliency.deterministic) == (False, True)
     assert (shapley.signed, shapley.deterministic) == (True, False)
@@ -175,15 +220,23 @@ def test_attention_gives_edges_only():
     (x,) = gg.PyGExplainer("AttentionExplainer").explain(model, [3])
     assert x.feature_score is None
     assert x.edge_score.max() > 0
-    with pytest.raises(BadSetting, match=r"cannot explain target 3 of .*Could not collect any attention"):
-        gg.PyGExplainer("AttentionExplainer").explain(gg.NodeClassificationModel(build(Stack, GCNConv), random_graph()), [3])
+    with pytest.raises(
+        BadSetting, match=r"cannot explain target 3 of .*Could not collect any attention"
+    ):
+        gg.PyGExplainer("AttentionExplainer").explain(
+            gg.NodeClassificationModel(build(Stack, GCNConv), random_graph()), [3]
+        )
 
 
-@pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad=True to a scalar")  # PyG's training loop
+@pytest.mark.filterwarnings(
+    "ignore:Converting a tensor with requires_grad=True to a scalar"
+)  # PyG's training loop
 def test_an_algorithm_that_needs_training_is_taken_trained():
     data, net = random_graph(), build(Stack, GCNConv)
     model = gg.NodeClassificationModel(net, data)
-    with pytest.raises(BadSetting, match=r"has to be trained before it explains.*PyGExplainer\(algorithm\)"):
+    with pytest.raises(
+        BadSetting, match=r"has to be trained before it explains.*PyGExplainer\(algorithm\)"
+    ):
         gg.PyGExplainer("PGExplainer", {"epochs": 2}).explain(model, [3])
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -193,7 +246,11 @@ def test_an_algorithm_that_needs_training_is_taken_trained():
             algorithm=algorithm,
             explanation_type="phenomenon",
             edge_mask_type="object",
-            model_config={"mode": "multiclass_classification", "task_level": "node", "return_type": "raw"},
+            model_config={
+                "mode": "multiclass_classification",
+                "task_level": "node",
+                "return_type": "raw",
+            },
         )
         label = net(data.x, data.edge_index).argmax(1)
         for epoch in range(2):
@@ -206,7 +263,9 @@ def test_an_algorithm_that_needs_training_is_taken_trained():
 
 def test_options_of_one_graphmask_do_not_leak_into_another():
     before = dict(GraphMaskExplainer.coeffs)
-    built = gg.PyGExplainer("GraphMaskExplainer", {"node_feat_size": 7.0}).built(build(Stack, GCNConv, 3))
+    built = gg.PyGExplainer("GraphMaskExplainer", {"node_feat_size": 7.0}).built(
+        build(Stack, GCNConv, 3)
+    )
     assert built.num_layers == 3
     assert built.coeffs["node_feat_size"] == 7.0
     assert GraphMaskExplainer.coeffs == before
@@ -221,10 +280,14 @@ def test_impossible_algorithms_are_refused():
     with pytest.raises(BadSetting, match="is built: leave them out"):
         gg.PyGExplainer(GNNExplainer(), {"epochs": 3})
     model = gg.NodeClassificationModel(build(Stack, GCNConv), random_graph())
-    with pytest.raises(BadSetting, match=r"AttentionExplainer cannot be built with {'heads': 2}: .*'heads'"):
+    with pytest.raises(
+        BadSetting, match=r"AttentionExplainer cannot be built with {'heads': 2}: .*'heads'"
+    ):
         gg.PyGExplainer("AttentionExplainer", {"heads": 2}).explain(model, [3])
     with pytest.raises(BadSetting, match="with node_mask='object'"):
-        gg.PyGExplainer("CaptumExplainer", {"attribution_method": "Saliency"}, node_mask="object").explain(model, [3])
+        gg.PyGExplainer(
+            "CaptumExplainer", {"attribution_method": "Saliency"}, node_mask="object"
+        ).explain(model, [3])
     assert "ExplainerAlgorithm" not in known_algorithms()
 
 
@@ -234,7 +297,10 @@ def test_a_network_that_writes_into_its_input_gets_copies():
             x.mul_(0.5)
             return super().forward(2 * x, edge_index)
 
-    data, explainer = random_graph(), gg.PyGExplainer("CaptumExplainer", {"attribution_method": "IntegratedGradients"})
+    data, explainer = (
+        random_graph(),
+        gg.PyGExplainer("CaptumExplainer", {"attribution_method": "IntegratedGradients"}),
+    )
     models = [gg.NodeClassificationModel(build(make, GCNConv), data) for make in (Stack, Writes)]
     (plain,), (careless,) = (explainer.explain(model, [3]) for model in models)
     assert torch.allclose(plain.feature_score, careless.feature_score, atol=1e-7)
@@ -248,7 +314,7 @@ def test_a_network_that_cannot_be_copied_is_told_so():
         gg.PyGExplainer("GNNExplainer").explain(model, [3])
 
 
-# --- any function ----------------------------------------------------------------------------------------------------
+# --- any function ---------------------------------------------------------------------------------
 
 
 def good():
@@ -276,26 +342,34 @@ def test_scores_of_both_scopes_are_taken(function):
 def test_one_side_may_be_missing():
     read_only = np.arange(164)[::-1] * 0 + 1
     read_only.setflags(write=False)
-    (x,) = gg.CallableExplainer(lambda model, target: (None, read_only[::-1]), name="ones").explain(good(), [3])
+    (x,) = gg.CallableExplainer(lambda model, target: (None, read_only[::-1]), name="ones").explain(
+        good(), [3]
+    )
     assert x.feature_score is None
     assert x.edge_score.sum() == len(x.edges)
     with pytest.raises(BadExplanation, match="neither feature nor edge scores for target 3"):
         gg.CallableExplainer(lambda model, target: (None, None), name="none").explain(good(), [3])
     with pytest.raises(BadExplanation, match="target 5 got other sides"):
-        some = gg.CallableExplainer(lambda model, target: (None if target == 5 else np.ones((60, 6)), np.ones(164)))
+        some = gg.CallableExplainer(
+            lambda model, target: (None if target == 5 else np.ones((60, 6)), np.ones(164))
+        )
         some.explain(good(), [3, 5])
 
 
 def test_wrong_shapes_are_refused_with_both_that_fit():
-    wrong = gg.CallableExplainer(lambda model, target: (np.ones((7, 6)), np.ones(164)), name="wrong")
-    expected = (
-        r"wrong gave scores of shape \(7, 6\) and \(164,\) for target 3. Accepted: \(\d+, 6\) and \(\d+,\) for the computation "
+    wrong = gg.CallableExplainer(
+        lambda model, target: (np.ones((7, 6)), np.ones(164)), name="wrong"
     )
-    with pytest.raises(BadExplanation, match=expected + r"graph, or \(60, 6\) and \(164,\) for the whole graph"):
+    expected = r"wrong gave scores of shape \(7, 6\) and \(164,\) for target 3. Accepted: \(\d+, 6\) and \(\d+,\) for the computation "
+    with pytest.raises(
+        BadExplanation, match=expected + r"graph, or \(60, 6\) and \(164,\) for the whole graph"
+    ):
         wrong.explain(good(), [3])
     for given, message in ((3, "must return"), (("a", None), "as tensors or arrays, but gave str")):
         with pytest.raises(BadExplanation, match=message):
-            gg.CallableExplainer(lambda model, target, given=given: given, name="f").explain(good(), [3])
+            gg.CallableExplainer(lambda model, target, given=given: given, name="f").explain(
+                good(), [3]
+            )
 
 
 def test_where_both_scopes_have_one_size_the_order_must_be_said():
@@ -306,7 +380,9 @@ def test_where_both_scopes_have_one_size_the_order_must_be_said():
     with pytest.raises(BadExplanation, match=r"scope='whole graph'\) or scope='computation graph'"):
         gg.CallableExplainer(lambda model, target: scores, name="f").explain(model, [3])
     for scope, expected in (("whole graph", scores[0]), ("computation graph", None)):
-        (x,) = gg.CallableExplainer(lambda model, target: scores, name="f", scope=scope).explain(model, [3])
+        (x,) = gg.CallableExplainer(lambda model, target: scores, name="f", scope=scope).explain(
+            model, [3]
+        )
         assert x.feature_score.equal(scores[0]) == (expected is None)
         assert x.feature_matrix().equal(scores[0]) == (expected is not None)
     with pytest.raises(BadSetting, match="scope must be"):
@@ -341,7 +417,12 @@ def test_params_of_a_function_rebuild_it_where_it_can_be_imported():
     explainer = gg.CallableExplainer("statistics:mean", name="m")
     assert explainer.params["function"] == "statistics:mean"
     assert gg.CallableExplainer(**explainer.params) == explainer
-    for function in (lambda model, target: None, partial(on_the_whole_graph), nn.Linear(1, 1), "".join):
+    for function in (
+        lambda model, target: None,
+        partial(on_the_whole_graph),
+        nn.Linear(1, 1),
+        "".join,
+    ):
         with pytest.raises(BadSetting, match="cannot be imported"):
             gg.CallableExplainer(**gg.CallableExplainer(function).params)
     with pytest.raises(BadSetting, match="must be callable as function"):

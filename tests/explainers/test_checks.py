@@ -1,4 +1,6 @@
-"""check_explainer passes what keeps its promises and names what does not, PyG's own defects among them."""
+"""check_explainer passes what keeps its promises and names what does not, PyG's own defects among
+them.
+"""
 
 import sys
 from copy import deepcopy
@@ -34,10 +36,18 @@ def good_model():
 MODELS = {
     "node": lambda: good_model(),
     "regression": lambda: gg.NodeRegressionModel(build(Stack, GATConv, out=1), random_graph()),
-    "link": lambda: gg.LinkClassificationModel(build(EncodeDecode, SAGEConv), random_graph(), output="logits"),
-    "graph": lambda: gg.GraphClassificationModel(build(Pooled), [random_graph(5 + seed, 9, seed=seed) for seed in range(5)]),
+    "link": lambda: gg.LinkClassificationModel(
+        build(EncodeDecode, SAGEConv), random_graph(), output="logits"
+    ),
+    "graph": lambda: gg.GraphClassificationModel(
+        build(Pooled), [random_graph(5 + seed, 9, seed=seed) for seed in range(5)]
+    ),
 }
-ON_ANY_MODEL = [name for name in EXPLAINER_CHECKS if name not in {check.__name__ for check in stage_promises.STAGE_CHECKS}]
+ON_ANY_MODEL = [
+    name
+    for name in EXPLAINER_CHECKS
+    if name not in {check.__name__ for check in stage_promises.STAGE_CHECKS}
+]
 
 
 def outcome(explainer, name, model=None):
@@ -49,7 +59,7 @@ def failures(results):
     return {result.name for result in results if result.status == "failed"}
 
 
-# --- what passes -----------------------------------------------------------------------------------------------------
+# --- what passes ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("explainer", EXPLAINERS.values(), ids=EXPLAINERS)
@@ -63,14 +73,18 @@ def test_every_built_in_passes_and_the_checks_leave_no_trace(explainer):
     assert all(result.reason for result in results if result.status != "passed")
 
 
-@pytest.mark.parametrize("model", [make for name, make in MODELS.items() if name != "node"], ids=lambda make: "")
+@pytest.mark.parametrize(
+    "model", [make for name, make in MODELS.items() if name != "node"], ids=lambda make: ""
+)
 def test_built_ins_pass_on_every_kind_of_model(model):
     for explainer in (gg.InputXGradient(), gg.RandomExplainer()):
         gg.check_explainer(explainer, model(), only=ON_ANY_MODEL)
 
 
 def test_pygs_gnnexplainer_passes_through_the_adapter():
-    results = gg.check_explainer(gg.PyGExplainer("GNNExplainer", {"epochs": 10}), good_model(), targets=[3, 17])
+    results = gg.check_explainer(
+        gg.PyGExplainer("GNNExplainer", {"epochs": 10}), good_model(), targets=[3, 17]
+    )
     assert {result.status for result in results} == {"passed", "skipped"}
 
 
@@ -84,12 +98,16 @@ def test_an_explainer_without_scores_passes_with_what_can_be_said_of_it():
             return f"{target} is what it is"
 
     results = gg.check_explainer(Sentence(), good_model())
-    assert {result.reason for result in results if result.status == "skipped"} >= {"there are no scores"}
+    assert {result.reason for result in results if result.status == "skipped"} >= {
+        "there are no scores"
+    }
     assert sum(result.status == "passed" for result in results) >= 20
 
 
 class LossWithout:
-    """A function of an object that defines no ``==``: what masking each edge takes from the prediction, by `pred_copies`."""
+    """A function of an object that defines no ``==``: what masking each edge takes from the
+    prediction, by `pred_copies`.
+    """
 
     def __init__(self, weights):
         self.weights = weights
@@ -97,15 +115,22 @@ class LossWithout:
     def __call__(self, model, target):
         graphs = model.computation_graphs([target])
         of = torch.zeros(len(graphs[0].edges), dtype=torch.int64)
-        without = lambda union: union.with_mask((union.edge_row != union.copy[union.edge_copy]).to(union.x))  # noqa: E731
-        return None, (model.pred_continuous([target]) - model.pred_copies(graphs, of, without)) @ self.weights
+
+        def without(union):
+            return union.with_mask((union.edge_row != union.copy[union.edge_copy]).to(union.x))
+
+        return None, (
+            model.pred_continuous([target]) - model.pred_copies(graphs, of, without)
+        ) @ self.weights
 
 
 WEIGHTS = torch.tensor([1.0, 0.5, 0.25, 0.125])
 
 
 def test_an_explainer_whose_runs_make_different_numbers_of_calls_is_not_accused():
-    """The engine plans copies anew once it knows what they take, so calls come and go between equal runs."""
+    """The engine plans copies anew once it knows what they take, so calls come and go between equal
+    runs.
+    """
     explainer = gg.CallableExplainer(LossWithout(WEIGHTS), name="loss without", deterministic=True)
     assert outcome(explainer, "network_is_untouched_by_failures") == ("passed", "")
     big = gg.NodeClassificationModel(build(Stack, GATConv), random_graph(300, 1500))
@@ -138,8 +163,13 @@ def test_calls_that_are_never_made_again_are_a_remark_not_an_accusation():
         left[0] -= 1
         return None, torch.ones(len(model.computation_graphs([target])[0].edges))
 
-    status, reason = outcome(gg.CallableExplainer(shorter, deterministic=True), "network_is_untouched_by_failures")
-    assert (status, reason) == ("noted", "runs make different numbers of calls: no failure of the last one was tried")
+    status, reason = outcome(
+        gg.CallableExplainer(shorter, deterministic=True), "network_is_untouched_by_failures"
+    )
+    assert (status, reason) == (
+        "noted",
+        "runs make different numbers of calls: no failure of the last one was tried",
+    )
 
 
 def test_an_explainer_that_holds_an_object_without_equality_can_travel():
@@ -187,13 +217,21 @@ def test_an_object_that_comes_back_as_another_one_is_found():
     assert not is_alike(Tool(1.0), LeakyTool(1.0))
 
 
-# --- what does not: defects of PyG that are caught by name ------------------------------------------------------------
+# --- what does not: defects of PyG that are caught by name ----------------------------------------
 
 
 def test_pygs_graphmask_fails_for_the_right_reasons():
     """Traps 1 and 2: its feature mask is never trained, and its gates neither where widths differ."""
-    results = gg.check_explainer(gg.PyGExplainer("GraphMaskExplainer", {"epochs": 3}), good_model(), [3, 17], on_fail="return")
-    by_chance = {"decisive_feature_comes_first", "decisive_edge_comes_first"}  # a random start may be anywhere
+    results = gg.check_explainer(
+        gg.PyGExplainer("GraphMaskExplainer", {"epochs": 3}),
+        good_model(),
+        [3, 17],
+        on_fail="return",
+    )
+    by_chance = {
+        "decisive_feature_comes_first",
+        "decisive_edge_comes_first",
+    }  # a random start may be anywhere
     assert failures(results) - by_chance == {
         "feature_scores_depend_on_the_model",
         "edge_scores_can_be_ranked",
@@ -211,7 +249,11 @@ def as_people_use_it(model, target, algorithm):
         explanation_type="model",
         node_mask_type="attributes",
         edge_mask_type="object",
-        model_config={"mode": "multiclass_classification", "task_level": "node", "return_type": "raw"},
+        model_config={
+            "mode": "multiclass_classification",
+            "task_level": "node",
+            "return_type": "raw",
+        },
     )
     found = explainer(model.source.x, model.source.edge_index, index=target)
     return found.node_mask, found.edge_mask
@@ -243,8 +285,14 @@ class Naked(gg.BaseExplainer):
         return Scores(feature, edge)
 
 
-#: what is wrong without a guard only: CallableExplainer, like the adapter, runs inside one that undoes these
-UNGUARDED = ("network_is_untouched", "predictions_stay_the_same", "gradient_mode_does_not_matter", "cached_layers_are_not_believed")
+#: what is wrong without a guard only: CallableExplainer, like the adapter, runs inside one that
+#: undoes these
+UNGUARDED = (
+    "network_is_untouched",
+    "predictions_stay_the_same",
+    "gradient_mode_does_not_matter",
+    "cached_layers_are_not_believed",
+)
 
 
 def test_graphmask_on_the_network_itself_is_caught_where_no_guard_undoes_it():
@@ -252,8 +300,13 @@ def test_graphmask_on_the_network_itself_is_caught_where_no_guard_undoes_it():
     for name in UNGUARDED:
         assert outcome(Naked(), name, plain_model())[0] == "failed"
     reason = outcome(Naked(), "network_is_untouched", plain_model())[1]
-    assert ("tensor 0" in reason, "settings of convs.0" in reason) == (True, True)  # frozen, and conv.explain is still True
-    guarded = gg.CallableExplainer(lambda model, target: as_people_use_it(model, target, graphmask()), signed=False)
+    assert ("tensor 0" in reason, "settings of convs.0" in reason) == (
+        True,
+        True,
+    )  # frozen, and conv.explain is still True
+    guarded = gg.CallableExplainer(
+        lambda model, target: as_people_use_it(model, target, graphmask()), signed=False
+    )
     for name in UNGUARDED:
         assert outcome(guarded, name, plain_model())[0] == "passed"
     assert outcome(guarded, "feature_scores_depend_on_the_model")[0] == "failed"
@@ -269,7 +322,9 @@ def plain_model():
 def test_pygs_loop_permutation_is_caught():
     """Trap 4: where every node stores a loop, PyG's edge mask is shifted."""
     raw = gg.CallableExplainer(
-        lambda model, target: as_people_use_it(model, target, GNNExplainer(epochs=30)), signed=False, scope="whole graph"
+        lambda model, target: as_people_use_it(model, target, GNNExplainer(epochs=30)),
+        signed=False,
+        scope="whole graph",
     )
     status, reason = outcome(raw, "stored_loops_leave_scores_at_their_edges")
     assert (status, "is on top instead of edge 2" in reason) == ("failed", True)
@@ -291,7 +346,7 @@ def test_pygs_random_explainer_is_no_explainer():
         assert (status, "as it should be" in reason) == ("noted", True)
 
 
-# --- each check can fail ----------------------------------------------------------------------------------------------
+# --- each check can fail --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -307,7 +362,9 @@ class Sloppy(gg.InputXGradient):
         if self.broken == "any seed":
             seed = 0
         try:
-            xs = self.explanations(model, targets, check_seed(seed))  # outside of the guard that `explain` is
+            xs = self.explanations(
+                model, targets, check_seed(seed)
+            )  # outside of the guard that `explain` is
         except BadTarget:
             if self.broken != "any target":
                 raise
@@ -317,7 +374,11 @@ class Sloppy(gg.InputXGradient):
 
     def scores(self, model, graphs, seeds):
         work = WORK.get(self.broken)
-        return super().scores(model, graphs, seeds) if work is None else work(super().scores, model, graphs, seeds)
+        return (
+            super().scores(model, graphs, seeds)
+            if work is None
+            else work(super().scores, model, graphs, seeds)
+        )
 
 
 def each(edit):
@@ -373,7 +434,9 @@ EDITS = {
     "no time": set_to(seconds=0.0),
     "nan time": set_to(seconds=float("nan")),
     "cannot be saved": set_to(params={"net": nn.Linear(1, 1)}),
-    "single": set_to(edge_score=lambda x: x.edge_score.float(), feature_score=lambda x: x.feature_score.float()),
+    "single": set_to(
+        edge_score=lambda x: x.edge_score.float(), feature_score=lambda x: x.feature_score.float()
+    ),
 }
 
 
@@ -389,7 +452,11 @@ def changed(edit):
 
 def times(factor):
     """Work that multiplies all scores by a number that should not matter."""
-    return changed(lambda f, e, model, graphs, seeds: Scores(f * factor(model, graphs), e * factor(model, graphs)))
+    return changed(
+        lambda f, e, model, graphs, seeds: Scores(
+            f * factor(model, graphs), e * factor(model, graphs)
+        )
+    )
 
 
 def crash_where(condition):
@@ -404,7 +471,10 @@ def crash_where(condition):
 def noisy(f, e, seeds):
     """One stream for the whole batch."""
     stream = generator(seeds[0]) if seeds else generator(0)
-    return Scores(f + torch.rand(f.shape, generator=stream).to(f), e + torch.rand(e.shape, generator=stream).to(e))
+    return Scores(
+        f + torch.rand(f.shape, generator=stream).to(f),
+        e + torch.rand(e.shape, generator=stream).to(e),
+    )
 
 
 def leaves(act):
@@ -472,13 +542,17 @@ WORK = {
     "links": crash_where(lambda model, graphs: model.level == "link"),
     "graphs": crash_where(lambda model, graphs: model.level == "graph"),
     "values": crash_where(lambda model, graphs: model.task == "regression"),
-    "one column": crash_where(lambda model, graphs: model.whole_rows(model.everything[:1]).size(1) == 1),
+    "one column": crash_where(
+        lambda model, graphs: model.whole_rows(model.everything[:1]).size(1) == 1
+    ),
     "edge weights": crash_where(lambda model, graphs: bool(model.source.edge_attrs)),
     "no edges": crash_where(lambda model, graphs: model.source.num_edges == 0),
     "isolated": crash_where(lambda model, graphs: bool((graphs.num_edges == 0).any())),
     "numbers": changed(lambda f, e, model, graphs, seeds: Scores(f + graphs.node[:, None], e)),
     "edge numbers": changed(lambda f, e, model, graphs, seeds: Scores(f, e + graphs.edge)),
-    "loops": changed(lambda f, e, model, graphs, seeds: Scores(f, e.roll(1) if has_loops(model) else e)),
+    "loops": changed(
+        lambda f, e, model, graphs, seeds: Scores(f, e.roll(1) if has_loops(model) else e)
+    ),
     "strangers": times(lambda model, graphs: 1 / model.source.x.abs().max()),
     "caches": unguarded,
     "activation": times(lambda model, graphs: 1 + modules(model, nn.ReLU)),
@@ -489,7 +563,9 @@ WORK = {
     "short": changed(lambda f, e, *_: Scores(f[:-1], e)),
     "columns": changed(lambda f, e, *_: Scores(f.roll(1, 1), e)),
     "opposite": changed(lambda f, e, *_: Scores(f, e.flip(0))),
-    "tensor hook": leaves(lambda model: model.net.convs[0].bias.register_hook(lambda gradient: None)),
+    "tensor hook": leaves(
+        lambda model: model.net.convs[0].bias.register_hook(lambda gradient: None)
+    ),
     "no gradients": leaves(lambda model: torch.set_grad_enabled(False)),
 }
 
@@ -578,7 +654,9 @@ TABLE = [
 
 @pytest.mark.parametrize(("broken", "check", "expected"), TABLE, ids=lambda value: str(value))
 def test_a_broken_promise_is_found(broken, check, expected):
-    (result,) = gg.check_explainer(Sloppy(broken=broken), good_model(), [3, 17, 18], only=[check], on_fail="return")
+    (result,) = gg.check_explainer(
+        Sloppy(broken=broken), good_model(), [3, 17, 18], only=[check], on_fail="return"
+    )
     assert (result.status, bool(result.reason)) == (expected, True)
 
 
@@ -594,7 +672,10 @@ def test_a_broken_promise_is_found(broken, check, expected):
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_nothing_else_is_blamed(broken, expected):
-    assert failures(gg.check_explainer(Sloppy(broken=broken), good_model(), [3, 17], on_fail="return")) == expected
+    assert (
+        failures(gg.check_explainer(Sloppy(broken=broken), good_model(), [3, 17], on_fail="return"))
+        == expected
+    )
 
 
 class Thawed(gg.InputXGradient):
@@ -649,7 +730,9 @@ class Jealous(gg.RandomExplainer):
 
     def scores(self, model, graphs, seeds):
         found = super().scores(model, graphs, seeds)
-        return Scores(found.feature, found.edge + 9 * (repr(gg.InputXGradient()) in model.engine.costs))
+        return Scores(
+            found.feature, found.edge + 9 * (repr(gg.InputXGradient()) in model.engine.costs)
+        )
 
 
 @pytest.mark.parametrize(
@@ -683,39 +766,67 @@ def test_every_check_is_listed_says_what_it_checks_and_was_seen_to_fail_or_remar
         for name, value in vars(module).items()
         if callable(value) and getattr(value, "__annotations__", {}).keys() == {"trial", "return"}
     }
-    assert functions - set(EXPLAINER_CHECKS) == {"loops_leave_the_decisive_edge_on_top", "reference", "repeats"}
+    assert functions - set(EXPLAINER_CHECKS) == {
+        "loops_leave_the_decisive_edge_on_top",
+        "reference",
+        "repeats",
+    }
     assert all(check.__doc__ for check in EXPLAINER_CHECKS.values())
-    (marks,) = [mark for mark in test_a_class_that_is_not_what_it_says_is_found.pytestmark if mark.name == "parametrize"]
+    (marks,) = [
+        mark
+        for mark in test_a_class_that_is_not_what_it_says_is_found.pytestmark
+        if mark.name == "parametrize"
+    ]
     seen = {check for _, check, _ in TABLE} | {check for _, check in marks.args[1]}
     assert seen == set(EXPLAINER_CHECKS)
     assert len(EXPLAINER_CHECKS) >= 35
 
 
-# --- what is said ------------------------------------------------------------------------------------------------------
+# --- what is said ---------------------------------------------------------------------------------
 
 
 def test_failures_are_raised_together_with_their_reasons():
-    with pytest.raises(FailedCheck, match=r"Sloppy.*fails 1 of 2 checks:\nfailed  seconds_are_positive: seconds are"):
-        gg.check_explainer(Sloppy(broken="no time"), good_model(), only=["seconds_are_positive", "scores_are_finite"])
+    with pytest.raises(
+        FailedCheck,
+        match=r"Sloppy.*fails 1 of 2 checks:\nfailed  seconds_are_positive: seconds are",
+    ):
+        gg.check_explainer(
+            Sloppy(broken="no time"),
+            good_model(),
+            only=["seconds_are_positive", "scores_are_finite"],
+        )
 
 
 def test_remarks_and_skips_tell_why():
     function = gg.CallableExplainer(
-        lambda model, target: (None, torch.ones(model.source.num_edges)), name="own", scope="whole graph"
+        lambda model, target: (None, torch.ones(model.source.num_edges)),
+        name="own",
+        scope="whole graph",
     )
     assert "cannot be made again" in outcome(function, "params_rebuild_the_explainer")[1]
     assert "cannot be sent to worker processes" in outcome(function, "explainer_can_travel")[1]
     assert "'own' is not a registered name" in outcome(function, "name_is_its_own")[1]
-    assert outcome(function, "every_target_has_the_same_sides") == ("noted", "there is no feature_score")
-    assert outcome(function, "feature_scores_can_be_ranked") == ("skipped", "there is no feature_score")
-    assert outcome(function, "signs_are_as_declared") == ("noted", "signed is True, but no score is negative here")
+    assert outcome(function, "every_target_has_the_same_sides") == (
+        "noted",
+        "there is no feature_score",
+    )
+    assert outcome(function, "feature_scores_can_be_ranked") == (
+        "skipped",
+        "there is no feature_score",
+    )
+    assert outcome(function, "signs_are_as_declared") == (
+        "noted",
+        "signed is True, but no score is negative here",
+    )
     attention = gg.PyGExplainer("AttentionExplainer")
     assert outcome(attention, "edge_scores_can_be_ranked")[0] == "skipped"
     assert "such models are refused" in outcome(attention, "link_models_are_handled")[1]
 
 
 def test_a_wrong_call_is_refused():
-    with pytest.raises(BadSetting, match=r"needs an explainer such as gg.Saliency\(\), but got <class"):
+    with pytest.raises(
+        BadSetting, match=r"needs an explainer such as gg.Saliency\(\), but got <class"
+    ):
         gg.check_explainer(gg.Saliency, good_model())
     with pytest.raises(BadModel, match="check_explainer needs a wrapped network such as"):
         gg.check_explainer(gg.Saliency(), good_model().net)

@@ -37,7 +37,9 @@ def bag_of_words(seed=0, num_nodes=40):
 
 
 def start_of(x, data):
-    """The random start as it is documented: normal numbers for the features that are not 0, node by node, and for the edges."""
+    """The random start as it is documented: normal numbers for the features that are not 0, node by
+    node, and for the edges.
+    """
     features, edges = torch.zeros_like(data.x), torch.zeros(data.num_edges, dtype=torch.float64)
     seed = derive_seed(x.seed, x.explainer, x.target, x.occurrence)
     drawn = iter(randn(seed, "features", int((data.x[x.nodes] != 0).sum())))
@@ -73,22 +75,38 @@ def assert_equal(x, reference, tolerance=1e-9):
 @pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
 def test_every_node_of_a_batch_gets_pygs_masks(layer):
     data, net = bag_of_words(), build(Stack, layer, dtype=torch.float64)
-    for x in gg.GNNExplainer().explain(gg.NodeClassificationModel(net, data), [0, 3, 3, 7, 21, 30], seed=5):
+    for x in gg.GNNExplainer().explain(
+        gg.NodeClassificationModel(net, data), [0, 3, 3, 7, 21, 30], seed=5
+    ):
         assert_equal(x, peer_for(net, x, data, "node")(data.x, data.edge_index, index=x.target))
 
 
 @pytest.mark.numeric
 def test_links_get_pygs_masks():
     data, net = bag_of_words(), build(LinkForward, dtype=torch.float64)
-    for x in gg.GNNExplainer(epochs=30).explain(gg.LinkClassificationModel(net, data), [(0, 5), (7, 3), (21, 2)]):
+    for x in gg.GNNExplainer(epochs=30).explain(
+        gg.LinkClassificationModel(net, data), [(0, 5), (7, 3), (21, 2)]
+    ):
         pair = torch.tensor([x.target]).t()
-        assert_equal(x, peer_for(net, x, data, "edge", epochs=30)(data.x, data.edge_index, edge_label_index=pair))
+        assert_equal(
+            x,
+            peer_for(net, x, data, "edge", epochs=30)(
+                data.x, data.edge_index, edge_label_index=pair
+            ),
+        )
 
 
 @pytest.mark.numeric
 def test_graphs_get_pygs_masks():
-    data, net = [bag_of_words(seed, 6 + seed) for seed in range(4)], build(Pooled, dtype=torch.float64)
-    for graph, x in zip(data, gg.GNNExplainer(epochs=30).explain(gg.GraphClassificationModel(net, data), range(4)), strict=True):
+    data, net = (
+        [bag_of_words(seed, 6 + seed) for seed in range(4)],
+        build(Pooled, dtype=torch.float64),
+    )
+    for graph, x in zip(
+        data,
+        gg.GNNExplainer(epochs=30).explain(gg.GraphClassificationModel(net, data), range(4)),
+        strict=True,
+    ):
         assert_equal(x, peer_for(net, x, graph, "graph", epochs=30)(graph.x, graph.edge_index))
 
 
@@ -96,7 +114,12 @@ def test_graphs_get_pygs_masks():
 def test_regression_gets_pygs_masks():
     data, net = bag_of_words(), build(Stack, GCNConv, out=1, dtype=torch.float64)
     for x in gg.GNNExplainer(epochs=30).explain(gg.NodeRegressionModel(net, data), range(6)):
-        assert_equal(x, peer_for(net, x, data, "node", "regression", epochs=30)(data.x, data.edge_index, index=x.target))
+        assert_equal(
+            x,
+            peer_for(net, x, data, "node", "regression", epochs=30)(
+                data.x, data.edge_index, index=x.target
+            ),
+        )
 
 
 @pytest.mark.numeric
@@ -104,15 +127,29 @@ def test_one_logit_gets_pygs_masks():
     data, net = bag_of_words(), build(Stack, GCNConv, out=1, dtype=torch.float64)
     model = gg.NodeClassificationModel(net, data, output="logits")
     for x in gg.GNNExplainer(epochs=30).explain(model, range(6)):
-        assert_equal(x, peer_for(net, x, data, "node", "binary_classification", epochs=30)(data.x, data.edge_index, index=x.target))
+        assert_equal(
+            x,
+            peer_for(net, x, data, "node", "binary_classification", epochs=30)(
+                data.x, data.edge_index, index=x.target
+            ),
+        )
 
 
 @pytest.mark.numeric
 def test_other_coefficients_are_pygs_too():
     data, net = bag_of_words(), build(Stack, GCNConv, dtype=torch.float64)
-    other = {"edge_size": 0.3, "edge_ent": 0.2, "node_feat_size": 0.4, "node_feat_ent": 0.7, "lr": 0.05, "epochs": 40}
+    other = {
+        "edge_size": 0.3,
+        "edge_ent": 0.2,
+        "node_feat_size": 0.4,
+        "node_feat_ent": 0.7,
+        "lr": 0.05,
+        "epochs": 40,
+    }
     for x in gg.GNNExplainer(**other).explain(gg.NodeClassificationModel(net, data), range(6)):
-        assert_equal(x, peer_for(net, x, data, "node", **other)(data.x, data.edge_index, index=x.target))
+        assert_equal(
+            x, peer_for(net, x, data, "node", **other)(data.x, data.edge_index, index=x.target)
+        )
 
 
 def test_features_that_are_zero_and_paths_that_are_dead_score_exactly_zero():

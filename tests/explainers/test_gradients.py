@@ -1,4 +1,6 @@
-"""Gradient explainers equal PyG's CaptumExplainer, one target at a time on the whole graph; and what they promise."""
+"""Gradient explainers equal PyG's CaptumExplainer, one target at a time on the whole graph; and
+what they promise.
+"""
 
 import numpy as np
 import pytest
@@ -15,7 +17,9 @@ from graphgauge.explainers.base import Scores
 from graphgauge.explainers.gradients import gauss_legendre
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:Input Tensor . did not already require gradients"),  # Captum, the peer
+    pytest.mark.filterwarnings(
+        "ignore:Input Tensor . did not already require gradients"
+    ),  # Captum, the peer
     pytest.mark.filterwarnings("ignore:Setting backward hooks on ReLU activations"),
 ]
 
@@ -39,7 +43,9 @@ def double_by_default():
 
 @pytest.fixture
 def captums_weights(monkeypatch):
-    """Captum rounds the weights of its steps to single precision; to compare finer than that, so must we."""
+    """Captum rounds the weights of its steps to single precision; to compare finer than that, so
+    must we.
+    """
 
     def rounded(steps):
         points, weights = gauss_legendre(steps)
@@ -112,7 +118,11 @@ def test_link_targets_equal_captum(layer, method, captums_weights):
     data = plain_graph()
     net = build(lambda: LinkProbabilities(LinkForward(layer, act=nn.ReLU())), dtype=torch.float64)
     peer, pairs = captum(net, method, "edge"), [(0, 5), (7, 3), (21, 2)]
-    for pair, x in zip(pairs, EXPLAINERS[method]().explain(gg.LinkClassificationModel(net, data), pairs), strict=True):
+    for pair, x in zip(
+        pairs,
+        EXPLAINERS[method]().explain(gg.LinkClassificationModel(net, data), pairs),
+        strict=True,
+    ):
         assert_equals(x, peer(data.x, data.edge_index, edge_label_index=torch.tensor([pair]).t()))
 
 
@@ -123,7 +133,11 @@ def test_graph_targets_equal_captum(layer, method, captums_weights):
     data = [plain_graph(seed, 6 + seed) for seed in range(4)]
     net = build(lambda: GraphProbabilities(Pooled(layer, act=nn.ReLU())), dtype=torch.float64)
     peer = captum(net, method, "graph")
-    for graph, x in zip(data, EXPLAINERS[method]().explain(gg.GraphClassificationModel(net, data), range(4)), strict=True):
+    for graph, x in zip(
+        data,
+        EXPLAINERS[method]().explain(gg.GraphClassificationModel(net, data), range(4)),
+        strict=True,
+    ):
         assert_equals(x, peer(graph.x, graph.edge_index))
 
 
@@ -135,7 +149,9 @@ def test_single_precision_equals_captum_too(layer, method):
     data.x = data.x.float()
     net = build(lambda: Probabilities(Stack(layer, act=nn.ReLU())))
     peer = captum(net, method, "node")
-    for target, x in enumerate(EXPLAINERS[method]().explain(gg.NodeClassificationModel(net, data), range(8))):
+    for target, x in enumerate(
+        EXPLAINERS[method]().explain(gg.NodeClassificationModel(net, data), range(8))
+    ):
         assert_equals(x, peer(data.x, data.edge_index, index=target), tolerance=1e-6)
 
 
@@ -145,12 +161,16 @@ def test_regression_equals_captum(method, captums_weights):
     data = plain_graph()
     net = build(Stack, GCNConv, out=1, act=nn.ReLU(), dtype=torch.float64)
     peer = captum(net, method, "node", mode="regression", return_type="raw")
-    for target, x in enumerate(EXPLAINERS[method]().explain(gg.NodeRegressionModel(net, data), range(8))):
+    for target, x in enumerate(
+        EXPLAINERS[method]().explain(gg.NodeRegressionModel(net, data), range(8))
+    ):
         assert_equals(x, peer(data.x, data.edge_index, index=target))
 
 
 def incompleteness(layer, steps):
-    """What features and relevant edges together miss of f(x, 1) - f(0, 0); stored self-loops are no part of the path.  (60,)"""
+    """What features and relevant edges together miss of f(x, 1) - f(0, 0); stored self-loops are no
+    part of the path.  (60,)
+    """
     data = random_graph(60, 150, dtype=torch.float64)
     model = gg.NodeClassificationModel(build(Stack, layer, dtype=torch.float64), data)
     batch, label = model.computation_graphs(range(60)), model.pred_discrete(range(60))
@@ -158,14 +178,23 @@ def incompleteness(layer, steps):
     def nothing(union):
         return union.with_x(0 * union.x).with_mask((~union.is_relevant).double())
 
-    start, end = (model.pred_copies(batch, edit=edit)[torch.arange(60), label] for edit in (nothing, None))
+    start, end = (
+        model.pred_copies(batch, edit=edit)[torch.arange(60), label] for edit in (nothing, None)
+    )
     xs = gg.IntegratedGradients(steps=steps).explain(model, range(60))
-    return (torch.stack([x.feature_score.sum() + x.edge_score.sum() for x in xs]) - (end - start)).abs()
+    return (
+        torch.stack([x.feature_score.sum() + x.edge_score.sum() for x in xs]) - (end - start)
+    ).abs()
 
 
 def test_integrated_gradients_are_complete():
-    """Trap 9: the path moves features and messages together, so only both sides together are complete."""
-    few, many = (torch.cat([incompleteness(layer, steps) for layer in LAYERS.values()]) for steps in (50, 300))
+    """Trap 9: the path moves features and messages together, so only both sides together are
+    complete.
+    """
+    few, many = (
+        torch.cat([incompleteness(layer, steps) for layer in LAYERS.values()])
+        for steps in (50, 300)
+    )
     assert (few <= 1e-3).double().mean() >= 0.95
     assert few.max() <= 1e-2
     assert many.max() <= 1e-3
@@ -177,7 +206,10 @@ def test_a_batch_is_what_its_targets_get_alone(explainer):
     together = explainer().explain(model, range(64), seed=3)
     for target, x in enumerate(together):
         (alone,) = explainer().explain(model, [target], seed=3)
-        assert (x.feature_score.equal(alone.feature_score), x.edge_score.equal(alone.edge_score)) == (True, True)
+        assert (
+            x.feature_score.equal(alone.feature_score),
+            x.edge_score.equal(alone.edge_score),
+        ) == (True, True)
         assert (x.target, x.explainer, x.seed) == (target, explainer.name, alone.seed)
 
 
@@ -198,19 +230,28 @@ def test_a_batch_of_links_is_what_its_links_get_alone(explainer, out):
     make = gg.LinkRegressionModel if out == 1 else gg.LinkClassificationModel
     torch.set_default_dtype(torch.float32)
     model = make(build(Decoded, out), random_graph())
-    made = explainer(**{name: 5 for name in ("epochs", "steps") if name in explainer.__dataclass_fields__})
+    made = explainer(
+        **{name: 5 for name in ("epochs", "steps") if name in explainer.__dataclass_fields__}
+    )
     pairs = [(k, (k * 7 + 3) % 60) for k in range(37)]
     for x in made.explain(model, pairs):
         (alone,) = made.explain(model, [x.target])
-        assert (x.feature_score.equal(alone.feature_score), x.edge_score.equal(alone.edge_score)) == (True, True)
+        assert (
+            x.feature_score.equal(alone.feature_score),
+            x.edge_score.equal(alone.edge_score),
+        ) == (True, True)
         assert x.prediction.equal(alone.prediction)
 
 
 @pytest.mark.parametrize("explainer", [*EXPLAINERS.values()], ids=EXPLAINERS)
 def test_the_memory_budget_changes_no_bit(explainer):
     net, data = build(Stack, GCNConv), random_graph(120, 300)
-    free, tight = (gg.NodeClassificationModel(net, data, memory_budget=budget) for budget in (None, "300kB"))
-    for one, other in zip(*(explainer().explain(model, range(30)) for model in (free, tight)), strict=True):
+    free, tight = (
+        gg.NodeClassificationModel(net, data, memory_budget=budget) for budget in (None, "300kB")
+    )
+    for one, other in zip(
+        *(explainer().explain(model, range(30)) for model in (free, tight)), strict=True
+    ):
         assert one.feature_score.equal(other.feature_score)
         assert one.edge_score.equal(other.edge_score)
 
@@ -220,10 +261,17 @@ def test_a_repeated_target_gets_two_explanations(explainer):
     model = gg.NodeClassificationModel(build(Stack, GCNConv), random_graph())
     first, second, other = explainer().explain(model, [4, 4, 5], seed=np.int64(6))
     assert first.feature_score.equal(second.feature_score) == explainer.deterministic
-    assert [(x.target, x.occurrence, x.seed) for x in (first, second, other)] == [(4, 0, 6), (4, 1, 6), (5, 0, 6)]
+    assert [(x.target, x.occurrence, x.seed) for x in (first, second, other)] == [
+        (4, 0, 6),
+        (4, 1, 6),
+        (5, 0, 6),
+    ]
     for x in (first, second, other):
         made = gg.find_explainer(x.explainer, **x.params).again(model, x)
-        assert (made.feature_score.equal(x.feature_score), made.edge_score.equal(x.edge_score)) == (True, True)
+        assert (made.feature_score.equal(x.feature_score), made.edge_score.equal(x.edge_score)) == (
+            True,
+            True,
+        )
 
 
 @pytest.mark.parametrize("explainer", [*EXPLAINERS.values()], ids=EXPLAINERS)
@@ -237,13 +285,18 @@ def test_every_explainer_on_every_kind_of_model_gives_finite_scores_of_its_own_s
     data, many = random_graph(), [random_graph(5 + seed, 9, seed=seed) for seed in range(4)]
     models = [
         (gg.NodeRegressionModel(build(Stack, GATConv, out=1), data), [0, 59]),
-        (gg.LinkClassificationModel(build(EncodeDecode), data, output="logits"), [(0, 1), (59, 58)]),
+        (
+            gg.LinkClassificationModel(build(EncodeDecode), data, output="logits"),
+            [(0, 1), (59, 58)],
+        ),
         (gg.LinkRegressionModel(build(LinkForward, out=1), data), [(0, 1), (59, 58)]),
         (gg.GraphClassificationModel(build(Pooled), many), [0, 3]),
     ]
     for explainer in EXPLAINERS.values():
         for model, targets in models:
-            for x, graph in zip(explainer().explain(model, targets), model.computation_graphs(targets), strict=True):
+            for x, graph in zip(
+                explainer().explain(model, targets), model.computation_graphs(targets), strict=True
+            ):
                 assert x.feature_score.shape == (len(graph.nodes), 6)
                 assert x.edge_score.shape == (len(graph.edges),)
                 assert x.feature_score.isfinite().all()
@@ -280,7 +333,9 @@ def test_without_masks_there_are_no_edge_scores():
             return self.lin(x).index_add(0, edge_index[1], self.lin(x)[edge_index[0]])
 
     model = gg.NodeClassificationModel(build(ByHand), random_graph(), num_hops=1)
-    with pytest.warns(GraphgaugeWarning, match="there are no edge scores: refused: edges act outside"):
+    with pytest.warns(
+        GraphgaugeWarning, match="there are no edge scores: refused: edges act outside"
+    ):
         (x,) = gg.InputXGradient().explain(model, [3])
     assert x.edge_score is None
     with pytest.warns(GraphgaugeWarning, match="there are no edge scores"):
@@ -296,7 +351,9 @@ def test_impossible_settings_are_refused():
         with pytest.raises(BadSetting, match="steps must be a whole number"):
             gg.IntegratedGradients(steps=steps)
     with pytest.raises(BadSetting, match="seed must be"):
-        gg.Saliency().explain(gg.NodeClassificationModel(build(Stack, GCNConv), random_graph()), [0], seed=-1)
+        gg.Saliency().explain(
+            gg.NodeClassificationModel(build(Stack, GCNConv), random_graph()), [0], seed=-1
+        )
 
 
 def test_the_quadrature_integrates_polynomials():
@@ -306,15 +363,26 @@ def test_the_quadrature_integrates_polynomials():
 
 
 def test_impossible_numbers_of_learned_explainers_are_refused():
-    for options in ({"lr": -1}, {"lr": "a"}, {"edge_size": float("nan")}, {"node_feat_ent": None}, {"edge_ent": True}):
-        with pytest.raises(BadSetting, match=f"{next(iter(options))} must be a finite number, 0 or more"):
+    for options in (
+        {"lr": -1},
+        {"lr": "a"},
+        {"edge_size": float("nan")},
+        {"node_feat_ent": None},
+        {"edge_ent": True},
+    ):
+        with pytest.raises(
+            BadSetting, match=f"{next(iter(options))} must be a finite number, 0 or more"
+        ):
             gg.GNNExplainer(**options)
     with pytest.raises(BadSetting, match="allowance must be a finite number"):
         gg.GraphMask(allowance=float("nan"))
 
 
 def test_a_network_that_is_not_wrapped_is_refused():
-    with pytest.raises(BadModel, match=r"explain needs a wrapped network, but got Stack. Wrap it .* gg.NodeClassificationModel"):
+    with pytest.raises(
+        BadModel,
+        match=r"explain needs a wrapped network, but got Stack. Wrap it .* gg.NodeClassificationModel",
+    ):
         gg.Saliency().explain(build(Stack, GCNConv), [0])
 
 
@@ -326,10 +394,19 @@ def test_targets_can_come_from_a_generator():
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        (lambda found: Scores(found.feature[:-1], found.edge), r"feature scores of shape \(\d+, 6\), a row for each"),
+        (
+            lambda found: Scores(found.feature[:-1], found.edge),
+            r"feature scores of shape \(\d+, 6\), a row for each",
+        ),
         (lambda found: Scores(found.feature[:, :1], found.edge), r"but gave \(\d+, 1\)"),
-        (lambda found: Scores(found.feature, found.edge.repeat(2)), r"edge scores of shape \(\d+,\)"),
-        (lambda found: (found.feature, found.edge), r"must return Scores\(feature, edge\), but returned tuple"),
+        (
+            lambda found: Scores(found.feature, found.edge.repeat(2)),
+            r"edge scores of shape \(\d+,\)",
+        ),
+        (
+            lambda found: (found.feature, found.edge),
+            r"must return Scores\(feature, edge\), but returned tuple",
+        ),
     ],
 )
 def test_scores_that_are_not_packed_as_the_graphs_are_refused(broken, message):
@@ -344,5 +421,8 @@ def test_scores_that_are_not_packed_as_the_graphs_are_refused(broken, message):
 def test_scores_that_are_no_numbers_are_told():
     net = build(Stack, GCNConv, final=lambda out: (1e3 * out).softmax(1).log())
     model = gg.NodeClassificationModel(net, random_graph(), output="log_probs")
-    with pytest.warns(GraphgaugeWarning, match=r"saliency gives NaN or infinite scores for \d+ of 60 targets, the first is"):
+    with pytest.warns(
+        GraphgaugeWarning,
+        match=r"saliency gives NaN or infinite scores for \d+ of 60 targets, the first is",
+    ):
         gg.Saliency().explain(model, range(60))

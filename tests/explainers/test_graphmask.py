@@ -21,10 +21,12 @@ LAYERS = {"GCN": GCNConv, "GAT": GATConv, "GAT 2 heads": TWO_HEADS, "SAGE": SAGE
 
 
 def node_model(layer=GCNConv, **kwargs):
-    return gg.NodeClassificationModel(build(Stack, layer, dtype=torch.float64, **kwargs), random_graph(dtype=torch.float64))
+    return gg.NodeClassificationModel(
+        build(Stack, layer, dtype=torch.float64, **kwargs), random_graph(dtype=torch.float64)
+    )
 
 
-# --- the definition ---------------------------------------------------------------------------------------------------
+# --- the definition -------------------------------------------------------------------------------
 
 
 def test_gates_are_their_definition():
@@ -38,7 +40,9 @@ def test_the_chance_to_be_open_is_how_often_a_gate_is():
     stream = generator(0)
     for a in (-2.0, -0.5, 0.0, 1.0, 3.0):
         logit = torch.full((20000,), a, dtype=torch.float64)
-        is_open = (sampled(logit, torch.rand(20000, generator=stream, dtype=torch.float64)) > 0).double()
+        is_open = (
+            sampled(logit, torch.rand(20000, generator=stream, dtype=torch.float64)) > 0
+        ).double()
         assert abs(is_open.mean() - chance_open(logit)[0]) < 4 * (is_open.std() / 20000**0.5 + 1e-4)
 
 
@@ -47,15 +51,25 @@ def test_the_divergence_is_kl_or_squared_in_sd():
     first = model.pred_continuous(range(5))
     raw = torch.randn(5, CLASSES, generator=generator(0), dtype=torch.float64)
     now = raw.softmax(1)
-    wanted = [sum(p * torch.log(p / q) for p, q in zip(ps, qs, strict=True)) for ps, qs in zip(first, now, strict=True)]
+    wanted = [
+        sum(p * torch.log(p / q) for p, q in zip(ps, qs, strict=True))
+        for ps, qs in zip(first, now, strict=True)
+    ]
     assert (divergence(model, first, raw) - torch.stack(wanted)).abs().max() <= 1e-12
-    values = gg.NodeRegressionModel(build(Stack, GCNConv, out=1, dtype=torch.float64), random_graph(dtype=torch.float64))
+    values = gg.NodeRegressionModel(
+        build(Stack, GCNConv, out=1, dtype=torch.float64), random_graph(dtype=torch.float64)
+    )
     spread = values.pred_continuous(values.population()).std(correction=0)
-    assert torch.allclose(divergence(values, torch.zeros(3).double(), torch.full((3, 1), 2.0).double()), (2 / spread) ** 2)
+    assert torch.allclose(
+        divergence(values, torch.zeros(3).double(), torch.full((3, 1), 2.0).double()),
+        (2 / spread) ** 2,
+    )
 
 
 class Literal(nn.Module):
-    """The second layer's messages of a two-layer network by hand, with one baseline for closed edges."""
+    """The second layer's messages of a two-layer network by hand, with one baseline for closed
+    edges.
+    """
 
     def __init__(self, net, baselines, closed):
         super().__init__()
@@ -93,12 +107,14 @@ def test_a_closed_gate_replaces_the_message_by_the_baseline():
     assert (outcome[0][0] - literal[3]).abs().max() <= 1e-12
 
 
-# --- what is learned --------------------------------------------------------------------------------------------------
+# --- what is learned ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
 def test_gates_baselines_and_feature_mask_have_moved(layer, monkeypatch):
-    """Traps 1, 2 and 4: in PyG the feature mask and the gates stay at their start, and several heads crash."""
+    """Traps 1, 2 and 4: in PyG the feature mask and the gates stay at their start, and several
+    heads crash.
+    """
     model, runs = node_model(layer), []
     learn = Optimisation.learn
 
@@ -128,7 +144,9 @@ def test_a_decisive_edge_and_a_decisive_feature_come_out_on_top():
 
 
 def test_motifs_are_found_while_predictions_are_kept(monkeypatch):
-    """On a trained network the gates that stay open are those of the motif, and the constraint holds."""
+    """On a trained network the gates that stay open are those of the motif, and the constraint
+    holds.
+    """
     data = ba_shapes()
     model, left = gg.NodeClassificationModel(trained_gcn(data, epochs=200), data), []
     learn = Optimisation.learn
@@ -137,7 +155,12 @@ def test_motifs_are_found_while_predictions_are_kept(monkeypatch):
         learn(self, first, epochs, *chosen)
         with torch.no_grad():
             self.copies.set_gates(self.mask.gates())
-            raw = self.run({number: (chance_open(logit) > 0.5).to(logit) for number, logit in enumerate(self.logits)})
+            raw = self.run(
+                {
+                    number: (chance_open(logit) > 0.5).to(logit)
+                    for number, logit in enumerate(self.logits)
+                }
+            )
         if epochs:
             left.append(divergence(self.model, first, raw))
 
@@ -147,14 +170,22 @@ def test_motifs_are_found_while_predictions_are_kept(monkeypatch):
     for x in gg.GraphMask().explain(model, range(300, 700, 20)):
         inside, outside = x.edge_score[in_motif[x.edges]], x.edge_score[~in_motif[x.edges]]
         if len(inside) and len(outside):
-            found.append(((inside[:, None] > outside).double().mean() + (inside[:, None] == outside).double().mean() / 2).item())
+            found.append(
+                (
+                    (inside[:, None] > outside).double().mean()
+                    + (inside[:, None] == outside).double().mean() / 2
+                ).item()
+            )
     assert sum(found) / len(found) > 0.85
     assert (torch.cat(left) < 0.1).double().mean() >= 0.95
 
 
 def test_baselines_are_learned_once_for_a_network_and_again_when_it_changes(monkeypatch):
     model, calls = node_model(), []
-    monkeypatch.setattr("graphgauge.explainers.graphmask.learned_baselines", lambda m: calls.append(m) or learned_baselines(m))
+    monkeypatch.setattr(
+        "graphgauge.explainers.graphmask.learned_baselines",
+        lambda m: calls.append(m) or learned_baselines(m),
+    )
     for targets in ([0], [1, 2], [0]):
         gg.GraphMask(epochs=1).explain(model, targets)
     assert len(calls) == 1
@@ -166,7 +197,10 @@ def test_baselines_are_learned_once_for_a_network_and_again_when_it_changes(monk
 
 def test_baselines_do_not_depend_on_the_memory_budget():
     net, data = build(Stack, GCNConv), random_graph(120, 300)
-    free, tight = (learned_baselines(gg.NodeClassificationModel(net, data, memory_budget=b)) for b in (None, "300kB"))
+    free, tight = (
+        learned_baselines(gg.NodeClassificationModel(net, data, memory_budget=b))
+        for b in (None, "300kB")
+    )
     assert all(map(torch.equal, free, tight))
 
 
@@ -174,7 +208,10 @@ def test_every_kind_of_model_is_explained():
     data, many = random_graph(), [random_graph(5 + seed, 9, seed=seed) for seed in range(4)]
     for model, targets in [
         (gg.NodeRegressionModel(build(Stack, GATConv, out=1), data), [0, 59]),
-        (gg.LinkClassificationModel(build(EncodeDecode), data, output="logits"), [(0, 1), (59, 58)]),
+        (
+            gg.LinkClassificationModel(build(EncodeDecode), data, output="logits"),
+            [(0, 1), (59, 58)],
+        ),
         (gg.LinkRegressionModel(build(LinkForward, out=1), data), [(0, 1), (59, 58)]),
         (gg.GraphClassificationModel(build(Pooled), many), [0, 3]),
     ]:
@@ -185,7 +222,9 @@ def test_every_kind_of_model_is_explained():
 
 def test_a_network_without_messages_has_feature_scores_only_of_use():
     net = build(lambda: nn.Linear(FEATURES, CLASSES))
-    model = gg.NodeClassificationModel(net, random_graph(), num_hops=0, forward=lambda net, g: net(g.x))
+    model = gg.NodeClassificationModel(
+        net, random_graph(), num_hops=0, forward=lambda net, g: net(g.x)
+    )
     for x in gg.GraphMask(epochs=3).explain(model, range(7)):
         assert (x.feature_score > 0).all()
 
@@ -217,7 +256,7 @@ def test_impossible_settings_are_refused():
         gg.GraphMask(variant="captum")
 
 
-# --- PyG's own --------------------------------------------------------------------------------------------------------
+# --- PyG's own ------------------------------------------------------------------------------------
 
 
 class GivenStart(GraphMaskExplainer):
@@ -236,8 +275,12 @@ class GivenStart(GraphMaskExplainer):
                 last = drawn_uniform(self.seed, ("gate", number, "last"), h**-0.5, h + 1)
                 self.gates[number * 4 + 3].weight.copy_(last[:-1])
                 self.gates[number * 4 + 3].bias.copy_(last[-1:])
-                self.baselines[number].copy_(drawn_uniform(self.seed, ("baseline", number), j**-0.5, 1)[0])
-        noise = torch.randn(x.shape, generator=generator(derive_seed(self.seed, "features")), dtype=torch.float64)
+                self.baselines[number].copy_(
+                    drawn_uniform(self.seed, ("baseline", number), j**-0.5, 1)[0]
+                )
+        noise = torch.randn(
+            x.shape, generator=generator(derive_seed(self.seed, "features")), dtype=torch.float64
+        )
         with torch.no_grad():
             self.node_feat_mask.copy_(0.1 * noise)
 
@@ -262,7 +305,9 @@ def test_pygs_variant_is_pygs_own_with_the_same_draws(layer, monkeypatch):
         for graph in many:
             graph.edge_index = graph.edge_index[:, graph.edge_index[0] != graph.edge_index[1]]
         net = build(Summed, layer, dtype=torch.float64)
-        xs = gg.GraphMask(variant="pyg").explain(gg.GraphClassificationModel(net, many), range(6), seed=2)
+        xs = gg.GraphMask(variant="pyg").explain(
+            gg.GraphClassificationModel(net, many), range(6), seed=2
+        )
         for graph, x in zip(many, xs, strict=True):
             own = derive_seed(2, x.explainer, x.target, 0)
             reference = pygs(build(Summed, layer, dtype=torch.float64), graph, own, monkeypatch)
@@ -274,7 +319,9 @@ def test_pygs_variant_is_pygs_own_with_the_same_draws(layer, monkeypatch):
 
 
 def pygs(net, graph, seed, monkeypatch):
-    """One epoch of PyG's, the draws of its gates replaced by ours (layer after layer, the same number of messages each)."""
+    """One epoch of PyG's, the draws of its gates replaced by ours (layer after layer, the same
+    number of messages each).
+    """
     num_messages, calls = graph.num_edges + graph.num_nodes, []
     uniform = torch.Tensor.uniform_
 
@@ -283,13 +330,19 @@ def pygs(net, graph, seed, monkeypatch):
             return uniform(self, low, high, **kwargs)
         number = len(calls) % 2
         calls.append(number)
-        drawn = torch.rand(num_messages, generator=generator(derive_seed(seed, "noise", number)), dtype=torch.float64)
+        drawn = torch.rand(
+            num_messages,
+            generator=generator(derive_seed(seed, "noise", number)),
+            dtype=torch.float64,
+        )
         return self.copy_(drawn.clamp(1e-6, 1 - 1e-6).view_as(self))
 
     algorithm = GivenStart(num_layers=2, epochs=1, log=False)
     algorithm.seed = seed
     config = {"mode": "multiclass_classification", "task_level": "graph", "return_type": "raw"}
-    peer = Explainer(net, algorithm, "model", config, node_mask_type="attributes", edge_mask_type="object")
+    peer = Explainer(
+        net, algorithm, "model", config, node_mask_type="attributes", edge_mask_type="object"
+    )
     with monkeypatch.context() as patch:
         patch.setattr(torch.Tensor, "uniform_", given)
         return peer(graph.x, graph.edge_index)
@@ -297,10 +350,15 @@ def pygs(net, graph, seed, monkeypatch):
 
 def test_pygs_variant_scores_features_by_their_random_start_whatever_the_network():
     """Trap 1, reproduced on purpose."""
-    first, second = (gg.GraphMask(variant="pyg").explain(node_model(seed=seed), [3, 8]) for seed in (0, 1))
+    first, second = (
+        gg.GraphMask(variant="pyg").explain(node_model(seed=seed), [3, 8]) for seed in (0, 1)
+    )
     for x, other in zip(first, second, strict=True):
         assert torch.equal(x.feature_score, other.feature_score)
-    trained = [gg.GraphMask(epochs=5).explain(node_model(seed=seed), [3])[0].feature_score for seed in (0, 1)]
+    trained = [
+        gg.GraphMask(epochs=5).explain(node_model(seed=seed), [3])[0].feature_score
+        for seed in (0, 1)
+    ]
     assert not torch.equal(*trained)
 
 

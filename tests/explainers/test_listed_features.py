@@ -1,4 +1,6 @@
-"""Where a network does nothing but linear maps with features that are mostly 0, those that are not are listed: same results."""
+"""Where a network does nothing but linear maps with features that are mostly 0, those that are not
+are listed: same results.
+"""
 
 import pytest
 import torch
@@ -68,7 +70,9 @@ class Dropped(nn.Module):
     ],
 )
 def test_what_a_network_does_with_features_first_is_found_out(make, use):
-    model = gg.NodeClassificationModel(build(make, dtype=torch.float64), sparse_graph(), output="logits")
+    model = gg.NodeClassificationModel(
+        build(make, dtype=torch.float64), sparse_graph(), output="logits"
+    )
     assert model.feature_use == use
     whole = model.pred_continuous([3, 8, 30])
     assert (model.pred_copies(model.computation_graphs([3, 8, 30])) - whole).abs().max() <= 1e-12
@@ -79,9 +83,22 @@ def test_what_a_network_does_with_features_first_is_found_out(make, use):
 def test_listed_features_give_what_tables_give(explainer, layer, monkeypatch):
     many = [sparse_graph(seed=seed, nodes=12) for seed in range(3)]
     for model, targets in (
-        (gg.NodeClassificationModel(build(Stack, layer, dtype=torch.float64), sparse_graph(), output="logits"), [3, 8, 8]),
-        (gg.NodeRegressionModel(build(Stack, layer, out=1, dtype=torch.float64), sparse_graph()), [3, 8]),
-        (gg.LinkClassificationModel(build(EncodeDecode, layer, dtype=torch.float64), sparse_graph(), output="logits"), [(0, 5)]),
+        (
+            gg.NodeClassificationModel(
+                build(Stack, layer, dtype=torch.float64), sparse_graph(), output="logits"
+            ),
+            [3, 8, 8],
+        ),
+        (
+            gg.NodeRegressionModel(build(Stack, layer, out=1, dtype=torch.float64), sparse_graph()),
+            [3, 8],
+        ),
+        (
+            gg.LinkClassificationModel(
+                build(EncodeDecode, layer, dtype=torch.float64), sparse_graph(), output="logits"
+            ),
+            [(0, 5)],
+        ),
         (gg.GraphClassificationModel(build(Pooled, layer, dtype=torch.float64), many), [0, 2]),
     ):
         found = []
@@ -98,7 +115,9 @@ def test_listed_features_give_what_tables_give(explainer, layer, monkeypatch):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_listed_features_give_the_same_bits_in_every_batch(explainer, dtype, monkeypatch):
     monkeypatch.setattr(learned, "MOST_FILLED", 1.0)
-    model = gg.NodeClassificationModel(build(Stack, GCNConv, dtype=dtype), sparse_graph(dtype), output="logits")
+    model = gg.NodeClassificationModel(
+        build(Stack, GCNConv, dtype=dtype), sparse_graph(dtype), output="logits"
+    )
     together = explainer.explain(model, range(20), seed=1)
     for target in (0, 7, 19):
         (alone,) = explainer.explain(model, [target], seed=1)
@@ -107,16 +126,23 @@ def test_listed_features_give_the_same_bits_in_every_batch(explainer, dtype, mon
 
 
 def test_linear_maps_of_unwritten_features_are_those_of_written_ones():
-    source, weight, bias = (torch.randn(*shape, dtype=torch.float64, generator=generator(0)) for shape in ((5, 4), (3, 4), (3,)))
+    source, weight, bias = (
+        torch.randn(*shape, dtype=torch.float64, generator=generator(0))
+        for shape in ((5, 4), (3, 4), (3,))
+    )
     gathered = Gathered(source, torch.tensor([4, -1, 2]), torch.tensor([0, 0, 2, 1]))
-    assert torch.equal(gathered.written, torch.stack([source[4], source[4], source[2], torch.zeros(4)]))
+    assert torch.equal(
+        gathered.written, torch.stack([source[4], source[4], source[2], torch.zeros(4)])
+    )
     row, column = torch.tensor([0, 0, 2]), torch.tensor([1, 3, 0])
     scattered = Scattered(torch.tensor([0.5, -2.0, 3.0], dtype=torch.float64), row, column, (4, 4))
     assert scattered.written.tolist() == [[0, 0.5, 0, -2], [0] * 4, [3, 0, 0, 0], [0] * 4]
     for features in (gathered, scattered, Written(source)):
         for b in (None, bias):
             wanted = torch.nn.functional.linear(features.written, weight, b)
-            assert (torch.nn.functional.linear(features.for_network(), weight, b) - wanted).abs().max() <= 1e-14
+            assert (
+                torch.nn.functional.linear(features.for_network(), weight, b) - wanted
+            ).abs().max() <= 1e-14
 
 
 def test_an_unwritten_tensor_is_what_it_stands_for_in_any_operation():

@@ -17,7 +17,17 @@ from torch_geometric.nn import (
     global_add_pool,
 )
 from torch_geometric.nn.dense import Linear
-from zoo import CLASSES, FEATURES, HIDDEN, EncodeDecode, LinkForward, Pooled, Stack, build, random_graph
+from zoo import (
+    CLASSES,
+    FEATURES,
+    HIDDEN,
+    EncodeDecode,
+    LinkForward,
+    Pooled,
+    Stack,
+    build,
+    random_graph,
+)
 
 import graphgauge as gg
 from graphgauge.core.errors import BadModel, BadSetting
@@ -54,7 +64,9 @@ ACTIVATIONS = {
 
 
 def node_model(*args, data=None, **kwargs):
-    return gg.NodeClassificationModel(build(*args, **kwargs), random_graph(dtype=torch.float64) if data is None else data)
+    return gg.NodeClassificationModel(
+        build(*args, **kwargs), random_graph(dtype=torch.float64) if data is None else data
+    )
 
 
 def logits(model, xs):
@@ -88,8 +100,13 @@ def test_no_activation_keeps_relevance_for_itself(act):
 
 
 def test_a_linear_network_adds_up_too():
-    net = build(lambda: nn.Sequential(Linear(6, 5, bias=False), nn.ReLU(), nn.Linear(5, 4, bias=False)), dtype=torch.float64)
-    model = gg.NodeClassificationModel(net, random_graph(dtype=torch.float64), num_hops=0, forward=lambda net, g: net(g.x))
+    net = build(
+        lambda: nn.Sequential(Linear(6, 5, bias=False), nn.ReLU(), nn.Linear(5, 4, bias=False)),
+        dtype=torch.float64,
+    )
+    model = gg.NodeClassificationModel(
+        net, random_graph(dtype=torch.float64), num_hops=0, forward=lambda net, g: net(g.x)
+    )
     xs = gg.LRP().explain(model, range(60))
     assert (handed_back(xs) - net(model.source.x)[:60].max(1).values).abs().max() <= 1e-10
 
@@ -98,10 +115,14 @@ def test_links_and_graphs_add_up_too():
     data = random_graph(dtype=torch.float64)
     layer = lambda a, b: GCNConv(a, b, bias=False)  # noqa: E731
     pairs = [(0, 5), (7, 3), (21, 2)]
-    inner = gg.LinkClassificationModel(build(EncodeDecode, layer, dtype=torch.float64), data, output="logits")
+    inner = gg.LinkClassificationModel(
+        build(EncodeDecode, layer, dtype=torch.float64), data, output="logits"
+    )
     xs = gg.LRP().explain(inner, pairs)
     z = inner.net.encode(data.x, data.edge_index)
-    assert (handed_back(xs) - torch.stack([(z[u] @ z[v]).abs() for u, v in pairs])).abs().max() <= 1e-10
+    assert (
+        handed_back(xs) - torch.stack([(z[u] @ z[v]).abs() for u, v in pairs])
+    ).abs().max() <= 1e-10
     many = [random_graph(5 + seed, 9, seed=seed, dtype=torch.float64) for seed in range(4)]
     net = build(Pooled, layer, dtype=torch.float64)
     nn.init.zeros_(net.lin.bias)
@@ -113,10 +134,12 @@ def test_links_and_graphs_add_up_too():
 def test_regression_adds_up_to_the_value():
     net = build(Stack, lambda a, b: SAGEConv(a, b, bias=False), out=1, dtype=torch.float64)
     model = gg.NodeRegressionModel(net, random_graph(dtype=torch.float64))
-    assert (handed_back(gg.LRP().explain(model, range(60))) - model.pred_continuous(range(60))).abs().max() <= 1e-10
+    assert (
+        handed_back(gg.LRP().explain(model, range(60))) - model.pred_continuous(range(60))
+    ).abs().max() <= 1e-10
 
 
-# --- the definition ---------------------------------------------------------------------------------------------------
+# --- the definition -------------------------------------------------------------------------------
 
 
 def literal_linear(x, weight, relevance, gamma):
@@ -134,7 +157,9 @@ def literal_linear(x, weight, relevance, gamma):
 def literal_lrp(net, data, target, gamma):
     """A two-layer GCN by the book, node by node: features (N, F), edges (E,), and what biases keep."""
     N, edges = data.num_nodes, data.edge_index.t().tolist()
-    links = [(number, u, v) for number, (u, v) in enumerate(edges) if u != v] + [(None, v, v) for v in range(N)]
+    links = [(number, u, v) for number, (u, v) in enumerate(edges) if u != v] + [
+        (None, v, v) for v in range(N)
+    ]
     degree = torch.zeros(N, dtype=torch.float64)
     for _, _, v in links:
         degree[v] += 1
@@ -161,7 +186,9 @@ def literal_lrp(net, data, target, gamma):
             at_h[u] += carried
             if number is not None:
                 edge_score[number] += carried.sum()
-        return torch.stack([literal_linear(x[u], conv.lin.weight, at_h[u], gamma) for u in range(N)])
+        return torch.stack(
+            [literal_linear(x[u], conv.lin.weight, at_h[u], gamma) for u in range(N)]
+        )
 
     h1, z1 = layer(first, data.x)
     a1 = z1.relu()
@@ -194,14 +221,18 @@ class WithAttributes(nn.Module):
     def __init__(self):
         super().__init__()
         widths = [(FEATURES, HIDDEN), (HIDDEN, CLASSES)]
-        self.convs = nn.ModuleList(GINEConv(nn.Linear(a, b, bias=False), eps=0.3, edge_dim=2) for a, b in widths)
+        self.convs = nn.ModuleList(
+            GINEConv(nn.Linear(a, b, bias=False), eps=0.3, edge_dim=2) for a, b in widths
+        )
 
     def forward(self, x, edge_index, edge_attr):
         return self.convs[1](self.convs[0](x, edge_index, edge_attr).relu(), edge_index, edge_attr)
 
 
 def literal_gine_lrp(net, data, target, gamma):
-    """Two GINE layers by the book, message by message: features (N, F), edges (E,), and what edge attributes keep."""
+    """Two GINE layers by the book, message by message: features (N, F), edges (E,), and what edge
+    attributes keep.
+    """
     edges, steps, x = data.edge_index.t().tolist(), [], data.x
     for conv in net.convs:
         attribute = data.edge_attr @ conv.lin.weight.t() + conv.lin.bias
@@ -216,7 +247,9 @@ def literal_gine_lrp(net, data, target, gamma):
     relevance[target, out[target].argmax()] = out[target].max()
     edge_score, kept = torch.zeros(len(edges), dtype=torch.float64), 0.0
     for conv, x, attribute, message, z in reversed(steps):
-        at_z = torch.stack([literal_linear(z[v], conv.nn.weight, relevance[v], gamma) for v in range(len(z))])
+        at_z = torch.stack(
+            [literal_linear(z[v], conv.nn.weight, relevance[v], gamma) for v in range(len(z))]
+        )
         per_unit = torch.where(z == 0, 0, at_z / z)
         relevance = (1 + conv.eps) * x * per_unit
         for k, (u, v) in enumerate(edges):
@@ -232,7 +265,9 @@ def literal_gine_lrp(net, data, target, gamma):
 @pytest.mark.parametrize("gamma", [0.0, 0.25])
 def test_lrp_of_messages_with_edge_attributes_is_its_definition(gamma):
     data = random_graph(25, 50, dtype=torch.float64)
-    data.edge_attr = torch.randn(data.num_edges, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    data.edge_attr = torch.randn(
+        data.num_edges, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64
+    )
     net = build(WithAttributes, dtype=torch.float64)
     with torch.no_grad():
         for x in gg.LRP(gamma=gamma).explain(gg.NodeClassificationModel(net, data), range(12)):
@@ -245,7 +280,10 @@ def test_lrp_of_messages_with_edge_attributes_is_its_definition(gamma):
 @pytest.mark.parametrize("layer", ["GCN", "SAGE", "GIN", "GraphConv"])
 def test_without_gamma_and_biases_it_is_input_times_gradient(layer):
     model = node_model(Stack, lambda a, b: LAYERS[layer](a, b, bias=False), dtype=torch.float64)
-    both = (gg.LRP(gamma=0).explain(model, range(60)), gg.InputXGradient(explain_output="logit").explain(model, range(60)))
+    both = (
+        gg.LRP(gamma=0).explain(model, range(60)),
+        gg.InputXGradient(explain_output="logit").explain(model, range(60)),
+    )
     for x, plain in zip(*both, strict=True):
         assert torch.allclose(x.feature_score, plain.feature_score, rtol=0, atol=1e-12)
         assert torch.allclose(x.edge_score, plain.edge_score, rtol=0, atol=1e-12)
@@ -258,7 +296,11 @@ class Everything(nn.Module):
 
     def __init__(self, layer):
         super().__init__()
-        self.one, self.norm, self.two = layer(FEATURES, HIDDEN), nn.BatchNorm1d(HIDDEN), layer(HIDDEN, HIDDEN)
+        self.one, self.norm, self.two = (
+            layer(FEATURES, HIDDEN),
+            nn.BatchNorm1d(HIDDEN),
+            layer(HIDDEN, HIDDEN),
+        )
         self.skip, self.out = nn.Linear(FEATURES, HIDDEN), nn.Linear(2 * HIDDEN, CLASSES)
         nn.init.uniform_(self.norm.running_mean, -0.5, 0.5)
         nn.init.uniform_(self.norm.running_var, 0.5, 2.0)
@@ -267,18 +309,24 @@ class Everything(nn.Module):
     def forward(self, x, edge_index, batch=None):
         h = F.dropout(self.norm(self.one(x, edge_index)).relu(), training=self.training)
         h = 0.5 * (self.two(h, edge_index) + self.skip(x)) + 0.1
-        return self.out(torch.cat([global_add_pool(h, batch) / 3, global_add_pool(F.gelu(h), batch)], dim=1))
+        return self.out(
+            torch.cat([global_add_pool(h, batch) / 3, global_add_pool(F.gelu(h), batch)], dim=1)
+        )
 
 
 @pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
 def test_with_biases_the_books_balance(layer):
-    """The share of biases is measured on its own, by one factor on all of them; each call checks that the books balance."""
+    """The share of biases is measured on its own, by one factor on all of them; each call checks
+    that the books balance.
+    """
     many = [random_graph(5 + seed, 9, seed=seed, dtype=torch.float64) for seed in range(6)]
     net = build(Everything, layer, dtype=torch.float64)
     model = gg.GraphClassificationModel(net, many)
     explainer, balance = BooksKept(), []
     explainer.kept.append(balance)
-    for graph, x in zip(many, [explainer.explain(model, [number])[0] for number in range(6)], strict=True):
+    for graph, x in zip(
+        many, [explainer.explain(model, [number])[0] for number in range(6)], strict=True
+    ):
         assert x.feature_score.isfinite().all()
         share = balance[x.target]
         assert abs(x.feature_score.sum() + share - net(graph.x, graph.edge_index).max()) <= 1e-10
@@ -291,7 +339,9 @@ class BooksKept(gg.LRP):
     kept: list = []
 
     def differentiate(self, output, leaves, rules):
-        shares = torch.autograd.grad(output.sum(), list(rules.ones.values()), retain_graph=True, materialize_grads=True)
+        shares = torch.autograd.grad(
+            output.sum(), list(rules.ones.values()), retain_graph=True, materialize_grads=True
+        )
         if len(output) == 1:
             self.kept[-1].append(float(sum(share.sum() for share in shares)))
         return super().differentiate(output, leaves, rules)
@@ -300,11 +350,20 @@ class BooksKept(gg.LRP):
 def test_networks_that_end_in_probabilities_are_explained_in_front_of_them():
     data = random_graph(dtype=torch.float64)
     plain = node_model(Stack, GCNConv, dtype=torch.float64, data=data)
-    for final in (nn.Softmax(-1), nn.LogSoftmax(-1), lambda out: out.softmax(1), lambda out: F.log_softmax(out, dim=-1)):
+    for final in (
+        nn.Softmax(-1),
+        nn.LogSoftmax(-1),
+        lambda out: out.softmax(1),
+        lambda out: F.log_softmax(out, dim=-1),
+    ):
         model = node_model(Stack, GCNConv, final=final, dtype=torch.float64, data=data)
-        for x, wanted in zip(gg.LRP().explain(model, range(9)), gg.LRP().explain(plain, range(9)), strict=True):
+        for x, wanted in zip(
+            gg.LRP().explain(model, range(9)), gg.LRP().explain(plain, range(9)), strict=True
+        ):
             assert torch.allclose(x.feature_score, wanted.feature_score, rtol=0, atol=1e-12)
-    model = node_model(Stack, GCNConv, final=lambda out: out.softmax(1).softmax(1), dtype=torch.float64, data=data)
+    model = node_model(
+        Stack, GCNConv, final=lambda out: out.softmax(1).softmax(1), dtype=torch.float64, data=data
+    )
     with pytest.raises(BadModel, match="calls more than one"):
         gg.LRP().explain(model, [0])
 
@@ -314,18 +373,33 @@ class Gated(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.one, self.gate, self.out = GCNConv(FEATURES, HIDDEN), GCNConv(FEATURES, HIDDEN), nn.Linear(HIDDEN, CLASSES)
+        self.one, self.gate, self.out = (
+            GCNConv(FEATURES, HIDDEN),
+            GCNConv(FEATURES, HIDDEN),
+            nn.Linear(HIDDEN, CLASSES),
+        )
 
     def forward(self, x, edge_index):
-        h = self.out(self.one(x, edge_index) * torch.sigmoid(self.gate(x, edge_index))).relu() + 1e-3
+        h = (
+            self.out(self.one(x, edge_index) * torch.sigmoid(self.gate(x, edge_index))).relu()
+            + 1e-3
+        )
         return h / h.sum(1, keepdim=True)
 
 
-@pytest.mark.parametrize("final", [lambda out: out.softmax(1).log(), lambda out: out.softmax(1).clamp(1e-3, 0.999)])
+@pytest.mark.parametrize(
+    "final", [lambda out: out.softmax(1).log(), lambda out: out.softmax(1).clamp(1e-3, 0.999)]
+)
 def test_networks_that_go_on_after_their_softmax_are_refused(final):
-    for model in (node_model(Stack, GCNConv, final=final, data=random_graph()), node_model(Gated, data=random_graph())):
+    for model in (
+        node_model(Stack, GCNConv, final=final, data=random_graph()),
+        node_model(Gated, data=random_graph()),
+    ):
         for targets in ([1], range(60)):
-            with pytest.raises(BadModel, match=r"LRP explains the logits in front of .* goes on from there|without a rule"):
+            with pytest.raises(
+                BadModel,
+                match=r"LRP explains the logits in front of .* goes on from there|without a rule",
+            ):
                 gg.LRP().explain(model, targets)
 
 
@@ -369,7 +443,9 @@ def test_one_target_whose_books_do_not_balance_is_not_lost_among_many():
 
 
 class Turned(nn.Module):
-    """A shift on rows that are features, not nodes: whose share it is cannot be told, only how large it is."""
+    """A shift on rows that are features, not nodes: whose share it is cannot be told, only how
+    large it is.
+    """
 
     def __init__(self):
         super().__init__()
@@ -390,7 +466,10 @@ def test_shares_of_unknown_owners_are_counted_once_alone_and_in_a_batch():
 def test_gaps_of_targets_that_cancel_are_found():
     """Node k + 60 is the mirror image of node k, and the output is odd: all gaps together are 0."""
     half = random_graph()
-    data = Data(x=torch.cat([half.x, -half.x]), edge_index=torch.cat([half.edge_index, half.edge_index + 60], 1))
+    data = Data(
+        x=torch.cat([half.x, -half.x]),
+        edge_index=torch.cat([half.edge_index, half.edge_index + 60], 1),
+    )
     net = build(Stack, lambda a, b: GCNConv(a, b, bias=False), 1, out=1, final=lambda out: out**3)
     with pytest.raises(BadModel, match="Stack calls an operation without a rule"):
         gg.LRP().explain(gg.NodeRegressionModel(net, data), [5, 8, 13, 65, 68, 73])
@@ -414,10 +493,20 @@ WAYS_TO_ADD = {
 
 @pytest.mark.parametrize("way", WAYS_TO_ADD.values(), ids=WAYS_TO_ADD)
 def test_operations_have_their_rule_however_they_are_called(way):
-    """Each call checks its own books; gamma = 0 without biases before it is plain input times gradient."""
+    """Each call checks its own books; gamma = 0 without biases before it is plain input times
+    gradient.
+    """
     weight = torch.linspace(0.5, 1.5, HIDDEN, dtype=torch.float64)
-    model = node_model(Stack, lambda a, b: GCNConv(a, b, bias=False), act=lambda x: way(x, weight), dtype=torch.float64)
-    both = (gg.LRP(gamma=0).explain(model, range(20)), gg.InputXGradient(explain_output="logit").explain(model, range(20)))
+    model = node_model(
+        Stack,
+        lambda a, b: GCNConv(a, b, bias=False),
+        act=lambda x: way(x, weight),
+        dtype=torch.float64,
+    )
+    both = (
+        gg.LRP(gamma=0).explain(model, range(20)),
+        gg.InputXGradient(explain_output="logit").explain(model, range(20)),
+    )
     for x, plain in zip(*both, strict=True):
         assert torch.allclose(x.feature_score, plain.feature_score, rtol=0, atol=1e-12)
 
@@ -433,6 +522,8 @@ def test_impossible_settings_are_refused():
 
 
 def test_a_link_decoder_with_a_product_and_biases_balances():
-    model = gg.LinkClassificationModel(build(LinkForward, dtype=torch.float64), random_graph(dtype=torch.float64))
+    model = gg.LinkClassificationModel(
+        build(LinkForward, dtype=torch.float64), random_graph(dtype=torch.float64)
+    )
     for x in gg.LRP().explain(model, [(0, 1), (59, 58)]):
         assert x.feature_score.isfinite().all()

@@ -1,4 +1,6 @@
-"""One batched pass under `captum_rules` equals Captum's LRP through PyG's bridge, one target at a time on the whole graph."""
+"""One batched pass under `captum_rules` equals Captum's LRP through PyG's bridge, one target at a
+time on the whole graph.
+"""
 
 import pytest
 import torch
@@ -20,7 +22,18 @@ from torch_geometric.nn import (
     to_captum_model,
 )
 from torch_geometric.nn.models import GCN
-from zoo import CLASSES, FEATURES, HIDDEN, EncodeDecode, LinkForward, Pooled, Stack, build, mlp, random_graph
+from zoo import (
+    CLASSES,
+    FEATURES,
+    HIDDEN,
+    EncodeDecode,
+    LinkForward,
+    Pooled,
+    Stack,
+    build,
+    mlp,
+    random_graph,
+)
 
 import graphgauge as gg
 from graphgauge.core.errors import BadModel
@@ -28,7 +41,9 @@ from graphgauge.explainers.lrp_captum import PASSED_THROUGH, captum_rules, stabi
 
 pytestmark = [
     pytest.mark.numeric,
-    pytest.mark.filterwarnings("ignore:Input Tensor . did not already require gradients"),  # Captum, the peer
+    pytest.mark.filterwarnings(
+        "ignore:Input Tensor . did not already require gradients"
+    ),  # Captum, the peer
 ]
 
 TOLERANCE = 1e-10
@@ -55,11 +70,18 @@ def double_by_default():
 
 
 class Net(nn.Module):
-    """Two layers, an activation that is a module in between; logits, probabilities with ``final``, or a value with ``out=1``."""
+    """Two layers, an activation that is a module in between; logits, probabilities with ``final``,
+    or a value with ``out=1``.
+    """
 
     def __init__(self, layer, act=nn.ReLU, out=CLASSES, final=None):
         super().__init__()
-        self.first, self.act, self.second, self.final = layer(FEATURES, HIDDEN), act(), layer(HIDDEN, out), final
+        self.first, self.act, self.second, self.final = (
+            layer(FEATURES, HIDDEN),
+            act(),
+            layer(HIDDEN, out),
+            final,
+        )
 
     def forward(self, x, edge_index):
         out = self.second(self.act(self.first(x, edge_index)), edge_index)
@@ -69,7 +91,11 @@ class Net(nn.Module):
 class LinkNet(nn.Module):
     def __init__(self, layer=GCNConv, act=nn.ReLU, out=3):
         super().__init__()
-        self.encoder, self.lin, self.act = Net(layer, act, HIDDEN), nn.Linear(2 * HIDDEN, HIDDEN), act()
+        self.encoder, self.lin, self.act = (
+            Net(layer, act, HIDDEN),
+            nn.Linear(2 * HIDDEN, HIDDEN),
+            act(),
+        )
         self.last = nn.Linear(HIDDEN, out)
 
     def forward(self, x, edge_index, edge_label_index):
@@ -97,9 +123,14 @@ def plain_graph(seed=0, num_nodes=40):
 
 
 def captum_lrp(net, data, target, index=None, extra=()):
-    """What a user gets: the rule on all that Captum refuses (it forgets them after each call), its own defaults elsewhere."""
+    """What a user gets: the rule on all that Captum refuses (it forgets them after each call), its
+    own defaults elsewhere.
+    """
     for module in net.modules():
-        if next(module.children(), None) is None and type(module) not in (*PASSED_THROUGH, nn.Linear):
+        if next(module.children(), None) is None and type(module) not in (
+            *PASSED_THROUGH,
+            nn.Linear,
+        ):
             module.rule = EpsilonRule()
     inputs, others = to_captum_input(data.x, data.edge_index, "node_and_edge", *extra)
     lrp = LRP(to_captum_model(net, "node_and_edge", index))
@@ -113,11 +144,15 @@ def explain(model, targets, explain_output="logit"):
 
 def assert_equals(x, reference):
     for score, wanted in zip((x.feature_matrix(), x.edge_vector()), reference, strict=True):
-        assert (score - wanted).abs().max() <= TOLERANCE * max(1.0, float(wanted.abs().max()))  # sums near 0 make large scores
+        assert (score - wanted).abs().max() <= TOLERANCE * max(
+            1.0, float(wanted.abs().max())
+        )  # sums near 0 make large scores
 
 
 def assert_nodes_equal(net, data, targets=range(12)):
-    """Classes for networks of several columns, else values. What the network returns is what Captum explains."""
+    """Classes for networks of several columns, else values. What the network returns is what Captum
+    explains.
+    """
     with torch.no_grad():
         out = net(data.x, data.edge_index)
     if out.dim() == 2 and out.size(1) > 1:
@@ -147,7 +182,11 @@ def test_the_probability_of_a_net_that_returns_logits_is_explained_through_our_s
         assert_equals(x, captum_lrp(ending, data, label[target], index=target))
 
 
-@pytest.mark.parametrize("act", [nn.LeakyReLU, nn.ReLU, nn.Tanh, nn.ELU, nn.Identity, nn.Sigmoid], ids=lambda act: act.__name__)
+@pytest.mark.parametrize(
+    "act",
+    [nn.LeakyReLU, nn.ReLU, nn.Tanh, nn.ELU, nn.Identity, nn.Sigmoid],
+    ids=lambda act: act.__name__,
+)
 @pytest.mark.parametrize("layer", [GCNConv, GATConv, SAGEConv])
 def test_values_equal_captum_with_the_rule_on_other_activations(layer, act):
     assert_nodes_equal(build(Net, layer, act=act, out=1, dtype=torch.float64), plain_graph())
@@ -175,11 +214,17 @@ def test_what_stands_between_layers_equals_captum(layer, act):
 
 
 class Skip(Net):
-    """The activation's input and output both go on; one ReLU for all calls; x enters a dropout and a linear layer."""
+    """The activation's input and output both go on; one ReLU for all calls; x enters a dropout and
+    a linear layer.
+    """
 
     def __init__(self, layer):
         super().__init__(layer)
-        self.middle, self.drop, self.lin = layer(HIDDEN, HIDDEN), nn.Dropout(0.5), nn.Linear(FEATURES, HIDDEN)
+        self.middle, self.drop, self.lin = (
+            layer(HIDDEN, HIDDEN),
+            nn.Dropout(0.5),
+            nn.Linear(FEATURES, HIDDEN),
+        )
 
     def forward(self, x, edge_index):
         z = self.first(self.drop(x), edge_index) + self.lin(x)
@@ -210,7 +255,9 @@ def test_a_relu_called_twice_side_by_side_equals_captum(layer):
 
 
 def test_a_ready_made_network_of_pyg_equals_captum():
-    assert_nodes_equal(build(GCN, FEATURES, HIDDEN, 3, CLASSES, dropout=0.5, dtype=torch.float64), plain_graph())
+    assert_nodes_equal(
+        build(GCN, FEATURES, HIDDEN, 3, CLASSES, dropout=0.5, dtype=torch.float64), plain_graph()
+    )
 
 
 PAIRS = [(0, 5), (7, 3), (21, 2), (9, 30), (11, 12), (1, 0), (2, 21), (8, 17), (33, 6), (4, 18)]
@@ -223,7 +270,10 @@ def test_link_classes_equal_captum(layer, make):
     xs = explain(gg.LinkClassificationModel(net, data), PAIRS)
     for pair, x in zip(PAIRS, xs, strict=True):
         link = torch.tensor([pair]).t()
-        assert_equals(x, captum_lrp(net, data, int(net(data.x, data.edge_index, link).argmax()), extra=(link,)))
+        assert_equals(
+            x,
+            captum_lrp(net, data, int(net(data.x, data.edge_index, link).argmax()), extra=(link,)),
+        )
 
 
 @pytest.mark.parametrize("layer", [GCNConv, GATConv])
@@ -244,10 +294,15 @@ def test_encode_and_decode_equal_captum():
         assert_equals(x, captum_lrp(whole, data, None, extra=(torch.tensor([pair]).t(),)))
 
 
-@pytest.mark.parametrize("make", [Pooled, GraphNet, lambda layer: GraphNet(layer, aggr.SumAggregation())])
+@pytest.mark.parametrize(
+    "make", [Pooled, GraphNet, lambda layer: GraphNet(layer, aggr.SumAggregation())]
+)
 @pytest.mark.parametrize("layer", [GCNConv, GATConv, LAYERS["GIN"]])
 def test_graph_classes_equal_captum(layer, make):
-    data, net = [plain_graph(seed, 6 + seed) for seed in range(10)], build(make, layer, dtype=torch.float64)
+    data, net = (
+        [plain_graph(seed, 6 + seed) for seed in range(10)],
+        build(make, layer, dtype=torch.float64),
+    )
     xs = explain(gg.GraphClassificationModel(net, data), range(10))
     for graph, x in zip(data, xs, strict=True):
         assert_equals(x, captum_lrp(net, graph, int(net(graph.x, graph.edge_index).argmax())))
@@ -280,7 +335,10 @@ def test_parameters_keep_their_gradients():
 
 
 def test_a_layer_called_twice_has_scores_where_captum_has_an_error():
-    data, net = plain_graph(), build(lambda: Net(lambda a, b: SGConv(a, b, K=2)), dtype=torch.float64)
+    data, net = (
+        plain_graph(),
+        build(lambda: Net(lambda a, b: SGConv(a, b, K=2)), dtype=torch.float64),
+    )
     (x,) = explain(gg.NodeClassificationModel(net, data), [3])
     assert x.feature_score.isfinite().all()
     with pytest.raises(RuntimeError, match="used more than once"):
@@ -289,10 +347,15 @@ def test_a_layer_called_twice_has_scores_where_captum_has_an_error():
 
 def test_a_layer_that_returns_no_tensor_is_refused():
     net = nn.Sequential(nn.LSTM(FEATURES, HIDDEN))
-    with captum_rules(net), pytest.raises(BadModel, match="no rule for LSTM, which returns a tuple"):
+    with (
+        captum_rules(net),
+        pytest.raises(BadModel, match="no rule for LSTM, which returns a tuple"),
+    ):
         net(torch.ones(2, FEATURES, requires_grad=True))
 
 
 def test_zero_is_moved_up():
     z = torch.tensor([-1.0, -0.0, 0.0, 1e-12, -1e-12])
-    assert stabilised(z).tolist() == pytest.approx([-1 - 1e-9, 1e-9, 1e-9, 1.001e-9, -1.001e-9], rel=1e-12)
+    assert stabilised(z).tolist() == pytest.approx(
+        [-1 - 1e-9, 1e-9, 1e-9, 1.001e-9, -1.001e-9], rel=1e-12
+    )

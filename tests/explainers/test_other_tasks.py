@@ -1,4 +1,6 @@
-"""Explainers without scores: their outcome travels with the explanation, and they keep the same promises."""
+"""Explainers without scores: their outcome travels with the explanation, and they keep the same
+promises.
+"""
 
 from dataclasses import dataclass
 
@@ -23,7 +25,11 @@ class Counterfactual(gg.OtherTaskExplainer):
 
     def outcome(self, model, target, seed):
         model.net.convs[0].bias.data.zero_()
-        return {"target": target, "feature": int(torch.randint(10**6, ())) % self.width, "seed": seed}
+        return {
+            "target": target,
+            "feature": int(torch.randint(10**6, ())) % self.width,
+            "seed": seed,
+        }
 
 
 def test_an_explanation_carries_the_outcome_and_no_scores():
@@ -32,11 +38,19 @@ def test_an_explanation_carries_the_outcome_and_no_scores():
     with nothing_changes(model):
         xs = Counterfactual().explain(model, [3, 5, 3], seed=2)
     assert [x.outcome["target"] for x in xs] == [3, 5, 3]
-    assert [x.outcome["seed"] for x in xs] == [derive_seed(x.seed, x.explainer, x.target, x.occurrence) for x in xs]
-    assert [(x.feature_score, x.edge_score, x.explainer) for x in xs] == [(None, None, "counterfactual")] * 3
+    assert [x.outcome["seed"] for x in xs] == [
+        derive_seed(x.seed, x.explainer, x.target, x.occurrence) for x in xs
+    ]
+    assert [(x.feature_score, x.edge_score, x.explainer) for x in xs] == [
+        (None, None, "counterfactual")
+    ] * 3
     assert all(x.seconds > 0 for x in xs)
-    assert [x.outcome for x in Counterfactual().explain(model, [3, 5, 3], seed=2)] == [x.outcome for x in xs]
-    with pytest.raises(BadExplanation, match="edge_score of target 3 was asked for, but counterfactual gave none"):
+    assert [x.outcome for x in Counterfactual().explain(model, [3, 5, 3], seed=2)] == [
+        x.outcome for x in xs
+    ]
+    with pytest.raises(
+        BadExplanation, match="edge_score of target 3 was asked for, but counterfactual gave none"
+    ):
         xs[0].edge_vector()
 
 

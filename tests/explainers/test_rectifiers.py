@@ -1,4 +1,6 @@
-"""Guided Backprop and Deconvolution where Captum cannot serve as a peer: functions, methods, leaky and in-place rectifiers."""
+"""Guided Backprop and Deconvolution where Captum cannot serve as a peer: functions, methods, leaky
+and in-place rectifiers.
+"""
 
 import pytest
 import torch
@@ -28,7 +30,8 @@ WAYS_TO_RECTIFY = {
 
 def model_with(act, **kwargs):
     return gg.NodeClassificationModel(
-        build(Stack, GCNConv, act=act, dtype=torch.float64, **kwargs), random_graph(dtype=torch.float64)
+        build(Stack, GCNConv, act=act, dtype=torch.float64, **kwargs),
+        random_graph(dtype=torch.float64),
     )
 
 
@@ -37,7 +40,9 @@ def model_with(act, **kwargs):
 @pytest.mark.parametrize("act", WAYS_TO_RECTIFY.values(), ids=WAYS_TO_RECTIFY)
 def test_it_does_not_matter_how_a_rectifier_is_called(act, explainer):
     """Trap 7: Captum sees modules only."""
-    for x, wanted in zip(*(explainer().explain(model_with(a), [3, 8, 21]) for a in (act, nn.ReLU())), strict=True):
+    for x, wanted in zip(
+        *(explainer().explain(model_with(a), [3, 8, 21]) for a in (act, nn.ReLU())), strict=True
+    ):
         assert (x.feature_score - wanted.feature_score).abs().max() <= 1e-12
         assert torch.allclose(x.edge_score, wanted.edge_score, rtol=0, atol=1e-12)
         assert wanted.feature_score.abs().max() > 0
@@ -74,7 +79,12 @@ def test_the_rules_are_their_definition(act, slope, explainer):
         before = net.first(data.x[target])
         at_output = net.second.weight[0]
         if explainer is gg.GuidedBackprop:
-            at_input = torch.stack([max(g * (1.0 if z > 0 else slope), 0 * g) for g, z in zip(at_output, before, strict=True)])
+            at_input = torch.stack(
+                [
+                    max(g * (1.0 if z > 0 else slope), 0 * g)
+                    for g, z in zip(at_output, before, strict=True)
+                ]
+            )
         else:
             at_input = torch.stack([max(g, 0 * g) for g in at_output])
         assert (x.feature_score[0] - at_input @ net.first.weight).abs().max() <= 1e-12
@@ -85,7 +95,9 @@ def test_the_rules_are_their_definition(act, slope, explainer):
 def test_captums_variant_is_the_plain_gradient_and_says_so(act, explainer):
     """Trap 7 again: in the paper's regression networks the two are one."""
     model = model_with(act)
-    with pytest.warns(GraphgaugeWarning, match=r"Stack is the plain gradient: no nn.ReLU module runs in it"):
+    with pytest.warns(
+        GraphgaugeWarning, match=r"Stack is the plain gradient: no nn.ReLU module runs in it"
+    ):
         (x,) = explainer(variant="captum").explain(model, [3])
     (plain,) = gg.InputXGradient().explain(model, [3])
     assert (model.source.x[x.nodes] * x.feature_score - plain.feature_score).abs().max() <= 1e-12
@@ -100,7 +112,9 @@ def test_a_network_without_rectifiers_is_told_so():
 
 
 def test_attention_is_left_alone():
-    """GAT's own leaky ReLU runs while messages are prepared: alone it makes no rectifier, and the scores are the gradient's."""
+    """GAT's own leaky ReLU runs while messages are prepared: alone it makes no rectifier, and the
+    scores are the gradient's.
+    """
     net = build(Stack, GATConv, num_layers=1, dtype=torch.float64)
     model = gg.NodeClassificationModel(net, random_graph(dtype=torch.float64))
     with pytest.warns(GraphgaugeWarning, match="plain gradient"):
@@ -110,7 +124,9 @@ def test_attention_is_left_alone():
 
 
 def test_an_unknown_variant_is_refused():
-    with pytest.raises(BadSetting, match="variant must be 'default' or 'captum', but 'pyg' was given"):
+    with pytest.raises(
+        BadSetting, match="variant must be 'default' or 'captum', but 'pyg' was given"
+    ):
         gg.GuidedBackprop(variant="pyg")
 
 
@@ -126,7 +142,10 @@ class Weighted(nn.Module):
 def test_edges_can_be_scored_through_the_normalisation():
     """Trap 13: a message times 0 is not an edge that is gone; this score follows the normalisation."""
     data = random_graph(dtype=torch.float64)
-    data.edge_weight = torch.rand(data.num_edges, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 0.5
+    data.edge_weight = (
+        torch.rand(data.num_edges, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        + 0.5
+    )
     net = build(Weighted, dtype=torch.float64)
     model = gg.NodeClassificationModel(net, data)
     for x in gg.InputXGradient(edge_factor="weight").explain(model, range(10)):

@@ -1,4 +1,6 @@
-"""Recorded steps are steps. On a CPU nothing is recorded; what a GPU learns is compared with PyG in the explainers' own tests."""
+"""Recorded steps are steps. On a CPU nothing is recorded; what a GPU learns is compared with PyG in
+the explainers' own tests.
+"""
 
 import pytest
 import torch

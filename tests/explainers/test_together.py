@@ -1,4 +1,6 @@
-"""Explainers on one model: in any order, twice, inside a memory budget, with one bar; and every trap of the peers is guarded."""
+"""Explainers on one model: in any order, twice, inside a memory budget, with one bar; and every
+trap of the peers is guarded.
+"""
 
 import io
 import re
@@ -17,7 +19,11 @@ import graphgauge as gg
 from graphgauge.core import progress
 from graphgauge.explainers import EXPLAINERS
 
-SHORT = {"gnn_explainer": {"epochs": 5}, "graphmask": {"epochs": 5}, "integrated_gradients": {"steps": 5}}
+SHORT = {
+    "gnn_explainer": {"epochs": 5},
+    "graphmask": {"epochs": 5},
+    "integrated_gradients": {"steps": 5},
+}
 ALL = {
     **{name: make(**SHORT.get(name, {})) for name, make in EXPLAINERS.items()},
     "guided, captum": gg.GuidedBackprop(variant="captum"),
@@ -31,19 +37,28 @@ ALL = {
 
 def fresh_model(layer=GCNConv):
     data = random_graph()
-    data.edge_index = data.edge_index[:, data.edge_index[0] != data.edge_index[1]]  # PyG's GraphMask cannot count stored loops
+    data.edge_index = data.edge_index[
+        :, data.edge_index[0] != data.edge_index[1]
+    ]  # PyG's GraphMask cannot count stored loops
     return gg.NodeClassificationModel(build(Stack, layer, act=nn.ReLU()), data)
 
 
 @pytest.mark.parametrize("layer", [GCNConv, GATConv], ids=["GCN", "GAT"])
 def test_all_explainers_in_any_order_and_twice_give_what_they_give_alone(layer):
-    """Trap 5: in PyG, Captum's explainers crash after GNNExplainer, and GraphMask leaves another network behind (issue 9653)."""
-    alone = {name: explainer.explain(fresh_model(layer), [3, 8], seed=2) for name, explainer in ALL.items()}
+    """Trap 5: in PyG, Captum's explainers crash after GNNExplainer, and GraphMask leaves another
+    network behind (issue 9653).
+    """
+    alone = {
+        name: explainer.explain(fresh_model(layer), [3, 8], seed=2)
+        for name, explainer in ALL.items()
+    }
     shared = fresh_model(layer)
     for turn in range(3):
         order = torch.randperm(len(ALL), generator=torch.Generator().manual_seed(turn)).tolist()
         for name in [list(ALL)[k] for k in order] * (2 if turn == 0 else 1):
-            for x, wanted in zip(ALL[name].explain(shared, [3, 8], seed=2), alone[name], strict=True):
+            for x, wanted in zip(
+                ALL[name].explain(shared, [3, 8], seed=2), alone[name], strict=True
+            ):
                 assert torch.equal(x.feature_score, wanted.feature_score), name
                 assert torch.equal(x.edge_score, wanted.edge_score), name
 
@@ -51,14 +66,23 @@ def test_all_explainers_in_any_order_and_twice_give_what_they_give_alone(layer):
 @pytest.mark.parametrize("explainer", EXPLAINERS.values(), ids=EXPLAINERS)
 @pytest.mark.parametrize("budget", [1_500_000, 6_000_000])
 def test_peak_memory_of_a_call_stays_inside_the_budget(explainer, budget):
-    """Beside the unions there are the results: packed scores, what they are made from, and each explanation's own."""
+    """Beside the unions there are the results: packed scores, what they are made from, and each
+    explanation's own.
+    """
     random = torch.Generator().manual_seed(0)
-    data = Data(x=torch.rand(300, 50, generator=random), edge_index=torch.randint(300, (2, 900), generator=random))
+    data = Data(
+        x=torch.rand(300, 50, generator=random),
+        edge_index=torch.randint(300, (2, 900), generator=random),
+    )
     data.edge_index[1, :150] = 7  # a hub
     net = nn.ModuleList([GCNConv(50, 16), GCNConv(16, 4)])
     forward = lambda net, g: net[1](net[0](g.x, g.edge_index).relu(), g.edge_index)  # noqa: E731
-    model = gg.NodeClassificationModel(build(lambda: net), data, forward=forward, memory_budget=budget)
-    made = explainer(**{name: 3 for name in ("epochs", "steps") if name in explainer.__dataclass_fields__})
+    model = gg.NodeClassificationModel(
+        build(lambda: net), data, forward=forward, memory_budget=budget
+    )
+    made = explainer(
+        **{name: 3 for name in ("epochs", "steps") if name in explainer.__dataclass_fields__}
+    )
     gg.Saliency().explain(model, range(5, 9))  # what one explainer costs is not what another does
     made.explain(model, range(5, 9))
     with Live() as live:
@@ -69,9 +93,13 @@ def test_peak_memory_of_a_call_stays_inside_the_budget(explainer, budget):
 
 
 def test_with_edge_scores_of_ones_input_times_gradient_is_the_gradient():
-    """Trap 8: on edges InputXGradient is the signed gradient of the factors, which are 1, and Saliency its absolute value."""
+    """Trap 8: on edges InputXGradient is the signed gradient of the factors, which are 1, and
+    Saliency its absolute value.
+    """
     model = fresh_model()
-    for signed, absolute in zip(*(make().explain(model, range(9)) for make in (gg.InputXGradient, gg.Saliency)), strict=True):
+    for signed, absolute in zip(
+        *(make().explain(model, range(9)) for make in (gg.InputXGradient, gg.Saliency)), strict=True
+    ):
         assert torch.equal(signed.edge_score.abs(), absolute.edge_score)
 
 
@@ -90,11 +118,16 @@ class ManyArguments(nn.Module):
 def test_further_arguments_go_by_name(explainer):
     """Trap 11: in PyG's bridge they go by the order in which they were given."""
     data = random_graph()
-    data.edge_attr, data.edge_weight = torch.rand(data.num_edges, 3), torch.rand(data.num_edges) + 0.5
+    data.edge_attr, data.edge_weight = (
+        torch.rand(data.num_edges, 3),
+        torch.rand(data.num_edges) + 0.5,
+    )
     net = build(ManyArguments)
     model = gg.NodeClassificationModel(net, data)
     expected = net(data.x, data.edge_index, data.edge_weight, edge_attr=data.edge_attr).softmax(1)
-    for x in explainer(**{name: 2 for name in ("epochs", "steps") if name in explainer.__dataclass_fields__}).explain(model, [3]):
+    for x in explainer(
+        **{name: 2 for name in ("epochs", "steps") if name in explainer.__dataclass_fields__}
+    ).explain(model, [3]):
         assert torch.allclose(x.prediction, expected[3], atol=1e-6)
         assert x.edge_score.isfinite().all()
 
@@ -102,11 +135,15 @@ def test_further_arguments_go_by_name(explainer):
 def test_every_trap_of_the_peers_that_applies_is_named_by_a_test():
     """18 concern explainers and the networks they are given, four concern metrics."""
     text = "\n".join(path.read_text() for path in Path(__file__).parents[1].rglob("test_*.py"))
-    named = {int(number) for found in re.findall(r"(?i)traps?[ _]([\d, and]+)", text) for number in re.findall(r"\d+", found)}
+    named = {
+        int(number)
+        for found in re.findall(r"(?i)traps?[ _]([\d, and]+)", text)
+        for number in re.findall(r"\d+", found)
+    }
     assert named >= set(range(1, 23))
 
 
-# --- one bar ----------------------------------------------------------------------------------------------------------
+# --- one bar --------------------------------------------------------------------------------------
 
 
 class Terminal(io.StringIO):

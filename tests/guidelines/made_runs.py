@@ -13,12 +13,28 @@ GOOD = {
 }
 
 
-def row(explainer, target, metric, value=None, status="ok", task="", model="", occurrence=0, **cell):
-    return Row(task, model, explainer, target, occurrence, metric, Cell(value, status, **cell), None, 0, "digest", "version")
+def row(
+    explainer, target, metric, value=None, status="ok", task="", model="", occurrence=0, **cell
+):
+    return Row(
+        task,
+        model,
+        explainer,
+        target,
+        occurrence,
+        metric,
+        Cell(value, status, **cell),
+        None,
+        0,
+        "digest",
+        "version",
+    )
 
 
 def run(numbers, n=100, settings=None, task="", model="", is_link=False):
-    """One row per explainer, target and metric. A number is a value for every target, a list of values, or a status."""
+    """One row per explainer, target and metric. A number is a value for every target, a list of
+    values, or a status.
+    """
     rows = []
     for explainer, own in numbers.items():
         for metric, given in own.items():
@@ -30,7 +46,9 @@ def run(numbers, n=100, settings=None, task="", model="", is_link=False):
 
 
 def made_row(explainer, target, metric, value, task, model):
-    extra = {"flipped": value < 100} if metric.endswith("_ec") and not isinstance(value, str) else {}
+    extra = (
+        {"flipped": value < 100} if metric.endswith("_ec") and not isinstance(value, str) else {}
+    )
     if isinstance(value, str):
         return row(explainer, target, metric, None, value, task, model)
     return row(explainer, target, metric, float(value), "ok", task, model, **extra)

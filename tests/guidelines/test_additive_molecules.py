@@ -1,4 +1,6 @@
-"""Graph regression with a known additive rule: the recommendation, the verdicts and the random explainer agree."""
+"""Graph regression with a known additive rule: the recommendation, the verdicts and the random
+explainer agree.
+"""
 
 import os
 from functools import cache
@@ -18,7 +20,9 @@ from graphgauge.guidelines.comparisons import against_random, compare_explainers
 from graphgauge.guidelines.measures import of_run
 
 ATOMS = torch.tensor([0.0, 0.2, 1.0, -1.0])  #: what an atom of each kind adds to the value
-BONDS = torch.tensor([[0.0, 0.0, 0.5, 0.0], [0.0, 0.0, 0.0, 0.0], [0.5, 0.0, 2.0, 0.0], [0.0, 0.0, 0.0, -2.0]])  #: and a bond
+BONDS = torch.tensor(
+    [[0.0, 0.0, 0.5, 0.0], [0.0, 0.0, 0.0, 0.0], [0.5, 0.0, 2.0, 0.0], [0.0, 0.0, 0.0, -2.0]]
+)  #: and a bond
 QUICK = {"timed": 1, "trials": (20, 20), "twin_trials": 20, "stability": "none"}
 
 
@@ -31,7 +35,12 @@ def molecule(generator):
     edges = torch.tensor(sorted({*pairs, *((v, u) for u, v in pairs)})).T
     bonds = BONDS[kinds[edges[0]], kinds[edges[1]]]
     value = ATOMS[kinds].sum() + bonds.sum() / 2
-    return Data(x=nn.functional.one_hot(kinds, 4).float(), edge_index=edges, edge_attr=torch.ones(edges.size(1), 1), y=value)
+    return Data(
+        x=nn.functional.one_hot(kinds, 4).float(),
+        edge_index=edges,
+        edge_attr=torch.ones(edges.size(1), 1),
+        y=value,
+    )
 
 
 class Network(nn.Module):
@@ -39,7 +48,10 @@ class Network(nn.Module):
 
     def __init__(self, features=4, edge_features=1, hidden=16):
         super().__init__()
-        wide = lambda size: nn.Sequential(nn.Linear(size, hidden), nn.ReLU(), nn.Linear(hidden, hidden))  # noqa: E731
+
+        def wide(size):
+            return nn.Sequential(nn.Linear(size, hidden), nn.ReLU(), nn.Linear(hidden, hidden))
+
         self.first = GINEConv(wide(features), edge_dim=edge_features)
         self.second = GINEConv(wide(hidden), edge_dim=edge_features)
         self.head = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 1))
@@ -57,7 +69,11 @@ def trained(graphs, epochs, **sizes):
     for _ in range(epochs):
         for batch in DataLoader(graphs, batch_size=100, shuffle=True):
             optimiser.zero_grad()
-            loss = (net(batch.x, batch.edge_index, batch.edge_attr, batch.batch) - batch.y.view(-1)).square().mean()
+            loss = (
+                (net(batch.x, batch.edge_index, batch.edge_attr, batch.batch) - batch.y.view(-1))
+                .square()
+                .mean()
+            )
             loss.backward()
             optimiser.step()
     return net.eval()
@@ -74,7 +90,11 @@ def esol():
     sizes = data["num_nodes"].tolist(), data["num_edges"].tolist()
     parts = zip(*(data[name].split(size, axis) for name, size, axis in (
         ("x", sizes[0], 0), ("edge_index", sizes[1], 1), ("edge_attr", sizes[1], 0))), data["y"], strict=True)  # fmt: skip
-    return [Data(x=x.float(), edge_index=edges.long(), edge_attr=bonds.float(), y=y) for x, edges, bonds, y in parts if len(bonds)]
+    return [
+        Data(x=x.float(), edge_index=edges.long(), edge_attr=bonds.float(), y=y)
+        for x, edges, bonds, y in parts
+        if len(bonds)
+    ]
 
 
 @cache
@@ -87,7 +107,13 @@ def compared(name):
     else:
         graphs = (esol() or pytest.skip("the data folder has no ESOL"))[:540]
         net = trained(graphs[:500], 25, features=9, edge_features=3)
-    explainers = [gg.InputXGradient(), gg.Saliency(), gg.IntegratedGradients(), gg.GuidedBackprop(), gg.RandomExplainer()]
+    explainers = [
+        gg.InputXGradient(),
+        gg.Saliency(),
+        gg.IntegratedGradients(),
+        gg.GuidedBackprop(),
+        gg.RandomExplainer(),
+    ]
     evaluator = gg.Evaluator(gg.GraphRegressionModel(net, graphs), preset="calibrated", **QUICK)
     return evaluator.compare(explainers, range(len(graphs) - 40, len(graphs)))
 
@@ -115,13 +141,24 @@ def test_no_explainer_that_is_worse_than_random_passes(name):
         answer = check(compared(name), WANTED, [subject[2]])
         assert not (is_worse and answer.code == 0)
         for side in filter(None, sides):
-            judged = [own for own in answer.verdicts if own.metric.startswith(side.side) and "stability" not in own.metric]
+            judged = [
+                own
+                for own in answer.verdicts
+                if own.metric.startswith(side.side) and "stability" not in own.metric
+            ]
             assert not side.worse or not [own for own in judged if own.outcome == PASS]
 
 
 def test_the_edges_that_add_to_the_value_are_found_and_their_explainers_beat_random():
-    """The rule is known: bonds between two atoms of kind 2, or of kind 3, add most; gradients see them."""
+    """The rule is known: bonds between two atoms of kind 2, or of kind 3, add most; gradients see
+    them.
+    """
     found = of_run(compared("additive"), WANTED)
-    against = against_random(found, next(own for own in found.subjects() if own[2] == "input_x_gradient"), "edge", "random")
+    against = against_random(
+        found,
+        next(own for own in found.subjects() if own[2] == "input_x_gradient"),
+        "edge",
+        "random",
+    )
     assert {own.metric for own in against.better} >= {"edge_pertinence_tied", "edge_ec"}
     assert against.worse == []

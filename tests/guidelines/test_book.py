@@ -14,8 +14,16 @@ NUMBERS = [
     # table of recommended thresholds
     *(("thresholds", f"threshold/feature_ec/{kind}", 0.10, "table") for kind in KINDS[:2]),
     *(("thresholds", f"threshold/feature_ec/{kind}", 0.25, "table") for kind in KINDS[2:]),
-    *(("thresholds", f"threshold/{side}_pertinence/{kind}", 0.6, "table") for side in ("feature", "edge") for kind in KINDS),
-    *(("thresholds", f"threshold/{side}_stability/{kind}", 0.8, "table") for side in ("feature", "edge") for kind in KINDS),
+    *(
+        ("thresholds", f"threshold/{side}_pertinence/{kind}", 0.6, "table")
+        for side in ("feature", "edge")
+        for kind in KINDS
+    ),
+    *(
+        ("thresholds", f"threshold/{side}_stability/{kind}", 0.8, "table")
+        for side in ("feature", "edge")
+        for kind in KINDS
+    ),
     *(("thresholds", f"threshold/time/{kind}", 5.0, "table") for kind in KINDS),
     # stability: 0 to 1; >= 0.95, 0.80-0.95, < 0.80; 0.80 where much is at stake
     ("thresholds", "stability/lowest", 0.0, "stability thresholds"),
@@ -52,7 +60,12 @@ NUMBERS = [
     ("explainers", "hierarchy/1/seconds", [0.3, 1.3], "primary recommendation, 2"),
     ("explainers", "hierarchy/1/orders_of_magnitude_slower", 2, "primary recommendation, 2"),
     ("explainers", "hierarchy/2/edge_pertinence_above", 0.81, "primary recommendation, 3"),
-    ("explainers", "hierarchy/3/gnn_explainer_stability", [0.96, 0.97], "primary recommendation, 4"),
+    (
+        "explainers",
+        "hierarchy/3/gnn_explainer_stability",
+        [0.96, 0.97],
+        "primary recommendation, 4",
+    ),
     ("explainers", "avoid/graphmask/pertinence_often_below", 0.5, "methods to avoid"),
     # samples
     ("practice", "samples/initial", [50, 100], "local and global assessment"),
@@ -104,9 +117,16 @@ NUMBERS = [
     ("chance", "feature_limit/MovieLens/features", 404, "data sets"),
     ("chance", "feature_limit/Synthetic/features", 16, "data sets"),
 ]
-NAMED_BY = ("metric", "name", "explainer", "kind", "dataset")  #: what an entry of a list is called by
+NAMED_BY = (
+    "metric",
+    "name",
+    "explainer",
+    "kind",
+    "dataset",
+)  #: what an entry of a list is called by
 
-#: the paper's benchmark: task, explainer, pertinence (features, edges), EC (same), stability (same), seconds
+#: the paper's benchmark: task, explainer, pertinence (features, edges), EC (same), stability
+#: (same), seconds
 TABLE = """
 node_classification deconvolution 0.58±0.25 0.84±0.10 67.9±22.2 39.6±24.7 1.00±0.00 1.00±0.00 0.01±0.00
 node_classification gnn_explainer 0.90±0.10 0.54±0.12 32.2±12.8 42.8±23.0 0.97±0.01 0.96±0.03 0.87±0.10
@@ -153,7 +173,9 @@ def leaves(node, path=""):
         for k, value in enumerate(node):
             name = next((value[key] for key in NAMED_BY if key in value), k)
             yield from leaves(value, f"{path}/{name}")
-    elif isinstance(node, (int, float)) or (isinstance(node, list) and node and isinstance(node[0], (int, float))):
+    elif isinstance(node, (int, float)) or (
+        isinstance(node, list) and node and isinstance(node[0], (int, float))
+    ):
         yield path, node
 
 
@@ -164,7 +186,9 @@ def test_the_data_hold_the_number(file, path, value, where):
 
 @pytest.mark.parametrize("file", ["thresholds", "explainers", "practice", "chance"])
 def test_no_number_is_in_the_data_that_is_not_listed_here(file):
-    assert {path for path, _ in leaves(guide(file))} == {path for own, path, _, _ in NUMBERS if own == file}
+    assert {path for path, _ in leaves(guide(file))} == {
+        path for own, path, _, _ in NUMBERS if own == file
+    }
 
 
 def cells_of(kind, explainer):
@@ -176,13 +200,17 @@ def cells_of(kind, explainer):
 def test_the_papers_benchmark_is_the_table(line):
     task, explainer, *cells = line.split()
     rows = cells_of(task, explainer)
-    told = {name: tuple(map(float, cell.split("±"))) for name, cell in zip(COLUMNS, cells, strict=True)}
+    told = {
+        name: tuple(map(float, cell.split("±"))) for name, cell in zip(COLUMNS, cells, strict=True)
+    }
     assert {name: (rows.loc[name, "mean"], rows.loc[name, "sd"]) for name in rows.index} == told
 
 
 def test_the_table_has_eight_explainers_for_each_of_four_kinds():
     assert len(paper_table()) == 4 * 8 * 7 == len(TABLE.strip().splitlines()) * 7
-    assert set(paper_table()["explainer"]) | {"random", "occlusion"} == set(EXPLAINERS)  # these two are ours
+    assert set(paper_table()["explainer"]) | {"random", "occlusion"} == set(
+        EXPLAINERS
+    )  # these two are ours
 
 
 @pytest.mark.parametrize("file", ["thresholds", "explainers", "practice"])
@@ -201,11 +229,22 @@ def test_words_without_numbers_are_there_too():
     assert len(practice["phase"][2]["triggers"]) == 3
     assert len(practice["trouble"]) == 7
     assert len(practice["checklist"]) == 8
-    assert list(practice["regulation"]["aims"]) == ["transparency", "accountability", "contestability"]
-    assert [practice["binomial"][key] for key in ("pairs", "calls")] == ["M (M - 1) / 2", "M instead of 2 N"]
+    assert list(practice["regulation"]["aims"]) == [
+        "transparency",
+        "accountability",
+        "contestability",
+    ]
+    assert [practice["binomial"][key] for key in ("pairs", "calls")] == [
+        "M (M - 1) / 2",
+        "M instead of 2 N",
+    ]
     assert len(practice["samples"]["stratify_by"]) == 2
     latency = guide("thresholds")["latency"]
-    assert [latency[use]["told"] for use in ("interactive", "batch", "offline")] == ["100-300 ms", "seconds to minutes", "hours"]
+    assert [latency[use]["told"] for use in ("interactive", "batch", "offline")] == [
+        "100-300 ms",
+        "seconds to minutes",
+        "hours",
+    ]
     assert threshold_entry("edge_ec")["unit"] == "not prescribed"
 
 
@@ -221,7 +260,9 @@ def test_words_without_numbers_are_there_too():
 def test_the_papers_choice_for_each_kind(kind, alternatives):
     own = paper_choice(kind)
     assert (own["primary"], own["alternatives"]) == ("input_x_gradient", alternatives)
-    assert own["only_for"] == {alternatives[1]: "features" if kind == "node_classification" else "edges"}
+    assert own["only_for"] == {
+        alternatives[1]: "features" if kind == "node_classification" else "edges"
+    }
 
 
 def test_the_hierarchy_names_our_explainers():
@@ -252,8 +293,16 @@ def test_bands_begin_and_end_where_the_paper_says(family, value, name):
 
 
 def test_every_judged_metric_has_a_transferability():
-    assert {transfer(entry["metric"])["level"] for entry in guide("thresholds")["threshold"]} == {"high", "medium"}
-    assert {family_of(entry["metric"]) for entry in guide("thresholds")["threshold"]} == {"ec", "pertinence", "stability", "time"}
+    assert {transfer(entry["metric"])["level"] for entry in guide("thresholds")["threshold"]} == {
+        "high",
+        "medium",
+    }
+    assert {family_of(entry["metric"]) for entry in guide("thresholds")["threshold"]} == {
+        "ec",
+        "pertinence",
+        "stability",
+        "time",
+    }
     with pytest.raises(UnknownName, match="fidelity"):
         family_of("fidelity_plus")
 
@@ -263,7 +312,7 @@ def test_an_unknown_trouble_is_refused_by_name():
         trouble("sloww")
 
 
-# --- what the paper claims, against its own table ---------------------------------------------------------------------
+# --- what the paper claims, against its own table -------------------------------------------------
 
 
 def cell(kind, explainer, metric):
@@ -271,15 +320,40 @@ def cell(kind, explainer, metric):
 
 
 def test_claims_of_the_hierarchy_that_its_table_does_not_bear_out():
-    least = min(cell(kind, "input_x_gradient", f"{side}_pertinence") for kind in KINDS for side in ("feature", "edge"))
+    least = min(
+        cell(kind, "input_x_gradient", f"{side}_pertinence")
+        for kind in KINDS
+        for side in ("feature", "edge")
+    )
     assert least == 0.78  # "> 0.78"
     assert max(cell(kind, "input_x_gradient", "time") for kind in KINDS) == 0.03  # "< 0.03 s"
-    slower = [cell(kind, "integrated_gradients", "time") / cell(kind, "input_x_gradient", "time") for kind in KINDS]
+    slower = [
+        cell(kind, "integrated_gradients", "time") / cell(kind, "input_x_gradient", "time")
+        for kind in KINDS
+    ]
     assert [round(ratio) for ratio in slower] == [32, 46, 36, 44]  # "100 times"
-    assert min(cell(kind, name, "edge_pertinence") for kind in KINDS[::2] for name in ("deconvolution", "guided_backprop")) == 0.81
-    low = [cell(kind, "graphmask", f"{side}_pertinence") < 0.5 for kind in KINDS for side in ("feature", "edge")]
+    assert (
+        min(
+            cell(kind, name, "edge_pertinence")
+            for kind in KINDS[::2]
+            for name in ("deconvolution", "guided_backprop")
+        )
+        == 0.81
+    )
+    low = [
+        cell(kind, "graphmask", f"{side}_pertinence") < 0.5
+        for kind in KINDS
+        for side in ("feature", "edge")
+    ]
     assert sum(low) == 5  # "often below 0.5"
-    assert min(cell(kind, "graphmask", f"{side}_stability") for kind in KINDS for side in ("feature", "edge")) == 0.80  # "low"
+    assert (
+        min(
+            cell(kind, "graphmask", f"{side}_stability")
+            for kind in KINDS
+            for side in ("feature", "edge")
+        )
+        == 0.80
+    )  # "low"
 
 
 def test_feature_limits_under_the_cap_are_vacuous_or_hardly_reachable():
@@ -287,5 +361,9 @@ def test_feature_limits_under_the_cap_are_vacuous_or_hardly_reachable():
     node = {name: 0.10 * size for name, size in sizes.items()}
     link = {name: 0.25 * size for name, size in sizes.items()}
     assert [name for name, limit in node.items() if limit >= 100] == ["Cora"]
-    assert [name for name, limit in link.items() if limit >= 100] == ["Cora", "BA-Shapes", "MovieLens"]
+    assert [name for name, limit in link.items() if limit >= 100] == [
+        "Cora",
+        "BA-Shapes",
+        "MovieLens",
+    ]
     assert math.isclose(node["Synthetic"], 1.6)

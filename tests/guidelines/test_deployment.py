@@ -11,11 +11,16 @@ WANTED = Requirements(num_features=200)
 
 
 def points(numbers, explainer=None, wanted=WANTED, n=100, settings=None, evidence=None):
-    return {point.name: point for point in checklist(run(numbers, n, settings), explainer, wanted, evidence)}
+    return {
+        point.name: point
+        for point in checklist(run(numbers, n, settings), explainer, wanted, evidence)
+    }
 
 
 def test_the_list_has_the_papers_eight_points_in_order():
-    assert list(points({"lrp": GOOD})) == [entry["name"] for entry in guide("practice")["checklist"]]
+    assert list(points({"lrp": GOOD})) == [
+        entry["name"] for entry in guide("practice")["checklist"]
+    ]
 
 
 def test_selection():
@@ -32,10 +37,15 @@ def test_selection():
 
 
 def test_an_explainer_that_was_compared_with_no_other_was_not_chosen():
-    for numbers in ({"input_x_gradient": GOOD}, {"input_x_gradient": GOOD, "random": good(edge_pertinence=0.5)}):
+    for numbers in (
+        {"input_x_gradient": GOOD},
+        {"input_x_gradient": GOOD, "random": good(edge_pertinence=0.5)},
+    ):
         own = points(numbers)["selection"]
         assert own.state == "not done"
-        assert own.evidence.startswith("input_x_gradient was compared with no other explainer, so nothing was chosen; paper: inp")
+        assert own.evidence.startswith(
+            "input_x_gradient was compared with no other explainer, so nothing was chosen; paper: inp"
+        )
 
 
 def test_the_papers_choice_is_not_chosen_where_another_one_was_measured_to_be_better():
@@ -46,12 +56,19 @@ def test_the_papers_choice_is_not_chosen_where_another_one_was_measured_to_be_be
 @pytest.mark.parametrize(("n", "state"), [(100, "done"), (99, "not done")])
 def test_validation_asks_for_100_targets(n, state):
     own = points({"lrp": GOOD}, n=n)["validation"]
-    assert (own.state, own.evidence.startswith(f"lrp was measured on {n} targets, 100 are asked for")) == (state, True)
+    assert (
+        own.state,
+        own.evidence.startswith(f"lrp was measured on {n} targets, 100 are asked for"),
+    ) == (state, True)
 
 
 def test_targets_of_the_baseline_and_targets_without_a_value_do_not_count():
-    empty = {metric: ["empty"] * 150 + [value] * 50 for metric, value in GOOD.items() if metric != "time"}
-    own = points({"lrp": {**empty, "time": 0.1}, "random": good(edge_pertinence=0.5)}, n=200)["validation"]
+    empty = {
+        metric: ["empty"] * 150 + [value] * 50 for metric, value in GOOD.items() if metric != "time"
+    }
+    own = points({"lrp": {**empty, "time": 0.1}, "random": good(edge_pertinence=0.5)}, n=200)[
+        "validation"
+    ]
     assert (own.state, own.evidence.split(",")[0]) == ("not done", "lrp was measured on 50 targets")
 
 
@@ -71,14 +88,20 @@ def test_latency():
     own = points({"lrp": GOOD}, wanted=fast, settings=Settings(early_stop="none"))["latency"]
     assert own.state == "not done"
     settings = Settings(early_stop="none", twins=False, stability="binomial")
-    assert points({"lrp": GOOD}, wanted=fast, settings=settings)["latency"].evidence == "set: stability='binomial', twins=False"
+    assert (
+        points({"lrp": GOOD}, wanted=fast, settings=settings)["latency"].evidence
+        == "set: stability='binomial', twins=False"
+    )
 
 
 @pytest.mark.parametrize("name", ["translation", "monitoring", "revalidation", "compliance"])
 def test_what_the_owner_does_is_open_until_a_file_shows_it(name, tmp_path):
     assert points({"lrp": GOOD})[name].state == "open"
     file = tmp_path / "shown.md"
-    assert points({"lrp": GOOD}, evidence={name: str(file)})[name].evidence == f"there is no file {file}"
+    assert (
+        points({"lrp": GOOD}, evidence={name: str(file)})[name].evidence
+        == f"there is no file {file}"
+    )
     assert points({"lrp": GOOD}, evidence={name: str(file)})[name].state == "not done"
     file.write_text("done")
     own = points({"lrp": GOOD}, evidence={name: str(file)})[name]
@@ -87,7 +110,9 @@ def test_what_the_owner_does_is_open_until_a_file_shows_it(name, tmp_path):
 
 
 def test_unknown_names_are_refused():
-    with pytest.raises(BadSetting, match="evidence names 'thresholds', but the owner's points are translation"):
+    with pytest.raises(
+        BadSetting, match="evidence names 'thresholds', but the owner's points are translation"
+    ):
         points({"lrp": GOOD}, evidence={"thresholds": "x"})  # what a run shows, no file replaces
     with pytest.raises(UnknownName, match="It has: lrp"):
         points({"lrp": GOOD}, "saliency")

@@ -20,7 +20,11 @@ SPREAD = [k / 100 for k in range(1, 101)]
 
 def found(name, numbers, wanted=None, settings=FIXED, **options):
     results = numbers if isinstance(numbers, Results) else run(numbers, settings=settings)
-    return [each for each in diagnose(results, wanted, **{"accuracy": 0.9, **options}) if each.name == name]
+    return [
+        each
+        for each in diagnose(results, wanted, **{"accuracy": 0.9, **options})
+        if each.name == name
+    ]
 
 
 def only(name, numbers, wanted=None, **options):
@@ -30,14 +34,20 @@ def only(name, numbers, wanted=None, **options):
 
 def test_pertinence_below_half_with_the_tied_variant():
     values = [0.2] * 31 + [0.9] * 69
-    own = only("pertinence_below_half", {"lrp": good(edge_pertinence=values, edge_pertinence_tied=0.66)})
+    own = only(
+        "pertinence_below_half", {"lrp": good(edge_pertinence=values, edge_pertinence_tied=0.66)}
+    )
     assert own.text == (
         "Edge pertinence of lrp is below 0.5 on 31 of 100 (31 %) targets, mean 0.683; with ties as half the mean is 0.66"
     )
     assert own.advice.startswith("use the tied variant")
     assert own.source == "paper"
-    assert found("pertinence_below_half", {"lrp": good(edge_pertinence=[0.2] * 24 + [0.9] * 76)}) == []
-    own = only("pertinence_below_half", {"lrp": good(edge_pertinence=0.4, edge_pertinence_tied=0.45)})
+    assert (
+        found("pertinence_below_half", {"lrp": good(edge_pertinence=[0.2] * 24 + [0.9] * 76)}) == []
+    )
+    own = only(
+        "pertinence_below_half", {"lrp": good(edge_pertinence=0.4, edge_pertinence_tied=0.45)}
+    )
     assert own.advice.startswith("also the tied variant is below 0.5")
 
 
@@ -58,16 +68,29 @@ def test_low_stability():
 
 def test_high_compactness():
     own = only("high_compactness", {"lrp": good(edge_ec=50.5)})
-    assert own.text == "Edge effective compactness of lrp is 50.5 over 100 targets, above 50 (half the cap)"
+    assert (
+        own.text
+        == "Edge effective compactness of lrp is 50.5 over 100 targets, above 50 (half the cap)"
+    )
     own = only("high_compactness", {"lrp": good(feature_ec=12)}, Requirements(num_features=100))
     assert "is 12 over 100 targets, above 10 (10% of 100 features" in own.text
-    assert found("high_compactness", {"lrp": good(edge_ec=50.0, feature_ec=10)}, Requirements(num_features=100)) == []
+    assert (
+        found(
+            "high_compactness",
+            {"lrp": good(edge_ec=50.0, feature_ec=10)},
+            Requirements(num_features=100),
+        )
+        == []
+    )
 
 
 def test_slow():
     own = only("slow", {"lrp": good(time=6.5)})
     assert own.text.startswith("lrp takes 6.5 s for an explanation, and 5 s is the limit")
-    assert only("slow", {"lrp": good(time=0.4)}, Requirements(latency="interactive")).numbers["limit"] == 0.3
+    assert (
+        only("slow", {"lrp": good(time=0.4)}, Requirements(latency="interactive")).numbers["limit"]
+        == 0.3
+    )
     assert found("slow", {"lrp": good(time=4.9)}) == []
 
 
@@ -76,18 +99,35 @@ def test_unstable_across_samples():
     assert "from 100 targets" in own.text
     assert own.numbers["half"] == pytest.approx(0.098, abs=0.01)
     assert "200 targets" in own.advice
-    assert found("unstable_across_samples", run({"lrp": good(edge_pertinence=[0.0, 1.0] * 100)}, settings=FIXED)) == []
+    assert (
+        found(
+            "unstable_across_samples",
+            run({"lrp": good(edge_pertinence=[0.0, 1.0] * 100)}, settings=FIXED),
+        )
+        == []
+    )
     assert found("unstable_across_samples", {"lrp": GOOD}) == []
 
 
 def test_unlike_the_benchmark():
     table = paper_table()
-    numbers = {"lrp": good(edge_pertinence=0.6, feature_pertinence=0.87, feature_ec=35.9, edge_ec=43.1)}
+    numbers = {
+        "lrp": good(edge_pertinence=0.6, feature_pertinence=0.87, feature_ec=35.9, edge_ec=43.1)
+    }
     own = only("unlike_benchmark", numbers, summary=table)
     assert own.text == "Edge pertinence of lrp is 0.6, and 0.75 ± 0.05 in the given benchmark"
-    assert found("unlike_benchmark", {"lrp": good(edge_pertinence=0.7, feature_ec=35.9, edge_ec=43.1)}, summary=table) == []
+    assert (
+        found(
+            "unlike_benchmark",
+            {"lrp": good(edge_pertinence=0.7, feature_ec=35.9, edge_ec=43.1)},
+            summary=table,
+        )
+        == []
+    )
     assert found("unlike_benchmark", {"mine": GOOD}) == []
-    assert found("unlike_benchmark", numbers, summary=table.assign(sd=float("nan"))) == []  # no SD, no saying
+    assert (
+        found("unlike_benchmark", numbers, summary=table.assign(sd=float("nan"))) == []
+    )  # no SD, no saying
 
 
 def test_a_small_difference_is_none_however_small_the_sd():
@@ -95,14 +135,25 @@ def test_a_small_difference_is_none_however_small_the_sd():
     rows = table[(table["task"] == "node_classification") & (table["explainer"] == "lrp")]
     numbers = dict(zip(rows["metric"], rows["mean"], strict=True))
     for metric, near in (("edge_pertinence", 0.09), ("edge_stability", -0.09), ("edge_ec", 9.0)):
-        assert found("unlike_benchmark", {"lrp": good(**{**numbers, metric: numbers[metric] + near})}, summary=table) == []
+        assert (
+            found(
+                "unlike_benchmark",
+                {"lrp": good(**{**numbers, metric: numbers[metric] + near})},
+                summary=table,
+            )
+            == []
+        )
     off = good(**{**numbers, "edge_ec": numbers["edge_ec"] + 11})
-    assert only("unlike_benchmark", {"lrp": off}, summary=table).numbers["there"] == numbers["edge_ec"]
+    assert (
+        only("unlike_benchmark", {"lrp": off}, summary=table).numbers["there"] == numbers["edge_ec"]
+    )
 
 
 def test_without_another_benchmark_ours_is_compared_with():
     table = shipped_benchmark()
-    rows = table[(table["task"] == "node_classification") & (table["explainer"] == "input_x_gradient")]
+    rows = table[
+        (table["task"] == "node_classification") & (table["explainer"] == "input_x_gradient")
+    ]
     numbers = dict(zip(rows["metric"], rows["mean"], strict=True))
     assert found("unlike_benchmark", {"input_x_gradient": numbers}) == []
     own = only("unlike_benchmark", {"input_x_gradient": {**numbers, "feature_pertinence": 0.5}})
@@ -118,7 +169,8 @@ def test_a_deterministic_explainer_that_is_unstable_is_unlike_the_benchmark():
 
 
 @pytest.mark.parametrize(
-    ("status", "what"), [("nan_attribution", "A score is"), ("nan_prediction", "A prediction of an edited graph is")]
+    ("status", "what"),
+    [("nan_attribution", "A score is"), ("nan_prediction", "A prediction of an edited graph is")],
 )
 def test_invalid_scores(status, what):
     own = only("invalid_scores", {"lrp": good(edge_pertinence=[status] * 7 + [0.9] * 93)})
@@ -126,7 +178,10 @@ def test_invalid_scores(status, what):
     assert found("invalid_scores", {"lrp": GOOD}) == []
 
 
-@pytest.mark.parametrize(("name", "status"), [("empty_graphs", "empty"), ("no_reference", "no_reference"), ("no_mask", "no_mask")])
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [("empty_graphs", "empty"), ("no_reference", "no_reference"), ("no_mask", "no_mask")],
+)
 def test_targets_that_cannot_be_judged(name, status):
     numbers = good(edge_ec=[status] * 6 + [8.0] * 94)
     own = only(name, {"lrp": numbers, "saliency": numbers})  # once, not once for each explainer
@@ -135,8 +190,13 @@ def test_targets_that_cannot_be_judged(name, status):
 
 
 def test_constant_scores():
-    own = only("constant_scores", {"lrp": good(edge_stability_corrected=["constant"] * 9 + [1.0] * 91)})
-    assert own.text == "Edge scores of lrp are constant, or there is but one, on 9 of 100 (9 %) targets"
+    own = only(
+        "constant_scores", {"lrp": good(edge_stability_corrected=["constant"] * 9 + [1.0] * 91)}
+    )
+    assert (
+        own.text
+        == "Edge scores of lrp are constant, or there is but one, on 9 of 100 (9 %) targets"
+    )
     assert found("constant_scores", {"lrp": good(edge_stability_corrected=1.0)}) == []
 
 
@@ -150,29 +210,56 @@ def test_never_flipped():
 
 def test_explainers_that_are_the_same():
     numbers = good(edge_pertinence=SPREAD, edge_ec=[1.0, 2.0] * 50, feature_ec=[3.0, 4.0] * 50)
-    own = only("same_explainers", {"saliency": numbers, "guided_backprop": numbers, "lrp": good(edge_ec=9, feature_ec=9)})
-    assert own.text == "saliency and guided_backprop have the same numbers (feature and edge side) on all 100 targets"
+    own = only(
+        "same_explainers",
+        {"saliency": numbers, "guided_backprop": numbers, "lrp": good(edge_ec=9, feature_ec=9)},
+    )
+    assert (
+        own.text
+        == "saliency and guided_backprop have the same numbers (feature and edge side) on all 100 targets"
+    )
     assert "plain gradient" in own.advice
     other = {**numbers, "edge_pertinence": [*SPREAD[:-1], 0.5], "feature_pertinence": 0.8}
     assert found("same_explainers", {"saliency": numbers, "guided_backprop": other}) == []
-    assert found("same_explainers", {"saliency": GOOD, "lrp": GOOD}) == []  # equal, but nothing that could differ
+    assert (
+        found("same_explainers", {"saliency": GOOD, "lrp": GOOD}) == []
+    )  # equal, but nothing that could differ
     assert "wraps the other" in only("same_explainers", {"mine": numbers, "yours": numbers}).advice
 
 
 def test_a_deterministic_explainer_that_changes():
     own = only("changing_deterministic", {"lrp": good(edge_stability=[0.98] * 2 + [1.0] * 98)})
-    assert own.text == "Edge stability of lrp, which is deterministic, is below 1 on 2 of 100 (2 %) targets (least 0.98)"
-    assert found("changing_deterministic", {"lrp": GOOD, "gnn_explainer": good(edge_stability=0.9)}) == []
+    assert (
+        own.text
+        == "Edge stability of lrp, which is deterministic, is below 1 on 2 of 100 (2 %) targets (least 0.98)"
+    )
+    assert (
+        found("changing_deterministic", {"lrp": GOOD, "gnn_explainer": good(edge_stability=0.9)})
+        == []
+    )
 
 
 def test_a_mask_that_learns_nothing():
-    own = only("untrained_mask", {"graphmask": good(feature_stability=0.965, feature_stability_corrected=0.002)})
-    assert own.text == "Feature stability of graphmask is 0.965, but 0.002 once corrected for chance"
-    assert found("untrained_mask", {"graphmask": good(feature_stability=0.965, feature_stability_corrected=0.5)}) == []
+    own = only(
+        "untrained_mask",
+        {"graphmask": good(feature_stability=0.965, feature_stability_corrected=0.002)},
+    )
+    assert (
+        own.text == "Feature stability of graphmask is 0.965, but 0.002 once corrected for chance"
+    )
+    assert (
+        found(
+            "untrained_mask",
+            {"graphmask": good(feature_stability=0.965, feature_stability_corrected=0.5)},
+        )
+        == []
+    )
 
 
 def test_few_trials():
-    (own,) = found("few_trials", {"lrp": GOOD}, settings=Settings(trials=(10, 20), early_stop="none"))
+    (own,) = found(
+        "few_trials", {"lrp": GOOD}, settings=Settings(trials=(10, 20), early_stop="none")
+    )
     assert own.text == "At least 10 random curves are drawn, and the paper's rule begins at 30"
     few = Settings(twin_trials=9, early_stop="none")
     (own,) = found("few_trials", {"lrp": good(edge_pertinence_p=0.1)}, settings=few)
@@ -187,22 +274,41 @@ def test_few_trials():
 
 def test_no_better_than_the_random_explainer_of_the_run():
     half = good(edge_pertinence_tied=[0.4, 0.6] * 50, feature_pertinence_tied=0.9)
-    own = only("no_better_than_random", {"lrp": half, "random": good(edge_pertinence_tied=0.5, feature_pertinence_tied=0.5)})
+    own = only(
+        "no_better_than_random",
+        {"lrp": half, "random": good(edge_pertinence_tied=0.5, feature_pertinence_tied=0.5)},
+    )
     assert own.text.startswith(
         "Edge pertinence (ties half) of lrp beats that of 'random' on 50 of 100 (50 %) targets (sign test p = 0.54"
     )
     assert own.numbers["p"] == pytest.approx(binomial_tail(50, 100, 0.5))
     clear = good(edge_pertinence=[0.9] * 60 + [0.3] * 40)
-    assert found("no_better_than_random", {"lrp": clear, "random": good(edge_pertinence=0.5, feature_pertinence=0.5)}) == []
+    assert (
+        found(
+            "no_better_than_random",
+            {"lrp": clear, "random": good(edge_pertinence=0.5, feature_pertinence=0.5)},
+        )
+        == []
+    )
 
 
 def test_ec_and_change_are_looked_at_beside_random():
     chance = good(
-        edge_pertinence_tied=0.5, feature_pertinence_tied=0.5, edge_ec=[5.0, 7.0] * 50, edge_pertinence_abs=[0.4, 0.6] * 50
+        edge_pertinence_tied=0.5,
+        feature_pertinence_tied=0.5,
+        edge_ec=[5.0, 7.0] * 50,
+        edge_pertinence_abs=[0.4, 0.6] * 50,
     )
     same = [0.4, 0.6] * 50
-    mine = good(edge_pertinence_tied=same, feature_pertinence_tied=0.9, edge_ec=[4.0, 6.0] * 50, edge_pertinence_abs=same)
-    assert found("no_better_than_random", {"lrp": mine, "random": chance}) == []  # one edit fewer on each target
+    mine = good(
+        edge_pertinence_tied=same,
+        feature_pertinence_tied=0.9,
+        edge_ec=[4.0, 6.0] * 50,
+        edge_pertinence_abs=same,
+    )
+    assert (
+        found("no_better_than_random", {"lrp": mine, "random": chance}) == []
+    )  # one edit fewer on each target
     mine["edge_ec"] = [5.0, 7.0] * 50
     own = only("no_better_than_random", {"lrp": mine, "random": chance})
     assert "; Edge effective compactness 6 against 6" in own.text
@@ -216,10 +322,18 @@ def test_measures_that_contradict_each_other():
     assert own.text.startswith(
         "The edge side of ig is worse than random: Edge effective compactness 5 against 3, difference 2 [1.8, 2.2] over 100 targets"
     )
-    assert "although other measures are better: Edge pertinence (ties half) 0.75 against 0.5" in own.text
+    assert (
+        "although other measures are better: Edge pertinence (ties half) 0.75 against 0.5"
+        in own.text
+    )
     numbers["ig"]["edge_pertinence_tied"] = 0.5
     assert "although" not in only("worse_than_random", numbers).text
-    assert found("contradiction", {"ig": good(edge_pertinence_tied=0.75, edge_ec=2.0), "random": chance}) == []
+    assert (
+        found(
+            "contradiction", {"ig": good(edge_pertinence_tied=0.75, edge_ec=2.0), "random": chance}
+        )
+        == []
+    )
 
 
 def test_a_run_without_a_random_explainer():
@@ -232,25 +346,44 @@ def test_a_finding_of_no_better_than_random_forbids_a_pass_and_its_absence_does_
     draw = random.Random(seed)
     scores = lambda centre: [min(1.0, max(0.0, draw.gauss(centre, 0.2))) for _ in range(40)]  # noqa: E731
     numbers = {
-        name: good(edge_pertinence_tied=scores(centre), edge_ec=8.0, feature_pertinence_tied=0.9 if name == "lrp" else 0.5)
+        name: good(
+            edge_pertinence_tied=scores(centre),
+            edge_ec=8.0,
+            feature_pertinence_tied=0.9 if name == "lrp" else 0.5,
+        )
         for name, centre in (("lrp", 0.7), ("random", draw.choice([0.5, 0.7])))
     }
     results = run(numbers, 40, Settings(headline="twins"))
     is_found = bool(found("no_better_than_random", results))
-    outcome = next(own.outcome for own in verdicts(results) if own.explainer == "lrp" and own.metric == "edge_pertinence_tied")
+    outcome = next(
+        own.outcome
+        for own in verdicts(results)
+        if own.explainer == "lrp" and own.metric == "edge_pertinence_tied"
+    )
     assert is_found == (outcome in ("undecided", "fail"))
 
 
 def test_no_better_than_random_curves():
-    own = only("no_better_than_random", {"lrp": good(edge_pertinence_p=[0.01] * 6 + [0.5] * 94, feature_pertinence_p=0.01)})
+    own = only(
+        "no_better_than_random",
+        {"lrp": good(edge_pertinence_p=[0.01] * 6 + [0.5] * 94, feature_pertinence_p=0.01)},
+    )
     assert "on 6 of 100 (6 %) targets, and 5 % would be by chance (p = 0.384)" in own.text
-    assert found("no_better_than_random", {"lrp": good(edge_pertinence_p=[0.01] * 12 + [0.5] * 88)}) == []
+    assert (
+        found("no_better_than_random", {"lrp": good(edge_pertinence_p=[0.01] * 12 + [0.5] * 88)})
+        == []
+    )
     assert found("no_better_than_random", {"lrp": GOOD}) == []  # nothing to tell from
 
 
 def test_fewer_than_19_random_orders_of_features_have_no_p_value_of_005():
-    results = run({"lrp": good(feature_pertinence_p=0.1)}, settings=Settings(early_stop="none", feature_trials=9))
-    assert only("few_trials", results).text.endswith("the feature side come from 9 random curves, so none is below 0.1")
+    results = run(
+        {"lrp": good(feature_pertinence_p=0.1)},
+        settings=Settings(early_stop="none", feature_trials=9),
+    )
+    assert only("few_trials", results).text.endswith(
+        "the feature side come from 9 random curves, so none is below 0.1"
+    )
     assert found("no_better_than_random", results) == []  # all have the least p there can be
     enough = replace(results, settings=Settings(early_stop="none", feature_trials=19))
     assert found("few_trials", enough) == []
@@ -259,7 +392,9 @@ def test_fewer_than_19_random_orders_of_features_have_no_p_value_of_005():
 def test_the_sign_test_is_the_sum_of_its_definition():
     outcomes = [sum(int(bit) for bit in f"{k:08b}") for k in range(256)]
     for wins in range(9):
-        assert binomial_tail(wins, 8, 0.5) == pytest.approx(sum(heads >= wins for heads in outcomes) / 256)
+        assert binomial_tail(wins, 8, 0.5) == pytest.approx(
+            sum(heads >= wins for heads in outcomes) / 256
+        )
 
 
 @pytest.mark.parametrize(("wins", "n"), [(1000, 2000), (1090, 2000), (600, 1001)])
@@ -270,8 +405,14 @@ def test_the_sign_test_holds_for_runs_whose_coefficients_are_no_floats(wins, n):
 
 
 def test_explainers_compared_on_different_targets():
-    own = only("unequal_targets", {"lrp": GOOD, "saliency": good(edge_ec=["nan_attribution"] * 4 + [8.0] * 96)})
-    assert own.text == "Explainers are compared on different targets (edge side): 96 are shared by all, but lrp 100"
+    own = only(
+        "unequal_targets",
+        {"lrp": GOOD, "saliency": good(edge_ec=["nan_attribution"] * 4 + [8.0] * 96)},
+    )
+    assert (
+        own.text
+        == "Explainers are compared on different targets (edge side): 96 are shared by all, but lrp 100"
+    )
     assert found("unequal_targets", {"lrp": GOOD, "saliency": GOOD}) == []
 
 
@@ -281,16 +422,27 @@ def test_an_accuracy_nobody_gave():
 
 
 def test_findings_do_not_depend_on_the_order_of_targets_and_name_their_numbers():
-    numbers = good(edge_pertinence=SPREAD, edge_ec=[100.0, 9.0] * 50, edge_stability=0.5, time=8, edge_pertinence_p=0.5)
+    numbers = good(
+        edge_pertinence=SPREAD,
+        edge_ec=[100.0, 9.0] * 50,
+        edge_stability=0.5,
+        time=8,
+        edge_pertinence_p=0.5,
+    )
     results = run({"lrp": numbers, "random": GOOD})
     rows = list(results.rows)
     random.Random(1).shuffle(rows)
     key = lambda each: (each.name, each.text)  # noqa: E731
-    first, second = (sorted(diagnose(each), key=key) for each in (results, replace(results, rows=tuple(rows))))
+    first, second = (
+        sorted(diagnose(each), key=key) for each in (results, replace(results, rows=tuple(rows)))
+    )
     assert [each.text for each in first] == [each.text for each in second]
     assert len(first) >= 8
     for each in first:
-        assert all(f"{number:.3g}" in each.text or f"{number:.4g}" in each.text for number in each.numbers.values())
+        assert all(
+            f"{number:.3g}" in each.text or f"{number:.4g}" in each.text
+            for number in each.numbers.values()
+        )
         assert str(each).endswith(".")
 
 

@@ -9,7 +9,13 @@ from graphgauge.guidelines.measures import of_run
 from graphgauge.guidelines.what_if import knobs, what_if
 
 WANTED = Requirements("node_classification", num_features=80)
-RESULTS = made({"a": good(edge_pertinence=0.5, time=0.5), "b": good(edge_ec=20, time=40.5), "random": good(edge_pertinence=0.3)})
+RESULTS = made(
+    {
+        "a": good(edge_pertinence=0.5, time=0.5),
+        "b": good(edge_ec=20, time=40.5),
+        "random": good(edge_pertinence=0.3),
+    }
+)
 FOUND = of_run(RESULTS, WANTED, merge_models=True)
 
 
@@ -24,17 +30,30 @@ def test_knobs_start_at_the_papers_thresholds():
         "edge_stability": 0.8,
         "time": 5.0,
     }
-    assert [found[name].most for name in ("edge_pertinence", "edge_ec", "time")] == [1.0, 100.0, 41.0]
-    assert [found[name].direction for name in ("edge_pertinence", "edge_ec", "time")] == ["at least", "at most", "below"]
+    assert [found[name].most for name in ("edge_pertinence", "edge_ec", "time")] == [
+        1.0,
+        100.0,
+        41.0,
+    ]
+    assert [found[name].direction for name in ("edge_pertinence", "edge_ec", "time")] == [
+        "at least",
+        "at most",
+        "below",
+    ]
 
 
 def test_a_knob_reaches_as_far_as_the_limit_of_the_user():
-    own = Requirements("node_classification", num_features=80, limits={"feature_ec": 250, "time": 60})
+    own = Requirements(
+        "node_classification", num_features=80, limits={"feature_ec": 250, "time": 60}
+    )
     found = {each.metric: (each.start, each.most) for each in knobs(FOUND, "", own)}
     assert (found["feature_ec"], found["time"]) == ((250.0, 250.0), (60.0, 120.0))
 
 
-@pytest.mark.parametrize("limits", [{}, {"edge_pertinence": 0.4}, {"edge_ec": 10.0, "time": 0.1}, {"feature_stability": 1.0}])
+@pytest.mark.parametrize(
+    "limits",
+    [{}, {"edge_pertinence": 0.4}, {"edge_ec": 10.0, "time": 0.1}, {"feature_stability": 1.0}],
+)
 def test_verdicts_are_those_of_the_limits(limits):
     found = what_if(FOUND, "", WANTED, limits)
     moved = Requirements("node_classification", num_features=80, limits=limits)

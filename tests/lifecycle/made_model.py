@@ -20,4 +20,6 @@ def model(seed=0, shift=0.0, edges=((0, 1), (1, 2))):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         net = Net().eval()
-    return NodeClassificationModel(net, Data(x=torch.eye(3) + shift, edge_index=torch.tensor(edges)))
+    return NodeClassificationModel(
+        net, Data(x=torch.eye(3) + shift, edge_index=torch.tensor(edges))
+    )

@@ -74,9 +74,13 @@ ready = NodeNet()
 def graph(seed=0, nodes=12):
     draw = torch.Generator().manual_seed(seed)
     ring = torch.arange(nodes)
-    edges = torch.cat([torch.stack([ring, ring.roll(1)]), torch.randint(nodes, (2, 2 * nodes), generator=draw)], 1)
+    edges = torch.cat(
+        [torch.stack([ring, ring.roll(1)]), torch.randint(nodes, (2, 2 * nodes), generator=draw)], 1
+    )
     edges = edges[:, edges[0] != edges[1]].unique(dim=1)
-    return Data(x=torch.randn(nodes, 3, generator=draw), edge_index=edges, y=torch.arange(nodes) % 2)
+    return Data(
+        x=torch.randn(nodes, 3, generator=draw), edge_index=edges, y=torch.arange(nodes) % 2
+    )
 
 
 def node_graph():
@@ -94,9 +98,24 @@ def write_project(folder, **changes):
     level = changes.get("level") or "node"
     make = {"node": NodeNet, "link": LinkNet, "graph": GraphNet}[level]
     save_model(make(), folder / "w.safetensors")
-    save_graph([graph(seed) for seed in range(5)] if level == "graph" else node_graph(), folder / "g.safetensors")
-    keys = {"model": f"own_networks:{make.__name__}", "weights": "w.safetensors", "data": "g.safetensors", "device": "cpu"}
-    keys |= {"level": "node", "task": "classification", "explainers": ["saliency", "random"], **changes}
+    save_graph(
+        [graph(seed) for seed in range(5)] if level == "graph" else node_graph(),
+        folder / "g.safetensors",
+    )
+    keys = {
+        "model": f"own_networks:{make.__name__}",
+        "weights": "w.safetensors",
+        "data": "g.safetensors",
+        "device": "cpu",
+    }
+    keys |= {
+        "level": "node",
+        "task": "classification",
+        "explainers": ["saliency", "random"],
+        **changes,
+    }
     path = folder / "project.yaml"
-    path.write_text(yaml.safe_dump({key: value for key, value in keys.items() if value is not None}))
+    path.write_text(
+        yaml.safe_dump({key: value for key, value in keys.items() if value is not None})
+    )
     return path

@@ -13,7 +13,13 @@ from graphgauge.lifecycle.assessment import assess, usable
 from graphgauge.models import NodeClassificationModel, NodeRegressionModel
 
 QUICK = {
-    "settings": {"trials": [4, 4], "early_stop": "none", "twin_trials": 4, "permutations": 2, "timed": 1},
+    "settings": {
+        "trials": [4, 4],
+        "early_stop": "none",
+        "twin_trials": 4,
+        "permutations": 2,
+        "timed": 1,
+    },
     "targets": [1, 2, 8],
 }
 
@@ -42,7 +48,12 @@ def test_the_score_of_the_network_is_its_accuracy_on_the_test_set():
 
 
 def test_the_score_of_a_regression_is_r_squared():
-    model = of_features(NodeRegressionModel, [[1.0], [2.0], [4.0], [9.0]], [1.0, 2.0, 3.0, 0.0], [True, True, True, False])
+    model = of_features(
+        NodeRegressionModel,
+        [[1.0], [2.0], [4.0], [9.0]],
+        [1.0, 2.0, 3.0, 0.0],
+        [True, True, True, False],
+    )
     assert model_accuracy(model).value == pytest.approx(1 - (1 / 3) / (2 / 3), abs=1e-12)
     model.data.y = torch.ones(4)
     assert model_accuracy(model) is None
@@ -57,7 +68,9 @@ def failing(error):
 
 def test_explainers_that_raise_are_left_out_with_their_reason():
     model = NodeClassificationModel(NodeNet(), node_graph())
-    able, left_out = usable({"good": Saliency(), "bad": failing(ZeroDivisionError("by nought"))}, model, 1)
+    able, left_out = usable(
+        {"good": Saliency(), "bad": failing(ZeroDivisionError("by nought"))}, model, 1
+    )
     assert (able, list(left_out)) == ({"good": Saliency()}, ["bad"])
     assert "by nought" in left_out["bad"]
     with pytest.raises(BadModel, match=r"no explainer can be run on this network\. bad: "):
@@ -70,12 +83,18 @@ def test_memory_that_is_too_small_is_no_fault_of_the_explainer(monkeypatch):
 
     monkeypatch.setattr(RandomExplainer, "explain", explain)
     with pytest.raises(OutOfMemory, match="too large"):
-        usable({"random": RandomExplainer(), "good": Saliency()}, NodeClassificationModel(NodeNet(), node_graph()), 1)
+        usable(
+            {"random": RandomExplainer(), "good": Saliency()},
+            NodeClassificationModel(NodeNet(), node_graph()),
+            1,
+        )
 
 
 def test_what_is_told_on_the_way_and_what_comes_out(tmp_path):
     heard = []
-    project = Project.read(write_project(tmp_path, **QUICK, explainers=["saliency", "input_x_gradient", "random"]))
+    project = Project.read(
+        write_project(tmp_path, **QUICK, explainers=["saliency", "input_x_gradient", "random"])
+    )
     found = assess(project, heard.append)
     assert heard[-1] == "measuring saliency, input_x_gradient, random on 3 node targets"
     assert {own.explainer for own in found.check.verdicts} == {found.recommendation.chosen}

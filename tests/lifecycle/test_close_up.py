@@ -12,17 +12,28 @@ QUICK = {"trials": [4, 4], "early_stop": "none", "twin_trials": 4, "permutations
 
 @pytest.fixture
 def project(tmp_path):
-    return Project.read(write_project(tmp_path, explainers=["saliency", "random"], settings=QUICK, name="a\nb"))
+    return Project.read(
+        write_project(tmp_path, explainers=["saliency", "random"], settings=QUICK, name="a\nb")
+    )
 
 
 def test_close_ups_measure_tell_and_draw(project):
     model = project.model()
     found = close_ups(project, model, 8, ["saliency", "random"])
-    assert [(own.explainer, own.target, own.task) for own in found] == [("saliency", "node 8", "a b"), ("random", "node 8", "a b")]
+    assert [(own.explainer, own.target, own.task) for own in found] == [
+        ("saliency", "node 8", "a b"),
+        ("random", "node 8", "a b"),
+    ]
     expected = project.evaluator(model).compare(project.explainers(), [8])
     for own in found:
-        rows = {row.metric: row.cell.value for row in expected.rows if row.explainer == own.explainer}
-        known = {name: value for name, value in rows.items() if value is not None and not name.startswith("time")}
+        rows = {
+            row.metric: row.cell.value for row in expected.rows if row.explainer == own.explainer
+        }
+        known = {
+            name: value
+            for name, value in rows.items()
+            if value is not None and not name.startswith("time")
+        }
         assert {name: own.numbers[name] for name in known} == known
         assert own.text.startswith("Target: node 8.")
         assert list(own.pictures) == [

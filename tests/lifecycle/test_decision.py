@@ -31,9 +31,13 @@ def test_what_is_written_is_read(tmp_path):
 
 
 def test_parts_come_back_as_objects():
-    made = decision(explainer="gnn_explainer", parameters={"epochs": 7}, settings=Settings(cap=50).record())
+    made = decision(
+        explainer="gnn_explainer", parameters={"epochs": 7}, settings=Settings(cap=50).record()
+    )
     assert made.chosen() == GNNExplainer(epochs=7)
-    assert made.wanted() == Requirements("node_classification", num_features=3, limits={"edge_ec": 5.0})
+    assert made.wanted() == Requirements(
+        "node_classification", num_features=3, limits={"edge_ec": 5.0}
+    )
     assert made.measured_with() == Settings(cap=50)
     assert made.monitor_with() == Settings()
     assert [(verdict.metric, verdict.n) for verdict in made.numbers()] == [("edge_pertinence", 100)]
@@ -66,7 +70,9 @@ def test_the_order_of_keys_and_blanks_are_no_edit(tmp_path):
     assert Decision.read(path) == decision()
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"format": 1}', '{"format": 2, "digest": ""}', "null", "NaN"])
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "{}", '{"format": 1}', '{"format": 2, "digest": ""}', "null", "NaN"]
+)
 def test_what_is_no_decision_is_refused(tmp_path, content):
     path = tmp_path / "decision.json"
     path.write_text(content)
@@ -137,9 +143,14 @@ def test_a_signature_is_not_replaced_unless_asked_for_and_is_kept_then(tmp_path)
     made = decision(signed_by="", signed="").sign("Ada", NOW)
     with pytest.raises(BadSetting, match=r"signed by Ada on 2026-11-15T12:00:00\+00:00.*--again"):
         made.sign("Bob")
-    again = made.sign("Bob", NOW + timedelta(days=1), again=True).sign("Cleo", NOW + timedelta(days=2), again=True)
+    again = made.sign("Bob", NOW + timedelta(days=1), again=True).sign(
+        "Cleo", NOW + timedelta(days=2), again=True
+    )
     assert (again.signed_by, again.signed) == ("Cleo", "2026-11-17T12:00:00+00:00")
-    assert [(own["by"], own["at"][:10]) for own in again.signed_before] == [("Ada", "2026-11-15"), ("Bob", "2026-11-16")]
+    assert [(own["by"], own["at"][:10]) for own in again.signed_before] == [
+        ("Ada", "2026-11-15"),
+        ("Bob", "2026-11-16"),
+    ]
     again.write(tmp_path / "decision.json")
     assert Decision.read(tmp_path) == again
 

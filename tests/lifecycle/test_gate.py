@@ -63,7 +63,8 @@ def test_an_incomplete_check_without_a_gap_is_an_error_of_its_own():
 
 
 @pytest.mark.parametrize(
-    ("numbers", "code"), [(GOOD, 0), (good(edge_pertinence=0.4), 1), (good(edge_stability="nan_attribution"), 3)]
+    ("numbers", "code"),
+    [(GOOD, 0), (good(edge_pertinence=0.4), 1), (good(edge_stability="nan_attribution"), 3)],
 )
 def test_junit_is_red_exactly_when_the_exit_code_is_not_0(numbers, code):
     found = check(made({"lrp": numbers}), WANTED)
@@ -75,23 +76,39 @@ def test_junit_is_red_exactly_when_the_exit_code_is_not_0(numbers, code):
 
 def test_annotations_tell_failures_gaps_and_doubts():
     lines = annotations(
-        check(made({"lrp": {**MIXED, "time": 0.2}}), Requirements("node_classification", "high-stakes", "interactive", 200))
+        check(
+            made({"lrp": {**MIXED, "time": 0.2}}),
+            Requirements("node_classification", "high-stakes", "interactive", 200),
+        )
     )
     levels = {line.split("::")[1].split(" title=")[1]: line.split()[0] for line in lines}
-    assert levels == {"lrp edge_pertinence": "::error", "lrp edge_stability": "::error", "lrp time": "::warning"}
+    assert levels == {
+        "lrp edge_pertinence": "::error",
+        "lrp edge_stability": "::error",
+        "lrp time": "::warning",
+    }
 
 
 @given(st.text(), st.text(), st.text())
 def test_names_can_hold_anything(explainer, task, reason):
-    found = Check(1, (Verdict("fail", "time", reason, 1.0, 0.5, explainer, task=task), Verdict("warn", "time", reason)), reason)
+    found = Check(
+        1,
+        (
+            Verdict("fail", "time", reason, 1.0, 0.5, explainer, task=task),
+            Verdict("warn", "time", reason),
+        ),
+        reason,
+    )
     assert counts(suites(found))[:2] == [2, 1]
     lines = annotations(found)
     assert [line.partition(" ")[0] for line in lines] == ["::error", "::warning"]
     assert not any(sign in line for line in lines for sign in "\r\n")
-    assert all(line.count("title=") >= 1 and "::" not in line[2:].partition("::")[0] for line in lines)
+    assert all(
+        line.count("title=") >= 1 and "::" not in line[2:].partition("::")[0] for line in lines
+    )
 
 
-# --- on the command line ---------------------------------------------------------------------------------------------
+# --- on the command line --------------------------------------------------------------------------
 
 
 def run(*arguments):
@@ -106,16 +123,20 @@ def folder(tmp_path):
 
 
 def test_a_decision_brings_thresholds_and_explainer(folder):
-    decision(requirements=Requirements("node_classification", num_features=200, limits={"edge_ec": 5.0}).record()).write(
-        folder / "strict.json"
-    )
+    decision(
+        requirements=Requirements(
+            "node_classification", num_features=200, limits={"edge_ec": 5.0}
+        ).record()
+    ).write(folder / "strict.json")
     decision(requirements=WANTED.record(), expires=LATER).write(folder / "mild.json")
     strict = run("check", str(folder / "run"), "--decision", str(folder / "strict.json"))
     assert strict.exit_code == 1
     assert "Edge effective compactness 6" in strict.stdout
     assert "saliency" not in strict.stdout
     assert run("check", str(folder / "run"), "--decision", str(folder / "mild.json")).exit_code == 0
-    assert run("check", str(folder / "run"), "--features", "200").exit_code == 1  # saliency counts without the decision
+    assert (
+        run("check", str(folder / "run"), "--features", "200").exit_code == 1
+    )  # saliency counts without the decision
 
 
 @pytest.mark.parametrize(
@@ -127,7 +148,14 @@ def test_a_decision_brings_thresholds_and_explainer(folder):
 )
 def test_a_decision_that_nobody_answers_for_opens_no_gate(folder, changed, told):
     decision(requirements=WANTED.record(), **changed).write(folder / "d.json")
-    done = run("check", str(folder / "run"), "--decision", str(folder / "d.json"), "--junit", str(folder / "j.xml"))
+    done = run(
+        "check",
+        str(folder / "run"),
+        "--decision",
+        str(folder / "d.json"),
+        "--junit",
+        str(folder / "j.xml"),
+    )
     assert done.exit_code == 3
     assert told in done.stdout.splitlines()[-1]
     root = ElementTree.parse(folder / "j.xml").getroot()
@@ -143,7 +171,9 @@ def test_a_decision_that_nobody_answers_for_opens_no_gate(folder, changed, told)
         ("task", {"task": "link_classification", "network": "of links", "data": "of links"}),
     ],
 )
-def test_a_run_of_another_network_task_or_data_is_refused_by_name_however_good_its_numbers(folder, kind, identity):
+def test_a_run_of_another_network_task_or_data_is_refused_by_name_however_good_its_numbers(
+    folder, kind, identity
+):
     decision(requirements=WANTED.record(), expires=LATER).write(folder / "d.json")
     options = ("--decision", str(folder / "d.json"), "--junit", str(folder / "j.xml"))
     assert run("check", str(folder / "run"), *options).exit_code == 0
@@ -153,17 +183,23 @@ def test_a_run_of_another_network_task_or_data_is_refused_by_name_however_good_i
     assert (done.exit_code, done.stdout.splitlines()[-1].startswith(told)) == (2, True)
     root = ElementTree.parse(folder / "j.xml").getroot()
     assert (root.get("failures"), root.get("errors")) == ("0", "1")
-    assert run("check", str(folder / "run"), *options, "--other-data").exit_code == (0 if kind == "data" else 2)
+    assert run("check", str(folder / "run"), *options, "--other-data").exit_code == (
+        0 if kind == "data" else 2
+    )
 
 
-def test_a_run_that_does_not_say_what_it_measured_is_incomplete_unless_it_is_the_decisions_own(folder):
+def test_a_run_that_does_not_say_what_it_measured_is_incomplete_unless_it_is_the_decisions_own(
+    folder,
+):
     own = made({"lrp": GOOD})
     own.save(folder / "run")
     decision(requirements=WANTED.record(), expires=LATER).write(folder / "d.json")
     done = run("check", str(folder / "run"), "--decision", str(folder / "d.json"))
     assert done.exit_code == 3
     assert "does not say which network and data it measured" in done.stdout
-    decision(requirements=WANTED.record(), expires=LATER, rows=digest_of_results(own)).write(folder / "d.json")
+    decision(requirements=WANTED.record(), expires=LATER, rows=digest_of_results(own)).write(
+        folder / "d.json"
+    )
     assert run("check", str(folder / "run"), "--decision", str(folder / "d.json")).exit_code == 0
 
 
@@ -175,7 +211,15 @@ def test_the_folder_of_a_validation_is_judged_by_its_decision(folder):
 
 def test_junit_and_annotations_leave_stdout_to_the_answer(folder):
     plain = run("check", str(folder / "run"), "--features", "200")
-    done = run("check", str(folder / "run"), "--features", "200", "--junit", str(folder / "j.xml"), "--annotations")
+    done = run(
+        "check",
+        str(folder / "run"),
+        "--features",
+        "200",
+        "--junit",
+        str(folder / "j.xml"),
+        "--annotations",
+    )
     assert (done.exit_code, done.stdout) == (1, plain.stdout)
     assert done.stderr.startswith("::error title=saliency edge_pertinence::Edge pertinence 0.1")
     assert counts(ElementTree.parse(folder / "j.xml").getroot())[:2] == [14, 1]
@@ -194,8 +238,13 @@ def test_junit_and_annotations_leave_stdout_to_the_answer(folder):
 def test_mistakes_are_code_2(folder, arguments, message, monkeypatch, capsys):
     decision().write(folder / "fine.json")
     decision(label="graphmask").write(folder / "other.json")
-    (folder / "edited.json").write_text((folder / "fine.json").read_text().replace('"lrp"', '"saliency"'))
-    monkeypatch.setattr("sys.argv", ["graphgauge", "check", str(folder / "run"), *(text.format(folder) for text in arguments)])
+    (folder / "edited.json").write_text(
+        (folder / "fine.json").read_text().replace('"lrp"', '"saliency"')
+    )
+    monkeypatch.setattr(
+        "sys.argv",
+        ["graphgauge", "check", str(folder / "run"), *(text.format(folder) for text in arguments)],
+    )
     with pytest.raises(SystemExit) as stop:
         main()
     assert stop.value.code == 2

@@ -1,4 +1,6 @@
-"""Names of a project: too many are refused before anything is measured, and a validation keeps its examples under them."""
+"""Names of a project: too many are refused before anything is measured, and a validation keeps its
+examples under them.
+"""
 
 import json
 
@@ -12,7 +14,10 @@ from graphgauge.core.errors import BadSetting
 from graphgauge.evaluation import Results
 from graphgauge.lifecycle import Project, assess, validate
 
-QUICK = {"settings": {"trials": [2, 2], "stability": "none", "timed": 0, "cap": 2}, "targets": [1, 2]}
+QUICK = {
+    "settings": {"trials": [2, 2], "stability": "none", "timed": 0, "cap": 2},
+    "targets": [1, 2],
+}
 TOO_MANY = {"features": ["income", "age", "debt", "rent"]}
 TOLD = r"names.features speaks of number 3, but there are 3 \(0..2\), and 4 are named"
 
@@ -39,7 +44,10 @@ def test_a_validation_keeps_its_examples_under_the_names_of_the_project(tmp_path
     path = write_project(tmp_path, names=names, **QUICK)
     assert CliRunner().invoke(app, ["validate", str(path)]).exit_code in (0, 1, 3)
     kept = json.loads((tmp_path / "validation" / "examples.json").read_text())
-    assert {name for own in kept for name in own["exhibit"]["facts"]["target"]["names"]} == {"Ada", "Bob"}
+    assert {name for own in kept for name in own["exhibit"]["facts"]["target"]["names"]} == {
+        "Ada",
+        "Bob",
+    }
     told = json.dumps(kept)
     assert "salary" in told
     assert "income" not in told  # the name that the data have for the same feature

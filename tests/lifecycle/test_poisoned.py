@@ -1,4 +1,6 @@
-"""Files that would run code when a pickle is read, and files made to break a reader: nothing runs, and the error says why."""
+"""Files that would run code when a pickle is read, and files made to break a reader: nothing runs,
+and the error says why.
+"""
 
 import ast
 import gzip
@@ -133,14 +135,42 @@ BROKEN = {
     "a header of a gigabyte": (headed({}, length=2**30), BadFile, "cannot be read as weights"),
     "a header that is no JSON": (headed(b"{'a': 1}"), BadFile, "cannot be read as weights"),
     "a header without an end": (headed(b"[" * 50_000), BadFile, "cannot be read as weights"),
-    "a tensor outside the file": (headed({"a": {**FLOATS, "data_offsets": [0, 800]}}), BadFile, "cannot be read as weights"),
-    "tensors on top of each other": (headed({"a": FLOATS, "b": FLOATS}, bytes(8)), BadFile, "cannot be read as weights"),
-    "a shape that says too much": (headed({"a": {**FLOATS, "shape": [2**40, 2**40]}}, bytes(8)), BadFile, "cannot be read as weig"),
-    "a type that is not known": (headed({"a": {**FLOATS, "dtype": "OBJ"}}, bytes(8)), BadFile, "cannot be read as weights"),
+    "a tensor outside the file": (
+        headed({"a": {**FLOATS, "data_offsets": [0, 800]}}),
+        BadFile,
+        "cannot be read as weights",
+    ),
+    "tensors on top of each other": (
+        headed({"a": FLOATS, "b": FLOATS}, bytes(8)),
+        BadFile,
+        "cannot be read as weights",
+    ),
+    "a shape that says too much": (
+        headed({"a": {**FLOATS, "shape": [2**40, 2**40]}}, bytes(8)),
+        BadFile,
+        "cannot be read as weig",
+    ),
+    "a type that is not known": (
+        headed({"a": {**FLOATS, "dtype": "OBJ"}}, bytes(8)),
+        BadFile,
+        "cannot be read as weights",
+    ),
     "no tensors": (save({}), BadModel, "first.bias is missing in the file"),
-    "NaN": (save(good(**{"first.bias": torch.full((4,), float("nan"))})), BadModel, "first.bias in .* holds NaN"),
-    "whole numbers": (save(good(**{"first.bias": torch.zeros(4).long()})), BadModel, r"holds torch.int64, but .* torch.float32"),
-    "another shape": (save(good(**{"first.bias": torch.zeros(9)})), BadModel, r"first.bias is \(9,\) in the file and \(4,\) in"),
+    "NaN": (
+        save(good(**{"first.bias": torch.full((4,), float("nan"))})),
+        BadModel,
+        "first.bias in .* holds NaN",
+    ),
+    "whole numbers": (
+        save(good(**{"first.bias": torch.zeros(4).long()})),
+        BadModel,
+        r"holds torch.int64, but .* torch.float32",
+    ),
+    "another shape": (
+        save(good(**{"first.bias": torch.zeros(9)})),
+        BadModel,
+        r"first.bias is \(9,\) in the file and \(4,\) in",
+    ),
     "too many tensors": (save(good(more=torch.zeros(1))), BadModel, "more is not in the network"),
 }
 
@@ -178,7 +208,14 @@ def test_minus_infinity_is_a_number_that_masks_are_made_of(tmp_path):
     assert Project.read(path).net().first.bias.isinf().all()
 
 
-READERS = ("torch.load", "joblib.load", "pickle.load", "pickle.Unpickler", "cloudpickle.load", "torch.jit.load")
+READERS = (
+    "torch.load",
+    "joblib.load",
+    "pickle.load",
+    "pickle.Unpickler",
+    "cloudpickle.load",
+    "torch.jit.load",
+)
 
 
 def unsafe_calls(tree):
@@ -191,5 +228,18 @@ def unsafe_calls(tree):
 
 
 def test_the_library_has_no_way_of_reading_a_pickle_from_a_file():
-    assert [found for path in SRC.rglob("*.py") for found in unsafe_calls(ast.parse(path.read_text()))] == []
-    assert len(list(unsafe_calls(ast.parse("torch.load(f); np.load(f, allow_pickle=True); np.load(f, allow_pickle=False)")))) == 2
+    assert [
+        found for path in SRC.rglob("*.py") for found in unsafe_calls(ast.parse(path.read_text()))
+    ] == []
+    assert (
+        len(
+            list(
+                unsafe_calls(
+                    ast.parse(
+                        "torch.load(f); np.load(f, allow_pickle=True); np.load(f, allow_pickle=False)"
+                    )
+                )
+            )
+        )
+        == 2
+    )

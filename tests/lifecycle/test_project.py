@@ -1,4 +1,6 @@
-"""Project files: from paths and names to a wrapped model, explainers, targets, names and requirements; mistakes all at once."""
+"""Project files: from paths and names to a wrapped model, explainers, targets, names and
+requirements; mistakes all at once.
+"""
 
 import sys
 
@@ -34,7 +36,11 @@ def test_a_project_gives_the_model_that_its_files_describe(tmp_path):
     ],
 )
 def test_level_and_task_choose_the_wrapper(tmp_path, level, task, wrapper, target):
-    keys = {"level": level, "task": task, "targets": [list(target) if isinstance(target, tuple) else target]}
+    keys = {
+        "level": level,
+        "task": task,
+        "targets": [list(target) if isinstance(target, tuple) else target],
+    }
     if task == "regression" and level != "link":
         keys |= {"weights": None, "arguments": {"out": 1}}
     project = Project.read(write_project(tmp_path, **keys))
@@ -45,27 +51,59 @@ def test_level_and_task_choose_the_wrapper(tmp_path, level, task, wrapper, targe
 
 
 def test_explainers_have_the_labels_that_results_show(tmp_path):
-    chosen = ["saliency", {"name": "gnn_explainer", "parameters": {"epochs": 5}, "label": "short"}, "gnn_explainer"]
+    chosen = [
+        "saliency",
+        {"name": "gnn_explainer", "parameters": {"epochs": 5}, "label": "short"},
+        "gnn_explainer",
+    ]
     found = Project.read(write_project(tmp_path, explainers=chosen)).explainers()
-    assert found == {"saliency": Saliency(), "short": GNNExplainer(epochs=5), "gnn_explainer": GNNExplainer()}
-    assert RandomExplainer() in Project.read(write_project(tmp_path, explainers=None)).explainers().values()
+    assert found == {
+        "saliency": Saliency(),
+        "short": GNNExplainer(epochs=5),
+        "gnn_explainer": GNNExplainer(),
+    }
+    assert (
+        RandomExplainer()
+        in Project.read(write_project(tmp_path, explainers=None)).explainers().values()
+    )
 
 
 def test_settings_reach_the_evaluator(tmp_path):
-    keys = {"preset": "calibrated", "settings": {"cap": 7, "trials": [3, 9]}, "seed": 5, "name": "loans", "metrics": ["sparsity"]}
+    keys = {
+        "preset": "calibrated",
+        "settings": {"cap": 7, "trials": [3, 9]},
+        "seed": 5,
+        "name": "loans",
+        "metrics": ["sparsity"],
+    }
     evaluator = Project.read(write_project(tmp_path, **keys)).evaluator()
-    assert (evaluator.settings.cap, evaluator.settings.trials, evaluator.settings.headline) == (7, (3, 9), "twins")
-    assert (evaluator.seed, evaluator.task, [metric.name for metric in evaluator.metrics]) == (5, "loans", ["sparsity"])
+    assert (evaluator.settings.cap, evaluator.settings.trials, evaluator.settings.headline) == (
+        7,
+        (3, 9),
+        "twins",
+    )
+    assert (evaluator.seed, evaluator.task, [metric.name for metric in evaluator.metrics]) == (
+        5,
+        "loans",
+        ["sparsity"],
+    )
 
 
 def test_the_name_of_a_project_changes_neither_targets_nor_numbers(tmp_path):
-    quick = {"targets": 5, "explainers": ["random"], "settings": {"cap": 3, "trials": [3, 3], "timed": 0}, "preset": "calibrated"}
+    quick = {
+        "targets": 5,
+        "explainers": ["random"],
+        "settings": {"cap": 3, "trials": [3, 3], "timed": 0},
+        "preset": "calibrated",
+    }
 
     def measured(name, **keys):
         project = Project.read(write_project(tmp_path, name=name, **quick, **keys))
         model = project.model()
         rows = project.evaluator(model).compare(project.explainers(), project.targets(model)).rows
-        return {row.task for row in rows}, [(row.target, row.metric, repr(row.cell)) for row in rows if "time" not in row.metric]
+        return {row.task for row in rows}, [
+            (row.target, row.metric, repr(row.cell)) for row in rows if "time" not in row.metric
+        ]
 
     first, second = measured("loans"), measured("loans, second quarter")
     assert (first[0], second[0]) == ({"loans"}, {"loans, second quarter"})
@@ -103,9 +141,21 @@ def test_targets_are_drawn_listed_or_read(tmp_path):
             BadTarget,
             "no node is called 'seventeen': a target is a number, such as 17, or a node's name, but no node has one",
         ),
-        ("map.json", BadFile, r"map\.json must hold a list of targets, such as \[0, 17\], but holds dict"),
-        ({"number": 3, "among": "no_mask"}, BadTarget, r"targets\.among is 'no_mask', but it names no target"),
-        ({"number": 3, "among": "val_mask"}, BadSetting, r"'val_mask', but the data has no such tensor\. It has: .*test_mask"),
+        (
+            "map.json",
+            BadFile,
+            r"map\.json must hold a list of targets, such as \[0, 17\], but holds dict",
+        ),
+        (
+            {"number": 3, "among": "no_mask"},
+            BadTarget,
+            r"targets\.among is 'no_mask', but it names no target",
+        ),
+        (
+            {"number": 3, "among": "val_mask"},
+            BadSetting,
+            r"'val_mask', but the data has no such tensor\. It has: .*test_mask",
+        ),
     ],
 )
 def test_wrong_targets_are_named(tmp_path, given, error, message):
@@ -128,7 +178,11 @@ def test_wrong_targets_are_named(tmp_path, given, error, message):
     ],
 )
 def test_targets_go_by_name_too(tmp_path, level, given, expected):
-    names = {"graphs": {2: "third"}} if level == "graph" else {"nodes": {1: "Ada", 3: "Bob, junior", 6: "Eve", 7: "Eve"}}
+    names = (
+        {"graphs": {2: "third"}}
+        if level == "graph"
+        else {"nodes": {1: "Ada", 3: "Bob, junior", 6: "Eve", 7: "Eve"}}
+    )
     (tmp_path / "people.txt").write_text("Ada\n5\n Bob, junior \n")
     (tmp_path / "people.json").write_text('["Bob, junior", 5]')
     (tmp_path / "pairs.txt").write_text("Ada, 5\n0 5\n")
@@ -140,7 +194,11 @@ def test_targets_go_by_name_too(tmp_path, level, given, expected):
     ("level", "given", "message"),
     [
         ("node", "Eve", "2 nodes are called 'Eve', such as 6 and 7: say which, by its number"),
-        ("node", "Adam", "no node is called 'Adam': a target is a number, such as 17, or a node's name such as 'Ada'"),
+        (
+            "node",
+            "Adam",
+            "no node is called 'Adam': a target is a number, such as 17, or a node's name such as 'Ada'",
+        ),
         ("link", "Ada", "target 'Ada' is not a link: say both of its ends, such as 3,5"),
         ("node", "-1", "target -1 is not in this data"),
     ],
@@ -153,23 +211,50 @@ def test_names_that_are_no_target_are_refused(tmp_path, level, given, message):
 
 
 def test_names_come_from_the_file_and_then_from_the_data(tmp_path):
-    project = Project.read(write_project(tmp_path, names={"classes": ["declined", "granted"], "node": ["account", "accounts"]}))
+    project = Project.read(
+        write_project(
+            tmp_path, names={"classes": ["declined", "granted"], "node": ["account", "accounts"]}
+        )
+    )
     names = project.names(project.model())
-    assert (names.classes, names.features) == ({0: "declined", 1: "granted"}, {0: "income", 1: "age", 2: "debt"})
+    assert (names.classes, names.features) == (
+        {0: "declined", 1: "granted"},
+        {0: "income", 1: "age", 2: "debt"},
+    )
     assert names.node == ("account", "accounts")
 
 
 def test_requirements_know_the_kind_the_features_and_the_limits(tmp_path):
-    keys = {"thresholds": {"feature_ec": "50%"}, "use": {"stakes": "high-stakes", "latency": "batch"}}
+    keys = {
+        "thresholds": {"feature_ec": "50%"},
+        "use": {"stakes": "high-stakes", "latency": "batch"},
+    }
     project = Project.read(write_project(tmp_path, **keys))
     wanted = project.requirements(project.model())
-    assert (wanted.stakes, wanted.latency, wanted.num_features, wanted.limit("feature_ec")) == ("high-stakes", "batch", 3, 1.5)
+    assert (wanted.stakes, wanted.latency, wanted.num_features, wanted.limit("feature_ec")) == (
+        "high-stakes",
+        "batch",
+        3,
+        1.5,
+    )
 
 
 def test_toml_says_the_same(tmp_path):
-    expected = Project.read(write_project(tmp_path, names={"features": {0: "income"}}, targets=[1, 2]))
-    lines = ['model = "own_networks:NodeNet"', 'weights = "w.safetensors"', 'data = "g.safetensors"', 'level = "node"']
-    lines += ['task = "classification"', 'explainers = ["saliency", "random"]', "targets = [1, 2]", 'device = "cpu"']
+    expected = Project.read(
+        write_project(tmp_path, names={"features": {0: "income"}}, targets=[1, 2])
+    )
+    lines = [
+        'model = "own_networks:NodeNet"',
+        'weights = "w.safetensors"',
+        'data = "g.safetensors"',
+        'level = "node"',
+    ]
+    lines += [
+        'task = "classification"',
+        'explainers = ["saliency", "random"]',
+        "targets = [1, 2]",
+        'device = "cpu"',
+    ]
     (tmp_path / "project.toml").write_text("\n".join([*lines, "[names.features]", '0 = "income"']))
     assert Project.read(tmp_path / "project.toml") == expected
 
@@ -207,10 +292,22 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"targets": {"number": 3, "file": "a.txt"}}, "must say one of number, chosen and file, but says number and file"),
-        ({"targets": {"among": "test_mask"}}, "must say one of number, chosen and file, but says none of them"),
-        ({"targets": {"file": "a.txt", "among": "m"}}, "among says where to draw from, and goes with number only"),
-        ({"use": {"stakes": "huge"}}, "stakes must be one of 'standard', 'high-stakes', but 'huge' was given"),
+        (
+            {"targets": {"number": 3, "file": "a.txt"}},
+            "must say one of number, chosen and file, but says number and file",
+        ),
+        (
+            {"targets": {"among": "test_mask"}},
+            "must say one of number, chosen and file, but says none of them",
+        ),
+        (
+            {"targets": {"file": "a.txt", "among": "m"}},
+            "among says where to draw from, and goes with number only",
+        ),
+        (
+            {"use": {"stakes": "huge"}},
+            "stakes must be one of 'standard', 'high-stakes', but 'huge' was given",
+        ),
         ({"explainers": ["saliency", "saliency"]}, "explainers: saliency is listed twice"),
         ({"level": None}, "level: is missing"),
     ],
@@ -223,11 +320,31 @@ def test_contradictions_are_told(tmp_path, keys, message):
 @pytest.mark.parametrize(
     ("keys", "error", "message"),
     [
-        ({"model": "own_networks:Net"}, BadModel, r"own_networks has no Net\. It defines: NodeNet, LinkNet"),
-        ({"model": "no_such_module:net"}, BadModel, "no_such_module cannot be imported: ModuleNotFoundError"),
-        ({"model": "own_networks:broken"}, BadModel, r"own_networks:broken\(\) failed: RuntimeError: no spoon"),
-        ({"model": "own_networks:no_network"}, BadModel, "must give a torch.nn.Module, but gave dict"),
-        ({"model": "own_networks:ready"}, BadModel, "must be a function or class that gives the network, but is NodeNet"),
+        (
+            {"model": "own_networks:Net"},
+            BadModel,
+            r"own_networks has no Net\. It defines: NodeNet, LinkNet",
+        ),
+        (
+            {"model": "no_such_module:net"},
+            BadModel,
+            "no_such_module cannot be imported: ModuleNotFoundError",
+        ),
+        (
+            {"model": "own_networks:broken"},
+            BadModel,
+            r"own_networks:broken\(\) failed: RuntimeError: no spoon",
+        ),
+        (
+            {"model": "own_networks:no_network"},
+            BadModel,
+            "must give a torch.nn.Module, but gave dict",
+        ),
+        (
+            {"model": "own_networks:ready"},
+            BadModel,
+            "must be a function or class that gives the network, but is NodeNet",
+        ),
         ({"arguments": {"depth": 3}}, BadModel, r"NodeNet\(depth=3\) failed: TypeError"),
         (
             {"arguments": {"width": 5}},
@@ -238,7 +355,11 @@ def test_contradictions_are_told(tmp_path, keys, message):
         ({"weights": "none.safetensors"}, BadFile, r"none\.safetensors cannot be read as weights"),
         ({"data": "g.pt"}, BadFile, r"g\.pt may be a pickle.*save_graph"),
         ({"device": "gpu"}, BadSetting, "device 'gpu' cannot be used here"),
-        ({"task": "regression", "wrapping": {"output": "logits"}}, BadSetting, "task is regression: leave it out"),
+        (
+            {"task": "regression", "wrapping": {"output": "logits"}},
+            BadSetting,
+            "task is regression: leave it out",
+        ),
     ],
 )
 def test_a_model_that_cannot_be_made_says_why(tmp_path, keys, error, message):
@@ -249,7 +370,9 @@ def test_a_model_that_cannot_be_made_says_why(tmp_path, keys, error, message):
 
 def test_one_graph_and_a_list_of_graphs_are_not_confused(tmp_path):
     path = write_project(tmp_path, level="graph")
-    with pytest.raises(BadFile, match=r"g\.safetensors holds a list of 5 graphs, but level: node needs one graph"):
+    with pytest.raises(
+        BadFile, match=r"g\.safetensors holds a list of 5 graphs, but level: node needs one graph"
+    ):
         Project.read(path, {"level": "node"}).model()
     write_project(tmp_path)
     with pytest.raises(BadFile, match="holds one graph, but level: graph needs a list of graphs"):
@@ -257,7 +380,9 @@ def test_one_graph_and_a_list_of_graphs_are_not_confused(tmp_path):
 
 
 def test_modules_beside_the_file_are_found_and_nothing_stays_on_the_path(tmp_path):
-    (tmp_path / "mine_alone.py").write_text("from own_networks import NodeNet\n\n\ndef make(width):\n    return NodeNet(width)\n")
+    (tmp_path / "mine_alone.py").write_text(
+        "from own_networks import NodeNet\n\n\ndef make(width):\n    return NodeNet(width)\n"
+    )
     before = list(sys.path)
     project = Project.read(write_project(tmp_path, model="mine_alone:make", arguments={"width": 4}))
     assert type(project.model()).__name__ == "NodeClassificationModel"
@@ -266,7 +391,10 @@ def test_modules_beside_the_file_are_found_and_nothing_stays_on_the_path(tmp_pat
 
 def test_a_module_of_the_same_name_from_elsewhere_is_refused(tmp_path):
     (tmp_path / "own_networks.py").write_text("")
-    with pytest.raises(BadModel, match=r"own_networks\.py was meant, but another module own_networks was imported before"):
+    with pytest.raises(
+        BadModel,
+        match=r"own_networks\.py was meant, but another module own_networks was imported before",
+    ):
         Project.read(write_project(tmp_path)).model()
 
 
@@ -281,32 +409,52 @@ def test_making_a_model_leaves_random_numbers_alone_and_is_repeatable(tmp_path):
 
 
 def test_a_function_of_ones_own_calls_the_network(tmp_path):
-    project = Project.read(write_project(tmp_path, wrapping={"forward": "own_networks:called", "num_hops": 2, "output": "logits"}))
+    project = Project.read(
+        write_project(
+            tmp_path, wrapping={"forward": "own_networks:called", "num_hops": 2, "output": "logits"}
+        )
+    )
     model = project.model()
     assert (model.call.style, model.num_hops, model.output) == ("custom", 2, "logits")
 
 
 def test_targets_of_a_network_with_several_labels_name_one(tmp_path):
     given = [[3, 1], "5, 0", "0,1"]
-    path = write_project(tmp_path, wrapping={"output": "multi_label_logits"}, targets={"chosen": given})
+    path = write_project(
+        tmp_path, wrapping={"output": "multi_label_logits"}, targets={"chosen": given}
+    )
     project = Project.read(path)
     model = project.model()
     assert project.targets(model) == [(3, 1), (5, 0), (0, 1)]
-    assert all(len(target) == 2 for target in Project.read(path, {"targets": {"number": 3}}).targets(model))
-    with pytest.raises(BadTarget, match="target 3 has no label: say the node and the label it is about, such as 3,1"):
+    assert all(
+        len(target) == 2 for target in Project.read(path, {"targets": {"number": 3}}).targets(model)
+    )
+    with pytest.raises(
+        BadTarget,
+        match="target 3 has no label: say the node and the label it is about, such as 3,1",
+    ):
         project.read_targets(model, [3])
 
 
 def test_a_column_of_a_regression_network_can_be_chosen(tmp_path):
-    model = Project.read(write_project(tmp_path, task="regression", wrapping={"output_column": 1})).model()
+    model = Project.read(
+        write_project(tmp_path, task="regression", wrapping={"output_column": 1})
+    ).model()
     assert model.output_column == 1
-    with pytest.raises(BadSetting, match="output_column chooses one of several values; task is classification"):
+    with pytest.raises(
+        BadSetting, match="output_column chooses one of several values; task is classification"
+    ):
         Project.read(write_project(tmp_path, wrapping={"output_column": 1})).model()
 
 
 def test_a_project_without_a_file(tmp_path):
     write_project(tmp_path, level="link")
-    keys = {"model": "own_networks:LinkNet", "weights": "w.safetensors", "data": "g.safetensors", "level": "link"}
+    keys = {
+        "model": "own_networks:LinkNet",
+        "weights": "w.safetensors",
+        "data": "g.safetensors",
+        "level": "link",
+    }
     project = Project.of({**keys, "task": "classification"}, tmp_path)
     assert isinstance(project.model().net, LinkNet)
     with pytest.raises(BadSetting, match="the command line has 1 mistake:\n  task: is missing"):

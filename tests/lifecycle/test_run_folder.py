@@ -15,7 +15,10 @@ from graphgauge.evaluation import Results
 from graphgauge.lifecycle import Decision, Project, assess
 from graphgauge.lifecycle.run_folder import check_folder, clear_folder
 
-QUICK = {"settings": {"trials": [2, 2], "stability": "none", "timed": 0, "cap": 2}, "targets": [1, 2]}
+QUICK = {
+    "settings": {"trials": [2, 2], "stability": "none", "timed": 0, "cap": 2},
+    "targets": [1, 2],
+}
 
 
 @pytest.fixture
@@ -99,13 +102,21 @@ def test_saving_an_assessment_twice_is_refused(tmp_path):
     found.save(tmp_path / "run", project, replace=True)
 
 
-def test_the_commands_refuse_before_they_measure_and_replace_when_asked_to(tmp_path, monkeypatch, capsys):
+def test_the_commands_refuse_before_they_measure_and_replace_when_asked_to(
+    tmp_path, monkeypatch, capsys
+):
     path = write_project(tmp_path, **QUICK)
     place = tmp_path / "validation"
-    assert CliRunner().invoke(app, ["validate", str(path), "--signed-by", "Ada"]).exit_code in (0, 1, 3)
+    assert CliRunner().invoke(app, ["validate", str(path), "--signed-by", "Ada"]).exit_code in (
+        0,
+        1,
+        3,
+    )
     signed = Decision.read(place)
     before = (place / "decision.json").read_bytes()
-    monkeypatch.setattr("graphgauge.lifecycle.project.Project.model", lambda project: pytest.fail("it measures"))
+    monkeypatch.setattr(
+        "graphgauge.lifecycle.project.Project.model", lambda project: pytest.fail("it measures")
+    )
     for command in (["validate", str(path)], ["evaluate", str(path), "--output", str(place)]):
         monkeypatch.setattr("sys.argv", ["graphgauge", *command])
         with pytest.raises(SystemExit) as stop:

@@ -32,11 +32,34 @@ def server(tmp_path_factory):
     """`mlflow server` on a free port of the loopback, with its own store and files."""
     place = tmp_path_factory.mktemp("server")
     port = free_port()
-    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
-    command += ["--backend-store-uri", f"sqlite:///{place}/store.db", "--artifacts-destination", str(place / "files")]
+    command = [
+        sys.executable,
+        "-m",
+        "mlflow",
+        "server",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--workers",
+        "1",
+    ]
+    command += [
+        "--backend-store-uri",
+        f"sqlite:///{place}/store.db",
+        "--artifacts-destination",
+        str(place / "files"),
+    ]
     quiet = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
     with (place / "log").open("w") as log:
-        process = subprocess.Popen(command, env={**os.environ, **quiet}, stdout=log, stderr=log, cwd=place, start_new_session=True)
+        process = subprocess.Popen(
+            command,
+            env={**os.environ, **quiet},
+            stdout=log,
+            stderr=log,
+            cwd=place,
+            start_new_session=True,
+        )
         try:
             wait_for(f"http://127.0.0.1:{port}/health", process, place / "log")
             yield f"http://127.0.0.1:{port}"
@@ -70,7 +93,13 @@ def sqlite(tmp_path):
 
 @pytest.fixture
 def results():
-    return made({"lrp": good(edge_ec=[3.0, 5.0, 10.0]), "gnn_explainer(epochs=5)": good(edge_stability="nan_attribution")}, n=3)
+    return made(
+        {
+            "lrp": good(edge_ec=[3.0, 5.0, 10.0]),
+            "gnn_explainer(epochs=5)": good(edge_stability="nan_attribution"),
+        },
+        n=3,
+    )
 
 
 def logged(client, run, name, folder):
@@ -93,7 +122,9 @@ def check_run(client, run, results, folder):
     names = {file.path for file in client.list_artifacts(run)}
     assert names == {"settings.json", "summary.json", "rows.json", "report.html", "note.txt"}
     shown = [{"path": name, "type": "table"} for name in ("summary.json", "rows.json")]
-    assert json.loads(found.data.tags["mlflow.loggedArtifacts"]) == shown  # MLflow's page draws these as tables
+    assert (
+        json.loads(found.data.tags["mlflow.loggedArtifacts"]) == shown
+    )  # MLflow's page draws these as tables
     table = json.loads(logged(client, run, "summary.json", folder))
     assert table["columns"][:3] == ["explainer", "metric", "mean"]
     assert len(json.loads(logged(client, run, "rows.json", folder))["data"]) == len(results)
@@ -106,7 +137,9 @@ def check_run(client, run, results, folder):
 def log_with_a_note(uri, results, tmp_path):
     note = tmp_path / "note.txt"
     note.write_text("hello")
-    return Tracker(uri, name="first", tags={"team": "risk"})(results, {"weights": {"hash": "abc"}}, [note])
+    return Tracker(uri, name="first", tags={"team": "risk"})(
+        results, {"weights": {"hash": "abc"}}, [note]
+    )
 
 
 def test_a_run_in_a_sqlite_file(sqlite, results, tmp_path):
@@ -114,7 +147,9 @@ def test_a_run_in_a_sqlite_file(sqlite, results, tmp_path):
     client = client_for(sqlite)
     check_run(client, run, results, tmp_path)
     assert client.get_run(run).data.tags["team"] == "risk"
-    assert (tmp_path / "mlartifacts").is_dir()  # beside the database, not where the command was started
+    assert (
+        tmp_path / "mlartifacts"
+    ).is_dir()  # beside the database, not where the command was started
 
 
 def test_a_run_on_a_real_server(server, results, tmp_path):
@@ -181,7 +216,12 @@ def test_without_mlflow_the_install_command_is_named(results, monkeypatch):
 
 def test_importing_the_room_loads_no_mlflow():
     code = "import sys, graphgauge.lifecycle; print('mlflow' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "False\n"
+    )
 
 
 @pytest.mark.parametrize("name", ["a\n|<b>", "..", "../../etc", "/", "", "é" * 400, "a//b", "."])
@@ -203,7 +243,18 @@ def test_the_benchmark_logs_where_it_is_told_to(tmp_path, sqlite):
     )
     done = CliRunner().invoke(
         app,
-        ["benchmark", str(file), "--folder", str(tmp_path / "run"), "--engine", "inline", "--device", "cpu", "--mlflow", sqlite],
+        [
+            "benchmark",
+            str(file),
+            "--folder",
+            str(tmp_path / "run"),
+            "--engine",
+            "inline",
+            "--device",
+            "cpu",
+            "--mlflow",
+            sqlite,
+        ],
     )
     assert done.exit_code == 0, done.output
     run = done.stderr.split("MLflow run ")[1].split()[0]

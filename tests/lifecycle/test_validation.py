@@ -1,4 +1,6 @@
-"""Validation: shortlist, both measurements, the comparison with the benchmark, the choice, and the decision."""
+"""Validation: shortlist, both measurements, the comparison with the benchmark, the choice, and the
+decision.
+"""
 
 import json
 from datetime import datetime, timezone
@@ -19,7 +21,12 @@ from graphgauge.lifecycle.comparison import Beside, Size, benchmark_size, beside
 from graphgauge.lifecycle.consultation import shortlist
 from graphgauge.lifecycle.documents import write_documents
 from graphgauge.lifecycle.evidence import digest_of_results
-from graphgauge.lifecycle.trade_off import exhaustive_settings, production_settings, trade_off, with_settings
+from graphgauge.lifecycle.trade_off import (
+    exhaustive_settings,
+    production_settings,
+    trade_off,
+    with_settings,
+)
 from graphgauge.metrics import Sparsity
 from graphgauge.models import NodeClassificationModel
 
@@ -37,18 +44,28 @@ def found(model):
     """A validation on 12 targets with two named explainers."""
     evaluator = Evaluator(model, seed=3, task="fraud")
     wanted = Requirements(limits={"feature_ec": 7, "edge_ec": 10})
-    return validate(evaluator, evaluator.sample(12), [InputXGradient(), Saliency()], wanted, Terms("Ada", 30, 0.9, NOW))
+    return validate(
+        evaluator,
+        evaluator.sample(12),
+        [InputXGradient(), Saliency()],
+        wanted,
+        Terms("Ada", 30, 0.9, NOW),
+    )
 
 
-# --- shortlist -------------------------------------------------------------------------------------------------------
+# --- shortlist ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_shortlist_begins_with_the_recommendation_and_who_fails_in_the_benchmark_comes_last(kind):
+def test_the_shortlist_begins_with_the_recommendation_and_who_fails_in_the_benchmark_comes_last(
+    kind,
+):
     names = shortlist(kind, size=8).names
     assert names[0] == consult(kind).chosen
     table = shipped_benchmark()
-    own = {(row.explainer, row.metric): row.mean for row in table[table["task"] == kind].itertuples()}
+    own = {
+        (row.explainer, row.metric): row.mean for row in table[table["task"] == kind].itertuples()
+    }
     fails = [
         min(own[name, "feature_pertinence"], own[name, "edge_pertinence"]) < 0.6
         or min(own[name, "feature_stability"], own[name, "edge_stability"]) < 0.8
@@ -65,7 +82,9 @@ def test_own_limits_do_not_empty_the_shortlist_but_the_use_counts(monkeypatch):
     assert shortlist("node_classification", strict) == shortlist("node_classification")
     quick = shortlist("node_classification", Requirements(latency="interactive"), size=8).names
     table = shipped_benchmark()
-    slow = table.assign(mean=table["mean"].where((table["metric"] != "time") | (table["explainer"] != "lrp"), 0.31))
+    slow = table.assign(
+        mean=table["mean"].where((table["metric"] != "time") | (table["explainer"] != "lrp"), 0.31)
+    )
     for room in ("lifecycle.consultation", "guidelines.recommendation"):
         monkeypatch.setattr(f"graphgauge.{room}.shipped_benchmark", lambda: slow)
     slowed = shortlist("node_classification", Requirements(latency="interactive"), size=8).names
@@ -80,18 +99,30 @@ def test_node_tasks_stand_in_for_graph_tasks_and_that_is_told():
     assert "node classification stands in" in found.source
 
 
-# --- settings of both measurements -----------------------------------------------------------------------------------
+# --- settings of both measurements ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "preset", [Settings(), Settings(early_stop="none", trials=(100, 100), stability="pairs", headline="twins")]
+    "preset",
+    [
+        Settings(),
+        Settings(early_stop="none", trials=(100, 100), stability="pairs", headline="twins"),
+    ],
 )
 def test_one_measurement_makes_every_trial_and_the_other_stops_early(preset):
     every, short = exhaustive_settings(preset), production_settings(preset)
     assert (every.early_stop, every.trials, every.twins) == ("none", (100, 100), True)
-    assert (short.early_stop, short.trials, short.stability, short.twins) == ("paper", (30, 100), "binomial", False)
+    assert (short.early_stop, short.trials, short.stability, short.twins) == (
+        "paper",
+        (30, 100),
+        "binomial",
+        False,
+    )
     untouched = ("early_stop", "trials", "stability", "twins", "headline")
-    assert {**vars(short), **dict.fromkeys(untouched)} == {**vars(preset), **dict.fromkeys(untouched)}
+    assert {**vars(short), **dict.fromkeys(untouched)} == {
+        **vars(preset),
+        **dict.fromkeys(untouched),
+    }
 
 
 def test_fewer_trials_than_the_least_and_no_stability_stay_as_they_are():
@@ -102,24 +133,39 @@ def test_fewer_trials_than_the_least_and_no_stability_stay_as_they_are():
 def test_metrics_beside_the_papers_are_left_out_where_there_are_no_full_curves(model):
     evaluator = Evaluator(model, metrics=[Sparsity()], extras=True)
     assert with_settings(evaluator, production_settings(evaluator.settings)).metrics == ()
-    assert with_settings(evaluator, exhaustive_settings(evaluator.settings)).metrics == evaluator.metrics
+    assert (
+        with_settings(evaluator, exhaustive_settings(evaluator.settings)).metrics
+        == evaluator.metrics
+    )
     assert evaluator.settings.twins
 
 
-# --- the whole -------------------------------------------------------------------------------------------------------
+# --- the whole ------------------------------------------------------------------------------------
 
 
 def test_the_choice_is_that_of_the_guidelines_on_the_same_rows(found):
     assert found.decision.label == recommend(found.results, found.decision.wanted())[0].chosen
-    assert {row.explainer for row in found.results.rows} == {"input_x_gradient", "saliency", "random"}
+    assert {row.explainer for row in found.results.rows} == {
+        "input_x_gradient",
+        "saliency",
+        "random",
+    }
 
 
 def test_a_validation_measures_what_the_evaluator_measures(found, model):
     evaluator = Evaluator(model, seed=3, task="fraud", early_stop="none", trials=(100, 100))
-    twin = evaluator.compare([InputXGradient(), Saliency(), RandomExplainer()], evaluator.sample(12))
-    exact = [(row.explainer, row.target, row.metric, row.cell.value) for row in twin.rows if not row.metric.startswith("time")]
+    twin = evaluator.compare(
+        [InputXGradient(), Saliency(), RandomExplainer()], evaluator.sample(12)
+    )
+    exact = [
+        (row.explainer, row.target, row.metric, row.cell.value)
+        for row in twin.rows
+        if not row.metric.startswith("time")
+    ]
     own = [
-        (row.explainer, row.target, row.metric, row.cell.value) for row in found.results.rows if not row.metric.startswith("time")
+        (row.explainer, row.target, row.metric, row.cell.value)
+        for row in found.results.rows
+        if not row.metric.startswith("time")
     ]
     assert own == exact
 
@@ -129,13 +175,21 @@ def test_the_trade_off_is_counted_by_hand(found):
     every, short = (results.to_pandas() for results in (found.results, found.production))
     for loss in cost.losses:
         a, b = (
-            part[(part["explainer"] == cost.explainer) & (part["metric"] == loss.metric)].set_index("target")["value"].dropna()
+            part[(part["explainer"] == cost.explainer) & (part["metric"] == loss.metric)]
+            .set_index("target")["value"]
+            .dropna()
             for part in (every, short)
         )
         gaps = [abs(a[target] - b[target]) for target in a.index]
         assert loss.n == len(gaps)
-        assert (loss.mean_difference, loss.largest_difference) == (pytest.approx(sum(gaps) / len(gaps)), pytest.approx(max(gaps)))
-        assert (loss.exhaustive, loss.production) == (pytest.approx(a.mean()), pytest.approx(b.mean()))
+        assert (loss.mean_difference, loss.largest_difference) == (
+            pytest.approx(sum(gaps) / len(gaps)),
+            pytest.approx(max(gaps)),
+        )
+        assert (loss.exhaustive, loss.production) == (
+            pytest.approx(a.mean()),
+            pytest.approx(b.mean()),
+        )
     assert cost.trials[0] == 100
     assert 30 <= cost.trials[1] < 100
     assert cost.seconds[0] > 0
@@ -146,7 +200,9 @@ def test_the_trade_off_is_counted_by_hand(found):
     ("moved", "accepted", "changed"),
     [(0.85, True, ()), (0.805, True, ()), (0.795, False, ()), (0.59, False, ("edge_pertinence",))],
 )
-def test_early_stopping_is_accepted_where_no_mean_moves_by_more_than_epsilon_and_no_verdict_changes(moved, accepted, changed):
+def test_early_stopping_is_accepted_where_no_mean_moves_by_more_than_epsilon_and_no_verdict_changes(
+    moved, accepted, changed
+):
     wanted = Requirements("node_classification", num_features=200)
     short = made({"lrp": good(edge_pertinence=moved)})
     cost = trade_off((made({"lrp": GOOD}), 4.0), (short, 1.0), "lrp", wanted)
@@ -157,7 +213,9 @@ def test_no_saving_is_told_as_a_negative_one():
     wanted = Requirements("node_classification", num_features=200)
     cost = trade_off((made({"lrp": GOOD}), 3.0), (made({"lrp": GOOD}), 4.26), "lrp", wanted)
     assert str(cost).startswith("early stopping saves nothing of 3 s; ")
-    assert cost.record()["saved"] == pytest.approx(-0.42)  # the number itself stays what was measured
+    assert cost.record()["saved"] == pytest.approx(
+        -0.42
+    )  # the number itself stays what was measured
 
 
 def test_a_verdict_that_changes_within_epsilon_is_not_accepted():
@@ -172,11 +230,17 @@ def test_the_decision_holds_everything_that_later_steps_ask_for(found, model):
     assert own.check(model, NOW) == []
     assert own.chosen().name == own.explainer
     assert own.wanted().limits == {"feature_ec": 7, "edge_ec": 10}
-    assert (own.signed_by, own.made, own.expires) == ("Ada", "2026-11-15T12:00:00+00:00", "2026-12-15T12:00:00+00:00")
+    assert (own.signed_by, own.made, own.expires) == (
+        "Ada",
+        "2026-11-15T12:00:00+00:00",
+        "2026-12-15T12:00:00+00:00",
+    )
     assert own.targets == 12
     assert own.rows == digest_of_results(found.results)
     assert own.measured_with() == found.results.settings
-    assert own.monitor_with() == (found.production.settings if found.trade_off.is_accepted else found.results.settings)
+    assert own.monitor_with() == (
+        found.production.settings if found.trade_off.is_accepted else found.results.settings
+    )
     assert (own.numbers()[0].metric, own.numbers()[0].n) == ("feature_pertinence", 12)
     means = found.results.summary()["mean"][own.label]
     assert {each.metric: each.number for each in own.numbers()} == {
@@ -197,12 +261,20 @@ def test_few_targets_are_a_warning(found):
     assert not any("accuracy" in text for text in found.decision.warnings)  # it was given
 
 
-def test_explainers_that_are_named_are_called_the_projects_list_and_no_shortlist_is_spoken_of(found, tmp_path):
+def test_explainers_that_are_named_are_called_the_projects_list_and_no_shortlist_is_spoken_of(
+    found, tmp_path
+):
     own = found.decision
-    assert (own.consultation["names"], own.consultation["source"]) == (["input_x_gradient", "saliency"], "the project's own list")
+    assert (own.consultation["names"], own.consultation["source"]) == (
+        ["input_x_gradient", "saliency"],
+        "the project's own list",
+    )
     assert not any("shortlist" in warning for warning in own.warnings)
     write_documents(found.save(tmp_path / "run"), tmp_path / "documents", own)
-    pages = [(tmp_path / name).read_text() for name in ("run/validation.md", "documents/explainability.md")]
+    pages = [
+        (tmp_path / name).read_text()
+        for name in ("run/validation.md", "documents/explainability.md")
+    ]
     for text in [as_text(found, tmp_path), *pages]:
         assert "shortlist" not in text.lower()
         assert "(the project's own list)" in text
@@ -231,9 +303,14 @@ def test_the_network_is_untouched(model):
 def test_without_explainers_the_shortlist_and_the_baseline_are_measured(model, tmp_path):
     evaluator = Evaluator(model, trials=(2, 2), stability="none")
     found = validate(evaluator, evaluator.sample(2))
-    assert {row.explainer for row in found.results.rows} == {*shortlist("node_classification").names, "random"}
+    assert {row.explainer for row in found.results.rows} == {
+        *shortlist("node_classification").names,
+        "random",
+    }
     assert found.decision.consultation == shortlist("node_classification").record()
-    assert f"Shortlist: {', '.join(shortlist('node_classification').names)} (from " in as_text(found, tmp_path)
+    assert f"Shortlist: {', '.join(shortlist('node_classification').names)} (from " in as_text(
+        found, tmp_path
+    )
     assert found.decision.signed_by == ""
 
 
@@ -244,7 +321,9 @@ def test_without_explainers_the_shortlist_and_the_baseline_are_measured(model, t
         ([Saliency()], Requirements("link_regression"), "the model is for node_classification"),
     ],
 )
-def test_what_cannot_be_validated_is_refused_before_anything_is_measured(model, explainers, requirements, message):
+def test_what_cannot_be_validated_is_refused_before_anything_is_measured(
+    model, explainers, requirements, message
+):
     with pytest.raises(BadSetting, match=message):
         validate(Evaluator(model), [0], explainers, requirements)
 
@@ -275,7 +354,7 @@ def test_an_explainer_that_cannot_be_run_is_left_out_and_told(model):
         validate(evaluator, [], [Saliency()])
 
 
-# --- beside the benchmark --------------------------------------------------------------------------------------------
+# --- beside the benchmark -------------------------------------------------------------------------
 
 
 def test_the_benchmarks_degree_is_that_of_its_data_sets():
@@ -285,7 +364,9 @@ def test_the_benchmarks_degree_is_that_of_its_data_sets():
     assert benchmark_size("node_regression").features == pytest.approx((404 + 16) / 2)
 
 
-LOWER, HIGHER = (f"is {word} than the benchmark's by more than 2 of its SDs " for word in ("lower", "higher"))
+LOWER, HIGHER = (
+    f"is {word} than the benchmark's by more than 2 of its SDs " for word in ("lower", "higher")
+)
 OWN, OTHER = Size(14.0, 8, 2), Size(7.0, 700, 2)  #: degree, features, layers
 
 
@@ -299,7 +380,13 @@ def test_a_note_names_both_numbers_and_a_reason():
 @pytest.mark.parametrize(
     ("metric", "own", "benchmark", "sd", "said"),
     [
-        ("edge_ec", 20.0, 10.0, 4.0, "is 2x the benchmark's (20, mean of 9 targets, against 10): higher degree (14 against 7)."),
+        (
+            "edge_ec",
+            20.0,
+            10.0,
+            4.0,
+            "is 2x the benchmark's (20, mean of 9 targets, against 10): higher degree (14 against 7).",
+        ),
         ("edge_ec", 19.9, 10.0, 4.0, ""),
         (
             "edge_ec",
@@ -308,7 +395,13 @@ def test_a_note_names_both_numbers_and_a_reason():
             4.0,
             "the degree does not explain it (14 against 7): look at the data and the network.",
         ),
-        ("feature_ec", 20.0, 10.0, 4.0, "features do not explain it (8 against 700): look at the data and the network."),
+        (
+            "feature_ec",
+            20.0,
+            10.0,
+            4.0,
+            "features do not explain it (8 against 700): look at the data and the network.",
+        ),
         (
             "feature_ec",
             2.0,
@@ -345,13 +438,18 @@ def test_what_differs_much_is_told_and_the_rest_is_not(metric, own, benchmark, s
 
 def test_depth_is_a_reason_too():
     line = Beside("lrp", "edge_ec", 30.0, 100, 10.0, 4.0)
-    assert note_of(line, Size(7.0, 8, 3), Size(7.0, 700, 2)).endswith("against 10): more layers (3 against 2).")
+    assert note_of(line, Size(7.0, 8, 3), Size(7.0, 700, 2)).endswith(
+        "against 10): more layers (3 against 2)."
+    )
 
 
 def test_every_number_that_the_benchmark_has_stands_beside_it(found, model):
     cells = shipped_benchmark().set_index(["task", "explainer", "metric"])["mean"]
     lines = beside_benchmark(found.results, model, found.decision.wanted())
-    assert {line.explainer for line in lines} == {"input_x_gradient", "saliency"}  # the benchmark has no random explainer
+    assert {line.explainer for line in lines} == {
+        "input_x_gradient",
+        "saliency",
+    }  # the benchmark has no random explainer
     assert len(lines) == 14
     means = found.results.summary()["mean"]
     for line in lines:
@@ -361,7 +459,9 @@ def test_every_number_that_the_benchmark_has_stands_beside_it(found, model):
 
 
 def test_a_missing_number_is_left_out(model):
-    lines = beside_benchmark(made({"lrp": good(edge_ec="empty")}), model, Requirements("node_classification"))
+    lines = beside_benchmark(
+        made({"lrp": good(edge_ec="empty")}), model, Requirements("node_classification")
+    )
     assert "edge_ec" not in {line.metric for line in lines}
 
 

@@ -1,4 +1,6 @@
-"""The documents: their numbers are the run's, names are harmless, and nothing is claimed that nobody stated."""
+"""The documents: their numbers are the run's, names are harmless, and nothing is claimed that
+nobody stated.
+"""
 
 import hashlib
 import json
@@ -80,7 +82,10 @@ def test_every_explainer_stands_in_the_comparison_with_its_own_means(run, tmp_pa
 def test_every_decimal_number_of_the_plan_is_in_the_run_or_its_thresholds(run, tmp_path):
     text = texts(write_documents(run, tmp_path / "out", requirements=WANTED))["monitoring_plan"]
     found = {
-        number for row in cells(text, "number | at validation") for cell in row[1:3] for number in re.findall(r"\d+\.?\d*", cell)
+        number
+        for row in cells(text, "number | at validation")
+        for cell in row[1:3]
+        for number in re.findall(r"\d+\.?\d*", cell)
     }
     measured = {"0.7125", "0.85", "5", "4.375", "1", "0.02"}
     thresholds = {"0.6", "0.8", "20"}  # 20: 10 % of 200 features; 5 s for time
@@ -100,7 +105,9 @@ def test_the_checklist_has_eight_points_with_their_evidence(run, tmp_path):
     (tmp_path / "readers.pdf").write_text("they understood")
     owner = Owner(evidence={"translation": str(tmp_path / "readers.pdf")})
     decision(requirements=WANTED.record()).write(run / "decision.json")
-    text = texts(write_documents(run, tmp_path / "out", decision(requirements=WANTED.record()), owner))["checklist"]
+    text = texts(
+        write_documents(run, tmp_path / "out", decision(requirements=WANTED.record()), owner)
+    )["checklist"]
     points = re.findall(r"^- \[(.)\] (.*?)\. Evidence: (.*)$", text, re.M)
     assert [mark for mark, _, _ in points] == ["x", "x", "x", "x", "x", " ", " ", " "]
     assert [links for _, _, links in points] == [
@@ -115,8 +122,12 @@ def test_the_checklist_has_eight_points_with_their_evidence(run, tmp_path):
     ]
 
 
-@pytest.mark.parametrize(("source", "mark"), [("the paper's own table", "x"), (NAMED, " "), (None, " ")])
-def test_an_explainer_that_was_compared_with_none_was_chosen_only_if_a_benchmark_was_asked(run, tmp_path, source, mark):
+@pytest.mark.parametrize(
+    ("source", "mark"), [("the paper's own table", "x"), (NAMED, " "), (None, " ")]
+)
+def test_an_explainer_that_was_compared_with_none_was_chosen_only_if_a_benchmark_was_asked(
+    run, tmp_path, source, mark
+):
     listed = {"names": ["lrp"], "source": source} if source else {}
     own = decision(requirements=WANTED.record(), consultation=listed)
     text = texts(write_documents(run, tmp_path / "out", own))["checklist"]
@@ -126,12 +137,21 @@ def test_an_explainer_that_was_compared_with_none_was_chosen_only_if_a_benchmark
 def test_a_monitoring_store_fills_the_plan_and_the_checklist(run, tmp_path):
     store = tmp_path / "m.sqlite"
     made_monitor(store, 4, change=drop("edge_ec", 40, 4))
-    found = texts(write_documents(run, tmp_path / "out", owner=Owner(monitor=str(store)), requirements=WANTED))
+    found = texts(
+        write_documents(run, tmp_path / "out", owner=Owner(monitor=str(store)), requirements=WANTED)
+    )
     plan = found["monitoring_plan"]
     assert "How often: every 7 days so far (4 runs)" in plan
     assert "Targets per run: 50, drawn at random; the baseline has 150" in plan
-    assert "So far: 4 runs since the baseline of 2026-01-05, the last on 2026-02-02; 1 trigger waiting." in plan
-    done = [line for line in found["checklist"].splitlines() if line.startswith("- [x]") and "(../m.sqlite)" in line]
+    assert (
+        "So far: 4 runs since the baseline of 2026-01-05, the last on 2026-02-02; 1 trigger waiting."
+        in plan
+    )
+    done = [
+        line
+        for line in found["checklist"].splitlines()
+        if line.startswith("- [x]") and "(../m.sqlite)" in line
+    ]
     assert [line.partition(" (done)")[0][6:] for line in done] == [
         "a dashboard follows the metrics",
         "what triggers a new validation, and how often, is written down",
@@ -141,7 +161,14 @@ def test_a_monitoring_store_fills_the_plan_and_the_checklist(run, tmp_path):
 
 def test_a_store_without_runs_claims_no_monitoring(run, tmp_path):
     made_monitor(tmp_path / "m.sqlite")
-    found = texts(write_documents(run, tmp_path / "out", owner=Owner(monitor=str(tmp_path / "m.sqlite")), requirements=WANTED))
+    found = texts(
+        write_documents(
+            run,
+            tmp_path / "out",
+            owner=Owner(monitor=str(tmp_path / "m.sqlite")),
+            requirements=WANTED,
+        )
+    )
     assert "- [ ] a dashboard follows the metrics" in found["checklist"]
     assert "How often: TODO(owner)" in found["monitoring_plan"]
 
@@ -153,7 +180,8 @@ def test_the_audit_trail_lists_every_file_with_its_sha256(run, tmp_path):
     found = {re.search(r"\[(.*?)\]", row[0])[1]: row[1:] for row in cells(text, "file | bytes")}
     files = {path.name: path for path in run.iterdir() if path.is_file()}
     assert found == {
-        name: [str(path.stat().st_size), hashlib.sha256(path.read_bytes()).hexdigest()] for name, path in files.items()
+        name: [str(path.stat().st_size), hashlib.sha256(path.read_bytes()).hexdigest()]
+        for name, path in files.items()
     }
     assert "their digests agree" in text
     assert made_by.digest in text
@@ -163,11 +191,15 @@ def test_a_digest_of_results_survives_saving_and_sees_a_changed_number(run):
     from graphgauge.evaluation import Results
 
     assert digest_of_results(Results.load(run)) == digest_of_results(made(NUMBERS))
-    assert digest_of_results(made({**NUMBERS, "lrp": good(edge_ec=EDGE_EC[::-1])})) != digest_of_results(made(NUMBERS))
+    assert digest_of_results(
+        made({**NUMBERS, "lrp": good(edge_ec=EDGE_EC[::-1])})
+    ) != digest_of_results(made(NUMBERS))
 
 
 def test_rows_of_another_run_are_told(run, tmp_path):
-    text = texts(write_documents(run, tmp_path / "out", decision(requirements=WANTED.record())))["annex_iv"]
+    text = texts(write_documents(run, tmp_path / "out", decision(requirements=WANTED.record())))[
+        "annex_iv"
+    ]
     assert "others than those that the decision was made by" in text
 
 
@@ -179,13 +211,22 @@ def test_what_nobody_stated_is_left_to_the_owner_and_nothing_is_claimed(run, tmp
         "checklist": False,
     }
     for text in bare.values():
-        assert re.findall(CLAIMS, text.replace("documents for the regulator are ready (open)", "")) == []
+        assert (
+            re.findall(CLAIMS, text.replace("documents for the regulator are ready (open)", ""))
+            == []
+        )
 
 
 def test_what_the_owner_states_is_printed_as_the_owners(run, tmp_path):
-    owner = Owner("Sentinel 3", "risk@bank.example", "high-risk by our own reading", "/var/log/answers.sqlite")
-    found = texts(write_documents(run, tmp_path / "out", decision(requirements=WANTED.record()), owner))
-    assert "Classification, as stated by the owner: high-risk by our own reading" in found["annex_iv"]
+    owner = Owner(
+        "Sentinel 3", "risk@bank.example", "high-risk by our own reading", "/var/log/answers.sqlite"
+    )
+    found = texts(
+        write_documents(run, tmp_path / "out", decision(requirements=WANTED.record()), owner)
+    )
+    assert (
+        "Classification, as stated by the owner: high-risk by our own reading" in found["annex_iv"]
+    )
     assert "Log of answers: /var/log/answers.sqlite" in found["monitoring_plan"]
     claims = [claim for text in found.values() for claim in re.findall(CLAIMS, text)]
     assert sorted(claims) == [
@@ -216,20 +257,32 @@ HOSTILE = [
 def test_hostile_names_stay_text_in_every_document(tmp_path, name):
     made({name: GOOD, "random": good(edge_pertinence=0.4)}).save(tmp_path / "run")
     owner = Owner(name, name, name, name)
-    record = decision(label=name, reason=name, warnings=(name,), signed_by=name, requirements=WANTED.record())
-    plain = decision(label="plain", reason="plain", warnings=("plain",), signed_by="plain", requirements=WANTED.record())
+    record = decision(
+        label=name, reason=name, warnings=(name,), signed_by=name, requirements=WANTED.record()
+    )
+    plain = decision(
+        label="plain",
+        reason="plain",
+        warnings=("plain",),
+        signed_by="plain",
+        requirements=WANTED.record(),
+    )
     found = texts(write_documents(tmp_path / "run", tmp_path / "out", record, owner))
     made({"plain": GOOD, "random": good(edge_pertinence=0.4)}).save(tmp_path / "run")
     usual = texts(write_documents(tmp_path / "run", tmp_path / "out", plain, Owner(*["plain"] * 4)))
     for document, text in found.items():
         body = text.split("\n---\n", 1)[1] if document == "model_card" else text
-        other = usual[document].split("\n---\n", 1)[1] if document == "model_card" else usual[document]
+        other = (
+            usual[document].split("\n---\n", 1)[1] if document == "model_card" else usual[document]
+        )
         assert not re.search(r"[\x00\x1b\u202e]|http://evil", body)
         assert structure(body) == structure(other)
 
 
 def structure(text):
-    """Every tag of the page that a Markdown reader makes (raw HTML allowed), with the addresses of links."""
+    """Every tag of the page that a Markdown reader makes (raw HTML allowed), with the addresses of
+    links.
+    """
     page = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
     return re.findall(r"<[^>]*>", page)
 
@@ -248,16 +301,20 @@ def test_without_a_decision_beside_the_run_the_recommendation_is_documented(run,
     assert "by the method **lrp**" in text
 
 
-# --- on the command line ---------------------------------------------------------------------------------------------
+# --- on the command line --------------------------------------------------------------------------
 
 
 def test_the_command_takes_the_decision_beside_the_run(run, tmp_path):
     decision(requirements=WANTED.record()).write(run / "decision.json")
-    done = CliRunner().invoke(app, ["documents", str(run), "--output", str(tmp_path / "out"), "--json"])
+    done = CliRunner().invoke(
+        app, ["documents", str(run), "--output", str(tmp_path / "out"), "--json"]
+    )
     assert done.exit_code == 0, done.output
     assert len(json.loads(done.stdout)) == 6
     assert "Ada" in (tmp_path / "out" / "audit_trail.md").read_text()
-    plain = CliRunner().invoke(app, ["documents", str(run), "--output", str(tmp_path / "out"), "--system", "S"])
+    plain = CliRunner().invoke(
+        app, ["documents", str(run), "--output", str(tmp_path / "out"), "--system", "S"]
+    )
     assert re.search(r"\d+ places are marked TODO\(owner\)$", plain.stdout.strip())
 
 
@@ -267,13 +324,18 @@ def test_the_command_takes_the_decision_beside_the_run(run, tmp_path):
         (["no/run", "--output", "{}/out"], "no/run holds no results"),
         (["{}/run", "--output", "{}/file"], "could not be written"),
         (["{}/run", "--output", "{}/out", "--decision", "{}/none.json"], "holds no decision"),
-        (["{}/run", "--output", "{}/out", "--evidence", "monitoring"], "evidence is given as POINT=FILE"),
+        (
+            ["{}/run", "--output", "{}/out", "--evidence", "monitoring"],
+            "evidence is given as POINT=FILE",
+        ),
         (["{}/run", "--output", "{}/out", "--evidence", "dinner=x"], "evidence names 'dinner'"),
     ],
 )
 def test_mistakes_are_code_2(run, tmp_path, arguments, message, monkeypatch, capsys):
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr("sys.argv", ["graphgauge", "documents", *(text.format(tmp_path) for text in arguments)])
+    monkeypatch.setattr(
+        "sys.argv", ["graphgauge", "documents", *(text.format(tmp_path) for text in arguments)]
+    )
     with pytest.raises(SystemExit) as stop:
         main()
     assert stop.value.code == 2
@@ -283,11 +345,19 @@ def test_mistakes_are_code_2(run, tmp_path, arguments, message, monkeypatch, cap
 def test_evidence_that_is_not_there_is_told(run, tmp_path):
     (tmp_path / "plan.pdf").write_text("")
     given = [f"translation={tmp_path / 'nope.pdf'}", f"monitoring={tmp_path / 'plan.pdf'}"]
-    words = ["documents", str(run), "--output", str(tmp_path / "out"), *(word for text in given for word in ("--evidence", text))]
+    words = [
+        "documents",
+        str(run),
+        "--output",
+        str(tmp_path / "out"),
+        *(word for text in given for word in ("--evidence", text)),
+    ]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0
     notes = [line for line in done.stderr.splitlines() if "evidence" in line]
-    assert notes == [f"graphgauge: note: {tmp_path / 'nope.pdf'} is named as evidence for translation, but there is no such file."]
+    assert notes == [
+        f"graphgauge: note: {tmp_path / 'nope.pdf'} is named as evidence for translation, but there is no such file."
+    ]
 
 
 def test_errors_are_ours(run, tmp_path):

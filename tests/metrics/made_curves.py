@@ -6,9 +6,14 @@ from graphgauge.metrics import Curves
 
 
 def one_target(*cases, candidates=None, **settings):
-    """Curves of one target; a case is (start, curve, flips, random curves), all curves as long as there are steps."""
+    """Curves of one target; a case is (start, curve, flips, random curves), all curves as long as
+    there are steps.
+    """
     start, curve, flips, random = zip(*cases, strict=True)
-    settings = {name: tensor(value) if isinstance(value, list) else value for name, value in settings.items()}
+    settings = {
+        name: tensor(value) if isinstance(value, list) else value
+        for name, value in settings.items()
+    }
     return Curves(
         target=torch.zeros(len(cases), dtype=torch.int64),
         num_targets=1,

@@ -1,4 +1,6 @@
-"""The bundles refuse what does not fit; every metric is listed, stays in its bounds and ignores the order of targets."""
+"""The bundles refuse what does not fit; every metric is listed, stays in its bounds and ignores the
+order of targets.
+"""
 
 import inspect
 from dataclasses import replace
@@ -29,7 +31,9 @@ TARGET = torch.tensor([0, 0, 1, 2, 2, 2, 3, 5, 5])  # target 4 has no case
 
 
 def made_curves():
-    """Random probabilities; target 4 has no case, others one to three; some curves end before the last step."""
+    """Random probabilities; target 4 has no case, others one to three; some curves end before the
+    last step.
+    """
     generator = torch.Generator().manual_seed(0)
     candidates = torch.tensor([12, 12, 3, 1, 1, 1, 200, 7, 7])
     prob = torch.rand(2, CASES, 3, generator=generator, dtype=torch.float64).softmax(2)
@@ -38,9 +42,13 @@ def made_curves():
         target=TARGET,
         num_targets=NUMBER,
         start=torch.rand(CASES, generator=generator, dtype=torch.float64),
-        curve=torch.rand(CASES, STEPS, generator=generator, dtype=torch.float64).masked_fill(behind, torch.nan),
+        curve=torch.rand(CASES, STEPS, generator=generator, dtype=torch.float64).masked_fill(
+            behind, torch.nan
+        ),
         flips=torch.rand(CASES, STEPS, generator=generator) < 0.2,
-        random=torch.rand(CASES, 100, STEPS, generator=generator, dtype=torch.float64).masked_fill(behind[:, None], torch.nan),
+        random=torch.rand(CASES, 100, STEPS, generator=generator, dtype=torch.float64).masked_fill(
+            behind[:, None], torch.nan
+        ),
         candidates=candidates,
         cap=STEPS,
         kept=torch.rand(CASES, generator=generator, dtype=torch.float64),
@@ -48,26 +56,37 @@ def made_curves():
         start_prob=prob[1],
         removed_levels=torch.rand(CASES, 9, generator=generator, dtype=torch.float64),
         kept_levels=torch.rand(CASES, 9, generator=generator, dtype=torch.float64),
-        insertion=torch.rand(CASES, STEPS, generator=generator, dtype=torch.float64).masked_fill(behind, torch.nan),
+        insertion=torch.rand(CASES, STEPS, generator=generator, dtype=torch.float64).masked_fill(
+            behind, torch.nan
+        ),
     )
 
 
 def turned_curves(curves):
     """The same with targets and cases listed from the last to the first."""
     names = "start curve flips random candidates kept kept_prob start_prob removed_levels kept_levels insertion".split()
-    return replace(curves, target=NUMBER - 1 - curves.target.flip(0), **{name: getattr(curves, name).flip(0) for name in names})
+    return replace(
+        curves,
+        target=NUMBER - 1 - curves.target.flip(0),
+        **{name: getattr(curves, name).flip(0) for name in names},
+    )
 
 
 def made_pairs():
     """Targets of different sizes and numbers of pairs; the last has no edges."""
     generator = torch.Generator().manual_seed(1)
     shapes = [(5, 4, 3), (2, 1, 3), (7, 6, 2), (1, 3, 3)]
-    features = [torch.randn(2, *shape, generator=generator, dtype=torch.float64) for shape in shapes]
+    features = [
+        torch.randn(2, *shape, generator=generator, dtype=torch.float64) for shape in shapes
+    ]
     edges = [
-        torch.rand(2, rows, size, generator=generator, dtype=torch.float64) for rows, size in ((5, 8), (2, 1), (7, 30), (1, 0))
+        torch.rand(2, rows, size, generator=generator, dtype=torch.float64)
+        for rows, size in ((5, 8), (2, 1), (7, 30), (1, 0))
     ]
     is_target = [torch.arange(nodes) < 1 for _, nodes, _ in shapes]
-    return Pairs(*zip(*features, strict=True), is_target, *zip(*edges, strict=True), seeds=[3, 1, 4, 1])
+    return Pairs(
+        *zip(*features, strict=True), is_target, *zip(*edges, strict=True), seeds=[3, 1, 4, 1]
+    )
 
 
 def turned_pairs(pairs):
@@ -78,7 +97,9 @@ def turned_pairs(pairs):
 def made_truths():
     """Vectors of different lengths with ties; one without a true entry, one empty."""
     generator = torch.Generator().manual_seed(2)
-    score = [torch.randint(-4, 5, (size,), generator=generator).double() for size in (12, 5, 1, 30, 0)]
+    score = [
+        torch.randint(-4, 5, (size,), generator=generator).double() for size in (12, 5, 1, 30, 0)
+    ]
     truth = [torch.rand(len(row), generator=generator) < 0.4 for row in score]
     return Truths(score, [*truth[:2], torch.tensor([False]), *truth[3:]])
 
@@ -96,11 +117,12 @@ MADE = {
 }
 
 
-#: the targets of `made_curves` that have a value where the top ten edits must not be all, and where there must be two candidates
+#: the targets of `made_curves` that have a value where the top ten edits must not be all, and where
+#: there must be two candidates
 TOP_TEN, TWO = [True, False, False, True, False, False], [True, True, False, True, False, True]
-VALUES = dict.fromkeys(("fidelity_plus", "fidelity_minus", "characterization", "unfaithfulness"), TOP_TEN) | dict.fromkeys(
-    ("fidelity_plus_auc", "fidelity_minus_auc"), TWO
-)
+VALUES = dict.fromkeys(
+    ("fidelity_plus", "fidelity_minus", "characterization", "unfaithfulness"), TOP_TEN
+) | dict.fromkeys(("fidelity_plus_auc", "fidelity_minus_auc"), TWO)
 
 
 @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
@@ -165,7 +187,12 @@ def test_every_metric_is_listed_under_its_name_and_says_what_it_means():
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, metric in METRICS.items() if metric.needs == "curves" and metric.chance is not None]
+    "name",
+    [
+        name
+        for name, metric in METRICS.items()
+        if metric.needs == "curves" and metric.chance is not None
+    ],
 )
 def test_random_orders_reach_the_chance_that_a_metric_on_curves_declares(name):
     """One decisive edit of ten, all orders random; the first plays the explanation."""
@@ -221,7 +248,9 @@ GAPS = {
 @pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
 @pytest.mark.parametrize(("name", "place"), GAPS.items(), ids=GAPS)
 def test_nan_and_infinity_inside_the_length_never_become_a_score(name, place, value):
-    with pytest.raises(UndefinedScore, match=rf"case 2 \(target 1\) has NaN or infinity in '{name}'"):
+    with pytest.raises(
+        UndefinedScore, match=rf"case 2 \(target 1\) has NaN or infinity in '{name}'"
+    ):
         replace(GOOD, **{name: with_value(getattr(GOOD, name), place, value)})
 
 
@@ -244,11 +273,19 @@ def test_impossible_cases_are_refused():
         replace(GOOD, target=GOOD.target + 1)
     with pytest.raises(UndefinedScore, match=r"case 3 \(target 2\) has no edit to make"):
         replace(GOOD, candidates=with_value(GOOD.candidates, 3, 0))
-    with pytest.raises(BadExplanation, match=r"must reach min\(cap, candidates\) = 100 edits, but have 12 steps"):
+    with pytest.raises(
+        BadExplanation, match=r"must reach min\(cap, candidates\) = 100 edits, but have 12 steps"
+    ):
         replace(GOOD, cap=100)
     with pytest.raises(BadExplanation, match=r"'target' must be torch.int64"):
         replace(GOOD, target=GOOD.target.double())
-    for setting in ({"cap": 0}, {"top": 0}, {"tolerance": -1.0}, {"tolerance": torch.nan}, {"num_targets": -1}):
+    for setting in (
+        {"cap": 0},
+        {"top": 0},
+        {"tolerance": -1.0},
+        {"tolerance": torch.nan},
+        {"num_targets": -1},
+    ):
         with pytest.raises(BadSetting, match="curves need a cap and a top of 1 or more"):
             replace(GOOD, **setting)
 
@@ -299,7 +336,9 @@ def test_vectors_and_truths_that_do_not_fit_are_refused():
 
 def test_cases_are_reduced_to_targets_one_by_one():
     value, target = tensor([3.0, 1.0, 5.0, 2.0]), torch.tensor([2, 0, 2, 2])
-    assert mean_over_cases(value, target, 3)[[0, 2]].tolist() == pytest.approx([1.0, 10 / 3], abs=1e-12)
+    assert mean_over_cases(value, target, 3)[[0, 2]].tolist() == pytest.approx(
+        [1.0, 10 / 3], abs=1e-12
+    )
     assert least_over_cases(value, target, 3)[[0, 2]].tolist() == [1.0, 2.0]
     assert mean_over_cases(value, target, 3)[1].isnan()
     assert least_over_cases(value, target, 3)[1].isnan()

@@ -29,14 +29,20 @@ HEIGHTS = st.lists(st.floats(0, 1), min_size=6, max_size=6)
 def test_fidelity_plus_and_deletion_auc_equal_their_definitions(curve, start, length, top):
     rows = tensor([curve[:length] + [math.nan] * (6 - length)])
     made = curve[min(top, length) - 1]
-    assert fidelity_plus(tensor([start]), rows, torch.tensor([length]), top).item() == pytest.approx(start - made, abs=1e-12)
-    assert deletion_auc(rows, torch.tensor([length])).item() == pytest.approx(sum(curve[:length]) / length, abs=1e-12)
+    assert fidelity_plus(
+        tensor([start]), rows, torch.tensor([length]), top
+    ).item() == pytest.approx(start - made, abs=1e-12)
+    assert deletion_auc(rows, torch.tensor([length])).item() == pytest.approx(
+        sum(curve[:length]) / length, abs=1e-12
+    )
 
 
 @given(st.floats(0.01, 1), st.floats(0, 0.99), st.floats(0.1, 2), st.floats(0.1, 2))
 def test_characterization_is_the_weighted_harmonic_mean(plus, minus, first, second):
     wanted = (first + second) / (first / plus + second / (1 - minus))
-    assert characterization(tensor([plus]), tensor([minus]), first, second).item() == pytest.approx(wanted, abs=1e-12)
+    assert characterization(tensor([plus]), tensor([minus]), first, second).item() == pytest.approx(
+        wanted, abs=1e-12
+    )
 
 
 def test_characterization_has_the_unit_values_of_its_peer():
@@ -48,11 +54,15 @@ def test_characterization_equals_its_peer_for_random_values():
     """PyG wants weights that sum to 1."""
     peer = pytest.importorskip("torch_geometric.explain.metric").characterization_score
     plus, minus = torch.rand(2, 50, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    assert (characterization(plus, minus, 0.3, 0.7) - peer(plus, minus, 0.3, 0.7)).abs().max() <= 1e-12
+    assert (
+        characterization(plus, minus, 0.3, 0.7) - peer(plus, minus, 0.3, 0.7)
+    ).abs().max() <= 1e-12
 
 
 def test_a_fidelity_below_zero_counts_as_zero():
-    assert characterization(tensor([-0.5, 0.5]), tensor([0.0, -0.5])).tolist() == pytest.approx([0.0, 2 / 3], abs=1e-12)
+    assert characterization(tensor([-0.5, 0.5]), tensor([0.0, -0.5])).tolist() == pytest.approx(
+        [0.0, 2 / 3], abs=1e-12
+    )
 
 
 def literal_unfaithfulness(first, kept):
@@ -67,8 +77,13 @@ def literal_unfaithfulness(first, kept):
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=5))
 def test_unfaithfulness_equals_its_definition(weights):
     first, kept = zip(*weights, strict=True)
-    first, kept = ([w / sum(side) for w in side] if sum(side) else [1.0] + [0.0] * (len(side) - 1) for side in (first, kept))
-    assert unfaithfulness(tensor([first]), tensor([kept])).item() == pytest.approx(literal_unfaithfulness(first, kept), abs=1e-12)
+    first, kept = (
+        [w / sum(side) for w in side] if sum(side) else [1.0] + [0.0] * (len(side) - 1)
+        for side in (first, kept)
+    )
+    assert unfaithfulness(tensor([first]), tensor([kept])).item() == pytest.approx(
+        literal_unfaithfulness(first, kept), abs=1e-12
+    )
 
 
 def test_trap_19_unfaithfulness_takes_the_direction_its_definition_gives():
@@ -90,8 +105,8 @@ def test_trap_19_one_column_is_refused_and_two_tell_the_difference():
 def test_trap_20_fidelity_depends_on_the_order_only_not_on_sign_or_scale_of_scores():
     """A linear model p = 0.5 + Σ w_i, edits set w_i to 0.
 
-    The top two lose 0.35. One minus the scores as a mask, as PyG applies it, loses Σ s_i w_i: 0.075 for s = w, 0.00075 for
-    s = w / 100, and -3.9 for s = w - 10, all of one order.
+    The top two lose 0.35. One minus the scores as a mask, as PyG applies it, loses Σ s_i w_i: 0.075
+    for s = w, 0.00075 for s = w / 100, and -3.9 for s = w - 10, all of one order.
     """
     weight = tensor([0.2, 0.15, -0.05, 0.1])
     for score in (weight, weight / 100, weight - 10, weight * 7 + 3):
@@ -99,7 +114,10 @@ def test_trap_20_fidelity_depends_on_the_order_only_not_on_sign_or_scale_of_scor
         curve = 0.5 + weight.sum() - weight[order].cumsum(0)
         plus = fidelity_plus((0.5 + weight.sum())[None], curve[None], torch.tensor([4]), top=2)
         kept = fidelity_minus((0.5 + weight.sum())[None], (0.5 + weight[order[:2]].sum())[None])
-        assert (plus.item(), kept.item()) == (pytest.approx(0.35, abs=1e-12), pytest.approx(0.05, abs=1e-12))
+        assert (plus.item(), kept.item()) == (
+            pytest.approx(0.35, abs=1e-12),
+            pytest.approx(0.05, abs=1e-12),
+        )
 
 
 @given(st.lists(st.sampled_from([0.0, -1.0, 1.0, 0.009, -0.02, 0.5]), min_size=1, max_size=9))
@@ -113,7 +131,12 @@ CURVES = one_target((0.9, [0.5, 0.4], [False, True], [[0.8, 0.4]]))
 
 
 @pytest.mark.parametrize(
-    ("metric", "named"), [(FidelityMinus(), "'kept'"), (Characterization(), "'kept'"), (Unfaithfulness(), "'start_prob'")]
+    ("metric", "named"),
+    [
+        (FidelityMinus(), "'kept'"),
+        (Characterization(), "'kept'"),
+        (Unfaithfulness(), "'start_prob'"),
+    ],
 )
 def test_what_was_not_measured_is_named(metric, named):
     with pytest.raises(UndefinedScore, match=f"{metric.name} needs {named} of the curves"):

@@ -1,4 +1,6 @@
-"""check_metric passes what keeps its promises and names what does not: one broken metric, or more, for every check."""
+"""check_metric passes what keeps its promises and names what does not: one broken metric, or more,
+for every check.
+"""
 
 import importlib.util
 import random
@@ -36,7 +38,13 @@ from graphgauge.metrics import (
     mean_over_cases,
 )
 from graphgauge.metrics.promises import same_states
-from graphgauge.metrics.rewriting import has_case, is_identical, number_of_targets, picked, with_first
+from graphgauge.metrics.rewriting import (
+    has_case,
+    is_identical,
+    number_of_targets,
+    picked,
+    with_first,
+)
 from graphgauge.metrics.specimens import graded, meaningless, specimens
 
 PAGE = Path(__file__).parents[2] / "docs" / "own-metrics.md"
@@ -51,7 +59,7 @@ def failures(results):
     return {result.name for result in results if result.status == "failed"}
 
 
-# --- what passes -----------------------------------------------------------------------------------------------------
+# --- what passes ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -81,7 +89,10 @@ def test_what_cannot_be_said_of_a_metric_is_skipped():
     assert outcome(Auroc(), "order_of_trials_does_not_matter") == ("skipped", "there are no trials")
     assert outcome(Auroc(), "order_of_edges_does_not_matter")[0] == "skipped"
     assert outcome(DeletionAuc(), "scale_of_scores_does_not_matter")[0] == "skipped"
-    assert outcome(Sparsity(), "order_of_cases_does_not_matter") == ("skipped", "there is one case per target")
+    assert outcome(Sparsity(), "order_of_cases_does_not_matter") == (
+        "skipped",
+        "there is one case per target",
+    )
 
 
 def test_draws_that_cannot_be_repeated_with_other_seeds_are_not_compared():
@@ -92,7 +103,11 @@ def test_draws_that_cannot_be_repeated_with_other_seeds_are_not_compared():
     )
 
 
-SETTINGS = [FidelityPlus(top=20), Pertinence(least=5, most=60, tau=None), EdgeStabilityCorrected(permutations=1)]
+SETTINGS = [
+    FidelityPlus(top=20),
+    Pertinence(least=5, most=60, tau=None),
+    EdgeStabilityCorrected(permutations=1),
+]
 
 
 @pytest.mark.parametrize("metric", SETTINGS, ids=repr)
@@ -119,7 +134,11 @@ def module_of(text, path, monkeypatch):
 
 def test_the_metric_of_the_docs_page_passes(tmp_path, monkeypatch):
     code, test, *_ = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    page = module_of(f"import pytest\nimport graphgauge\n{code}\n{test}", tmp_path / "own_metrics_page.py", monkeypatch)
+    page = module_of(
+        f"import pytest\nimport graphgauge\n{code}\n{test}",
+        tmp_path / "own_metrics_page.py",
+        monkeypatch,
+    )
     for name in METRIC_CHECKS:
         page.test_steepest_edit(name)
     with pytest.raises(FailedCheck):
@@ -127,7 +146,7 @@ def test_the_metric_of_the_docs_page_passes(tmp_path, monkeypatch):
         page.test_steepest_edit("better_explanations_are_not_worse")
 
 
-# --- what does not ---------------------------------------------------------------------------------------------------
+# --- what does not --------------------------------------------------------------------------------
 
 
 SIMPLE = DeletionAuc()
@@ -233,7 +252,9 @@ def consuming(curves):
 
 def without_gaps(curves):
     """Reads gaps behind the length of a curve as 0."""
-    return mean_over_cases(curves.curve.nan_to_num(0, 0, 0).mean(1), curves.target, curves.num_targets)
+    return mean_over_cases(
+        curves.curve.nan_to_num(0, 0, 0).mean(1), curves.target, curves.num_targets
+    )
 
 
 def first_case(curves):
@@ -248,19 +269,24 @@ def weighted_wins(curves):
     """Later random curves count more."""
     below = (curves.curve[:, :1] < curves.random[:, :, 0]).double()
     weight = torch.arange(1.0, below.size(1) + 1, dtype=torch.float64)
-    return mean_over_cases((below * weight).sum(1) / weight.sum(), curves.target, curves.num_targets)
+    return mean_over_cases(
+        (below * weight).sum(1) / weight.sum(), curves.target, curves.num_targets
+    )
 
 
 def in_single(curves):
     """Squares in the precision of its input, far from 0."""
-    return mean_over_cases(((curves.curve[:, 0] + 1e3).square() - 1e6), curves.target, curves.num_targets)
+    return mean_over_cases(
+        ((curves.curve[:, 0] + 1e3).square() - 1e6), curves.target, curves.num_targets
+    )
 
 
 def first_edges(pairs):
     """Only half of the edges, as they are listed."""
     half = [(edge.size(1) + 1) // 2 for edge in pairs.first_edge]
     first, second = (
-        [edge[:, :size] for edge, size in zip(part, half, strict=True)] for part in (pairs.first_edge, pairs.second_edge)
+        [edge[:, :size] for edge, size in zip(part, half, strict=True)]
+        for part in (pairs.first_edge, pairs.second_edge)
     )
     return EdgeStability()(replace(pairs, first_edge=first, second_edge=second))
 
@@ -268,13 +294,19 @@ def first_edges(pairs):
 def last_pair(pairs):
     """Only the last pair."""
     return EdgeStability()(
-        replace(pairs, first_edge=[e[-1:] for e in pairs.first_edge], second_edge=[e[-1:] for e in pairs.second_edge])
+        replace(
+            pairs,
+            first_edge=[e[-1:] for e in pairs.first_edge],
+            second_edge=[e[-1:] for e in pairs.second_edge],
+        )
     )
 
 
 def first_nodes(pairs):
     """Only the first node, whichever that is."""
-    first, second = ([x[:, :1].flatten(1) for x in part] for part in (pairs.first_feature, pairs.second_feature))
+    first, second = (
+        [x[:, :1].flatten(1) for x in part] for part in (pairs.first_feature, pairs.second_feature)
+    )
     return EdgeStability()(replace(pairs, first_edge=first, second_edge=second))
 
 
@@ -282,12 +314,19 @@ def with_epsilon(pairs):
     """A cosine saved by an epsilon."""
     both = zip(pairs.first_edge, pairs.second_edge, strict=True)
     values = [(a * b).sum(1) / (a.norm(dim=1) * b.norm(dim=1) + 1e-8) for a, b in both]
-    return torch.stack([v.mean() if a.size(1) else v.mean() * torch.nan for v, a in zip(values, pairs.first_edge, strict=True)])
+    return torch.stack(
+        [
+            v.mean() if a.size(1) else v.mean() * torch.nan
+            for v, a in zip(values, pairs.first_edge, strict=True)
+        ]
+    )
 
 
 def by_place(truths):
     """Early entries count as high scores."""
-    return Auroc()(replace(truths, score=[torch.arange(len(row), 0, -1).double() for row in truths.score]))
+    return Auroc()(
+        replace(truths, score=[torch.arange(len(row), 0, -1).double() for row in truths.score])
+    )
 
 
 def among_others(value):
@@ -302,26 +341,47 @@ def by_number(value):
 
 BROKEN = {
     "name_can_be_typed": [saying(name="My Metric"), saying(name="deletion-auc"), saying(name=None)],
-    "metric_says_what_its_number_means": [saying(higher_is_better=1), saying(needs="lines"), saying(randomised=None)],
-    "bounds_are_an_interval": [saying(bounds=(1.0, 0.0)), saying(bounds=(0.0, torch.nan)), saying(bounds=[0.0, 1.0])],
-    "chance_lies_in_the_bounds": [saying(bounds=(0.0, 1.0), chance=1.5), saying(chance="half"), saying(chance=torch.inf)],
+    "metric_says_what_its_number_means": [
+        saying(higher_is_better=1),
+        saying(needs="lines"),
+        saying(randomised=None),
+    ],
+    "bounds_are_an_interval": [
+        saying(bounds=(1.0, 0.0)),
+        saying(bounds=(0.0, torch.nan)),
+        saying(bounds=[0.0, 1.0]),
+    ],
+    "chance_lies_in_the_bounds": [
+        saying(bounds=(0.0, 1.0), chance=1.5),
+        saying(chance="half"),
+        saying(chance=torch.inf),
+    ],
     "metric_cannot_be_changed": [Thawed()],
     "metric_can_travel": [OnCurves(lambda curves: curves.start), Lossy(size=2)],
-    "some_targets_have_a_value": [OnCurves(refusing), OnCurves(lambda c: torch.full((c.num_targets,), torch.nan))],
+    "some_targets_have_a_value": [
+        OnCurves(refusing),
+        OnCurves(lambda c: torch.full((c.num_targets,), torch.nan)),
+    ],
     "one_value_per_target": [
         OnCurves(lambda c: c.start),
         OnCurves(tolist),
         OnCurves(lambda c: DeletionAuc()(c).nan_to_num(0).long()),
         OnPairs(lambda p: torch.tensor([float(len(e)) for e in p.first_edge])),
     ],
-    "no_targets_give_no_values": [OnCurves(lambda c: DeletionAuc()(c) / DeletionAuc()(c).max()), OnScores(lambda v: torch.ones(3))],
+    "no_targets_give_no_values": [
+        OnCurves(lambda c: DeletionAuc()(c) / DeletionAuc()(c).max()),
+        OnScores(lambda v: torch.ones(3)),
+    ],
     "targets_without_a_case_have_no_value": [
         OnCurves(lambda c: DeletionAuc()(c).nan_to_num(0)),
         OnScores(lambda v: Sparsity()(v).nan_to_num(1)),
         OnPairs(lambda p: EdgeStability()(p).nan_to_num(1)),
         OnTruth(lambda t: Auroc()(t).nan_to_num(0.5)),
     ],
-    "values_lie_in_the_bounds": [saying(bounds=(0.0, 1.0)), saying(OnScores, Sparsity(), bounds=(0.0, 0.5))],
+    "values_lie_in_the_bounds": [
+        saying(bounds=(0.0, 1.0)),
+        saying(OnScores, Sparsity(), bounds=(0.0, 0.5)),
+    ],
     "better_explanations_are_not_worse": [
         saying(higher_is_better=True),
         OnPairs(lambda p: -EdgeStability()(p)),
@@ -335,20 +395,34 @@ BROKEN = {
         saying(OnPairs, EdgeStability(), chance=0.0),
         saying(OnTruth, METRICS["average_precision"](), chance=0.3),
     ],
-    "order_of_targets_does_not_matter": [OnCurves(lambda c: by_number(DeletionAuc()(c))), OnTruth(lambda t: by_number(Auroc()(t)))],
+    "order_of_targets_does_not_matter": [
+        OnCurves(lambda c: by_number(DeletionAuc()(c))),
+        OnTruth(lambda t: by_number(Auroc()(t))),
+    ],
     "other_targets_do_not_matter": [
         OnCurves(lambda c: among_others(DeletionAuc()(c))),
         OnScores(lambda v: among_others(Sparsity()(v))),
     ],
     "order_of_cases_does_not_matter": [OnCurves(first_case)],
-    "order_of_trials_does_not_matter": [OnCurves(weighted_wins), OnCurves(Pertinence()), OnPairs(last_pair)],
-    "numbers_of_nodes_do_not_matter": [OnTruth(by_place), OnPairs(first_nodes), saying(OnPairs, first_nodes, randomised=True)],
+    "order_of_trials_does_not_matter": [
+        OnCurves(weighted_wins),
+        OnCurves(Pertinence()),
+        OnPairs(last_pair),
+    ],
+    "numbers_of_nodes_do_not_matter": [
+        OnTruth(by_place),
+        OnPairs(first_nodes),
+        saying(OnPairs, first_nodes, randomised=True),
+    ],
     "order_of_edges_does_not_matter": [
         OnPairs(first_edges),
         OnPairs(EdgeStabilityCorrected(permutations=3)),
         saying(OnPairs, first_edges, randomised=True),
     ],
-    "scale_of_scores_does_not_matter": [OnPairs(with_epsilon), OnScores(lambda v: torch.stack([row.sum() for row in v.score]))],
+    "scale_of_scores_does_not_matter": [
+        OnPairs(with_epsilon),
+        OnScores(lambda v: torch.stack([row.sum() for row in v.score])),
+    ],
     "precision_does_not_matter": [OnCurves(in_single)],
     "gaps_never_become_a_score": [OnCurves(without_gaps)],
     "bundles_are_left_as_they_were": [OnCurves(writing), OnScores(appending)],
@@ -358,7 +432,9 @@ BROKEN = {
 CASES = [(name, metric) for name, metrics in BROKEN.items() for metric in metrics]
 
 
-@pytest.mark.parametrize(("name", "metric"), CASES, ids=[f"{name}-{k}" for k, (name, _) in enumerate(CASES)])
+@pytest.mark.parametrize(
+    ("name", "metric"), CASES, ids=[f"{name}-{k}" for k, (name, _) in enumerate(CASES)]
+)
 def test_every_check_sees_the_defects_it_is_for(name, metric):
     with pytest.raises(FailedCheck, match=rf"fails 1 of 1 checks:\nfailed  {name}: \S"):
         gg.check_metric(metric, only=[name])
@@ -369,15 +445,22 @@ def test_no_check_is_without_a_broken_metric():
 
 
 @pytest.mark.parametrize(
-    "metric", [OnCurves(), OnPairs(EdgeStability()), OnScores(Sparsity()), OnTruth(Auroc())], ids=lambda m: m.needs
+    "metric",
+    [OnCurves(), OnPairs(EdgeStability()), OnScores(Sparsity()), OnTruth(Auroc())],
+    ids=lambda m: m.needs,
 )
 def test_what_the_broken_metrics_are_made_of_passes(metric):
     assert failures(gg.check_metric(metric, on_fail="return")) == set()
 
 
-@pytest.mark.parametrize("change", [lambda value: 1 - value, lambda value: value * 0 + 0.5], ids=["turned", "blind"])
+@pytest.mark.parametrize(
+    "change", [lambda value: 1 - value, lambda value: value * 0 + 0.5], ids=["turned", "blind"]
+)
 def test_scores_alone_are_graded_with_a_remark_only(change):
-    assert outcome(OnScores(lambda v: change(Sparsity()(v))), "better_explanations_are_not_worse")[0] == "noted"
+    assert (
+        outcome(OnScores(lambda v: change(Sparsity()(v))), "better_explanations_are_not_worse")[0]
+        == "noted"
+    )
 
 
 def test_a_metric_that_cannot_tell_good_from_bad_is_noted():
@@ -395,11 +478,15 @@ def test_a_wrong_form_is_one_failure_and_not_twenty():
 
 def test_an_unknown_bundle_is_one_failure_and_not_twenty():
     results = gg.check_metric(saying(needs="lines"), on_fail="return")
-    assert failures(results) - {"metric_can_travel", "metric_cannot_be_changed"} == {"metric_says_what_its_number_means"}
+    assert failures(results) - {"metric_can_travel", "metric_cannot_be_changed"} == {
+        "metric_says_what_its_number_means"
+    }
 
 
 def test_a_bundle_that_lets_gaps_in_is_noticed(monkeypatch):
-    """The bundles themselves refuse NaN; without their doors, a metric that makes a number of it is found."""
+    """The bundles themselves refuse NaN; without their doors, a metric that makes a number of it is
+    found.
+    """
     for name in ("check_heights", "check_pair"):
         monkeypatch.setattr(base, name, lambda *args: None)
     status, reason = outcome(PertinenceTied(), "gaps_never_become_a_score")
@@ -409,12 +496,20 @@ def test_a_bundle_that_lets_gaps_in_is_noticed(monkeypatch):
 
 def test_reasons_name_the_target_and_the_numbers():
     _, reason = outcome(OnCurves(first_case), "order_of_cases_does_not_matter")
-    assert re.match(r"values depend on the order of the cases: target \d of 'probabilities' gets \S+ instead of \S+$", reason)
-    _, reason = outcome(saying(OnPairs, EdgeStability(), chance=0.0), "meaningless_explanations_reach_the_chance")
-    assert re.match(r"explanations that mean nothing \('scores'\) get 0\.\d+ ± 0\.\d+, but chance is 0\.0$", reason)
+    assert re.match(
+        r"values depend on the order of the cases: target \d of 'probabilities' gets \S+ instead of \S+$",
+        reason,
+    )
+    _, reason = outcome(
+        saying(OnPairs, EdgeStability(), chance=0.0), "meaningless_explanations_reach_the_chance"
+    )
+    assert re.match(
+        r"explanations that mean nothing \('scores'\) get 0\.\d+ ± 0\.\d+, but chance is 0\.0$",
+        reason,
+    )
 
 
-# --- how it is called ------------------------------------------------------------------------------------------------
+# --- how it is called -----------------------------------------------------------------------------
 
 
 def test_what_is_not_a_metric_is_refused():
@@ -433,14 +528,20 @@ def test_only_the_named_checks_run():
     assert [result.name for result in gg.check_metric(Auroc(), only=names)] == names
 
 
-# --- what metrics are tried on ---------------------------------------------------------------------------------------
+# --- what metrics are tried on --------------------------------------------------------------------
 
 
 def test_specimens_repeat_and_change_with_the_seed():
     for needs in base.NEEDS:
         one, same, other = specimens(needs), specimens(needs), specimens(needs, 1)
-        assert all(is_identical(list(vars(one[kind]).values()), list(vars(same[kind]).values())) for kind in one)
-        assert any(not is_identical(list(vars(one[kind]).values()), list(vars(other[kind]).values())) for kind in one)
+        assert all(
+            is_identical(list(vars(one[kind]).values()), list(vars(same[kind]).values()))
+            for kind in one
+        )
+        assert any(
+            not is_identical(list(vars(one[kind]).values()), list(vars(other[kind]).values()))
+            for kind in one
+        )
 
 
 def test_every_specimen_has_a_target_with_nothing_to_measure():
@@ -498,6 +599,11 @@ def test_the_worst_explanation_never_moves_and_the_ideal_one_falls_at_once():
 
 def test_meaningless_scores_leave_nothing_to_tell_for_scores_alone():
     assert meaningless("scores") == {}
-    assert outcome(saying(OnScores, Sparsity(), chance=0.5), "meaningless_explanations_reach_the_chance")[0] == "skipped"
+    assert (
+        outcome(
+            saying(OnScores, Sparsity(), chance=0.5), "meaningless_explanations_reach_the_chance"
+        )[0]
+        == "skipped"
+    )
     assert isinstance(specimens("scores")["scores"], Vectors)
     assert isinstance(meaningless("pairs")["masks"], Pairs)

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from graphgauge.core.errors import UndefinedScore
 from graphgauge.metrics import change, combined_p, p_value, rank, tied_wins, towards, wins
 
-HEIGHTS = st.sampled_from([0.0, 0.2, 0.2 + 5e-7, 0.5, 0.9])  # many ties, some only within the tolerance
+HEIGHTS = st.sampled_from(
+    [0.0, 0.2, 0.2 + 5e-7, 0.5, 0.9]
+)  # many ties, some only within the tolerance
 CURVES = st.lists(st.lists(HEIGHTS, min_size=6, max_size=6), min_size=2, max_size=6)
 
 
@@ -17,22 +19,37 @@ def test_compare_curves_is_the_papers_and_its_twins_their_definitions(curves, le
     curve, randoms = curves[0], curves[1:]
     own, others = (torch.tensor([rows], dtype=torch.float64) for rows in (curve, randoms))
     steps = torch.tensor([length])
-    won = [sum(a < b - 1e-6 for a, b in zip(curve[:length], other, strict=False)) / length for other in randoms]
-    tied = [sum(abs(a - b) <= 1e-6 for a, b in zip(curve[:length], other, strict=False)) / length for other in randoms]
+    won = [
+        sum(a < b - 1e-6 for a, b in zip(curve[:length], other, strict=False)) / length
+        for other in randoms
+    ]
+    tied = [
+        sum(abs(a - b) <= 1e-6 for a, b in zip(curve[:length], other, strict=False)) / length
+        for other in randoms
+    ]
     assert wins(own, others, steps)[0].tolist() == pytest.approx(won, abs=1e-12)
     assert tied_wins(own, others, steps)[0].tolist() == pytest.approx(
         [w + t / 2 for w, t in zip(won, tied, strict=True)], abs=1e-12
     )
     height = [sum(row[:length]) / length for row in curves]
-    above = [1.0 if h > height[0] + 1e-6 else 0.5 if abs(h - height[0]) <= 1e-6 else 0.0 for h in height[1:]]
+    above = [
+        1.0 if h > height[0] + 1e-6 else 0.5 if abs(h - height[0]) <= 1e-6 else 0.0
+        for h in height[1:]
+    ]
     as_good = sum(h <= height[0] + 1e-6 for h in height[1:])
     assert rank(own, others, steps).item() == pytest.approx(sum(above) / len(above), abs=1e-9)
-    assert p_value(own, others, steps).item() == pytest.approx((1 + as_good) / (1 + len(randoms)), abs=1e-9)
+    assert p_value(own, others, steps).item() == pytest.approx(
+        (1 + as_good) / (1 + len(randoms)), abs=1e-9
+    )
 
 
 def random_curves(targets, curves, steps, seed=0):
-    """Deletion curves of one decisive edit among ``steps``: 1 until it is made, then 0. All orders are random."""
-    order = torch.rand(targets, curves, steps, generator=torch.Generator().manual_seed(seed)).argsort(2)
+    """Deletion curves of one decisive edit among ``steps``: 1 until it is made, then 0. All orders
+    are random.
+    """
+    order = torch.rand(
+        targets, curves, steps, generator=torch.Generator().manual_seed(seed)
+    ).argsort(2)
     place = (order == 0).int().argmax(2)
     return (torch.arange(1, steps + 1) <= place[..., None]).double()
 
@@ -66,7 +83,9 @@ def test_curves_without_steps_are_refused():
             wins(torch.zeros(1, 3), torch.zeros(1, 1, 3), torch.tensor([length]))
 
 
-P_VALUES = st.lists(st.tuples(st.integers(1, 20).map(lambda n: n / 20), st.integers(0, 3)), min_size=1, max_size=8)
+P_VALUES = st.lists(
+    st.tuples(st.integers(1, 20).map(lambda n: n / 20), st.integers(0, 3)), min_size=1, max_size=8
+)
 
 
 @given(P_VALUES)
@@ -91,7 +110,9 @@ def test_combined_p_values_keep_their_promise_whatever_references_share():
     for p in (alone, same, mixed):
         found = combined_p(p.flatten(), torch.arange(4000).repeat_interleave(6), 4000)
         for level in (0.05, 0.2, 0.5):
-            assert (found <= level).double().mean() <= level + 3 * (level * (1 - level) / 4000) ** 0.5
+            assert (found <= level).double().mean() <= level + 3 * (
+                level * (1 - level) / 4000
+            ) ** 0.5
 
 
 SIDES = st.lists(st.floats(-2, 2), min_size=4, max_size=4)
@@ -99,8 +120,13 @@ SIDES = st.lists(st.floats(-2, 2), min_size=4, max_size=4)
 
 @given(SIDES, SIDES, st.sampled_from([-3.0, 3.0]))
 def test_change_and_towards_turn_curves_so_that_lower_means_further(curve, other, reference):
-    start, curves = torch.tensor([0.5], dtype=torch.float64), torch.tensor([[curve, other]], dtype=torch.float64)
-    assert change(curves, start)[0].tolist() == [[-abs(height - 0.5) for height in row] for row in (curve, other)]
+    start, curves = (
+        torch.tensor([0.5], dtype=torch.float64),
+        torch.tensor([[curve, other]], dtype=torch.float64),
+    )
+    assert change(curves, start)[0].tolist() == [
+        [-abs(height - 0.5) for height in row] for row in (curve, other)
+    ]
     assert torch.equal(change(curves[:, 0], start), change(curves, start)[:, 0])
     turned = towards(curves, start, torch.tensor([reference]))
     for a, b, first, second in zip(curve, other, *turned[0].tolist(), strict=True):

@@ -28,7 +28,11 @@ def literal_stop(values, least, most, tau, epsilon):
 
 
 @given(
-    st.lists(st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.9, 1.0]), min_size=20, max_size=20), min_size=1, max_size=5),
+    st.lists(
+        st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.9, 1.0]), min_size=20, max_size=20),
+        min_size=1,
+        max_size=5,
+    ),
     st.integers(1, 20),
     st.sampled_from([None, 0.5, 0.3]),
     st.sampled_from([0.01, 0.05, 0.3]),
@@ -37,12 +41,18 @@ def test_early_stopping_equals_the_paper_after_every_trial(series, least, tau, e
     found = stopped(torch.tensor(series, dtype=torch.float64), least, 20, tau, epsilon)
     wanted = [literal_stop(values, least, 20, tau, epsilon) for values in series]
     assert list(zip(found.trials.tolist(), found.reason, strict=True)) == wanted
-    means = [sum(values[:trials]) / trials for values, (trials, _) in zip(series, wanted, strict=True)]
-    assert found.mean(torch.tensor(series, dtype=torch.float64)).tolist() == pytest.approx(means, abs=1e-12)
+    means = [
+        sum(values[:trials]) / trials for values, (trials, _) in zip(series, wanted, strict=True)
+    ]
+    assert found.mean(torch.tensor(series, dtype=torch.float64)).tolist() == pytest.approx(
+        means, abs=1e-12
+    )
 
 
 def test_read_as_a_test_it_errs_in_a_third_of_null_cases():
-    """Series whose true mean is τ: "decided" is wrong each time. 0.37 was measured over 60,000 series; here 4,000."""
+    """Series whose true mean is τ: "decided" is wrong each time. 0.37 was measured over 60,000
+    series; here 4,000.
+    """
     draws = torch.rand(4000, 100, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     decided = sum(reason == "decided" for reason in stopped(draws, epsilon=1e-9).reason) / 4000
     assert abs(decided - 0.37) < 0.03

@@ -25,12 +25,20 @@ from graphgauge.metrics import (
     recall_at_k,
 )
 
-ENTRIES = st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=9)  # four values: many ties
+ENTRIES = st.lists(
+    st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=9
+)  # four values: many ties
 
 
 def literal_auroc(score, truth):
     """Every pair of a true and another one; a tie counts half."""
-    pairs = [(s, t) for s, m in zip(score, truth, strict=True) if m for t, n in zip(score, truth, strict=True) if not n]
+    pairs = [
+        (s, t)
+        for s, m in zip(score, truth, strict=True)
+        if m
+        for t, n in zip(score, truth, strict=True)
+        if not n
+    ]
     return sum((s > t) + (s == t) / 2 for s, t in pairs) / len(pairs)
 
 
@@ -59,7 +67,9 @@ def literal_jaccard(score, truth):
 def test_auroc_equals_its_definition(entries):
     score, truth = zip(*entries, strict=True)
     assume(any(truth) and not all(truth))
-    assert auroc(tensor(score), torch.tensor(truth)).item() == pytest.approx(literal_auroc(score, truth), abs=1e-12)
+    assert auroc(tensor(score), torch.tensor(truth)).item() == pytest.approx(
+        literal_auroc(score, truth), abs=1e-12
+    )
 
 
 @given(ENTRIES)
@@ -67,7 +77,9 @@ def test_average_precision_and_jaccard_equal_their_definitions(entries):
     score, truth = zip(*entries, strict=True)
     assume(any(truth))
     own, is_true = tensor(score), torch.tensor(truth)
-    assert average_precision(own, is_true).item() == pytest.approx(literal_average_precision(score, truth), abs=1e-12)
+    assert average_precision(own, is_true).item() == pytest.approx(
+        literal_average_precision(score, truth), abs=1e-12
+    )
     assert jaccard(own, is_true).item() == pytest.approx(literal_jaccard(score, truth), abs=1e-9)
 
 
@@ -81,8 +93,12 @@ def test_constant_scores_do_not_profit_from_the_order_of_the_list():
     truth = torch.arange(50_000) < 20_000
     assert auroc(torch.ones(50_000), truth).item() == 0.5
     assert average_precision(torch.ones(50_000), truth).item() == pytest.approx(0.4, abs=1e-12)
-    assert jaccard(torch.ones(50_000), truth).item() == pytest.approx(jaccard(torch.ones(50_000), truth.flip(0)).item(), abs=1e-12)
-    assert jaccard(torch.ones(50_000), truth).item() == pytest.approx(0.25, abs=1e-3)  # 0.4 of 20,000 hit: 8 / (40 - 8)
+    assert jaccard(torch.ones(50_000), truth).item() == pytest.approx(
+        jaccard(torch.ones(50_000), truth.flip(0)).item(), abs=1e-12
+    )
+    assert jaccard(torch.ones(50_000), truth).item() == pytest.approx(
+        0.25, abs=1e-3
+    )  # 0.4 of 20,000 hit: 8 / (40 - 8)
 
 
 def test_what_is_undefined_is_an_error_of_the_function_and_a_gap_of_the_class():
@@ -100,27 +116,42 @@ def test_what_is_undefined_is_an_error_of_the_function_and_a_gap_of_the_class():
 
 
 def literal_at_k(score, truth, k):
-    """Precision, recall and F1 of every choice of k things that leaves no higher score out; their means."""
+    """Precision, recall and F1 of every choice of k things that leaves no higher score out; their
+    means.
+    """
     true, found = {i for i, is_true in enumerate(truth) if is_true}, []
     for chosen in combinations(range(len(score)), k):
         left = set(range(len(score))) - set(chosen)
         if all(score[i] >= score[j] for i in chosen for j in left):
             precision, recall = len(true & set(chosen)) / k, len(true & set(chosen)) / len(true)
-            found.append((precision, recall, 2 * precision * recall / (precision + recall) if precision else 0.0))
+            found.append(
+                (
+                    precision,
+                    recall,
+                    2 * precision * recall / (precision + recall) if precision else 0.0,
+                )
+            )
     return [sum(values) / len(values) for values in zip(*found, strict=True)]
 
 
 @given(ENTRIES, st.integers(1, 9))
-def test_precision_recall_and_f1_at_k_equal_their_definitions_averaged_over_all_ways_to_break_ties(entries, k):
+def test_precision_recall_and_f1_at_k_equal_their_definitions_averaged_over_all_ways_to_break_ties(
+    entries, k
+):
     score, truth = zip(*entries, strict=True)
     assume(any(truth) and k <= len(score))
-    found = [value(tensor(score), torch.tensor(truth), k).item() for value in (precision_at_k, recall_at_k, f1_at_k)]
+    found = [
+        value(tensor(score), torch.tensor(truth), k).item()
+        for value in (precision_at_k, recall_at_k, f1_at_k)
+    ]
     assert found == pytest.approx(literal_at_k(score, truth, k), abs=1e-12)
 
 
 def test_at_k_constant_scores_reach_exactly_what_chance_reaches():
     truth = torch.arange(20) < 5
-    values = [value(torch.ones(20), truth, 8).item() for value in (precision_at_k, recall_at_k, f1_at_k)]
+    values = [
+        value(torch.ones(20), truth, 8).item() for value in (precision_at_k, recall_at_k, f1_at_k)
+    ]
     assert values == pytest.approx([5 / 20, 8 / 20, 2 * 2 / 13], abs=1e-12)
 
 
@@ -152,7 +183,9 @@ def test_bad_scores_and_truths_are_refused_in_one_clear_sentence_each(value):
     for bad in (torch.nan, torch.inf):
         with pytest.raises(UndefinedScore, match="1 of 3 scores are NaN or infinite"):
             value(tensor([bad, 0.2, 0.3]), truth)
-    with pytest.raises(BadExplanation, match=r"needs 'is_true' as torch.bool, but it is torch.float32"):
+    with pytest.raises(
+        BadExplanation, match=r"needs 'is_true' as torch.bool, but it is torch.float32"
+    ):
         value(tensor([0.1, 0.2, 0.3]), truth.float())
     with pytest.raises(BadExplanation, match=r"vectors of one length.*\(2,\) and \(3,\)"):
         value(tensor([0.1, 0.2]), truth)

@@ -1,10 +1,14 @@
-"""Slow references, written from the definitions in plain Python, for the fast paths of the models room."""
+"""Slow references, written from the definitions in plain Python, for the fast paths of the models
+room.
+"""
 
 import torch
 
 
 def distances(edges, seeds, hops, flow):
-    """Number of messages from each node to the nearest seed, as far as ``hops``: one breadth-first search."""
+    """Number of messages from each node to the nearest seed, as far as ``hops``: one breadth-first
+    search.
+    """
     distance = dict.fromkeys(seeds, 0)
     ring = set(seeds)
     for step in range(1, hops + 1):
@@ -20,7 +24,9 @@ def distances(edges, seeds, hops, flow):
 
 
 def computation_graph(data, target, hops, halo, scope, flow="source_to_target"):
-    """Nodes within L hops with their distance, relevant edges, all edges and all nodes, straight from SPEC 2."""
+    """Nodes within L hops with their distance, relevant edges, all edges and all nodes, straight
+    from SPEC 2.
+    """
     edges = list(map(tuple, data.edge_index.t().tolist()))
     seeds = target if isinstance(target, tuple) else (target,)
     distance = distances(edges, seeds, hops, flow)
@@ -28,7 +34,9 @@ def computation_graph(data, target, hops, halo, scope, flow="source_to_target"):
 
     def is_message(source, end):
         """Can this edge carry a message that arrives: is a head of it within L - 1 hops?"""
-        heads = {"source_to_target": [end], "target_to_source": [source], "both": [source, end]}[flow]
+        heads = {"source_to_target": [end], "target_to_source": [source], "both": [source, end]}[
+            flow
+        ]
         return any(distance.get(head, hops) <= hops - 1 for head in heads)
 
     def touches(nodes, source, end, ways):
@@ -40,9 +48,13 @@ def computation_graph(data, target, hops, halo, scope, flow="source_to_target"):
         )
 
     relevant, others = [], []
-    around = {end for edge in edges if touches(inside, *edge, ("in", "out")) for end in edge} | inside
+    around = {
+        end for edge in edges if touches(inside, *edge, ("in", "out")) for end in edge
+    } | inside
     for number, (source, end) in enumerate(edges):
-        is_relevant = is_message(source, end) if scope == "messages" else source in inside and end in inside
+        is_relevant = (
+            is_message(source, end) if scope == "messages" else source in inside and end in inside
+        )
         if scope == "induced" and hops == 0:
             is_relevant = source in inside and end in inside
         in_halo = {

@@ -1,4 +1,6 @@
-"""Bad input: every item of the catalogue is refused with a message that names the field, or has a documented result."""
+"""Bad input: every item of the catalogue is refused with a message that names the field, or has a
+documented result.
+"""
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from zoo import CLASSES, FEATURES, EncodeDecode, Pooled, Stack, build, random_gr
 import graphgauge as gg
 from graphgauge.core.errors import BadGraph, BadModel, BadSetting, BadTarget
 
-# --- graphs and features: (what is wrong, the message that names it) --------------------------------------------------
+# --- graphs and features: (what is wrong, the message that names it) ------------------------------
 
 
 def change(**attributes):
@@ -39,7 +41,9 @@ def with_entry(name, row, value):
 
 
 def hetero():
-    """Trap 10: PyG explains another network than the user's where graphs are heterogeneous; here they are refused."""
+    """Trap 10: PyG explains another network than the user's where graphs are heterogeneous; here
+    they are refused.
+    """
     data = HeteroData()
     data["a"].x = torch.rand(3, FEATURES)
     return data
@@ -54,7 +58,10 @@ REFUSED = {
         change(x=torch.zeros(0, FEATURES), edge_index=torch.zeros(2, 0, dtype=torch.int64)),
         r"\.x must be .* shape \(0, 6\)",
     ),
-    "negative index": (with_entry("edge_index", (0, 3), -1), r"\.edge_index joins -1 and \d+ in edge 3"),
+    "negative index": (
+        with_entry("edge_index", (0, 3), -1),
+        r"\.edge_index joins -1 and \d+ in edge 3",
+    ),
     "index out of range": (
         with_entry("edge_index", (1, 4), 20),
         r"\.edge_index joins \d+ and 20 in edge 4, but the 20 nodes are 0\.\.19",
@@ -67,13 +74,28 @@ REFUSED = {
         change(edge_index=lambda data: data.edge_index.t()),
         r"\.edge_index must have shape \(2, E\).*use .*edge_index.t",
     ),
-    "flat edge_index": (change(edge_index=torch.arange(5)), r"\.edge_index must have shape \(2, E\), but has \(5,\)"),
-    "edge_index as list": (change(edge_index=[[0, 1], [1, 2]]), r"\.edge_index must be an integer tensor \(2, E\), but is list"),
+    "flat edge_index": (
+        change(edge_index=torch.arange(5)),
+        r"\.edge_index must have shape \(2, E\), but has \(5,\)",
+    ),
+    "edge_index as list": (
+        change(edge_index=[[0, 1], [1, 2]]),
+        r"\.edge_index must be an integer tensor \(2, E\), but is list",
+    ),
     "no edge_index": (change(edge_index=None), r"\.edge_index must be an integer tensor"),
     "sparse adjacency": (sparse_adjacency, r"stored as a sparse adj_t"),
-    "sparse edge_index": (change(edge_index=torch.eye(2).long().to_sparse()), r"\.edge_index is stored as torch.sparse_coo"),
-    "edge_weight too short": (change(edge_weight=torch.ones(3)), r"\.edge_weight must have one row for each of the \d+ edges"),
-    "edge_weight scalar": (change(edge_weight=torch.tensor(1.0)), r"\.edge_weight must have one row"),
+    "sparse edge_index": (
+        change(edge_index=torch.eye(2).long().to_sparse()),
+        r"\.edge_index is stored as torch.sparse_coo",
+    ),
+    "edge_weight too short": (
+        change(edge_weight=torch.ones(3)),
+        r"\.edge_weight must have one row for each of the \d+ edges",
+    ),
+    "edge_weight scalar": (
+        change(edge_weight=torch.tensor(1.0)),
+        r"\.edge_weight must have one row",
+    ),
     "edge_weight NaN": (
         with_entry("edge_weight", 5, torch.nan),
         r"\.edge_weight has 1 entries that are NaN or infinite, the first in row 5",
@@ -83,23 +105,53 @@ REFUSED = {
         r"\.edge_attr has \d+ entries",
     ),
     "hetero data": (hetero, r"is a HeteroData.*to_homogeneous"),
-    "not a graph": (lambda: {"x": torch.rand(3, 2)}, r"must be a torch_geometric.data.Data|must be a list or Dataset"),
-    "many nodes without features": (change(x=torch.zeros(1_000_000, 0)), r"\.x must be .* shape \(1000000, 0\)"),
-    "NaN features": (with_entry("x", (7, 2), torch.nan), r"\.x has 1 entries that are NaN or infinite, the first in row 7"),
+    "not a graph": (
+        lambda: {"x": torch.rand(3, 2)},
+        r"must be a torch_geometric.data.Data|must be a list or Dataset",
+    ),
+    "many nodes without features": (
+        change(x=torch.zeros(1_000_000, 0)),
+        r"\.x must be .* shape \(1000000, 0\)",
+    ),
+    "NaN features": (
+        with_entry("x", (7, 2), torch.nan),
+        r"\.x has 1 entries that are NaN or infinite, the first in row 7",
+    ),
     "infinite features": (with_entry("x", (3, 0), -torch.inf), r"\.x has 1 entries .* row 3"),
-    "int features": (change(x=torch.ones(20, FEATURES, dtype=torch.int64)), r"\.x is torch.int64; .*use .*\.float"),
+    "int features": (
+        change(x=torch.ones(20, FEATURES, dtype=torch.int64)),
+        r"\.x is torch.int64; .*use .*\.float",
+    ),
     "bool features": (change(x=torch.ones(20, FEATURES, dtype=torch.bool)), r"\.x is torch.bool"),
-    "half features": (change(x=torch.ones(20, FEATURES, dtype=torch.float16)), r"\.x is torch.float16"),
-    "bfloat features": (change(x=torch.ones(20, FEATURES, dtype=torch.bfloat16)), r"\.x is torch.bfloat16"),
-    "complex features": (change(x=torch.ones(20, FEATURES, dtype=torch.complex64)), r"\.x is torch.complex64"),
+    "half features": (
+        change(x=torch.ones(20, FEATURES, dtype=torch.float16)),
+        r"\.x is torch.float16",
+    ),
+    "bfloat features": (
+        change(x=torch.ones(20, FEATURES, dtype=torch.bfloat16)),
+        r"\.x is torch.bfloat16",
+    ),
+    "complex features": (
+        change(x=torch.ones(20, FEATURES, dtype=torch.complex64)),
+        r"\.x is torch.complex64",
+    ),
     "object features": (
         change(x=np.array([["a"] * FEATURES] * 20, dtype=object)),
         r"\.x must be a tensor of node features \(N, F\), but is ndarray",
     ),
-    "no features": (change(x=None), r"\.x must be a tensor of node features \(N, F\), but is NoneType"),
-    "sparse features": (change(x=torch.eye(20, FEATURES).to_sparse()), r"\.x is stored as torch.sparse_coo: use .*to_dense"),
+    "no features": (
+        change(x=None),
+        r"\.x must be a tensor of node features \(N, F\), but is NoneType",
+    ),
+    "sparse features": (
+        change(x=torch.eye(20, FEATURES).to_sparse()),
+        r"\.x is stored as torch.sparse_coo: use .*to_dense",
+    ),
     "flat features": (change(x=torch.ones(20)), r"\.x must be \(N, F\)"),
-    "other device": (change(x=torch.ones(20, FEATURES, device="meta")), r"\.x is on meta and .*edge_index on cpu"),
+    "other device": (
+        change(x=torch.ones(20, FEATURES, device="meta")),
+        r"\.x is on meta and .*edge_index on cpu",
+    ),
 }
 
 WRAPPERS = {
@@ -130,11 +182,21 @@ def test_a_real_sparse_transform_is_refused_with_its_name():
         ([], "at least one graph, but the list is empty"),
         (7, "must be a list or Dataset of Data, but is int"),
         (
-            [random_graph(), Data(x=torch.rand(3, FEATURES), edge_index=torch.zeros(2, 0, dtype=torch.int64), y=torch.ones(1))],
+            [
+                random_graph(),
+                Data(
+                    x=torch.rand(3, FEATURES),
+                    edge_index=torch.zeros(2, 0, dtype=torch.int64),
+                    y=torch.ones(1),
+                ),
+            ],
             "differ in: y",
         ),
         (
-            [random_graph(), Data(x=torch.rand(3, 2), edge_index=torch.zeros(2, 0, dtype=torch.int64))],
+            [
+                random_graph(),
+                Data(x=torch.rand(3, 2), edge_index=torch.zeros(2, 0, dtype=torch.int64)),
+            ],
             r"data\[1\].x has rows of \(2,\)",
         ),
     ],
@@ -151,15 +213,20 @@ LOOPS = torch.arange(20).repeat(2, 1)
 ACCEPTED = {
     "no edges": change(edge_index=NO_EDGES),
     "one node": change(x=torch.ones(1, FEATURES), edge_index=NO_EDGES),
-    "self-loops on some": change(edge_index=lambda data: torch.cat([data.edge_index, LOOPS[:, :5]], 1)),
+    "self-loops on some": change(
+        edge_index=lambda data: torch.cat([data.edge_index, LOOPS[:, :5]], 1)
+    ),
     "self-loops on all": change(edge_index=lambda data: torch.cat([data.edge_index, LOOPS], 1)),
     "only self-loops": change(edge_index=LOOPS),
     "duplicates": change(edge_index=lambda data: data.edge_index.repeat(1, 2)),
     "int32 indices": change(edge_index=lambda data: data.edge_index.int()),
     "not contiguous": change(
-        edge_index=lambda data: data.edge_index.t().contiguous().t(), x=lambda data: data.x.t().contiguous().t()
+        edge_index=lambda data: data.edge_index.t().contiguous().t(),
+        x=lambda data: data.x.t().contiguous().t(),
     ),
-    "symmetric": change(edge_index=lambda data: torch.cat([data.edge_index, data.edge_index.flip(0)], 1)),
+    "symmetric": change(
+        edge_index=lambda data: torch.cat([data.edge_index, data.edge_index.flip(0)], 1)
+    ),
     "negative weights": change(edge_weight=lambda data: -torch.ones(data.num_edges)),
     "all zero features": change(x=torch.zeros(20, FEATURES)),
     "constant features": change(x=torch.ones(20, FEATURES)),
@@ -184,21 +251,27 @@ def test_accepted_graphs_are_exact(make):
 
 
 def test_a_read_only_memory_map_is_never_written(tmp_path):
-    numbers = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.float32, shape=(20, FEATURES))
+    numbers = np.lib.format.open_memmap(
+        tmp_path / "x.npy", mode="w+", dtype=np.float32, shape=(20, FEATURES)
+    )
     numbers[:] = 1
     numbers.flush()
     data = random_graph(20, 40)
-    data.x = torch.frombuffer(np.load(tmp_path / "x.npy", mmap_mode="c"), dtype=torch.float32).view(20, FEATURES)
+    data.x = torch.frombuffer(np.load(tmp_path / "x.npy", mmap_mode="c"), dtype=torch.float32).view(
+        20, FEATURES
+    )
     gg.check_model(gg.NodeClassificationModel(build(Stack, GCNConv), data))
 
 
-# --- names -----------------------------------------------------------------------------------------------------------
+# --- names ----------------------------------------------------------------------------------------
 
 NAMES = [f"feature {number}" for number in range(FEATURES)]
 
 
 def test_names_are_kept_and_taken_from_the_data():
-    assert gg.NodeClassificationModel(build(Stack, GCNConv), random_graph(), feature_names=NAMES).feature_names == tuple(NAMES)
+    assert gg.NodeClassificationModel(
+        build(Stack, GCNConv), random_graph(), feature_names=NAMES
+    ).feature_names == tuple(NAMES)
     data = random_graph()
     data.feature_names = NAMES
     assert gg.NodeClassificationModel(build(Stack, GCNConv), data).feature_names == tuple(NAMES)
@@ -210,7 +283,10 @@ def test_names_are_kept_and_taken_from_the_data():
     [
         (NAMES[:-1], "feature_names must name each of the 6 features once, but 5 were given"),
         ("abcdef", "feature_names must name each of the 6 features"),
-        ([*NAMES[:-1], NAMES[0]], "feature_names must differ, but 'feature 0' is given more than once"),
+        (
+            [*NAMES[:-1], NAMES[0]],
+            "feature_names must differ, but 'feature 0' is given more than once",
+        ),
         ([*NAMES[:-1], ""], r"feature_names\[5\] must be a text of 1 to 500 characters, but is ''"),
         ([*NAMES[:-1], "  "], r"feature_names\[5\] must be a text"),
         ([*NAMES[:-1], "x" * 10_000], r"feature_names\[5\] must be .*, but is 10000 characters"),
@@ -223,7 +299,7 @@ def test_refused_names(names, message):
         gg.NodeClassificationModel(build(Stack, GCNConv), random_graph(), feature_names=names)
 
 
-# --- targets ---------------------------------------------------------------------------------------------------------
+# --- targets --------------------------------------------------------------------------------------
 
 WRONG_NODES = {
     "out of range": [60],
@@ -255,7 +331,13 @@ WRONG_LINKS = {
     "edge_index instead of pairs": torch.tensor([[0, 1, 2], [1, 2, 3]]),
     "to itself in a tensor": torch.tensor([[0, 1], [2, 2]]),
 }
-WRONG_LISTS = {"one number": 5, "a text": "5", "a dictionary": {0: 1}, "nothing": None, "a lone tensor": torch.tensor(3)}
+WRONG_LISTS = {
+    "one number": 5,
+    "a text": "5",
+    "a dictionary": {0: 1},
+    "nothing": None,
+    "a lone tensor": torch.tensor(3),
+}
 ASK = {
     "pred_continuous": lambda model, targets: model.pred_continuous(targets),
     "pred_discrete": lambda model, targets: model.pred_discrete(targets),
@@ -268,7 +350,10 @@ ASK = {
 @pytest.mark.parametrize("ask", ASK.values(), ids=ASK)
 @pytest.mark.parametrize("targets", WRONG_NODES.values(), ids=WRONG_NODES)
 def test_refused_nodes(targets, ask):
-    with pytest.raises(BadTarget, match=r"target .* (is not in this data: its 60 nodes are 0\.\.59|is not a whole number)"):
+    with pytest.raises(
+        BadTarget,
+        match=r"target .* (is not in this data: its 60 nodes are 0\.\.59|is not a whole number)",
+    ):
         ask(gg.NodeClassificationModel(build(Stack, GCNConv), random_graph()), targets)
 
 
@@ -276,7 +361,8 @@ def test_refused_nodes(targets, ask):
 @pytest.mark.parametrize("targets", WRONG_LINKS.values(), ids=WRONG_LINKS)
 def test_refused_links(targets, ask):
     with pytest.raises(
-        BadTarget, match=r"target .* (is not in this data|is not a whole number|is not a link|links node \d to itself)"
+        BadTarget,
+        match=r"target .* (is not in this data|is not a whole number|is not a link|links node \d to itself)",
     ):
         ask(gg.LinkClassificationModel(build(EncodeDecode), random_graph()), targets)
 
@@ -289,7 +375,9 @@ def test_refused_lists_of_targets(targets, ask):
 
 
 def test_refused_graph_indices():
-    model = gg.GraphClassificationModel(build(Pooled), [random_graph(seed=seed) for seed in range(3)])
+    model = gg.GraphClassificationModel(
+        build(Pooled), [random_graph(seed=seed) for seed in range(3)]
+    )
     with pytest.raises(BadTarget, match=r"target 3 is not in this data: its 3 graphs are 0\.\.2"):
         model.computation_graphs([3])
 
@@ -300,7 +388,7 @@ def test_repeated_targets_are_answered_twice():
     assert model.pred_continuous([4, 4]).unique(dim=0).size(0) == 1
 
 
-# --- networks --------------------------------------------------------------------------------------------------------
+# --- networks -------------------------------------------------------------------------------------
 
 
 class Odd(nn.Module):
@@ -327,11 +415,17 @@ REFUSED_NETS = {
     "returns classes": (lambda z: z.argmax(1), "the net returned torch.int64; probabilities"),
     "returns one number": (lambda z: z.sum(), "the net returned a single number"),
     "returns a cube": (lambda z: z[:, :, None], "one row per node"),
-    "returns fewer rows": (lambda z: z[1:], r"one row per node, here \(60, C\), but returned shape \(59, 4\)"),
+    "returns fewer rows": (
+        lambda z: z[1:],
+        r"one row per node, here \(60, C\), but returned shape \(59, 4\)",
+    ),
     "returns no columns": (lambda z: z[:, :0], "one row per node"),
     "NaN output": (spoiled(torch.nan), "NaN or infinity for 1 of 60 nodes, the first is number 5"),
     "infinite output": (spoiled(torch.inf), "NaN or infinity for 1 of 60 nodes"),
-    "a row of nothing but minus infinity": (spoiled(-torch.inf), "NaN or infinity for 1 of 60 nodes"),
+    "a row of nothing but minus infinity": (
+        spoiled(-torch.inf),
+        "NaN or infinity for 1 of 60 nodes",
+    ),
     "dropout at evaluation": (
         lambda z: F.dropout(z, 0.5),
         "different outputs for the same input .*F.dropout without training=self.training",
@@ -355,10 +449,15 @@ def test_refused_networks(function, message, ask):
     ("make", "message"),
     [
         (
-            lambda: gg.NodeClassificationModel(torch.inference_mode()(build)(Stack, GCNConv), random_graph()),
+            lambda: gg.NodeClassificationModel(
+                torch.inference_mode()(build)(Stack, GCNConv), random_graph()
+            ),
             "inside torch.inference_mode",
         ),
-        (lambda: gg.NodeClassificationModel(len, random_graph()), "net must be a torch.nn.Module, but is builtin_function"),
+        (
+            lambda: gg.NodeClassificationModel(len, random_graph()),
+            "net must be a torch.nn.Module, but is builtin_function",
+        ),
         (
             lambda: gg.NodeClassificationModel(Odd(None, PygLinear(-1, 3)), random_graph()),
             r"lazy parameters without a shape yet \(extra.weight\)",
@@ -372,7 +471,9 @@ def test_networks_refused_at_the_door(make, message):
 
 def test_a_network_of_another_precision_or_width_is_told_what_it_was_given():
     with pytest.raises(BadModel, match=r"could not be run on data.*x \(60, 6\) torch.float32"):
-        gg.NodeClassificationModel(build(Stack, GCNConv).double(), random_graph()).pred_continuous([0])
+        gg.NodeClassificationModel(build(Stack, GCNConv).double(), random_graph()).pred_continuous(
+            [0]
+        )
     narrow = random_graph()
     narrow.x = narrow.x[:, :2]
     with pytest.raises(BadModel, match=r"could not be run on data.*x \(60, 2\)"):
@@ -388,7 +489,9 @@ def test_a_network_out_of_memory_on_the_whole_graph_says_so():
     from graphgauge.core.errors import OutOfMemory
 
     def hungry(z):
-        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 99 bytes")
+        raise RuntimeError(
+            "DefaultCPUAllocator: can't allocate memory: you tried to allocate 99 bytes"
+        )
 
     with pytest.raises(OutOfMemory, match="one pass over the whole graph does not fit"):
         gg.NodeClassificationModel(build(Odd, hungry), random_graph()).pred_continuous([0])
@@ -397,7 +500,12 @@ def test_a_network_out_of_memory_on_the_whole_graph_says_so():
 class Normalised(nn.Module):
     def __init__(self):
         super().__init__()
-        self.one, self.norm, self.drop, self.two = GCNConv(FEATURES, 8), BatchNorm(8), nn.Dropout(0.5), GCNConv(8, CLASSES)
+        self.one, self.norm, self.drop, self.two = (
+            GCNConv(FEATURES, 8),
+            BatchNorm(8),
+            nn.Dropout(0.5),
+            GCNConv(8, CLASSES),
+        )
 
     def forward(self, x, edge_index):
         return self.two(self.drop(self.norm(self.one(x, edge_index)).relu()), edge_index)
@@ -435,7 +543,7 @@ def test_accepted_networks_pass_all_checks(make):
     assert (model.pred_continuous(range(60)) - expected).abs().max() <= 1e-6
 
 
-# --- settings --------------------------------------------------------------------------------------------------------
+# --- settings -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -461,7 +569,9 @@ def test_refused_arguments_of_calls():
     with pytest.raises(BadSetting, match="edge_scope must be"):
         model.computation_graphs([0], edge_scope="everything")
     for of in ([0, 1], torch.tensor([0.0]), torch.tensor([[0]])):
-        with pytest.raises(BadSetting, match="of must be a list of graph numbers as an int64 tensor"):
+        with pytest.raises(
+            BadSetting, match="of must be a list of graph numbers as an int64 tensor"
+        ):
             model.pred_copies(batch, of)
     for of in (torch.tensor([2]), torch.tensor([-1])):
         with pytest.raises(BadSetting, match=r"of must name graphs 0\.\.1"):
@@ -475,7 +585,9 @@ def test_refused_arguments_of_calls():
         lambda union: union.with_x(union.x[1:]),
         lambda union: union.with_x(union.x.double()),
     ):
-        with pytest.raises(BadSetting, match=r"must have shape|must say yes or no|x must be torch.float32"):
+        with pytest.raises(
+            BadSetting, match=r"must have shape|must say yes or no|x must be torch.float32"
+        ):
             model.pred_copies(batch, edit=edit)
     regression = gg.NodeRegressionModel(build(Stack, GCNConv, out=1), random_graph())
     for options in (

@@ -1,4 +1,6 @@
-"""Networks that are called in unusual ways: outputs that are no tensor, compiled ones, whole numbers as features."""
+"""Networks that are called in unusual ways: outputs that are no tensor, compiled ones, whole
+numbers as features.
+"""
 
 import copy
 import warnings
@@ -34,7 +36,10 @@ class Returning(nn.Module):
 @pytest.mark.parametrize(
     ("pack", "message"),
     [
-        (lambda rows: {"loss": 0.5, "logits": rows}, r"a dict with 'loss': float, 'logits': tensor \(40, 4\);.*\['logits'\]\."),
+        (
+            lambda rows: {"loss": 0.5, "logits": rows},
+            r"a dict with 'loss': float, 'logits': tensor \(40, 4\);.*\['logits'\]\.",
+        ),
         (lambda rows: {3: rows}, r"a dict with 3: tensor \(40, 4\);.*\[3\]\."),
         (lambda rows: (None, rows), r"a tuple with 0: NoneType, 1: tensor \(40, 4\);.*\[1\]\."),
         (lambda rows: [rows], r"a list with 0: tensor \(40, 4\);.*\[0\]\."),
@@ -45,16 +50,22 @@ class Returning(nn.Module):
 )
 def test_what_is_no_tensor_is_refused_with_its_parts_and_the_way_to_pick_one(pack, message):
     with pytest.raises(BadModel, match=message):
-        gg.NodeClassificationModel(build(Returning, pack), random_graph(40, 100)).pred_continuous([0])
+        gg.NodeClassificationModel(build(Returning, pack), random_graph(40, 100)).pred_continuous(
+            [0]
+        )
 
 
 def test_the_advice_about_a_dictionary_works():
     net, data = build(Returning, lambda rows: {"loss": 0.5, "logits": rows}), random_graph(40, 100)
-    model = gg.NodeClassificationModel(net, data, forward=lambda net, g: net(g.x, g.edge_index)["logits"])
-    assert_close(model.pred_continuous([3]), net.inner(data.x, data.edge_index)[[3]].softmax(1).detach())
+    model = gg.NodeClassificationModel(
+        net, data, forward=lambda net, g: net(g.x, g.edge_index)["logits"]
+    )
+    assert_close(
+        model.pred_continuous([3]), net.inner(data.x, data.edge_index)[[3]].softmax(1).detach()
+    )
 
 
-# --- torch.jit --------------------------------------------------------------------------------------------------------
+# --- torch.jit ------------------------------------------------------------------------------------
 
 
 class Remembering(nn.Module):
@@ -79,8 +90,14 @@ class Remembering(nn.Module):
 def compiled(how, net, *inputs):
     """A module that `torch.jit` made."""
     with torch.random.fork_rng(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch.jit is deprecated, and tracing takes sizes for constants
-        return torch.jit.script(net) if how == "script" else torch.jit.trace(net, inputs, check_trace=False)
+        warnings.simplefilter(
+            "ignore"
+        )  # torch.jit is deprecated, and tracing takes sizes for constants
+        return (
+            torch.jit.script(net)
+            if how == "script"
+            else torch.jit.trace(net, inputs, check_trace=False)
+        )
 
 
 NO_EDGES = pytest.mark.filterwarnings("ignore:there are no edge scores")
@@ -91,19 +108,37 @@ NO_EDGES = pytest.mark.filterwarnings("ignore:there are no edge scores")
 def test_compiled_modules_give_what_the_plain_ones_give(how):
     net, data, targets = build(Stack, SAGEConv), random_graph(40, 100), [0, 3, 8]
     given = compiled(how, net, data.x, data.edge_index)
-    with pytest.raises(BadModel, match=r"torch.jit hides the last hidden space.*embedding=lambda net, g:"):
+    with pytest.raises(
+        BadModel, match=r"torch.jit hides the last hidden space.*embedding=lambda net, g:"
+    ):
         gg.NodeClassificationModel(given, data, num_hops=2).embed(targets)
-    model = gg.NodeClassificationModel(given, data, num_hops=2, embedding=lambda _, g: net.convs[0](g.x, g.edge_index).relu())
+    model = gg.NodeClassificationModel(
+        given, data, num_hops=2, embedding=lambda _, g: net.convs[0](g.x, g.edge_index).relu()
+    )
     plain = gg.NodeClassificationModel(net, data)
     assert_close(model.pred_continuous(targets), plain.pred_continuous(targets))
-    for x, y in zip(InputXGradient().explain(model, targets), InputXGradient().explain(plain, targets), strict=True):
+    for x, y in zip(
+        InputXGradient().explain(model, targets),
+        InputXGradient().explain(plain, targets),
+        strict=True,
+    ):
         assert x.edge_score is None
         assert_close(x.feature_matrix(), y.feature_matrix())
-    settings = {"preset": "paper", "cap": 6, "edge_removal": "drop", "stability": "none", "timed": 0}
+    settings = {
+        "preset": "paper",
+        "cap": 6,
+        "edge_removal": "drop",
+        "stability": "none",
+        "timed": 0,
+    }
     xs = RandomExplainer().explain(plain, targets)
-    found, own = (gg.Evaluator(each, **settings).evaluate([replace(x) for x in xs]) for each in (model, plain))
+    found, own = (
+        gg.Evaluator(each, **settings).evaluate([replace(x) for x in xs]) for each in (model, plain)
+    )
     values, wanted = ([(row.metric, row.cell.value) for row in each.rows] for each in (found, own))
-    assert [value for name, value in values if "edge" in name] == [value for name, value in wanted if "edge" in name]
+    assert [value for name, value in values if "edge" in name] == [
+        value for name, value in wanted if "edge" in name
+    ]
     gg.check_model(model)
 
 
@@ -112,12 +147,21 @@ def test_compiled_modules_give_what_the_plain_ones_give(how):
 def test_a_compiled_module_is_what_it_was_after_a_call(training):
     data, net = random_graph(40, 100), compiled("script", build(Remembering)).train(training)
     net(data.x, data.edge_index)
-    before = net.count, copy.deepcopy(net.total), copy.deepcopy(net.seen), [part.training for part in net.modules()]
+    before = (
+        net.count,
+        copy.deepcopy(net.total),
+        copy.deepcopy(net.seen),
+        [part.training for part in net.modules()],
+    )
     model = gg.NodeClassificationModel(net, data, num_hops=2)
     with nothing_changes(model):
         model.pred_continuous([0, 3])
         GNNExplainer(epochs=2).explain(model, [0, 3])
-    assert (net.count, net.total, [part.training for part in net.modules()]) == (before[0], before[1], before[3])
+    assert (net.count, net.total, [part.training for part in net.modules()]) == (
+        before[0],
+        before[1],
+        before[3],
+    )
     assert torch.equal(net.seen[0], before[2][0])
 
 
@@ -144,7 +188,10 @@ def test_a_compiled_layer_does_not_answer_from_its_cache():
     graphs = model.computation_graphs([0, 3])
     own = gg.NodeClassificationModel(plain, data)
     without = [
-        each.pred_copies(each.computation_graphs([0, 3]), edit=lambda union: union.without_edges(union.edge_position == 0))
+        each.pred_copies(
+            each.computation_graphs([0, 3]),
+            edit=lambda union: union.without_edges(union.edge_position == 0),
+        )
         for each in (model, own)
     ]
     assert_close(*without)
@@ -154,7 +201,10 @@ def test_a_compiled_layer_does_not_answer_from_its_cache():
 
 def test_a_compiled_module_without_hops_is_refused_with_advice():
     net, data = build(Stack, GCNConv), random_graph(40, 100)
-    with pytest.raises(BadModel, match=r"num_hops=2. torch.jit hides the layers: better wrap the module that was compiled"):
+    with pytest.raises(
+        BadModel,
+        match=r"num_hops=2. torch.jit hides the layers: better wrap the module that was compiled",
+    ):
         gg.NodeClassificationModel(compiled("script", net), data).computation_graphs([0])
 
 
@@ -187,11 +237,13 @@ def test_exported_programs_are_refused_by_name():
     net, data = build(Stack, GCNConv), random_graph(40, 100)
     program = torch.export.export(net, (data.x, data.edge_index), strict=False)
     for given in (program, program.module()):
-        with pytest.raises(BadModel, match=r"made by torch.export.*Wrap the module that was exported"):
+        with pytest.raises(
+            BadModel, match=r"made by torch.export.*Wrap the module that was exported"
+        ):
             gg.NodeClassificationModel(given, data)
 
 
-# --- whole numbers ----------------------------------------------------------------------------------------------------
+# --- whole numbers --------------------------------------------------------------------------------
 
 
 class Words(nn.Module):
@@ -209,11 +261,17 @@ def test_whole_numbers_are_not_made_floats_where_a_network_embeds_them():
     data = random_graph(40, 100)
     data.x = torch.randint(10, (40, 1), generator=torch.Generator().manual_seed(0))
     with pytest.raises(
-        BadGraph, match=r"looks whole numbers up in an embedding \(net\.words\), which \.float\(\) would break"
+        BadGraph,
+        match=r"looks whole numbers up in an embedding \(net\.words\), which \.float\(\) would break",
     ) as told:
         gg.NodeClassificationModel(build(Words), data)
-    assert "not supported yet: embed first, such as data.x = net.words(data.x).flatten(1).detach()" in str(told.value)
-    with pytest.raises(BadGraph, match=r"data\[0\]\.x is torch.int64 and the network looks whole numbers up"):
+    assert (
+        "not supported yet: embed first, such as data.x = net.words(data.x).flatten(1).detach()"
+        in str(told.value)
+    )
+    with pytest.raises(
+        BadGraph, match=r"data\[0\]\.x is torch.int64 and the network looks whole numbers up"
+    ):
         gg.GraphClassificationModel(build(Words), [data])
     with pytest.raises(BadGraph, match=r"scores need float32 or float64: use data\.x\.float\(\)"):
         gg.NodeClassificationModel(build(Stack, GCNConv), data)
@@ -224,7 +282,9 @@ def test_the_advice_about_an_embedding_works():
     data.x = torch.randint(10, (40, 1), generator=torch.Generator().manual_seed(0))
     wanted = net(data.x, data.edge_index)[[3, 8]].softmax(1).detach()
     data.x = net.words(data.x).flatten(1).detach()
-    model = gg.NodeClassificationModel(net, data, forward=lambda net, g: net.conv(g.x, g.edge_index))
+    model = gg.NodeClassificationModel(
+        net, data, forward=lambda net, g: net.conv(g.x, g.edge_index)
+    )
     assert_close(model.pred_continuous([3, 8]), wanted)
 
 
@@ -237,7 +297,7 @@ def test_links_may_be_encoded_by_a_network_that_returns_a_dictionary():
         gg.LinkClassificationModel(build(Packed), random_graph(40, 100)).pred_continuous([(0, 3)])
 
 
-# --- what explainers make of such networks ----------------------------------------------------------------------------
+# --- what explainers make of such networks --------------------------------------------------------
 
 
 @NO_EDGES
@@ -245,8 +305,12 @@ def test_links_may_be_encoded_by_a_network_that_returns_a_dictionary():
 def test_lrp_refuses_compiled_modules_whose_operations_it_cannot_follow(how):
     """Without biases their relevance would be handed back whole, though no rule was applied."""
     net, data = build(Stack, GCNConv), random_graph(40, 100)
-    model = gg.NodeClassificationModel(compiled(how, net, data.x, data.edge_index), data, num_hops=2)
-    with pytest.raises(BadModel, match=r"LRP follows the network's operations, which torch.jit hides"):
+    model = gg.NodeClassificationModel(
+        compiled(how, net, data.x, data.edge_index), data, num_hops=2
+    )
+    with pytest.raises(
+        BadModel, match=r"LRP follows the network's operations, which torch.jit hides"
+    ):
         gg.LRP().explain(model, [0])
 
 

@@ -4,7 +4,19 @@ import pytest
 import torch
 from torch import nn
 from torch_geometric.nn import GATConv, GCNConv, GraphNorm, MFConv, SAGEConv
-from zoo import CLASSES, FEATURES, HIDDEN, LAYERS, EncodeDecode, LinkForward, Pooled, Propagated, Stack, build, random_graph
+from zoo import (
+    CLASSES,
+    FEATURES,
+    HIDDEN,
+    LAYERS,
+    EncodeDecode,
+    LinkForward,
+    Pooled,
+    Propagated,
+    Stack,
+    build,
+    random_graph,
+)
 
 import graphgauge as gg
 from graphgauge.core.errors import BadModel, BadSetting, FailedCheck, UnknownName
@@ -13,20 +25,34 @@ from graphgauge.models import promises as module
 
 MODELS = {
     **{
-        f"node {name}": lambda layer=layer, depth=depths[-1]: gg.NodeClassificationModel(build(Stack, layer, depth), random_graph())
+        f"node {name}": lambda layer=layer, depth=depths[-1]: gg.NodeClassificationModel(
+            build(Stack, layer, depth), random_graph()
+        )
         for name, (layer, _, depths) in LAYERS.items()
     },
     "node APPNP": lambda: gg.NodeClassificationModel(build(Propagated), random_graph()),
     "node regression": lambda: gg.NodeRegressionModel(build(Stack, GATConv, out=1), random_graph()),
-    "link encode": lambda: gg.LinkClassificationModel(build(EncodeDecode), random_graph(), output="logits"),
+    "link encode": lambda: gg.LinkClassificationModel(
+        build(EncodeDecode), random_graph(), output="logits"
+    ),
     "link forward": lambda: gg.LinkClassificationModel(build(LinkForward), random_graph()),
     "link regression": lambda: gg.LinkRegressionModel(build(LinkForward, out=1), random_graph()),
-    "graph": lambda: gg.GraphClassificationModel(build(Pooled), [random_graph(5 + seed, 9, seed=seed) for seed in range(9)]),
-    "graph regression": lambda: gg.GraphRegressionModel(build(Pooled, out=1), [random_graph(5, 9, seed=seed) for seed in range(9)]),
-    "norm over all nodes": lambda: gg.NodeClassificationModel(build(Stack, GCNConv, norm=GraphNorm(HIDDEN)), random_graph()),
+    "graph": lambda: gg.GraphClassificationModel(
+        build(Pooled), [random_graph(5 + seed, 9, seed=seed) for seed in range(9)]
+    ),
+    "graph regression": lambda: gg.GraphRegressionModel(
+        build(Pooled, out=1), [random_graph(5, 9, seed=seed) for seed in range(9)]
+    ),
+    "norm over all nodes": lambda: gg.NodeClassificationModel(
+        build(Stack, GCNConv, norm=GraphNorm(HIDDEN)), random_graph()
+    ),
     "no edges": lambda: gg.NodeClassificationModel(build(Stack, GCNConv), random_graph(9, 0)),
-    "double": lambda: gg.NodeClassificationModel(build(Stack, GCNConv, dtype=torch.float64), random_graph(dtype=torch.float64)),
-    "induced": lambda: gg.NodeClassificationModel(build(Stack, GCNConv), random_graph(), edge_scope="induced"),
+    "double": lambda: gg.NodeClassificationModel(
+        build(Stack, GCNConv, dtype=torch.float64), random_graph(dtype=torch.float64)
+    ),
+    "induced": lambda: gg.NodeClassificationModel(
+        build(Stack, GCNConv), random_graph(), edge_scope="induced"
+    ),
 }
 
 
@@ -48,7 +74,8 @@ def test_every_check_function_is_listed_and_says_what_it_checks():
     functions = {
         name
         for name, value in vars(module).items()
-        if callable(value) and getattr(value, "__annotations__", {}).keys() == {"model", "targets", "return"}
+        if callable(value)
+        and getattr(value, "__annotations__", {}).keys() == {"model", "targets", "return"}
     }
     assert functions == set(MODEL_CHECKS)
     assert all(check.__doc__ for check in MODEL_CHECKS.values())
@@ -58,9 +85,12 @@ def test_every_check_function_is_listed_and_says_what_it_checks():
 def test_failures_are_raised_together_with_their_reasons(monkeypatch):
     model = gg.NodeClassificationModel(build(Stack, GCNConv), random_graph())
     monkeypatch.setattr(model, "embed", lambda targets: torch.full((len(targets), 2), torch.nan))
-    monkeypatch.setattr(model, "pred_discrete", lambda targets: torch.zeros(len(targets), dtype=torch.int64))
+    monkeypatch.setattr(
+        model, "pred_discrete", lambda targets: torch.zeros(len(targets), dtype=torch.int64)
+    )
     with pytest.raises(
-        FailedCheck, match=r"fails 2 of 26 checks:\nfailed  classes_are_the_likeliest: .*\nfailed  embedding_has_one_row"
+        FailedCheck,
+        match=r"fails 2 of 26 checks:\nfailed  classes_are_the_likeliest: .*\nfailed  embedding_has_one_row",
     ):
         gg.check_model(model)
 
@@ -75,7 +105,7 @@ def test_a_wrong_call_is_refused():
         gg.check_model(model, only=["prediction_is_finite"])
 
 
-# --- each check can fail, skip or remark ------------------------------------------------------------------------------
+# --- each check can fail, skip or remark ----------------------------------------------------------
 
 
 def good():
@@ -170,12 +200,21 @@ def test_hops_that_are_too_few_are_found():
 
 def test_remarks_tell_what_people_should_know():
     constant = gg.NodeClassificationModel(build(Stack, GCNConv, final=Zero()), random_graph())
-    assert status_of(constant, "more_than_one_answer_is_given") == ("noted", "the network gives every target the same prediction")
-    assert "12 of 12 targets have no gradient" in status_of(constant, "gradients_reach_the_features")[1]
+    assert status_of(constant, "more_than_one_answer_is_given") == (
+        "noted",
+        "the network gives every target the same prediction",
+    )
+    assert (
+        "12 of 12 targets have no gradient"
+        in status_of(constant, "gradients_reach_the_features")[1]
+    )
     by_max = MODELS["node SAGE max"]()
     assert "use drop" in status_of(by_max, "messages_can_be_masked")[1]
     norm = MODELS["norm over all nodes"]()
-    assert "need the whole graph" in status_of(norm, "extracted_graphs_give_the_whole_graphs_prediction")[1]
+    assert (
+        "need the whole graph"
+        in status_of(norm, "extracted_graphs_give_the_whole_graphs_prediction")[1]
+    )
     assert "one by one" in status_of(norm, "copies_in_a_union_answer_as_alone")[1]
     assert status_of(norm, "features_outside_do_not_matter")[0] == "skipped"
     regroups = gg.NodeClassificationModel(build(MFConv, FEATURES, CLASSES), random_graph(200, 600))
@@ -188,7 +227,10 @@ class Zero(nn.Module):
 
 
 def test_a_skipped_check_says_why():
-    assert status_of(good(), "sides_follow_the_flip_band") == ("skipped", "this is a classification model")
+    assert status_of(good(), "sides_follow_the_flip_band") == (
+        "skipped",
+        "this is a classification model",
+    )
     assert status_of(MODELS["graph"](), "hops_go_as_far_as_features_matter")[0] == "skipped"
 
 

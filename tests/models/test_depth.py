@@ -1,4 +1,6 @@
-"""What is known of PyG's layers is true: with the halo of the table, extracted graphs give the whole graph's raw rows."""
+"""What is known of PyG's layers is true: with the halo of the table, extracted graphs give the
+whole graph's raw rows.
+"""
 
 import pytest
 import torch
@@ -36,7 +38,9 @@ MAKE = {
     "MFConv": lambda: pyg.MFConv(FEATURES, 4),
     "MixHopConv": lambda: pyg.MixHopConv(FEATURES, 4, powers=[0, 1, 2]),
     "NNConv": lambda: pyg.NNConv(FEATURES, 4, nn.Linear(2, FEATURES * 4)),
-    "PNAConv": lambda: pyg.PNAConv(FEATURES, 4, ["mean", "max", "std"], ["identity", "amplification"], DEGREES),
+    "PNAConv": lambda: pyg.PNAConv(
+        FEATURES, 4, ["mean", "max", "std"], ["identity", "amplification"], DEGREES
+    ),
     "RGATConv": lambda: pyg.RGATConv(FEATURES, 4, num_relations=2),
     "RGCNConv": lambda: pyg.RGCNConv(FEATURES, 4, num_relations=2),
     "ResGatedGraphConv": lambda: pyg.ResGatedGraphConv(FEATURES, 4),
@@ -61,7 +65,9 @@ class One(nn.Module):
         if name in ("FAConv", "GCN2Conv"):
             return self.conv(x, x, edge_index)
         if name in ("GINEConv", "NNConv"):
-            return self.conv(x, edge_index, edge_attr if name == "NNConv" else edge_attr.repeat(1, 3))
+            return self.conv(
+                x, edge_index, edge_attr if name == "NNConv" else edge_attr.repeat(1, 3)
+            )
         if name in ("RGATConv", "RGCNConv"):
             return self.conv(x, edge_index, edge_type)
         return self.conv(x, edge_index)
@@ -77,7 +83,9 @@ def test_the_known_halo_gives_the_raw_rows_of_the_whole_graph(name):
         torch.manual_seed(0)
         net = One(MAKE[name]()).double().eval()
     data = random_graph(120, 260, dtype=torch.float64)
-    data.edge_attr = torch.rand(data.num_edges, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    data.edge_attr = torch.rand(
+        data.num_edges, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+    )
     data.edge_type = torch.arange(data.num_edges) % 2
     model = gg.NodeClassificationModel(net, data, output="logits")
     assert HALOS[layer_halo(net.conv)] == ("none" if name in LOCAL else "in")

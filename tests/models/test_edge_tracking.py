@@ -1,4 +1,6 @@
-"""Messages are masked by the stored edges that they go along, also where a layer runs on some of these only."""
+"""Messages are masked by the stored edges that they go along, also where a layer runs on some of
+these only.
+"""
 
 import pytest
 import torch
@@ -48,12 +50,14 @@ def predictions_without_each(model, target):
     count = int(graphs.num_edges[0])
 
     def edit(union):
-        return union.with_mask((union.edge_position != union.copy[union.edge_copy]).to(union.x.dtype))
+        return union.with_mask(
+            (union.edge_position != union.copy[union.edge_copy]).to(union.x.dtype)
+        )
 
     return graphs[0].edges, model.pred_copies(graphs, torch.zeros(count, dtype=torch.int64), edit)
 
 
-# --- what is masked is the edge's own message -------------------------------------------------------------------------
+# --- what is masked is the edge's own message -----------------------------------------------------
 
 
 class Relations(nn.Module):
@@ -70,14 +74,22 @@ class Relations(nn.Module):
 def literal_relations(layer, x, data, silenced):
     """By the book: for each node and relation the mean of its messages, the silenced one being 0."""
     weight = (
-        layer.weight if layer.num_bases is None else (layer.comp @ layer.weight.view(layer.num_bases, -1)).view(2, x.size(1), -1)
+        layer.weight
+        if layer.num_bases is None
+        else (layer.comp @ layer.weight.view(layer.num_bases, -1)).view(2, x.size(1), -1)
     )
     rows = []
     for v in range(len(x)):
         row = x[v] @ layer.root + layer.bias
         for relation in range(2):
-            own = [e for e in range(data.num_edges) if data.edge_index[1, e] == v and data.edge_type[e] == relation]
-            messages = [torch.zeros_like(x[0]) if e == silenced else x[data.edge_index[0, e]] for e in own]
+            own = [
+                e
+                for e in range(data.num_edges)
+                if data.edge_index[1, e] == v and data.edge_type[e] == relation
+            ]
+            messages = [
+                torch.zeros_like(x[0]) if e == silenced else x[data.edge_index[0, e]] for e in own
+            ]
             row = row + (torch.stack(messages).mean(0) @ weight[relation] if own else 0)
         rows.append(row)
     return torch.stack(rows)
@@ -99,7 +111,9 @@ def test_messages_of_relations_are_masked_as_written_out_edge_by_edge(layer, opt
 
 
 class Pooled(nn.Module):
-    """A layer, pooling, another layer on the edges that are left. ``weight`` multiplies messages, there and in the pooling."""
+    """A layer, pooling, another layer on the edges that are left. ``weight`` multiplies messages,
+    there and in the pooling.
+    """
 
     def __init__(self, pool):
         super().__init__()
@@ -124,17 +138,25 @@ POOLS = {"TopK": lambda: TopKPooling(16, 0.6), "SAG": lambda: SAGPooling(16, 0.6
 
 @pytest.mark.parametrize("pool", POOLS.values(), ids=POOLS)
 def test_messages_behind_a_pooling_layer_are_masked_as_by_weights_of_0(pool):
-    """The layers weigh their messages without normalising, so a weight of 0 silences an edge, wherever it is left."""
+    """The layers weigh their messages without normalising, so a weight of 0 silences an edge,
+    wherever it is left.
+    """
     many, net = [graph(7 + seed, seed) for seed in range(6)], built(Pooled, pool)
-    model = gg.GraphClassificationModel(net, many, forward=lambda net, g: net(g.x, g.edge_index, g.batch))
+    model = gg.GraphClassificationModel(
+        net, many, forward=lambda net, g: net(g.x, g.edge_index, g.batch)
+    )
     assert model.mask_support == "exact"
     with torch.no_grad():
         for number in (0, 3):
             data = many[number]
             edges, found = predictions_without_each(model, number)
             for edge, row in zip(edges.tolist(), found, strict=True):
-                weight = torch.ones(data.num_edges, dtype=torch.float64).index_fill(0, torch.tensor([edge]), 0.0)
-                wanted = net(data.x, data.edge_index, torch.zeros(len(data.x), dtype=torch.int64), weight)[0].softmax(0)
+                weight = torch.ones(data.num_edges, dtype=torch.float64).index_fill(
+                    0, torch.tensor([edge]), 0.0
+                )
+                wanted = net(
+                    data.x, data.edge_index, torch.zeros(len(data.x), dtype=torch.int64), weight
+                )[0].softmax(0)
                 assert (row - wanted).abs().max() <= 1e-12
 
 
@@ -161,12 +183,18 @@ class OwnGraph(nn.Module):
         self.conv, self.lin = GraphConv(FEATURES, 8), nn.Linear(8, 3)
 
     def forward(self, x, edge_index, batch):
-        near = (torch.cdist(x, x) < 3) & (batch[:, None] == batch) & ~torch.eye(len(x), dtype=torch.bool)
+        near = (
+            (torch.cdist(x, x) < 3)
+            & (batch[:, None] == batch)
+            & ~torch.eye(len(x), dtype=torch.bool)
+        )
         return self.lin(global_add_pool(self.conv(x, near.nonzero().t()).relu(), batch))
 
 
 class Fingerprint(nn.Module):
-    """Attention from all nodes of a graph to a row that stands for it, after attention along its edges."""
+    """Attention from all nodes of a graph to a row that stands for it, after attention along its
+    edges.
+    """
 
     def __init__(self):
         super().__init__()
@@ -183,9 +211,13 @@ def test_edges_of_another_kind_keep_their_messages(make):
     model = gg.GraphClassificationModel(built(make), many)
     assert model.mask_support == "exact"
     graphs = model.computation_graphs(range(6))
-    silent = model.pred_copies(graphs, edit=lambda union: union.with_mask(union.x.new_zeros(union.num_edges)))
+    silent = model.pred_copies(
+        graphs, edit=lambda union: union.with_mask(union.x.new_zeros(union.num_edges))
+    )
     bare = [Data(x=g.x, edge_index=g.edge_index[:, :0], edge_attr=g.edge_attr[:0]) for g in many]
-    assert (silent - gg.GraphClassificationModel(model.net, bare).pred_continuous(range(6))).abs().max() <= 1e-12
+    assert (
+        silent - gg.GraphClassificationModel(model.net, bare).pred_continuous(range(6))
+    ).abs().max() <= 1e-12
 
 
 class Rerouted(nn.Module):
@@ -202,7 +234,9 @@ class Rerouted(nn.Module):
 def two_steps(edge_index):
     """Pairs of nodes with a walk of two edges."""
     size = int(edge_index.max()) + 1 if edge_index.numel() else 0
-    dense = torch.zeros(size, size).index_put((edge_index[0], edge_index[1]), torch.ones(edge_index.size(1)))
+    dense = torch.zeros(size, size).index_put(
+        (edge_index[0], edge_index[1]), torch.ones(edge_index.size(1))
+    )
     return (dense @ dense).nonzero().t()
 
 
@@ -217,10 +251,16 @@ class Clustered(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.first, self.pool, self.second = GraphConv(FEATURES, 8), ASAPooling(8, 0.6), GraphConv(8, 3)
+        self.first, self.pool, self.second = (
+            GraphConv(FEATURES, 8),
+            ASAPooling(8, 0.6),
+            GraphConv(8, 3),
+        )
 
     def forward(self, x, edge_index, batch):
-        h, edge_index, weight, batch, _ = self.pool(self.first(x, edge_index).relu(), edge_index, batch=batch)
+        h, edge_index, weight, batch, _ = self.pool(
+            self.first(x, edge_index).relu(), edge_index, batch=batch
+        )
         return global_mean_pool(self.second(h, edge_index, weight), batch)
 
 
@@ -229,10 +269,12 @@ def test_pooling_into_clusters_is_refused():
     many = [graph(7 + seed, seed) for seed in range(6)]
     for data in many:
         data.x = data.x.float()
-    assert gg.GraphClassificationModel(built(Clustered).float(), many).mask_support.startswith("refused")
+    assert gg.GraphClassificationModel(built(Clustered).float(), many).mask_support.startswith(
+        "refused"
+    )
 
 
-# --- operations that are followed -------------------------------------------------------------------------------------
+# --- operations that are followed -----------------------------------------------------------------
 
 KEPT = torch.tensor([True, False, True, True, False, True])
 ORDER = torch.tensor([5, 0, 3])
@@ -241,7 +283,10 @@ SELECTIONS = {
     "mask": (lambda e: e[:, KEPT], [0, 2, 3, 5]),
     "order": (lambda e: e[:, ORDER], [5, 0, 3]),
     "rows": (lambda e: torch.stack([e[0][KEPT], e[1][KEPT]]), [0, 2, 3, 5]),
-    "unpacked and renumbered": (lambda e: torch.stack([NUMBER[row][ORDER] for row in e], dim=0), [5, 0, 3]),
+    "unpacked and renumbered": (
+        lambda e: torch.stack([NUMBER[row][ORDER] for row in e], dim=0),
+        [5, 0, 3],
+    ),
     "renumbered": (lambda e: NUMBER[e], [0, 1, 2, 3, 4, 5]),
     "turned": (lambda e: e.flip(0)[:, 2:5], [2, 3, 4]),
     "turned by index": (lambda e: e[[1, 0]], [0, 1, 2, 3, 4, 5]),
@@ -276,7 +321,9 @@ def test_attention_with_a_renumbered_selection_is_masked_by_gradient_and_by_hand
     net = built(Pooled, POOLS["TopK"])
     net.second = GATConv(16, 16).double()
     net.forward = lambda x, edge_index, batch: attention_behind_pooling(net, x, edge_index, batch)
-    model = gg.GraphClassificationModel(net, many, forward=lambda net, g: net(g.x, g.edge_index, g.batch))
+    model = gg.GraphClassificationModel(
+        net, many, forward=lambda net, g: net(g.x, g.edge_index, g.batch)
+    )
     (x,) = gg.InputXGradient().explain(model, [1])
     graphs, label = model.computation_graphs([1]), int(model.pred_discrete([1]))
     step = 1e-6
@@ -292,14 +339,20 @@ def test_attention_with_a_renumbered_selection_is_masked_by_gradient_and_by_hand
 
 
 def attention_behind_pooling(net, x, edge_index, batch):
-    h, edge_index, _, batch, _, _ = net.pool(net.first(x, edge_index).relu(), edge_index, None, batch)
+    h, edge_index, _, batch, _, _ = net.pool(
+        net.first(x, edge_index).relu(), edge_index, None, batch
+    )
     return net.lin(global_mean_pool(net.second(h, edge_index).relu(), batch))
 
 
 def test_gates_follow_the_edges_that_pooling_leaves():
-    """GraphMask closes gates, which changes what pooling leaves: messages keep the gates of their own edges."""
+    """GraphMask closes gates, which changes what pooling leaves: messages keep the gates of their
+    own edges.
+    """
     many = [graph(7 + seed, seed) for seed in range(4)]
-    model = gg.GraphClassificationModel(built(Pooled, POOLS["TopK"]), many, forward=lambda net, g: net(g.x, g.edge_index, g.batch))
+    model = gg.GraphClassificationModel(
+        built(Pooled, POOLS["TopK"]), many, forward=lambda net, g: net(g.x, g.edge_index, g.batch)
+    )
     xs = gg.GraphMask(epochs=5).explain(model, [0, 1])
     alone = gg.GraphMask(epochs=5).explain(model, [1])
     assert all(x.edge_score is not None and bool(x.edge_score.isfinite().all()) for x in xs)

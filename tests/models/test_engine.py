@@ -1,4 +1,6 @@
-"""Memory: the plan keeps to its budget, and running out of memory halves the union without changing a result."""
+"""Memory: the plan keeps to its budget, and running out of memory halves the union without changing
+a result.
+"""
 
 import subprocess
 import sys
@@ -19,7 +21,9 @@ from graphgauge.models.engine import ALONE, CountAllocations, Engine, is_out_of_
 
 @pytest.fixture
 def model():
-    return gg.NodeClassificationModel(build(Stack, GCNConv), random_graph(200, 500), memory_budget="4MB")
+    return gg.NodeClassificationModel(
+        build(Stack, GCNConv), random_graph(200, 500), memory_budget="4MB"
+    )
 
 
 @pytest.fixture
@@ -46,7 +50,9 @@ ERRORS = {
     ),
     "cuda": torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
     "python": MemoryError(),
-    "windows": RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 9 bytes."),
+    "windows": RuntimeError(
+        "DefaultCPUAllocator: not enough memory: you tried to allocate 9 bytes."
+    ),
 }
 
 
@@ -61,13 +67,20 @@ def test_a_union_that_does_not_fit_is_halved_and_nothing_else_changes(model, bat
 
 
 def test_one_copy_that_does_not_fit_is_named(model, batch):
-    with pytest.raises(OutOfMemory, match=r"one copy of the computation graph of target \d+ \(\d+ nodes, \d+ edges\) does not fit"):
+    with pytest.raises(
+        OutOfMemory,
+        match=r"one copy of the computation graph of target \d+ \(\d+ nodes, \d+ edges\) does not fit",
+    ):
         model.map(Scarce(model, 0, ERRORS["cpu"]), batch, kind="scarce")
 
 
 def test_other_errors_are_not_taken_for_a_lack_of_memory(model, batch):
     with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
-        model.map(Scarce(model, 0, RuntimeError("mat1 and mat2 shapes cannot be multiplied")), batch, kind="scarce")
+        model.map(
+            Scarce(model, 0, RuntimeError("mat1 and mat2 shapes cannot be multiplied")),
+            batch,
+            kind="scarce",
+        )
     assert not is_out_of_memory(OutOfMemory("ours"))
     assert not is_out_of_memory(KeyError("out of memory"))
 
@@ -93,7 +106,12 @@ def isolated():
     return data
 
 
-GRAPHS = {"random": lambda: random_graph(200, 500), "isolated": isolated, "pairs": pairs_of_nodes, "hub": hub}
+GRAPHS = {
+    "random": lambda: random_graph(200, 500),
+    "isolated": isolated,
+    "pairs": pairs_of_nodes,
+    "hub": hub,
+}
 
 
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
@@ -114,25 +132,35 @@ def test_peak_memory_stays_inside_the_budget(layer, budget, graph):
         with Live() as live:
             rows = model.map(work, batch, of, kind="counted")
     assert len(rows) == 3000
-    assert live.peak <= budget + rows.nbytes + 12 * of.nbytes  # beside the unions: rows, and the plan's few numbers per copy
+    assert (
+        live.peak <= budget + rows.nbytes + 12 * of.nbytes
+    )  # beside the unions: rows, and the plan's few numbers per copy
     assert max(sizes) > 1, "a budget that allows a union must be used"
 
 
 def test_gradient_work_after_forward_work_is_planned_on_its_own(model, batch):
-    """The cost is kept by the function's name, so work that keeps twenty passes alive is not planned like one pass."""
+    """The cost is kept by the function's name, so work that keeps twenty passes alive is not
+    planned like one pass.
+    """
 
     def heavy(union):
         x = union.x.detach().requires_grad_(True)
-        return torch.stack([model.engine.outputs(union.with_x(x * step)) for step in range(1, 21)]).sum(0)
+        return torch.stack(
+            [model.engine.outputs(union.with_x(x * step)) for step in range(1, 21)]
+        ).sum(0)
 
     model.pred_copies(batch)
     model.map(heavy, batch)
-    light, own = (cost for name, cost in model.engine.costs.items() if name == "copies" or "heavy" in name)
+    light, own = (
+        cost for name, cost in model.engine.costs.items() if name == "copies" or "heavy" in name
+    )
     assert own.total > 5 * light.total
 
 
 def test_a_much_larger_copy_is_measured_itself():
-    """What each call takes, whatever its size, is not counted with every node of large copies because a small one came first."""
+    """What each call takes, whatever its size, is not counted with every node of large copies
+    because a small one came first.
+    """
     star = torch.stack([torch.arange(1, 900), torch.zeros(899, dtype=torch.int64)])
     data, small, large = Data(x=torch.randn(1000, FEATURES), edge_index=star), 999, 0
     known = gg.NodeClassificationModel(build(Stack, GCNConv), data)
@@ -146,7 +174,11 @@ def test_a_much_larger_copy_is_measured_itself():
 
 
 def test_work_must_give_one_row_per_copy(model, batch):
-    for work in (lambda union: model.engine.outputs(union)[:1], lambda union: (union.x, union.x), lambda union: union.x.sum()):
+    for work in (
+        lambda union: model.engine.outputs(union)[:1],
+        lambda union: (union.x, union.x),
+        lambda union: union.x.sum(),
+    ):
         with pytest.raises(BadSetting, match="work must return a tensor with one row for each of"):
             model.map(work, batch)
     with pytest.raises(BadSetting, match="edit must return a union"):
@@ -156,10 +188,15 @@ def test_work_must_give_one_row_per_copy(model, batch):
 def test_a_larger_budget_makes_larger_unions():
     sizes = {}
     for budget in ("1MB", "8MB", "64MB"):
-        model = gg.NodeClassificationModel(build(Stack, GCNConv), random_graph(200, 500), memory_budget=budget)
+        model = gg.NodeClassificationModel(
+            build(Stack, GCNConv), random_graph(200, 500), memory_budget=budget
+        )
         batch, seen = model.computation_graphs(list(range(150))), []
         model.map(
-            lambda union, seen=seen, model=model: (seen.append(len(union)), model.engine.outputs(union))[1],
+            lambda union, seen=seen, model=model: (
+                seen.append(len(union)),
+                model.engine.outputs(union),
+            )[1],
             batch,
             torch.arange(3000) % 150,
         )
@@ -187,7 +224,9 @@ def test_copies_that_cannot_share_a_call_run_alone(model, batch):
 
 
 def test_a_limited_address_space_is_survived():
-    """In a process that may map little more than it has, a call that wants far more halves until it fits."""
+    """In a process that may map little more than it has, a call that wants far more halves until it
+    fits.
+    """
     code = """
         import resource, sys
         sys.path.insert(0, "tests")
@@ -207,7 +246,9 @@ def test_a_limited_address_space_is_survived():
         rows = model.pred_copies(batch, of)
         print(bool(rows.equal(expected)), 0 < model.engine.halvings <= 12)
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
+    )
     assert done.stdout == "True True\n", done.stderr
 
 

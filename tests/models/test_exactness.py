@@ -1,4 +1,6 @@
-"""The extracted graph is the model, for every layer of the list; and where it cannot be, the fall-back is taken and said."""
+"""The extracted graph is the model, for every layer of the list; and where it cannot be, the
+fall-back is taken and said.
+"""
 
 import pytest
 import torch
@@ -21,7 +23,19 @@ from torch_geometric.nn import (
     SimpleConv,
 )
 from torch_geometric.utils import softmax, to_undirected
-from zoo import CLASSES, FEATURES, HIDDEN, LAYERS, EncodeDecode, LinkForward, Propagated, Stack, build, graphs, random_graph
+from zoo import (
+    CLASSES,
+    FEATURES,
+    HIDDEN,
+    LAYERS,
+    EncodeDecode,
+    LinkForward,
+    Propagated,
+    Stack,
+    build,
+    graphs,
+    random_graph,
+)
 
 import graphgauge as gg
 from graphgauge.core.errors import BadModel, OutOfMemory
@@ -53,12 +67,20 @@ def test_nodes_of_every_layer(name, num_layers, undirected):
     layer, depth, _ = LAYERS[name]
     data = random_graph(250, 400, seed=num_layers, undirected=undirected)
     net = build(Stack, layer, num_layers)
-    assert_exact(gg.NodeClassificationModel(net, data), net, data, list(range(NUM_TARGETS)), depth * num_layers)
+    assert_exact(
+        gg.NodeClassificationModel(net, data),
+        net,
+        data,
+        list(range(NUM_TARGETS)),
+        depth * num_layers,
+    )
 
 
 def some_links(data):
     """A hundred stored links and a hundred absent ones."""
-    stored = [tuple(pair) for pair in data.edge_index.t().tolist() if pair[0] != pair[1]][: NUM_TARGETS // 2]
+    stored = [tuple(pair) for pair in data.edge_index.t().tolist() if pair[0] != pair[1]][
+        : NUM_TARGETS // 2
+    ]
     absent = [(node, (7 * node + 3) % 250) for node in range(1, 1 + NUM_TARGETS // 2)]
     return stored + absent
 
@@ -87,7 +109,9 @@ def test_ten_steps_of_propagation(undirected):
     net = build(Propagated)
     assert_exact(gg.NodeClassificationModel(net, data), net, data, list(range(NUM_TARGETS)), 10)
     links = build(PropagatedLinks)
-    assert_exact(gg.LinkClassificationModel(links, data, output="logits"), links, data, some_links(data), 10)
+    assert_exact(
+        gg.LinkClassificationModel(links, data, output="logits"), links, data, some_links(data), 10
+    )
 
 
 @given(graphs(), st.sampled_from(sorted(LAYERS)), st.integers(0, 3))
@@ -105,14 +129,18 @@ def test_any_link_of_any_small_graph(data, wrap, draw):
     if data.num_nodes < 2:
         return
     node = st.integers(0, data.num_nodes - 1)
-    targets = draw.draw(st.lists(st.tuples(node, node).filter(lambda pair: pair[0] != pair[1]), min_size=1, max_size=4))
+    targets = draw.draw(
+        st.lists(
+            st.tuples(node, node).filter(lambda pair: pair[0] != pair[1]), min_size=1, max_size=4
+        )
+    )
     net = build(wrap, GCNConv, dtype=torch.float64)
     model = gg.LinkClassificationModel(net, data, output="logits")
     whole = expected_rows(net, data, targets, "link")
     assert (model.pred_copies(model.computation_graphs(targets)) - whole).abs().max() <= 1e-12
 
 
-# --- layers that look at more than their messages --------------------------------------------------------------------
+# --- layers that look at more than their messages -------------------------------------------------
 
 
 class Normed(nn.Module):
@@ -120,7 +148,11 @@ class Normed(nn.Module):
 
     def __init__(self, norm):
         super().__init__()
-        self.first, self.norm, self.second = GCNConv(FEATURES, HIDDEN), norm, GCNConv(HIDDEN, CLASSES)
+        self.first, self.norm, self.second = (
+            GCNConv(FEATURES, HIDDEN),
+            norm,
+            GCNConv(HIDDEN, CLASSES),
+        )
 
     def forward(self, x, edge_index, batch=None):
         return self.second(self.norm(self.first(x, edge_index), batch).relu(), edge_index)
@@ -157,11 +189,16 @@ def test_a_norm_over_all_nodes_takes_the_whole_graph_and_runs_copies_one_by_one(
     assert (model.pred_copies(batch) - whole).abs().max() <= 1e-6
     assert len(batch[1].all_nodes) == 60
     assert (
-        batch[1].edges.tolist() == gg.NodeClassificationModel(build(Stack, GCNConv), data).computation_graphs([5])[0].edges.tolist()
+        batch[1].edges.tolist()
+        == gg.NodeClassificationModel(build(Stack, GCNConv), data)
+        .computation_graphs([5])[0]
+        .edges.tolist()
     )
 
 
-@pytest.mark.parametrize("norm", [NORMS[name] for name in ("GraphNorm", "PairNorm", "InstanceNorm")])
+@pytest.mark.parametrize(
+    "norm", [NORMS[name] for name in ("GraphNorm", "PairNorm", "InstanceNorm")]
+)
 def test_a_norm_that_is_told_the_copies_shares_calls(norm):
     data = random_graph(60, 120)
     net = build(Normed, norm())
@@ -169,12 +206,18 @@ def test_a_norm_that_is_told_the_copies_shares_calls(norm):
     batch = model.computation_graphs([0, 5, 9])
     assert model.record()["copies"] == "together with batch="
     assert batch.notes() == {"whole graph": 3}
-    assert (model.pred_copies(batch) - expected_rows(net, data, [0, 5, 9], "node")).abs().max() <= 1e-6
+    assert (
+        model.pred_copies(batch) - expected_rows(net, data, [0, 5, 9], "node")
+    ).abs().max() <= 1e-6
 
 
 def test_a_norm_that_is_another_function_with_batch_runs_one_by_one():
-    """PyG's graph-mode LayerNorm adds its epsilon outside the root without ``batch`` and inside with it."""
-    model = gg.NodeClassificationModel(build(Normed, LayerNorm(HIDDEN, eps=0.01, mode="graph")), random_graph(60, 120))
+    """PyG's graph-mode LayerNorm adds its epsilon outside the root without ``batch`` and inside
+    with it.
+    """
+    model = gg.NodeClassificationModel(
+        build(Normed, LayerNorm(HIDDEN, eps=0.01, mode="graph")), random_graph(60, 120)
+    )
     assert model.record()["copies"] == "one by one"
 
 
@@ -191,7 +234,9 @@ def test_one_huge_logit_does_not_hide_that_copies_disturb_each_other():
     def masked(z):
         return torch.cat([z[:, :3], torch.full_like(z[:, :1], -1e9)], 1)
 
-    model = gg.NodeClassificationModel(build(Stack, GCNConv, norm=PairNorm(), final=Function(masked)), random_graph(60, 120))
+    model = gg.NodeClassificationModel(
+        build(Stack, GCNConv, norm=PairNorm(), final=Function(masked)), random_graph(60, 120)
+    )
     assert model.record()["copies"] == "one by one"
 
 
@@ -217,7 +262,9 @@ def test_the_batch_of_the_data_is_the_batch_of_the_net(required):
     whole = net(data.x, data.edge_index, data.batch).softmax(1)
     model = gg.NodeClassificationModel(net, data)
     assert (model.pred_continuous(range(45)) - whole).abs().max() <= 1e-6
-    assert (model.pred_copies(model.computation_graphs([0, 30])) - whole[[0, 30]]).abs().max() <= 1e-6
+    assert (
+        model.pred_copies(model.computation_graphs([0, 30])) - whole[[0, 30]]
+    ).abs().max() <= 1e-6
     single = random_graph()
     alone = gg.NodeClassificationModel(net, single)
     expected = net(single.x, single.edge_index, torch.zeros(60, dtype=torch.int64)).softmax(1)
@@ -226,7 +273,9 @@ def test_the_batch_of_the_data_is_the_batch_of_the_net(required):
 
 
 def test_a_norm_per_node_needs_no_fall_back():
-    model = gg.NodeClassificationModel(build(Stack, GCNConv, norm=LayerNorm(HIDDEN, mode="node")), random_graph())
+    model = gg.NodeClassificationModel(
+        build(Stack, GCNConv, norm=LayerNorm(HIDDEN, mode="node")), random_graph()
+    )
     assert model.record()["copies"] == "together"
     assert model.computation_graphs([3]).notes() == {"in": 1}
 
@@ -249,7 +298,9 @@ def test_only_the_targets_that_need_it_get_a_larger_halo():
     model = gg.NodeClassificationModel(build(Partner), data)
     batch = model.computation_graphs([0, 1, 2, 3])
     assert [graph.halo for graph in batch] == ["none", "none", "whole graph", "none"]
-    assert (model.pred_copies(batch.take(torch.tensor([0, 1, 3]))) - model.pred_continuous([0, 1, 3])).abs().max() <= 1e-6
+    assert (
+        model.pred_copies(batch.take(torch.tensor([0, 1, 3]))) - model.pred_continuous([0, 1, 3])
+    ).abs().max() <= 1e-6
 
 
 def test_whole_graphs_beyond_the_memory_budget_are_refused_before_they_are_made():
@@ -260,7 +311,7 @@ def test_whole_graphs_beyond_the_memory_budget_are_refused_before_they_are_made(
         model.computation_graphs(list(range(200)))
 
 
-# --- depth -----------------------------------------------------------------------------------------------------------
+# --- depth ----------------------------------------------------------------------------------------
 
 
 class Shared(nn.Module):
@@ -301,12 +352,17 @@ def test_num_hops_overrides_and_is_verified():
     data = random_graph()
     deeper = gg.NodeClassificationModel(build(Stack, SAGEConv), data, num_hops=3)
     assert deeper.hops == 3
-    with pytest.warns(UserWarning, match="num_hops=1 was given, but the prediction depends on features further away"):
+    with pytest.warns(
+        UserWarning,
+        match="num_hops=1 was given, but the prediction depends on features further away",
+    ):
         assert gg.NodeClassificationModel(build(Stack, SAGEConv), data, num_hops=1).hops == 1
 
 
 def test_depth_does_not_depend_on_weights_or_features():
-    """Dead activations and features that are all zero have no gradients, but the messages are there."""
+    """Dead activations and features that are all zero have no gradients, but the messages are
+    there.
+    """
     data = random_graph()
     data.x.zero_()
     net = build(Stack, lambda a, b: SAGEConv(a, b, bias=False))
@@ -333,7 +389,9 @@ class Mixed(nn.Module):
 
     def forward(self, x, edge_index):
         hidden = self.conv(x, edge_index).tanh()
-        return self.out(hidden + torch.zeros_like(hidden).index_add(0, edge_index[1], hidden[edge_index[0]]))
+        return self.out(
+            hidden + torch.zeros_like(hidden).index_add(0, edge_index[1], hidden[edge_index[0]])
+        )
 
 
 def test_propagation_outside_the_layers_is_noticed():
@@ -342,7 +400,8 @@ def test_propagation_outside_the_layers_is_noticed():
     model = gg.NodeClassificationModel(net, data)
     assert (model.trace.chain, model.hops) == (1, 2)
     assert (
-        model.pred_copies(model.computation_graphs(range(50))) - expected_rows(net, data, list(range(50)), "node")
+        model.pred_copies(model.computation_graphs(range(50)))
+        - expected_rows(net, data, list(range(50)), "node")
     ).abs().max() <= 1e-6
     assert model.mask_support.startswith("refused: edges act outside the messages")
 
@@ -359,7 +418,11 @@ def edges_that_matter(net, data):
     with torch.no_grad():
         kept = [torch.arange(data.num_edges) != edge for edge in range(data.num_edges)]
         rows = [net(data.x, data.edge_index[:, rest])[0] for rest in kept]
-        return [edge for edge, row in enumerate(rows) if not torch.equal(row, net(data.x, data.edge_index)[0])]
+        return [
+            edge
+            for edge, row in enumerate(rows)
+            if not torch.equal(row, net(data.x, data.edge_index)[0])
+        ]
 
 
 class WithoutGradient(Stack):
@@ -374,11 +437,15 @@ class WithoutGradient(Stack):
         with torch.set_grad_enabled(self.where != "no_grad"):
             hidden = self.convs[0](x, edge_index).relu()
         if self.where == "filled in":
-            hidden = hidden.new_zeros(hidden.shape).index_copy_(0, torch.arange(len(hidden)), hidden.detach())
+            hidden = hidden.new_zeros(hidden.shape).index_copy_(
+                0, torch.arange(len(hidden)), hidden.detach()
+            )
         return self.convs[1](hidden.detach() if self.where == "hidden" else hidden, edge_index)
 
 
-@pytest.mark.parametrize("where", ["nowhere", "compared", "detached", "no_grad", "hidden", "filled in"])
+@pytest.mark.parametrize(
+    "where", ["nowhere", "compared", "detached", "no_grad", "hidden", "filled in"]
+)
 @pytest.mark.parametrize("frozen", [False, True])
 def test_depth_does_not_depend_on_gradients(where, frozen):
     net, data = build(WithoutGradient, where).requires_grad_(not frozen), path_to_node_0(6)
@@ -399,7 +466,11 @@ class ByHandWithoutGradient(Mixed):
 def test_depth_grows_on_graphs_that_end_where_the_network_looks(make, num_nodes):
     net, data = build(make), path_to_node_0(num_nodes)
     model = gg.NodeClassificationModel(net, data, output="logits")
-    assert model.computation_graphs([0])[0].edges.tolist() == edges_that_matter(net, data) == list(range(num_nodes - 1))[:2]
+    assert (
+        model.computation_graphs([0])[0].edges.tolist()
+        == edges_that_matter(net, data)
+        == list(range(num_nodes - 1))[:2]
+    )
 
 
 class ThroughNumpy(Stack):
@@ -416,7 +487,11 @@ def test_depth_is_found_where_the_data_cannot_be_followed(num_layers):
     net, data = build(ThroughNumpy, SAGEConv, num_layers), path_to_node_0(12)
     model = gg.NodeClassificationModel(net, data, output="logits")
     assert (model.trace.chain, model.hops) == (1, num_layers)
-    assert model.computation_graphs([0])[0].edges.tolist() == edges_that_matter(net, data) == list(range(num_layers))
+    assert (
+        model.computation_graphs([0])[0].edges.tolist()
+        == edges_that_matter(net, data)
+        == list(range(num_layers))
+    )
 
 
 class Ensemble(nn.Module):
@@ -428,7 +503,10 @@ class Ensemble(nn.Module):
 
     def forward(self, x, edge_index):
         weights, buffers = torch.func.stack_module_state(list(self.first))
-        of_one = lambda own, kept: torch.func.functional_call(self.first[0], (own, kept), (x, edge_index))  # noqa: E731
+
+        def of_one(own, kept):
+            return torch.func.functional_call(self.first[0], (own, kept), (x, edge_index))
+
         return torch.func.vmap(of_one)(weights, buffers).mean(0)
 
 
@@ -447,9 +525,18 @@ def test_a_network_that_needs_edges_is_measured_without_masks():
     model = gg.NodeClassificationModel(build(NeedsEdges, SAGEConv), random_graph(), output="logits")
     assert model.joining == "one by one"
     assert model.mask_support.startswith("refused: the network cannot work without edges (")
-    settings = {"trials": (4, 4), "twin_trials": 4, "sides": "features", "timed": 0, "stability": "none"}
+    settings = {
+        "trials": (4, 4),
+        "twin_trials": 4,
+        "sides": "features",
+        "timed": 0,
+        "stability": "none",
+    }
     found = gg.Evaluator(model, **settings).compare(gg.RandomExplainer(), [0, 1])
-    assert {row.metric.partition("_")[0] for row in found.rows if row.cell.status == "ok"} == {"feature", "time"}
+    assert {row.metric.partition("_")[0] for row in found.rows if row.cell.status == "ok"} == {
+        "feature",
+        "time",
+    }
 
 
 class AllNodes(Mixed):
@@ -486,8 +573,12 @@ def test_a_network_without_message_passing_layers_has_to_say_its_hops():
     model = gg.NodeClassificationModel(net, data, num_hops=1)
     batch = model.computation_graphs(list(range(20)))
     assert "whole graph" not in batch.notes()
-    assert model.mask_support.startswith("refused: edges act outside the messages of MessagePassing layers")
-    assert (model.pred_copies(batch) - expected_rows(net, data, list(range(20)), "node")).abs().max() <= 1e-6
+    assert model.mask_support.startswith(
+        "refused: edges act outside the messages of MessagePassing layers"
+    )
+    assert (
+        model.pred_copies(batch) - expected_rows(net, data, list(range(20)), "node")
+    ).abs().max() <= 1e-6
 
 
 @pytest.mark.parametrize("flow", ["target_to_source", "both"])
@@ -502,7 +593,9 @@ def test_messages_that_flow_the_other_way_or_both_ways(flow):
     batch = model.computation_graphs(list(range(100)))
     assert model.record()["flow"] == flow
     assert (model.hops, batch.notes()) == (2, {"none": 100})
-    assert (model.pred_copies(batch) - expected_rows(net, data, list(range(100)), "node")).abs().max() <= 1e-6
+    assert (
+        model.pred_copies(batch) - expected_rows(net, data, list(range(100)), "node")
+    ).abs().max() <= 1e-6
 
 
 class HomeMade(MessagePassing):
@@ -523,7 +616,9 @@ def test_an_unknown_layer_gets_edges_in_and_out():
     model = gg.NodeClassificationModel(net, data)
     batch = model.computation_graphs(list(range(100)))
     assert batch.notes() == {"in and out": 100}
-    assert (model.pred_copies(batch) - expected_rows(net, data, list(range(100)), "node")).abs().max() <= 1e-6
+    assert (
+        model.pred_copies(batch) - expected_rows(net, data, list(range(100)), "node")
+    ).abs().max() <= 1e-6
 
 
 class Positional(nn.Module):
@@ -531,14 +626,19 @@ class Positional(nn.Module):
 
     def __init__(self, num_nodes):
         super().__init__()
-        self.offset, self.conv = nn.Parameter(torch.randn(num_nodes, FEATURES)), SAGEConv(FEATURES, CLASSES)
+        self.offset, self.conv = (
+            nn.Parameter(torch.randn(num_nodes, FEATURES)),
+            SAGEConv(FEATURES, CLASSES),
+        )
 
     def forward(self, x, edge_index):
         return self.conv(x + self.offset[: len(x)] if len(x) <= len(self.offset) else x, edge_index)
 
 
 def test_a_network_that_depends_on_node_numbers_is_refused():
-    with pytest.raises(BadModel, match="gives other predictions when nodes and edges are renumbered"):
+    with pytest.raises(
+        BadModel, match="gives other predictions when nodes and edges are renumbered"
+    ):
         gg.NodeClassificationModel(build(Positional, 60), random_graph()).computation_graphs([0])
 
 
@@ -550,14 +650,17 @@ def test_cached_normalisation_is_ignored_and_kept():
     cache = net.convs[0]._cached_edge_index
     model = gg.NodeClassificationModel(net, data)
     batch = model.computation_graphs(list(range(20)))
-    gone = model.pred_copies(batch, edit=lambda union: union.without_edges(torch.ones_like(union.edge_at, dtype=torch.bool)))
+    gone = model.pred_copies(
+        batch,
+        edit=lambda union: union.without_edges(torch.ones_like(union.edge_at, dtype=torch.bool)),
+    )
     alone = build(Stack, GCNConv)(data.x, data.edge_index[:, :0]).softmax(1)[:20]
     assert (gone - alone).abs().max() <= 1e-6
     assert net.convs[0]._cached_edge_index is cache
     assert net.convs[0].cached is True
 
 
-# --- targets with little around them ---------------------------------------------------------------------------------
+# --- targets with little around them --------------------------------------------------------------
 
 
 def test_an_isolated_target_has_itself_and_no_edges():
@@ -571,11 +674,13 @@ def test_parameter_free_propagation_needs_no_weights():
     data = random_graph(60, 100)
     net = nn.Module()
     net.conv = SimpleConv(aggr="mean")
-    model = gg.NodeClassificationModel(net, data, forward=lambda net, g: net.conv(g.x, g.edge_index))
+    model = gg.NodeClassificationModel(
+        net, data, forward=lambda net, g: net.conv(g.x, g.edge_index)
+    )
     assert (model.hops, model.computation_graphs([1]).notes()) == (1, {"in and out": 1})
 
 
-# --- networks that are easily misread --------------------------------------------------------------------------------
+# --- networks that are easily misread -------------------------------------------------------------
 
 
 class InPlace(nn.Module):
@@ -583,7 +688,11 @@ class InPlace(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.lin, self.out, self.act = nn.Linear(FEATURES, HIDDEN), nn.Linear(HIDDEN, CLASSES), nn.ReLU(inplace=True)
+        self.lin, self.out, self.act = (
+            nn.Linear(FEATURES, HIDDEN),
+            nn.Linear(HIDDEN, CLASSES),
+            nn.ReLU(inplace=True),
+        )
         self.convs = nn.ModuleList(GCN2Conv(HIDDEN, 0.1, 0.5, layer + 1) for layer in range(3))
 
     def forward(self, x, edge_index):
@@ -641,18 +750,30 @@ class Gated(nn.Module):
 
 
 @pytest.mark.parametrize("hide", ["constant", "zero", "negative"])
-@pytest.mark.parametrize("make", [lambda: build(Stack, SenderSoftmax), lambda: build(Undirected), lambda: build(Gated)])
+@pytest.mark.parametrize(
+    "make", [lambda: build(Stack, SenderSoftmax), lambda: build(Undirected), lambda: build(Gated)]
+)
 def test_features_that_hide_a_difference_do_not_hide_it_from_the_trial(make, hide):
-    """The unedited prediction would pass with a smaller halo; edited copies follow the whole graph only with the right one."""
+    """The unedited prediction would pass with a smaller halo; edited copies follow the whole graph
+    only with the right one.
+    """
     data = random_graph(200, 400, dtype=torch.float64)
-    data.x = {"constant": torch.ones_like(data.x), "zero": torch.zeros_like(data.x), "negative": -data.x.abs()}[hide]
+    data.x = {
+        "constant": torch.ones_like(data.x),
+        "zero": torch.zeros_like(data.x),
+        "negative": -data.x.abs(),
+    }[hide]
     net = make().double()
     model = gg.NodeClassificationModel(net, data)
     batch = model.computation_graphs(range(20))
-    changed = torch.randn(data.x.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    changed = torch.randn(
+        data.x.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64
+    )
 
     def edit(union):
-        return union.with_x(union.x.index_copy(0, union.node_at, changed[batch.node[union.node_row]]))
+        return union.with_x(
+            union.x.index_copy(0, union.node_at, changed[batch.node[union.node_row]])
+        )
 
     whole = net(changed, data.edge_index).softmax(1)[:20]
     assert (model.pred_copies(batch, edit=edit) - whole).abs().max() <= 1e-9
@@ -668,7 +789,9 @@ class Centred(EncodeDecode):
 
 def test_links_that_depend_on_the_other_questions_are_refused():
     with pytest.raises(BadModel, match="answers a link differently when others are asked with it"):
-        gg.LinkClassificationModel(build(Centred), random_graph(), output="logits").pred_continuous([(0, 1)])
+        gg.LinkClassificationModel(build(Centred), random_graph(), output="logits").pred_continuous(
+            [(0, 1)]
+        )
 
 
 class SparseProduct(nn.Module):
@@ -680,7 +803,9 @@ class SparseProduct(nn.Module):
 
     def forward(self, x, edge_index):
         values = torch.ones(edge_index.size(1), dtype=x.dtype)
-        matrix = torch.sparse_coo_tensor(edge_index.flip(0), values, (len(x), len(x)), check_invariants=False)
+        matrix = torch.sparse_coo_tensor(
+            edge_index.flip(0), values, (len(x), len(x)), check_invariants=False
+        )
         return self.conv(x, edge_index) + torch.sparse.mm(matrix.coalesce(), x)[:, :CLASSES]
 
 
@@ -690,11 +815,15 @@ def test_sparse_tensors_inside_do_not_keep_copies_apart():
     model = gg.NodeClassificationModel(net, data)
     assert model.record()["copies"] == "together"
     assert (
-        model.pred_copies(model.computation_graphs(range(50))) - expected_rows(net, data, list(range(50)), "node")
+        model.pred_copies(model.computation_graphs(range(50)))
+        - expected_rows(net, data, list(range(50)), "node")
     ).abs().max() <= 1e-5
 
 
-@pytest.mark.parametrize("surrounded", [torch.inference_mode, torch.no_grad, lambda: torch.autocast("cpu", dtype=torch.bfloat16)])
+@pytest.mark.parametrize(
+    "surrounded",
+    [torch.inference_mode, torch.no_grad, lambda: torch.autocast("cpu", dtype=torch.bfloat16)],
+)
 def test_what_surrounds_a_call_does_not_matter(surrounded):
     data, net = random_graph(), build(Parallel)
     with surrounded():
@@ -702,4 +831,6 @@ def test_what_surrounds_a_call_does_not_matter(surrounded):
         inside = model.pred_continuous(range(60))
         assert model.hops == 1
     assert inside.dtype == torch.float32
-    assert inside.equal(gg.NodeClassificationModel(build(Parallel), data).pred_continuous(range(60)))
+    assert inside.equal(
+        gg.NodeClassificationModel(build(Parallel), data).pred_continuous(range(60))
+    )

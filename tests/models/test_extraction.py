@@ -31,18 +31,35 @@ def assert_is(graph, data, expected):
     assert tuple(graph.nodes[graph.target_rows].tolist()) == wanted
 
 
-@given(graphs(), st.integers(0, 3), st.sampled_from(range(len(HALOS))), st.sampled_from(SCOPES), st.sampled_from(FLOWS), st.data())
+@given(
+    graphs(),
+    st.integers(0, 3),
+    st.sampled_from(range(len(HALOS))),
+    st.sampled_from(SCOPES),
+    st.sampled_from(FLOWS),
+    st.data(),
+)
 def test_extracted_graphs_equal_their_definition(data, hops, halo, scope, flow, draw):
-    """Trap 15: edges among neighbours are not those that carry messages; both sets are written down."""
+    """Trap 15: edges among neighbours are not those that carry messages; both sets are written
+    down.
+    """
     targets = draw.draw(st.lists(st.integers(0, data.num_nodes - 1), max_size=6))
-    batch = Extractor(one_graph(data, set()), flow).extract(torch.tensor(targets, dtype=torch.int64)[:, None], hops, halo, scope)
+    batch = Extractor(one_graph(data, set()), flow).extract(
+        torch.tensor(targets, dtype=torch.int64)[:, None], hops, halo, scope
+    )
     assert len(batch) == len(targets)
     for graph, target in zip(batch, targets, strict=True):
         assert graph.target == target
         assert_is(graph, data, computation_graph(data, target, hops, HALOS[halo], scope, flow))
 
 
-@given(graphs(), st.integers(0, 3), st.sampled_from(range(len(HALOS))), st.sampled_from(SCOPES), st.data())
+@given(
+    graphs(),
+    st.integers(0, 3),
+    st.sampled_from(range(len(HALOS))),
+    st.sampled_from(SCOPES),
+    st.data(),
+)
 def test_the_graph_of_a_link_is_the_union_over_both_ends(data, hops, halo, scope, draw):
     node = st.integers(0, data.num_nodes - 1)
     targets = draw.draw(st.lists(st.tuples(node, node), min_size=1, max_size=5))
@@ -66,12 +83,23 @@ def test_taking_and_joining_keep_each_graph(data, picks, halo):
     extractor = Extractor(one_graph(data, set()))
     batch = extractor.extract(torch.arange(min(6, data.num_nodes))[:, None], 2, halo)
     picks = [pick % len(batch) for pick in picks]
-    taken = ComputationGraphs.join([batch, batch]).take(torch.tensor([len(batch) + pick for pick in picks], dtype=torch.int64))
+    taken = ComputationGraphs.join([batch, batch]).take(
+        torch.tensor([len(batch) + pick for pick in picks], dtype=torch.int64)
+    )
     assert len(taken) == len(picks)
     for graph, pick in zip(taken, picks, strict=True):
         other = batch[pick]
         assert graph.target == other.target
-        for name in ("nodes", "edges", "all_nodes", "all_edges", "hops", "x", "edge_index", "target_rows"):
+        for name in (
+            "nodes",
+            "edges",
+            "all_nodes",
+            "all_edges",
+            "hops",
+            "x",
+            "edge_index",
+            "target_rows",
+        ):
             assert getattr(graph, name).equal(getattr(other, name))
         assert graph.halo == other.halo == HALOS[halo]
 
@@ -85,7 +113,11 @@ def test_arcs_list_each_edge_at_its_two_ends(data):
             owner, other, edge = arcs.of(torch.arange(data.num_nodes))
             found = sorted(zip(owner.tolist(), other.tolist(), edge.tolist(), strict=True))
             pairs = data.edge_index.t().tolist()
-            assert found == sorted((pair[end], pair[1 - end], number) for number, pair in enumerate(pairs) for end in ends[flow])
+            assert found == sorted(
+                (pair[end], pair[1 - end], number)
+                for number, pair in enumerate(pairs)
+                for end in ends[flow]
+            )
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 4)), max_size=8))
@@ -94,7 +126,9 @@ def test_ragged_ranges_are_ranges(runs):
     owner, value = ragged_ranges(start, count)
     expected = [(k, first + i) for k, (first, number) in enumerate(runs) for i in range(number)]
     assert list(zip(owner.tolist(), value.tolist(), strict=True)) == expected
-    assert starts(count).tolist() == [sum(number for _, number in runs[:k]) for k in range(len(runs) + 1)]
+    assert starts(count).tolist() == [
+        sum(number for _, number in runs[:k]) for k in range(len(runs) + 1)
+    ]
 
 
 def test_a_number_beyond_the_batch_is_an_index_error():

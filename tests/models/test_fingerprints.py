@@ -1,4 +1,6 @@
-"""The name of a network is one everywhere it is shown, and explanations of another network are not scored as if of this one."""
+"""The name of a network is one everywhere it is shown, and explanations of another network are not
+scored as if of this one.
+"""
 
 from dataclasses import replace
 
@@ -39,7 +41,9 @@ def model_of(make=Sage, seed=0):
     net, edges = make(), torch.tensor([[1, 2, 3, 0, 4], [0, 0, 1, 2, 3]])
     draw = torch.Generator().manual_seed(1)
     edge_attr = torch.randn(5, 2, generator=draw) if make is Gine else None
-    return gg.NodeClassificationModel(net, Data(x=torch.randn(5, 3, generator=draw), edge_index=edges, edge_attr=edge_attr))
+    return gg.NodeClassificationModel(
+        net, Data(x=torch.randn(5, 3, generator=draw), edge_index=edges, edge_attr=edge_attr)
+    )
 
 
 @pytest.mark.parametrize("make", [Sage, Gine])
@@ -68,13 +72,23 @@ def test_an_explanation_of_another_network_is_refused_unless_it_is_wanted(tmp_pa
     model, retrained = model_of(), model_of(seed=1)
     (x,) = gg.Saliency().explain(retrained, [0])
     evaluator = gg.Evaluator(model, **QUICK)
-    with pytest.raises(BadExplanation, match=r"1 of 1 explanations, .* explain another network .*check_network=False"):
+    with pytest.raises(
+        BadExplanation,
+        match=r"1 of 1 explanations, .* explain another network .*check_network=False",
+    ):
         evaluator.evaluate(x)
     x.save(tmp_path / "x.safetensors")
     with pytest.raises(BadExplanation, match="another network"):
         evaluator.evaluate(gg.Xplanation.load(tmp_path / "x.safetensors"))
-    values = [list(evaluator.evaluate(own, check_network=False).values("edge_pertinence")) for own in (x, replace(x, network=""))]
-    assert values[0] == values[1] == list(evaluator.evaluate(replace(x, network="")).values("edge_pertinence"))
+    values = [
+        list(evaluator.evaluate(own, check_network=False).values("edge_pertinence"))
+        for own in (x, replace(x, network=""))
+    ]
+    assert (
+        values[0]
+        == values[1]
+        == list(evaluator.evaluate(replace(x, network="")).values("edge_pertinence"))
+    )
 
 
 def test_training_on_makes_older_explanations_those_of_another_network():

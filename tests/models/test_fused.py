@@ -46,7 +46,9 @@ def rows(model, edit, fuses, align):
     graphs, written = model.computation_graphs(torch.arange(0, 50, 9)), []
     copies = Copies(graphs, torch.arange(len(graphs)).repeat(2))
     hooks = [
-        layer.register_propagate_forward_hook(lambda layer, inputs, out: written.append(inputs[0].size(1)))
+        layer.register_propagate_forward_hook(
+            lambda layer, inputs, out: written.append(inputs[0].size(1))
+        )
         for layer in model.net.convs
     ]
     with model.session(), torch.no_grad():
@@ -77,7 +79,11 @@ class Mixed(Scaling):
 
     def of(self, number, column):
         z = torch.where(column >= 0, self.z[column.clamp(min=0)], 1.0)
-        return None if number == 0 and self.baselines else (z, self.baselines[number] if self.baselines else None)
+        return (
+            None
+            if number == 0 and self.baselines
+            else (z, self.baselines[number] if self.baselines else None)
+        )
 
     def __call__(self, sent):
         z, rows = sent.factors(self.z, 1.0), sent.value.flatten(1)
@@ -85,18 +91,24 @@ class Mixed(Scaling):
             return (rows * z[:, None]).view(sent.value.shape)
         if sent.number == 0:
             return None
-        return (rows * z[:, None] + (1 - z)[:, None] * self.baselines[sent.number]).view(sent.value.shape)
+        return (rows * z[:, None] + (1 - z)[:, None] * self.baselines[sent.number]).view(
+            sent.value.shape
+        )
 
 
 @pytest.mark.parametrize("align", [1, 16])
 @pytest.mark.parametrize("baselines", [False, True])
 @pytest.mark.parametrize("conv", CONVS.values(), ids=CONVS)
-def test_gradients_of_features_factors_and_baselines_are_those_of_written_messages(conv, baselines, align):
+def test_gradients_of_features_factors_and_baselines_are_those_of_written_messages(
+    conv, baselines, align
+):
     model = model_of(conv)
     graphs = model.computation_graphs(torch.arange(0, 50, 9))
     union = Copies(graphs, torch.arange(len(graphs)).repeat(2)).union(0, 2 * len(graphs), align)
     random = generator(5)
-    z = torch.rand(union.edge_index.size(1), generator=random, dtype=torch.float64).requires_grad_(True)
+    z = torch.rand(union.edge_index.size(1), generator=random, dtype=torch.float64).requires_grad_(
+        True
+    )
     heads = getattr(model.net.convs[0], "heads", 1)
     own = [
         torch.randn(heads * width, generator=random, dtype=torch.float64).requires_grad_(True)
@@ -109,7 +121,14 @@ def test_gradients_of_features_factors_and_baselines_are_those_of_written_messag
             model.prepare_engine()
             model.engine.fuses = fuses
             out = model.engine.outputs(union.with_x(x), Mixed(z, own if baselines else None))
-            found.append([out, *torch.autograd.grad(out.square().sum(), [x, z, own[1]], materialize_grads=True)])
+            found.append(
+                [
+                    out,
+                    *torch.autograd.grad(
+                        out.square().sum(), [x, z, own[1]], materialize_grads=True
+                    ),
+                ]
+            )
             assert model.engine.fuses is fuses
     for written, product in zip(*found, strict=True):
         torch.testing.assert_close(product, written, rtol=1e-11, atol=1e-13)
@@ -121,7 +140,9 @@ def test_masks_are_factors(conv):
     model = model_of(conv)
     graphs = model.computation_graphs([0, 9, 18])
     union = Copies(graphs, torch.arange(3)).union(0, 3, 1)
-    factor = torch.rand(union.num_edges, generator=generator(3), dtype=torch.float64).requires_grad_(True)
+    factor = torch.rand(
+        union.num_edges, generator=generator(3), dtype=torch.float64
+    ).requires_grad_(True)
     found = []
     for fuses in (False, True):
         with model.session(), torch.enable_grad():
@@ -150,13 +171,17 @@ def test_every_node_with_a_stored_self_loop_is_not_taken_for_none():
     data.edge_index = torch.cat([every, data.edge_index], 1)
     torch.manual_seed(0)
     model = gg.NodeClassificationModel(zoo.Stack(GATConv, 2).double(), data)
-    assert torch.equal(rows(model, EDITS["none"], True, 1)[0], rows(model, EDITS["none"], False, 1)[0])
+    assert torch.equal(
+        rows(model, EDITS["none"], True, 1)[0], rows(model, EDITS["none"], False, 1)[0]
+    )
 
 
 @pytest.mark.parametrize("conv", CONVS.values(), ids=CONVS)
 @pytest.mark.parametrize("size", [1, 2])
 def test_more_edges_than_pairs_of_nodes(conv, size):
-    """Stored self-loops that a layer replaces by others that look the same, and more of them than a matrix has places."""
+    """Stored self-loops that a layer replaces by others that look the same, and more of them than a
+    matrix has places.
+    """
     torch.manual_seed(0)
     loops = torch.arange(size).repeat(6).expand(2, -1)
     data = Data(x=torch.randn(size, zoo.FEATURES, dtype=torch.float64), edge_index=loops.clone())
@@ -182,7 +207,8 @@ def test_whoever_looks_at_messages_sees_every_one():
     with model.session(), torch.no_grad():
         model.engine.fuses = True
         model.engine.outputs(
-            Copies(graphs, torch.zeros(1, dtype=torch.int64)).union(0, 1, 1), lambda sent: seen.append(len(sent.value))
+            Copies(graphs, torch.zeros(1, dtype=torch.int64)).union(0, 1, 1),
+            lambda sent: seen.append(len(sent.value)),
         )
     assert min(seen) > 0
 
@@ -215,7 +241,10 @@ def test_hooks_are_gone_after_a_failure():
     assert not model.net.convs[0]._propagate_forward_hooks
 
 
-@pytest.mark.parametrize("explainer", [gg.GNNExplainer(epochs=4), gg.GraphMask(epochs=3), gg.Saliency(), gg.IntegratedGradients()])
+@pytest.mark.parametrize(
+    "explainer",
+    [gg.GNNExplainer(epochs=4), gg.GraphMask(epochs=3), gg.Saliency(), gg.IntegratedGradients()],
+)
 @pytest.mark.parametrize("conv", [GCNConv, GATConv])
 def test_explanations_are_those_of_written_messages(conv, explainer, monkeypatch):
     found = []
@@ -231,5 +260,7 @@ def test_explanations_are_those_of_written_messages(conv, explainer, monkeypatch
         found.append(explainer.explain(model, [0, 9, 27], seed=3))
         monkeypatch.undo()
     for written, product in zip(*found, strict=True):
-        torch.testing.assert_close(product.feature_score, written.feature_score, rtol=1e-9, atol=1e-11)
+        torch.testing.assert_close(
+            product.feature_score, written.feature_score, rtol=1e-9, atol=1e-11
+        )
         torch.testing.assert_close(product.edge_score, written.edge_score, rtol=1e-9, atol=1e-11)

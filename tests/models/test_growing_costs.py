@@ -1,4 +1,6 @@
-"""Networks whose memory grows faster than their input: the budget still holds, and others are planned as ever."""
+"""Networks whose memory grows faster than their input: the budget still holds, and others are
+planned as ever.
+"""
 
 import pytest
 import torch
@@ -14,7 +16,9 @@ LAYERS = {"GCN": GCNConv, "GAT": GATConv}
 
 
 class DenseGCN(torch.nn.Module):
-    """A GCN that writes out the adjacency matrix of its input: n times the nodes take n * n times the bytes."""
+    """A GCN that writes out the adjacency matrix of its input: n times the nodes take n * n times
+    the bytes.
+    """
 
     def __init__(self):
         super().__init__()
@@ -28,7 +32,9 @@ class DenseGCN(torch.nn.Module):
 
 def dense_model(budget, num_edges=800):
     torch.manual_seed(0)
-    return gg.NodeClassificationModel(DenseGCN(), random_graph(200, num_edges), num_hops=2, memory_budget=budget)
+    return gg.NodeClassificationModel(
+        DenseGCN(), random_graph(200, num_edges), num_hops=2, memory_budget=budget
+    )
 
 
 def counted_unions(model, of):
@@ -49,7 +55,9 @@ def counted_unions(model, of):
 @pytest.mark.parametrize("num_edges", [200, 800], ids=["small copies", "large copies"])
 @pytest.mark.parametrize("budget", [4_000_000, 20_000_000, 100_000_000])
 def test_unions_of_a_network_with_a_dense_adjacency_stay_inside_the_budget(budget, num_edges):
-    """If bytes grow with squares, unions that were not counted take at most four budgets of all that they allocate in turn."""
+    """If bytes grow with squares, unions that were not counted take at most four budgets of all
+    that they allocate in turn.
+    """
     model = dense_model(budget, num_edges)
     rows, seen = counted_unions(model, torch.arange(400) % 40)
     assert len(rows) == 400
@@ -73,7 +81,9 @@ def test_the_rows_do_not_depend_on_the_budget():
 
 @pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
 @pytest.mark.parametrize("budget", [1_000_000, 4_000_000, 16_000_000])
-def test_networks_that_do_not_grow_are_planned_as_if_only_one_copy_had_been_counted(layer, budget, monkeypatch):
+def test_networks_that_do_not_grow_are_planned_as_if_only_one_copy_had_been_counted(
+    layer, budget, monkeypatch
+):
     def planned(model):
         sizes = []
         work = lambda union: (sizes.append(len(union)), model.engine.outputs(union))[1]  # noqa: E731
@@ -85,7 +95,9 @@ def test_networks_that_do_not_grow_are_planned_as_if_only_one_copy_had_been_coun
         return sizes
 
     def fresh():
-        return gg.NodeClassificationModel(build(Stack, layer), random_graph(200, 500), memory_budget=budget)
+        return gg.NodeClassificationModel(
+            build(Stack, layer), random_graph(200, 500), memory_budget=budget
+        )
 
     found = planned(fresh())
     monkeypatch.setattr(Engine, "joint_cost", lambda self, work, copies, cost, each, budget: cost)
@@ -95,13 +107,20 @@ def test_networks_that_do_not_grow_are_planned_as_if_only_one_copy_had_been_coun
 
 def test_unions_are_counted_once_per_network():
     """A second kind of work on copies of the same size counts one copy of its own, and no union."""
-    model = gg.NodeClassificationModel(build(Stack, GCNConv), random_graph(200, 500), memory_budget="4MB")
+    model = gg.NodeClassificationModel(
+        build(Stack, GCNConv), random_graph(200, 500), memory_budget="4MB"
+    )
     graphs, of, sizes = model.computation_graphs(list(range(150))), torch.arange(3000) % 150, {}
     model.engine.costs.clear()  # of cutting out the graphs
     with torch.no_grad():
         for kind in ("first", "second"):
             seen = sizes[kind] = []
-            model.map(lambda union, seen=seen: (seen.append(len(union)), model.engine.outputs(union))[1], graphs, of, kind)
+            model.map(
+                lambda union, seen=seen: (seen.append(len(union)), model.engine.outputs(union))[1],
+                graphs,
+                of,
+                kind,
+            )
     assert sum(sizes["first"]) > 3001, "a union was counted before it was planned"
     assert sum(sizes["second"]) == 3001
 
@@ -110,10 +129,18 @@ def test_one_large_copy_says_nothing_about_unions():
     model = dense_model(20_000_000)
     model.computation_graphs([0])  # the first use of a model forgets costs
     model.engine.costs["large"] = Cost(10**9, 10**5, 10**5, 10**5)
-    assert max(taken for _, taken in counted_unions(model, torch.arange(400) % 40)[1]) <= 4 * 20_000_000
+    assert (
+        max(taken for _, taken in counted_unions(model, torch.arange(400) % 40)[1])
+        <= 4 * 20_000_000
+    )
 
 
 def test_work_that_allocates_nothing_is_planned():
-    model = gg.NodeClassificationModel(build(Stack, GCNConv), random_graph(20, 50), memory_budget="4MB")
+    model = gg.NodeClassificationModel(
+        build(Stack, GCNConv), random_graph(20, 50), memory_budget="4MB"
+    )
     one = torch.zeros(1, 1)
-    assert len(model.map(lambda union: one.expand(len(union), 1), model.computation_graphs([0, 1, 2]))) == 3
+    assert (
+        len(model.map(lambda union: one.expand(len(union), 1), model.computation_graphs([0, 1, 2])))
+        == 3
+    )

@@ -1,4 +1,6 @@
-"""The user's network is bit for bit the same after every public call, and after a forward that raises."""
+"""The user's network is bit for bit the same after every public call, and after a forward that
+raises.
+"""
 
 import copy
 import random
@@ -8,7 +10,17 @@ import pytest
 import torch
 from torch import nn
 from torch_geometric.nn import BatchNorm, GATConv, GCNConv
-from zoo import CLASSES, FEATURES, HIDDEN, EncodeDecode, LinkForward, Pooled, Stack, build, random_graph
+from zoo import (
+    CLASSES,
+    FEATURES,
+    HIDDEN,
+    EncodeDecode,
+    LinkForward,
+    Pooled,
+    Stack,
+    build,
+    random_graph,
+)
 
 import graphgauge as gg
 from graphgauge.core.errors import BadModel
@@ -19,7 +31,9 @@ PLAIN = (bool, int, float, str, list, dict, set, tuple, torch.Tensor, np.ndarray
 
 
 class Rich(nn.Module):
-    """Dropout, batch norm in training mode, frozen and shared parts, hooks, caches, counters, gradients."""
+    """Dropout, batch norm in training mode, frozen and shared parts, hooks, caches, counters,
+    gradients.
+    """
 
     def __init__(self):
         super().__init__()
@@ -51,15 +65,31 @@ def everything(net):
     """A deep picture of a module: values, identities, flags, hooks, all attributes."""
     picture = {"state": {name: value.clone() for name, value in net.state_dict().items()}}
     for name, module in net.named_modules():
-        attributes = {key: value for key, value in vars(module).items() if not key.startswith("_") and isinstance(value, PLAIN)}
-        picture[name, "attributes"] = {key: copy.deepcopy(value) for key, value in attributes.items()}
+        attributes = {
+            key: value
+            for key, value in vars(module).items()
+            if not key.startswith("_") and isinstance(value, PLAIN)
+        }
+        picture[name, "attributes"] = {
+            key: copy.deepcopy(value) for key, value in attributes.items()
+        }
         picture[name, "identities"] = {key: id(value) for key, value in vars(module).items()}
-        picture[name, "hooks"] = {key: list(value) for key, value in vars(module).items() if key.endswith("_hooks")}
-        picture[name, "cache"] = [id(vars(module).get(key)) for key in ("_cached_edge_index", "_cached_adj_t")]
+        picture[name, "hooks"] = {
+            key: list(value) for key, value in vars(module).items() if key.endswith("_hooks")
+        }
+        picture[name, "cache"] = [
+            id(vars(module).get(key)) for key in ("_cached_edge_index", "_cached_adj_t")
+        ]
         picture[name, "names"] = sorted(vars(module))
         picture[name, "explain"] = vars(module).get("_explain")
     picture["tensors"] = [
-        (id(tensor), tensor.data_ptr(), tensor.requires_grad, id(tensor.grad), None if tensor.grad is None else tensor.grad.clone())
+        (
+            id(tensor),
+            tensor.data_ptr(),
+            tensor.requires_grad,
+            id(tensor.grad),
+            None if tensor.grad is None else tensor.grad.clone(),
+        )
         for tensor in [*net.parameters(), *net.buffers()]
     ]
     picture["random"] = (torch.get_rng_state(), repr(np.random.get_state()), random.getstate())
@@ -104,7 +134,8 @@ CALLS = {
     "computation_graphs": lambda model: model.computation_graphs([0, 1]),
     "pred_copies": lambda model: model.pred_copies(model.computation_graphs([0, 1])),
     "mask": lambda model: model.pred_copies(
-        model.computation_graphs([0, 1]), edit=lambda union: union.with_mask(torch.zeros(union.num_edges))
+        model.computation_graphs([0, 1]),
+        edit=lambda union: union.with_mask(torch.zeros(union.num_edges)),
     ),
     "record": lambda model: model.record(),
     "check_model": lambda model: gg.check_model(model, on_fail="return"),
@@ -121,7 +152,9 @@ def test_every_public_call_leaves_the_network_as_it_was(rich, call):
     assert_same(before, everything(net))
 
 
-@pytest.mark.parametrize("call", [name for name in CALLS if name not in ("check_model", "population")])
+@pytest.mark.parametrize(
+    "call", [name for name in CALLS if name not in ("check_model", "population")]
+)
 def test_a_forward_that_raises_leaves_the_network_as_it_was(rich, call):
     net, data = rich
     model = gg.NodeClassificationModel(net, data)
@@ -283,7 +316,10 @@ def test_a_network_that_changes_its_input_can_be_asked_twice_and_has_gradients()
             return super().forward(x, edge_index)
 
     model = gg.NodeClassificationModel(build(Greedy, GCNConv), random_graph())
-    twice = model.map(lambda union: model.engine.outputs(union) - model.engine.outputs(union), model.computation_graphs([0, 1]))
+    twice = model.map(
+        lambda union: model.engine.outputs(union) - model.engine.outputs(union),
+        model.computation_graphs([0, 1]),
+    )
     assert twice.eq(0).all()
     gg.check_model(model)
 
@@ -297,6 +333,8 @@ def test_threads_take_turns_on_one_network():
     expected = wrappers[0].pred_continuous([3])
     before = everything(net)
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda number: wrappers[number % 2].pred_continuous([3]), range(40)))
+        answers = list(
+            pool.map(lambda number: wrappers[number % 2].pred_continuous([3]), range(40))
+        )
     assert all(answer.equal(expected) for answer in answers)
     assert_same(before, everything(net))

@@ -1,4 +1,6 @@
-"""Networks with several labels that do not exclude each other: a target is a node, link or graph and a label."""
+"""Networks with several labels that do not exclude each other: a target is a node, link or graph
+and a label.
+"""
 
 import pytest
 import torch
@@ -9,7 +11,13 @@ from zoo import CLASSES, LinkForward, Pooled, Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadExplanation, BadModel, BadSetting, BadTarget
-from graphgauge.explainers import GNNExplainer, InputXGradient, PyGExplainer, RandomExplainer, Saliency
+from graphgauge.explainers import (
+    GNNExplainer,
+    InputXGradient,
+    PyGExplainer,
+    RandomExplainer,
+    Saliency,
+)
 from graphgauge.perturbation import find_references
 
 NAMES = ["red", "green", "blue"]
@@ -42,7 +50,8 @@ def graph(seed=0, size=30):
     return data
 
 
-#: level -> network with three labels, data, wrapper, where ids stand, how one label is picked by hand
+#: level -> network with three labels, data, wrapper, where ids stand, how one label is picked by
+#: hand
 LEVELS = {
     "node": (
         lambda: Sigmoid(Stack(GCNConv, out=3)),
@@ -69,7 +78,9 @@ LEVELS = {
 
 
 def models(level, label):
-    """The network with all its labels, the same with one of them picked by hand, and targets of both."""
+    """The network with all its labels, the same with one of them picked by hand, and targets of
+    both.
+    """
     make, make_data, wrapper, ids, forward = LEVELS[level]
     net, data = build(make), make_data()
     both = wrapper(net, data, output="multi_label")
@@ -82,10 +93,15 @@ def models(level, label):
 def test_probabilities_that_do_not_add_up_to_one_are_refused_until_one_says_what_they_are(level):
     make, make_data, wrapper, ids, _ = LEVELS[level]
     net, data = build(make), make_data()
-    with pytest.raises(BadModel, match=r"do not add up to 1, for example \[0\..*output='multi_label'.*\(node, label\).*'logits'"):
+    with pytest.raises(
+        BadModel,
+        match=r"do not add up to 1, for example \[0\..*output='multi_label'.*\(node, label\).*'logits'",
+    ):
         wrapper(net, data).pred_continuous([ids[0] if level == "link" else ids[0][0]])
     with pytest.raises(BadModel, match=r"output='probs' was said.*Is it output='multi_label'"):
-        wrapper(net, data, output="probs").pred_continuous([ids[0] if level == "link" else ids[0][0]])
+        wrapper(net, data, output="probs").pred_continuous(
+            [ids[0] if level == "link" else ids[0][0]]
+        )
     assert wrapper(net, data, output="logits").num_classes == 3
 
 
@@ -101,14 +117,20 @@ def test_a_label_is_what_its_column_is_alone(level, label):
     assert torch.equal(graphs.edge, own.edge)
     assert torch.equal(graphs.node, own.node)
     without = [
-        model.pred_copies(each, edit=lambda union: union.without_edges(union.edge_position % 2 == 0))
+        model.pred_copies(
+            each, edit=lambda union: union.without_edges(union.edge_position % 2 == 0)
+        )
         for model, each in ((both, graphs), (alone, own))
     ]
     assert_close(*without, rtol=0, atol=0)
     for explainer in (InputXGradient(), Saliency()):
-        for x, y in zip(explainer.explain(both, targets), explainer.explain(alone, plain), strict=True):
+        for x, y in zip(
+            explainer.explain(both, targets), explainer.explain(alone, plain), strict=True
+        ):
             assert (x.target_ids, x.target_label, y.target_label) == (y.target_ids, label, None)
-            assert_close((x.feature_score, x.edge_score), (y.feature_score, y.edge_score), rtol=0, atol=0)
+            assert_close(
+                (x.feature_score, x.edge_score), (y.feature_score, y.edge_score), rtol=0, atol=0
+            )
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -131,14 +153,24 @@ def test_references_are_of_the_same_label_and_the_other_answer(level):
     assert torch.equal(ours.kind, own.kind)
     assert torch.equal(ours.reference[:, :width], own.reference)
     assert (ours.reference[:, width] == 1).all()
-    mixed = find_references(both, [target for label in (0, 2) for target in [(*targets[0][:-1], label)]])
-    assert all(int(ref[-1]) == (0, 2)[int(t)] for t, ref in zip(mixed.target, mixed.reference, strict=True))
+    mixed = find_references(
+        both, [target for label in (0, 2) for target in [(*targets[0][:-1], label)]]
+    )
+    assert all(
+        int(ref[-1]) == (0, 2)[int(t)] for t, ref in zip(mixed.target, mixed.reference, strict=True)
+    )
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_whole_pipeline_takes_labels(level, tmp_path):
     both, alone, targets, plain = models(level, 1)
-    settings = {"preset": "paper", "cap": 8, "stability": "none", "timed": 0, "edge_removal": "drop"}
+    settings = {
+        "preset": "paper",
+        "cap": 8,
+        "stability": "none",
+        "timed": 0,
+        "edge_removal": "drop",
+    }
     found = gg.Evaluator(both, **settings).compare([InputXGradient()], targets)
     own = gg.Evaluator(alone, **settings).compare([InputXGradient()], plain)
 
@@ -148,7 +180,9 @@ def test_the_whole_pipeline_takes_labels(level, tmp_path):
     assert counts(found) == counts(own)
     assert {row.target for row in found.rows} == set(targets) == set(found.to_pandas()["target"])
     found.save(tmp_path / "run")
-    assert [row.target for row in gg.Results.load(tmp_path / "run").rows] == [row.target for row in found.rows]
+    assert [row.target for row in gg.Results.load(tmp_path / "run").rows] == [
+        row.target for row in found.rows
+    ]
 
     x = InputXGradient().explain(both, targets)[0]
     x.save(tmp_path / "x.safetensors")
@@ -180,7 +214,9 @@ def test_a_model_with_labels_keeps_every_promise(level):
 
 def test_logits_of_labels_go_through_a_sigmoid():
     net, data = build(Stack, GCNConv), random_graph(30, 90)
-    found = gg.NodeClassificationModel(net, data, output="multi_label_logits").pred_continuous([(3, 2), (3, 0)])
+    found = gg.NodeClassificationModel(net, data, output="multi_label_logits").pred_continuous(
+        [(3, 2), (3, 0)]
+    )
     assert_close(found[:, 1], net(data.x, data.edge_index)[3, [2, 0]].sigmoid().detach())
     with pytest.raises(BadModel, match="Is it output='multi_label_logits'"):
         gg.NodeClassificationModel(net, data, output="multi_label").pred_continuous([(3, 2)])
@@ -207,14 +243,21 @@ def test_wrong_labels_are_refused_by_name(target, message):
 def test_targets_with_labels_may_come_as_a_tensor():
     both, *_ = models("node", 0)
     targets = torch.tensor([[3, 1], [5, 2]])
-    assert_close(both.pred_continuous(targets), both.pred_continuous([(3, 1), (5, 2)]), rtol=0, atol=0)
+    assert_close(
+        both.pred_continuous(targets), both.pred_continuous([(3, 1), (5, 2)]), rtol=0, atol=0
+    )
     with pytest.raises(BadTarget, match="there is no label 7"):
         both.pred_continuous(torch.tensor([[3, 7]]))
     assert both.pred_continuous([]).shape == (0, 2)
 
 
 def test_an_explanation_of_a_label_must_be_of_its_level():
-    nodes = {"nodes": torch.tensor([4, 1]), "edges": torch.tensor([0]), "num_nodes": 6, "num_edges": 3}
+    nodes = {
+        "nodes": torch.tensor([4, 1]),
+        "edges": torch.tensor([0]),
+        "num_nodes": 6,
+        "num_edges": 3,
+    }
     assert gg.Xplanation(target=(4, 9), level="node", **nodes).target_nodes == (4,)
     assert gg.Xplanation(target=(4, 1, 9), level="link", **nodes).target_nodes == (4, 1)
     with pytest.raises(BadExplanation, match="is not a link"):
@@ -223,7 +266,7 @@ def test_an_explanation_of_a_label_must_be_of_its_level():
         gg.Xplanation(target=(4, 1, 9), level="node", **nodes)
 
 
-# --- several values ---------------------------------------------------------------------------------------------------
+# --- several values -------------------------------------------------------------------------------
 
 
 def test_a_column_of_several_values_is_chosen_by_its_number():
@@ -231,8 +274,13 @@ def test_a_column_of_several_values_is_chosen_by_its_number():
     model = gg.NodeRegressionModel(net, data, output_column=2)
     assert_close(model.pred_continuous([3, 8]), net(data.x, data.edge_index)[[3, 8], 2].detach())
     by_hand = gg.NodeRegressionModel(net, data, forward=lambda net, g: net(g.x, g.edge_index)[:, 2])
-    for explainer in (InputXGradient(), PyGExplainer("CaptumExplainer", {"attribution_method": "Saliency"})):
-        for x, y in zip(explainer.explain(model, [3, 8]), explainer.explain(by_hand, [3, 8]), strict=True):
+    for explainer in (
+        InputXGradient(),
+        PyGExplainer("CaptumExplainer", {"attribution_method": "Saliency"}),
+    ):
+        for x, y in zip(
+            explainer.explain(model, [3, 8]), explainer.explain(by_hand, [3, 8]), strict=True
+        ):
             assert_close(x.feature_score, y.feature_score, rtol=0, atol=0)
     gg.check_model(model)
 
@@ -241,7 +289,11 @@ def test_a_column_of_several_values_is_chosen_by_its_number():
 def test_links_and_graphs_have_columns_too(level):
     make, make_data, _, ids, forward = LEVELS[level]
     wrapper = {"link": gg.LinkRegressionModel, "graph": gg.GraphRegressionModel}[level]
-    net, data, plain = build(make), make_data(), ids if level == "link" else [pair[0] for pair in ids]
+    net, data, plain = (
+        build(make),
+        make_data(),
+        ids if level == "link" else [pair[0] for pair in ids],
+    )
     found = wrapper(net, data, output_column=1).pred_continuous(plain)
     own = wrapper(net, data, forward=lambda net, g: forward(net, g)[:, 1]).pred_continuous(plain)
     assert_close(found, own, rtol=0, atol=0)
@@ -249,9 +301,14 @@ def test_links_and_graphs_have_columns_too(level):
 
 def test_columns_that_are_not_there_are_refused_by_name():
     net, data = build(Stack, GCNConv), random_graph(30, 90)
-    with pytest.raises(BadModel, match=rf"returns {CLASSES} columns.*NodeRegressionModel\(net, data, output_column=0\), up to 3"):
+    with pytest.raises(
+        BadModel,
+        match=rf"returns {CLASSES} columns.*NodeRegressionModel\(net, data, output_column=0\), up to 3",
+    ):
         gg.NodeRegressionModel(net, data).pred_continuous([0])
-    with pytest.raises(BadModel, match=r"output_column=4 was asked for, but the net returns 4 column"):
+    with pytest.raises(
+        BadModel, match=r"output_column=4 was asked for, but the net returns 4 column"
+    ):
         gg.NodeRegressionModel(net, data, output_column=4).pred_continuous([0])
     for wrong in (-1, True, 0.5, "2"):
         with pytest.raises(BadSetting, match="output_column must be the number of a column"):

@@ -21,7 +21,9 @@ GCNS = {
 }
 EDITS = {
     "none": lambda union: union,
-    "mask": lambda union: union.with_mask(((union.edge_position % 3 > 0) | ~union.is_relevant).to(union.x.dtype)),
+    "mask": lambda union: union.with_mask(
+        ((union.edge_position % 3 > 0) | ~union.is_relevant).to(union.x.dtype)
+    ),
     "x": lambda union: union.with_x(union.x.flip(0)),
 }
 
@@ -31,7 +33,9 @@ def random_data(seed=0, num_nodes=60, num_edges=170, **more):
     random = generator(seed)
     edge_index = torch.randint(num_nodes, (2, num_edges), generator=random)
     edge_index = torch.cat([edge_index, edge_index[:, :5], torch.tensor([[3, 9, 9], [3, 9, 9]])], 1)
-    return Data(x=torch.randn(num_nodes, zoo.FEATURES, generator=random), edge_index=edge_index, **more)
+    return Data(
+        x=torch.randn(num_nodes, zoo.FEATURES, generator=random), edge_index=edge_index, **more
+    )
 
 
 def node_model(conv, seed=0, layers=2, **more):
@@ -48,10 +52,14 @@ def rows_and_slopes(model, graphs, edit):
         with torch.enable_grad():
             rows = model.engine.outputs(edited.with_x(x))
             (slope,) = torch.autograd.grad(rows.square().sum(), x)
-        total = slope.new_zeros(len(union), slope.size(1)).index_add(0, union.node_copy, slope[union.node_at])
+        total = slope.new_zeros(len(union), slope.size(1)).index_add(
+            0, union.node_copy, slope[union.node_at]
+        )
         return torch.cat([rows.detach(), total], 1)
 
-    return model.map(work, graphs, torch.arange(len(graphs), device=graphs.node.device).repeat(2), kind="test")
+    return model.map(
+        work, graphs, torch.arange(len(graphs), device=graphs.node.device).repeat(2), kind="test"
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -88,7 +96,9 @@ def test_layers_of_different_kinds_and_links():
 def test_left_are_relevant_edges_and_messages_that_arrive(scope):
     model, data = node_model(GCNConv), random_data()
     targets = list(range(0, 60, 4))
-    for target, lean in zip(targets, model.computation_graphs(targets, scope, lean=True), strict=True):
+    for target, lean in zip(
+        targets, model.computation_graphs(targets, scope, lean=True), strict=True
+    ):
         wanted = literal.computation_graph(data, target, 2, "in", scope)
         arrives = [
             edge
@@ -124,8 +134,12 @@ def test_explanations_have_the_same_bits(explainer, monkeypatch):
 @pytest.mark.parametrize("removal", ["mask", "drop"])
 def test_measures_are_the_same(removal, monkeypatch):
     def table():
-        evaluator = gg.Evaluator(node_model(GCNConv), edge_removal=removal, trials=(10, 10), timed=0, stability="none")
-        found = evaluator.compare([gg.InputXGradient(), gg.RandomExplainer()], [0, 7, 21, 50]).to_pandas()
+        evaluator = gg.Evaluator(
+            node_model(GCNConv), edge_removal=removal, trials=(10, 10), timed=0, stability="none"
+        )
+        found = evaluator.compare(
+            [gg.InputXGradient(), gg.RandomExplainer()], [0, 7, 21, 50]
+        ).to_pandas()
         return found[~found.metric.str.startswith("time")].drop(columns="seconds")
 
     lean = table()
@@ -180,7 +194,10 @@ class Weighted(nn.Module):
 )
 def test_other_networks_keep_their_graphs(make):
     model = make()
-    full, lean = model.computation_graphs([0, 7, 21]), model.computation_graphs([0, 7, 21], lean=True)
+    full, lean = (
+        model.computation_graphs([0, 7, 21]),
+        model.computation_graphs([0, 7, 21], lean=True),
+    )
     assert torch.equal(full.edge, lean.edge)
     assert lean.weights is None
 
@@ -189,7 +206,8 @@ def test_no_edge_can_be_dropped_where_degrees_would_not_follow():
     model = node_model(GCNConv)
     with pytest.raises(BadSetting, match="lack edges that set degrees"):
         model.pred_copies(
-            model.computation_graphs([0, 7], lean=True), edit=lambda union: union.without_edges(union.edge_position < 1)
+            model.computation_graphs([0, 7], lean=True),
+            edit=lambda union: union.without_edges(union.edge_position < 1),
         )
 
 

@@ -21,14 +21,18 @@ def test_thirty_kinds_are_in_the_table():
 
 @pytest.mark.parametrize("name", KINDS)
 def test_the_table_says_what_happens(name):
-    """If this fails after a change that is meant: PYTHONPATH=tests python bench/network_table.py --write."""
+    """If this fails after a change that is meant: PYTHONPATH=tests python bench/network_table.py
+    --write.
+    """
     kind = KINDS[name]
     assert found(kind).cells == stored()[heading_of(kind)]
 
 
 @pytest.mark.parametrize("name", ["DiffPool", "ASAP pooling"])
 def test_zeros_do_not_hide_that_edges_act_outside_of_messages(name):
-    """Without biases silent layers give zeros, and an adjacency matrix times zero is zero whatever its edges."""
+    """Without biases silent layers give zeros, and an adjacency matrix times zero is zero whatever
+    its edges.
+    """
     model = KINDS[name].model()
     with torch.no_grad():
         for weight_name, weight in model.net.named_parameters():
@@ -38,7 +42,13 @@ def test_zeros_do_not_hide_that_edges_act_outside_of_messages(name):
 
 
 def test_every_cost_is_a_number():
-    lines = network_table.PAGE.read_text().split(network_table.START)[1].split(network_table.END)[0].strip().splitlines()[2:]
+    lines = (
+        network_table.PAGE.read_text()
+        .split(network_table.START)[1]
+        .split(network_table.END)[0]
+        .strip()
+        .splitlines()[2:]
+    )
     assert all(float(line.strip("| ").split(" | ")[-1]) > 0 for line in lines)
 
 

@@ -11,7 +11,9 @@ from graphgauge.models.normalisation import Looped, Normalised, shared_loops, sh
 
 
 class Chain(nn.Module):
-    """Three GCN layers; the last has options of its own. ``turn``: the middle one sees the edges the other way round."""
+    """Three GCN layers; the last has options of its own. ``turn``: the middle one sees the edges
+    the other way round.
+    """
 
     def __init__(self, turn: bool = False) -> None:
         super().__init__()
@@ -20,7 +22,9 @@ class Chain(nn.Module):
 
     def forward(self, x, edge_index, edge_weight=None):
         hidden = self.first(x, edge_index, edge_weight).tanh()
-        hidden = self.second(hidden, edge_index.flip(0) if self.turn else edge_index, edge_weight=edge_weight).tanh()
+        hidden = self.second(
+            hidden, edge_index.flip(0) if self.turn else edge_index, edge_weight=edge_weight
+        ).tanh()
         return self.third(x=hidden, edge_index=edge_index, edge_weight=edge_weight)
 
 
@@ -35,7 +39,9 @@ def case():
 def counted(monkeypatch):
     """How often edges were normalised."""
     calls, real = [], gcn_conv.gcn_norm
-    monkeypatch.setattr(gcn_conv, "gcn_norm", lambda *args, **kwargs: calls.append(1) or real(*args, **kwargs))
+    monkeypatch.setattr(
+        gcn_conv, "gcn_norm", lambda *args, **kwargs: calls.append(1) or real(*args, **kwargs)
+    )
     return calls
 
 
@@ -120,7 +126,7 @@ def test_a_layer_with_a_cache_of_its_own_and_one_that_does_not_normalise_are_lef
     assert plain._cached_edge_index is None
 
 
-# --- self-loops -------------------------------------------------------------------------------------------------------
+# --- self-loops -----------------------------------------------------------------------------------
 
 
 class Attentive(nn.Module):
@@ -128,10 +134,15 @@ class Attentive(nn.Module):
 
     def __init__(self, conv, edge_dim=None) -> None:
         super().__init__()
-        self.first, self.second = conv(3, 4, edge_dim=edge_dim), conv(4, 2, edge_dim=edge_dim, fill_value=0.5)
+        self.first, self.second = (
+            conv(3, 4, edge_dim=edge_dim),
+            conv(4, 2, edge_dim=edge_dim, fill_value=0.5),
+        )
 
     def forward(self, x, edge_index, edge_attr=None):
-        return self.second(self.first(x, edge_index, edge_attr).tanh(), edge_index, edge_attr=edge_attr)
+        return self.second(
+            self.first(x, edge_index, edge_attr).tanh(), edge_index, edge_attr=edge_attr
+        )
 
 
 @pytest.fixture
@@ -144,7 +155,9 @@ def looking(monkeypatch):
     calls = []
     for module in (gat_conv, ours):
         real = module.remove_self_loops
-        monkeypatch.setattr(module, "remove_self_loops", lambda *args, real=real: calls.append(1) or real(*args))
+        monkeypatch.setattr(
+            module, "remove_self_loops", lambda *args, real=real: calls.append(1) or real(*args)
+        )
     return calls
 
 

@@ -29,7 +29,9 @@ def random_data(seed=0, num_nodes=60, num_edges=170, loops=False):
 
 
 @pytest.mark.parametrize("layers", [2, 3])
-@pytest.mark.parametrize("name", ["GCN", "GAT", "GATv2", "SAGE", "SAGE max", "GIN", "GraphConv", "Transformer"])
+@pytest.mark.parametrize(
+    "name", ["GCN", "GAT", "GATv2", "SAGE", "SAGE max", "GIN", "GraphConv", "Transformer"]
+)
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_outputs_and_gradients_are_those_of_all_messages(name, layers, edit):
     torch.manual_seed(layers)
@@ -44,10 +46,15 @@ def test_outputs_and_gradients_are_those_of_all_messages(name, layers, edit):
         with torch.enable_grad():
             rows = model.engine.outputs(edited.with_x(x), every_message=every_message)
             (slope,) = torch.autograd.grad(rows.square().sum(), x)
-        total = slope.new_zeros(len(union), slope.size(1)).index_add(0, union.node_copy, slope[union.node_at])
+        total = slope.new_zeros(len(union), slope.size(1)).index_add(
+            0, union.node_copy, slope[union.node_at]
+        )
         return torch.cat([rows.detach(), total], 1)
 
-    few, every = (model.map(lambda union, all_=all_: work(union, all_), graphs, kind=str(all_)) for all_ in (False, True))
+    few, every = (
+        model.map(lambda union, all_=all_: work(union, all_), graphs, kind=str(all_))
+        for all_ in (False, True)
+    )
     torch.testing.assert_close(few, every, rtol=1e-5, atol=1e-6)
 
 
@@ -61,7 +68,10 @@ def test_links_masks_and_stored_self_loops(conv, seed):
     of = torch.tensor([0, 1, 2, 0, 1])
     rows = [
         model.map(
-            lambda union, all_=all_: model.engine.outputs(EDITS["mask"](union), every_message=all_), graphs, of, kind=str(all_)
+            lambda union, all_=all_: model.engine.outputs(EDITS["mask"](union), every_message=all_),
+            graphs,
+            of,
+            kind=str(all_),
         )
         for all_ in (False, True)
     ]
@@ -70,7 +80,10 @@ def test_links_masks_and_stored_self_loops(conv, seed):
 
 def test_each_round_sends_what_can_still_arrive_and_no_more():
     """A path 0 → 1 → ... → 9 with target 9, three rounds: 3, 2 and 1 messages arrive."""
-    data = Data(x=torch.randn(10, zoo.FEATURES), edge_index=torch.stack([torch.arange(9), torch.arange(1, 10)]))
+    data = Data(
+        x=torch.randn(10, zoo.FEATURES),
+        edge_index=torch.stack([torch.arange(9), torch.arange(1, 10)]),
+    )
     model = gg.NodeClassificationModel(zoo.Stack(SAGEConv, 3), data)
     graphs = model.computation_graphs([9])
     assert messages_sent(model.net, graphs) == [3, 2, 1]
@@ -80,7 +93,10 @@ def messages_sent(net, graphs):
     """Messages of a union of one copy without filling, round by round."""
     first, counts = torch.zeros(1, dtype=torch.int64), []
     union = assemble(graphs, first, first, align=1)
-    hooks = [layer.register_message_forward_hook(lambda layer, inputs, out: counts.append(len(out))) for layer in net.convs]
+    hooks = [
+        layer.register_message_forward_hook(lambda layer, inputs, out: counts.append(len(out)))
+        for layer in net.convs
+    ]
     with torch.no_grad(), only_arriving(net, Reach(union, (True,) * len(hooks))):
         net(union.x, union.edge_index)
     for hook in hooks:
@@ -89,8 +105,13 @@ def messages_sent(net, graphs):
 
 
 def test_the_share_that_arrives():
-    """The same path with two rounds: of two edges and three nodes, 2 + 2 arrive in the first, 1 + 1 in the second."""
-    data = Data(x=torch.randn(10, zoo.FEATURES), edge_index=torch.stack([torch.arange(9), torch.arange(1, 10)]))
+    """The same path with two rounds: of two edges and three nodes, 2 + 2 arrive in the first, 1 + 1
+    in the second.
+    """
+    data = Data(
+        x=torch.randn(10, zoo.FEATURES),
+        edge_index=torch.stack([torch.arange(9), torch.arange(1, 10)]),
+    )
     model = gg.NodeClassificationModel(zoo.Stack(SAGEConv, 2), data)
     assert arriving_shares(model.computation_graphs([9]), 2) == pytest.approx([4 / 5, 2 / 5])
 
@@ -114,11 +135,15 @@ def test_networks_that_normalise_over_all_nodes_send_everything():
 
 def test_fewer_hops_than_the_network_has_send_everything():
     with pytest.warns(UserWarning, match="num_hops=1"):
-        assert gg.NodeClassificationModel(zoo.Stack(SAGEConv, 2), random_data(), num_hops=1).cuts == ()
+        assert (
+            gg.NodeClassificationModel(zoo.Stack(SAGEConv, 2), random_data(), num_hops=1).cuts == ()
+        )
 
 
 class Mapped(MessagePassing):
-    """Messages that are a linear map of what they carry, as in many layers that people write themselves."""
+    """Messages that are a linear map of what they carry, as in many layers that people write
+    themselves.
+    """
 
     def __init__(self, wide, out):
         super().__init__(aggr="mean")
@@ -137,6 +162,8 @@ def test_a_copy_gets_the_same_bits_in_every_union(conv):
     model = gg.NodeClassificationModel(zoo.Stack(conv, 3), random_data(3))
     graphs = model.computation_graphs(torch.arange(60))
     together = model.map(model.engine.outputs, graphs)
-    alone = torch.cat([model.map(model.engine.outputs, graphs.take(torch.tensor([k]))) for k in range(60)])
+    alone = torch.cat(
+        [model.map(model.engine.outputs, graphs.take(torch.tensor([k]))) for k in range(60)]
+    )
     assert any(model.cuts)
     assert torch.equal(together, alone)

@@ -37,7 +37,11 @@ def cuts(monkeypatch):
 
 
 def are_equal(first, second):
-    pairs = [(getattr(first, entry.name), getattr(second, entry.name)) for entry in fields(first) if entry.name != "source"]
+    pairs = [
+        (getattr(first, entry.name), getattr(second, entry.name))
+        for entry in fields(first)
+        if entry.name != "source"
+    ]
     return all(torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b for a, b in pairs)
 
 
@@ -56,7 +60,13 @@ def test_other_targets_orders_and_scopes_are_cut_on_their_own(model, cuts):
     for targets in ([1, 2], [2, 1], [1], [12]):
         model.computation_graphs(targets)
     model.computation_graphs([1, 2], "induced")
-    assert cuts == [([1, 2], "messages"), ([2, 1], "messages"), ([1], "messages"), ([12], "messages"), ([1, 2], "induced")]
+    assert cuts == [
+        ([1, 2], "messages"),
+        ([2, 1], "messages"),
+        ([1], "messages"),
+        ([12], "messages"),
+        ([1, 2], "induced"),
+    ]
 
 
 def test_links_are_told_from_nodes_in_a_row(cuts):
@@ -80,7 +90,11 @@ def test_only_the_latest_are_kept(model, cuts):
 
 def test_large_ones_are_not_kept(model, cuts):
     graphs = model.computation_graphs([5])
-    size = sum(part.nbytes for entry in fields(graphs) if isinstance(part := getattr(graphs, entry.name), torch.Tensor))
+    size = sum(
+        part.nbytes
+        for entry in fields(graphs)
+        if isinstance(part := getattr(graphs, entry.name), torch.Tensor)
+    )
     for budget, number in ((size * recent.SHARE - 1, 2), (size * recent.SHARE, 1)):
         cuts.clear()
         small = gg.NodeClassificationModel(model.net, model.data, memory_budget=budget)
@@ -114,7 +128,9 @@ class Vandal(BaseExplainer):
     part: str = "edge_index"
 
     def scores(self, model, graphs, seeds):
-        getattr(graphs, self.part).numpy()[:] = 0 if self.part == "edge_index" else graphs.source.num_nodes
+        getattr(graphs, self.part).numpy()[:] = (
+            0 if self.part == "edge_index" else graphs.source.num_nodes
+        )
         return Scores(graphs.source.x.new_ones(len(graphs.node), graphs.source.x.size(1)), None)
 
 
@@ -150,7 +166,10 @@ def test_what_one_explanation_took_does_not_hang_on_who_came_first(model, monkey
 
     monkeypatch.setattr(recent, "checked_graphs", slow)
     monkeypatch.setattr("time.perf_counter", lambda: clock[0])
-    first, second = (explainer.explain(model, [5])[0].seconds for explainer in (gg.Saliency(), gg.InputXGradient()))
+    first, second = (
+        explainer.explain(model, [5])[0].seconds
+        for explainer in (gg.Saliency(), gg.InputXGradient())
+    )
     assert first == second == 0.0
     assert clock == [3600.0]
 
@@ -171,5 +190,9 @@ def test_all_explainers_of_a_comparison_share_one_cut(model, cuts):
 def test_lonely_nodes_have_graphs_too(cuts):
     data = Data(x=torch.eye(3), edge_index=torch.tensor([[0], [1]]))
     model = gg.NodeClassificationModel(zoo.build(lambda: GCNConv(3, 2)), data)
-    assert model.computation_graphs([2])[0].nodes.tolist() == model.computation_graphs([2])[0].nodes.tolist() == [2]
+    assert (
+        model.computation_graphs([2])[0].nodes.tolist()
+        == model.computation_graphs([2])[0].nodes.tolist()
+        == [2]
+    )
     assert len(cuts) == 1

@@ -1,4 +1,6 @@
-"""Disjoint unions: assembled as defined, the same bits however they are cut, edits that do what they say."""
+"""Disjoint unions: assembled as defined, the same bits however they are cut, edits that do what
+they say.
+"""
 
 import pytest
 import torch
@@ -6,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 from torch_geometric.nn import CGConv, EdgeConv, EGConv, GATConv, GCNConv, SAGEConv
-from zoo import FEATURES, LAYERS, EncodeDecode, LinkForward, Pooled, Stack, build, graphs, random_graph
+from zoo import (
+    FEATURES,
+    LAYERS,
+    EncodeDecode,
+    LinkForward,
+    Pooled,
+    Stack,
+    build,
+    graphs,
+    random_graph,
+)
 
 import graphgauge as gg
 from graphgauge.models.engine import Copies
@@ -25,7 +37,12 @@ def weighted(data, seed=0):
     return data
 
 
-@given(graphs(), st.lists(st.integers(0, 4), min_size=1, max_size=7), st.sampled_from([1, 16]), st.booleans())
+@given(
+    graphs(),
+    st.lists(st.integers(0, 4), min_size=1, max_size=7),
+    st.sampled_from([1, 16]),
+    st.booleans(),
+)
 def test_a_union_holds_each_copy_as_it_is(data, picks, align, drop):
     source = one_graph(weighted(data), {"edge_weight", "mark"})
     batch = Extractor(source).extract(torch.arange(min(5, data.num_nodes))[:, None], 2, 1)
@@ -48,8 +65,12 @@ def test_a_union_holds_each_copy_as_it_is(data, picks, align, drop):
         assert len(columns) == kept.sum()
         assert (columns[:1] % align == 0).all()
         assert (union.edge_index[:, columns] - rows[0]).equal(graph.edge_index[:, kept])
-        assert union.edge_attrs["edge_weight"][columns].equal(data.edge_weight[graph.all_edges[kept]])
-        assert union.edge_position[union.edge_copy == k].tolist() == kept.nonzero().flatten().tolist()
+        assert union.edge_attrs["edge_weight"][columns].equal(
+            data.edge_weight[graph.all_edges[kept]]
+        )
+        assert (
+            union.edge_position[union.edge_copy == k].tolist() == kept.nonzero().flatten().tolist()
+        )
         assert union.target_rows[k].tolist() == (graph.target_rows + rows[0]).tolist()
         first += len(graph.all_edges)
     filling = torch.ones(len(union.x), dtype=torch.bool)
@@ -76,7 +97,7 @@ def test_runs_are_laid_out_without_overlap(counts, align):
     assert layout.size == sum(counts) if align == 1 else layout.size >= max([*ends, 0]) + 2
 
 
-# --- the same bits however a union is cut ----------------------------------------------------------------------------
+# --- the same bits however a union is cut ---------------------------------------------------------
 
 
 def assert_same_bits(model, targets, sizes=range(1, 71)):
@@ -89,8 +110,12 @@ def assert_same_bits(model, targets, sizes=range(1, 71)):
         whole = engine.outputs(engine.union(Copies(batch, every), 0, len(batch)))
         for size in sizes:
             cuts = [(start, min(start + size, len(batch))) for start in range(0, len(batch), size)]
-            rows = torch.cat([engine.outputs(engine.union(Copies(batch, every), *cut)) for cut in cuts])
-            assert rows.equal(whole), f"unions of {size} copies differ by {(rows - whole).abs().max():.1e}"
+            rows = torch.cat(
+                [engine.outputs(engine.union(Copies(batch, every), *cut)) for cut in cuts]
+            )
+            assert rows.equal(whole), (
+                f"unions of {size} copies differ by {(rows - whole).abs().max():.1e}"
+            )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -105,7 +130,9 @@ def test_any_chunking_of_node_targets_gives_the_same_bits(name, dtype):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("net", [EncodeDecode, LinkForward])
 def test_any_chunking_of_link_targets_gives_the_same_bits(net, dtype):
-    model = gg.LinkClassificationModel(build(net, dtype=dtype), random_graph(150, 300, dtype=dtype), output="logits")
+    model = gg.LinkClassificationModel(
+        build(net, dtype=dtype), random_graph(150, 300, dtype=dtype), output="logits"
+    )
     assert_same_bits(model, [(node, node + 71) for node in range(70)])
 
 
@@ -117,7 +144,9 @@ def test_any_chunking_of_graph_targets_gives_the_same_bits(dtype):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize(
-    "layer", [lambda a, b: EdgeConv(nn.Linear(2 * a, b)), lambda a, b: CGConv(a, dim=0)], ids=["EdgeConv", "CGConv"]
+    "layer",
+    [lambda a, b: EdgeConv(nn.Linear(2 * a, b)), lambda a, b: CGConv(a, dim=0)],
+    ids=["EdgeConv", "CGConv"],
 )
 def test_layers_that_compute_on_edges_give_the_same_bits(layer, dtype):
     net = build(Stack, layer, 1, dtype=dtype)
@@ -126,7 +155,9 @@ def test_layers_that_compute_on_edges_give_the_same_bits(layer, dtype):
 
 
 class EdgeAware(nn.Module):
-    """Attention over edge attributes; drops stored self-loops, then multiplies a matrix with each edge's row."""
+    """Attention over edge attributes; drops stored self-loops, then multiplies a matrix with each
+    edge's row.
+    """
 
     def __init__(self):
         super().__init__()
@@ -139,8 +170,12 @@ class EdgeAware(nn.Module):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_stored_loops_that_a_layer_drops_shift_no_other_edge(dtype):
     data = random_graph(150, 500, dtype=dtype)
-    data.edge_attr = torch.rand(data.num_edges, 5, dtype=dtype, generator=torch.Generator().manual_seed(0))
-    assert_same_bits(gg.NodeClassificationModel(build(EdgeAware, dtype=dtype), data), list(range(70)))
+    data.edge_attr = torch.rand(
+        data.num_edges, 5, dtype=dtype, generator=torch.Generator().manual_seed(0)
+    )
+    assert_same_bits(
+        gg.NodeClassificationModel(build(EdgeAware, dtype=dtype), data), list(range(70))
+    )
 
 
 @pytest.mark.parametrize("layer", [GCNConv, GATConv, SAGEConv])
@@ -164,10 +199,12 @@ def test_the_memory_budget_does_not_change_a_bit(budget):
         factor = torch.rand(500, generator=generator)[union.copy]
         return union.with_mask(factor[union.edge_copy])
 
-    assert model.pred_copies(batch, of, edit).equal(expected.pred_copies(expected.computation_graphs(targets), of, edit))
+    assert model.pred_copies(batch, of, edit).equal(
+        expected.pred_copies(expected.computation_graphs(targets), of, edit)
+    )
 
 
-# --- edits -----------------------------------------------------------------------------------------------------------
+# --- edits ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("layer", [GCNConv, GATConv, SAGEConv])
@@ -179,7 +216,11 @@ def test_dropped_edges_are_gone_from_the_whole_graph_too(layer):
     of = torch.tensor([0, 1, 2, 0, 1])
     gone = [batch[i].edges[:n] for i, n in zip(of.tolist(), [1, 2, 3, 4, 0], strict=True)]
     count = torch.tensor([1, 2, 3, 4, 0])
-    pred = model.pred_copies(batch, of, lambda union: union.without_edges(union.edge_position < count[union.copy][union.edge_copy]))
+    pred = model.pred_copies(
+        batch,
+        of,
+        lambda union: union.without_edges(union.edge_position < count[union.copy][union.edge_copy]),
+    )
     for row, number, edges in zip(pred, of.tolist(), gone, strict=True):
         kept = torch.ones(data.num_edges, dtype=torch.bool)
         kept[edges] = False
@@ -205,7 +246,9 @@ def test_changed_features_are_the_features_of_the_whole_graph():
         assert (row - net(x, data.edge_index).softmax(1)[target]).abs().max() <= 1e-12
 
 
-@pytest.mark.parametrize("layer", [GCNConv, GATConv, lambda a, b: GATConv(a, b, heads=3, concat=False), SAGEConv])
+@pytest.mark.parametrize(
+    "layer", [GCNConv, GATConv, lambda a, b: GATConv(a, b, heads=3, concat=False), SAGEConv]
+)
 @pytest.mark.parametrize("loops", ["some", "all", "none"])
 def test_masked_messages_equal_pygs_own_mask_wherever_pyg_aligns_it(layer, loops):
     from torch_geometric.explain.algorithm.utils import clear_masks, set_masks
@@ -214,14 +257,23 @@ def test_masked_messages_equal_pygs_own_mask_wherever_pyg_aligns_it(layer, loops
     is_link = data.edge_index[0] != data.edge_index[1]
     links = data.edge_index[:, is_link]
     every = torch.arange(40).repeat(2, 1)
-    data.edge_index = {"some": torch.cat([links, every[:, :9]], 1), "all": torch.cat([every, links], 1), "none": links}[loops]
+    data.edge_index = {
+        "some": torch.cat([links, every[:, :9]], 1),
+        "all": torch.cat([every, links], 1),
+        "none": links,
+    }[loops]
     net = build(Stack, layer, dtype=torch.float64)
-    factor = torch.rand(data.num_edges, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    factor = torch.rand(
+        data.num_edges, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+    )
     factor[data.edge_index[0] == data.edge_index[1]] = 1.0
     model = gg.NodeClassificationModel(net, data)
     batch = model.computation_graphs(list(range(40)))
-    pred = model.pred_copies(batch, edit=lambda union: union.with_mask(factor[batch.edge[union.edge_row]]))
-    # PyG aligns a mask by the number of messages, which misleads it where every node stores a loop: give it the links alone
+    pred = model.pred_copies(
+        batch, edit=lambda union: union.with_mask(factor[batch.edge[union.edge_row]])
+    )
+    # PyG aligns a mask by the number of messages, which misleads it where every node stores a loop:
+    # give it the links alone
     bare, order = (
         (data.edge_index, factor)
         if loops == "none" or layer is SAGEConv
@@ -238,8 +290,13 @@ def test_masking_is_probed_once_and_said():
     data = random_graph()
     assert gg.NodeClassificationModel(build(Stack, GATConv), data).mask_support == "exact"
     by_max = gg.NodeClassificationModel(build(Stack, LAYERS["SAGE max"][0]), data)
-    assert by_max.mask_support == "doubtful: a silenced message can win in SAGEConv(aggr='max'); use drop"
-    egc = build(EGConv, FEATURES, 4, aggregators=["max"], num_heads=2, num_bases=2, add_self_loops=False)
+    assert (
+        by_max.mask_support
+        == "doubtful: a silenced message can win in SAGEConv(aggr='max'); use drop"
+    )
+    egc = build(
+        EGConv, FEATURES, 4, aggregators=["max"], num_heads=2, num_bases=2, add_self_loops=False
+    )
     own = gg.NodeClassificationModel(egc, data)
     assert own.mask_support.startswith("doubtful: a silenced message can win in EGConv")
 
@@ -265,7 +322,9 @@ def test_a_layer_that_reroutes_its_messages_cannot_be_masked():
     model = gg.NodeClassificationModel(net, data)
     batch = model.computation_graphs(list(range(30)))
     assert (model.hops, model.record()["propagations"], batch.notes()) == (1, 3, {"none": 30})
-    assert (model.pred_copies(batch) - net(data.x, data.edge_index, data.edge_type).softmax(1)[:30]).abs().max() <= 1e-6
+    assert (
+        model.pred_copies(batch) - net(data.x, data.edge_index, data.edge_type).softmax(1)[:30]
+    ).abs().max() <= 1e-6
     assert model.mask_support.startswith("refused: edges cannot be masked in RGCNConv")
     with pytest.raises(BadModel, match="Use edge_removal='drop'"):
         model.pred_copies(batch, edit=lambda union: union.with_mask(torch.ones(union.num_edges)))
@@ -281,14 +340,19 @@ def test_gradients_flow_through_a_union_to_each_copy():
         factor = torch.ones(union.num_edges, dtype=torch.float64, requires_grad=True)
         prob = model.interpret(model.engine.outputs(union.with_mask(factor)))
         (grad,) = torch.autograd.grad(prob[:, 0].sum(), factor)
-        return torch.zeros(len(union), 99, dtype=torch.float64).index_put((union.edge_copy, union.edge_position), grad)
+        return torch.zeros(len(union), 99, dtype=torch.float64).index_put(
+            (union.edge_copy, union.edge_position), grad
+        )
 
     slopes, step = model.map(edge_gradient, batch, kind="gradient"), 1e-6
     for k, graph in enumerate(batch):
         for e in range(len(graph.edges)):
             up, down = (
                 model.pred_copies(
-                    batch, edit=lambda union, e=e, s=s: union.with_mask(1.0 + s * (union.edge_position == e).double())
+                    batch,
+                    edit=lambda union, e=e, s=s: union.with_mask(
+                        1.0 + s * (union.edge_position == e).double()
+                    ),
                 )[k, 0]
                 for s in (step, -step)
             )
@@ -308,7 +372,10 @@ def test_unions_and_batches_are_shown_in_a_line():
 def test_graphs_of_another_model_are_refused():
     from graphgauge.core.errors import BadTarget
 
-    one, other = (gg.NodeClassificationModel(build(Stack, GCNConv), random_graph(seed=seed)) for seed in (1, 2))
+    one, other = (
+        gg.NodeClassificationModel(build(Stack, GCNConv), random_graph(seed=seed))
+        for seed in (1, 2)
+    )
     with pytest.raises(BadTarget, match="were cut by another model"):
         one.pred_copies(other.computation_graphs([0]))
 

@@ -22,7 +22,9 @@ def test_a_network_comes_back_as_it_was(tmp_path, make):
     net, other = make(), make()
     save_model(net, tmp_path / "w.safetensors")
     load_weights(other, tmp_path / "w.safetensors")
-    assert all(torch.equal(value, other.state_dict()[name]) for name, value in net.state_dict().items())
+    assert all(
+        torch.equal(value, other.state_dict()[name]) for name, value in net.state_dict().items()
+    )
 
 
 def test_lazy_layers_get_their_shape_from_the_file(tmp_path):
@@ -36,7 +38,10 @@ def test_lazy_layers_get_their_shape_from_the_file(tmp_path):
     ("tensors", "message"),
     [
         ({"weight": torch.zeros(3, 2)}, r"not those of Linear: bias is missing in the file\.$"),
-        ({"weight": torch.zeros(3, 2), "bias": torch.zeros(3), "more": torch.zeros(1)}, r"Linear: more is not in the network\.$"),
+        (
+            {"weight": torch.zeros(3, 2), "bias": torch.zeros(3), "more": torch.zeros(1)},
+            r"Linear: more is not in the network\.$",
+        ),
         (
             {"weight": torch.zeros(2, 3), "bias": torch.zeros(3)},
             r"Linear: weight is \(2, 3\) in the file and \(3, 2\) in the network\.$",
@@ -56,7 +61,10 @@ def test_weights_of_another_network_are_refused(tmp_path, tensors, message):
 @pytest.mark.parametrize("name", ["w.pt", "w.pth", "w.bin", "w.ckpt", "w.pkl"])
 def test_pickles_are_refused_with_how_to_convert_them(tmp_path, name):
     torch.save(nn.Linear(2, 3).state_dict(), tmp_path / name)
-    with pytest.raises(BadFile, match=r"may be a pickle.*Convert it first: from safetensors\.torch import save_file"):
+    with pytest.raises(
+        BadFile,
+        match=r"may be a pickle.*Convert it first: from safetensors\.torch import save_file",
+    ):
         load_weights(nn.Linear(2, 3), tmp_path / name)
 
 

@@ -7,12 +7,23 @@ import torch.nn.functional as F
 from torch import nn
 from torch_geometric.data import Data
 from torch_geometric.nn import GATConv, GCNConv, GINConv, NNConv, SAGEConv, global_add_pool
-from zoo import CLASSES, FEATURES, HIDDEN, EncodeDecode, LinkForward, Pooled, Stack, build, mlp, random_graph
+from zoo import (
+    CLASSES,
+    FEATURES,
+    HIDDEN,
+    EncodeDecode,
+    LinkForward,
+    Pooled,
+    Stack,
+    build,
+    mlp,
+    random_graph,
+)
 
 import graphgauge as gg
 from graphgauge.core.errors import BadGraph, BadModel, BadSetting
 
-# --- outputs ---------------------------------------------------------------------------------------------------------
+# --- outputs --------------------------------------------------------------------------------------
 
 
 class Final(nn.Module):
@@ -24,14 +35,20 @@ class Final(nn.Module):
         return self.function(self.stack(x, edge_index))
 
 
-MANY = {"logits": lambda z: z, "log_probs": lambda z: z.log_softmax(1), "probs": lambda z: z.softmax(1)}
+MANY = {
+    "logits": lambda z: z,
+    "log_probs": lambda z: z.log_softmax(1),
+    "probs": lambda z: z.softmax(1),
+}
 
 
 @pytest.mark.parametrize("said", [True, False], ids=["said", "found"])
 @pytest.mark.parametrize("kind", MANY)
 def test_all_forms_of_class_outputs_become_the_same_probabilities(kind, said):
     data = random_graph()
-    model = gg.NodeClassificationModel(build(Final, MANY[kind]), data, output=kind if said else None)
+    model = gg.NodeClassificationModel(
+        build(Final, MANY[kind]), data, output=kind if said else None
+    )
     expected = build(Final, MANY["probs"])(data.x, data.edge_index)
     assert model.kind == kind
     assert (model.pred_continuous(list(range(60))) - expected).abs().max() <= 1e-6
@@ -39,7 +56,11 @@ def test_all_forms_of_class_outputs_become_the_same_probabilities(kind, said):
     assert model.num_classes == CLASSES
 
 
-ONE = {"logits": lambda z: z, "log_probs": lambda z: F.logsigmoid(z), "probs": lambda z: z.sigmoid()}
+ONE = {
+    "logits": lambda z: z,
+    "log_probs": lambda z: F.logsigmoid(z),
+    "probs": lambda z: z.sigmoid(),
+}
 
 
 @pytest.mark.parametrize("flat", [True, False], ids=["(N,)", "(N, 1)"])
@@ -49,7 +70,9 @@ def test_one_column_is_the_second_of_two_classes(kind, flat):
     net = build(Final, lambda z: ONE[kind](z)[:, 0] if flat else ONE[kind](z), out=1)
     model = gg.NodeClassificationModel(net, data, output=kind)
     prob = build(Final, ONE["probs"], out=1)(data.x, data.edge_index)[:, 0]
-    assert (model.pred_continuous(list(range(60))) - torch.stack([1 - prob, prob], 1)).abs().max() <= 1e-6
+    assert (
+        model.pred_continuous(list(range(60))) - torch.stack([1 - prob, prob], 1)
+    ).abs().max() <= 1e-6
     assert model.pred_discrete(list(range(60))).equal((prob > 0.5).long())
     assert model.num_classes == 2
 
@@ -57,7 +80,9 @@ def test_one_column_is_the_second_of_two_classes(kind, flat):
 def test_one_column_of_logits_is_found_and_one_inside_the_unit_interval_is_refused():
     data = random_graph()
     assert gg.NodeClassificationModel(build(Final, ONE["logits"], out=1), data).kind == "logits"
-    with pytest.raises(BadModel, match=r"one column inside \[0, 1\].*output='probs' or output='logits'"):
+    with pytest.raises(
+        BadModel, match=r"one column inside \[0, 1\].*output='probs' or output='logits'"
+    ):
         gg.NodeClassificationModel(build(Final, ONE["probs"], out=1), data).pred_continuous([0])
 
 
@@ -68,18 +93,25 @@ def test_one_column_of_logits_is_found_and_one_inside_the_unit_interval_is_refus
         ("logits", "log_probs", "output='log_probs' was said"),
         ("probs", "log_probs", "output='log_probs' was said"),
         ("log_probs", "probs", "output='probs' was said"),
-        ("probs", "logits", "output='logits' was said, but all rows are probabilities.*use output='probs'"),
+        (
+            "probs",
+            "logits",
+            "output='logits' was said, but all rows are probabilities.*use output='probs'",
+        ),
     ],
 )
 def test_mislabelled_outputs_are_refused(made, said, message):
     with pytest.raises(BadModel, match=message):
-        gg.NodeClassificationModel(build(Final, MANY[made]), random_graph(), output=said).pred_continuous([0])
+        gg.NodeClassificationModel(
+            build(Final, MANY[made]), random_graph(), output=said
+        ).pred_continuous([0])
 
 
 def test_log_probabilities_said_to_be_logits_are_the_same_model():
     data = random_graph()
     one, other = (
-        gg.NodeClassificationModel(build(Final, MANY["log_probs"]), data, output=kind) for kind in ("logits", "log_probs")
+        gg.NodeClassificationModel(build(Final, MANY["log_probs"]), data, output=kind)
+        for kind in ("logits", "log_probs")
     )
     assert (one.pred_continuous([0, 1]) - other.pred_continuous([0, 1])).abs().max() <= 1e-6
 
@@ -91,12 +123,13 @@ def test_an_unknown_kind_of_output_is_refused_at_once():
 
 def test_among_equal_probabilities_the_lowest_class_is_named():
     model = gg.NodeClassificationModel(
-        build(Final, lambda z: torch.tensor([[0.1, 0.4, 0.4, 0.1]]).expand(len(z), 4)), random_graph()
+        build(Final, lambda z: torch.tensor([[0.1, 0.4, 0.4, 0.1]]).expand(len(z), 4)),
+        random_graph(),
     )
     assert model.pred_discrete([0, 5]).tolist() == [1, 1]
 
 
-# --- regression ------------------------------------------------------------------------------------------------------
+# --- regression -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("flat", [True, False])
@@ -109,7 +142,10 @@ def test_regression_gives_values_and_sides(flat):
     assert model.pred_continuous(nodes).equal(value)
     mean, spread = float(value.double().mean()), float(value.double().std(correction=0))
     assert (model.mean, model.spread) == (pytest.approx(mean), pytest.approx(spread))
-    expected = [1 if v > mean + 0.2 * spread else -1 if v < mean - 0.2 * spread else 0 for v in value.tolist()]
+    expected = [
+        1 if v > mean + 0.2 * spread else -1 if v < mean - 0.2 * spread else 0
+        for v in value.tolist()
+    ]
     assert model.pred_discrete(nodes).tolist() == expected
     assert {-1, 0, 1} == set(expected)
     assert model.pred_discrete([0], around=float(value[0])).tolist() == [0]
@@ -122,7 +158,9 @@ def test_a_centre_that_does_not_fit_the_targets_is_refused():
     with pytest.raises(BadSetting, match="around must be one number, or one for each of 2 targets"):
         model.pred_discrete([0, 1], around=[1.0, 2.0, 3.0])
     with pytest.raises(BadSetting, match="around= is the centre of a regression's flip band"):
-        gg.NodeClassificationModel(build(Stack, GCNConv), random_graph()).pred_discrete([0], around=1.0)
+        gg.NodeClassificationModel(build(Stack, GCNConv), random_graph()).pred_discrete(
+            [0], around=1.0
+        )
 
 
 def test_a_regression_with_several_columns_is_refused():
@@ -144,7 +182,7 @@ def test_values_far_from_zero_are_compared_as_finely_as_floats_allow(shift):
     assert "whole graph" not in model.computation_graphs(list(range(40))).notes()
 
 
-# --- calling conventions ---------------------------------------------------------------------------------------------
+# --- calling conventions --------------------------------------------------------------------------
 
 
 class Weighted(nn.Module):
@@ -157,11 +195,16 @@ class Weighted(nn.Module):
 
 
 class Attributed(nn.Module):
-    """Takes attributes of nodes, edges and the graph, required and optional, in an order of its own."""
+    """Takes attributes of nodes, edges and the graph, required and optional, in an order of its
+    own.
+    """
 
     def __init__(self):
         super().__init__()
-        self.one, self.two = GATConv(FEATURES + 3, HIDDEN, edge_dim=2), NNConv(HIDDEN, CLASSES, nn.Linear(2, HIDDEN * CLASSES))
+        self.one, self.two = (
+            GATConv(FEATURES + 3, HIDDEN, edge_dim=2),
+            NNConv(HIDDEN, CLASSES, nn.Linear(2, HIDDEN * CLASSES)),
+        )
 
     def forward(self, x, edge_index, *, temperature, edge_attr, pos, unknown=None):
         assert unknown is None
@@ -179,7 +222,10 @@ def test_edge_weights_and_all_other_attributes_are_cut_along():
     nodes = list(range(100))
     for net, arguments in (
         (build(Weighted), {"edge_weight": data.edge_weight}),
-        (build(Attributed), {"edge_attr": data.edge_attr, "pos": data.pos, "temperature": data.temperature}),
+        (
+            build(Attributed),
+            {"edge_attr": data.edge_attr, "pos": data.pos, "temperature": data.temperature},
+        ),
     ):
         model = gg.NodeClassificationModel(net, data)
         whole = net(data.x, data.edge_index, **arguments).softmax(1)[nodes]
@@ -187,12 +233,18 @@ def test_edge_weights_and_all_other_attributes_are_cut_along():
         assert "whole graph" not in batch.notes()
         assert (model.pred_copies(batch) - whole).abs().max() <= 1e-5
         graph = batch[3].data
-        assert all(graph[name].size(0) in (graph.num_nodes, graph.num_edges) for name in arguments if name != "temperature")
+        assert all(
+            graph[name].size(0) in (graph.num_nodes, graph.num_edges)
+            for name in arguments
+            if name != "temperature"
+        )
 
 
 def test_as_many_edges_as_nodes_do_not_confuse_the_attributes():
     data = Data(
-        x=torch.rand(6, FEATURES), edge_index=torch.tensor([[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0]]), edge_weight=torch.rand(6)
+        x=torch.rand(6, FEATURES),
+        edge_index=torch.tensor([[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0]]),
+        edge_weight=torch.rand(6),
     )
     net = build(Weighted)
     model = gg.NodeClassificationModel(net, data)
@@ -201,7 +253,9 @@ def test_as_many_edges_as_nodes_do_not_confuse_the_attributes():
 
 
 def test_a_missing_argument_is_named():
-    with pytest.raises(BadModel, match=r"Attributed.forward needs 'temperature', which data does not have"):
+    with pytest.raises(
+        BadModel, match=r"Attributed.forward needs 'temperature', which data does not have"
+    ):
         gg.NodeClassificationModel(build(Attributed), random_graph())
 
 
@@ -235,7 +289,7 @@ def test_a_compiled_network_is_used_as_it_was_written():
     assert model.pred_continuous([0]).equal(net(data.x, data.edge_index).softmax(1)[:1])
 
 
-# --- links -----------------------------------------------------------------------------------------------------------
+# --- links ----------------------------------------------------------------------------------------
 
 
 def test_links_stored_and_absent_through_both_conventions():
@@ -246,10 +300,14 @@ def test_links_stored_and_absent_through_both_conventions():
     z = net.encode(data.x, data.edge_index).detach()
     for pair in (stored, absent, stored[::-1]):
         prob = (z[pair[0]] * z[pair[1]]).sum().sigmoid()
-        assert model.pred_continuous([pair])[0].tolist() == pytest.approx([1 - float(prob), float(prob)], abs=1e-6)
+        assert model.pred_continuous([pair])[0].tolist() == pytest.approx(
+            [1 - float(prob), float(prob)], abs=1e-6
+        )
     forward = build(LinkForward)
     expected = forward(data.x, data.edge_index, torch.tensor([stored, absent]).t()).softmax(1)
-    assert (gg.LinkClassificationModel(forward, data).pred_continuous([stored, absent]) - expected).abs().max() <= 1e-6
+    assert (
+        gg.LinkClassificationModel(forward, data).pred_continuous([stored, absent]) - expected
+    ).abs().max() <= 1e-6
 
 
 def test_a_network_that_cannot_be_asked_for_links_is_told_what_to_add():
@@ -293,7 +351,9 @@ def test_the_population_of_links_is_the_stored_ones_and_as_many_others():
 
 
 def test_a_complete_graph_has_no_absent_links_and_two_nodes_suffice():
-    data = Data(x=torch.rand(3, FEATURES), edge_index=torch.tensor([[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]]))
+    data = Data(
+        x=torch.rand(3, FEATURES), edge_index=torch.tensor([[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]])
+    )
     assert len(gg.LinkClassificationModel(build(EncodeDecode), data).population()) == 6
     lone = Data(x=torch.rand(2, FEATURES), edge_index=torch.zeros(2, 0, dtype=torch.int64))
     model = gg.LinkClassificationModel(build(EncodeDecode), lone, output="logits")
@@ -316,7 +376,7 @@ def test_absent_links_of_a_large_graph_are_drawn_not_listed():
     assert absent.equal(non_edges(stored, 5000, 4000))
 
 
-# --- graphs ----------------------------------------------------------------------------------------------------------
+# --- graphs ---------------------------------------------------------------------------------------
 
 
 def many_graphs(count=12, **options):
@@ -366,14 +426,19 @@ def test_graph_attributes_come_one_row_per_graph():
     for number, graph in enumerate(data):
         graph.u = torch.tensor([[float(number), 1.0]])
     model = gg.GraphRegressionModel(net, data)
-    expected = torch.cat([net(graph.x, graph.edge_index, torch.zeros(len(graph.x), dtype=torch.int64), graph.u) for graph in data])
+    expected = torch.cat(
+        [
+            net(graph.x, graph.edge_index, torch.zeros(len(graph.x), dtype=torch.int64), graph.u)
+            for graph in data
+        ]
+    )
     assert (model.pred_continuous(range(12)) - expected[:, 0]).abs().max() <= 1e-4
     data[3].u = torch.zeros(2, 2)
     with pytest.raises(BadGraph, match=r"data.u is neither per node nor per edge"):
         gg.GraphRegressionModel(net, data)
 
 
-# --- hidden space ----------------------------------------------------------------------------------------------------
+# --- hidden space ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("layer", [GCNConv, GATConv, SAGEConv, lambda a, b: GINConv(mlp(a, b))])
@@ -400,52 +465,87 @@ def test_the_embedding_of_links():
 def test_the_embedding_of_graphs_is_what_was_pooled():
     data, net = many_graphs(), build(Pooled)
     hidden = torch.stack([net.encoder(graph.x, graph.edge_index).mean(0) for graph in data])
-    assert (gg.GraphClassificationModel(net, data).embed([5, 2]) - hidden[[5, 2]]).abs().max() <= 1e-6
+    assert (
+        gg.GraphClassificationModel(net, data).embed([5, 2]) - hidden[[5, 2]]
+    ).abs().max() <= 1e-6
 
 
 def test_an_embedding_can_be_given():
     data, table = random_graph(), torch.rand(60, 3)
-    assert gg.NodeClassificationModel(build(Stack, GCNConv), data, embedding=table).embed([3]).equal(table[[3]])
-    model = gg.NodeClassificationModel(build(Stack, GCNConv), data, embedding=lambda net, g: g.x[:, :2])
+    assert (
+        gg.NodeClassificationModel(build(Stack, GCNConv), data, embedding=table)
+        .embed([3])
+        .equal(table[[3]])
+    )
+    model = gg.NodeClassificationModel(
+        build(Stack, GCNConv), data, embedding=lambda net, g: g.x[:, :2]
+    )
     assert model.embed([3]).equal(data.x[[3], :2])
     link = gg.LinkClassificationModel(build(EncodeDecode), data, embedding=table)
     assert link.embed([(1, 2)]).equal(torch.cat([table[1], table[2]])[None])
     link = gg.LinkClassificationModel(build(EncodeDecode), data, embedding=lambda net, g: g.x)
     assert link.embed([(1, 2)]).equal(torch.cat([data.x[1], data.x[2]])[None])
     graphs = many_graphs()
-    assert gg.GraphClassificationModel(build(Pooled), graphs, embedding=table[:12]).embed([4]).equal(table[[4]])
-    pooled = gg.GraphClassificationModel(build(Pooled), graphs, embedding=lambda net, g: global_add_pool(g.x, g.batch))
-    assert (pooled.embed([4, 1]) - torch.stack([graphs[4].x.sum(0), graphs[1].x.sum(0)])).abs().max() <= 1e-5
+    assert (
+        gg.GraphClassificationModel(build(Pooled), graphs, embedding=table[:12])
+        .embed([4])
+        .equal(table[[4]])
+    )
+    pooled = gg.GraphClassificationModel(
+        build(Pooled), graphs, embedding=lambda net, g: global_add_pool(g.x, g.batch)
+    )
+    assert (
+        pooled.embed([4, 1]) - torch.stack([graphs[4].x.sum(0), graphs[1].x.sum(0)])
+    ).abs().max() <= 1e-5
 
 
 def test_an_embedding_that_cannot_be_found_is_asked_for():
     class Bare(nn.Module):
         def __init__(self):
             super().__init__()
-            self.weight, self.conv = nn.Parameter(torch.rand(FEATURES, CLASSES)), GCNConv(FEATURES, FEATURES)
+            self.weight, self.conv = (
+                nn.Parameter(torch.rand(FEATURES, CLASSES)),
+                GCNConv(FEATURES, FEATURES),
+            )
             self.conv.lin.weight.data = torch.eye(FEATURES)
 
         def forward(self, x, edge_index):
             return global_add_pool(self.conv(x, edge_index), None) @ self.weight
 
-    with pytest.raises(BadModel, match=r"where 12 \(nodes\) were expected|Say what it is: embedding="):
-        gg.GraphClassificationModel(build(Bare), many_graphs(), forward=lambda net, g: net(g.x, g.edge_index)).embed([0])
+    with pytest.raises(
+        BadModel, match=r"where 12 \(nodes\) were expected|Say what it is: embedding="
+    ):
+        gg.GraphClassificationModel(
+            build(Bare), many_graphs(), forward=lambda net, g: net(g.x, g.edge_index)
+        ).embed([0])
     with pytest.raises(BadModel, match="Say what it is: embedding="):
-        gg.NodeClassificationModel(build(Stack, GCNConv), random_graph(), embedding=torch.rand(5, 2)).embed([0])
+        gg.NodeClassificationModel(
+            build(Stack, GCNConv), random_graph(), embedding=torch.rand(5, 2)
+        ).embed([0])
 
 
-# --- targets in all forms --------------------------------------------------------------------------------------------
+# --- targets in all forms -------------------------------------------------------------------------
 
 
 def test_targets_may_be_lists_tensors_arrays_and_ranges():
     model = gg.NodeClassificationModel(build(Stack, GCNConv), random_graph())
     expected = model.pred_continuous([0, 1, 2])
-    arrays = [torch.arange(3), np.arange(3), torch.arange(3).int(), np.array([0, 1, 2], dtype=np.uint8)]
+    arrays = [
+        torch.arange(3),
+        np.arange(3),
+        torch.arange(3).int(),
+        np.array([0, 1, 2], dtype=np.uint8),
+    ]
     for targets in [range(3), (0, 1, 2), *arrays, [torch.tensor(0), np.int64(1), 2]]:
         assert model.pred_continuous(targets).equal(expected)
     links = gg.LinkClassificationModel(build(EncodeDecode), random_graph())
     expected = links.pred_continuous([(0, 1), (2, 3)])
-    for targets in ([[0, 1], [2, 3]], torch.tensor([[0, 1], [2, 3]]), np.array([[0, 1], [2, 3]]), [torch.tensor([0, 1]), (2, 3)]):
+    for targets in (
+        [[0, 1], [2, 3]],
+        torch.tensor([[0, 1], [2, 3]]),
+        np.array([[0, 1], [2, 3]]),
+        [torch.tensor([0, 1]), (2, 3)],
+    ):
         assert links.pred_continuous(targets).equal(expected)
 
 
@@ -456,7 +556,11 @@ def test_no_targets_keep_the_number_of_columns():
         gg.GraphClassificationModel(build(Pooled), many_graphs()),
     ):
         batch = model.computation_graphs([])
-        assert model.pred_continuous([]).shape == model.pred_copies(batch).shape == (0, model.num_classes)
+        assert (
+            model.pred_continuous([]).shape
+            == model.pred_copies(batch).shape
+            == (0, model.num_classes)
+        )
         assert model.embed([]).shape[0] == 0
         assert model.embed([]).dim() == 2
 
@@ -467,7 +571,10 @@ def test_link_labels_and_lists_of_nodes_are_not_cut_along():
     data = RandomLinkSplit(num_val=0.1, num_test=0.1)(random_graph(undirected=True))[0]
     net = build(Stack, GCNConv)
     model = gg.NodeClassificationModel(net, data, forward=lambda net, g: net(g.x, g.edge_index))
-    assert (model.pred_copies(model.computation_graphs([0])) - net(data.x, data.edge_index).softmax(1)[:1]).abs().max() <= 1e-6
+    assert (
+        model.pred_copies(model.computation_graphs([0]))
+        - net(data.x, data.edge_index).softmax(1)[:1]
+    ).abs().max() <= 1e-6
 
     class Pairs(Stack):
         def forward(self, x, edge_index, face_index):

@@ -1,4 +1,6 @@
-"""Monitoring stores without a network: samples drawn by bench/alarms.py, with what a run knows of its model."""
+"""Monitoring stores without a network: samples drawn by bench/alarms.py, with what a run knows of
+its model.
+"""
 
 from datetime import datetime, timedelta, timezone
 
@@ -18,12 +20,24 @@ def weeks(number):
     return START + timedelta(weeks=number)
 
 
-def made_monitor(path, runs=0, plan=PLAN, facts=FACTS, change=lambda number, sample: sample, examples=(), validated=None):
-    """A store with a baseline of 150 targets and some weekly runs of 50; ``change(number, sample)`` alters a run."""
+def made_monitor(
+    path,
+    runs=0,
+    plan=PLAN,
+    facts=FACTS,
+    change=lambda number, sample: sample,
+    examples=(),
+    validated=None,
+):
+    """A store with a baseline of 150 targets and some weekly runs of 50; ``change(number, sample)``
+    alters a run.
+    """
     monitor, dice = Monitor(path, plan), np.random.default_rng(1)
     monitor.add_baseline(targets_like(150, dice, False), facts, START, validated)
     for number in range(1, runs + 1):
-        monitor.add_run(change(number, targets_like(50, dice, False)), facts, weeks(number), examples)
+        monitor.add_run(
+            change(number, targets_like(50, dice, False)), facts, weeks(number), examples
+        )
     return monitor
 
 

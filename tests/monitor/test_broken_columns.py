@@ -1,4 +1,6 @@
-"""Columns that are scrambled, swapped or rescaled, and models that err more, are found and named; unchanged data are left alone."""
+"""Columns that are scrambled, swapped or rescaled, and models that err more, are found and named;
+unchanged data are left alone.
+"""
 
 from dataclasses import replace
 from itertools import combinations
@@ -15,18 +17,31 @@ from torch_geometric.nn import GINConv, SAGEConv, global_mean_pool
 import graphgauge as gg
 from graphgauge.monitor import Labels, Monitor, Plan, Sample, drift_triggers, read_history, score
 from graphgauge.monitor.columns import movement
-from graphgauge.monitor.data_tests import GAP, PAIR, RESIDUAL, label_columns, relation_columns, shift_columns
+from graphgauge.monitor.data_tests import (
+    GAP,
+    PAIR,
+    RESIDUAL,
+    label_columns,
+    relation_columns,
+    shift_columns,
+)
 from graphgauge.monitor.plan import ACCURACY, DATA, RELATION
 from graphgauge.report.monitoring import monitoring_html
 
 FAST = {"trials": (4, 8), "timed": 0}
 QUICK = Plan(budget=0.1)  #: a tenth of the draws that the usual budget needs
-NAMED = Labels(("age", "b", "c", "income", "e", "f", "g", "h"), ("age", "b", "c", "income", "e", "f", "g", "h", "prediction"))
+NAMED = Labels(
+    ("age", "b", "c", "income", "e", "f", "g", "h"),
+    ("age", "b", "c", "income", "e", "f", "g", "h", "prediction"),
+)
 
 
 def raised(broken, seed=0, number=100, known="labels", labels=BROKEN_LABELS):
     dice = np.random.default_rng(seed)
-    baseline, run = targets_with_columns(200, dice, "none", known), targets_with_columns(number, dice, broken, known)
+    baseline, run = (
+        targets_with_columns(200, dice, "none", known),
+        targets_with_columns(number, dice, broken, known),
+    )
     return {own.name: own for own in drift_triggers(baseline, [run], QUICK, labels, seed)}
 
 
@@ -54,7 +69,9 @@ def test_a_column_that_scatters_more_around_the_same_middle_is_found():
 def test_a_shifted_column_is_named_once_and_its_relations_are_not_blamed():
     found = raised("mean", number=100)
     assert "column 3 (+" in found[DATA].told
-    assert not any("column 3" in name for own in found.values() for name in own.details.get("columns", ()))
+    assert not any(
+        "column 3" in name for own in found.values() for name in own.details.get("columns", ())
+    )
 
 
 @pytest.mark.parametrize("known", ["data", "gaps", "labels"])
@@ -69,11 +86,15 @@ def test_a_column_that_is_related_to_neighbours_only_is_found_by_its_gap():
         x = dice.normal(size=(number, 3))
         near = 0.9 * x + 0.4 * dice.normal(size=x.shape)
         x[:, 1] = dice.permutation(x[:, 1]) if scrambled else x[:, 1]
-        return Sample(tuple(range(number)), {"edge_ec": np.ones(number)}, data=x, gaps=np.abs(x - near))
+        return Sample(
+            tuple(range(number)), {"edge_ec": np.ones(number)}, data=x, gaps=np.abs(x - near)
+        )
 
     found = drift_triggers(look(200, False), [look(60, True)], QUICK, Labels())
     assert [own.name for own in found] == [RELATION]
-    assert found[0].told.startswith("column 1 of targets is farther from that of their neighbours than it was (z +")
+    assert found[0].told.startswith(
+        "column 1 of targets is farther from that of their neighbours than it was (z +"
+    )
 
 
 def test_a_model_that_errs_more_is_found_where_labels_are_known_and_one_that_errs_less_is_no_alarm():
@@ -82,7 +103,11 @@ def test_a_model_that_errs_more_is_found_where_labels_are_known_and_one_that_err
     def look(number, by):
         errors = {"absolute error": by * np.abs(dice.normal(size=number))}
         errors["absolute error"][::4] = np.nan
-        return Sample(tuple(dice.integers(0, 10**6, number).tolist()), {"edge_ec": np.ones(number)}, errors=errors)
+        return Sample(
+            tuple(dice.integers(0, 10**6, number).tolist()),
+            {"edge_ec": np.ones(number)},
+            errors=errors,
+        )
 
     baseline = look(200, 1.0)
     (found,) = drift_triggers(baseline, [look(60, 2.5)], QUICK, Labels())
@@ -94,13 +119,15 @@ def test_a_model_that_errs_more_is_found_where_labels_are_known_and_one_that_err
     assert [own.details["runs"] for own in drift_triggers(baseline, slow, QUICK, Labels())] == [4]
 
 
-# --- the p-values ------------------------------------------------------------------------------------------------------
+# --- the p-values ---------------------------------------------------------------------------------
 
 
 def literal_relations(new, old):
     """Products of ranks for every pair, in plain loops: mean ranks, mean 0, SD 1."""
     rows = np.concatenate([new, old])
-    ranks = np.array([[sum(v < w for v in c) + (sum(v == w for v in c) + 1) / 2 for w in c] for c in rows.T]).T
+    ranks = np.array(
+        [[sum(v < w for v in c) + (sum(v == w for v in c) + 1) / 2 for w in c] for c in rows.T]
+    ).T
     r = (ranks - ranks.mean(0)) / ranks.std(0)
     return np.stack([r[:, i] * r[:, j] for i, j in combinations(range(r.shape[1]), 2)], axis=1)
 
@@ -115,15 +142,24 @@ def literal_p(rows, n):
 
 def small(seed, n=4, m=6, width=3):
     dice = np.random.default_rng(seed)
-    return [Sample(tuple(range(k)), {}, data=dice.integers(0, 4, (k, width)).astype(float)) for k in (n, m)]
+    return [
+        Sample(tuple(range(k)), {}, data=dice.integers(0, 4, (k, width)).astype(float))
+        for k in (n, m)
+    ]
 
 
 def test_products_of_pairs_are_those_of_the_definition():
     new, old = small(3)
     found = relation_columns(new, old)
     products = [k for k, own in enumerate(found.about) if own.kind == PAIR][:3]
-    assert found.rows[:, products] == pytest.approx(literal_relations(new.data, old.data), abs=1e-12)
-    assert [(found.about[k].own, *found.about[k].others) for k in products] == [(0, 1), (0, 2), (1, 2)]
+    assert found.rows[:, products] == pytest.approx(
+        literal_relations(new.data, old.data), abs=1e-12
+    )
+    assert [(found.about[k].own, *found.about[k].others) for k in products] == [
+        (0, 1),
+        (0, 2),
+        (1, 2),
+    ]
 
 
 @pytest.mark.parametrize("make", [shift_columns, relation_columns])
@@ -138,12 +174,17 @@ def test_p_values_are_those_of_all_arrangements(make):
 
 @pytest.mark.parametrize("make", [shift_columns, relation_columns])
 def test_what_is_tested_does_not_know_which_rows_are_new(make):
-    """Exact p-values need statistics that are chosen and fitted on all rows alike: any other split gives the same rows."""
+    """Exact p-values need statistics that are chosen and fitted on all rows alike: any other split
+    gives the same rows.
+    """
     dice = np.random.default_rng(4)
     whole = np.concatenate([dice.normal(size=(30, 4)), dice.integers(0, 3, (30, 2))], axis=1)
     whole[:, 1] += whole[:, 0]
     order = dice.permutation(30)
-    one, other = (make(*(Sample(tuple(range(len(p))), {}, data=p) for p in np.split(w, [9]))) for w in (whole, whole[order]))
+    one, other = (
+        make(*(Sample(tuple(range(len(p))), {}, data=p) for p in np.split(w, [9])))
+        for w in (whole, whole[order])
+    )
     assert one.about == other.about
     assert other.rows == pytest.approx(one.rows[order], abs=1e-9)
 
@@ -156,7 +197,9 @@ def test_p_values_of_unchanged_data_are_uniform_or_larger():
         new, old = targets_with_columns(12, dice), targets_with_columns(24, dice)
         for kind, make in ((DATA, shift_columns), (RELATION, relation_columns)):
             rows = make(new, old).rows
-            counts[kind] += movement(rows[:12], rows[12:], 0.2, torch.Generator().manual_seed(seed)).p <= 0.2
+            counts[kind] += (
+                movement(rows[:12], rows[12:], 0.2, torch.Generator().manual_seed(seed)).p <= 0.2
+            )
     for count in counts.values():
         assert 0.2 * 120 - 3.5 * (120 * 0.16) ** 0.5 < count < 0.2 * 120 + 3.5 * (120 * 0.16) ** 0.5
 
@@ -166,19 +209,28 @@ def test_leaving_columns_out_of_the_count_can_only_raise_p():
     new, old = dice.normal(size=(8, 3)), dice.normal(size=(20, 3))
     new[:, 0] += 2
     every = movement(new, old, 0.1, torch.Generator().manual_seed(0)).p
-    fewer = movement(new, old, 0.1, torch.Generator().manual_seed(0), np.array([False, True, True])).p
+    fewer = movement(
+        new, old, 0.1, torch.Generator().manual_seed(0), np.array([False, True, True])
+    ).p
     assert every < 0.01 < fewer
 
 
-# --- odd data ----------------------------------------------------------------------------------------------------------
+# --- odd data -------------------------------------------------------------------------------------
 
 
 def test_constant_integer_and_binary_columns_and_missing_labels_are_taken_as_they_are():
     dice = np.random.default_rng(2)
 
     def look(number, labels):
-        x = np.c_[np.full(number, 3.0), dice.integers(0, 9, number), dice.random(number) < 0.4, np.zeros(number)]
-        return Sample(tuple(range(number)), {"edge_ec": np.ones(number)}, data=x.astype(float), labels=labels)
+        x = np.c_[
+            np.full(number, 3.0),
+            dice.integers(0, 9, number),
+            dice.random(number) < 0.4,
+            np.zeros(number),
+        ]
+        return Sample(
+            tuple(range(number)), {"edge_ec": np.ones(number)}, data=x.astype(float), labels=labels
+        )
 
     holes = np.where(dice.random(40) < 0.5, np.nan, 1.0)
     baseline, run = look(100, np.arange(100) % 3.0), look(40, holes)
@@ -195,14 +247,24 @@ def test_a_column_that_becomes_constant_is_found():
     dice = np.random.default_rng(3)
     looks = [targets_with_columns(k, dice, "none", "data") for k in (200, 60)]
     looks[1].data[:, 4] = np.median(looks[0].data[:, 4])
-    assert "column 4" in {own.name: own for own in drift_triggers(looks[0], looks[1:], QUICK, BROKEN_LABELS)}[DATA].told
+    assert (
+        "column 4"
+        in {own.name: own for own in drift_triggers(looks[0], looks[1:], QUICK, BROKEN_LABELS)}[
+            DATA
+        ].told
+    )
 
 
 def test_thousands_of_sparse_columns_cost_little():
     dice = np.random.default_rng(0)
     chance = dice.uniform(0.001, 0.2, 3000)
     baseline, run = (
-        Sample(tuple(range(k)), {"edge_ec": np.ones(k)}, data=(dice.random((k, 3000)) < chance).astype(float)) for k in (200, 50)
+        Sample(
+            tuple(range(k)),
+            {"edge_ec": np.ones(k)},
+            data=(dice.random((k, 3000)) < chance).astype(float),
+        )
+        for k in (200, 50)
     )
     found = relation_columns(run, baseline)
     assert found.rows.shape[1] < 6000
@@ -211,7 +273,7 @@ def test_thousands_of_sparse_columns_cost_little():
     assert perf_counter() - start < 20  # about a second; the margin is for busy machines
 
 
-# --- real models, and the store -----------------------------------------------------------------------------------------
+# --- real models, and the store -------------------------------------------------------------------
 
 
 class NodeNet(torch.nn.Module):
@@ -236,7 +298,10 @@ def rings(number=40, nodes=6):
     draw = torch.Generator().manual_seed(0)
     ring = torch.arange(nodes)
     edges = torch.cat([torch.stack([ring, ring.roll(1)]), torch.stack([ring.roll(1), ring])], 1)
-    return [Data(x=torch.randn(nodes, 4, generator=draw), edge_index=edges, y=torch.tensor([k % 2])) for k in range(number)]
+    return [
+        Data(x=torch.randn(nodes, 4, generator=draw), edge_index=edges, y=torch.tensor([k % 2]))
+        for k in range(number)
+    ]
 
 
 def test_gaps_labels_and_errors_of_nodes_are_those_of_the_definition():
@@ -249,12 +314,18 @@ def test_gaps_labels_and_errors_of_nodes_are_those_of_the_definition():
     sample, _ = score(gg.Evaluator(model, **FAST), gg.InputXGradient(), targets)
     x = data.x.double().numpy()
     near = [[(t - 1) % 30, (t + 1) % 30] for t in targets]
-    literal = [np.mean([np.abs(x[t] - x[n]) for n in own], axis=0) for t, own in zip(targets, near, strict=True)]
+    literal = [
+        np.mean([np.abs(x[t] - x[n]) for n in own], axis=0)
+        for t, own in zip(targets, near, strict=True)
+    ]
     assert sample.gaps == pytest.approx(np.array(literal), abs=1e-6)
     assert sample.labels[[0, 2]].tolist() == [0.0, 1.0]
     assert np.isnan(sample.labels[1])
     prob = model.pred_continuous(targets).numpy()
-    wrong, lacking = sample.errors["share of wrong classes"], sample.errors["probability that the right class lacks"]
+    wrong, lacking = (
+        sample.errors["share of wrong classes"],
+        sample.errors["probability that the right class lacks"],
+    )
     assert wrong[[0, 2]].tolist() == [float(prob[0].argmax() != 0), float(prob[2].argmax() != 1)]
     assert lacking[[0, 2]] == pytest.approx([1 - prob[0, 0], 1 - prob[2, 1]], abs=1e-6)
     assert np.isnan([wrong[1], lacking[1]]).all()
@@ -274,18 +345,24 @@ def test_lists_of_graphs_are_watched_too(task):
     x = graphs[5].x.double().numpy()
     start, end = graphs[5].edge_index.numpy()
     assert sample.gaps[2] == pytest.approx(np.abs(x[start] - x[end]).mean(0), abs=1e-6)
-    assert sample.labels[[0, 2]].tolist() == ([0.0, 1.0] if task == "classification" else [0.0, 2.5])
+    assert sample.labels[[0, 2]].tolist() == (
+        [0.0, 1.0] if task == "classification" else [0.0, 2.5]
+    )
     assert np.isnan(sample.labels[1])
     for own in sample.errors.values():
         assert np.isfinite(own).tolist() == [True, False, True]
     if task == "regression":
         value = model.pred_continuous([5]).item()
         assert sample.errors["absolute error"][2] == pytest.approx(abs(value - 2.5), abs=1e-5)
-    assert Labels(facts.features, facts.columns).predictions == ([6, 7] if task == "classification" else [6])
+    assert Labels(facts.features, facts.columns).predictions == (
+        [6, 7] if task == "classification" else [6]
+    )
 
 
 def test_attributes_of_edges_are_those_of_the_targets_own_graph():
-    """A graph's edges count from 0 in each graph; the attributes of the first graph once stood for all."""
+    """A graph's edges count from 0 in each graph; the attributes of the first graph once stood for
+    all.
+    """
     torch.manual_seed(0)
     graphs = rings(6)
     for k, g in enumerate(graphs):
@@ -293,11 +370,18 @@ def test_attributes_of_edges_are_those_of_the_targets_own_graph():
 
     class Weighted(GraphNet):
         def forward(self, x, edge_index, batch, edge_weight):
-            return self.head(global_mean_pool(self.conv(x, edge_index).relu(), batch)) + 0 * edge_weight.sum()
+            return (
+                self.head(global_mean_pool(self.conv(x, edge_index).relu(), batch))
+                + 0 * edge_weight.sum()
+            )
 
     model = gg.GraphClassificationModel(Weighted(4, 2), graphs)
     sample, facts = score(gg.Evaluator(model, **FAST), gg.InputXGradient(), [0, 3, 5])
-    assert sample.data[:, facts.columns.index("edge_weight (mean over its edges)")].tolist() == [0.0, 3.0, 5.0]
+    assert sample.data[:, facts.columns.index("edge_weight (mean over its edges)")].tolist() == [
+        0.0,
+        3.0,
+        5.0,
+    ]
 
 
 def test_labels_of_one_of_several_columns_are_those_that_the_target_asks_for():
@@ -307,12 +391,17 @@ def test_labels_of_one_of_several_columns_are_those_that_the_target_asks_for():
     several = gg.NodeClassificationModel(NodeNet(4, 2), data, output="multi_label_logits")
     sample, _ = score(gg.Evaluator(several, **FAST), gg.InputXGradient(), [(3, 0), (4, 0), (4, 1)])
     assert sample.labels.tolist() == [1.0, 0.0, 1.0]
-    assert list(sample.errors) == ["share of wrong classes", "probability that the right class lacks"]
+    assert list(sample.errors) == [
+        "share of wrong classes",
+        "probability that the right class lacks",
+    ]
     data.y = torch.stack([torch.arange(30.0), torch.arange(30.0) / 10], 1)
     values = gg.NodeRegressionModel(NodeNet(4, 2), data, output_column=1)
     sample, _ = score(gg.Evaluator(values, **FAST), gg.InputXGradient(), [3, 4])
     assert sample.labels == pytest.approx([0.3, 0.4])
-    assert sample.errors["absolute error"] == pytest.approx(np.abs(values.pred_continuous([3, 4]).numpy().ravel() - [0.3, 0.4]))
+    assert sample.errors["absolute error"] == pytest.approx(
+        np.abs(values.pred_continuous([3, 4]).numpy().ravel() - [0.3, 0.4])
+    )
 
 
 def test_labels_of_links_are_found_by_pair():
@@ -367,7 +456,9 @@ def test_gaps_labels_and_errors_come_back_from_the_store(tmp_path):
     kept = read_history(tmp_path / "m.sqlite")
     assert kept.baseline.sample.gaps == pytest.approx(sample.gaps)
     assert kept.baseline.sample.labels == pytest.approx(sample.labels, nan_ok=True)
-    assert kept.baseline.sample.errors["absolute error"] == pytest.approx(sample.errors["absolute error"])
+    assert kept.baseline.sample.errors["absolute error"] == pytest.approx(
+        sample.errors["absolute error"]
+    )
     run = kept.runs[0].sample
     assert (run.gaps, run.labels, list(run.errors)) == (None, None, ["absolute error"])
 
@@ -378,16 +469,31 @@ def test_stores_of_earlier_versions_stay_readable_and_are_compared_as_far_as_the
 
     monitor = made_monitor(tmp_path / "m.sqlite", 1, change=early)
     old = monitor.history().baseline.sample
-    with monitor.writing() as store:  # a baseline without the new keys, as earlier versions wrote it
-        rows = [{name: own for name, own in row.items() if name in ("target", "values", "top", "data")} for row in old.rows(True)]
+    with (
+        monitor.writing() as store
+    ):  # a baseline without the new keys, as earlier versions wrote it
+        rows = [
+            {name: own for name, own in row.items() if name in ("target", "values", "top", "data")}
+            for row in old.rows(True)
+        ]
         store.append("baseline", "2", monitor.history().baseline.body, rows)
     kept = monitor.history().baseline
-    assert (kept.number, kept.sample.gaps, kept.sample.labels, dict(kept.sample.errors)) == (2, None, None, {})
-    assert monitor.add_run(targets_like(50, np.random.default_rng(8), False), FACTS, weeks(2)).triggers == ()
+    assert (kept.number, kept.sample.gaps, kept.sample.labels, dict(kept.sample.errors)) == (
+        2,
+        None,
+        None,
+        {},
+    )
+    assert (
+        monitor.add_run(targets_like(50, np.random.default_rng(8), False), FACTS, weeks(2)).triggers
+        == ()
+    )
 
 
 def test_the_kinds_of_relation_are_all_looked_at():
     dice = np.random.default_rng(0)
-    found = relation_columns(targets_with_columns(20, dice), targets_with_columns(40, dice), BROKEN_LABELS.predictions)
+    found = relation_columns(
+        targets_with_columns(20, dice), targets_with_columns(40, dice), BROKEN_LABELS.predictions
+    )
     assert {own.kind for own in found.about} == {PAIR, RESIDUAL, GAP}
     assert not any(8 in own.others for own in found.about if own.kind == RESIDUAL)

@@ -16,13 +16,18 @@ def dice(seed=0):
 
 
 def literal(new, old):
-    """The largest |z| for every way to call n rows new: z with the mean and the SD (divisor N) of the column over all rows."""
+    """The largest |z| for every way to call n rows new: z with the mean and the SD (divisor N) of
+    the column over all rows.
+    """
     rows = np.concatenate([new, old])
     n, total = len(new), len(rows)
     spread = rows.std(0)
     columns = (rows - rows.mean(0))[:, spread > 0] / spread[spread > 0]
     scale = np.sqrt(n * (total - n) / (total - 1))
-    every = [np.abs(columns[list(chosen)].sum(0) / scale).max() for chosen in combinations(range(total), n)]
+    every = [
+        np.abs(columns[list(chosen)].sum(0) / scale).max()
+        for chosen in combinations(range(total), n)
+    ]
     return np.mean(np.array(every) >= every[0] - 1e-9), columns[:n].sum(0) / scale
 
 
@@ -48,7 +53,9 @@ def test_a_column_that_moved_is_named_first_and_small_levels_are_reached():
 def test_copies_of_a_column_change_no_p_value():
     draw = np.random.default_rng(1)
     old, new = draw.normal(size=(40, 1)), draw.normal(size=(10, 1)) + 0.5
-    alone, copied = (movement(np.repeat(new, k, 1), np.repeat(old, k, 1), 0.01, dice()).p for k in (1, 50))
+    alone, copied = (
+        movement(np.repeat(new, k, 1), np.repeat(old, k, 1), 0.01, dice()).p for k in (1, 50)
+    )
     assert alone == copied
 
 
@@ -58,7 +65,11 @@ def test_columns_that_do_not_vary_have_not_moved():
 
 
 def test_ranks_share_places():
-    assert ranked(np.array([[3.0, 1.0], [3.0, 0.0], [-9.0, 2.0]])).tolist() == [[2.5, 2.0], [2.5, 1.0], [1.0, 3.0]]
+    assert ranked(np.array([[3.0, 1.0], [3.0, 0.0], [-9.0, 2.0]])).tolist() == [
+        [2.5, 2.0],
+        [2.5, 1.0],
+        [1.0, 3.0],
+    ]
 
 
 def test_rows_with_other_columns_are_refused():
@@ -69,12 +80,16 @@ def test_rows_with_other_columns_are_refused():
 def test_draws_end_early_only_where_p_decides_nothing(monkeypatch):
     made, real = [], columns.exceeding
     monkeypatch.setattr(
-        columns, "exceeding", lambda rows, n, seen, draws, dice: made.append(draws) or real(rows, n, seen, draws, dice)
+        columns,
+        "exceeding",
+        lambda rows, n, seen, draws, dice: made.append(draws) or real(rows, n, seen, draws, dice),
     )
     draw, totals = np.random.default_rng(2), set()
     for shift in (0.0, 0.4, 0.8, 1.2) * 4:
         made.clear()
-        found = movement(draw.normal(size=(10, 2)) + shift, draw.normal(size=(30, 2)), 0.001, dice())
+        found = movement(
+            draw.normal(size=(10, 2)) + shift, draw.normal(size=(30, 2)), 0.001, dice()
+        )
         assert sum(made) == 1999 or (found.p > 0.01 and found.p * (1 + sum(made)) >= 11)
         totals.add(sum(made))
     assert totals == {99, 999, 1999}

@@ -32,10 +32,18 @@ def test_the_budget_is_spent_evenly():
     plan = Plan(budget=0.05, looks=10)
     assert plan.level(METRIC) == pytest.approx(0.004)
     assert sum(map(plan.level, SHARES)) == pytest.approx(0.05 / 10)
-    assert Plan.from_record(Plan(thresholds={"time": Threshold(5.0, "below")}).record()).thresholds["time"].direction == "below"
+    assert (
+        Plan.from_record(Plan(thresholds={"time": Threshold(5.0, "below")}).record())
+        .thresholds["time"]
+        .direction
+        == "below"
+    )
 
 
-@pytest.mark.parametrize(("wrong", "told"), [({"budget": 0.0}, "budget"), ({"looks": 0}, "looks"), ({"number": True}, "number")])
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [({"budget": 0.0}, "budget"), ({"looks": 0}, "looks"), ({"number": True}, "number")],
+)
 def test_a_plan_that_cannot_be_is_refused(wrong, told):
     with pytest.raises(BadSetting, match=told):
         Plan(**wrong)
@@ -48,7 +56,12 @@ def test_a_threshold_in_no_direction_is_refused():
 
 def test_stationary_histories_raise_nothing():
     assert false_alarms(SHORT, Plan(), 100, deterministic=False) == 0
-    assert false_alarms(argparse.Namespace(**{**vars(SHORT), "histories": 1}), Plan(), 100, deterministic=True) == 0
+    assert (
+        false_alarms(
+            argparse.Namespace(**{**vars(SHORT), "histories": 1}), Plan(), 100, deterministic=True
+        )
+        == 0
+    )
 
 
 def test_a_large_budget_is_kept_and_mostly_used():
@@ -68,7 +81,10 @@ def test_a_shift_of_one_standard_deviation_is_found_within_three_runs(metric):
 
 def test_the_upper_bound_solves_its_equation():
     bound = clopper_pearson_upper(3, 200)
-    chance = sum(np.prod([(200 - j) / (j + 1) for j in range(k)]) * bound**k * (1 - bound) ** (200 - k) for k in range(4))
+    chance = sum(
+        np.prod([(200 - j) / (j + 1) for j in range(k)]) * bound**k * (1 - bound) ** (200 - k)
+        for k in range(4)
+    )
     assert chance == pytest.approx(0.025, rel=1e-6)
     assert clopper_pearson_upper(0, 200) == pytest.approx(1 - 0.025 ** (1 / 200), rel=1e-9)
 
@@ -81,7 +97,12 @@ def test_only_what_moved_is_named():
     baseline, run = look(1, 150), look(2)
     moved = run.data.copy()
     moved[:, 5] = 1.0
-    found = drift_triggers(baseline, [replace(run, data=moved)], Plan(), Labels(columns=[f"column {k}" for k in range(12)]))
+    found = drift_triggers(
+        baseline,
+        [replace(run, data=moved)],
+        Plan(),
+        Labels(columns=[f"column {k}" for k in range(12)]),
+    )
     assert [own.name for own in found] == [DATA]
     assert next(iter(found[0].details["z"])) == "column 5"
     led = replace(run, top=tuple((11, 10) for _ in run.top))
@@ -98,23 +119,35 @@ def test_only_what_moved_is_named():
 def test_a_slow_drift_shows_in_several_runs_together():
     baseline = look(1, 200)
     runs = [
-        replace(own, values={**own.values, "edge_ec": own.values["edge_ec"] * 1.7}) for own in (look(k, 50) for k in range(3, 7))
+        replace(own, values={**own.values, "edge_ec": own.values["edge_ec"] * 1.7})
+        for own in (look(k, 50) for k in range(3, 7))
     ]
-    tested = metric_tests(baseline, [look(20, 50), *runs], Plan())  # the window leaves the first one out
-    alone, together = (next(own for own in tested if own.metric == "edge_ec" and own.runs == k) for k in (1, 4))
+    tested = metric_tests(
+        baseline, [look(20, 50), *runs], Plan()
+    )  # the window leaves the first one out
+    alone, together = (
+        next(own for own in tested if own.metric == "edge_ec" and own.runs == k) for k in (1, 4)
+    )
     assert (alone.n, together.n) == (50, 200)
     assert min(alone.corrected.values()) > Plan().level() >= min(together.corrected.values())
     assert {own.runs for own in metric_tests(baseline, runs[:1], Plan())} == {1}
 
 
 def test_the_last_look_at_a_target_counts():
-    first, second = Sample((1, 2), {"edge_ec": np.array([1.0, 2.0])}), Sample((2, 3), {"edge_ec": np.array([5.0, np.nan])})
+    first, second = (
+        Sample((1, 2), {"edge_ec": np.array([1.0, 2.0])}),
+        Sample((2, 3), {"edge_ec": np.array([5.0, np.nan])}),
+    )
     found = pooled([first, second])
     assert (found.targets, found.known("edge_ec").tolist()) == ((1, 2, 3), [1.0, 5.0])
 
 
 def test_metrics_with_too_few_values_and_clocks_are_not_tested():
-    values = {"edge_ec": np.arange(9.0), "feature_ec": np.r_[1.0, np.full(8, np.nan)], "time": np.arange(9.0)}
+    values = {
+        "edge_ec": np.arange(9.0),
+        "feature_ec": np.r_[1.0, np.full(8, np.nan)],
+        "time": np.arange(9.0),
+    }
     sample = Sample(tuple(range(9)), values)
     assert {own.metric for own in metric_tests(sample, [sample], Plan())} == {"edge_ec"}
     assert set(METRICS) == {own.metric for own in metric_tests(look(1), [look(2)], Plan())}

@@ -1,4 +1,6 @@
-"""Measuring the cheap way: which settings, which targets, which features lead, what the data of a target are."""
+"""Measuring the cheap way: which settings, which targets, which features lead, what the data of a
+target are.
+"""
 
 import numpy as np
 import pytest
@@ -20,9 +22,15 @@ FAST = {"trials": (4, 12), "timed": 0}
 
 def test_the_cheap_forms_change_what_they_must_and_no_more():
     found = cheap(PRESETS["calibrated"]).record()
-    changed = {name for name, value in PRESETS["calibrated"].record().items() if found[name] != value}
+    changed = {
+        name for name, value in PRESETS["calibrated"].record().items() if found[name] != value
+    }
     assert changed == {"trials", "early_stop", "twins", "headline"}
-    assert (found["stability"], found["early_stop"], found["trials"]) == ("binomial", "paper", [30, 100])
+    assert (found["stability"], found["early_stop"], found["trials"]) == (
+        "binomial",
+        "paper",
+        [30, 100],
+    )
     assert cheap(Settings(early_stop="betting", trials=(5, 9))).early_stop == "betting"
     assert cheap(cheap(Settings())) == cheap(Settings())
 
@@ -39,15 +47,21 @@ def test_a_sample_holds_the_numbers_of_the_evaluator_and_the_data_of_its_targets
         assert [row.target for row in rows] == list(sample.targets)
         assert sample.values[metric].tolist() == [row.cell.value for row in rows]
     x = model.source.x.double()
-    rows = {"nodes": lambda t: x[[t]], "values": lambda t: x[[t]], "links": lambda t: x[list(t)]}.get(
-        kind, lambda t: model.data[t].x.double()
-    )
+    rows = {
+        "nodes": lambda t: x[[t]],
+        "values": lambda t: x[[t]],
+        "links": lambda t: x[list(t)],
+    }.get(kind, lambda t: model.data[t].x.double())
     width = x.size(1)
-    assert sample.data[:, :width] == pytest.approx(torch.stack([rows(t).mean(0) for t in targets]).numpy(), abs=1e-12)
+    assert sample.data[:, :width] == pytest.approx(
+        torch.stack([rows(t).mean(0) for t in targets]).numpy(), abs=1e-12
+    )
     graphs = model.computation_graphs(targets)
     assert sample.data[:, width].tolist() == graphs.num_nodes.tolist()
     assert sample.data[:, width + 1].tolist() == graphs.num_edges.tolist()
-    assert sample.data[:, width + 2 :] == pytest.approx(model.pred_continuous(targets).reshape(len(targets), -1).numpy(), abs=1e-6)
+    assert sample.data[:, width + 2 :] == pytest.approx(
+        model.pred_continuous(targets).reshape(len(targets), -1).numpy(), abs=1e-6
+    )
     assert len(facts.columns) == sample.data.shape[1]
 
 
@@ -59,7 +73,9 @@ def test_the_leading_features_are_those_with_the_highest_scores():
         others = [k for k, node in enumerate(x.nodes.tolist()) if node != target]
         own = x.feature_score[x.nodes.tolist().index(target)]
         strength = torch.maximum(own, x.feature_score[others].amax(0)).tolist()
-        expected = [k for k in sorted(range(len(strength)), key=lambda k: -strength[k]) if strength[k] > 0][:2]  # a third of 6
+        expected = [
+            k for k in sorted(range(len(strength)), key=lambda k: -strength[k]) if strength[k] > 0
+        ][:2]  # a third of 6
         assert list(found) == expected
 
 
@@ -109,11 +125,19 @@ def test_results_with_other_noise_cannot_be_a_baseline():
 
 
 def literal_edge_means(model, target):
-    """Attributes of the edges that bring a message to the target, one by one; one layer, which drops loops."""
+    """Attributes of the edges that bring a message to the target, one by one; one layer, which
+    drops loops.
+    """
     own = (target,) if isinstance(target, int) else target
-    near = [e for e, (start, end) in enumerate(model.data.edge_index.T.tolist()) if end in own and start != end]
+    near = [
+        e
+        for e, (start, end) in enumerate(model.data.edge_index.T.tolist())
+        if end in own and start != end
+    ]
     rows = [[*model.data.edge_attr[e].tolist(), model.data.edge_weight[e].item()] for e in near]
-    return [sum(column) / len(rows) for column in zip(*rows, strict=True)] if rows else [0.0, 0.0, 0.0]
+    return (
+        [sum(column) / len(rows) for column in zip(*rows, strict=True)] if rows else [0.0, 0.0, 0.0]
+    )
 
 
 @pytest.mark.parametrize("kind", [gg.NodeClassificationModel, gg.LinkClassificationModel])
@@ -121,11 +145,15 @@ def test_the_attributes_of_the_edges_at_a_target_are_watched(kind):
     model = attributed(kind)
     targets = [3, 5, 11] if kind is gg.NodeClassificationModel else [(3, 4), (5, 11)]
     sample, facts = score(gg.Evaluator(model, **FAST), gg.InputXGradient(), targets)
-    assert facts.columns[-3:] == tuple(f"{name} (mean over its edges)" for name in ("amount", "at night", "edge_weight"))
+    assert facts.columns[-3:] == tuple(
+        f"{name} (mean over its edges)" for name in ("amount", "at night", "edge_weight")
+    )
     for row, target in zip(sample.data, targets, strict=True):
         assert row[-3:] == pytest.approx(literal_edge_means(model, target), abs=1e-6)
     assert sample.data[0, -3:].tolist() != [0.0, 0.0, 0.0]
-    assert sample.data[-1, -3:].tolist() == [0.0, 0.0, 0.0] or kind is not gg.NodeClassificationModel  # node 11 has no edges
+    assert (
+        sample.data[-1, -3:].tolist() == [0.0, 0.0, 0.0] or kind is not gg.NodeClassificationModel
+    )  # node 11 has no edges
 
 
 class Attributed(torch.nn.Module):
@@ -137,7 +165,11 @@ class Attributed(torch.nn.Module):
 
     def forward(self, x, edge_index, edge_attr, edge_weight, edge_label_index=None):
         rows = self.conv(x, edge_index, torch.cat([edge_attr, edge_weight[:, None]], 1))
-        return rows if edge_label_index is None else rows[edge_label_index[0]] + rows[edge_label_index[1]]
+        return (
+            rows
+            if edge_label_index is None
+            else rows[edge_label_index[0]] + rows[edge_label_index[1]]
+        )
 
 
 def attributed(kind):

@@ -10,12 +10,21 @@ from hypothesis import strategies as st
 
 import graphgauge.monitor.two_samples as two_samples
 from graphgauge.core.errors import UndefinedScore
-from graphgauge.monitor.two_samples import difference, exact_lower_tail, exact_smirnov, normal_p, rank_p, smirnov_p
+from graphgauge.monitor.two_samples import (
+    difference,
+    exact_lower_tail,
+    exact_smirnov,
+    normal_p,
+    rank_p,
+    smirnov_p,
+)
 
 
 def largest_gap(x, y):
     """D, value by value."""
-    return max(abs(sum(a <= v for a in x) / len(x) - sum(b <= v for b in y) / len(y)) for v in {*x, *y})
+    return max(
+        abs(sum(a <= v for a in x) / len(x) - sum(b <= v for b in y) / len(y)) for v in {*x, *y}
+    )
 
 
 def mean_rank_sum(x, y):
@@ -28,7 +37,9 @@ def arrangements(x, y, statistic):
     """The statistic for every way to call len(x) of the values new."""
     whole = [*x, *y]
     for chosen in combinations(range(len(whole)), len(x)):
-        yield statistic([whole[k] for k in chosen], [whole[k] for k in range(len(whole)) if k not in chosen])
+        yield statistic(
+            [whole[k] for k in chosen], [whole[k] for k in range(len(whole)) if k not in chosen]
+        )
 
 
 def literal_ks(x, y):
@@ -39,7 +50,9 @@ def literal_ks(x, y):
 def literal_rank(x, y):
     every, seen = list(arrangements(x, y, mean_rank_sum)), mean_rank_sum(x, y)
     is_low = seen <= len(x) * (len(x) + len(y) + 1) / 2
-    return min(1.0, 2 * sum(value <= seen if is_low else value >= seen for value in every) / len(every))
+    return min(
+        1.0, 2 * sum(value <= seen if is_low else value >= seen for value in every) / len(every)
+    )
 
 
 few = st.lists(st.integers(0, 4).map(float), min_size=2, max_size=5)
@@ -61,7 +74,9 @@ def test_the_effect_counts_pairs(x, y):
 
 
 def test_far_tails_of_two_valued_samples_are_hypergeometric():
-    """5 rare values, all among 50 new ones of 250: the normal distribution says 7e-6, the truth is 38 times that."""
+    """5 rare values, all among 50 new ones of 250: the normal distribution says 7e-6, the truth is
+    38 times that.
+    """
     new, old = np.array([1.0] * 5 + [0.0] * 45), np.zeros(200)
     truth = comb(50, 5) / comb(250, 5)
     assert exact_smirnov(new, old, 5 * 200) == pytest.approx(truth, rel=1e-9)
@@ -84,7 +99,9 @@ def test_coarser_ranks_give_the_exact_test_of_those_ranks(monkeypatch):
     coarse = (ranks - 2) // step
     sums = [coarse[list(chosen)].sum() for chosen in combinations(range(8), 3)]
     assert step == 2
-    assert exact_lower_tail(ranks, 3) == pytest.approx(np.mean(np.array(sums) <= coarse[:3].sum()), abs=1e-12)
+    assert exact_lower_tail(ranks, 3) == pytest.approx(
+        np.mean(np.array(sums) <= coarse[:3].sum()), abs=1e-12
+    )
 
 
 def test_values_far_from_the_level_are_close_to_exact():
@@ -97,7 +114,12 @@ def test_values_far_from_the_level_are_close_to_exact():
 
 def test_constant_samples_do_not_differ():
     found = difference(np.ones(50), np.ones(150), level=1e-5)
-    assert (found.p, found.distance, found.effect, found.shift) == ({"ks": 1.0, "rank": 1.0}, 0.0, 0.0, None)
+    assert (found.p, found.distance, found.effect, found.shift) == (
+        {"ks": 1.0, "rank": 1.0},
+        0.0,
+        0.0,
+        None,
+    )
 
 
 def test_a_sample_of_one_value_is_refused():

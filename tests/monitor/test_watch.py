@@ -27,7 +27,9 @@ def names(monitor, at=None):
 
 def test_runs_of_a_model_that_stays_the_same_are_fine(tmp_path):
     monitor, explainer = (
-        Monitor(tmp_path / "m.sqlite", Plan(number=12, thresholds={"time": Threshold(60, "below")})),
+        Monitor(
+            tmp_path / "m.sqlite", Plan(number=12, thresholds={"time": Threshold(60, "below")})
+        ),
         gg.InputXGradient(),
     )
     evaluator = gg.Evaluator(node_model(), **FAST)
@@ -39,7 +41,9 @@ def test_runs_of_a_model_that_stays_the_same_are_fine(tmp_path):
     assert (status.code, status.due, status.runs) == (0, (), 2)
     kept = read_history(tmp_path / "m.sqlite")
     assert kept.baseline.sample.data == pytest.approx(baseline.sample.data)
-    assert kept.runs[1].sample.values["edge_ec"].tolist() == runs[1].sample.values["edge_ec"].tolist()
+    assert (
+        kept.runs[1].sample.values["edge_ec"].tolist() == runs[1].sample.values["edge_ec"].tolist()
+    )
     assert kept.runs[1].sample.top == runs[1].sample.top
     assert kept.runs[1].sample.data is None
     assert kept.runs[1].body["data"] == pytest.approx(runs[1].sample.data.mean(0).tolist())
@@ -59,36 +63,55 @@ def test_other_weights_are_a_trigger_other_data_is_not(tmp_path):
     monitor.add_run(fresh(), replace(FACTS, data="other"), weeks(2))
     assert names(monitor, weeks(2)) == []
     run = monitor.add_run(fresh(8), replace(FACTS, model="new"), weeks(3))
-    assert [own.told for own in run.triggers] == ["the network's weights (new) are not those of the baseline (weights)."]
+    assert [own.told for own in run.triggers] == [
+        "the network's weights (new) are not those of the baseline (weights)."
+    ]
 
 
 def test_a_threshold_is_crossed_only_where_chance_is_no_explanation():
     values = np.tile([0.2, 0.4], 25)  # mean 0.3, SD 0.101
     sample = Sample(tuple(range(50)), {"edge_pertinence": values, "edge_ec": np.full(50, 4.0)})
     for limit, state in ((0.3, "inside"), (0.33, "near"), (0.36, "crossed")):
-        (found,) = held(sample, Plan(budget=0.026, looks=26, thresholds={"edge_pertinence": Threshold(limit)}))
+        (found,) = held(
+            sample, Plan(budget=0.026, looks=26, thresholds={"edge_pertinence": Threshold(limit)})
+        )
         assert (found.state, found.n) == (state, 50)
-        assert found.margin == pytest.approx(3.2651 * values.std(ddof=1) / 50**0.5, rel=1e-4)  # Student's t, 49 degrees, 0.001
-    for direction, value, state in (("at most", 4.0, "inside"), ("below", 4.0, "crossed"), ("at most", 3.9, "crossed")):
+        assert found.margin == pytest.approx(
+            3.2651 * values.std(ddof=1) / 50**0.5, rel=1e-4
+        )  # Student's t, 49 degrees, 0.001
+    for direction, value, state in (
+        ("at most", 4.0, "inside"),
+        ("below", 4.0, "crossed"),
+        ("at most", 3.9, "crossed"),
+    ):
         (found,) = held(sample, Plan(thresholds={"edge_ec": Threshold(value, direction)}))
         assert found.state == state
 
 
 def test_what_chance_explains_is_told_of_the_miss_and_not_of_the_mean():
     values = np.tile([2.0, 26.76], 25)  # mean 14.38
-    sample = Sample(tuple(range(50)), {"feature_ec": values, "edge_pertinence": np.tile([0.3, 0.6], 25)})
-    plan = Plan(thresholds={"feature_ec": Threshold(12.0, "at most"), "edge_pertinence": Threshold(0.5)})
+    sample = Sample(
+        tuple(range(50)), {"feature_ec": values, "edge_pertinence": np.tile([0.3, 0.6], 25)}
+    )
+    plan = Plan(
+        thresholds={"feature_ec": Threshold(12.0, "at most"), "edge_pertinence": Threshold(0.5)}
+    )
     most, least = held(sample, plan)
     assert [most.state, least.state] == ["near", "near"]
     told = "14.38 (50 targets) and should be at most 12: it misses that by 2.4, and chance explains a miss of up to"
     assert str(most) == f"the mean of feature_ec is {told} {most.margin:.2g}"
-    assert "is 0.45 (50 targets) and should be at least 0.5: it misses that by 0.05, and chance" in str(least)
+    assert (
+        "is 0.45 (50 targets) and should be at least 0.5: it misses that by 0.05, and chance"
+        in str(least)
+    )
 
 
 def test_a_crossed_threshold_is_told_with_its_limit(tmp_path):
     plan = replace(PLAN, thresholds={"edge_pertinence": Threshold(0.9)})
     run = made_monitor(tmp_path / "m.sqlite", plan=plan).add_run(fresh(), FACTS, weeks(1))
-    assert [(own.name, own.subject, own.limit) for own in run.triggers] == [("threshold crossed", "edge_pertinence", 0.9)]
+    assert [(own.name, own.subject, own.limit) for own in run.triggers] == [
+        ("threshold crossed", "edge_pertinence", 0.9)
+    ]
     assert run.triggers[0].number == pytest.approx(np.nanmean(fresh().values["edge_pertinence"]))
 
 
@@ -97,12 +120,16 @@ def test_an_old_validation_is_due_by_date_alone(tmp_path):
     assert names(monitor, START + timedelta(days=180)) == []
     assert names(monitor, START + timedelta(days=181)) == [("validation age", "")]
     run = monitor.add_run(fresh(), FACTS, START + timedelta(days=200))
-    assert [(own.name, own.number, own.limit) for own in run.triggers] == [("validation age", 200.0, 180.0)]
+    assert [(own.name, own.number, own.limit) for own in run.triggers] == [
+        ("validation age", 200.0, 180.0)
+    ]
     assert len(names(monitor, START + timedelta(days=201))) == 1
 
 
 def test_the_age_of_a_validation_counts_from_its_decision(tmp_path):
-    validated = Validated(START - timedelta(days=100), "lrp", {"epsilon": 1e-6}, "digest", may_stop_early=False)
+    validated = Validated(
+        START - timedelta(days=100), "lrp", {"epsilon": 1e-6}, "digest", may_stop_early=False
+    )
     monitor = made_monitor(tmp_path / "m.sqlite", 1, validated=validated)
     assert monitor.history().baseline.validated == validated
     assert names(monitor, START + timedelta(days=80)) == []
@@ -124,11 +151,16 @@ def test_what_people_see_of_a_run_is_kept_with_it(tmp_path):
 
     def show(results):
         return [
-            {"explainers": sorted({row.explainer for row in results.rows}), "targets": len({row.target for row in results.rows})}
+            {
+                "explainers": sorted({row.explainer for row in results.rows}),
+                "targets": len({row.target for row in results.rows}),
+            }
         ]
 
     run = monitor.run(evaluator, explainer, at=weeks(1), show=show)
-    assert monitor.history().examples == ({"explainers": ["input_x_gradient"], "targets": len(run.sample)},)
+    assert monitor.history().examples == (
+        {"explainers": ["input_x_gradient"], "targets": len(run.sample)},
+    )
     monitor.run(evaluator, explainer, at=weeks(2))
     assert monitor.history().examples == ()
 
@@ -140,7 +172,9 @@ def test_triggers_wait_until_settled_or_validated_again(tmp_path):
     assert names(monitor, weeks(1)) == [("manual", "regulatory update"), ("manual", "complaint")]
     assert monitor.settle("m1", "does not concern us", weeks(2)) == ["m1"]
     assert names(monitor, weeks(2)) == [("manual", "complaint")]
-    with pytest.raises(BadSetting, match="trigger 'm1' was to be settled, but those that wait are: m2"):
+    with pytest.raises(
+        BadSetting, match="trigger 'm1' was to be settled, but those that wait are: m2"
+    ):
         monitor.settle("m1", "again")
     monitor.add_baseline(fresh(3, 100), FACTS, weeks(3))
     assert names(monitor, weeks(3)) == []
@@ -164,12 +198,17 @@ def test_a_new_baseline_starts_the_window_anew(tmp_path):
 def test_what_could_not_be_measured_makes_the_status_incomplete(tmp_path):
     monitor = made_monitor(tmp_path / "m.sqlite", plan=replace(PLAN, overdue=10))
     own = fresh()
-    monitor.add_run(replace(own, values={**own.values, "edge_ec": np.full(50, np.nan)}), FACTS, weeks(1))
+    monitor.add_run(
+        replace(own, values={**own.values, "edge_ec": np.full(50, np.nan)}), FACTS, weeks(1)
+    )
     assert monitor.status(weeks(1)).gaps == ("edge_ec has 0 values in the last run, 5 are needed",)
     monitor.add_run(own, FACTS, weeks(2))
     assert monitor.status(weeks(2)).code == 0
     late = monitor.status(weeks(4))
-    assert (late.code, late.gaps) == (3, ("the last run is 14 days old, the next was due after 10",))
+    assert (late.code, late.gaps) == (
+        3,
+        ("the last run is 14 days old, the next was due after 10",),
+    )
 
 
 def test_the_plan_of_the_store_is_used_again(tmp_path):

@@ -1,4 +1,6 @@
-"""Sentences on an explanation of a class that was chosen: they name that class, and say nothing of the predicted one instead."""
+"""Sentences on an explanation of a class that was chosen: they name that class, and say nothing of
+the predicted one instead.
+"""
 
 import json
 
@@ -22,7 +24,9 @@ def test_a_chosen_class_is_named_with_its_probability(language, audience):
     name = WORDS[language]["classes"][0]
     for explainer in (SIGNED, UNSIGNED):
         for template in TEMPLATES:
-            text = told(of_class(0, explainer), language=language, audience=audience, template=template)
+            text = told(
+                of_class(0, explainer), language=language, audience=audience, template=template
+            )
             assert name in text
             assert "12" in text  # 12.7 %
             assert text.count(name) >= 2  # the question, and what speaks for it
@@ -39,7 +43,10 @@ def test_the_predicted_class_by_number_is_told_as_ever(language, template):
 def test_in_english_the_sentences_are_about_the_chosen_class_alone():
     text = told(of_class(0), quality=None)
     assert "The model predicts “denied” with a probability of 87.3%." in text
-    assert "This explanation is about another class, which the model does not predict: “approved” (probability: 12.7%)." in text
+    assert (
+        "This explanation is about another class, which the model does not predict: “approved” (probability: 12.7%)."
+        in text
+    )
     assert "What speaks most for “approved”: debt (0.731)" in text
     assert "What speaks most against “approved”:" in text
     assert "Connections that speak most for “approved”:" in text
@@ -66,7 +73,11 @@ def test_facts_hold_the_chosen_class_and_an_older_record_without_it_can_be_told(
     assert facts["chosen"] == {"class": 0, "probability": 0.127, "name": ""}
     assert json.loads(json.dumps(facts)) == facts
     assert explanation_facts(evaluator(), of_class(1))["chosen"] is None
-    older = {name: value for name, value in explanation_facts(evaluator(), explanation()).items() if name != "chosen"}
+    older = {
+        name: value
+        for name, value in explanation_facts(evaluator(), explanation()).items()
+        if name != "chosen"
+    }
     assert text_of(older) == text_of({**older, "chosen": None})
 
 
@@ -79,4 +90,6 @@ def test_an_explained_class_is_told_from_explain_to_sentence():
     assert f"“{['no', 'yes'][1 - predicted]}” (probability:" in text
     assert "Effective compactness" not in text  # nothing can flip
     template = "{{ question }} {{ evidence('features', true) }}"
-    assert one.get_textual_explanation(x, template=template).startswith("This explanation is about another class")
+    assert one.get_textual_explanation(x, template=template).startswith(
+        "This explanation is about another class"
+    )

@@ -11,7 +11,11 @@ def test_the_page_shows_what_its_code_prints(capsys):
     code, short = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     room = {"__name__": "page"}
     exec(code, room)
-    printed = [part.strip("\n") for part in capsys.readouterr().out.split("\n\n\n") if part.strip("\n")]
-    assert printed == [part.strip("\n") for part in re.findall(r"```text\n(.*?)```", text, re.DOTALL)]
+    printed = [
+        part.strip("\n") for part in capsys.readouterr().out.split("\n\n\n") if part.strip("\n")
+    ]
+    assert printed == [
+        part.strip("\n") for part in re.findall(r"```text\n(.*?)```", text, re.DOTALL)
+    ]
     assert len(printed) == 3
     assert eval(short, room) == "node 0: 3 connections"

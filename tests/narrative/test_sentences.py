@@ -1,4 +1,6 @@
-"""The sentences themselves, kept as text: every language, audience, level and task; counts; gaps; the paper's two templates."""
+"""The sentences themselves, kept as text: every language, audience, level and task; counts; gaps;
+the paper's two templates.
+"""
 
 import math
 from dataclasses import replace
@@ -59,18 +61,32 @@ def test_plurals_of_every_count(language):
             x = explanation(metrics=measured(feature=(count, flipped), edge=(count, flipped)))
             quality = {f"m{k}": (0.1, 0.5, k > 0) for k in range(count)} if count < 12 else None
             title = f"{count}, {audience}, {'changed' if flipped else 'not changed'}"
-            sections[title] = told(x, language=language, audience=audience, quality=quality, top_k=min(count, 2))
+            sections[title] = told(
+                x, language=language, audience=audience, quality=quality, top_k=min(count, 2)
+            )
     for audience in AUDIENCES:
-        x = replace(explanation(), feature_score=FEATURES * (torch.arange(4) == 2), edge_score=torch.eye(10)[1], metrics={})
+        x = replace(
+            explanation(),
+            feature_score=FEATURES * (torch.arange(4) == 2),
+            edge_score=torch.eye(10)[1],
+            metrics={},
+        )
         title = f"one of each, {audience}"
-        sections[title] = told(x, language=language, audience=audience, quality={"feature_stability": (0.9, 0.8, True)})
-        sections[f"{title}, redacted"] = told(x, language=language, audience=audience, redact=True, quality=[])
+        sections[title] = told(
+            x, language=language, audience=audience, quality={"feature_stability": (0.9, 0.8, True)}
+        )
+        sections[f"{title}, redacted"] = told(
+            x, language=language, audience=audience, redact=True, quality=[]
+        )
     check_snapshot(f"{language}-counts", sections)
 
 
 GAPS = {
     "no scores at all": {"feature_score": None, "edge_score": None, "metrics": {}},
-    "not numbers": {"feature_score": FEATURES * math.nan, "edge_score": torch.full((10,), math.inf)},
+    "not numbers": {
+        "feature_score": FEATURES * math.nan,
+        "edge_score": torch.full((10,), math.inf),
+    },
     "all zero": {"feature_score": FEATURES * 0, "edge_score": torch.zeros(10)},
     "no edges": {"edges": torch.arange(0), "edge_score": torch.zeros(0)},
     "no prediction": {"prediction": torch.tensor([math.nan, 0.5])},
@@ -81,7 +97,9 @@ GAPS = {
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_what_cannot_be_said_is_said(language):
     sections = {
-        f"{gap}, {audience}": told(explanation(**changes), language=language, audience=audience, quality=None)
+        f"{gap}, {audience}": told(
+            explanation(**changes), language=language, audience=audience, quality=None
+        )
         for (gap, changes), audience in product(GAPS.items(), AUDIENCES)
     }
     for audience in AUDIENCES:
@@ -92,7 +110,9 @@ def test_what_cannot_be_said_is_said(language):
 
 
 def loan(language, **changes):
-    """A denied application: the debt ratio and the debt level spoke for it, the credit history against it."""
+    """A denied application: the debt ratio and the debt level spoke for it, the credit history
+    against it.
+    """
     history, level, ratio, decision, *remarks = LOAN[language].split("|")
     score = torch.zeros(6, 4)
     score[0] = torch.tensor([-0.2, 0.31, 0.73, 0.0])
@@ -102,7 +122,12 @@ def loan(language, **changes):
         "decision": decision,
     }
     options = {"template": "paper-loan", "quality": None, **changes}
-    return told(explanation(feature_score=score), language=language, names=names(language, **words), **options)
+    return told(
+        explanation(feature_score=score),
+        language=language,
+        names=names(language, **words),
+        **options,
+    )
 
 
 def test_the_loan_sentence_of_the_paper_comes_out_word_for_word():
@@ -125,7 +150,10 @@ def test_the_appendix_template_of_the_paper_comes_out_word_for_word():
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_what_validation_found_of_a_method_is_never_told_of_the_explanation(language):
-    met, missed = {f"m{k}": (0.9, 0.5, True) for k in range(2)}, {f"m{k}": (0.1, 0.5, k > 0) for k in range(3)}
+    met, missed = (
+        {f"m{k}": (0.9, 0.5, True) for k in range(2)},
+        {f"m{k}": (0.1, 0.5, k > 0) for k in range(3)},
+    )
     qualities = {
         "one met": {"m": (0.9, 0.5, True)},
         "all met": met,
@@ -140,7 +168,9 @@ def test_what_validation_found_of_a_method_is_never_told_of_the_explanation(lang
         assert own[-1] != methods[-1]
         sections[f"{title}, {audience}"] = methods[-1]
     for template in ("paper-loan", "paper-template"):
-        sections[template] = told(language=language, template=template, quality=missed, at_validation=True).rpartition("\n")[2]
+        sections[template] = told(
+            language=language, template=template, quality=missed, at_validation=True
+        ).rpartition("\n")[2]
     check_snapshot(f"{language}-validation", sections)
 
 
@@ -153,24 +183,34 @@ def test_facts_that_an_earlier_version_kept_can_be_told(audience):
 
 @pytest.mark.parametrize("audience", AUDIENCES)
 def test_without_a_validation_nothing_is_said_of_one(audience):
-    assert told(audience=audience, quality=None, at_validation=True) == told(audience=audience, quality=None)
+    assert told(audience=audience, quality=None, at_validation=True) == told(
+        audience=audience, quality=None
+    )
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_templates_of_the_paper(language):
     sections = {"paper-loan": loan(language), "paper-loan, failed": loan(language, quality=["no"])}
-    for template, level, explainer in product(("paper-loan", "paper-template"), ("node", "link", "graph"), (SIGNED, UNSIGNED)):
-        sections[f"{template}, {level}, {explainer}"] = told(level=level, explainer=explainer, language=language, template=template)
+    for template, level, explainer in product(
+        ("paper-loan", "paper-template"), ("node", "link", "graph"), (SIGNED, UNSIGNED)
+    ):
+        sections[f"{template}, {level}, {explainer}"] = told(
+            level=level, explainer=explainer, language=language, template=template
+        )
     for gap, changes in GAPS.items():
         for template in ("paper-loan", "paper-template"):
-            sections[f"{template}, {gap}"] = told(explanation(**changes), language=language, template=template, redact=True)
+            sections[f"{template}, {gap}"] = told(
+                explanation(**changes), language=language, template=template, redact=True
+            )
     check_snapshot(f"{language}-paper", sections)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_without_names_things_are_told_by_their_numbers(language):
     sections = {
-        f"{level}, {audience}": told(level=level, language=language, audience=audience, names=None, quality=None)
+        f"{level}, {audience}": told(
+            level=level, language=language, audience=audience, names=None, quality=None
+        )
         for level, audience in product(("node", "link", "graph"), AUDIENCES)
     }
     check_snapshot(f"{language}-numbers", sections)

@@ -1,4 +1,6 @@
-"""Templates, languages and names: what is refused, what is dropped in, and names that try to be more than text."""
+"""Templates, languages and names: what is refused, what is dropped in, and names that try to be
+more than text.
+"""
 
 import re
 import shutil
@@ -64,12 +66,17 @@ def test_hostile_names_stay_text(name):
     )
     shown = tidy(name)
     templates = ["expert", "internal", "affected-person", "paper-loan", "paper-template"]
-    for language, template in [*(("en", template) for template in templates), *((other, "internal") for other in LANGUAGES[1:])]:
+    for language, template in [
+        *(("en", template) for template in templates),
+        *((other, "internal") for other in LANGUAGES[1:]),
+    ]:
         for audience in ("affected person",) if template == "affected-person" else ("expert",):
             text = told(language=language, names=given, audience=audience, template=template)
             assert shown in text
             assert "49" not in text
-            assert not re.search(r"[\x00-\x09\x0b-\x1f\u200b\u202a-\u202e\u2028\u2029\ufeff\ud800-\udfff]", text)
+            assert not re.search(
+                r"[\x00-\x09\x0b-\x1f\u200b\u202a-\u202e\u2028\u2029\ufeff\ud800-\udfff]", text
+            )
             assert text.count("\u2068") == text.count("\u2069")
             assert len(shown) <= LONGEST + 2
             text.encode("utf-8")
@@ -110,14 +117,18 @@ def test_names_are_checked_at_the_door(given, message):
 
 
 def test_an_unknown_kind_of_names_is_refused_with_the_known_ones():
-    with pytest.raises(UnknownName, match=r"No kind of names is called 'feature'\. Did you mean 'features'"):
+    with pytest.raises(
+        UnknownName, match=r"No kind of names is called 'feature'\. Did you mean 'features'"
+    ):
         told(names={"feature": ["a"]})
     with pytest.raises(BadSetting, match=r"names must be gg\.Names"):
         told(names=["a"])
 
 
 def test_names_come_from_the_data_where_the_user_gives_none():
-    data = Data(feature_names=["a", "b"], class_names=["no", "yes"], node_names=["u", "v"], unit="stars")
+    data = Data(
+        feature_names=["a", "b"], class_names=["no", "yes"], node_names=["u", "v"], unit="stars"
+    )
     found = gg.Names.of(data)
     assert (found.features, found.classes, found.nodes, found.unit) == (
         {0: "a", 1: "b"},
@@ -132,11 +143,14 @@ def test_names_come_from_the_data_where_the_user_gives_none():
 
 def test_a_template_of_ones_own():
     assert (
-        told(template="{{ target }}: {{ number(features.top[0].score) }}\n{{ percent(prediction.probability) }}")
+        told(
+            template="{{ target }}: {{ number(features.top[0].score) }}\n{{ percent(prediction.probability) }}"
+        )
         == "A-17: 0.731 87.3%"
     )
     assert (
-        told(template="{{ labels(features.top) }}", language="de") == "Schulden, Schulden bei Nachbarn und Einkommen bei Nachbarn"
+        told(template="{{ labels(features.top) }}", language="de")
+        == "Schulden, Schulden bei Nachbarn und Einkommen bei Nachbarn"
     )
     assert told(template='{% include "expert.txt" %}') == told()
 
@@ -152,7 +166,11 @@ def test_a_template_in_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("template", "error", "message"),
     [
-        ("{{ nmae }}", UnknownName, r"'nmae'. Known: .*decision, .*features.top, .*number\(\), .*target"),
+        (
+            "{{ nmae }}",
+            UnknownName,
+            r"'nmae'. Known: .*decision, .*features.top, .*number\(\), .*target",
+        ),
         ("{% if False %}{{ nmae }}{% endif %}", UnknownName, "'nmae'"),
         ("one\n{{ features.tpo }}", UnknownName, r"'tpo' \(line 2\). Known: .*features.top"),
         ("{{ range(9) }}", UnknownName, "'range'"),
@@ -167,7 +185,11 @@ def test_a_template_in_a_file(tmp_path):
         ("{% include '../../language.py' %}", BadSetting, "TemplateNotFound"),
         ("{{ plural(2, one='x') }}", BadSetting, "plural needs a form called 'other'"),
         ("{{ number('x') }}", BadSetting, "line 1: ValueError"),
-        ("expret", UnknownName, "Did you mean 'expert'. Known: affected-person, expert, internal, paper-loan, paper-template"),
+        (
+            "expret",
+            UnknownName,
+            "Did you mean 'expert'. Known: affected-person, expert, internal, paper-loan, paper-template",
+        ),
         (7, BadSetting, "template must be a name, a text or a Path"),
     ],
 )
@@ -180,22 +202,34 @@ def test_a_further_language_is_a_folder(tmp_path):
     """Pirate: English numbers and plurals, its own words."""
     shutil.copytree(SHIPPED / "en", tmp_path / "pirate")
     phrases = tmp_path / "pirate" / "phrases.toml"
-    phrases.write_text(phrases.read_text(encoding="utf-8").replace('"feature {id}"', '"treasure {id}"'), encoding="utf-8")
+    phrases.write_text(
+        phrases.read_text(encoding="utf-8").replace('"feature {id}"', '"treasure {id}"'),
+        encoding="utf-8",
+    )
     (tmp_path / "pirate" / "internal.txt").write_text(
         'Arr, {{ target }}!\n{{ plural(features.top|length, one="A coin", other="{n} coins") }}: {{ labels(features.top) }}.',
         encoding="utf-8",
     )
     own = evaluator()
-    text = own.get_textual_explanation(explanation(), language="pirate", audience="internal", languages=tmp_path)
-    assert text == "Arr, node 0! 3 coins: treasure 2, treasure 2 of neighbours, and treasure 0 of neighbours."
+    text = own.get_textual_explanation(
+        explanation(), language="pirate", audience="internal", languages=tmp_path
+    )
+    assert (
+        text
+        == "Arr, node 0! 3 coins: treasure 2, treasure 2 of neighbours, and treasure 0 of neighbours."
+    )
     with pytest.raises(UnknownName, match="Known: de, en, es, fr, it, pirate"):
         find_language("priate", tmp_path)
 
 
 def test_a_folder_can_add_to_a_shipped_language(tmp_path):
     (tmp_path / "fr").mkdir()
-    (tmp_path / "fr" / "court.txt").write_text("{{ target }} : {{ prediction.text }}", encoding="utf-8")
-    assert told(language="fr", languages=tmp_path, template="court") == "A-17 : «\u00a0refusé\u00a0»"
+    (tmp_path / "fr" / "court.txt").write_text(
+        "{{ target }} : {{ prediction.text }}", encoding="utf-8"
+    )
+    assert (
+        told(language="fr", languages=tmp_path, template="court") == "A-17 : «\u00a0refusé\u00a0»"
+    )
     assert told(language="fr", languages=tmp_path) == told(language="fr")
 
 
@@ -209,7 +243,9 @@ def test_languages_that_are_not_complete_are_refused(tmp_path):
     with pytest.raises(BadFile, match=r"has no group_from, quotes, nouns.node"):
         find_language("xx", tmp_path)
     text = (SHIPPED / "en" / "phrases.toml").read_text(encoding="utf-8")
-    (tmp_path / "xx" / "phrases.toml").write_text(text.replace('locale = "en"', 'locale = "zz"'), encoding="utf-8")
+    (tmp_path / "xx" / "phrases.toml").write_text(
+        text.replace('locale = "en"', 'locale = "zz"'), encoding="utf-8"
+    )
     with pytest.raises(BadFile, match="none that Babel knows"):
         find_language("xx", tmp_path)
     (tmp_path / "xx" / "phrases.toml").write_text("= 1", encoding="utf-8")
@@ -220,12 +256,18 @@ def test_languages_that_are_not_complete_are_refused(tmp_path):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_language_has_every_phrase_and_template_and_no_other(language):
     own, english = SHIPPED / language, SHIPPED / "en"
-    assert sorted(path.name for path in own.iterdir()) == sorted(path.name for path in english.iterdir())
-    assert sorted(flat(parsed(own / "phrases.toml"))) == sorted(flat(parsed(english / "phrases.toml")))
+    assert sorted(path.name for path in own.iterdir()) == sorted(
+        path.name for path in english.iterdir()
+    )
+    assert sorted(flat(parsed(own / "phrases.toml"))) == sorted(
+        flat(parsed(english / "phrases.toml"))
+    )
     same = [
         name
         for name in ("expert", "internal", "affected-person")
-        if language != "en" and told(language="en", template=name) == told(language=language, names=names(), template=name)
+        if language != "en"
+        and told(language="en", template=name)
+        == told(language=language, names=names(), template=name)
     ]
     assert same == []
 
@@ -242,13 +284,24 @@ def test_every_language_has_every_phrase_and_template_and_no_other(language):
 )
 def test_numbers_and_lists_are_written_as_the_language_does(language, number, percent, listed):
     found = find_language(language)
-    assert (found.number(1234.5), found.percent(0.873), found.listing("abc")) == (number, percent, listed)
+    assert (found.number(1234.5), found.percent(0.873), found.listing("abc")) == (
+        number,
+        percent,
+        listed,
+    )
     assert (found.listing([]), found.listing(["a"]), found.number(2.0)) == ("", "a", "2")
 
 
 def test_spanish_says_e_before_the_sound_i():
     spanish = find_language("es")
-    pairs = {"ingresos": "e", "hijos": "e", "hielo": "y", "Italia": "e", "deudas": "y", "iones": "y"}
+    pairs = {
+        "ingresos": "e",
+        "hijos": "e",
+        "hielo": "y",
+        "Italia": "e",
+        "deudas": "y",
+        "iones": "y",
+    }
     assert {name: spanish.listing(["edad", name]).split()[1] for name in pairs} == pairs
 
 

@@ -1,4 +1,6 @@
-"""Explanations with known scores, names in five languages, and snapshots, for several files of tests."""
+"""Explanations with known scores, names in five languages, and snapshots, for several files of
+tests.
+"""
 
 import os
 from functools import cache
@@ -38,7 +40,9 @@ WORDS = {
         "graph": ("nucleo familiare", "nuclei familiari"),
         "decision": "la Sua richiesta di prestito",
         "role": "Un operatore lo esamina prima di decidere.",
-        "groups": {("conto con insolvenze precedenti", "conti con insolvenze precedenti"): [1, 3, 2]},
+        "groups": {
+            ("conto con insolvenze precedenti", "conti con insolvenze precedenti"): [1, 3, 2]
+        },
         "not_used": ["nazionalità", "sesso"],
     },
     "de": {
@@ -49,7 +53,13 @@ WORDS = {
         "graph": ("Haushalt", "Haushalte"),
         "decision": "Ihr Kreditantrag",
         "role": "Vor der Entscheidung sieht sich eine Fachkraft das Ergebnis an.",
-        "groups": {("Konto mit früheren Zahlungsausfällen", "Konten mit früheren Zahlungsausfällen"): [1, 3, 2]},
+        "groups": {
+            ("Konto mit früheren Zahlungsausfällen", "Konten mit früheren Zahlungsausfällen"): [
+                1,
+                3,
+                2,
+            ]
+        },
         "not_used": ["Staatsangehörigkeit", "Geschlecht"],
     },
     "fr": {
@@ -60,7 +70,9 @@ WORDS = {
         "graph": ("foyer", "foyers"),
         "decision": "votre demande de prêt",
         "role": "Un conseiller l’examine avant de décider.",
-        "groups": {("compte avec des impayés antérieurs", "comptes avec des impayés antérieurs"): [1, 3, 2]},
+        "groups": {
+            ("compte avec des impayés antérieurs", "comptes avec des impayés antérieurs"): [1, 3, 2]
+        },
         "not_used": ["nationalité", "sexe"],
     },
     "es": {
@@ -108,16 +120,28 @@ EDGE_SCORES = torch.tensor([0.01, 0.42, 0.0, -0.15, 0.0, 0.33, 0.0, 0.005, 0.0, 
 
 
 def measured(**counts):
-    """Metrics as an evaluator leaves them; ``feature=(4, True)`` is an EC of 4 edits after which the prediction changed."""
+    """Metrics as an evaluator leaves them; ``feature=(4, True)`` is an EC of 4 edits after which
+    the prediction changed.
+    """
     values = {f"{side}_ec": float(count) for side, (count, _) in counts.items()}
-    cells = {f"{side}_ec": {"value": float(count), "flipped": flipped} for side, (count, flipped) in counts.items()}
-    known = {"feature_stability": 0.98765, "edge_stability": 1.0, "feature_pertinence": 0.512, "edge_pertinence": None}
+    cells = {
+        f"{side}_ec": {"value": float(count), "flipped": flipped}
+        for side, (count, flipped) in counts.items()
+    }
+    known = {
+        "feature_stability": 0.98765,
+        "edge_stability": 1.0,
+        "feature_pertinence": 0.512,
+        "edge_pertinence": None,
+    }
     return {**known, **values, "evaluation": {"key": "", "cells": cells}}
 
 
 def explanation(level="node", task="classification", explainer=SIGNED, **changes):
     is_signed = explainer == SIGNED
-    prediction = torch.tensor([0.1267, 0.8733]) if task == "classification" else torch.tensor(1234.56)
+    prediction = (
+        torch.tensor([0.1267, 0.8733]) if task == "classification" else torch.tensor(1234.56)
+    )
     given = {
         "target": TARGETS[level],
         "nodes": torch.arange(6),
@@ -134,16 +158,26 @@ def explanation(level="node", task="classification", explainer=SIGNED, **changes
     return gg.Xplanation(**{**given, **changes})
 
 
-QUALITY = {"feature_pertinence": (0.512, 0.6, False), "feature_stability": (0.988, 0.8, True), "time": (7.25, 5.0, False)}
+QUALITY = {
+    "feature_pertinence": (0.512, 0.6, False),
+    "feature_stability": (0.988, 0.8, True),
+    "time": (7.25, 5.0, False),
+}
 
 
 def names(language="en", **changes):
     return gg.Names(**{**WORDS[language], "nodes": ID_NAMES, **changes})
 
 
-def told(x=None, *, level="node", task="classification", explainer=SIGNED, language="en", **options):
+def told(
+    x=None, *, level="node", task="classification", explainer=SIGNED, language="en", **options
+):
     found = explanation(level, task, explainer) if x is None else x
-    given = {"names": names(language) if "names" not in options else None, "quality": QUALITY, **options}
+    given = {
+        "names": names(language) if "names" not in options else None,
+        "quality": QUALITY,
+        **options,
+    }
     return evaluator(level, task).get_textual_explanation(found, language=language, **given)
 
 

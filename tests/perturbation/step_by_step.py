@@ -1,4 +1,6 @@
-"""Edits and curves as the paper writes them: the whole graph, one edit at a time, one forward pass per point."""
+"""Edits and curves as the paper writes them: the whole graph, one edit at a time, one forward pass
+per point.
+"""
 
 import torch
 
@@ -27,7 +29,9 @@ def edge_curve(net, ask, data, removed, removal):
 
 
 def feature_curve(net, ask, data, ends, donor, order):
-    """SetTargetFeat and SetNeighsFeats one by one. ``donor`` maps each node to the row of features that it takes from."""
+    """SetTargetFeat and SetNeighsFeats one by one. ``donor`` maps each node to the row of features
+    that it takes from.
+    """
     x, rows, F = data.x.clone(), [], data.x.size(1)
     for candidate in order:
         block, column = divmod(candidate, F)

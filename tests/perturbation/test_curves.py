@@ -18,22 +18,34 @@ LAYERS = {"GCN": GCNConv, "GAT": GATConv, "SAGE": SAGEConv}
 
 
 def tasks(layer):
-    """A model of each level in double precision, its targets, its data per target, and how one is asked for on the whole graph."""
+    """A model of each level in double precision, its targets, its data per target, and how one is
+    asked for on the whole graph.
+    """
     data = random_graph(30, 60, dtype=torch.float64)
     many = [random_graph(5 + seed, 9, seed=seed, dtype=torch.float64) for seed in range(3)]
-    node = gg.NodeClassificationModel(build(Stack, layer, dtype=torch.float64), data, output="logits")
+    node = gg.NodeClassificationModel(
+        build(Stack, layer, dtype=torch.float64), data, output="logits"
+    )
     yield node, [3, 8, 29], [data] * 3, lambda t: lambda net, x, e: net(x, e)[t].softmax(0)
     value = gg.NodeRegressionModel(build(Stack, layer, out=1, dtype=torch.float64), data)
     yield value, [3, 8], [data] * 2, lambda t: lambda net, x, e: net(x, e)[t, 0]
-    link = gg.LinkClassificationModel(build(EncodeDecode, layer, dtype=torch.float64), data, output="logits")
+    link = gg.LinkClassificationModel(
+        build(EncodeDecode, layer, dtype=torch.float64), data, output="logits"
+    )
     pair = lambda t: torch.tensor([t]).t()  # noqa: E731
     yield (
         link,
         [(0, 5), (7, 3)],
         [data] * 2,
-        lambda t: lambda net, x, e: torch.stack([1 - (p := net.decode(net.encode(x, e), pair(t))[0].sigmoid()), p]),
+        lambda t: (
+            lambda net, x, e: torch.stack(
+                [1 - (p := net.decode(net.encode(x, e), pair(t))[0].sigmoid()), p]
+            )
+        ),
     )
-    three = gg.LinkClassificationModel(build(LinkForward, layer, dtype=torch.float64), data, output="logits")
+    three = gg.LinkClassificationModel(
+        build(LinkForward, layer, dtype=torch.float64), data, output="logits"
+    )
     yield three, [(2, 9)], [data], lambda t: lambda net, x, e: net(x, e, pair(t))[0].softmax(0)
     graph = gg.GraphClassificationModel(build(Pooled, layer, dtype=torch.float64), many)
     yield graph, [0, 1, 2], many, lambda t: lambda net, x, e: net(x, e)[0].softmax(0)
@@ -50,7 +62,9 @@ def found_curves(model, edits, lines):
 
 
 def drawn_lines(edits, number, size=12, seed=0):
-    order = random_orders(edits.candidates, [seed + q for q in range(len(edits.candidates))], size, 0, number)
+    order = random_orders(
+        edits.candidates, [seed + q for q in range(len(edits.candidates))], size, 0, number
+    )
     case = torch.arange(len(edits.candidates)).repeat_interleave(number)
     return Lines(case, order.flatten(0, 1))
 
@@ -76,7 +90,9 @@ def test_edge_curves_of_every_task_are_one_forward_pass_per_point(layer, removal
             graph = batch[int(lines.case[m])]
             units = units_of(graph, unit)
             removed = [units[u] for u in lines.order[m].tolist() if u >= 0]
-            wanted = edge_curve(model.net, ask(graph.target), data[int(lines.case[m])], removed, removal)
+            wanted = edge_curve(
+                model.net, ask(graph.target), data[int(lines.case[m])], removed, removal
+            )
             assert len(wanted) == len(curve) == min(12, len(units))
             assert all((a - b).abs().max() <= 1e-12 for a, b in zip(curve, wanted, strict=True))
 
@@ -105,7 +121,9 @@ def test_feature_curves_of_every_task_are_one_forward_pass_per_point(layer):
             ends = graph.nodes[graph.target_rows].tolist()
             rows = dict(zip(graph.nodes.tolist(), model.source.x[donor], strict=True))
             order = [c for c in lines.order[m].tolist() if c >= 0]
-            wanted = feature_curve(model.net, ask(graph.target), data[int(edits.graph[case])], ends, rows, order)
+            wanted = feature_curve(
+                model.net, ask(graph.target), data[int(edits.graph[case])], ends, rows, order
+            )
             assert len(wanted) == len(curve)
             assert all((a - b).abs().max() <= 1e-12 for a, b in zip(curve, wanted, strict=True))
 
@@ -118,7 +136,9 @@ def test_feature_curves_of_every_task_are_one_forward_pass_per_point(layer):
 def test_curves_on_any_graph_are_one_forward_pass_per_point(layer, removal, scope, data, draw):
     net = build(Stack, layer, dtype=torch.float64)
     model = gg.NodeClassificationModel(net, data, output="logits", edge_scope=scope)
-    batch = model.computation_graphs(draw.draw(st.lists(st.integers(0, data.num_nodes - 1), min_size=1, max_size=4)))
+    batch = model.computation_graphs(
+        draw.draw(st.lists(st.integers(0, data.num_nodes - 1), min_size=1, max_size=4))
+    )
     ask = lambda t: lambda net, x, e: net(x, e)[t].softmax(0)  # noqa: E731
     edges = EdgeEdits.of(model, batch, removal)
     lines = drawn_lines(edges, 2)
@@ -144,7 +164,9 @@ def sparse_case(layer, dtype=torch.float32, budget=None):
     """A graph whose features are mostly 0, so that most substitutions change nothing."""
     data = random_graph(40, 100, dtype=dtype)
     data.x = (torch.rand(data.x.shape, generator=generator(1)) < 0.2).to(dtype)
-    model = gg.NodeClassificationModel(build(Stack, layer, dtype=dtype), data, memory_budget=budget, output="logits")
+    model = gg.NodeClassificationModel(
+        build(Stack, layer, dtype=dtype), data, memory_budget=budget, output="logits"
+    )
     batch = model.computation_graphs(range(8))
     return model, batch, drawn_donors(model, batch, 2)
 
@@ -165,7 +187,10 @@ def test_any_part_of_a_curve_has_the_bits_it_has_in_the_whole(layer):
 
 @pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
 def test_curves_do_not_depend_on_the_memory_budget(layer):
-    for make in (lambda model, batch, edits: EdgeEdits.of(model, batch), lambda model, batch, edits: edits):
+    for make in (
+        lambda model, batch, edits: EdgeEdits.of(model, batch),
+        lambda model, batch, edits: edits,
+    ):
         found = []
         for budget in (None, "200kB"):
             model, batch, features = sparse_case(layer, budget=budget)
@@ -182,7 +207,9 @@ def test_features_that_stay_unwritten_give_what_written_ones_give(layer, monkeyp
     short = points(model, edits, lines, *all_steps(lines, edits)).prediction
     monkeypatch.setattr(Unwritten, "__torch_function__", torch._C._disabled_torch_function_impl)
     model.refresh()
-    assert (points(model, edits, lines, *all_steps(lines, edits)).prediction - short).abs().max() <= 2e-7
+    assert (
+        points(model, edits, lines, *all_steps(lines, edits)).prediction - short
+    ).abs().max() <= 2e-7
 
 
 def test_a_step_that_changes_nothing_is_not_run_again(monkeypatch):
@@ -190,7 +217,11 @@ def test_a_step_that_changes_nothing_is_not_run_again(monkeypatch):
     lines, copies = drawn_lines(edits, 4), []
     ask = type(model).pred_copies
     monkeypatch.setattr(
-        type(model), "pred_copies", lambda self, graphs, of, *rest, **k: copies.append(len(of)) or ask(self, graphs, of, *rest, **k)
+        type(model),
+        "pred_copies",
+        lambda self, graphs, of, *rest, **k: (
+            copies.append(len(of)) or ask(self, graphs, of, *rest, **k)
+        ),
     )
     found = points(model, edits, lines, *all_steps(lines, edits))
     changed = 0
@@ -201,18 +232,31 @@ def test_a_step_that_changes_nothing_is_not_run_again(monkeypatch):
         for candidate in lines.order[m].tolist():
             if candidate >= 0:
                 rows = [0] if candidate < 6 else list(range(1, len(graph.nodes)))
-                changed += any(model.source.x[donor[r], candidate % 6] != graph.x[r, candidate % 6] for r in rows)
-    unchanged_starts = len({int(edits.graph[lines.case[m]]) for m in range(len(lines)) if not bool(edits.changes(lines)[m, 0])})
+                changed += any(
+                    model.source.x[donor[r], candidate % 6] != graph.x[r, candidate % 6]
+                    for r in rows
+                )
+    unchanged_starts = len(
+        {
+            int(edits.graph[lines.case[m]])
+            for m in range(len(lines))
+            if not bool(edits.changes(lines)[m, 0])
+        }
+    )
     assert copies == [changed + unchanged_starts]
     assert changed < len(found.line)
 
 
 def test_impossible_removals_are_refused():
-    model = gg.NodeClassificationModel(build(Stack, lambda a, b: SAGEConv(a, b, aggr="max")), random_graph())
+    model = gg.NodeClassificationModel(
+        build(Stack, lambda a, b: SAGEConv(a, b, aggr="max")), random_graph()
+    )
     batch = model.computation_graphs([3])
     with pytest.raises(BadSetting, match="edge_removal must be 'mask' or 'drop'"):
         EdgeEdits.of(model, batch, "cut")
     with pytest.raises(BadModel, match="edge_removal='mask' is not possible for Stack: doubtful"):
         EdgeEdits.of(model, batch, "mask")
-    with pytest.raises(BadSetting, match="removal_unit must be 'directed' or 'undirected', but 'pair'"):
+    with pytest.raises(
+        BadSetting, match="removal_unit must be 'directed' or 'undirected', but 'pair'"
+    ):
         EdgeEdits.of(model, batch, "drop", "pair")

@@ -1,4 +1,6 @@
-"""Edge curves of networks that cannot answer every graph that lost edges: those points are NaN, and all others as ever."""
+"""Edge curves of networks that cannot answer every graph that lost edges: those points are NaN, and
+all others as ever.
+"""
 
 import pytest
 import torch
@@ -20,7 +22,9 @@ class Scaled(nn.Module):
         self.conv, self.lin = GraphConv(FEATURES, 8), nn.Linear(8, out)
 
     def forward(self, x, edge_index, edge_weight, batch):
-        return self.lin(global_add_pool(self.conv(x, edge_index, edge_weight / edge_weight.max()).relu(), batch))
+        return self.lin(
+            global_add_pool(self.conv(x, edge_index, edge_weight / edge_weight.max()).relu(), batch)
+        )
 
 
 class Sequential(nn.Module):
@@ -37,14 +41,22 @@ class Sequential(nn.Module):
 def weighted_graph(seed, num_edges=7):
     random = torch.Generator().manual_seed(seed)
     tail = torch.randint(6, (num_edges,), generator=random)
-    edge_index = torch.stack([tail, (tail + torch.randint(1, 6, (num_edges,), generator=random)) % 6])
-    x, weight = torch.randn(6, FEATURES, generator=random), torch.rand(num_edges, generator=random) + 0.1
+    edge_index = torch.stack(
+        [tail, (tail + torch.randint(1, 6, (num_edges,), generator=random)) % 6]
+    )
+    x, weight = (
+        torch.randn(6, FEATURES, generator=random),
+        torch.rand(num_edges, generator=random) + 0.1,
+    )
     return Data(x=x, edge_index=edge_index, edge_weight=weight).sort(sort_by_row=False)
 
 
 def made(net, kind=gg.GraphClassificationModel, **options):
     torch.manual_seed(0)
-    return kind(net(**options).eval(), [weighted_graph(seed, num_edges=1 if seed == 3 else 7) for seed in range(6)])
+    return kind(
+        net(**options).eval(),
+        [weighted_graph(seed, num_edges=1 if seed == 3 else 7) for seed in range(6)],
+    )
 
 
 def drop_curves(model, targets, removal="drop"):
@@ -66,13 +78,21 @@ def test_a_graph_without_edges_gives_nan_and_each_other_point_is_one_forward_pas
             assert prediction.isnan().all()
             continue
         with torch.no_grad():
-            raw = model.net(data.x, data.edge_index[:, kept], data.edge_weight[kept], torch.zeros(6, dtype=torch.int64))
+            raw = model.net(
+                data.x,
+                data.edge_index[:, kept],
+                data.edge_weight[kept],
+                torch.zeros(6, dtype=torch.int64),
+            )
         assert (prediction - raw[0].softmax(0)).abs().max() <= 1e-6
     assert int(found.prediction.isnan().any(1).sum()) == len(lines)  # the last point of every line
 
 
 def test_where_no_point_can_be_answered_the_rows_have_the_width_and_type_of_predictions():
-    for model, shape in ((made(Scaled), (2, 3)), (made(Scaled, gg.GraphRegressionModel, out=1), (2,))):
+    for model, shape in (
+        (made(Scaled), (2, 3)),
+        (made(Scaled, gg.GraphRegressionModel, out=1), (2,)),
+    ):
         found = drop_curves(model, [3])[1].prediction
         assert found.shape == shape
         assert found.dtype == torch.float32
@@ -81,7 +101,9 @@ def test_where_no_point_can_be_answered_the_rows_have_the_width_and_type_of_pred
 
 def joined_model():
     """Its copies share calls."""
-    return gg.GraphClassificationModel(build(Pooled, GCNConv), [weighted_graph(seed, 5 + seed) for seed in range(4)])
+    return gg.GraphClassificationModel(
+        build(Pooled, GCNConv), [weighted_graph(seed, 5 + seed) for seed in range(4)]
+    )
 
 
 def fail_on(monkeypatch, model, is_refused, error):
@@ -143,7 +165,9 @@ def test_only_dropped_edges_excuse_a_failure(monkeypatch):
     drop_curves(model, [0], "mask")
     graphs = model.computation_graphs([0])
     donors = torch.arange(len(graphs.node)).flip(0)
-    features = FeatureEdits(graphs, torch.zeros(1, dtype=torch.int64), donors, torch.tensor([0, len(donors)]))
+    features = FeatureEdits(
+        graphs, torch.zeros(1, dtype=torch.int64), donors, torch.tensor([0, len(donors)])
+    )
     lines = Lines(torch.zeros(1, dtype=torch.int64), torch.arange(2)[None])
     upto = torch.zeros(1, dtype=torch.int64), torch.full((1,), 2)
     points(model, features, lines, *upto)

@@ -8,7 +8,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from live import Live
 
-from graphgauge.perturbation.medoids import AT_ONCE, farthest_first, k_medoids, medoids, medoids_above, medoids_of_labels
+from graphgauge.perturbation.medoids import (
+    AT_ONCE,
+    farthest_first,
+    k_medoids,
+    medoids,
+    medoids_above,
+    medoids_of_labels,
+)
 
 #: --device is the same for all examples
 ON_ONE_DEVICE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -20,14 +27,20 @@ def apart(a, b):
 
 
 def literal_medoid(points, rows, eligible):
-    """The eligible row with the least sum of squared distances to all rows; the first of equals; None if there is none."""
+    """The eligible row with the least sum of squared distances to all rows; the first of equals;
+    None if there is none.
+    """
     total = {i: sum(apart(points[i], points[j]) for j in rows) for i in rows if eligible[i]}
     return min(total, key=lambda i: (total[i], i)) if total else None
 
 
 def literal_nearest_to_mean(points, rows, eligible):
     """The same by the mean, in fractions."""
-    mean = [sum(Fraction(points[i][d]) for i in rows) / len(rows) for d in range(len(points[0]))] if rows else []
+    mean = (
+        [sum(Fraction(points[i][d]) for i in rows) / len(rows) for d in range(len(points[0]))]
+        if rows
+        else []
+    )
     allowed = [i for i in rows if eligible[i]]
     return min(allowed, key=lambda i: (apart(points[i], mean), i)) if allowed else None
 
@@ -47,7 +60,9 @@ def literal_k_medoids(points, rows, k, eligible):
     for _ in range(100):
         parts = [[] for _ in chosen]
         for i in rows:
-            parts[min(range(len(chosen)), key=lambda c: (apart(points[i], points[chosen[c]]), c))].append(i)
+            parts[
+                min(range(len(chosen)), key=lambda c: (apart(points[i], points[chosen[c]]), c))
+            ].append(i)
         update = [literal_medoid(points, part, eligible) for part in parts]
         if update == chosen:
             break
@@ -106,10 +121,14 @@ def test_k_medoids_follow_their_definition(cloud, k, device):
 @pytest.mark.numeric
 @ON_ONE_DEVICE
 @given(cloud=clouds(), thresholds=st.lists(st.integers(-1, 5), max_size=5), k=st.integers(1, 3))
-def test_medoids_above_a_threshold_are_those_of_the_points_that_reach_it(cloud, thresholds, k, device):
+def test_medoids_above_a_threshold_are_those_of_the_points_that_reach_it(
+    cloud, thresholds, k, device
+):
     points, eligible, value = cloud
     z, mask = tensors(points, eligible, device)
-    height, bound = (torch.tensor(numbers, dtype=torch.float64, device=device) for numbers in (value, thresholds))
+    height, bound = (
+        torch.tensor(numbers, dtype=torch.float64, device=device) for numbers in (value, thresholds)
+    )
     found = medoids_above(z, height, bound, k, mask).tolist()
     above = [[i for i, own in enumerate(value) if own >= one] for one in thresholds]
     assert found == [padded(literal_k_medoids(points, rows, k, eligible), k) for rows in above]
@@ -131,11 +150,18 @@ def test_the_size_of_the_pieces_changes_nothing(cloud, piece):
 
 def test_the_values_of_clear_cases():
     line = torch.tensor([[0.0], [1.0], [2.0], [100.0], [101.0], [103.0]])
-    assert medoids(line, torch.zeros(6, dtype=torch.int64), 1).tolist() == [3]  # the mean is 51 1/6: 100 is nearer to it than 2
+    assert medoids(line, torch.zeros(6, dtype=torch.int64), 1).tolist() == [
+        3
+    ]  # the mean is 51 1/6: 100 is nearer to it than 2
     assert farthest_first(line, 3).tolist() == [3, 0, 5]
     assert k_medoids(line, 2).tolist() == [4, 1]  # rank 0 grew out of the medoid of all points
-    assert k_medoids(line, 2, torch.tensor([True, False, True, True, False, True])).tolist() == [3, 0]  # of two as near, the first
-    assert medoids_above(line, line[:, 0].double(), torch.tensor([-5.0, 2.0, 101.5, 104.0]).double()).tolist() == [
+    assert k_medoids(line, 2, torch.tensor([True, False, True, True, False, True])).tolist() == [
+        3,
+        0,
+    ]  # of two as near, the first
+    assert medoids_above(
+        line, line[:, 0].double(), torch.tensor([-5.0, 2.0, 101.5, 104.0]).double()
+    ).tolist() == [
         [3],
         [3],
         [5],
@@ -152,7 +178,9 @@ def test_fewer_medoids_than_asked_for_where_points_are_few_or_equal():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_rounding_breaks_no_tie(dtype):
-    """Two members are always equally near to their mean, and copies that differ in the last digits are copies."""
+    """Two members are always equally near to their mean, and copies that differ in the last digits
+    are copies.
+    """
     random = torch.Generator().manual_seed(0)
     pairs = torch.randn(1000, 7, generator=random, dtype=dtype)
     assert medoids(pairs, torch.arange(500).repeat(2), 500).tolist() == list(range(500))
@@ -167,7 +195,10 @@ def test_rounding_breaks_no_tie(dtype):
 @pytest.mark.parametrize("number", [1, 3])
 def test_memory_does_not_grow_with_the_square_of_the_points(number):
     random, size = torch.Generator().manual_seed(0), 30_000
-    points, height = torch.randn(size, 4, generator=random), torch.randn(size, generator=random, dtype=torch.float64)
+    points, height = (
+        torch.randn(size, 4, generator=random),
+        torch.randn(size, generator=random, dtype=torch.float64),
+    )
     bound = height[:: size // (300 if number == 1 else 5)]
     allowed = 3 * 8 * AT_ONCE  # a piece of distances and what is made of it
     assert size**2 > 2 * allowed

@@ -9,13 +9,24 @@ from graphgauge.perturbation import orders_by_score, random_orders
 from graphgauge.perturbation.orders import swapped
 
 
-@given(st.lists(st.lists(st.integers(-2, 2), max_size=9), min_size=1, max_size=5), st.integers(1, 6))
+@given(
+    st.lists(st.lists(st.integers(-2, 2), max_size=9), min_size=1, max_size=5), st.integers(1, 6)
+)
 def test_scores_sort_descending_and_signed_with_ties_drawn_from_the_seed(scores, size):
     count = torch.tensor([len(own) for own in scores])
-    found = orders_by_score(torch.tensor([s for own in scores for s in own], dtype=torch.float32), count, range(len(scores)), size)
+    found = orders_by_score(
+        torch.tensor([s for own in scores for s in own], dtype=torch.float32),
+        count,
+        range(len(scores)),
+        size,
+    )
     for seed, own in enumerate(scores):
-        ties = torch.rand(len(own), generator=generator(derive_seed(seed, "ties")), dtype=torch.float64).tolist()
-        wanted = sorted(range(len(own)), key=lambda c, own=own, ties=ties: (-own[c], ties[c]))[:size]
+        ties = torch.rand(
+            len(own), generator=generator(derive_seed(seed, "ties")), dtype=torch.float64
+        ).tolist()
+        wanted = sorted(range(len(own)), key=lambda c, own=own, ties=ties: (-own[c], ties[c]))[
+            :size
+        ]
         assert found[seed].tolist() == wanted + [-1] * (size - len(wanted))
 
 
@@ -28,11 +39,15 @@ def literal_fisher_yates(draws, count):
     return entries[: len(draws)] + [-1] * (len(draws) - count)
 
 
-@given(st.lists(st.integers(0, 9), min_size=1, max_size=4), st.integers(1, 7), st.integers(0, 2**30))
+@given(
+    st.lists(st.integers(0, 9), min_size=1, max_size=4), st.integers(1, 7), st.integers(0, 2**30)
+)
 def test_random_orders_are_fisher_and_yates(counts, size, seed):
     draws = torch.rand(len(counts), size, generator=generator(seed), dtype=torch.float64)
     found = swapped(draws, torch.tensor(counts))
-    assert found.tolist() == [literal_fisher_yates(own.tolist(), count) for own, count in zip(draws, counts, strict=True)]
+    assert found.tolist() == [
+        literal_fisher_yates(own.tolist(), count) for own, count in zip(draws, counts, strict=True)
+    ]
 
 
 def test_random_orders_are_uniform():

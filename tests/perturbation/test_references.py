@@ -22,7 +22,7 @@ LAYERS = {"GCN": GCNConv, "GAT": GATConv, "SAGE": SAGEConv}
 TASKS = ("node", "link", "graph")
 
 
-# --- the definition, slowly ------------------------------------------------------------------------------------------
+# --- the definition, slowly -----------------------------------------------------------------------
 
 
 def apart(a, b):
@@ -30,8 +30,12 @@ def apart(a, b):
 
 
 def literal_nearest(points, rows, allowed, scale):
-    """The first of the allowed rows that are nearest to the mean of all rows; what rounding tells apart is equal."""
-    mean = [math.fsum(column) / len(rows) for column in zip(*(points[i] for i in rows), strict=True)]
+    """The first of the allowed rows that are nearest to the mean of all rows; what rounding tells
+    apart is equal.
+    """
+    mean = [
+        math.fsum(column) / len(rows) for column in zip(*(points[i] for i in rows), strict=True)
+    ]
     gap = {i: apart(points[i], mean) for i in rows if i in allowed}
     least = min(gap.values(), default=0)
     return next((i for i in sorted(gap) if gap[i] <= least * (1 + 1e-6) + 1e-12 * scale), None)
@@ -51,7 +55,9 @@ def literal_several(points, rows, allowed, number):
     for _ in range(100 if number > 1 else 0):
         parts = [[] for _ in chosen]
         for i in rows if chosen else []:
-            parts[min(range(len(chosen)), key=lambda c: (apart(points[i], points[chosen[c]]), c))].append(i)
+            parts[
+                min(range(len(chosen)), key=lambda c: (apart(points[i], points[chosen[c]]), c))
+            ].append(i)
         update = [literal_nearest(points, part, allowed, scale) for part in parts]
         if update == chosen:
             break
@@ -60,7 +66,9 @@ def literal_several(points, rows, allowed, number):
 
 
 def literal_references(model, targets, number=1):
-    """(number of target, reference, kind, rank), one target, one class or side, and one member after another."""
+    """(number of target, reference, kind, rank), one target, one class or side, and one member
+    after another.
+    """
     population, cases = [as_typed(member) for member in model.population().tolist()], []
     points, allowed = model.embed(population).tolist(), set()
     for i, graph in enumerate(model.computation_graphs(population)):
@@ -69,12 +77,25 @@ def literal_references(model, targets, number=1):
             allowed.add(i)
     for t, target in enumerate(targets):
         if model.task == "classification":
-            own, classes = int(model.pred_discrete([target])), model.pred_discrete(population).tolist()
-            sets = {c: [i for i, label in enumerate(classes) if label == c] for c in range(4) if c != own}
+            own, classes = (
+                int(model.pred_discrete([target])),
+                model.pred_discrete(population).tolist(),
+            )
+            sets = {
+                c: [i for i, label in enumerate(classes) if label == c]
+                for c in range(4)
+                if c != own
+            }
         else:
-            own, values = float(model.pred_continuous([target])), model.pred_continuous(population).tolist()
+            own, values = (
+                float(model.pred_continuous([target])),
+                model.pred_continuous(population).tolist(),
+            )
             sd = statistics.pstdev(values)
-            sets = {-1: [i for i, v in enumerate(values) if v <= own - sd], 1: [i for i, v in enumerate(values) if v >= own + sd]}
+            sets = {
+                -1: [i for i, v in enumerate(values) if v <= own - sd],
+                1: [i for i, v in enumerate(values) if v >= own + sd],
+            }
         for kind in sorted(sets):
             found = literal_several(points, sets[kind], allowed, number)
             cases += [(t, population[i], kind, rank) for rank, i in enumerate(found)]
@@ -86,19 +107,34 @@ def as_typed(member):
 
 
 def cases_of(references):
-    return list(zip(references.target.tolist(), references.ids(), references.kind.tolist(), references.rank.tolist(), strict=True))
+    return list(
+        zip(
+            references.target.tolist(),
+            references.ids(),
+            references.kind.tolist(),
+            references.rank.tolist(),
+            strict=True,
+        )
+    )
 
 
-# --- models ----------------------------------------------------------------------------------------------------------
+# --- models ---------------------------------------------------------------------------------------
 
 
 def model_of(task, kind, layer, data):
-    """A model of any task; logits lie around 0, so that no class wins everywhere; graphs: ``data`` and nine others."""
+    """A model of any task; logits lie around 0, so that no class wins everywhere; graphs: ``data``
+    and nine others.
+    """
     columns = {"classification": 3, "regression": 1}[kind]
     wrapper = getattr(gg, f"{task.title()}{kind.title()}Model")
     make = {"node": Stack, "link": LinkForward, "graph": Pooled}[task]
-    parts = [data, *(random_graph(3 + seed, 5, seed=seed, dtype=torch.float64) for seed in range(9))]
-    model = wrapper(build(make, layer, out=columns, dtype=torch.float64), parts if task == "graph" else data)
+    parts = [
+        data,
+        *(random_graph(3 + seed, 5, seed=seed, dtype=torch.float64) for seed in range(9)),
+    ]
+    model = wrapper(
+        build(make, layer, out=columns, dtype=torch.float64), parts if task == "graph" else data
+    )
     if kind == "classification":
         with torch.no_grad():
             bias_of(model.net).sub_(0.97 * model.whole_rows(model.everything).mean(0))
@@ -119,7 +155,7 @@ def some_targets(model):
     return [*population[:: max(1, len(population) // 4)], population[0]]
 
 
-# --- finding references ----------------------------------------------------------------------------------------------
+# --- finding references ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["classification", "regression"])
@@ -131,7 +167,9 @@ def test_references_are_found_as_defined(layer, task, kind, data, number):
     assume(data.num_nodes > 1)
     model = model_of(task, kind, layer, data)
     targets = some_targets(model)
-    assert cases_of(find_references(model, targets, number)) == literal_references(model, targets, number)
+    assert cases_of(find_references(model, targets, number)) == literal_references(
+        model, targets, number
+    )
 
 
 @pytest.mark.parametrize("number", [1, 3])
@@ -150,7 +188,9 @@ def test_references_of_larger_graphs_are_found_as_defined(task, kind, number):
 
 
 def test_links_of_encoders_and_decoders_are_too():
-    model = gg.LinkClassificationModel(build(EncodeDecode, dtype=torch.float64), random_graph(20, 30, dtype=torch.float64))
+    model = gg.LinkClassificationModel(
+        build(EncodeDecode, dtype=torch.float64), random_graph(20, 30, dtype=torch.float64)
+    )
     targets = [(0, 5), (7, 3), (19, 18)]
     references = find_references(model, targets)
     assert cases_of(references) == literal_references(model, targets)
@@ -160,7 +200,10 @@ def test_links_of_encoders_and_decoders_are_too():
 
 @settings(max_examples=10)
 @given(
-    data=graphs(), flow=st.sampled_from([("source_to_target",), ("target_to_source",), ("source_to_target", "target_to_source")])
+    data=graphs(),
+    flow=st.sampled_from(
+        [("source_to_target",), ("target_to_source",), ("source_to_target", "target_to_source")]
+    ),
 )
 def test_a_neighbour_is_a_node_of_the_computation_graph_that_is_not_the_targets_own(data, flow):
     flows = iter(flow * 2)
@@ -173,11 +216,16 @@ def test_a_neighbour_is_a_node_of_the_computation_graph_that_is_not_the_targets_
     net = build(LinkForward, lambda a, b: GCNConv(a, b, flow=next(flows)), dtype=torch.float64)
     model = gg.LinkClassificationModel(net, data, output="logits")
     pairs = [(u, v) for u in range(data.num_nodes) for v in range(data.num_nodes) if u != v]
-    assert has_neighbour(model, torch.tensor(pairs)).tolist() == (model.computation_graphs(pairs).num_nodes > 2).tolist()
+    assert (
+        has_neighbour(model, torch.tensor(pairs)).tolist()
+        == (model.computation_graphs(pairs).num_nodes > 2).tolist()
+    )
 
 
 class Threshold(nn.Module):
-    """Class 1 where the first feature is positive; or that feature. The hidden space is x; messages count for nothing."""
+    """Class 1 where the first feature is positive; or that feature. The hidden space is x; messages
+    count for nothing.
+    """
 
     def __init__(self, weight):
         super().__init__()
@@ -198,40 +246,63 @@ VALUE = torch.tensor([[1.0, 0.0]])
 def cloud(*points, edges=()):
     """Nodes at these places, joined both ways."""
     edge_index = torch.tensor(edges, dtype=torch.int64).reshape(-1, 2).t()
-    return Data(x=torch.tensor(points, dtype=torch.float64), edge_index=torch.cat([edge_index, edge_index.flip(0)], 1))
+    return Data(
+        x=torch.tensor(points, dtype=torch.float64),
+        edge_index=torch.cat([edge_index, edge_index.flip(0)], 1),
+    )
 
 
 def test_an_isolated_medoid_is_skipped_but_counts_in_the_mean():
-    data = cloud((-1, 0), (-1, 1), (1, 0), (2, 0), (3, 0), (4, 0), (30, 0), edges=[(0, 1), (2, 6), (3, 4)])
-    model = gg.NodeClassificationModel(build(Threshold, CLASSES, dtype=torch.float64), data, output="logits")
+    data = cloud(
+        (-1, 0), (-1, 1), (1, 0), (2, 0), (3, 0), (4, 0), (30, 0), edges=[(0, 1), (2, 6), (3, 4)]
+    )
+    model = gg.NodeClassificationModel(
+        build(Threshold, CLASSES, dtype=torch.float64), data, output="logits"
+    )
     references = find_references(model, [0, 2])
-    # the mean of class 1 is 8: node 5 is nearest, but alone; node 4 follows. Without the lonely node the mean would be 9.
+    # the mean of class 1 is 8: node 5 is nearest, but alone; node 4 follows. Without the lonely
+    # node the mean would be 9.
     assert cases_of(references) == [(0, 4, 1, 0), (1, 0, 0, 0)]
     data.edge_index = torch.cat([data.edge_index, torch.tensor([[3], [5]])], 1)
-    model = gg.NodeClassificationModel(build(Threshold, CLASSES, dtype=torch.float64), data, output="logits")
+    model = gg.NodeClassificationModel(
+        build(Threshold, CLASSES, dtype=torch.float64), data, output="logits"
+    )
     assert find_references(model, [0]).ids() == [5]
 
 
 def test_a_class_without_any_neighbours_gives_no_reference():
     data = cloud((-1, 0), (-1, 1), (1, 0), (2, 0), edges=[(0, 1)])
-    model = gg.NodeClassificationModel(build(Threshold, CLASSES, dtype=torch.float64), data, output="logits")
+    model = gg.NodeClassificationModel(
+        build(Threshold, CLASSES, dtype=torch.float64), data, output="logits"
+    )
     references = find_references(model, [0, 2, 3])
     assert references.count().tolist() == [0, 1, 1]
     assert references.lacks(1).tolist() == [True, True, True]
     assert references.lacks(0).tolist() == [True, False, False]
-    model = gg.NodeClassificationModel(build(Threshold, CLASSES, dtype=torch.float64), data, output="logits", num_hops=0)
+    model = gg.NodeClassificationModel(
+        build(Threshold, CLASSES, dtype=torch.float64), data, output="logits", num_hops=0
+    )
     with pytest.warns(UserWarning, match="num_hops=0 was given"):
         references = find_references(model, [0, 2])
     assert references.ids() == [2, 0]  # without messages there are no neighbours to lend anything
 
 
 def test_the_extremes_of_a_regression_have_one_side():
-    line = [(float(i), 0.0) for i in range(11)]  # standard deviation: the root of 10, so four steps away or more
+    line = [
+        (float(i), 0.0) for i in range(11)
+    ]  # standard deviation: the root of 10, so four steps away or more
     data = cloud(*line, edges=[(i, i + 1) for i in range(10)])
     model = gg.NodeRegressionModel(build(Threshold, VALUE, dtype=torch.float64), data)
     references = find_references(model, [0, 5, 10, 2])
-    # above 0: 4..10, mean 7; below 5: 0, 1 (a tie, the first); above 5: 9, 10; below 10: 0..6; above 2: 6..10
-    assert cases_of(references) == [(0, 7, 1, 0), (1, 0, -1, 0), (1, 9, 1, 0), (2, 3, -1, 0), (3, 8, 1, 0)]
+    # above 0: 4..10, mean 7; below 5: 0, 1 (a tie, the first); above 5: 9, 10; below 10: 0..6;
+    # above 2: 6..10
+    assert cases_of(references) == [
+        (0, 7, 1, 0),
+        (1, 0, -1, 0),
+        (1, 9, 1, 0),
+        (2, 3, -1, 0),
+        (3, 8, 1, 0),
+    ]
     assert references.lacks(-1).tolist() == [True, False, False, True]
     assert references.lacks(1).tolist() == [False, False, True, False]
 
@@ -259,7 +330,10 @@ def test_a_constant_model_has_no_reference(task, kind, number):
 def test_references_depend_neither_on_the_order_nor_on_the_company_of_targets(task, kind, number):
     model = model_of(task, kind, GATConv, random_graph(30, 50, dtype=torch.float64))
     targets = some_targets(model)
-    together, turned = find_references(model, targets, number), find_references(model, targets[::-1], number)
+    together, turned = (
+        find_references(model, targets, number),
+        find_references(model, targets[::-1], number),
+    )
     for t, target in enumerate(targets):
         alone = cases_of(find_references(model, [target], number))
         for number_there, found in ((t, together), (len(targets) - 1 - t, turned)):
@@ -278,7 +352,11 @@ def test_the_users_model_is_as_it_was():
     data = random_graph(30, 50)
     net = build(Stack, GCNConv).train()
     model = gg.NodeClassificationModel(net, data)
-    before, x, edges = {name: value.clone() for name, value in net.state_dict().items()}, data.x.clone(), data.edge_index.clone()
+    before, x, edges = (
+        {name: value.clone() for name, value in net.state_dict().items()},
+        data.x.clone(),
+        data.edge_index.clone(),
+    )
     state = torch.get_rng_state()
     references = find_references(model, [0, 1, 2], 3)
     donors(model.computation_graphs([0, 1, 2]), references, list(range(len(references))))
@@ -305,7 +383,7 @@ def test_a_hidden_space_without_distances_is_refused():
         find_references(model, [0])
 
 
-# --- the map φ -------------------------------------------------------------------------------------------------------
+# --- the map φ ------------------------------------------------------------------------------------
 
 
 def literal_donors(target, reference, seed):
@@ -313,7 +391,9 @@ def literal_donors(target, reference, seed):
     own = [int(row) for row in target.target_rows]
     offset = int(reference.batch.offset[reference.number])
     there = [int(node) + offset for node in reference.nodes]
-    lenders = [node for row, node in enumerate(there) if row not in [int(r) for r in reference.target_rows]]
+    lenders = [
+        node for row, node in enumerate(there) if row not in [int(r) for r in reference.target_rows]
+    ]
     others = [row for row in range(len(target.nodes)) if row not in own]
     random = generator(seed)
     if len(lenders) >= len(others):
@@ -328,7 +408,11 @@ def literal_donors(target, reference, seed):
 @pytest.mark.parametrize("kind", ["classification", "regression"])
 @pytest.mark.parametrize("task", TASKS)
 @settings(max_examples=5)
-@given(data=graphs(max_nodes=9, max_edges=14), seed=st.integers(0, 2**40), number=st.sampled_from([1, 2]))
+@given(
+    data=graphs(max_nodes=9, max_edges=14),
+    seed=st.integers(0, 2**40),
+    number=st.sampled_from([1, 2]),
+)
 def test_donors_are_the_map_as_defined(task, kind, data, seed, number):
     assume(data.num_nodes > 1)
     model = model_of(task, kind, SAGEConv, data)
@@ -338,7 +422,10 @@ def test_donors_are_the_map_as_defined(task, kind, data, seed, number):
     found = donors(batch, references, seeds)
     assert len(found) == len(references)
     for case, own_seed in enumerate(seeds):
-        target, reference = batch[int(references.target[case])], references.graphs[int(references.graph[case])]
+        target, reference = (
+            batch[int(references.target[case])],
+            references.graphs[int(references.graph[case])],
+        )
         own = found.node[found.ptr[case] : found.ptr[case + 1]].tolist()
         assert own == literal_donors(target, reference, own_seed)
     assert found.ptr[-1] == len(found.node)
@@ -348,7 +435,9 @@ def star_and_path():
     """Node 0 has six neighbours and class 1, node 7 has two and class 0; 8 and 9 stand beside 7."""
     points = [(5, 0), *[(5, i) for i in (-4, -3, -2, 2, 3, 4)], (-5, 0), (-5, 1), (-5, -1)]
     data = cloud(*points, edges=[*((0, i) for i in range(1, 7)), (7, 8), (7, 9)])
-    return gg.NodeClassificationModel(build(Threshold, CLASSES, dtype=torch.float64), data, output="logits")
+    return gg.NodeClassificationModel(
+        build(Threshold, CLASSES, dtype=torch.float64), data, output="logits"
+    )
 
 
 def test_neighbours_are_lent_once_where_there_are_enough_and_never_by_the_reference_itself():
@@ -381,7 +470,9 @@ def test_a_case_is_drawn_from_its_seed_whatever_else_is_in_the_batch():
         alone = find_references(model, [target])
         cases = (references.target == t).nonzero()[:, 0].tolist()
         found = donors(model.computation_graphs([target]), alone, [seeds[case] for case in cases])
-        there = torch.cat([together.node[together.ptr[case] : together.ptr[case + 1]] for case in cases])
+        there = torch.cat(
+            [together.node[together.ptr[case] : together.ptr[case + 1]] for case in cases]
+        )
         assert torch.equal(found.node, there)
 
 

@@ -1,4 +1,6 @@
-"""Versions of single nodes in place of copies of whole graphs: the same rows, bit for bit on a CPU, with fewer edges."""
+"""Versions of single nodes in place of copies of whole graphs: the same rows, bit for bit on a CPU,
+with fewer edges.
+"""
 
 import pytest
 import torch
@@ -25,7 +27,9 @@ def random_data(seed=0, num_nodes=40, num_edges=150):
 
 
 def both_ways(model, edits, lines, first):
-    """Raw rows of the points from step ``first`` on, by copies and by versions, the latter also in unions of a few points."""
+    """Raw rows of the points from step ``first`` on, by copies and by versions, the latter also in
+    unions of a few points.
+    """
     upto = (lines.order >= 0).sum(1)
     line, step = steps_between(torch.full_like(upto, first).clamp(max=upto), upto)
     engine, unfolded = model.engine, edits.versions(model, lines, line, step)
@@ -37,7 +41,10 @@ def both_ways(model, edits, lines, first):
         model.prepare_engine()
         copies = engine.rows(edited, Copies(edits.graphs, lines.case[line]), "copies")
         together = engine.rows(engine.outputs, unfolded, "versions")
-        cut = [engine.outputs(engine.union(unfolded, k, min(k + 7, len(line)))) for k in range(0, len(line), 7)]
+        cut = [
+            engine.outputs(engine.union(unfolded, k, min(k + 7, len(line))))
+            for k in range(0, len(line), 7)
+        ]
     return copies, together, torch.cat(cut)
 
 
@@ -91,13 +98,17 @@ def test_links_follow_both_ends(conv, removal):
 
 
 def path(length):
-    return Data(x=torch.randn(length, zoo.FEATURES), edge_index=torch.stack([torch.arange(length - 1), torch.arange(1, length)]))
+    return Data(
+        x=torch.randn(length, zoo.FEATURES),
+        edge_index=torch.stack([torch.arange(length - 1), torch.arange(1, length)]),
+    )
 
 
 @pytest.mark.parametrize(
     ("conv", "removal", "wanted"),
     [
-        # the path 6 → 7 → 8 → 9, target 9, three rounds: an edge's head, and all nodes from there on to the target
+        # the path 6 → 7 → 8 → 9, target 9, three rounds: an edge's head, and all nodes from there
+        # on to the target
         (SAGEConv, "mask", {(7, 8): 2, (8, 9): 1, (6, 7): 3}),
         (SAGEConv, "drop", {(7, 8): 2, (8, 9): 1, (6, 7): 3}),
         (GCNConv, "mask", {(7, 8): 2, (8, 9): 1, (6, 7): 3}),
@@ -124,7 +135,9 @@ def engine_union(unfolded, k):
 
 def test_a_star_costs_one_version_for_each_step_and_a_clique_is_left_to_copies_where_these_are_smaller():
     leaves = torch.arange(1, 50)
-    star = Data(x=torch.randn(50, zoo.FEATURES), edge_index=torch.stack([leaves, torch.zeros_like(leaves)]))
+    star = Data(
+        x=torch.randn(50, zoo.FEATURES), edge_index=torch.stack([leaves, torch.zeros_like(leaves)])
+    )
     model = gg.NodeClassificationModel(zoo.Stack(SAGEConv, 2), star)
     edits = EdgeEdits.of(model, model.computation_graphs([0]))
     lines = Lines(torch.zeros(1, dtype=torch.int64), torch.arange(10)[None])
@@ -137,7 +150,10 @@ def test_a_star_costs_one_version_for_each_step_and_a_clique_is_left_to_copies_w
     assert edits.unfolded(model, lines, nothing, ten) is not None
 
     every = torch.cartesian_prod(torch.arange(9), torch.arange(9))
-    clique = Data(x=torch.randn(9, zoo.FEATURES), edge_index=every[every[:, 0] != every[:, 1]].t().contiguous())
+    clique = Data(
+        x=torch.randn(9, zoo.FEATURES),
+        edge_index=every[every[:, 0] != every[:, 1]].t().contiguous(),
+    )
     model = gg.NodeClassificationModel(zoo.Stack(SAGEConv, 3), clique)
     edits = EdgeEdits.of(model, model.computation_graphs([0]))
     assert edits.unfolded(model, lines, nothing, ten) is None
@@ -151,5 +167,7 @@ def test_networks_that_look_beyond_messages_are_copied():
 
 
 def test_graph_targets_are_copied():
-    model = gg.GraphClassificationModel(zoo.Pooled(GCNConv), [random_data(seed) for seed in range(3)])
+    model = gg.GraphClassificationModel(
+        zoo.Pooled(GCNConv), [random_data(seed) for seed in range(3)]
+    )
     assert not can_unfold(model, EdgeEdits.of(model, model.computation_graphs([0, 1])))

@@ -23,7 +23,9 @@ class Visit:
         self.page.on("console", lambda message: self.told.append(f"{message.type}: {message.text}"))
         self.page.on("pageerror", lambda error: self.told.append(f"error: {error}"))
         self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.on("dialog", lambda dialog: (self.dialogs.append(dialog.message), dialog.dismiss()))
+        self.page.on(
+            "dialog", lambda dialog: (self.dialogs.append(dialog.message), dialog.dismiss())
+        )
         self.address = path.as_uri()
         self.page.goto(self.address)
 

@@ -10,7 +10,16 @@ import graphgauge as gg
 EDGES = torch.tensor([[1, 2, 0, 3, 4, 5, 2], [0, 0, 1, 1, 3, 2, 5]])
 SCORES = torch.tensor([0.5, -0.25, 0.125, 0.0625, 0.03125, 0.0, -0.03125])
 DATA = Data(x=torch.zeros(6, 3), edge_index=EDGES)
-FEATURES = torch.tensor([[0.0, 3.0, -1.0], [1.0, 0.0, 0.0], [-0.5, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.25, 0.0], [0.0, 0.0, 0.0]])
+FEATURES = torch.tensor(
+    [
+        [0.0, 3.0, -1.0],
+        [1.0, 0.0, 0.0],
+        [-0.5, 0.0, 0.0],
+        [0.0, 0.0, 0.0],
+        [0.0, 0.25, 0.0],
+        [0.0, 0.0, 0.0],
+    ]
+)
 SIGNED, UNSIGNED = "input_x_gradient", "gnn_explainer"
 
 

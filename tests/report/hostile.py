@@ -1,4 +1,6 @@
-"""Sixty names that try to break a page, a table or a file; ``hacked`` is what a page that ran one of them would have set."""
+"""Sixty names that try to break a page, a table or a file; ``hacked`` is what a page that ran one
+of them would have set.
+"""
 
 HOSTILE = [
     "<script>window.hacked=1</script>",

@@ -1,4 +1,6 @@
-"""What an exhibit says of edges and features, from its definition in plain Python: an entry for each edge, one after the other."""
+"""What an exhibit says of edges and features, from its definition in plain Python: an entry for
+each edge, one after the other.
+"""
 
 import math
 from collections import defaultdict
@@ -24,7 +26,9 @@ def split(scores, order, signed):
         return best, []
     if order == "magnitude":
         return [k for k in best if scores[k] > 0], [k for k in best if scores[k] < 0]
-    return best, sorted((k for k, score in enumerate(scores) if score < 0), key=lambda k: scores[k])[:TOP]
+    return best, sorted(
+        (k for k, score in enumerate(scores) if score < 0), key=lambda k: scores[k]
+    )[:TOP]
 
 
 def edge_facts(x, ends, names, order, signed, redact):
@@ -51,8 +55,14 @@ def edge_entry(x, ends, k, score, names):
     return {
         "source": source,
         "destination": destination,
-        "other": [way for way, node in zip(("source", "destination"), ends, strict=True) if node not in x.target_nodes],
-        "relation": names.relation if isinstance(names.relation, str) else names.relation.get(int(x.edges[k]), ""),
+        "other": [
+            way
+            for way, node in zip(("source", "destination"), ends, strict=True)
+            if node not in x.target_nodes
+        ],
+        "relation": names.relation
+        if isinstance(names.relation, str)
+        else names.relation.get(int(x.edges[k]), ""),
         "score": rounded(score),
     }
 
@@ -63,7 +73,15 @@ def group_facts(names, others, used):
         members = others & set(group)
         own = [score for ends, score in used if members & set(ends)]
         if members:
-            found.append({"one": one, "other": other, "count": len(members), "edges": len(own), "score": rounded(sum(own))})
+            found.append(
+                {
+                    "one": one,
+                    "other": other,
+                    "count": len(members),
+                    "edges": len(own),
+                    "score": rounded(sum(own)),
+                }
+            )
     return sorted(found, key=lambda group: -abs(group["score"]))[:TOP]
 
 
@@ -73,14 +91,20 @@ def strongest(scored, keep):
     return order if keep == "all" else order[:keep]
 
 
-# --- the picture -----------------------------------------------------------------------------------------------------
+# --- the picture ----------------------------------------------------------------------------------
 
 
 def place_of(x, names):
     """The group of each node in one."""
     found = {}
     for (_, plural), members in names.groups.items():
-        found.update({node: plural for node in sorted(members) if node not in found and node not in x.target_nodes})
+        found.update(
+            {
+                node: plural
+                for node in sorted(members)
+                if node not in found and node not in x.target_nodes
+            }
+        )
     return found
 
 
@@ -93,7 +117,9 @@ def shown(x, ends, names, top):
     arrows.sort(key=lambda arrow: -abs(arrow[2]))
     number = min(top, sum(arrow[2] != 0 for arrow in arrows))
     rest = arrows[number:]
-    return arrows[:number], [("", "", sum(abs(arrow[2]) for arrow in rest), sum(arrow[3] for arrow in rest))] if rest else []
+    return arrows[:number], [
+        ("", "", sum(abs(arrow[2]) for arrow in rest), sum(arrow[3] for arrow in rest))
+    ] if rest else []
 
 
 def hops(pairs, targets):
@@ -112,7 +138,12 @@ def hops(pairs, targets):
 def places(x, ends, names, drawn):
     """The place of each drawn node, and the radii of the rings."""
     place = place_of(x, names)
-    pairs = list(dict.fromkeys((place.get(source, source), place.get(destination, destination)) for source, destination in ends))
+    pairs = list(
+        dict.fromkeys(
+            (place.get(source, source), place.get(destination, destination))
+            for source, destination in ends
+        )
+    )
     if x.level == "graph":
         return (springs(drawn, pairs) if drawn else {}), []
     return shells(drawn, pairs, x.target_nodes)
@@ -126,10 +157,16 @@ def shells(drawn, pairs, targets):
     for k, target in enumerate(targets):
         start = math.pi / 2 if len(targets) == 1 else (1.5 * math.pi if k == 0 else math.pi / 2)
         spread(target, start, 2 * math.pi / len(targets), branches, angle)
-    side = {node: (-0.22 if math.cos(angle[node]) < 0 else 0.22) if len(targets) == 2 else 0.0 for node in ring}
+    side = {
+        node: (-0.22 if math.cos(angle[node]) < 0 else 0.22) if len(targets) == 2 else 0.0
+        for node in ring
+    }
     side.update(dict(zip(targets, (-0.22, 0.22), strict=False)) if len(targets) == 2 else {})
     found = {
-        node: (side[node] + (1 - abs(side[node])) * radius[r] * math.cos(angle[node]), radius[r] * math.sin(angle[node]))
+        node: (
+            side[node] + (1 - abs(side[node])) * radius[r] * math.cos(angle[node]),
+            radius[r] * math.sin(angle[node]),
+        )
         for node, r in ring.items()
     }
     return found, radius
@@ -163,11 +200,15 @@ def inner(node, ways, steps, ring, targets):
 
 def ends_below(node, branches):
     """The nodes without branches below a node, in order; the node itself if it has none."""
-    return [end for other in branches.get(node, ()) for end in ends_below(other, branches)] or [node]
+    return [end for other in branches.get(node, ()) for end in ends_below(other, branches)] or [
+        node
+    ]
 
 
 def sectors(root, start, span, branches):
-    """Clockwise from start every end has the same share of the span, and every node the middle of its ends' shares."""
+    """Clockwise from start every end has the same share of the span, and every node the middle of
+    its ends' shares.
+    """
     everything, waiting, angle = ends_below(root, branches), [root], {}
     while waiting:
         node = waiting.pop()
@@ -184,9 +225,18 @@ def springs(drawn, pairs):
     graph.add_edges_from((u, v) for u, v in pairs if u in graph and v in graph and u != v)
     turn = 2 * math.pi / max(len(nodes), 1)
     rows = {node: (math.cos(k * turn), math.sin(k * turn)) for k, node in enumerate(nodes)}
-    found = nx.spring_layout(graph, k=2 / math.sqrt(len(nodes)), pos=rows, iterations=300, seed=0) if len(nodes) > 2 else rows
-    low, high = ([pick(place[k] for place in found.values()) for k in (0, 1)] for pick in (min, max))
+    found = (
+        nx.spring_layout(graph, k=2 / math.sqrt(len(nodes)), pos=rows, iterations=300, seed=0)
+        if len(nodes) > 2
+        else rows
+    )
+    low, high = (
+        [pick(place[k] for place in found.values()) for k in (0, 1)] for pick in (min, max)
+    )
     return {
-        node: tuple(2 * (float((place[k] - low[k]) / (high[k] - low[k])) if high[k] > low[k] else 0.5) - 1 for k in (0, 1))
+        node: tuple(
+            2 * (float((place[k] - low[k]) / (high[k] - low[k])) if high[k] > low[k] else 0.5) - 1
+            for k in (0, 1)
+        )
         for node, place in found.items()
     }

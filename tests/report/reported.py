@@ -13,7 +13,14 @@ import graphgauge as gg
 from graphgauge.evaluation import Results
 from graphgauge.report.page import report
 
-SMALL = {"cap": 6, "trials": (4, 4), "early_stop": "none", "twin_trials": 4, "stability": "none", "timed": 2}
+SMALL = {
+    "cap": 6,
+    "trials": (4, 4),
+    "early_stop": "none",
+    "twin_trials": 4,
+    "stability": "none",
+    "timed": 2,
+}
 
 
 def spread(seed, low, high, n=60):
@@ -23,11 +30,17 @@ def spread(seed, low, high, n=60):
 
 
 def by_hand(task="loans", explainers=("lrp", "saliency", "random"), n=60, **options):
-    """One task: the first explainer passes, the second misses a threshold, the third is the baseline."""
+    """One task: the first explainer passes, the second misses a threshold, the third is the
+    baseline.
+    """
     numbers = {}
     for k, name in enumerate(explainers):
         pertinence = spread(k, (0.8, 0.3, 0.1)[k % 3], (1.0, 0.6, 0.7)[k % 3], n)
-        numbers[name] = good(edge_pertinence=pertinence, edge_ec=spread(k + 9, 2 + k, 9 + k, n), time=[0.01 * (k + 1)] * 5)
+        numbers[name] = good(
+            edge_pertinence=pertinence,
+            edge_ec=spread(k + 9, 2 + k, 9 + k, n),
+            time=[0.01 * (k + 1)] * 5,
+        )
         numbers[name]["feature_pertinence"] = (0.9, 0.9, 0.5)[k % 3]
     return made(numbers, n=n, task=task, **options)
 
@@ -50,5 +63,9 @@ def measured(num_nodes=60, features=6, classes=3):
     data = random_graph(num_nodes, 3 * num_nodes)
     data.x = 4 * torch.randn(num_nodes, features, generator=torch.Generator().manual_seed(1))
     net = build(GCN, features, 8, 2, classes, seed=4)  # one that predicts every class
-    evaluator = gg.Evaluator(gg.NodeClassificationModel(net, data, output="logits"), task="small", **SMALL)
-    return evaluator.compare([gg.InputXGradient(), gg.Saliency(), gg.RandomExplainer()], list(range(10)))
+    evaluator = gg.Evaluator(
+        gg.NodeClassificationModel(net, data, output="logits"), task="small", **SMALL
+    )
+    return evaluator.compare(
+        [gg.InputXGradient(), gg.Saliency(), gg.RandomExplainer()], list(range(10))
+    )

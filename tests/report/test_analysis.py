@@ -30,17 +30,33 @@ def _closed():
 
 def points(numbers):
     """Results with these (pertinence, EC) of edges."""
-    both = [(name, metric, own[k]) for name, own in numbers.items() for k, metric in enumerate(("edge_pertinence", "edge_ec"))]
-    return results([row for name, metric, number in both for row in values("cora-node", "gcn", name, metric, [number] * 2)])
+    both = [
+        (name, metric, own[k])
+        for name, own in numbers.items()
+        for k, metric in enumerate(("edge_pertinence", "edge_ec"))
+    ]
+    return results(
+        [
+            row
+            for name, metric, number in both
+            for row in values("cora-node", "gcn", name, metric, [number] * 2)
+        ]
+    )
 
 
 def test_the_front_is_a_stepped_line_and_its_points_are_named():
-    made = points({"lrp": (0.9, 9), "saliency": (0.5, 3), "graphmask": (0.4, 8), "deconvolution": (0.7, 5)})
+    made = points(
+        {"lrp": (0.9, 9), "saliency": (0.5, 3), "graphmask": (0.4, 8), "deconvolution": (0.7, 5)}
+    )
     axes = plot_pareto(made, "edge_pertinence", "edge_ec", draws=5)
     steps = axes.get_lines()[0]
     assert steps.get_xdata().tolist() == pytest.approx([0.5, 0.5, 0.7, 0.7, 0.9])
     assert steps.get_ydata().tolist() == pytest.approx([3, 5, 5, 9, 9])
-    assert sorted(text.get_text() for text in axes.texts if text.get_text()) == ["Deconv", "LRP", "Saliency"]
+    assert sorted(text.get_text() for text in axes.texts if text.get_text()) == [
+        "Deconv",
+        "LRP",
+        "Saliency",
+    ]
     assert axes.get_xlabel() == "edge pertinence (higher is better →)"
     assert axes.get_ylabel() == "edge EC, edits (fewer is better ↓)"
     shown = [text.get_text() for text in axes.get_legend().get_texts()]
@@ -49,15 +65,27 @@ def test_the_front_is_a_stepped_line_and_its_points_are_named():
 
 def test_points_on_one_spot_are_named_together():
     axes = plot_pareto(
-        points({"lrp": (0.9, 3), "saliency": (0.9, 3), "graphmask": (0.4, 8)}), "edge_pertinence", "edge_ec", draws=5
+        points({"lrp": (0.9, 3), "saliency": (0.9, 3), "graphmask": (0.4, 8)}),
+        "edge_pertinence",
+        "edge_ec",
+        draws=5,
     )
     assert [text.get_text() for text in axes.texts if text.get_text()] == ["LRP, Saliency"]
 
 
 def test_names_stay_in_the_figure_however_many_stand_on_one_spot_at_its_edge():
-    long = [f"{name}(variant=captum)" for name in ("deconvolution", "guided_backprop", "lrp", "a" * 80)]
-    crowd = dict.fromkeys([*long, "input_x_gradient", "saliency"], (1.0, 3)) | {"graphmask": (0.4, 60)}
-    both = [row for name, own in crowd.items() for k, side in enumerate(("pertinence", "ec")) for row in twice(name, side, own[k])]
+    long = [
+        f"{name}(variant=captum)" for name in ("deconvolution", "guided_backprop", "lrp", "a" * 80)
+    ]
+    crowd = dict.fromkeys([*long, "input_x_gradient", "saliency"], (1.0, 3)) | {
+        "graphmask": (0.4, 60)
+    }
+    both = [
+        row
+        for name, own in crowd.items()
+        for k, side in enumerate(("pertinence", "ec"))
+        for row in twice(name, side, own[k])
+    ]
     figure = plot_fronts(results(both), draws=5)
     names = [text for axes in figure.axes for text in axes.texts if text.get_text()]
     assert [name.get_text().splitlines()[0] for name in names] == ["Deconv(variant=captum),"] * 2
@@ -81,7 +109,10 @@ def test_a_name_stands_by_its_own_marker_or_a_line_leads_to_it():
     named = [text for text in axes.texts if text.get_text()]
     assert sorted(text.get_text() for text in named) == ["Deconv", "LRP", "Saliency"]
     for text in (text for text in named if tuple(text.xy) not in led):
-        assert min(spots, key=lambda name: distance(spots[name], text.get_window_extent())) == text.get_text()
+        assert (
+            min(spots, key=lambda name: distance(spots[name], text.get_window_extent()))
+            == text.get_text()
+        )
 
 
 def distance(spot, box):
@@ -91,11 +122,18 @@ def distance(spot, box):
 
 def twice(name, form, number):
     """The same number for features and edges, of two targets."""
-    return [row for side in ("feature", "edge") for row in values("cora-node", "gcn", name, f"{side}_{form}", [number] * 2)]
+    return [
+        row
+        for side in ("feature", "edge")
+        for row in values("cora-node", "gcn", name, f"{side}_{form}", [number] * 2)
+    ]
 
 
 def test_bars_hold_the_draws():
-    made = results(values("t", "m", "lrp", "edge_pertinence", [0.0, 1.0]) + values("t", "m", "lrp", "edge_ec", [4, 4]))
+    made = results(
+        values("t", "m", "lrp", "edge_pertinence", [0.0, 1.0])
+        + values("t", "m", "lrp", "edge_ec", [4, 4])
+    )
     axes = plot_pareto(made, "edge_pertinence", "edge_ec", draws=200)
     (container,) = axes.containers
     across, upright = (bars.get_segments()[0] for bars in container.lines[2])
@@ -135,9 +173,20 @@ def test_an_analysis_holds_every_table_the_page_and_pictures(tmp_path):
     paths = write_analysis(made, tmp_path, draws=10)
     names = {path.name for path in paths}
     assert {path.name for path in tmp_path.iterdir()} == names
-    pictures = {f"fronts_{name}.{suffix}" for name in ("node_classification", "cora-node", "own") for suffix in ("png", "svg")}
-    assert names == {f"{name}.csv" for name in TABLES} | {"table_1.tex", "table_1_calibrated.tex", "analysis.md"} | pictures
-    assert all(len(pd.read_csv(tmp_path / f"{name}.csv")) > 0 for name in TABLES if name != "disagreements")
+    pictures = {
+        f"fronts_{name}.{suffix}"
+        for name in ("node_classification", "cora-node", "own")
+        for suffix in ("png", "svg")
+    }
+    assert (
+        names
+        == {f"{name}.csv" for name in TABLES}
+        | {"table_1.tex", "table_1_calibrated.tex", "analysis.md"}
+        | pictures
+    )
+    assert all(
+        len(pd.read_csv(tmp_path / f"{name}.csv")) > 0 for name in TABLES if name != "disagreements"
+    )
     assert read_summary(tmp_path / "summary.csv").equals(summary_table(made))
     page = (tmp_path / "analysis.md").read_text()
     headings = [line[3:] for line in page.splitlines() if line.startswith("## ")]
@@ -170,26 +219,59 @@ def test_what_cannot_be_made_is_left_out_with_the_reason(tmp_path):
     assert "None: no pair of metrics was measured." in page
     assert "| own | LRP | - | - | - | **1.0 (1; 1 missing)** | - | - | - |" in page
     with pytest.raises(BadFile, match="could not be written"):
-        write_analysis(results(values("own", "gcn", "lrp", "edge_ec", [1])), tmp_path / "analysis.md", draws=10)
+        write_analysis(
+            results(values("own", "gcn", "lrp", "edge_ec", [1])), tmp_path / "analysis.md", draws=10
+        )
 
 
 def test_the_command_analyses_saved_results(tmp_path):
-    results(values("cora-node", "gcn", "lrp", "edge_ec", [3, 4])).save(tmp_path / "run")  # no pair of metrics, so no pictures
+    results(values("cora-node", "gcn", "lrp", "edge_ec", [3, 4])).save(
+        tmp_path / "run"
+    )  # no pair of metrics, so no pictures
     done = CliRunner().invoke(app, ["analyse", str(tmp_path / "run"), "--draws", "10"])
-    assert (done.exit_code, done.stdout.splitlines()[0]) == (0, str(tmp_path / "run" / "analysis" / "analysis.md"))
-    done = CliRunner().invoke(app, ["analyse", str(tmp_path / "run"), "--draws", "10", "--output", str(tmp_path / "out"), "--json"])
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (
+        0,
+        str(tmp_path / "run" / "analysis" / "analysis.md"),
+    )
+    done = CliRunner().invoke(
+        app,
+        [
+            "analyse",
+            str(tmp_path / "run"),
+            "--draws",
+            "10",
+            "--output",
+            str(tmp_path / "out"),
+            "--json",
+        ],
+    )
     assert str(tmp_path / "out" / "table_1.csv") in json.loads(done.stdout)
     assert isinstance(CliRunner().invoke(app, ["analyse", str(tmp_path)]).exception, BadFile)
 
 
 def test_the_command_puts_a_run_of_variants_in_the_places_of_theirs(tmp_path):
-    own = [row for name in ("lrp", "saliency") for row in values("cora-node", "gcn", name, "edge_ec", [3, 4])]
+    own = [
+        row
+        for name in ("lrp", "saliency")
+        for row in values("cora-node", "gcn", name, "edge_ec", [3, 4])
+    ]
     results(own).save(tmp_path / "run")
     results(values("cora-node", "gcn", "lrp", "edge_ec", [8, 9])).save(tmp_path / "variants")
-    asked = ["analyse", str(tmp_path / "run"), "--variants", str(tmp_path / "variants"), "--draws", "10", "--json"]
+    asked = [
+        "analyse",
+        str(tmp_path / "run"),
+        "--variants",
+        str(tmp_path / "variants"),
+        "--draws",
+        "10",
+        "--json",
+    ]
     done = CliRunner().invoke(app, asked)
     assert done.exit_code == 0
     table = pd.read_csv(tmp_path / "run" / "analysis" / "table_1.csv").dropna(subset=["mean"])
-    assert dict(zip(table["explainer"], table["mean"], strict=True)) == {"saliency": 3.5, "lrp(variant=captum)": 8.5}
+    assert dict(zip(table["explainer"], table["mean"], strict=True)) == {
+        "saliency": 3.5,
+        "lrp(variant=captum)": 8.5,
+    }
     asked[3] = str(tmp_path / "nothing")
     assert isinstance(CliRunner().invoke(app, asked).exception, BadFile)

@@ -28,7 +28,12 @@ def bars(axes):
 
 def test_features_of_the_target_and_of_its_neighbours_in_the_order_of_their_strength():
     axes = plot_feature_bars(explanation(), names={"features": ["income", "age"]})
-    assert bars(axes) == [("age", 3.0), ("feature 2", -1.0), ("income of neighbours", 1.0), ("age of neighbours", 0.25)]
+    assert bars(axes) == [
+        ("age", 3.0),
+        ("feature 2", -1.0),
+        ("income of neighbours", 1.0),
+        ("age of neighbours", 0.25),
+    ]
     assert axes.yaxis_inverted()
     assert [to_hex(patch.get_facecolor()) for patch in axes.patches[:3]] == [
         colours.RAISES.lower(),
@@ -41,7 +46,9 @@ def test_features_of_the_target_and_of_its_neighbours_in_the_order_of_their_stre
 def test_feature_groups_are_one_bar_and_their_scores_add_up():
     axes = plot_feature_bars(explanation(), names={"feature_groups": {"money": [1, 2]}}, top=1)
     assert bars(axes) == [("money", 2.0)]
-    assert axes.get_xlabel().replace("\n", " ").endswith("and 3 further scores with 38 % of the sum")  # 1.25 / 3.25
+    assert (
+        axes.get_xlabel().replace("\n", " ").endswith("and 3 further scores with 38 % of the sum")
+    )  # 1.25 / 3.25
 
 
 def test_the_pooling_of_neighbours_can_be_chosen():
@@ -86,9 +93,19 @@ def test_labels_of_bars_are_not_read_as_mathematics(name):
     ("changes", "options", "error", "message"),
     [
         ({"feature_score": None}, {}, BadExplanation, "feature_score of target 0"),
-        ({"feature_score": torch.full((6, 3), torch.inf)}, {}, UndefinedScore, "hold NaN or infinity"),
+        (
+            {"feature_score": torch.full((6, 3), torch.inf)},
+            {},
+            UndefinedScore,
+            "hold NaN or infinity",
+        ),
         ({}, {"top": True}, BadSetting, "top must be a whole number"),
-        ({}, {"names": {"features": ["a"] * 4}}, BadSetting, "names.features speaks of number 3, but there are 3"),
+        (
+            {},
+            {"names": {"features": ["a"] * 4}},
+            BadSetting,
+            "names.features speaks of number 3, but there are 3",
+        ),
     ],
 )
 def test_bars_that_cannot_be_drawn_are_refused(changes, options, error, message):
@@ -97,8 +114,12 @@ def test_bars_that_cannot_be_drawn_are_refused(changes, options, error, message)
 
 
 def test_a_strip_shows_every_value_and_their_mean():
-    axes = plot_stability_strips({"saliency": [1.0, 1.0], "$mask$": [0.25, 0.5, 0.75]}, chance={"$mask$": 0.4})
-    first, first_mean, second, second_mean, chance = (list(map(float, line.get_xdata())) for line in axes.lines)
+    axes = plot_stability_strips(
+        {"saliency": [1.0, 1.0], "$mask$": [0.25, 0.5, 0.75]}, chance={"$mask$": 0.4}
+    )
+    first, first_mean, second, second_mean, chance = (
+        list(map(float, line.get_xdata())) for line in axes.lines
+    )
     assert (first, first_mean) == ([1.0, 1.0], [1.0])
     assert (second, second_mean, chance) == ([0.25, 0.5, 0.75], [0.5], [0.4])
     assert [set(line.get_ydata()) for line in axes.lines] == [{0}, {0}, {1}, {1}, {1}]
@@ -108,7 +129,12 @@ def test_a_strip_shows_every_value_and_their_mean():
 
 
 @pytest.mark.parametrize(
-    ("values", "message"), [([], "no values"), ([0.5, float("nan")], "holds nan"), ([1.5], r"holds 1\.5, .* between 0 and 1")]
+    ("values", "message"),
+    [
+        ([], "no values"),
+        ([0.5, float("nan")], "holds nan"),
+        ([1.5], r"holds 1\.5, .* between 0 and 1"),
+    ],
 )
 def test_strips_of_what_is_no_likeness_are_refused(values, message):
     with pytest.raises(UndefinedScore, match=message):
@@ -121,6 +147,10 @@ def test_the_curve_uses_the_one_palette_and_keeps_names_as_they_are():
     from graphgauge.evaluation import Story
 
     axes = gg.plot_deletion_curve(Story("$x$", 7, "edge", (case(None, 2),), {}))
-    assert [line.get_color() for line in axes.lines] == [colours.GREY, colours.BLUE, colours.VERMILION]
+    assert [line.get_color() for line in axes.lines] == [
+        colours.GREY,
+        colours.BLUE,
+        colours.VERMILION,
+    ]
     name = axes.get_legend().get_texts()[2]
     assert (name.get_text(), name.get_parse_math()) == ("$x$", False)

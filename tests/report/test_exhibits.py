@@ -1,4 +1,6 @@
-"""A report from the disk shows what a report from memory shows: the same sentences, the same pictures, to the last byte."""
+"""A report from the disk shows what a report from memory shows: the same sentences, the same
+pictures, to the last byte.
+"""
 
 import json
 import re
@@ -21,7 +23,14 @@ from graphgauge.report.exhibits import Exhibit
 from graphgauge.report.page import report
 from graphgauge.report.showcase import Stage
 
-QUICK = {"cap": 8, "trials": (4, 4), "early_stop": "none", "twin_trials": 4, "stability": "none", "timed": 0}
+QUICK = {
+    "cap": 8,
+    "trials": (4, 4),
+    "early_stop": "none",
+    "twin_trials": 4,
+    "stability": "none",
+    "timed": 0,
+}
 
 
 def nodes():
@@ -33,15 +42,22 @@ def nodes():
 def graphs():
     net, data = build(Pooled), [random_graph(12 + k, 24, seed=k) for k in range(6)]
     with torch.no_grad():
-        net.lin.bias -= torch.stack([net(g.x, g.edge_index)[0] for g in data]).mean(0)  # so that classes differ
+        net.lin.bias -= torch.stack([net(g.x, g.edge_index)[0] for g in data]).mean(
+            0
+        )  # so that classes differ
     return gg.GraphClassificationModel(net, data)
 
 
 MODELS = {
     "nodes": (nodes, [3, 20, 41, 7, 8]),
-    "values": (lambda: gg.NodeRegressionModel(build(Stack, GATConv, out=1), random_graph()), [3, 20, 41, 7]),
+    "values": (
+        lambda: gg.NodeRegressionModel(build(Stack, GATConv, out=1), random_graph()),
+        [3, 20, 41, 7],
+    ),
     "links": (
-        lambda: gg.LinkClassificationModel(build(EncodeDecode, seed=2), random_graph(undirected=True)),
+        lambda: gg.LinkClassificationModel(
+            build(EncodeDecode, seed=2), random_graph(undirected=True)
+        ),
         [(3, 20), (41, 5), (7, 8)],
     ),
     "graphs": (graphs, [4, 0, 2, 1]),
@@ -51,7 +67,10 @@ MODELS = {
 def compared(kind="nodes", **settings):
     make, targets = MODELS[kind]
     evaluator = gg.Evaluator(make(), task="a task", name="net", **{**QUICK, **settings})
-    return evaluator.compare({"first\n": gg.InputXGradient(), "b": gg.Saliency(), "random": gg.RandomExplainer()}, targets)
+    return evaluator.compare(
+        {"first\n": gg.InputXGradient(), "b": gg.Saliency(), "random": gg.RandomExplainer()},
+        targets,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -77,13 +96,18 @@ def quick(monkeypatch):
 
 
 def test_a_report_from_the_disk_has_the_pages_bytes_of_one_from_memory(results, folder):
-    first, second = (report(own).save(folder / "page.html").read_text() for own in (results, gg.Results.load(folder)))
+    first, second = (
+        report(own).save(folder / "page.html").read_text()
+        for own in (results, gg.Results.load(folder))
+    )
     assert first.split("Settings and provenance")[0] == second.split("Settings and provenance")[0]
     assert second.count('<div class="paper"><svg') == 16
 
 
 @pytest.mark.parametrize("kind", MODELS)
-@pytest.mark.parametrize("preset", [{}, {"headline": "twins", "pooling": "sum"}], ids=["paper", "calibrated"])
+@pytest.mark.parametrize(
+    "preset", [{}, {"headline": "twins", "pooling": "sum"}], ids=["paper", "calibrated"]
+)
 @pytest.mark.usefixtures("quick")
 def test_what_is_shown_is_the_same_for_every_kind_of_task(kind, preset, tmp_path):
     results = compared(kind, **preset)
@@ -98,16 +122,26 @@ def test_what_is_shown_is_the_same_for_every_kind_of_task(kind, preset, tmp_path
 def test_what_is_kept_of_an_explainer_are_its_worst_and_best(results, folder):
     kept = gg.Results.load(folder).kept()
     for name in ("first\n", "b", "random"):
-        rows = [row for row in results.rows if row.explainer == name and row.metric.endswith("_pertinence_tied")]
+        rows = [
+            row
+            for row in results.rows
+            if row.explainer == name and row.metric.endswith("_pertinence_tied")
+        ]
         means = {
-            target: sum(row.cell.value for row in rows if row.target == target and row.cell.value is not None)
+            target: sum(
+                row.cell.value
+                for row in rows
+                if row.target == target and row.cell.value is not None
+            )
             / sum(row.target == target and row.cell.value is not None for row in rows)
             for target in {row.target for row in rows}
         }
         order = sorted(means, key=means.get)
         chosen = {key[3] for key in kept if key[2] == name}
         assert len(chosen) == 4
-        assert {means[target] for target in chosen} == {means[target] for target in (*order[:2], *order[-2:])}
+        assert {means[target] for target in chosen} == {
+            means[target] for target in (*order[:2], *order[-2:])
+        }
 
 
 @pytest.mark.usefixtures("quick")
@@ -131,7 +165,11 @@ def test_an_affected_person_sees_no_neighbour(results, folder):
 @pytest.mark.usefixtures("quick")
 def test_names_are_those_the_run_was_saved_with(results, tmp_path):
     results.save(
-        tmp_path, names={"features": ["income", "age", "debt", "rent", "tax", "sum"], "nodes": {3: "Ada", 20: "Bo", 41: "Cy"}}
+        tmp_path,
+        names={
+            "features": ["income", "age", "debt", "rent", "tax", "sum"],
+            "nodes": {3: "Ada", 20: "Bo", 41: "Cy"},
+        },
     )
     examples = examples_of(gg.Results.load(tmp_path))
     for own in examples:
@@ -139,13 +177,19 @@ def test_names_are_those_the_run_was_saved_with(results, tmp_path):
         assert not re.search(r"feature \d", own.text + own.pictures["The features that matter"])
     named = {3: "Ada", 20: "Bo", 41: "Cy"}
     numbers = [int(own.target.split()[1]) for own in examples]
-    assert [own.target for own in examples] == [f"node {k} ({named[k]})" if k in named else f"node {k}" for k in numbers]
+    assert [own.target for own in examples] == [
+        f"node {k} ({named[k]})" if k in named else f"node {k}" for k in numbers
+    ]
 
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("start", range(0, len(HOSTILE), 6))
 def test_hostile_names_come_back_as_the_names_they_are(results, tmp_path, start):
-    names = {"features": HOSTILE[start : start + 6], "nodes": dict(enumerate(HOSTILE)), "classes": HOSTILE[start : start + 3]}
+    names = {
+        "features": HOSTILE[start : start + 6],
+        "nodes": dict(enumerate(HOSTILE)),
+        "classes": HOSTILE[start : start + 3],
+    }
     results.save(tmp_path, names)
     assert examples_of(gg.Results.load(tmp_path)) == examples_of(results, names=names)
 
@@ -165,7 +209,9 @@ def test_as_many_scores_a_side_are_kept_as_the_setting_says(keep, most, tmp_path
         whole = sorted(([*pair, score] for pair, score in zip(ends, x.edge_score.tolist(), strict=True) if score),
                        key=lambda entry: -abs(entry[2]))  # fmt: skip
         assert record["scores"]["edge"] == whole[:most]
-        assert len(record["scores"]["feature"]) == min(most, int((torch.cat(list(x.target_view())) != 0).sum()))
+        assert len(record["scores"]["feature"]) == min(
+            most, int((torch.cat(list(x.target_view())) != 0).sum())
+        )
 
 
 def test_an_exhibit_survives_json(folder):
@@ -204,7 +250,9 @@ def test_an_explainer_that_cannot_explain_again_costs_no_number(tmp_path):
 
 @dataclass(frozen=True)
 class Alone(BaseExplainer):
-    """Explains one target to warm up and many targets once, later only one at a time, and target 8 never again."""
+    """Explains one target to warm up and many targets once, later only one at a time, and target 8
+    never again.
+    """
 
     name = "alone"
     signed = True
@@ -226,12 +274,18 @@ def test_what_an_explainer_can_do_only_one_by_one_is_kept_all_the_same(tmp_path)
     kept = gg.Results.load(tmp_path).kept()
     scores = {key[2:4]: record["scores"] for key, record in kept.items()}
     assert Alone.calls == [1, 5, *[1] * sum(label == "alone" for label, _ in scores)]
-    assert {target for label, target in scores if label == "alone"} == {target for label, target in scores if label == "b"} - {8}
-    assert all(scores["b", target] == own for (label, target), own in scores.items() if label == "alone")
+    assert {target for label, target in scores if label == "alone"} == {
+        target for label, target in scores if label == "b"
+    } - {8}
+    assert all(
+        scores["b", target] == own for (label, target), own in scores.items() if label == "alone"
+    )
     assert ("b", 8) in scores
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", '[{"task": "a"}]', '[{"task":"a task","model":"net"}]'])
+@pytest.mark.parametrize(
+    "text", ["{", "[1]", '[{"task": "a"}]', '[{"task":"a task","model":"net"}]']
+)
 def test_a_damaged_file_of_examples_is_refused_by_name(folder, tmp_path, text):
     gg.Results.load(folder).save(tmp_path)
     (tmp_path / EXAMPLES).write_text(text)
@@ -242,7 +296,9 @@ def test_a_damaged_file_of_examples_is_refused_by_name(folder, tmp_path, text):
 def test_an_exhibit_of_another_version_is_refused(folder, tmp_path):
     gg.Results.load(folder).save(tmp_path)
     records = json.loads((tmp_path / EXAMPLES).read_text())
-    (tmp_path / EXAMPLES).write_text(json.dumps([{**own, "exhibit": {**own["exhibit"], "sound": 1}} for own in records]))
+    (tmp_path / EXAMPLES).write_text(
+        json.dumps([{**own, "exhibit": {**own["exhibit"], "sound": 1}} for own in records])
+    )
     with pytest.raises(BadFile, match="Save the run again"):
         gg.Results.load(tmp_path).report()
 
@@ -256,17 +312,33 @@ def test_results_without_explanations_keep_none_and_leave_no_old_file(results, f
 
 def of_two(rows):
     """A stage with two explanations, by target and metric."""
-    found = [Row("", "", "lrp", target, 0, metric, Cell(value), None, 0, "", "") for (target, metric), value in rows.items()]
-    return Stage(Results(tuple(found), PRESETS["paper"]), Requirements(), "pertinence", lambda key: key)
+    found = [
+        Row("", "", "lrp", target, 0, metric, Cell(value), None, 0, "", "")
+        for (target, metric), value in rows.items()
+    ]
+    return Stage(
+        Results(tuple(found), PRESETS["paper"]), Requirements(), "pertinence", lambda key: key
+    )
 
 
 def test_an_explanation_that_ties_with_every_random_order_is_not_the_worst():
-    """Its first removal reaches the minimum: no random order is beaten strictly where it too begins with that edge."""
-    rows = {(3, "edge_pertinence"): 0.1, (3, "edge_pertinence_tied"): 0.55, (7, "edge_pertinence"): 0.3}
+    """Its first removal reaches the minimum: no random order is beaten strictly where it too begins
+    with that edge.
+    """
+    rows = {
+        (3, "edge_pertinence"): 0.1,
+        (3, "edge_pertinence_tied"): 0.55,
+        (7, "edge_pertinence"): 0.3,
+    }
     stage = of_two({**rows, (7, "edge_pertinence_tied"): 0.3})
     ((_, cases),) = stage.cases.items()
-    assert [(key[3], stage.pertinence(cases[key])) for key in stage.ordered(cases)] == [(7, 0.3), (3, 0.55)]
-    stage = of_two(rows)  # a run without the tied form of 7 does not mix the two: 7 has no place in the order
+    assert [(key[3], stage.pertinence(cases[key])) for key in stage.ordered(cases)] == [
+        (7, 0.3),
+        (3, 0.55),
+    ]
+    stage = of_two(
+        rows
+    )  # a run without the tied form of 7 does not mix the two: 7 has no place in the order
     ((_, cases),) = stage.cases.items()
     assert [key[3] for key in stage.ordered(cases)] == [3]
 

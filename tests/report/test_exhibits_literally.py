@@ -1,4 +1,6 @@
-"""Exhibits are, to the last bit and in the order of ties, what the definition in plain Python gives."""
+"""Exhibits are, to the last bit and in the order of ties, what the definition in plain Python
+gives.
+"""
 
 import random
 
@@ -16,7 +18,11 @@ from graphgauge.report.layout import spread
 NODES, FEATURES = 14, 5
 NAMES = {
     "plain": {},
-    "named": {"nodes": {0: "Ada", 5: "Bo"}, "features": ["a", "b", "c", "d", "e"], "relation": {3: "owes", 8: "pays"}},
+    "named": {
+        "nodes": {0: "Ada", 5: "Bo"},
+        "features": ["a", "b", "c", "d", "e"],
+        "relation": {3: "owes", 8: "pays"},
+    },
     "grouped": {
         "groups": {("one", "few"): [1, 2, 3, 7], "some": [3, 4, 5, 0], ("other", "few"): [9, 8]},
         "feature_groups": {"pair": [1, 3]},
@@ -94,18 +100,25 @@ def explanation(level, seed, kind, explainer):
 
 
 def ends_of(x, seed):
-    return [tuple(pair) for pair in drawn(seed + (x.level == "graph")).edge_index[:, x.edges].t().tolist()]
+    return [
+        tuple(pair)
+        for pair in drawn(seed + (x.level == "graph")).edge_index[:, x.edges].t().tolist()
+    ]
 
 
 @pytest.mark.parametrize("level", ["node", "link", "graph"])
 @pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize("names", NAMES)
 @pytest.mark.parametrize(
-    ("order", "explainer", "keep"), [("signed", "input_x_gradient", 7), ("magnitude", "saliency", "all"), ("magnitude", "", 7)]
+    ("order", "explainer", "keep"),
+    [("signed", "input_x_gradient", 7), ("magnitude", "saliency", "all"), ("magnitude", "", 7)],
 )
 def test_an_exhibit_says_what_its_definition_says(level, kind, names, order, explainer, keep):
     seed = len(kind) + len(names)
-    evaluator, x = evaluator_of(level, seed, order=order, keep=keep), explanation(level, seed, kind, explainer)
+    evaluator, x = (
+        evaluator_of(level, seed, order=order, keep=keep),
+        explanation(level, seed, kind, explainer),
+    )
     called, ends = all_names(evaluator, NAMES[names]), ends_of(x, seed)
     exhibit = exhibit_of(evaluator, x, [], [], called)
     assert (exhibit.facts, exhibit.redacted) == tuple(
@@ -114,12 +127,20 @@ def test_an_exhibit_says_what_its_definition_says(level, kind, names, order, exp
     for facts, redact in ((exhibit.facts, False), (exhibit.redacted, True)):
         assert facts["edges"] == literal.edge_facts(x, ends, called, order, facts["signed"], redact)
         assert facts["redacted"] is redact
-        ids = [] if redact and level == "link" else [x.target] if level == "graph" else list(x.target_nodes)
+        ids = (
+            []
+            if redact and level == "link"
+            else [x.target]
+            if level == "graph"
+            else list(x.target_nodes)
+        )
         nodes = {} if level == "graph" else called.nodes
         assert facts["target"] == {"ids": ids, "names": [nodes.get(number, "") for number in ids]}
     assert [list(map(repr, entry)) for entry in exhibit.scores["edge"]] == [
         list(map(repr, entry))
-        for entry in literal.strongest([[*pair, score] for pair, score in zip(ends, x.edge_score.tolist(), strict=True)], keep)
+        for entry in literal.strongest(
+            [[*pair, score] for pair, score in zip(ends, x.edge_score.tolist(), strict=True)], keep
+        )
     ]
     assert exhibit.bars.drawn[:7] == [tuple(entry) for entry in exhibit.scores["feature"][:7]]
     check_sketch(exhibit.sketch, x, ends, called)
@@ -134,7 +155,9 @@ def check_sketch(sketch, x, ends, names):
     ]
     assert repr(found) == repr([arrows, rest])
     places, rings = literal.places(x, ends, names, arrows)
-    assert repr([(spot.node, spot.x, spot.y) for spot in sketch.spots]) == repr([(node, *place) for node, place in places.items()])
+    assert repr([(spot.node, spot.x, spot.y) for spot in sketch.spots]) == repr(
+        [(node, *place) for node, place in places.items()]
+    )
     assert repr(list(sketch.rings)) == repr(rings)
 
 
@@ -149,11 +172,20 @@ def test_every_node_stands_in_the_middle_of_its_ends(seed):
 
 def test_the_features_that_are_told_are_the_strongest_in_their_order():
     for kind in SCORES:
-        evaluator, x = evaluator_of("link", 3, keep=6), explanation("link", 3, kind, "input_x_gradient")
-        rows = [x.feature_score[4], x.feature_score[9], x.feature_score[[k for k in range(NODES) if k not in (4, 9)]].amax(0)]
+        evaluator, x = (
+            evaluator_of("link", 3, keep=6),
+            explanation("link", 3, kind, "input_x_gradient"),
+        )
+        rows = [
+            x.feature_score[4],
+            x.feature_score[9],
+            x.feature_score[[k for k in range(NODES) if k not in (4, 9)]].amax(0),
+        ]
         bars = [
             [f"feature {k} {owner}", score]
-            for owner, row in zip(("of the first", "of the second", "of neighbours"), rows, strict=True)
+            for owner, row in zip(
+                ("of the first", "of the second", "of neighbours"), rows, strict=True
+            )
             for k, score in enumerate(row.tolist())
         ]
         exhibit = exhibit_of(evaluator, x, [], [], all_names(evaluator, None))
@@ -174,7 +206,10 @@ def test_scores_that_are_no_numbers_are_listed_as_python_sorts_them():
     x.edge_score[[3, 11, 20]] = torch.nan
     evaluator = evaluator_of("node", 2, keep=9)
     found = exhibit_of(evaluator, x, [], [], all_names(evaluator, None))
-    whole = literal.strongest([[*pair, score] for pair, score in zip(ends_of(x, 2), x.edge_score.tolist(), strict=True)], 9)
+    whole = literal.strongest(
+        [[*pair, score] for pair, score in zip(ends_of(x, 2), x.edge_score.tolist(), strict=True)],
+        9,
+    )
     assert repr(found.scores["edge"]) == repr(whole)
     assert found.facts["edges"]["status"] == "nan_attribution"
     assert found.sketch is None

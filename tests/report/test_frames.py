@@ -20,24 +20,35 @@ WANTED = Requirements("node_classification", num_features=80)
 
 
 def values(results, explainer, metric):
-    return [row.cell.value for row in results.rows if (row.explainer, row.metric) == (explainer, metric)]
+    return [
+        row.cell.value for row in results.rows if (row.explainer, row.metric) == (explainer, metric)
+    ]
 
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory):
-    monitor = made_monitor(tmp_path_factory.mktemp("m") / "m.sqlite", 6, change=drop("edge_ec", 40, 5))
+    monitor = made_monitor(
+        tmp_path_factory.mktemp("m") / "m.sqlite", 6, change=drop("edge_ec", 40, 5)
+    )
     monitor.trigger("regulatory update", "Ada", weeks(6))
     monitor.settle("5.1", "seen", weeks(6))
     return monitor.history()
 
 
-@pytest.mark.parametrize("results", [by_hand(), several(["one", "two"], n=6)], ids=["one task", "two tasks"])
+@pytest.mark.parametrize(
+    "results", [by_hand(), several(["one", "two"], n=6)], ids=["one task", "two tasks"]
+)
 def test_an_overview_says_what_the_report_says_first(results):
-    short, whole = overview(results, of_run(results, WANTED, merge_models=True), WANTED), content_of(results, Asked(WANTED))
+    short, whole = (
+        overview(results, of_run(results, WANTED, merge_models=True), WANTED),
+        content_of(results, Asked(WANTED)),
+    )
     assert {name: short[name] for name in ("answer", "facts", "columns")} == {
         name: whole[name] for name in ("answer", "facts", "columns")
     }
-    assert [(own.title, own.outcome, own.chosen, own.lines, own.num_targets) for own in short["tasks"]] == [
+    assert [
+        (own.title, own.outcome, own.chosen, own.lines, own.num_targets) for own in short["tasks"]
+    ] == [
         (own.title, own.outcome, own.chosen, own.lines, own.num_targets) for own in whole["tasks"]
     ]
 
@@ -49,15 +60,25 @@ def test_the_headline_has_the_means_and_their_outcomes():
     assert list(means.index) == ["lrp", "saliency", "random"]
     own = values(results, "saliency", "edge_pertinence")
     assert means.loc["saliency", "Edge pertinence"] == pytest.approx(sum(own) / len(own), abs=1e-12)
-    assert (outcomes.loc["saliency", "Edge pertinence"], means.loc["saliency", "Verdict"]) == ("fail", "Below threshold")
+    assert (outcomes.loc["saliency", "Edge pertinence"], means.loc["saliency", "Verdict"]) == (
+        "fail",
+        "Below threshold",
+    )
     judged = {(own.explainer, own.reason) for own in verdicts(results, WANTED)}
     shown = frames.score_frame(part.lines)
     assert (len(shown), set(zip(shown["Explainer"], shown["Why"], strict=True))) == (21, judged)
 
 
 def test_a_front_holds_those_whom_nobody_beats():
-    numbers = {"a": (0.9, 9), "b": (0.8, 3), "c": (0.7, 4), "random": (0.95, 1)}  # c is beaten by b; chance does not take part
-    results = made({name: good(edge_pertinence=p, edge_ec=ec) for name, (p, ec) in numbers.items()}, n=4)
+    numbers = {
+        "a": (0.9, 9),
+        "b": (0.8, 3),
+        "c": (0.7, 4),
+        "random": (0.95, 1),
+    }  # c is beaten by b; chance does not take part
+    results = made(
+        {name: good(edge_pertinence=p, edge_ec=ec) for name, (p, ec) in numbers.items()}, n=4
+    )
     found = {x: (y, table) for x, y, table in frames.front_frames(results, "", WANTED) if "EC" in y}
     y, table = found["edge pertinence (higher is better →)"]
     assert y == "edge EC, edits (fewer is better ↓)"
@@ -74,8 +95,13 @@ def test_a_front_holds_those_whom_nobody_beats():
 
 def test_explainers_on_one_spot_are_named_together():
     results = made({name: good() for name in "abc"} | {"d": good(edge_ec=9)}, n=3)
-    table = next(table for x, y, table in frames.front_frames(results, "", WANTED) if y.startswith("edge EC"))
-    assert dict(zip(table["explainer"], table["here"], strict=True)) == {**dict.fromkeys("abc", "a, b, c"), "d": "d"}
+    table = next(
+        table for x, y, table in frames.front_frames(results, "", WANTED) if y.startswith("edge EC")
+    )
+    assert dict(zip(table["explainer"], table["here"], strict=True)) == {
+        **dict.fromkeys("abc", "a, b, c"),
+        "d": "d",
+    }
 
 
 def test_without_two_numbers_there_is_no_front():
@@ -95,7 +121,10 @@ def test_changes_show_both_thresholds_and_both_verdicts():
     table = frames.changes_frame(what_if(found, "loans", WANTED, {"edge_pertinence": 0.2}))
     (row,) = table[table["Explainer"] == "saliency"].to_dict("records")
     assert (row["Threshold before"], row["Threshold now"]) == (0.6, 0.2)
-    assert (row["Verdict before"], row["Verdict now"]) == ("Below threshold", "Caution")  # random passes 0.2, too
+    assert (row["Verdict before"], row["Verdict now"]) == (
+        "Below threshold",
+        "Caution",
+    )  # random passes 0.2, too
 
 
 def test_histories_have_means_quartiles_and_the_limits_of_their_baseline(history):

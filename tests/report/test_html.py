@@ -15,7 +15,16 @@ from graphgauge.evaluation.results import Row
 from graphgauge.evaluation.settings import settings_of
 
 mpl.use("Agg")
-HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</svg><b>", "$x$", "-->", "]]>", "&lt;", "\x00\n\t"]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</svg><b>",
+    "$x$",
+    "-->",
+    "]]>",
+    "&lt;",
+    "\x00\n\t",
+]
 
 
 class Tags(HTMLParser):
@@ -45,7 +54,9 @@ class Tags(HTMLParser):
 
 def check_safe(text):
     page = Tags(text)
-    assert page.seen.isdisjoint({"script", "style", "img", "link", "iframe", "object", "image", "foreignobject"})
+    assert page.seen.isdisjoint(
+        {"script", "style", "img", "link", "iframe", "object", "image", "foreignobject"}
+    )
     assert not any(name.startswith("on") for name, _ in page.attributes)
     addresses = [value for name, value in page.attributes if name in ("href", "xlink:href", "src")]
     assert all(value.startswith("#") for value in addresses)
@@ -59,16 +70,33 @@ def row(explainer, metric, value, target=0):
 
 
 def results(name="saliency"):
-    metrics = {"feature_stability": (1.0, 0.5), "edge_pertinence": (0.25, None), "edge_ec": (3.0, 4.0)}
-    rows = [row(name, metric, value, target) for metric, values in metrics.items() for target, value in enumerate(values)]
+    metrics = {
+        "feature_stability": (1.0, 0.5),
+        "edge_pertinence": (0.25, None),
+        "edge_ec": (3.0, 4.0),
+    }
+    rows = [
+        row(name, metric, value, target)
+        for metric, values in metrics.items()
+        for target, value in enumerate(values)
+    ]
     return gg.Results(tuple(rows), settings_of("paper"))
 
 
 def test_an_explanation_shows_its_target_its_bars_and_its_metrics():
-    text = explanation(metrics={"edge_ec": 4, "edge_pertinence": float("nan"), "note": "x"})._repr_html_()
+    text = explanation(
+        metrics={"edge_ec": 4, "edge_pertinence": float("nan"), "note": "x"}
+    )._repr_html_()
     page = check_safe(text)
     assert text.count("<svg") == 2
-    for words in ("node 0 · input_x_gradient · predicted class 1 (75 %)", "edge 0", "feature 1", "edge_ec", "4", "–"):
+    for words in (
+        "node 0 · input_x_gradient · predicted class 1 (75 %)",
+        "edge 0",
+        "feature 1",
+        "edge_ec",
+        "4",
+        "–",
+    ):
         assert words in page.words
     assert "note" not in page.words
 
@@ -76,9 +104,18 @@ def test_an_explanation_shows_its_target_its_bars_and_its_metrics():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"edge_score": None}, "No edge scores to show: the explainer gives no scores of this side."),
-        ({"feature_score": torch.full((6, 3), torch.nan)}, "No feature scores to show: a score is NaN or infinite."),
-        ({"edges": torch.arange(0), "edge_score": torch.zeros(0)}, "No edge scores to show: no edge can carry"),
+        (
+            {"edge_score": None},
+            "No edge scores to show: the explainer gives no scores of this side.",
+        ),
+        (
+            {"feature_score": torch.full((6, 3), torch.nan)},
+            "No feature scores to show: a score is NaN or infinite.",
+        ),
+        (
+            {"edges": torch.arange(0), "edge_score": torch.zeros(0)},
+            "No edge scores to show: no edge can carry",
+        ),
         ({"prediction": None, "explainer": ""}, "node 0"),
         ({"target": (0, 1), "level": "link"}, "link 0 → 1"),
         ({"level": "graph"}, "graph 0"),
@@ -92,9 +129,20 @@ def test_results_show_means_and_the_values_of_single_targets():
     text = results()._repr_html_()
     page = check_safe(text)
     assert text.count("<svg") == 1
-    for words in ("2 targets", "saliency", "0.75", "0.25", "3.5", "feature stability", "edge pertinence"):
+    for words in (
+        "2 targets",
+        "saliency",
+        "0.75",
+        "0.25",
+        "3.5",
+        "feature stability",
+        "edge pertinence",
+    ):
         assert words in page.words
-    assert gg.Results((row("lrp", "edge_ec", 2.0),), settings_of("paper"))._repr_html_().count("<svg") == 0
+    assert (
+        gg.Results((row("lrp", "edge_ec", 2.0),), settings_of("paper"))._repr_html_().count("<svg")
+        == 0
+    )
 
 
 @pytest.mark.parametrize("name", HOSTILE)

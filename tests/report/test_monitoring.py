@@ -40,7 +40,9 @@ class Seen(HTMLParser):
         self.words.append(data)
 
 
-PICTURES = {"The edges that matter": '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0H9"/></svg>'}
+PICTURES = {
+    "The edges that matter": '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0H9"/></svg>'
+}
 EXAMPLE = {
     "end": "worst",
     "target": "node 3",
@@ -53,7 +55,12 @@ EXAMPLE = {
 
 @pytest.fixture(scope="module")
 def monitor(tmp_path_factory):
-    return made_monitor(tmp_path_factory.mktemp("m") / "m.sqlite", 6, change=drop("edge_ec", 40, 5), examples=[EXAMPLE])
+    return made_monitor(
+        tmp_path_factory.mktemp("m") / "m.sqlite",
+        6,
+        change=drop("edge_ec", 40, 5),
+        examples=[EXAMPLE],
+    )
 
 
 def test_the_page_says_what_is_due_and_what_to_do(monitor):
@@ -68,7 +75,11 @@ def test_the_page_says_what_is_due_and_what_to_do(monitor):
 def test_the_page_fetches_nothing_and_runs_nothing(monitor):
     page = Seen(monitoring_html(monitor.history(), weeks(6)))
     assert not {"script", "link", "iframe", "object", "form", "base"} & set(page.tags)
-    named = [value for name, value in page.attributes if name in ("src", "href", "action") or name.startswith("on")]
+    named = [
+        value
+        for name, value in page.attributes
+        if name in ("src", "href", "action") or name.startswith("on")
+    ]
     assert [value for value in named if not value.startswith("data:image/svg+xml;base64,")] == []
     assert len(named) == len(PICTURES)
     assert any("default-src 'none'" in str(value) for _, value in page.attributes)
@@ -80,15 +91,24 @@ def test_the_latest_explanations_are_told_and_drawn(monitor):
     assert "<bdi>node 3</bdi>: lowest pertinence, 0.25" in text
     assert "1 threshold missed" in text
     assert "<p><bdi>One.</bdi></p><p><bdi>Two.</bdi></p>" in text
-    (picture,) = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)" alt="The edges that matter, node 3"', text)
+    (picture,) = re.findall(
+        r'src="data:image/svg\+xml;base64,([^"]+)" alt="The edges that matter, node 3"', text
+    )
     assert base64.b64decode(picture).decode() == PICTURES["The edges that matter"]
 
 
 def test_hostile_names_stay_text(tmp_path):
     facts = replace(FACTS, explainer=HOSTILE[0], features=(*HOSTILE, *FACTS.features[6:]))
-    example = {**EXAMPLE, "target": HOSTILE[0], "text": HOSTILE[0], "pictures": {HOSTILE[1]: HOSTILE[0]}}
+    example = {
+        **EXAMPLE,
+        "target": HOSTILE[0],
+        "text": HOSTILE[0],
+        "pictures": {HOSTILE[1]: HOSTILE[0]},
+    }
     signed = Validated(weeks(0), "lrp", decision=HOSTILE[0], signed_by=HOSTILE[0])
-    monitor = made_monitor(tmp_path / "m.sqlite", 2, facts=facts, examples=[example], validated=signed)
+    monitor = made_monitor(
+        tmp_path / "m.sqlite", 2, facts=facts, examples=[example], validated=signed
+    )
     for text in HOSTILE:
         monitor.trigger(text, text, weeks(2))
     first = Seen(monitoring_html(monitor.history(), weeks(2)))
@@ -113,7 +133,9 @@ def test_charts_lie_in_their_box_and_points_follow_the_numbers(monitor):
         means = [float(run.sample.known(own.metric).mean()) for run in history.runs]
         slope, _ = line = np.polyfit(means, [dot.y for dot in own.dots], 1)
         assert slope < 0
-        assert np.polyval(line, means) == pytest.approx([dot.y for dot in own.dots], abs=0.11)  # to a tenth of a point
+        assert np.polyval(line, means) == pytest.approx(
+            [dot.y for dot in own.dots], abs=0.11
+        )  # to a tenth of a point
         middle = [float(pair.split(",")[1]) for pair in own.centre.split()]
         expected = float(np.polyval(line, history.baseline.sample.known(own.metric).mean()))
         assert middle == pytest.approx([expected] * 6, abs=0.2)
@@ -142,14 +164,19 @@ def test_a_mean_outside_the_band_without_drift_is_said(tmp_path):
     def outlier(number, sample):
         values = sample.values["edge_ec"].copy()
         values[:2] = 4000.0
-        return replace(sample, values={**sample.values, "edge_ec": values}) if number == 2 else sample
+        return (
+            replace(sample, values={**sample.values, "edge_ec": values}) if number == 2 else sample
+        )
 
     made = made_monitor(tmp_path / "m.sqlite", 2, change=outlier)
     (dot,) = [own.dots[-1] for own in charts(made.history()) if own.metric == "edge_ec"]
     assert (dot.is_outside, dot.is_raised) == (True, False)
     assert dot.told.endswith("; the mean is outside the band, but no test calls it drift")
     text = monitoring_html(made.history(), weeks(2))
-    assert '<span class="good">none</span> <span class="near">(the mean is outside the band, but no test calls it drift)' in text
+    assert (
+        '<span class="good">none</span> <span class="near">(the mean is outside the band, but no test calls it drift)'
+        in text
+    )
     assert '"num">-0.00' not in text
 
 
@@ -168,13 +195,20 @@ def test_a_store_without_runs_or_baseline_has_a_page_too(tmp_path):
 def test_the_checklist_shows_what_monitoring_knows(monitor):
     text = monitoring_html(monitor.history(), weeks(6))
     page = "".join(Seen(text).words)
-    assert "(open: a validation needs 100 targets, and no decision is kept with the baseline; the 150 of the baseline are" in page
+    assert (
+        "(open: a validation needs 100 targets, and no decision is kept with the baseline; the 150 of the baseline are"
+        in page
+    )
     assert "(done: 2 of 2 means meet their threshold in the run of 2026-02-16)" in page
     assert "(open: for the owner to show)" in page
 
 
 def test_a_page_is_written_whole_or_not_at_all(tmp_path, monitor):
-    assert write_monitoring(monitor.history(), tmp_path / "p.html", weeks(6)).read_text().startswith("<!DOCTYPE html>")
+    assert (
+        write_monitoring(monitor.history(), tmp_path / "p.html", weeks(6))
+        .read_text()
+        .startswith("<!DOCTYPE html>")
+    )
     with pytest.raises(BadFile, match="could not be written"):
         write_monitoring(monitor.history(), tmp_path / "none" / "p.html", weeks(6))
     assert [path.name for path in tmp_path.iterdir()] == ["p.html"]

@@ -1,4 +1,6 @@
-"""The monitoring page of a really watched model in a browser: quiet, whole at two widths and on paper, opened by mouse and key."""
+"""The monitoring page of a really watched model in a browser: quiet, whole at two widths and on
+paper, opened by mouse and key.
+"""
 
 import pytest
 from made_histories import FACTS, drop, made_monitor, weeks
@@ -9,7 +11,11 @@ from graphgauge.lifecycle import Project, watched
 from graphgauge.monitor import Monitor, Plan
 from graphgauge.report.monitoring import write_monitoring
 
-QUICK = {"settings": {"trials": [4, 4], "timed": 0, "calls": 3}, "explainers": ["saliency"], "device": "cpu"}
+QUICK = {
+    "settings": {"trials": [4, 4], "timed": 0, "calls": 3},
+    "explainers": ["saliency"],
+    "device": "cpu",
+}
 ATTACK = '<svg xmlns="http://www.w3.org/2000/svg" onload="window.hacked = 1"><script>window.hacked = 1</script><image href="http://127.0.0.1:9/x.png"/></svg>'
 
 
@@ -29,7 +35,9 @@ def page(tmp_path_factory):
 def drifted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("drifted")
     return write_monitoring(
-        made_monitor(folder / "m.sqlite", 6, change=drop("edge_ec", 40, 5)).history(), folder / "p.html", weeks(6)
+        made_monitor(folder / "m.sqlite", 6, change=drop("edge_ec", 40, 5)).history(),
+        folder / "p.html",
+        weeks(6),
     )
 
 
@@ -42,7 +50,12 @@ def test_the_page_is_quiet_and_fits_its_window(visit, request, name, width):
     own.check_harmless()
     assert own.page.evaluate("document.documentElement.scrollWidth") == width
     too_wide = "e => e.getBoundingClientRect().right > innerWidth + 1"
-    assert own.page.evaluate(f"[...document.querySelectorAll('section, h1, h2, p, figure, img')].filter({too_wide}).length") == 0
+    assert (
+        own.page.evaluate(
+            f"[...document.querySelectorAll('section, h1, h2, p, figure, img')].filter({too_wide}).length"
+        )
+        == 0
+    )
 
 
 def test_explanations_are_opened_by_mouse_and_key_and_their_pictures_are_drawn(visit, page):
@@ -58,7 +71,9 @@ def test_explanations_are_opened_by_mouse_and_key_and_their_pictures_are_drawn(v
     second.locator("summary").focus()
     own.page.keyboard.press("Enter")
     assert not second.locator("img").first.is_visible()
-    sizes = own.page.eval_on_selector_all("details.example img", "images => images.map(i => i.complete && i.naturalWidth)")
+    sizes = own.page.eval_on_selector_all(
+        "details.example img", "images => images.map(i => i.complete && i.naturalWidth)"
+    )
     assert len(sizes) == 16
     assert min(sizes) > 100
     own.check_harmless()
@@ -67,15 +82,26 @@ def test_explanations_are_opened_by_mouse_and_key_and_their_pictures_are_drawn(v
 def test_what_drifted_comes_first_and_dots_tell_their_run(visit, drifted):
     own = visit(drifted)
     assert own.page.locator("h2").first.inner_text() == "What to do"
-    assert own.page.locator(".card.due h3").all_inner_texts() == ["Metric drift: Edge effective compactness"]
-    dots = own.page.locator("figure:has(h3:text-is('Edge effective compactness')) svg g:has(circle)")
+    assert own.page.locator(".card.due h3").all_inner_texts() == [
+        "Metric drift: Edge effective compactness"
+    ]
+    dots = own.page.locator(
+        "figure:has(h3:text-is('Edge effective compactness')) svg g:has(circle)"
+    )
     assert dots.count() == 6
     assert dots.nth(4).locator("title").text_content().endswith("; metric drift")
     assert dots.nth(3).locator("title").text_content().startswith("run 4, 2026-02-02: mean ")
 
 
 def test_a_store_that_was_tampered_with_cannot_do_anything_to_the_page(visit, tmp_path):
-    example = {"end": "worst", "target": HOSTILE[0], "pertinence": 0.1, "missed": [], "text": HOSTILE[1], "pictures": {"x": ATTACK}}
+    example = {
+        "end": "worst",
+        "target": HOSTILE[0],
+        "pertinence": 0.1,
+        "missed": [],
+        "text": HOSTILE[1],
+        "pictures": {"x": ATTACK},
+    }
     monitor = made_monitor(tmp_path / "m.sqlite", 1, facts=FACTS, examples=[example])
     own = visit(write_monitoring(monitor.history(), tmp_path / "p.html", weeks(1)))
     assert own.page.locator("details.example img").first.is_visible()

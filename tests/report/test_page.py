@@ -1,4 +1,6 @@
-"""What a report says, and that every format says it: numbers against the results, escaping, the command."""
+"""What a report says, and that every format says it: numbers against the results, escaping, the
+command.
+"""
 
 import csv
 import io
@@ -42,7 +44,7 @@ def written(results, format, **options):
     return FORMATS[format](report(results, **options).content)
 
 
-# --- the answer ------------------------------------------------------------------------------------------------------
+# --- the answer -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -50,8 +52,18 @@ def written(results, format, **options):
     [
         ({"lrp": GOOD}, 100, "Use lrp", "pass"),
         ({"lrp": GOOD}, 20, "Use lrp, with care", "warn"),
-        ({"lrp": good(edge_pertinence=0.4)}, 100, "No explainer meets every threshold; lrp comes first", "fail"),
-        ({"lrp": dict.fromkeys(GOOD, "no_scores")}, 100, "No explainer can be recommended", "not applicable"),
+        (
+            {"lrp": good(edge_pertinence=0.4)},
+            100,
+            "No explainer meets every threshold; lrp comes first",
+            "fail",
+        ),
+        (
+            {"lrp": dict.fromkeys(GOOD, "no_scores")},
+            100,
+            "No explainer can be recommended",
+            "not applicable",
+        ),
     ],
 )
 def test_the_answer_comes_first(numbers, n, headline, outcome):
@@ -63,7 +75,9 @@ def test_the_answer_comes_first(numbers, n, headline, outcome):
 
 def test_the_worst_task_decides_over_several():
     results = several(["good", "bad"])
-    failing = replace(results, rows=tuple(lowered(own) if own.task == "bad" else own for own in results.rows))
+    failing = replace(
+        results, rows=tuple(lowered(own) if own.task == "bad" else own for own in results.rows)
+    )
     answer = report(failing, Requirements(num_features=200)).content["answer"]
     assert answer["outcome"] == "fail"
     assert answer["headline"] == "No explainer meets every threshold; lrp comes first (2 tasks)"
@@ -80,7 +94,7 @@ def test_tasks_with_different_choices_are_told_apart():
     assert answer["headline"] == "2 tasks, 2 different choices: see each task"
 
 
-# --- numbers ---------------------------------------------------------------------------------------------------------
+# --- numbers --------------------------------------------------------------------------------------
 
 
 def test_every_mean_and_n_of_the_table_is_that_of_the_results():
@@ -108,7 +122,10 @@ def test_recommendation_diagnosis_and_checklist_are_those_of_the_guidelines():
     assert [own["evidence"] for own in content["checklist"]] == [
         point.evidence for point in checklist(results, requirements=wanted)
     ]
-    for told in [*(own.text for own in diagnose(results, wanted, 0.9)), *(own.point[1:] for own in checklist(results))]:
+    for told in [
+        *(own.text for own in diagnose(results, wanted, 0.9)),
+        *(own.point[1:] for own in checklist(results)),
+    ]:
         assert told in page
 
 
@@ -122,29 +139,38 @@ def test_a_missing_number_has_its_reason_and_no_value():
 
 
 def test_explainers_that_failed_as_a_whole_are_shown_with_the_fault():
-    rows = made({"lrp": GOOD}, n=5).rows + tuple(row("broken", t, metric, None, "timeout") for t in range(5) for metric in GOOD)
+    rows = made({"lrp": GOOD}, n=5).rows + tuple(
+        row("broken", t, metric, None, "timeout") for t in range(5) for metric in GOOD
+    )
     lines = report(Results(rows, Settings())).content["tasks"][0].lines
     assert lines[1].scores[0].gap == "5 timeout: the explainer gave no result within the time limit"
 
 
 def test_the_settings_that_differ_from_the_papers_are_marked():
     results = made({"lrp": GOOD}, settings=Settings(cap=50))
-    assert [own["name"] for own in report(results).content["settings"] if own["is_changed"]] == ["cap"]
+    assert [own["name"] for own in report(results).content["settings"] if own["is_changed"]] == [
+        "cap"
+    ]
 
 
 def test_tidy_names_stay_apart_and_the_rest_of_a_row_is_as_it_was():
     rows = made({"a\nb": GOOD, "a b": good(edge_ec=3)}, n=2).rows
     clean = cleaned(Results(rows, Settings()))
     assert list(clean.explainer.items()) == [("a b", "a\nb"), ("a b (2)", "a b")]
-    assert [replace(new, explainer=old.explainer) for new, old in zip(clean.results.rows, rows, strict=True)] == list(rows)
+    assert [
+        replace(new, explainer=old.explainer)
+        for new, old in zip(clean.results.rows, rows, strict=True)
+    ] == list(rows)
 
 
-# --- worst and best --------------------------------------------------------------------------------------------------
+# --- worst and best -------------------------------------------------------------------------------
 
 
 def test_the_worst_and_the_best_explanations_are_those_with_the_lowest_and_highest_pertinence():
     pertinence = [0.9, 0.2, 0.7, 1.0, 0.5]
-    results = made({"lrp": {**GOOD, "edge_pertinence": pertinence, "feature_pertinence": pertinence}}, n=5)
+    results = made(
+        {"lrp": {**GOOD, "edge_pertinence": pertinence, "feature_pertinence": pertinence}}, n=5
+    )
     examples = report(results).content["tasks"][0].examples
     assert [(own.end, own.target, own.pertinence) for own in examples] == [
         ("worst", "node 1", 0.2),
@@ -180,20 +206,32 @@ def test_an_explanation_of_compare_is_made_again_with_the_same_scores():
         assert made_again().edge_score.equal(first.edge_score)
 
 
-@pytest.mark.parametrize("explainer", [gg.Saliency(), gg.RandomExplainer()], ids=["saliency", "random"])
-def test_several_explanations_are_made_again_in_one_batch_with_the_same_bits(explainer, monkeypatch):
+@pytest.mark.parametrize(
+    "explainer", [gg.Saliency(), gg.RandomExplainer()], ids=["saliency", "random"]
+)
+def test_several_explanations_are_made_again_in_one_batch_with_the_same_bits(
+    explainer, monkeypatch
+):
     model = measured().source.evaluator.model
     source = (
-        gg.Evaluator(model, cap=3, trials=(2, 2), stability="none", timed=0).compare({"own": explainer}, [3, 4, 3, 5, 3]).source
+        gg.Evaluator(model, cap=3, trials=(2, 2), stability="none", timed=0)
+        .compare({"own": explainer}, [3, 4, 3, 5, 3])
+        .source
     )
     wanted = [(4, 0), (3, 2), (3, 0)]
     alone = [source.explanations["own", target, occurrence]() for target, occurrence in wanted]
     calls, explain = [], type(explainer).explain
-    monkeypatch.setattr(type(explainer), "explain", lambda *args, **named: calls.append(args[2]) or explain(*args, **named))
+    monkeypatch.setattr(
+        type(explainer),
+        "explain",
+        lambda *args, **named: calls.append(args[2]) or explain(*args, **named),
+    )
     together = source.several("own", wanted)
     assert calls == [[4, 3, 3, 3]]
     for one, other, (target, occurrence) in zip(alone, together, wanted, strict=True):
-        assert (other.target, other.occurrence) == (one.target, one.occurrence) == (target, occurrence)
+        assert (
+            (other.target, other.occurrence) == (one.target, one.occurrence) == (target, occurrence)
+        )
         assert other.edge_score.equal(one.edge_score)
         assert other.feature_score.equal(one.feature_score)
 
@@ -202,9 +240,15 @@ def test_explanations_that_were_given_are_shown_themselves():
     evaluator = measured().source.evaluator
     xs = gg.Saliency().explain(evaluator.model, [3, 4, 3], seed=5)
     source = evaluator.evaluate(xs).source
-    found = [source.explanations[key]() for key in (("saliency", 3, 0), ("saliency", 4, 0), ("saliency", 3, 1))]
+    found = [
+        source.explanations[key]()
+        for key in (("saliency", 3, 0), ("saliency", 4, 0), ("saliency", 3, 1))
+    ]
     assert all(own is x for own, x in zip(found, xs, strict=True))
-    assert all(own is x for own, x in zip(source.several("saliency", [(3, 0), (4, 0), (3, 1)]), xs, strict=True))
+    assert all(
+        own is x
+        for own, x in zip(source.several("saliency", [(3, 0), (4, 0), (3, 1)]), xs, strict=True)
+    )
 
 
 def test_what_the_model_knows_of_the_task_is_used_in_verdicts():
@@ -212,12 +256,15 @@ def test_what_the_model_knows_of_the_task_is_used_in_verdicts():
     assert (known["task_kind"], known["num_features"]) == ("node_classification", 6)
 
 
-# --- formats ---------------------------------------------------------------------------------------------------------
+# --- formats --------------------------------------------------------------------------------------
 
 
 def test_json_is_valid_and_holds_the_numbers_and_no_nan():
     results = by_hand()
-    with_nan = replace(results, rows=(*results.rows, row("lrp", 99, "edge_ec", math.nan, task="loans", flipped=True)))
+    with_nan = replace(
+        results,
+        rows=(*results.rows, row("lrp", 99, "edge_ec", math.nan, task="loans", flipped=True)),
+    )
 
     def refuse(word):
         raise AssertionError(word)
@@ -226,7 +273,9 @@ def test_json_is_valid_and_holds_the_numbers_and_no_nan():
     assert found["format"] == "graphgauge.report/1"
     means = {own["metric"]: own["mean"] for own in found["tasks"][0]["lines"][0]["scores"]}
     assert means["edge_ec"] is None
-    assert means["edge_pertinence"] == pytest.approx(results.summary().loc["lrp", "edge_pertinence"]["mean"])
+    assert means["edge_pertinence"] == pytest.approx(
+        results.summary().loc["lrp", "edge_pertinence"]["mean"]
+    )
     assert "NaN" not in written(with_nan, "html")
 
 
@@ -241,18 +290,29 @@ def test_csv_has_a_row_for_each_number():
         assert own["recommended"] == ("yes" if own["explainer"] == "lrp" else "no")
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", " =1", "＝1", "＠x", "\u2068=1\u2069"])
+@pytest.mark.parametrize(
+    "text",
+    ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", " =1", "＝1", "＠x", "\u2068=1\u2069"],
+)
 def test_texts_that_a_spreadsheet_would_run_get_an_apostrophe(text):
     assert harmless(text).startswith("'")
 
 
 def test_numbers_stay_numbers_in_a_spreadsheet():
-    assert [harmless(value) for value in (-0.5, 3, None, math.inf, "a-b")] == [-0.5, 3, "", "", "a-b"]
+    assert [harmless(value) for value in (-0.5, 3, None, math.inf, "a-b")] == [
+        -0.5,
+        3,
+        "",
+        "",
+        "a-b",
+    ]
 
 
 def test_markdown_says_the_same():
     page = written(by_hand(), "md")
-    assert page.startswith("# Quality of explanations\n\n**Pass.** Use lrp: it alone of 2 explainers fails no verdict.")
+    assert page.startswith(
+        "# Quality of explanations\n\n**Pass.** Use lrp: it alone of 2 explainers fails no verdict."
+    )
     assert "| explainer | Feature pertinence | Edge pertinence |" in page
     assert "## Before deployment" in page
 
@@ -260,7 +320,10 @@ def test_markdown_says_the_same():
 def test_the_same_results_give_the_same_bytes(tmp_path):
     again = report(measured())
     for format in ("html", "md", "json", "csv"):
-        assert again.save(tmp_path / f"1.{format}").read_bytes() == shown().save(tmp_path / f"2.{format}").read_bytes()
+        assert (
+            again.save(tmp_path / f"1.{format}").read_bytes()
+            == shown().save(tmp_path / f"2.{format}").read_bytes()
+        )
 
 
 def test_pdf_is_made_from_the_page(tmp_path, pdf_engine):
@@ -286,7 +349,7 @@ def test_wrong_requests_are_refused_by_name(tmp_path):
     assert made_report._repr_html_().startswith('<iframe sandbox="allow-scripts"')
 
 
-# --- the page is safe ------------------------------------------------------------------------------------------------
+# --- the page is safe -----------------------------------------------------------------------------
 
 
 class Page(Tags):
@@ -302,10 +365,14 @@ class Page(Tags):
 def check_page(html):
     """Nothing from outside, one script and its data, every tag closed."""
     page = Page(html)
-    assert page.seen.isdisjoint({"img", "link", "iframe", "object", "base", "form", "input", "a:script"})
+    assert page.seen.isdisjoint(
+        {"img", "link", "iframe", "object", "base", "form", "input", "a:script"}
+    )
     assert html.count("<script") == 2
     assert not [name for name, _ in page.attributes if name.startswith("on")]
-    addresses = [value for name, value in page.attributes if name in ("href", "xlink:href", "src", "action")]
+    addresses = [
+        value for name, value in page.attributes if name in ("href", "xlink:href", "src", "action")
+    ]
     assert all(value.startswith("#") for value in addresses)
     assert re.findall(r"url\((?!#)", html) == []
     return page
@@ -323,7 +390,10 @@ def hostile_explainers(names):
 
 def hostile_tasks(names):
     """Names as tasks and networks."""
-    parts = [made({"lrp": {"edge_pertinence": 0.8, "edge_ec": 3}}, n=1, task=name, model=name) for name in names]
+    parts = [
+        made({"lrp": {"edge_pertinence": 0.8, "edge_ec": 3}}, n=1, task=name, model=name)
+        for name in names
+    ]
     return Results(tuple(own for part in parts for own in part.rows), Settings())
 
 
@@ -337,7 +407,12 @@ def test_hostile_names_break_no_format(results, start):
     json.loads(FORMATS["json"](content))
     rows = list(csv.reader(io.StringIO(FORMATS["csv"](content))))
     assert {len(own) for own in rows} == {12}
-    assert [cell for own in rows for cell in own if cell[:1] in tuple("=+-@\t\r") and not is_number(cell)] == []
+    assert [
+        cell
+        for own in rows
+        for cell in own
+        if cell[:1] in tuple("=+-@\t\r") and not is_number(cell)
+    ] == []
     lines = FORMATS["md"](content).splitlines()
     assert [line for line in lines if "<" in line] == []
     widths = {len(re.findall(r"(?<!\\)\|", line)) for line in lines if line.startswith("| ")}
@@ -362,11 +437,17 @@ def test_a_hostile_folder_is_named_and_breaks_nothing(name):
 def test_a_report_can_be_written_under_any_name_the_file_system_takes(tmp_path):
     made_report = report(by_hand(n=2))
     for name in HOSTILE:
-        usable = name.encode("utf-8", "replace").decode().replace("/", "_").replace("\x00", "")[:100]
-        assert made_report.save(tmp_path / f"{usable}.html").read_bytes().startswith(b"<!DOCTYPE html>")
+        usable = (
+            name.encode("utf-8", "replace").decode().replace("/", "_").replace("\x00", "")[:100]
+        )
+        assert (
+            made_report.save(tmp_path / f"{usable}.html")
+            .read_bytes()
+            .startswith(b"<!DOCTYPE html>")
+        )
 
 
-# --- the command -----------------------------------------------------------------------------------------------------
+# --- the command ----------------------------------------------------------------------------------
 
 
 def call(*arguments):
@@ -388,13 +469,20 @@ def write_run(folder, results):
     rows = [own.record() for own in results.rows]
     shared = {name: rows[0][name] for name in ("task", "model", "seed", "settings", "version")}
     kept = [
-        {name: value for name, value in own.items() if name not in shared and (value is not None or name == "seconds")}
+        {
+            name: value
+            for name, value in own.items()
+            if name not in shared and (value is not None or name == "seconds")
+        }
         for own in rows
     ]
     with writing(folder) as store:
         config = {"name": "<b>mine</b>", "settings": results.settings.record()}
         store.append("run", "run", {"config": config, "plan": [{"key": "a"}, {"key": "b"}]})
-        store.note("session", {"engine": "inline", "versions": {"torch": "2.13.0"}, "machine": {"device": "cpu"}})
+        store.note(
+            "session",
+            {"engine": "inline", "versions": {"torch": "2.13.0"}, "machine": {"device": "cpu"}},
+        )
         store.append("shard", "a", shared, kept)
 
 
@@ -402,7 +490,12 @@ def test_provenance_of_saved_results_tells_versions_and_how_the_network_was_trea
     made = {"versions": {"torch": "2.13.0"}, "device": "cpu", "network": {"hops": 2, "halo": "in"}}
     replace(by_hand(n=1), made=made).save(tmp_path / "run")
     told = provenance(gg.Results.load(tmp_path / "run"), tmp_path / "run")
-    assert (told["versions"], told["device"], told["network: hops"], told["network: halo"]) == ("torch: 2.13.0", "cpu", "2", "in")
+    assert (told["versions"], told["device"], told["network: hops"], told["network: halo"]) == (
+        "torch: 2.13.0",
+        "cpu",
+        "2",
+        "in",
+    )
 
 
 def test_the_report_of_a_benchmark_tells_its_calls_and_whether_it_is_finished(tmp_path):
@@ -417,7 +510,10 @@ def test_the_report_of_a_benchmark_tells_its_calls_and_whether_it_is_finished(tm
         "engine: inline; versions: torch: 2.13.0; machine: device: cpu",
     ):
         assert told in page
-    assert text_of(written(by_hand(n=5), "html")).split("Settings and provenance")[0] == page.split("Settings and provenance")[0]
+    assert (
+        text_of(written(by_hand(n=5), "html")).split("Settings and provenance")[0]
+        == page.split("Settings and provenance")[0]
+    )
 
 
 @pytest.mark.parametrize("format", ["md", "json", "csv"])
@@ -426,7 +522,14 @@ def test_the_format_is_the_suffix_or_what_is_asked_for(tmp_path, format):
     assert call(tmp_path / "run", "--output", tmp_path / f"a.{format}").exit_code == 0
     assert call(tmp_path / "run", "--format", format).exit_code == 0
     assert call(tmp_path / "run", "--output", tmp_path / "b", "--format", format).exit_code == 0
-    texts = [path.read_bytes() for path in (tmp_path / f"a.{format}", tmp_path / "run" / f"report.{format}", tmp_path / "b")]
+    texts = [
+        path.read_bytes()
+        for path in (
+            tmp_path / f"a.{format}",
+            tmp_path / "run" / f"report.{format}",
+            tmp_path / "b",
+        )
+    ]
     assert len(set(texts)) == 1
 
 

@@ -1,4 +1,6 @@
-"""The page in a browser: quiet, sortable by mouse and keyboard, with a working picker, at two widths; hostile names stay names."""
+"""The page in a browser: quiet, sortable by mouse and keyboard, with a working picker, at two
+widths; hostile names stay names.
+"""
 
 import json
 
@@ -42,15 +44,24 @@ def test_the_page_is_quiet_and_fits_its_window(visit, request, name, width, sche
     own.check_quiet()
     assert own.page.evaluate("document.documentElement.scrollWidth") == width
     too_wide = "e => e.getBoundingClientRect().right > innerWidth + 1"
-    assert own.page.evaluate(f"[...document.querySelectorAll('section, h1, h2, p, figure')].filter({too_wide}).length") == 0
+    assert (
+        own.page.evaluate(
+            f"[...document.querySelectorAll('section, h1, h2, p, figure')].filter({too_wide}).length"
+        )
+        == 0
+    )
 
 
 def column(own, number, table=BOARD):
-    return own.page.eval_on_selector_all(f"{table} tbody tr", f"rows => rows.map(row => row.cells[{number}].dataset.value)")
+    return own.page.eval_on_selector_all(
+        f"{table} tbody tr", f"rows => rows.map(row => row.cells[{number}].dataset.value)"
+    )
 
 
 def names(own, table=BOARD):
-    return own.page.eval_on_selector_all(f"{table} tbody tr bdi", "cells => cells.map(cell => cell.textContent)")
+    return own.page.eval_on_selector_all(
+        f"{table} tbody tr bdi", "cells => cells.map(cell => cell.textContent)"
+    )
 
 
 def test_tables_sort_by_a_click_and_by_the_keyboard(visit, page):
@@ -71,7 +82,12 @@ def test_tables_sort_by_a_click_and_by_the_keyboard(visit, page):
 
 
 def test_numbers_sort_as_numbers_and_missing_ones_stay_last(visit, tmp_path):
-    numbers = {"a": good(edge_ec=9), "b": good(edge_ec=10), "c": good(edge_ec="empty"), "d": good(edge_ec=100)}
+    numbers = {
+        "a": good(edge_ec=9),
+        "b": good(edge_ec=10),
+        "c": good(edge_ec="empty"),
+        "d": good(edge_ec=100),
+    }
     own = visit(report(made(numbers, n=3)).save(tmp_path / "gaps.html"))
     button = own.page.locator(f"{BOARD} thead button", has_text="Edge EC")
     button.click()
@@ -81,7 +97,9 @@ def test_numbers_sort_as_numbers_and_missing_ones_stay_last(visit, tmp_path):
 
 
 def picked(own):
-    return own.page.eval_on_selector_all("#picked tr", "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))")
+    return own.page.eval_on_selector_all(
+        "#picked tr", "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
+    )
 
 
 def test_the_picker_shows_the_numbers_of_the_chosen_target(visit, page):
@@ -129,14 +147,18 @@ def test_everything_is_open_on_paper(visit, page):
     assert own.page.locator("details[open]").count() == 0
 
 
-# --- hostile names ---------------------------------------------------------------------------------------------------
+# --- hostile names --------------------------------------------------------------------------------
 
 
 def hostile_results():
-    """A network with 60 nodes, 60 features and 60 classes, two explainers and a data set, all with hostile names."""
+    """A network with 60 nodes, 60 features and 60 classes, two explainers and a data set, all with
+    hostile names.
+    """
     generator = torch.Generator().manual_seed(0)
     edges = torch.randint(60, (2, 150), generator=generator)
-    data = Data(x=4 * torch.randn(60, 60, generator=generator), edge_index=edges[:, edges[0] != edges[1]])
+    data = Data(
+        x=4 * torch.randn(60, 60, generator=generator), edge_index=edges[:, edges[0] != edges[1]]
+    )
     model = gg.NodeClassificationModel(build(GCN, 60, 16, 2, 60), data, output="logits")
     evaluator = gg.Evaluator(model, task=HOSTILE[1], name=HOSTILE[5], **SMALL)
     return evaluator.compare(
@@ -149,17 +171,33 @@ def check_harmless(own):
     own.check_quiet()
     assert own.page.evaluate("window.hacked") is None
     assert own.page.locator("script").count() == 2
-    assert own.page.locator("img, iframe, object, embed, base, link, form, input, textarea, a:not([href^='#'])").count() == 0
-    handlers = "all => all.flatMap(e => [...e.attributes]).filter(a => a.name.startsWith('on')).length"
+    assert (
+        own.page.locator(
+            "img, iframe, object, embed, base, link, form, input, textarea, a:not([href^='#'])"
+        ).count()
+        == 0
+    )
+    handlers = (
+        "all => all.flatMap(e => [...e.attributes]).filter(a => a.name.startsWith('on')).length"
+    )
     assert own.page.eval_on_selector_all("*", handlers) == 0
-    assert own.page.evaluate("document.documentElement.scrollWidth") == own.page.viewport_size["width"]
+    assert (
+        own.page.evaluate("document.documentElement.scrollWidth") == own.page.viewport_size["width"]
+    )
 
 
 @pytest.fixture(scope="module")
 def hostile_page(tmp_path_factory):
-    results = made({name: good(edge_ec=3 + k) for k, name in enumerate(HOSTILE)}, n=1, task=HOSTILE[1], model=HOSTILE[4])
+    results = made(
+        {name: good(edge_ec=3 + k) for k, name in enumerate(HOSTILE)},
+        n=1,
+        task=HOSTILE[1],
+        model=HOSTILE[4],
+    )
     folder = tmp_path_factory.mktemp("hostile")
-    return report(results, title=HOSTILE[7], run=folder / HOSTILE[0].replace("/", "")).save(folder / "x.html")
+    return report(results, title=HOSTILE[7], run=folder / HOSTILE[0].replace("/", "")).save(
+        folder / "x.html"
+    )
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -173,8 +211,16 @@ def test_hostile_explainers_stay_names(visit, hostile_page, width):
 
 @pytest.fixture(scope="module")
 def hostile_picture(tmp_path_factory):
-    called = gg.Names(features=HOSTILE, classes=HOSTILE, nodes=HOSTILE, unit=HOSTILE[3], groups={HOSTILE[4]: [1, 2, 3]})
-    file = tmp_path_factory.mktemp("hostile") / "<img src=x onerror=window.hacked=1>'\" {{ 7*7 }}.html"
+    called = gg.Names(
+        features=HOSTILE,
+        classes=HOSTILE,
+        nodes=HOSTILE,
+        unit=HOSTILE[3],
+        groups={HOSTILE[4]: [1, 2, 3]},
+    )
+    file = (
+        tmp_path_factory.mktemp("hostile") / "<img src=x onerror=window.hacked=1>'\" {{ 7*7 }}.html"
+    )
     return report(hostile_results(), names=called, title=HOSTILE[8]).save(file)
 
 

@@ -47,7 +47,9 @@ def test_the_folder_itself_can_be_a_run(root):
     assert runs_under(root / "b") == {".": root / "b"}
 
 
-@pytest.mark.parametrize("name", ["../outside", "link", ".hidden", "b/../../outside", "/etc", "", "half", "B"])
+@pytest.mark.parametrize(
+    "name", ["../outside", "link", ".hidden", "b/../../outside", "/etc", "", "half", "B"]
+)
 def test_no_other_folder_can_be_had(root, name):
     assert run_under(root, "b") == root / "b"
     with pytest.raises(UnknownName, match="Known: b, bench, deep/er/a"):

@@ -4,7 +4,19 @@ import matplotlib as mpl
 import matplotlib.pyplot  # so that mpl.pyplot is there
 import pytest
 import torch
-from drawn import DATA, EDGES, FEATURES, SCORES, SIGNED, UNSIGNED, arrows, explanation, middle, places, texts
+from drawn import (
+    DATA,
+    EDGES,
+    FEATURES,
+    SCORES,
+    SIGNED,
+    UNSIGNED,
+    arrows,
+    explanation,
+    middle,
+    places,
+    texts,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.colors import to_hex
@@ -50,7 +62,9 @@ def test_scores_without_a_direction_have_one_hue():
     strongest, second = arrows(axes)[:-3:-1]
     assert to_hex(strongest.get_edgecolor()) == colours.UNSIGNED.lower()
     assert to_hex(second.get_edgecolor()) == colours.mixed(colours.UNSIGNED, 0.35 + 0.65 / 2)
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["importance, without a direction"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "importance, without a direction"
+    ]
     told = arrows(explanation(explainer=UNSIGNED).draw(DATA, signed=True))[-2]
     assert to_hex(told.get_edgecolor()) == colours.mixed(colours.LOWERS, 0.35 + 0.65 / 2)
 
@@ -58,9 +72,14 @@ def test_scores_without_a_direction_have_one_hue():
 def test_what_is_left_out_is_counted():
     axes = explanation().draw(DATA, top=2)
     assert len(arrows(axes)) == 2
-    assert axes.get_xlabel().startswith("2 of 7 edges drawn, with 75 % of the score, and 5 further edges with 25 % of the score.")
+    assert axes.get_xlabel().startswith(
+        "2 of 7 edges drawn, with 75 % of the score, and 5 further edges with 25 % of the score."
+    )
     assert (
-        explanation().draw(DATA).get_xlabel().startswith("6 of 7 edges drawn, with 100 % of the score, and 1 further edge with 0 %")
+        explanation()
+        .draw(DATA)
+        .get_xlabel()
+        .startswith("6 of 7 edges drawn, with 100 % of the score, and 1 further edge with 0 %")
     )
 
 
@@ -69,10 +88,16 @@ def arrows_of(x, top=20, **names):
     return shown_arrows(x, ways_of(x, EDGES, gg.Names(**names)), top)
 
 
-@given(st.lists(st.integers(-4, 4), min_size=7, max_size=7), st.integers(1, 9), st.sets(st.integers(1, 5)))
+@given(
+    st.lists(st.integers(-4, 4), min_size=7, max_size=7),
+    st.integers(1, 9),
+    st.sets(st.integers(1, 5)),
+)
 def test_drawn_share_and_rest_add_up_and_folding_keeps_the_sum(scores, top, group):
     score = torch.tensor(scores, dtype=torch.float64)
-    shown, all_shown = (arrows_of(explanation(edge_score=score), most, groups={"group": group}) for most in (top, 7))
+    shown, all_shown = (
+        arrows_of(explanation(edge_score=score), most, groups={"group": group}) for most in (top, 7)
+    )
     assert sum(arrow.count for arrow in (*shown.drawn, *shown.rest)) == 7
     assert sum(arrow.score for arrow in all_shown.drawn) == sum(scores)
     assert all(arrow.score == 0 for arrow in all_shown.rest)
@@ -97,7 +122,9 @@ def literal_hops(pairs, target, node):
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=12))
 def test_hops_follow_the_edges_towards_the_target(pairs):
     found = Ways(torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).t(), 6).hops([0])
-    assert {node: found.get(node) for node in range(6)} == {node: literal_hops(pairs, 0, node) for node in range(6)}
+    assert {node: found.get(node) for node in range(6)} == {
+        node: literal_hops(pairs, 0, node) for node in range(6)
+    }
 
 
 def test_the_target_is_in_the_middle_and_rings_tell_hops():
@@ -140,11 +167,17 @@ def test_node_areas_grow_with_their_feature_scores():
 
 
 def test_groups_are_one_node_and_their_scores_add_up():
-    names = {"groups": {"defaulters": [1, 2, 0]}, "nodes": {3: "Ada"}}  # 0 is the target, and stays out
+    names = {
+        "groups": {"defaulters": [1, 2, 0]},
+        "nodes": {3: "Ada"},
+    }  # 0 is the target, and stays out
     axes = explanation().draw(DATA, names=names)
     assert texts(axes).count("defaulters (2)") == 1
     assert "Ada" in texts(axes)
-    scores = {(arrow.source, arrow.destination): (arrow.score, arrow.count) for arrow in arrows_of(explanation(), **names).drawn}
+    scores = {
+        (arrow.source, arrow.destination): (arrow.score, arrow.count)
+        for arrow in arrows_of(explanation(), **names).drawn
+    }
     assert scores["defaulters", 0] == (0.25, 2)
     assert scores[0, "defaulters"] == (0.125, 1)
 
@@ -191,7 +224,9 @@ def test_names_stay_what_they_are(name):
     names = {"nodes": dict.fromkeys(range(6), name), "classes": [name, name], "groups": {name: [4]}}
     axes = explanation(explainer=name).draw(DATA, names=names)
     kept = {text for text in texts(axes) if not text.endswith("(1)")}
-    assert kept == {name.replace("\n", " ").strip("\u2068\u2069") if len(name) <= 22 else name[:21] + "…"}
+    assert kept == {
+        name.replace("\n", " ").strip("\u2068\u2069") if len(name) <= 22 else name[:21] + "…"
+    }
     assert not any(text.get_parse_math() for text in (*axes.texts, axes.title, axes.xaxis.label))
     svg = svg_of(axes.figure)
     assert "<script" not in svg
@@ -225,7 +260,11 @@ def test_two_thousand_edges_stay_readable():
     boxes = [tuple(text.get_window_extent().extents) for text in axes.texts]
     covered = [overlap(one, other) for k, one in enumerate(boxes) for other in boxes[:k]]
     assert max(covered) == 0
-    nodes = zip(axes.transData.transform(places(axes)), axes.collections[0].get_sizes() ** 0.5 / 2 * figure.dpi / 72, strict=True)
+    nodes = zip(
+        axes.transData.transform(places(axes)),
+        axes.collections[0].get_sizes() ** 0.5 / 2 * figure.dpi / 72,
+        strict=True,
+    )
     discs = [(x - r, y - r, x + r, y + r) for (x, y), r in nodes]
     assert max(overlap(label, disc) for label in boxes for disc in discs) == 0
 
@@ -239,7 +278,11 @@ def gg_data(edge_index):
 def test_a_label_goes_where_nothing_is_hidden():
     from graphgauge.report.layout import Disc
 
-    discs = {0: Disc(50, 50, 10), 1: Disc(50, 30, 10), 2: Disc(50, 70, 10)}  # below and above are taken
+    discs = {
+        0: Disc(50, 50, 10),
+        1: Disc(50, 30, 10),
+        2: Disc(50, 70, 10),
+    }  # below and above are taken
     (x, y) = label_places({0: (30, 10)}, discs, [], (0, 0, 200, 100))[0]
     assert (x, y) == (50 + 10 + 2 + 15, 50)
     (x, y) = label_places({0: (30, 10)}, discs, [(discs[0], Disc(190, 50, 5))], (0, 0, 200, 100))[0]
@@ -252,9 +295,19 @@ def test_a_label_goes_where_nothing_is_hidden():
         ({}, {"data": None}, BadExplanation, r"ids of edges, not their ends.*x\.draw\(data\)"),
         ({}, {"data": EDGES[:, :3]}, BadExplanation, "7"),
         ({"edge_score": None}, {"data": DATA}, BadExplanation, "edge_score of target 0"),
-        ({"edge_score": SCORES.log()}, {"data": DATA}, UndefinedScore, "edge scores of target 0 hold NaN"),
+        (
+            {"edge_score": SCORES.log()},
+            {"data": DATA},
+            UndefinedScore,
+            "edge scores of target 0 hold NaN",
+        ),
         ({}, {"data": DATA, "top": 0}, BadSetting, "top must be a whole number, 1 or more, but 0"),
-        ({}, {"data": DATA, "names": {"nodes": ["a"] * 7}}, BadSetting, "names.nodes speaks of number 6"),
+        (
+            {},
+            {"data": DATA, "names": {"nodes": ["a"] * 7}},
+            BadSetting,
+            "names.nodes speaks of number 6",
+        ),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(changes, call, error, message):

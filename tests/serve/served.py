@@ -22,7 +22,9 @@ def tiny_model(kind=gg.NodeClassificationModel, nodes=30, seed=0, **wrapping):
     """A random graph with four features and a GCN with its first weights."""
     draw = torch.Generator().manual_seed(seed)
     ends = torch.randint(nodes, (2, 3 * nodes), generator=draw)
-    data = Data(x=torch.randn(nodes, 4, generator=draw), edge_index=torch.cat([ends, ends.flip(0)], 1))
+    data = Data(
+        x=torch.randn(nodes, 4, generator=draw), edge_index=torch.cat([ends, ends.flip(0)], 1)
+    )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         net = GCN(4, 8, 2, 2)
@@ -31,9 +33,17 @@ def tiny_model(kind=gg.NodeClassificationModel, nodes=30, seed=0, **wrapping):
 
 def made_service(folder, explainers=None, model=None, **changes):
     """A service with a known token; ``changes`` are settings, or options of the service."""
-    options = {name: changes.pop(name) for name in ("names", "quality", "fallback") if name in changes}
+    options = {
+        name: changes.pop(name) for name in ("names", "quality", "fallback") if name in changes
+    }
     settings = Settings(**{"token": TOKEN, "port": 0, "budget_ms": 60_000, **changes})
-    return Service(model or tiny_model(), explainers or gg.InputXGradient(), folder / "audit.sqlite", settings=settings, **options)
+    return Service(
+        model or tiny_model(),
+        explainers or gg.InputXGradient(),
+        folder / "audit.sqlite",
+        settings=settings,
+        **options,
+    )
 
 
 @contextmanager
@@ -53,10 +63,17 @@ def serving(service):
 
 
 def call(port, method="GET", path="/health", body=None, **headers):
-    """Status, headers and body of one request, with the token unless ``Authorization`` is given (None: without)."""
-    own = {"Authorization": f"Bearer {TOKEN}", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    """Status, headers and body of one request, with the token unless ``Authorization`` is given
+    (None: without).
+    """
+    own = {
+        "Authorization": f"Bearer {TOKEN}",
+        **{name.replace("_", "-"): value for name, value in headers.items()},
+    }
     link = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    link.request(method, path, body, {name: value for name, value in own.items() if value is not None})
+    link.request(
+        method, path, body, {name: value for name, value in own.items() if value is not None}
+    )
     found = link.getresponse()
     content = found.read()
     link.close()
@@ -65,7 +82,9 @@ def call(port, method="GET", path="/health", body=None, **headers):
 
 def ask(port, **question):
     """The answer to a question that must be answered."""
-    status, _, body = call(port, "POST", "/explain", json.dumps(question), Content_Type="application/json")
+    status, _, body = call(
+        port, "POST", "/explain", json.dumps(question), Content_Type="application/json"
+    )
     assert status == 200, body
     return json.loads(body)
 

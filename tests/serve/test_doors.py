@@ -1,4 +1,6 @@
-"""The parts of the door, one by one: names of the host, the rate, what explainers are expected to cost."""
+"""The parts of the door, one by one: names of the host, the rate, what explainers are expected to
+cost.
+"""
 
 import pytest
 
@@ -8,7 +10,9 @@ from graphgauge.serve.questions import Refused
 from graphgauge.serve.settings import Settings
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8321", "localhost:1", "LocalHost", "[::1]", "[::1]:8321"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "127.0.0.1:8321", "localhost:1", "LocalHost", "[::1]", "[::1]:8321"]
+)
 def test_own_names_are_welcome_on_any_port(host):
     check_host([host.encode()], Settings().host_names)
 

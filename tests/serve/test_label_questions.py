@@ -15,7 +15,9 @@ def body(target):
 
 
 def test_a_question_names_a_label():
-    model = gg.NodeClassificationModel(build(Stack, GCNConv), random_graph(20, 60), output="multi_label_logits")
+    model = gg.NodeClassificationModel(
+        build(Stack, GCNConv), random_graph(20, 60), output="multi_label_logits"
+    )
     reader = Reader.of(model, ["saliency"], ["en"], 5)
     assert reader.read(body([3, 1])).target == (3, 1)
     for wrong in (3, [3], [3, 9], [20, 0], [3, 1, 1]):

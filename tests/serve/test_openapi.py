@@ -1,4 +1,6 @@
-"""Schemathesis makes requests out of the OpenAPI, right and wrong ones: none ends in a 5xx, all are answered as described."""
+"""Schemathesis makes requests out of the OpenAPI, right and wrong ones: none ends in a 5xx, all are
+answered as described.
+"""
 
 import json
 
@@ -18,7 +20,9 @@ ROUTES = [("/health", RIGHT), ("/ready", RIGHT), ("/metrics", RIGHT), ("/metrics
 
 @pytest.fixture(scope="session")
 def schema(port):
-    return schemathesis.openapi.from_url(f"http://127.0.0.1:{port}/openapi.json", headers=HEADERS, wait_for_schema=5)
+    return schemathesis.openapi.from_url(
+        f"http://127.0.0.1:{port}/openapi.json", headers=HEADERS, wait_for_schema=5
+    )
 
 
 def check_answered(data, operation, mode):

@@ -15,7 +15,11 @@ SECONDS = 0.4
 @pytest.fixture(scope="module")
 def port(tmp_path_factory):
     """A service that waits 0.4 s for a head, and as long for a body."""
-    with serving(made_service(tmp_path_factory.mktemp("patience"), head_ms=1000 * SECONDS, body_ms=1000 * SECONDS)) as port:
+    with serving(
+        made_service(
+            tmp_path_factory.mktemp("patience"), head_ms=1000 * SECONDS, body_ms=1000 * SECONDS
+        )
+    ) as port:
         yield port
 
 

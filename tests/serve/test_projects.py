@@ -1,4 +1,6 @@
-"""A service for a project: the decision selects the explainer, and one that does not hold is refused or told with every answer."""
+"""A service for a project: the decision selects the explainer, and one that does not hold is
+refused or told with every answer.
+"""
 
 import time
 from dataclasses import replace
@@ -27,11 +29,24 @@ def project(tmp_path_factory):
 def decision(project):
     model = project.model()
     evaluator, targets = project.evaluator(model), project.targets(model)
-    return validate(evaluator, targets, project.explainers(), project.requirements(model), Terms(signed_by="Ada")).decision
+    return validate(
+        evaluator,
+        targets,
+        project.explainers(),
+        project.requirements(model),
+        Terms(signed_by="Ada"),
+    ).decision
 
 
 def answer(service, **changes):
-    usual = {"target": 3, "explainer": None, "language": "en", "audience": "internal", "top_k": 3, "asked_by": ""}
+    usual = {
+        "target": 3,
+        "explainer": None,
+        "language": "en",
+        "audience": "internal",
+        "top_k": 3,
+        "asked_by": "",
+    }
     service.start()
     service.wait_until_warm()
     found = service.ask(Question(**{**usual, **changes})).result()
@@ -45,7 +60,10 @@ def settings():
 
 def test_without_a_decision_the_first_explainer_answers_and_is_not_validated(project, tmp_path):
     found = answer(service_of(project, tmp_path / "a.sqlite", settings()))
-    assert (found["explainer"], [flag["flag"] for flag in found["flags"]]) == ("saliency", ["not_validated"])
+    assert (found["explainer"], [flag["flag"] for flag in found["flags"]]) == (
+        "saliency",
+        ["not_validated"],
+    )
     assert found["features"][0]["name"] in ("income", "age", "debt")
 
 
@@ -59,7 +77,9 @@ def test_a_decision_selects_the_explainer_and_its_numbers_are_told(project, deci
 
 
 def test_only_what_is_allowed_can_be_asked_for(project, decision, tmp_path):
-    service = service_of(project, tmp_path / "a.sqlite", settings(), decision=decision, allowed=["random"])
+    service = service_of(
+        project, tmp_path / "a.sqlite", settings(), decision=decision, allowed=["random"]
+    )
     assert list(service.explaining.choices) == [decision.label, "random"]
     assert answer(service, explainer="random")["explainer"] == "random"
 
@@ -72,7 +92,9 @@ def test_only_what_is_allowed_can_be_asked_for(project, decision, tmp_path):
         ({"network": "another"}, "decision_network", "the network is not the one"),
     ],
 )
-def test_a_decision_that_does_not_hold_is_refused_or_told(project, decision, tmp_path, changes, flag, message):
+def test_a_decision_that_does_not_hold_is_refused_or_told(
+    project, decision, tmp_path, changes, flag, message
+):
     bad = replace(decision, **changes)
     with pytest.raises(BadSetting, match=message):
         service_of(project, tmp_path / "a.sqlite", settings(), decision=bad)
@@ -81,7 +103,9 @@ def test_a_decision_that_does_not_hold_is_refused_or_told(project, decision, tmp
 
 
 def test_other_data_stop_nothing_and_are_told(project, decision, tmp_path):
-    service = service_of(project, tmp_path / "a.sqlite", settings(), decision=replace(decision, data="another"))
+    service = service_of(
+        project, tmp_path / "a.sqlite", settings(), decision=replace(decision, data="another")
+    )
     assert "decision_data" in [one["flag"] for one in answer(service)["flags"]]
 
 

@@ -1,4 +1,6 @@
-"""What must not be answered is refused with its right status, tells nothing, and leaves the service as it was."""
+"""What must not be answered is refused with its right status, tells nothing, and leaves the service
+as it was.
+"""
 
 import json
 import time
@@ -37,7 +39,10 @@ CASES = {
     "more than the token": (401, post(QUESTION, Authorization=f"Bearer {TOKEN}x")),
     "the token as another scheme": (401, post(QUESTION, Authorization=f"Basic {TOKEN}")),
     "the token without a scheme": (401, post(QUESTION, Authorization=TOKEN)),
-    "the token in the address": (401, ("POST", f"/explain?token={TOKEN}", QUESTION, {**JSON, "Authorization": None})),
+    "the token in the address": (
+        401,
+        ("POST", f"/explain?token={TOKEN}", QUESTION, {**JSON, "Authorization": None}),
+    ),
     "figures without a token": (401, get("/metrics", Authorization=None)),
     "the description without a token": (401, get("/openapi.json", Authorization=None)),
     "an unknown path without a token": (401, get("/audit.sqlite", Authorization=None)),
@@ -90,8 +95,16 @@ CASES = {
     "no kind of content": (415, ("POST", "/explain", QUESTION, {})),
     "a form": (415, post("target=3", Content_Type="application/x-www-form-urlencoded")),
     "plain text, which a page may send": (415, post(QUESTION, Content_Type="text/plain")),
-    "XML": (415, post("<!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]>", Content_Type="application/xml")),
-    "another encoding of letters": (415, post(QUESTION, Content_Type="application/json; charset=utf-16")),
+    "XML": (
+        415,
+        post(
+            "<!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]>", Content_Type="application/xml"
+        ),
+    ),
+    "another encoding of letters": (
+        415,
+        post(QUESTION, Content_Type="application/json; charset=utf-16"),
+    ),
     "a packed body": (415, post(QUESTION, Content_Encoding="gzip")),
 }
 
@@ -148,7 +161,9 @@ def test_bytes_that_no_library_would_send_are_refused(port, name):
 def test_there_are_no_websockets(port):
     upgrade = (
         b"GET /explain HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer " + TOKEN.encode() + b"\r\n\r\n"
+        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer "
+        + TOKEN.encode()
+        + b"\r\n\r\n"
     )
     assert raw(port, upgrade) == 405
 

@@ -1,4 +1,6 @@
-"""Answers are those of the library, do not depend on company, are in the log first, and say when a fallback made them."""
+"""Answers are those of the library, do not depend on company, are in the log first, and say when a
+fallback made them.
+"""
 
 import asyncio
 import json
@@ -28,7 +30,11 @@ from graphgauge.store.audit import json_lines, verify
 
 def entries(folder, what="answer"):
     """The records of a log."""
-    return [line["record"] for line in map(json.loads, json_lines(folder / "audit.sqlite")) if line["record"]["what"] == what]
+    return [
+        line["record"]
+        for line in map(json.loads, json_lines(folder / "audit.sqlite"))
+        if line["record"]["what"] == what
+    ]
 
 
 def question(target, **changes):
@@ -92,19 +98,32 @@ def test_an_answer_says_what_the_library_says(port, service):
 
 @pytest.mark.parametrize("explainer", ["input_x_gradient", "gnn_explainer"])
 def test_an_answer_does_not_depend_on_company(tmp_path, explainer):
-    service = made_service(tmp_path, [gg.InputXGradient(), gg.GNNExplainer(epochs=3)], gather_ms=200)
+    service = made_service(
+        tmp_path, [gg.InputXGradient(), gg.GNNExplainer(epochs=3)], gather_ms=200
+    )
     targets = [3, 4, 3, 9, 11, 3]
     service.start()
     service.wait_until_warm()
     alone = service.ask(question(3, explainer=explainer)).result()
-    together = [future.result() for future in [service.ask(question(t, explainer=explainer)) for t in targets]]
+    together = [
+        future.result()
+        for future in [service.ask(question(t, explainer=explainer)) for t in targets]
+    ]
     service.stop()
     scores = {record["answer"]: record["scores"] for record in entries(tmp_path)}
     (x,) = service.explaining.choices[explainer].explainer.explain(service.model, [3], seed=0)
     wanted = digest_of_scores(x, 32)
-    assert [scores[alone["id"]], *(scores[found["id"]] for found in together if found["target"] == 3)] == [wanted] * 4
+    assert [
+        scores[alone["id"]],
+        *(scores[found["id"]] for found in together if found["target"] == 3),
+    ] == [wanted] * 4
     assert len(set(scores.values())) == 4
-    sizes = {s.labels["le"]: s.value for m in service.figures.batch.collect() for s in m.samples if s.name.endswith("bucket")}
+    sizes = {
+        s.labels["le"]: s.value
+        for m in service.figures.batch.collect()
+        for s in m.samples
+        if s.name.endswith("bucket")
+    }
     assert (sizes["1.0"], sizes["8.0"]) == (1, 2)  # one alone, six together
 
 
@@ -115,12 +134,18 @@ def test_every_answer_is_in_the_log_before_it_is_out(tmp_path):
     assert sorted(receipts) == list(range(2, 42))  # 1 is the start
     found = verify(tmp_path / "audit.sqlite")
     assert (found.count, found.fault) == (42, "")
-    assert [line["record"]["what"] for line in map(json.loads, json_lines(tmp_path / "audit.sqlite"))][-1] == "stop"
+    assert [
+        line["record"]["what"] for line in map(json.loads, json_lines(tmp_path / "audit.sqlite"))
+    ][-1] == "stop"
 
 
 def checked_receipt(port, folder, k):
     answer = ask(port, target=k % 30, asked_by=f"caller {k}")
-    (own,) = [line for line in map(json.loads, json_lines(folder / "audit.sqlite")) if line["record"].get("answer") == answer["id"]]
+    (own,) = [
+        line
+        for line in map(json.loads, json_lines(folder / "audit.sqlite"))
+        if line["record"].get("answer") == answer["id"]
+    ]
     assert (own["number"], own["digest"]) == (answer["audit"]["number"], answer["audit"]["digest"])
     assert (own["record"]["asked_by"], own["record"]["text"]) == (f"caller {k}", answer["text"])
     return own["number"]
@@ -129,11 +154,18 @@ def checked_receipt(port, folder, k):
 def test_an_entry_holds_what_makes_the_answer_again(port, service):
     answer = ask(port, target=2, asked_by="Ada", language="de")
     (record,) = [one for one in entries(service.audit_path.parent) if one["answer"] == answer["id"]]
-    x = gg.find_explainer(record["explainer"], **record["params"]).explain(service.model, [record["target"]], record["seed"])[0]
+    x = gg.find_explainer(record["explainer"], **record["params"]).explain(
+        service.model, [record["target"]], record["seed"]
+    )[0]
     assert digest_of_scores(x, 32) == record["scores"]
     assert (record["asked_by"], record["language"], record["target"]) == ("Ada", "de", 2)
     assert set(record["versions"]) == {"graphgauge", "python", "torch", "torch_geometric", "numpy"}
-    assert [len(record[name]) for name in ("model", "data", "settings", "scores")] == [24, 24, 64, 64]
+    assert [len(record[name]) for name in ("model", "data", "settings", "scores")] == [
+        24,
+        24,
+        64,
+        64,
+    ]
 
 
 def test_the_digests_tell_another_model_other_data_and_other_settings(tmp_path):
@@ -154,19 +186,33 @@ def test_the_digests_tell_another_model_other_data_and_other_settings(tmp_path):
     first = digests("a", net)
     assert digests("b", tiny_model()) == first
     assert [x == y for x, y in zip(digests("c", other), first, strict=True)] == [False, True, True]
-    assert [x == y for x, y in zip(digests("d", type(net)(net.net, moved)), first, strict=True)] == [True, False, True]
-    assert [x == y for x, y in zip(digests("e", net, budget_ms=5), first, strict=True)] == [True, True, False]
+    assert [
+        x == y for x, y in zip(digests("d", type(net)(net.net, moved)), first, strict=True)
+    ] == [True, False, True]
+    assert [x == y for x, y in zip(digests("e", net, budget_ms=5), first, strict=True)] == [
+        True,
+        True,
+        False,
+    ]
 
 
 def test_the_token_is_nowhere_in_the_log_or_in_what_is_shown(port, service):
     ask(port, target=1)
     assert TOKEN.encode() not in service.audit_path.read_bytes()
     assert TOKEN not in repr(service.settings) + json.dumps(service.record())
-    assert TOKEN.encode() not in call(port, "GET", "/metrics")[2] + call(port, "GET", "/openapi.json")[2]
+    assert (
+        TOKEN.encode()
+        not in call(port, "GET", "/metrics")[2] + call(port, "GET", "/openapi.json")[2]
+    )
 
 
 def test_an_app_starts_and_stops_its_service_itself(tmp_path):
-    app = create_app(tiny_model(), gg.InputXGradient(), tmp_path / "audit.sqlite", settings=Settings(token=TOKEN, budget_ms=60_000))
+    app = create_app(
+        tiny_model(),
+        gg.InputXGradient(),
+        tmp_path / "audit.sqlite",
+        settings=Settings(token=TOKEN, budget_ms=60_000),
+    )
 
     async def used():
         async with (
@@ -176,15 +222,19 @@ def test_an_app_starts_and_stops_its_service_itself(tmp_path):
             first = (await caller.get("/ready")).status_code
             while (await caller.get("/ready")).status_code == 503:
                 await asyncio.sleep(0.01)
-            found = await caller.post("/explain", json={"target": 3}, headers={"Authorization": f"Bearer {TOKEN}"})
+            found = await caller.post(
+                "/explain", json={"target": 3}, headers={"Authorization": f"Bearer {TOKEN}"}
+            )
             return first, found.status_code, found.json()["target"]
 
-    with ThreadPoolExecutor(1) as thread:  # a browser of other tests may have a loop running in this one
+    with ThreadPoolExecutor(
+        1
+    ) as thread:  # a browser of other tests may have a loop running in this one
         assert thread.submit(asyncio.run, used()).result() in [(503, 200, 3), (200, 200, 3)]
     assert [len(entries(tmp_path, what)) for what in ("start", "answer", "stop")] == [1, 1, 1]
 
 
-# --- time -------------------------------------------------------------------------------------------------------------------
+# --- time -----------------------------------------------------------------------------------------
 
 
 def answered(service, *questions):
@@ -202,7 +252,11 @@ def flags(answer):
 
 def test_an_explainer_that_is_fast_enough_answers(tmp_path):
     (answer,) = answered(made_service(tmp_path, Slow(2), budget_ms=5000), question(1))
-    assert (answer["explainer"], answer["asked_explainer"], flags(answer)) == ("slow", "slow", ["not_validated"])
+    assert (answer["explainer"], answer["asked_explainer"], flags(answer)) == (
+        "slow",
+        "slow",
+        ["not_validated"],
+    )
 
 
 def test_an_explainer_that_is_known_to_be_slow_is_not_tried(tmp_path):
@@ -215,7 +269,9 @@ def test_an_explainer_that_is_known_to_be_slow_is_not_tried(tmp_path):
 
 
 def test_an_explainer_that_takes_too_long_is_ended_and_the_fallback_answers(tmp_path):
-    service = made_service(tmp_path, Slow(300), budget_ms=100)  # 3 s, and the service does not know it yet
+    service = made_service(
+        tmp_path, Slow(300), budget_ms=100
+    )  # 3 s, and the service does not know it yet
     service.explaining.warm_up = lambda: None
     (answer,) = answered(service, question(1))
     assert (answer["explainer"], flags(answer)[0]) == ("input_x_gradient", "fallback_time")
@@ -239,10 +295,12 @@ def test_real_learned_explainers_can_be_ended(tmp_path):
     before = {name: value.clone() for name, value in service.model.net.state_dict().items()}
     (answer,) = answered(service, question(1))
     assert (answer["explainer"], flags(answer)[0]) == ("input_x_gradient", "fallback_time")
-    assert all(torch.equal(value, before[name]) for name, value in service.model.net.state_dict().items())
+    assert all(
+        torch.equal(value, before[name]) for name, value in service.model.net.state_dict().items()
+    )
 
 
-# --- what goes wrong ----------------------------------------------------------------------------------------------------------
+# --- what goes wrong ------------------------------------------------------------------------------
 
 
 def test_one_bad_target_takes_no_other_with_it(tmp_path):
@@ -273,8 +331,14 @@ def test_without_the_log_nothing_is_answered_and_the_service_is_not_ready(tmp_pa
     with serving(service) as port:
         assert call(port, path="/ready")[0] == 200
         with full_disk(service):
-            status, headers, body = call(port, "POST", "/explain", '{"target": 1}', Content_Type="application/json")
-            assert (status, json.loads(body)["error"], headers["retry-after"]) == (503, "audit_unavailable", "30")
+            status, headers, body = call(
+                port, "POST", "/explain", '{"target": 1}', Content_Type="application/json"
+            )
+            assert (status, json.loads(body)["error"], headers["retry-after"]) == (
+                503,
+                "audit_unavailable",
+                "30",
+            )
             assert call(port, path="/ready")[0] == 503
             assert call(port, path="/health")[0] == 200
         assert ask(port, target=1)["audit"]["number"] == 2
@@ -313,11 +377,18 @@ def test_too_many_waiting_questions_are_told_to_come_back(tmp_path):
     service = made_service(tmp_path, Slow(50), max_waiting=2, max_batch=1, gather_ms=0)
     with serving(service) as port, ThreadPoolExecutor(6) as pool:
         body = '{"target": 1}'
-        found = list(pool.map(lambda _: call(port, "POST", "/explain", body, Content_Type="application/json"), range(6)))
+        found = list(
+            pool.map(
+                lambda _: call(port, "POST", "/explain", body, Content_Type="application/json"),
+                range(6),
+            )
+        )
     statuses = sorted(status for status, _, _ in found)
     assert statuses[0] == 200
     assert statuses[-1] == 503
-    assert {json.loads(content)["error"] for status, _, content in found if status == 503} == {"busy"}
+    assert {json.loads(content)["error"] for status, _, content in found if status == 503} == {
+        "busy"
+    }
 
 
 def test_what_waits_is_answered_before_the_service_stops(tmp_path):
@@ -354,54 +425,84 @@ def test_an_explainer_that_wants_to_end_the_process_ends_nothing(tmp_path):
     assert (answer["explainer"], flags(answer)[0]) == ("input_x_gradient", "fallback_error")
 
 
-# --- what is told --------------------------------------------------------------------------------------------------------------
+# --- what is told ---------------------------------------------------------------------------------
 
 
 def test_affected_persons_learn_no_other_node(port):
-    inside, outside = ask(port, target=3, audience="internal"), ask(port, target=3, audience="affected person")
+    inside, outside = (
+        ask(port, target=3, audience="internal"),
+        ask(port, target=3, audience="affected person"),
+    )
     assert inside["edges"]
     assert (outside["redacted"], outside["edges"], outside["opposing_edges"]) == (True, [], [])
     assert outside["num_neighbours"] == inside["num_neighbours"] > 0
 
 
-@pytest.mark.parametrize(("language", "begin"), [("en", "Subject"), ("de", "Betreff"), ("it", "Oggetto"), ("fr", "Objet")])
+@pytest.mark.parametrize(
+    ("language", "begin"),
+    [("en", "Subject"), ("de", "Betreff"), ("it", "Oggetto"), ("fr", "Objet")],
+)
 def test_texts_come_in_the_asked_language(port, language, begin):
     assert ask(port, target=3, language=language)["text"].startswith(begin)
 
 
 def test_validation_is_told_in_flags_and_text(tmp_path):
-    quality = {"input_x_gradient": {"edge_pertinence": (0.4, 0.6, False)}, "saliency": {"edge_pertinence": (0.9, 0.6, True)}}
+    quality = {
+        "input_x_gradient": {"edge_pertinence": (0.4, 0.6, False)},
+        "saliency": {"edge_pertinence": (0.9, 0.6, True)},
+    }
     service = made_service(tmp_path, [gg.InputXGradient(), gg.Saliency()], quality=quality)
     bad, good = answered(service, question(3), question(3, explainer="saliency"))
     assert (flags(bad), flags(good)) == (["below_threshold"], [])
     assert "the method did not meet 1 of 1 quality requirement when it was validated" in bad["text"]
     assert (
-        "The method met its quality requirements when it was validated; this single explanation was not measured." in good["text"]
+        "The method met its quality requirements when it was validated; this single explanation was not measured."
+        in good["text"]
     )
 
 
 @pytest.mark.parametrize("audience", ["expert", "internal", "affected person"])
-def test_an_explanation_that_was_not_measured_is_never_said_to_meet_or_miss_anything(tmp_path, audience):
-    quality = {"input_x_gradient": {"edge_pertinence": (0.4, 0.6, False)}, "saliency": {"edge_pertinence": (0.9, 0.6, True)}}
+def test_an_explanation_that_was_not_measured_is_never_said_to_meet_or_miss_anything(
+    tmp_path, audience
+):
+    quality = {
+        "input_x_gradient": {"edge_pertinence": (0.4, 0.6, False)},
+        "saliency": {"edge_pertinence": (0.9, 0.6, True)},
+    }
     service = made_service(tmp_path, [gg.InputXGradient(), gg.Saliency()], quality=quality)
-    answers = answered(service, question(3, audience=audience), question(3, audience=audience, explainer="saliency"))
+    answers = answered(
+        service,
+        question(3, audience=audience),
+        question(3, audience=audience, explainer="saliency"),
+    )
     logged = [record["text"] for record in entries(tmp_path)]
     assert sorted(logged) == sorted(answer["text"] for answer in answers)
     for text in logged:
         assert ("was not measured" in text) or ("single explanation was not checked" in text)
         assert not any(
-            claim in text for claim in ("this explanation does not", "This explanation meets", "this explanation misses")
+            claim in text
+            for claim in (
+                "this explanation does not",
+                "This explanation meets",
+                "this explanation misses",
+            )
         )
 
 
 @pytest.mark.parametrize("spelling", ["affected person", "affected_person", "affected-person"])
 def test_an_audience_may_be_spelled_as_on_the_command_line(tmp_path, spelling):
-    asked = made_service(tmp_path).reader.read(json.dumps({"target": 3, "audience": spelling}).encode())
+    asked = made_service(tmp_path).reader.read(
+        json.dumps({"target": 3, "audience": spelling}).encode()
+    )
     assert asked.audience == "affected person"
 
 
 def test_names_are_used(tmp_path):
-    names = {"features": ["income", "age", "debt", "rent"], "classes": ["declined", "granted"], "node": ("account", "accounts")}
+    names = {
+        "features": ["income", "age", "debt", "rent"],
+        "classes": ["declined", "granted"],
+        "node": ("account", "accounts"),
+    }
     (answer,) = answered(made_service(tmp_path, names=names), question(3))
     assert answer["prediction"]["name"] in ("declined", "granted")
     assert answer["features"][0]["name"] in names["features"]
@@ -409,12 +510,24 @@ def test_names_are_used(tmp_path):
 
 
 def test_links_are_answered_too(tmp_path):
-    product = tiny_model(gg.LinkRegressionModel, forward=lambda net, g: net(g.x, g.edge_index)[g.edge_label_index].prod(0).sum(1))
+    product = tiny_model(
+        gg.LinkRegressionModel,
+        forward=lambda net, g: net(g.x, g.edge_index)[g.edge_label_index].prod(0).sum(1),
+    )
     service = made_service(tmp_path, model=product)
     with serving(service) as port:
         assert ask(port, target=[3, 5])["target"] == [3, 5]
         for bad in ("3", "[3]", "[3, 3]", "[3, 5, 7]", "[3, 30]"):
-            assert call(port, "POST", "/explain", f'{{"target": {bad}}}', Content_Type="application/json")[0] == 422
+            assert (
+                call(
+                    port,
+                    "POST",
+                    "/explain",
+                    f'{{"target": {bad}}}',
+                    Content_Type="application/json",
+                )[0]
+                == 422
+            )
 
 
 def test_figures_count_what_happened(tmp_path):
@@ -431,7 +544,13 @@ def test_figures_count_what_happened(tmp_path):
 
 
 def test_wrong_settings_are_refused(tmp_path):
-    for changes in ({"token": "short"}, {"token": "with a space in it"}, {"budget_ms": 0}, {"rate": float("nan")}, {"port": 70000}):
+    for changes in (
+        {"token": "short"},
+        {"token": "with a space in it"},
+        {"budget_ms": 0},
+        {"rate": float("nan")},
+        {"port": 70000},
+    ):
         with pytest.raises(BadSetting):
             Settings(**changes)
     with pytest.raises(BadSetting, match="needs explainers"):

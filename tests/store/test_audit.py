@@ -1,4 +1,6 @@
-"""The audit log finds what was changed or removed, keeps what it acknowledged, and exports cells that compute nothing."""
+"""The audit log finds what was changed or removed, keeps what it acknowledged, and exports cells
+that compute nothing.
+"""
 
 import csv
 import hashlib
@@ -52,7 +54,11 @@ def test_a_chain_goes_on_after_it_was_closed(path):
     before = verify(path).head
     with AuditLog(path) as log:
         (link,) = log.append([{"what": "stop"}])
-    assert (link.number, link.previous, link.digest) == (6, before, digest_of(6, before, {"what": "stop"}))
+    assert (link.number, link.previous, link.digest) == (
+        6,
+        before,
+        digest_of(6, before, {"what": "stop"}),
+    )
     assert verify(path).count == 6
 
 
@@ -65,12 +71,24 @@ def test_an_empty_log_is_whole(tmp_path):
 @pytest.mark.parametrize(
     ("change", "whole", "fault"),
     [
-        ("update entries set body = replace(body, 'text 2', 'text 9') where key = '3'", 2, "entry 3 was changed"),
+        (
+            "update entries set body = replace(body, 'text 2', 'text 9') where key = '3'",
+            2,
+            "entry 3 was changed",
+        ),
         ("delete from entries where key = '2'", 1, "entry 2 was expected, but entry 3 is there"),
         ("delete from entries where key = '1'", 0, "entry 1 was expected, but entry 2 is there"),
-        ("update entries set key = '7' where key = '5'", 4, "entry 5 was expected, but entry 7 is there"),
+        (
+            "update entries set key = '7' where key = '5'",
+            4,
+            "entry 5 was expected, but entry 7 is there",
+        ),
         ("update entries set body = 'true' where key = '4'", 3, "entry 4 does not follow"),
-        ("update entries set key = 'x' where key = '4'", 3, "entry 4 was expected, but entry -1 is there"),
+        (
+            "update entries set key = 'x' where key = '4'",
+            3,
+            "entry 4 was expected, but entry -1 is there",
+        ),
     ],
 )
 def test_a_change_or_a_removal_is_found_where_it_happened(path, change, whole, fault):
@@ -84,7 +102,9 @@ def test_an_entry_made_to_fit_itself_no_longer_fits_the_next(path):
     record = {"what": "answer", "text": "forged"}
     with Store(path) as store:
         previous = store.entries("audit")[1].body["previous"]
-    body = json.dumps({"previous": previous, "digest": digest_of(2, previous, record), "record": record})
+    body = json.dumps(
+        {"previous": previous, "digest": digest_of(2, previous, record), "record": record}
+    )
     tampered(path, f"update entries set body = '{body}' where key = '2'")
     assert verify(path).fault.startswith("entry 3 does not follow the entry before it")
 
@@ -139,17 +159,27 @@ def test_a_full_disk_refuses_the_group_and_keeps_the_chain(path):
 def test_json_lines_hold_everything_that_is_needed_to_verify(path):
     lines = [json.loads(line) for line in json_lines(path)]
     assert [line["number"] for line in lines] == [1, 2, 3, 4, 5]
-    assert all(digest_of(line["number"], line["previous"], line["record"]) == line["digest"] for line in lines)
+    assert all(
+        digest_of(line["number"], line["previous"], line["record"]) == line["digest"]
+        for line in lines
+    )
 
 
 def test_csv_cells_are_never_formulas(tmp_path):
     texts = [f"{mark}cmd|' /C calc'!A0" for mark in FORMULA] + ["  =1+1", 'a "b", c', "plain"]
     with AuditLog(tmp_path / "a.sqlite") as log:
-        log.append([{"what": "answer", "asked_by": text, "seconds": -0.5, "target": [1, 2]} for text in texts])
+        log.append(
+            [
+                {"what": "answer", "asked_by": text, "seconds": -0.5, "target": [1, 2]}
+                for text in texts
+            ]
+        )
     rows = list(csv.DictReader(io.StringIO("\n".join(csv_lines(tmp_path / "a.sqlite")))))
     assert [row["asked_by"].lstrip(" ")[0] for row in rows[:-2]] == ["'"] * (len(texts) - 2)
     assert [row["asked_by"] for row in rows[-2:]] == texts[-2:]
-    assert {(row["seconds"], row["target"], row["text"]) for row in rows} == {("-0.5", "[1, 2]", "")}
+    assert {(row["seconds"], row["target"], row["text"]) for row in rows} == {
+        ("-0.5", "[1, 2]", "")
+    }
 
 
 def test_a_number_is_no_formula():

@@ -29,7 +29,11 @@ def test_what_was_appended_is_read_back_in_order(store):
     store.append("shard", "b", {"x": 0.1 + 0.2}, [[1, None, "é"], {"y": 1e-320}])
     store.append("shard", "a", [], [])
     first, second = store.entries("shard")
-    assert (first.key, first.body, store.rows(first)) == ("b", {"x": 0.1 + 0.2}, [[1, None, "é"], {"y": 1e-320}])
+    assert (first.key, first.body, store.rows(first)) == (
+        "b",
+        {"x": 0.1 + 0.2},
+        [[1, None, "é"], {"y": 1e-320}],
+    )
     assert (second.key, second.body, store.rows(second)) == ("a", [], [])
     assert store.keys("shard") == {"a", "b"}
     assert store.entries("other") == []
@@ -37,7 +41,10 @@ def test_what_was_appended_is_read_back_in_order(store):
 
 def test_notes_are_numbered(store):
     assert [store.note("log", text) for text in ("one", "two")] == [1, 2]
-    assert [(entry.key, entry.body) for entry in store.entries("log")] == [("1", "one"), ("2", "two")]
+    assert [(entry.key, entry.body) for entry in store.entries("log")] == [
+        ("1", "one"),
+        ("2", "two"),
+    ]
 
 
 def test_a_key_exists_once_and_a_refused_entry_leaves_no_rows(store):
@@ -45,11 +52,20 @@ def test_a_key_exists_once_and_a_refused_entry_leaves_no_rows(store):
     with pytest.raises(BadFile, match="UNIQUE constraint failed"):
         store.append("shard", "a", 2, [3])
     store.append("log", "a", 2, [4])
-    assert [store.rows(entry) for kind in ("shard", "log") for entry in store.entries(kind)] == [[1, 2], [4]]
+    assert [store.rows(entry) for kind in ("shard", "log") for entry in store.entries(kind)] == [
+        [1, 2],
+        [4],
+    ]
 
 
 @pytest.mark.parametrize(
-    "change", ["update entries set body = '2'", "delete from entries", "update rows set body = '2'", "delete from rows"]
+    "change",
+    [
+        "update entries set body = '2'",
+        "delete from entries",
+        "update rows set body = '2'",
+        "delete from rows",
+    ],
 )
 def test_nothing_is_changed_or_deleted(store, change):
     store.append("shard", "a", 1, [1])
@@ -108,11 +124,16 @@ def test_a_full_disk_ends_with_a_message_and_an_intact_store(store, path):
     store.append("shard", "a", 1, ["x" * 1000] * 10)
     (pages,) = store.database.execute("pragma page_count").fetchone()
     store.database.execute(f"pragma max_page_count = {pages + 2}")
-    with pytest.raises(BadFile, match=r"database or disk is full\. All that was stored before is intact"):
+    with pytest.raises(
+        BadFile, match=r"database or disk is full\. All that was stored before is intact"
+    ):
         store.append("shard", "b", 1, ["x" * 1000] * 100)
     store.database.execute("pragma max_page_count = 100000")
     store.append("shard", "c", 1, ["y"])
-    assert {entry.key: len(store.rows(entry)) for entry in store.entries("shard")} == {"a": 10, "c": 1}
+    assert {entry.key: len(store.rows(entry)) for entry in store.entries("shard")} == {
+        "a": 10,
+        "c": 1,
+    }
     assert store.database.execute("pragma integrity_check").fetchone() == ("ok",)
 
 
@@ -142,7 +163,12 @@ def check_whole(path, acknowledged):
 
 def test_a_limit_on_the_size_of_files_ends_with_a_message_and_an_intact_store(tmp_path):
     path = tmp_path / "a.sqlite"
-    done = subprocess.run([sys.executable, "-c", APPENDING, path, "300000"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", APPENDING, path, "300000"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 1
     assert "BadFile: the store" in done.stderr.splitlines()[-1]
     check_whole(path, set(map(int, done.stdout.split())))
@@ -151,11 +177,17 @@ def test_a_limit_on_the_size_of_files_ends_with_a_message_and_an_intact_store(tm
 def test_kill_9_at_random_moments_loses_nothing_that_was_acknowledged(tmp_path):
     path, dice, acknowledged = tmp_path / "a.sqlite", random.Random(0), set()
     for _ in range(8):
-        writer = subprocess.Popen([sys.executable, "-c", APPENDING, path, "0"], stdout=subprocess.PIPE, text=True)
+        writer = subprocess.Popen(
+            [sys.executable, "-c", APPENDING, path, "0"], stdout=subprocess.PIPE, text=True
+        )
         first = writer.stdout.readline()
         time.sleep(dice.uniform(0, 0.05))
         writer.send_signal(signal.SIGKILL)
-        acknowledged |= {int(line) for line in [first, *writer.stdout.read().splitlines(keepends=True)] if line.endswith("\n")}
+        acknowledged |= {
+            int(line)
+            for line in [first, *writer.stdout.read().splitlines(keepends=True)]
+            if line.endswith("\n")
+        }
         writer.wait()
         writer.stdout.close()
         check_whole(path, acknowledged)
@@ -165,5 +197,7 @@ def test_kill_9_at_random_moments_loses_nothing_that_was_acknowledged(tmp_path):
 def test_bodies_can_be_read_with_any_sqlite_client(store, path):
     store.append("shard", "a", {"seconds": 2.5})
     with sqlite3.connect(path) as client:
-        assert client.execute("select json_extract(body, '$.seconds') from entries").fetchall() == [(2.5,)]
+        assert client.execute("select json_extract(body, '$.seconds') from entries").fetchall() == [
+            (2.5,)
+        ]
     client.close()

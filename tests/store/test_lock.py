@@ -8,17 +8,20 @@ import pytest
 from graphgauge.core.errors import BadFile
 from graphgauge.store import Lock
 
-HOLDING = (
-    "import sys, time\nfrom graphgauge.store import Lock\nwith Lock(sys.argv[1]):\n    print(1, flush=True)\n    time.sleep(60)"
-)
+HOLDING = "import sys, time\nfrom graphgauge.store import Lock\nwith Lock(sys.argv[1]):\n    print(1, flush=True)\n    time.sleep(60)"
 
 
 def test_the_second_is_refused_and_told_who_is_first(tmp_path):
     path = tmp_path / "run.lock"
-    first = subprocess.Popen([sys.executable, "-c", HOLDING, path], stdout=subprocess.PIPE, text=True)
+    first = subprocess.Popen(
+        [sys.executable, "-c", HOLDING, path], stdout=subprocess.PIPE, text=True
+    )
     try:
         assert first.stdout.readline() == "1\n"
-        with pytest.raises(BadFile, match=f"is in use by process {first.pid} on .* \\(since 2"), Lock(path):
+        with (
+            pytest.raises(BadFile, match=f"is in use by process {first.pid} on .* \\(since 2"),
+            Lock(path),
+        ):
             pass
     finally:
         first.kill()
@@ -30,10 +33,17 @@ def test_the_second_is_refused_and_told_who_is_first(tmp_path):
 
 def test_a_lock_can_be_taken_again_after_it_was_given_back(tmp_path):
     for _ in range(2):
-        with Lock(tmp_path / "run.lock"), pytest.raises(BadFile, match="is in use by process"), Lock(tmp_path / "run.lock"):
+        with (
+            Lock(tmp_path / "run.lock"),
+            pytest.raises(BadFile, match="is in use by process"),
+            Lock(tmp_path / "run.lock"),
+        ):
             pass
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
-    with pytest.raises(BadFile, match=r"no/run.lock could not be opened"), Lock(tmp_path / "no" / "run.lock"):
+    with (
+        pytest.raises(BadFile, match=r"no/run.lock could not be opened"),
+        Lock(tmp_path / "no" / "run.lock"),
+    ):
         pass

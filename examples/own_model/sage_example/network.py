@@ -26,7 +26,9 @@ class EdgeSAGE(MessagePassing):
 class EdgeSAGENet(nn.Module):
     """Logits of each node.  -> (N, classes)"""
 
-    def __init__(self, features: int = 6, edge_width: int = 2, hidden: int = 16, classes: int = 2) -> None:
+    def __init__(
+        self, features: int = 6, edge_width: int = 2, hidden: int = 16, classes: int = 2
+    ) -> None:
         super().__init__()
         self.first = EdgeSAGE(features, hidden, edge_width)
         self.second = EdgeSAGE(hidden, hidden, edge_width)

@@ -1,6 +1,8 @@
-"""The benchmark: experiment files, the runner that measures them in pieces with its engines, and what a run says, as tables.
+"""The benchmark: experiment files, the runner that measures them in pieces with its engines, and
+what a run says, as tables.
 
-Names are imported when they are first used: the runner and the store need no torch, and start at once.
+Names are imported when they are first used: the runner and the store need no torch, and start at
+once.
 """
 
 from importlib import import_module

@@ -1,13 +1,16 @@
-"""Is one explainer better than another, or was it these targets? Paired differences and the paired bootstrap.
+"""Is one explainer better than another, or was it these targets? Paired differences and the paired
+bootstrap.
 
-For the targets that both explainers have a value for, inside each configuration c (a task and a model),
+For the targets that both explainers have a value for, inside each configuration c (a task and a
+model),
 
     difference = mean over c of mean over t of (first - second)
 
-with a 95 % interval by Student's t (`core.intervals.difference_interval`; the percentile bootstrap excludes 0 in 9 % of null
-cases with 10 targets). For ``wins`` and ``best``, targets are drawn again with replacement inside each c: in which share of the
-draws is an explainer better? Pairing takes out what makes a target hard for everyone. Only configurations in which all compared
-explainers have values count: an explainer that is missing where the task is hard must not win for it.
+with a 95 % interval by Student's t (`core.intervals.difference_interval`; the percentile bootstrap
+excludes 0 in 9 % of null cases with 10 targets). For ``wins`` and ``best``, targets are drawn again
+with replacement inside each c: in which share of the draws is an explainer better? Pairing takes
+out what makes a target hard for everyone. Only configurations in which all compared explainers have
+values count: an explainer that is missing where the task is hard must not win for it.
 """
 
 from dataclasses import dataclass
@@ -29,8 +32,9 @@ from graphgauge.evaluation.results import Results
 class Difference:
     """Mean of the first explainer less that of the second, with a 95 % interval.
 
-    ``low`` and ``high`` are NaN where a configuration has a single target. ``wins``: share of the draws in which the first is
-    better, a tie counting half. ``targets`` and ``configurations`` are what both have in common.
+    ``low`` and ``high`` are NaN where a configuration has a single target. ``wins``: share of the
+    draws in which the first is better, a tie counting half. ``targets`` and ``configurations`` are
+    what both have in common.
     """
 
     metric: str
@@ -51,7 +55,9 @@ class Difference:
 
 @dataclass(frozen=True)
 class Ranking:
-    """All explainers against all: ``difference``, ``low`` and ``high`` (row less column), and how often each is ``best``."""
+    """All explainers against all: ``difference``, ``low`` and ``high`` (row less column), and how
+    often each is ``best``.
+    """
 
     metric: str
     difference: pd.DataFrame
@@ -65,14 +71,26 @@ class Ranking:
         """One row for each pair."""
         names = list(self.difference.index)
         pairs = [(first, second) for k, first in enumerate(names) for second in names[k + 1 :]]
-        parts = {name: [getattr(self, name).loc[pair] for pair in pairs] for name in ("difference", "low", "high")}
-        columns = {"first": [first for first, _ in pairs], "second": [second for _, second in pairs], **parts}
+        parts = {
+            name: [getattr(self, name).loc[pair] for pair in pairs]
+            for name in ("difference", "low", "high")
+        }
+        columns = {
+            "first": [first for first, _ in pairs],
+            "second": [second for _, second in pairs],
+            **parts,
+        }
         found = pd.DataFrame(columns)
         return found.assign(clear=(found["low"] > 0) | (found["high"] < 0))
 
 
 def paired_bootstrap(
-    results: Results | Study, metric: str, first: str, second: str, draws: int = DRAWS, seed: int = 0
+    results: Results | Study,
+    metric: str,
+    first: str,
+    second: str,
+    draws: int = DRAWS,
+    seed: int = 0,
 ) -> Difference:
     """How much better the first explainer is than the second, and how sure that is."""
     study = study_of(results).only(explainer=[first, second])
@@ -83,20 +101,32 @@ def paired_bootstrap(
     wins = float(((sign * gap > SAME) + (np.abs(gap) <= SAME) / 2).mean())
     count = sum(len(part.cases) for part in common)
     low, high = interval_of_difference(common, 0, 1)
-    return Difference(metric, first, second, float(own[0] - own[1]), low, high, wins, count, len(common))
+    return Difference(
+        metric, first, second, float(own[0] - own[1]), low, high, wins, count, len(common)
+    )
 
 
 def ranking(
-    results: Results | Study, metric: str, explainers: list[str] | None = None, draws: int = DRAWS, seed: int = 0
+    results: Results | Study,
+    metric: str,
+    explainers: list[str] | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
 ) -> Ranking:
-    """All explainers (those that have values of this metric, or those named) against all others, on the same draws."""
+    """All explainers (those that have values of this metric, or those named) against all others, on
+    the same draws.
+    """
     study = study_of(results)
     having = set(study.values(metric)["explainer"])
-    names = [name for name in study.explainers if name in having] if explainers is None else explainers
+    names = (
+        [name for name in study.explainers if name in having] if explainers is None else explainers
+    )
     common = common_configurations(study.only(explainer=names), metric, names)
     own, drawn = means_of(common, draws, seed)
     places = range(len(names))
-    ends = np.array([[interval_of_difference(common, first, second) for second in places] for first in places])
+    ends = np.array(
+        [[interval_of_difference(common, first, second) for second in places] for first in places]
+    )
     square = {"index": names, "columns": names}
     return Ranking(
         metric,
@@ -122,7 +152,9 @@ def common_configurations(study: Study, metric: str, names: list[str]) -> list[C
 
 
 def interval_of_difference(common: list[Configuration], first: int, second: int) -> Interval:
-    """95 % interval of the mean difference of two columns; NaN where a configuration has a single target."""
+    """95 % interval of the mean difference of two columns; NaN where a configuration has a single
+    target.
+    """
     gaps = [part.values[:, first] - part.values[:, second] for part in common]
     return difference_interval(*gaps) or (float("nan"), float("nan"))
 
@@ -134,7 +166,8 @@ def means_of(common: list[Configuration], draws: int, seed: int) -> tuple[Floats
 
 
 def share_best(drawn: Floats, is_higher_better: bool) -> Floats:
-    """In which share of the draws each explainer is best; those who tie share the draw.  (B, E) -> (E,)
+    """In which share of the draws each explainer is best; those who tie share the draw.
+    (B, E) -> (E,)
 
     >>> share_best(np.array([[1.0, 1.0], [0.0, 2.0]]), True).tolist()
     [0.25, 0.75]

@@ -1,18 +1,22 @@
-"""Our Table 1 beside the paper's: differences, the order of the explainers, and the cells that disagree, with the likely reason.
+"""Our Table 1 beside the paper's: differences, the order of the explainers, and the cells that
+disagree, with the likely reason.
 
     difference     ours - paper, of means over (data set, model)
     order          Spearman's ρ between our means and the paper's over the explainers that both have (see `ranks`); means closer
-                   than TIES count as tied: 0.03 for pertinence, 3 edits of the cap of 100, and what the paper's last digit can
-                   tell for stability and time, 0.005 and 0.01 s
+                   than TIES count as tied: 0.03 for pertinence, 3 edits of the cap of 100, and what
+                   the paper's last digit can tell for stability and time, 0.005 and 0.01 s
     repeatable     the ρ that the paper's means reach with themselves, drawn anew within their standard errors, SD / sqrt(n): the
-                   median and the 5 % quantile. Where methods lie close together, no second measurement finds the same order
+                   median and the 5 % quantile. Where methods lie close together, no second
+                   measurement finds the same order
     disagreement   |difference| above ALLOWED: 0.1 for numbers in [0, 1], 10 edits; times differ by more than a factor of 3, times
                    below 0.01 s counting as 0.01 s
 
-The allowances are fixed numbers, not multiples of the SDs in the table: those are differences between data sets, which both
-sides share (49.0 ± 53.8 would excuse anything). ``sds`` tells |difference| / sqrt(sd² + paper's sd²) all the same.
+The allowances are fixed numbers, not multiples of the SDs in the table: those are differences
+between data sets, which both sides share (49.0 ± 53.8 would excuse anything). ``sds`` tells
+|difference| / sqrt(sd² + paper's sd²) all the same.
 
-Where results hold a variant that mimics what the paper ran (``lrp(variant=captum)``), the variant is compared, not the default.
+Where results hold a variant that mimics what the paper ran (``lrp(variant=captum)``), the variant
+is compared, not the default.
 """
 
 from dataclasses import dataclass
@@ -22,7 +26,13 @@ import numpy as np
 import pandas as pd
 
 from graphgauge.benchmark.kinds import KINDS
-from graphgauge.benchmark.paper import EXPLAINERS, METRICS, method_of, shown_explainer, table_1_of_the_paper
+from graphgauge.benchmark.paper import (
+    EXPLAINERS,
+    METRICS,
+    method_of,
+    shown_explainer,
+    table_1_of_the_paper,
+)
 from graphgauge.benchmark.ranks import spearman
 from graphgauge.benchmark.reasons import likely_reason
 from graphgauge.benchmark.study import CONFIGURATION, Study, study_of
@@ -34,27 +44,47 @@ from graphgauge.evaluation.results import Results
 TIES = {"pertinence": 0.03, "stability": 0.005, "ec": 3.0, "time": 0.01}
 ALLOWED = {"pertinence": 0.1, "stability": 0.1, "ec": 10.0}
 FACTOR, SHORTEST = 3.0, 0.01  #: for times
-DETERMINISTIC = ("deconvolution", "guided_backprop", "input_x_gradient", "integrated_gradients", "lrp", "saliency")
+DETERMINISTIC = (
+    "deconvolution",
+    "guided_backprop",
+    "input_x_gradient",
+    "integrated_gradients",
+    "lrp",
+    "saliency",
+)
 DRAWS = 2000  #: of the paper's means
 BEST_OF_THE_PAPER = ("input_x_gradient", "integrated_gradients")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """``cells``: every cell that both have; ``orders``: one row per kind and metric; ``disagreements``: cells with a reason."""
+    """``cells``: every cell that both have; ``orders``: one row per kind and metric;
+    ``disagreements``: cells with a reason.
+    """
 
     cells: pd.DataFrame
     orders: pd.DataFrame
     disagreements: pd.DataFrame
 
     def side_by_side(self, metric: str) -> pd.DataFrame:
-        """Our mean and the paper's, in one cell: a row for each explainer, a column for each kind of task."""
+        """Our mean and the paper's, in one cell: a row for each explainer, a column for each kind
+        of task.
+        """
         digits = DIGITS.get(metric, 2)
         own = self.cells[self.cells["metric"] == metric]
-        text = [f"{ours:.{digits}f} / {paper:.{digits}f}" for ours, paper in zip(own["ours"], own["paper"], strict=True)]
-        table = own.assign(text=text).pivot(index="label", columns="kind", values="text").loc[list(dict.fromkeys(own["label"]))]
+        text = [
+            f"{ours:.{digits}f} / {paper:.{digits}f}"
+            for ours, paper in zip(own["ours"], own["paper"], strict=True)
+        ]
+        table = (
+            own.assign(text=text)
+            .pivot(index="label", columns="kind", values="text")
+            .loc[list(dict.fromkeys(own["label"]))]
+        )
         columns = {shown: table[kind].tolist() for kind, shown in KINDS.items() if kind in table}
-        return pd.DataFrame({"Explainer": [shown_explainer(label) for label in table.index], **columns})
+        return pd.DataFrame(
+            {"Explainer": [shown_explainer(label) for label in table.index], **columns}
+        )
 
     def claims(self) -> pd.DataFrame:
         """Whether what the paper found is found again: claim, what was found, holds."""
@@ -62,7 +92,10 @@ class Comparison:
         good, mean = int((orders["spearman"] >= 0.8).sum()), float(mean_difference(self.cells))
         parts = [
             ("stability of the six deterministic methods is 1.00", *stable_enough(self.cells)),
-            ("Input×Grad or IntGrad has the best feature pertinence in every kind of task", *best_enough(self.cells)),
+            (
+                "Input×Grad or IntGrad has the best feature pertinence in every kind of task",
+                *best_enough(self.cells),
+            ),
             (
                 "Spearman of the order by pertinence is 0.8 or more in 7 of 8 cells",
                 f"{good} of {len(orders)}",
@@ -79,11 +112,16 @@ def compare_with_paper(results: Results | Study, draws: int = DRAWS, seed: int =
     cells = compared_cells(study)
     off = cells[~cells["agrees"]]
     reasons = [likely_reason(cell, study.settings) for cell in off.to_dict("records")]
-    return Comparison(cells, compared_orders(cells, draws, seed), off.assign(reason=reasons).reset_index(drop=True))
+    return Comparison(
+        cells,
+        compared_orders(cells, draws, seed),
+        off.assign(reason=reasons).reset_index(drop=True),
+    )
 
 
 def labels_in_place(labels: list[str]) -> dict[str, str]:
-    """Label -> the paper's method that it stands for: of several, a variant that mimics the paper, else the default.
+    """Label -> the paper's method that it stands for: of several, a variant that mimics the paper,
+    else the default.
 
     >>> labels_in_place(["lrp", "lrp(variant=captum)", "saliency", "random"])
     {'lrp(variant=captum)': 'lrp', 'saliency': 'saliency'}
@@ -92,7 +130,11 @@ def labels_in_place(labels: list[str]) -> dict[str, str]:
     for method in EXPLAINERS:
         own = [label for label in labels if method_of(label) == method]
         mimic = VARIANTS.get(method, "\0")
-        chosen |= {min(own, key=lambda label: (mimic not in label, label != method)): method} if own else {}
+        chosen |= (
+            {min(own, key=lambda label: (mimic not in label, label != method)): method}
+            if own
+            else {}
+        )
     return chosen
 
 
@@ -102,8 +144,14 @@ def compared_cells(study: Study) -> pd.DataFrame:
     methods = labels_in_place(study.explainers)
     lines = [
         {
-            **compared(methods[row["explainer"]], row, paper[row["kind"], methods[row["explainer"]], row["metric"]]),
-            "ours_capped": capped[row["kind"], row["explainer"]] if row["metric"] == "edge_ec" else float("nan"),
+            **compared(
+                methods[row["explainer"]],
+                row,
+                paper[row["kind"], methods[row["explainer"]], row["metric"]],
+            ),
+            "ours_capped": capped[row["kind"], row["explainer"]]
+            if row["metric"] == "edge_ec"
+            else float("nan"),
         }
         for row in table.to_dict("records")
         if row["kind"] in KINDS and row["explainer"] in methods and row["n"]
@@ -139,11 +187,15 @@ def compared(method: str, row: dict[Any, Any], paper: Any) -> dict[str, Any]:
 
 
 def capped_means(study: Study) -> dict[Any, float]:
-    """Mean edge EC of each kind and explainer if a target that never flips counted as the cap, not as many edges as it has."""
+    """Mean edge EC of each kind and explainer if a target that never flips counted as the cap, not
+    as many edges as it has.
+    """
     ec = study.good[study.good["metric"] == "edge_ec"]
     counted = ec.assign(value=ec["value"].where(ec["flipped"].ne(False), study.settings.cap))
     by = ["kind", "explainer"]
-    means: dict[Any, float] = counted.groupby([*by, *CONFIGURATION])["value"].mean().groupby(level=by).mean().to_dict()
+    means: dict[Any, float] = (
+        counted.groupby([*by, *CONFIGURATION])["value"].mean().groupby(level=by).mean().to_dict()
+    )
     return means
 
 
@@ -170,11 +222,23 @@ def form_of(metric: str) -> str:
 
 def compared_orders(cells: pd.DataFrame, draws: int, seed: int) -> pd.DataFrame:
     """For each kind and metric: ρ of the order, and the differences."""
-    groups = [(kind, metric, cells[(cells["kind"] == kind) & (cells["metric"] == metric)]) for kind in KINDS for metric in METRICS]
-    return pd.DataFrame([compared_order(kind, metric, part, draws, seed) for kind, metric, part in groups if len(part)])
+    groups = [
+        (kind, metric, cells[(cells["kind"] == kind) & (cells["metric"] == metric)])
+        for kind in KINDS
+        for metric in METRICS
+    ]
+    return pd.DataFrame(
+        [
+            compared_order(kind, metric, part, draws, seed)
+            for kind, metric, part in groups
+            if len(part)
+        ]
+    )
 
 
-def compared_order(kind: str, metric: str, part: pd.DataFrame, draws: int, seed: int) -> dict[str, Any]:
+def compared_order(
+    kind: str, metric: str, part: pd.DataFrame, draws: int, seed: int
+) -> dict[str, Any]:
     """One of them."""
     tie = TIES[form_of(metric)]
     median, low = repeatability(part, metric, draws, seed)
@@ -182,7 +246,9 @@ def compared_order(kind: str, metric: str, part: pd.DataFrame, draws: int, seed:
         "kind": kind,
         "metric": metric,
         "explainers": len(part),
-        "spearman": float(spearman(part["ours"].to_numpy(float), part["paper"].to_numpy(float), tie)),
+        "spearman": float(
+            spearman(part["ours"].to_numpy(float), part["paper"].to_numpy(float), tie)
+        ),
         "repeatable": median,
         "repeatable_low": low,
         "mean_difference": float(part["difference"].mean()),
@@ -193,16 +259,26 @@ def compared_order(kind: str, metric: str, part: pd.DataFrame, draws: int, seed:
 
 
 def repeatability(part: pd.DataFrame, metric: str, draws: int, seed: int) -> tuple[float, float]:
-    """Median and 5 % quantile of ρ between the paper's means and the same drawn anew, inside the metric's range.
+    """Median and 5 % quantile of ρ between the paper's means and the same drawn anew, inside the
+    metric's range.
 
-    Draws in which all are tied have no ρ and are left out; NaN where the paper's own order is one big tie.
+    Draws in which all are tied have no ρ and are left out; NaN where the paper's own order is one
+    big tie.
     """
     form, means = form_of(metric), part["paper"].to_numpy(float)
-    errors = part["paper_sd"].to_numpy(float) / np.sqrt(part["paper_configurations"].to_numpy(float))
+    errors = part["paper_sd"].to_numpy(float) / np.sqrt(
+        part["paper_configurations"].to_numpy(float)
+    )
     drawn = means + errors * np.random.default_rng(seed).standard_normal((draws, len(means)))
-    found = spearman(drawn.clip(0.0, 1.0 if form in ("pertinence", "stability") else None), means, TIES[form])
+    found = spearman(
+        drawn.clip(0.0, 1.0 if form in ("pertinence", "stability") else None), means, TIES[form]
+    )
     known = found[~np.isnan(found)]
-    return (float(np.median(known)), float(np.quantile(known, 0.05))) if len(known) else (float("nan"), float("nan"))
+    return (
+        (float(np.median(known)), float(np.quantile(known, 0.05)))
+        if len(known)
+        else (float("nan"), float("nan"))
+    )
 
 
 def mean_difference(cells: pd.DataFrame) -> float:
@@ -212,13 +288,24 @@ def mean_difference(cells: pd.DataFrame) -> float:
 
 def stable_enough(cells: pd.DataFrame) -> tuple[str, bool]:
     """The lowest stability of the deterministic methods, and whether it is 1.00."""
-    chosen = cells[cells["metric"].str.endswith("stability") & cells["explainer"].isin(DETERMINISTIC)]["ours"]
-    return (f"lowest {chosen.min():.4f}", bool(chosen.min() >= 0.995)) if len(chosen) else ("not measured", False)
+    chosen = cells[
+        cells["metric"].str.endswith("stability") & cells["explainer"].isin(DETERMINISTIC)
+    ]["ours"]
+    return (
+        (f"lowest {chosen.min():.4f}", bool(chosen.min() >= 0.995))
+        if len(chosen)
+        else ("not measured", False)
+    )
 
 
 def best_enough(cells: pd.DataFrame) -> tuple[str, bool]:
     """In how many kinds one of the two has the best feature pertinence, to two digits."""
-    chosen = cells[cells["metric"] == "feature_pertinence"].assign(ours=lambda table: table["ours"].round(2))
+    chosen = cells[cells["metric"] == "feature_pertinence"].assign(
+        ours=lambda table: table["ours"].round(2)
+    )
     best = chosen[chosen["ours"] == chosen.groupby("kind")["ours"].transform("max")]
-    good, whole = best[best["explainer"].isin(BEST_OF_THE_PAPER)]["kind"].nunique(), chosen["kind"].nunique()
+    good, whole = (
+        best[best["explainer"].isin(BEST_OF_THE_PAPER)]["kind"].nunique(),
+        chosen["kind"].nunique(),
+    )
     return f"{good} of {whole}", good == whole > 0

@@ -1,15 +1,19 @@
-"""Do fidelity and its relatives agree with Pertinence and Effective Compactness? The paper claims "a clear relationship".
+"""Do fidelity and its relatives agree with Pertinence and Effective Compactness? The paper claims
+"a clear relationship".
 
-Two questions, both answered by Spearman's ρ with a bootstrap interval (targets drawn again inside each task and model):
+Two questions, both answered by Spearman's ρ with a bootstrap interval (targets drawn again inside
+each task and model):
 
     targets      within one explainer, task and model, over targets: is the explanation that one metric likes liked by the other?
                  ρ of each, then the mean over tasks and models (and over explainers)
     explainers   within a kind of task, over the explainers' means: do both metrics put explainers in the same order?
 
-``expected`` is the sign that agreement has: fidelity_plus and pertinence should rise together, fidelity_plus and EC should not.
-``agree``: the whole interval lies on that side. "all" rows average the ρ of the rows above them.
+``expected`` is the sign that agreement has: fidelity_plus and pertinence should rise together,
+fidelity_plus and EC should not. ``agree``: the whole interval lies on that side. "all" rows average
+the ρ of the rows above them.
 
-The ranks of a draw come from counts: with cases sorted into groups of equal values, and C_g the number drawn from group g,
+The ranks of a draw come from counts: with cases sorted into groups of equal values, and C_g the
+number drawn from group g,
 
     rank of group g = C_1 + ... + C_g - (C_g - 1) / 2
 """
@@ -38,7 +42,9 @@ DRAWS = 500
 
 @dataclass(frozen=True)
 class Part:
-    """One correlation: of the targets of a configuration and explainer, or of the explainers of a kind."""
+    """One correlation: of the targets of a configuration and explainer, or of the explainers of a
+    kind.
+    """
 
     level: str
     kind: str
@@ -52,11 +58,20 @@ class Part:
 
 
 def agreement(
-    results: Results | Study, fidelity: Sequence[str] = FIDELITY, ours: Sequence[str] = OURS, draws: int = DRAWS, seed: int = 0
+    results: Results | Study,
+    fidelity: Sequence[str] = FIDELITY,
+    ours: Sequence[str] = OURS,
+    draws: int = DRAWS,
+    seed: int = 0,
 ) -> pd.DataFrame:
-    """Correlations of the fidelity family with ours; one row per level, kind, explainer, side and pair of metrics."""
+    """Correlations of the fidelity family with ours; one row per level, kind, explainer, side and
+    pair of metrics.
+    """
     study = without_baselines(study_of(results))
-    parts = [*over_targets(study, fidelity, ours, draws, seed), *over_explainers(study, fidelity, ours, draws, seed)]
+    parts = [
+        *over_targets(study, fidelity, ours, draws, seed),
+        *over_explainers(study, fidelity, ours, draws, seed),
+    ]
     if not parts:
         raise UndefinedScore(
             f"there is nothing to correlate: none of {', '.join(fidelity)} is in these results for three targets or more. They are "
@@ -66,36 +81,59 @@ def agreement(
 
 
 def without_baselines(study: Study) -> Study:
-    """The explainers that are no baselines: random scores are last by every metric, which would pass for agreement."""
+    """The explainers that are no baselines: random scores are last by every metric, which would
+    pass for agreement.
+    """
     return study.only(explainer=[name for name in study.explainers if name not in BASELINES])
 
 
-# --- over targets ----------------------------------------------------------------------------------------------------
+# --- over targets ---------------------------------------------------------------------------------
 
 
-def over_targets(study: Study, fidelity: Sequence[str], ours: Sequence[str], draws: int, seed: int) -> Iterator[Part]:
+def over_targets(
+    study: Study, fidelity: Sequence[str], ours: Sequence[str], draws: int, seed: int
+) -> Iterator[Part]:
     """One correlation for each configuration, explainer, side and pair of metrics."""
     names = [f"{side}_{form}" for side in ("feature", "edge") for form in (*fidelity, *ours)]
     chosen = study.good[study.good["metric"].isin(names)]
-    for (task, model, kind, explainer), part in chosen.groupby([*CONFIGURATION, "kind", "explainer"], sort=False):
+    for (task, model, kind, explainer), part in chosen.groupby(
+        [*CONFIGURATION, "kind", "explainer"], sort=False
+    ):
         wide = part.pivot(index="case", columns="metric", values="value").sort_index()
         for side in ("feature", "edge"):
-            own = wide[[name for name in wide.columns if name.startswith(side)]].dropna(axis=1, how="all").dropna()
-            yield from of_side(own, (kind, explainer, side), (fidelity, ours), task, model, draws, seed)
+            own = (
+                wide[[name for name in wide.columns if name.startswith(side)]]
+                .dropna(axis=1, how="all")
+                .dropna()
+            )
+            yield from of_side(
+                own, (kind, explainer, side), (fidelity, ours), task, model, draws, seed
+            )
 
 
-def of_side(own: pd.DataFrame, place: Any, forms: Any, task: str, model: str, draws: int, seed: int) -> Iterator[Part]:
+def of_side(
+    own: pd.DataFrame, place: Any, forms: Any, task: str, model: str, draws: int, seed: int
+) -> Iterator[Part]:
     """The correlations of one side."""
     kind, explainer, side = place
     if len(own) < LEAST:
         return
-    counts = Configuration(task, model, tuple(own.index), own.to_numpy(np.float64)).counts(draws, seed)
+    counts = Configuration(task, model, tuple(own.index), own.to_numpy(np.float64)).counts(
+        draws, seed
+    )
     weights = np.concatenate([np.ones((1, len(own))), counts])
     ranked = {name: drawn_ranks(own[name].to_numpy(np.float64), weights) for name in own.columns}
-    for first, second in ((f, o) for f in forms[0] for o in forms[1] if {f"{side}_{f}", f"{side}_{o}"} <= set(own.columns)):
+    for first, second in (
+        (f, o)
+        for f in forms[0]
+        for o in forms[1]
+        if {f"{side}_{f}", f"{side}_{o}"} <= set(own.columns)
+    ):
         rho = weighted_correlation(ranked[f"{side}_{first}"], ranked[f"{side}_{second}"], weights)
         if not np.isnan(rho[0]):
-            yield Part("targets", kind, explainer, side, first, second, float(rho[0]), rho[1:], len(own))
+            yield Part(
+                "targets", kind, explainer, side, first, second, float(rho[0]), rho[1:], len(own)
+            )
 
 
 def drawn_ranks(values: Floats, counts: Floats) -> Floats:
@@ -113,13 +151,17 @@ def drawn_ranks(values: Floats, counts: Floats) -> Floats:
 def weighted_correlation(first: Floats, second: Floats, weight: Floats) -> Floats:
     """Correlation of ranks whose weighted mean is 0; NaN where one does not vary.  (B, n) x 3 -> (B,)"""
     scale = np.sqrt((weight * first**2).sum(1) * (weight * second**2).sum(1))
-    return np.divide((weight * first * second).sum(1), scale, out=np.full_like(scale, np.nan), where=scale > 0)
+    return np.divide(
+        (weight * first * second).sum(1), scale, out=np.full_like(scale, np.nan), where=scale > 0
+    )
 
 
-# --- over explainers -------------------------------------------------------------------------------------------------
+# --- over explainers ------------------------------------------------------------------------------
 
 
-def over_explainers(study: Study, fidelity: Sequence[str], ours: Sequence[str], draws: int, seed: int) -> Iterator[Part]:
+def over_explainers(
+    study: Study, fidelity: Sequence[str], ours: Sequence[str], draws: int, seed: int
+) -> Iterator[Part]:
     """One correlation for each kind, side and pair of metrics."""
     for kind in study.kinds:
         own = study.only(kind=kind)
@@ -128,7 +170,9 @@ def over_explainers(study: Study, fidelity: Sequence[str], ours: Sequence[str], 
                 yield from of_means(own, kind, side, first, second, draws, seed)
 
 
-def of_means(study: Study, kind: str, side: str, first: str, second: str, draws: int, seed: int) -> Iterator[Part]:
+def of_means(
+    study: Study, kind: str, side: str, first: str, second: str, draws: int, seed: int
+) -> Iterator[Part]:
     """The correlation of two metrics' means over explainers."""
     names = (f"{side}_{first}", f"{side}_{second}")
     means = study.means.unstack("metric")
@@ -143,15 +187,19 @@ def of_means(study: Study, kind: str, side: str, first: str, second: str, draws:
         yield Part("explainers", kind, ALL, side, first, second, rho, spearman(*drawn), len(both))
 
 
-# --- together --------------------------------------------------------------------------------------------------------
+# --- together -------------------------------------------------------------------------------------
 
 
 def summarised(parts: list[Part]) -> pd.DataFrame:
     """Means over parts: for each kind and explainer, over explainers, over kinds, over both."""
     groups: dict[tuple[str, ...], list[Part]] = {}
     for part in parts:
-        for kind, explainer in dict.fromkeys((k, e) for k in (part.kind, ALL) for e in (part.explainer, ALL)):
-            groups.setdefault((part.level, part.side, part.fidelity, part.metric, kind, explainer), []).append(part)
+        for kind, explainer in dict.fromkeys(
+            (k, e) for k in (part.kind, ALL) for e in (part.explainer, ALL)
+        ):
+            groups.setdefault(
+                (part.level, part.side, part.fidelity, part.metric, kind, explainer), []
+            ).append(part)
     found = pd.DataFrame([summary_row(name, own) for name, own in groups.items()])
     order = ["level", "side", "fidelity", "metric"]
     return found.sort_values(order, kind="stable", key=in_given_order).reset_index(drop=True)

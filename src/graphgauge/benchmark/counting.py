@@ -1,18 +1,21 @@
 """What a run cost: trials beside the paper's "35-40", explanations beside its "~2M".
 
-Trials are those that count: random curves per (target, reference) for pertinence, pairs of explanations for stability (M
-explanations where it is binomial). Where an explainer is deterministic, two equal explanations settle its stability, and where
-stability is binomial, M is given: neither is a series of trials that a rule stops, and both are left out of the mean.
+Trials are those that count: random curves per (target, reference) for pertinence, pairs of
+explanations for stability (M explanations where it is binomial). Where an explainer is
+deterministic, two equal explanations settle its stability, and where stability is binomial, M is
+given: neither is a series of trials that a rule stops, and both are left out of the mean.
 
 Explanations are counted from the rows:
 
     scored       one for each (task, model, explainer, target)
     stability    2 where deterministic, M where binomial, else 2 x pairs; the same explanations serve features and edges. Pairs are
-                 made in stages and some are not needed: only those that count are counted, so this is a lower bound
+                 made in stages and some are not needed: only those that count are counted, so this
+                 is a lower bound
     time         3 for each target explained alone; warm-ups are not counted
 
-Nothing else runs an explainer. ``by the paper's rule, at most`` is what the paper's text allows for the same targets: 30 pairs
-where nothing varies, else 100 pairs. For its own 16,000 explanations that is 1.52 million, not 2.
+Nothing else runs an explainer. ``by the paper's rule, at most`` is what the paper's text allows for
+the same targets: 30 pairs where nothing varies, else 100 pairs. For its own 16,000 explanations
+that is 1.52 million, not 2.
 """
 
 from collections.abc import Iterable
@@ -34,7 +37,9 @@ LEAST_PAIRS, MOST_PAIRS = 30, 100  #: the paper's
 
 @dataclass(frozen=True)
 class Effort:
-    """``trials``: mean per metric; ``stops``: share of each reason; ``explanations``: how many were made, and for what."""
+    """``trials``: mean per metric; ``stops``: share of each reason; ``explanations``: how many were
+    made, and for what.
+    """
 
     trials: pd.DataFrame
     stops: pd.DataFrame
@@ -53,7 +58,9 @@ def all_series(study: Study) -> pd.DataFrame:
     chosen = study.good[study.good["metric"].isin(COUNTED) & study.good["trials"].notna()]
     lines = [
         (metric, count, reason)
-        for metric, trials, stop in zip(chosen["metric"], chosen["trials"], chosen["stop"], strict=True)
+        for metric, trials, stop in zip(
+            chosen["metric"], chosen["trials"], chosen["stop"], strict=True
+        )
         for count, reason in zip(trials, stop, strict=True)
     ]
     return pd.DataFrame(lines, columns=["metric", "trials", "stop"])
@@ -62,10 +69,17 @@ def all_series(study: Study) -> pd.DataFrame:
 def mean_trials(series: pd.DataFrame) -> pd.DataFrame:
     """Mean number of trials per metric, and of pertinence and of all together, beside the paper's."""
     real = series[~series["stop"].isin([DETERMINISTIC, BINOMIAL])]
-    groups: list[tuple[str, pd.DataFrame]] = [(name, real[real["metric"] == name]) for name in COUNTED]
-    groups += [("pertinence, both sides", real[real["metric"].str.endswith("pertinence")]), ("all", real)]
+    groups: list[tuple[str, pd.DataFrame]] = [
+        (name, real[real["metric"] == name]) for name in COUNTED
+    ]
+    groups += [
+        ("pertinence, both sides", real[real["metric"].str.endswith("pertinence")]),
+        ("all", real),
+    ]
     paper = "-".join(map(str, MEAN_TRIALS))
-    lines = [(name, len(part), float(part["trials"].mean()), paper) for name, part in groups if len(part)]
+    lines = [
+        (name, len(part), float(part["trials"].mean()), paper) for name, part in groups if len(part)
+    ]
     return pd.DataFrame(lines, columns=["metric", "series", "mean_trials", "paper"])
 
 
@@ -84,12 +98,18 @@ def explanations_made(study: Study) -> pd.DataFrame:
     key = [*CONFIGURATION, "explainer", "case"]
     scored = len(study.table[key].drop_duplicates())
     repeated = study.good[study.good["metric"].isin(REPEATED)]
-    repeated = repeated.assign(calls=[calls(*pair) for pair in zip(repeated["trials"], repeated["stop"], strict=True)])
+    repeated = repeated.assign(
+        calls=[calls(*pair) for pair in zip(repeated["trials"], repeated["stop"], strict=True)]
+    )
     each = repeated.groupby(key, sort=False)["calls"].max()
     timed = REPEATS * int((study.good["metric"] == "time").sum())
     lines = [
         ("scored", scored, "one per task, model, explainer and target"),
-        ("stability", int(each.sum()), "2 where deterministic, M where binomial, else 2 per pair that counts"),
+        (
+            "stability",
+            int(each.sum()),
+            "2 where deterministic, M where binomial, else 2 per pair that counts",
+        ),
         ("time", timed, f"{REPEATS} per target explained alone"),
         ("all", scored + int(each.sum()) + timed, "the sum"),
         (
@@ -115,4 +135,7 @@ def calls(trials: Any, stop: Any) -> int:
 
 def most_by_the_paper(stops: Iterable[Any]) -> int:
     """Explanations that the paper's rule would make at most for the same targets."""
-    return sum(2 * (LEAST_PAIRS if stop is not None and DETERMINISTIC in stop else MOST_PAIRS) for stop in stops)
+    return sum(
+        2 * (LEAST_PAIRS if stop is not None and DETERMINISTIC in stop else MOST_PAIRS)
+        for stop in stops
+    )

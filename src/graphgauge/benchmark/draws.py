@@ -1,9 +1,10 @@
 """Targets drawn again, with replacement, inside each configuration: what the bootstraps share.
 
-The targets are a sample, the tasks and models are not: so targets are drawn inside (task, model), and configurations stay. For a
-metric and a set of explainers, a configuration's cases are those for which every explainer that has a value there has one (an
-explainer with none at all gets NaN). The draws are seeded by (seed, task, model): a configuration draws the same whichever others
-take part, and two metrics with the same number of cases draw the same cases, which keeps them paired.
+The targets are a sample, the tasks and models are not: so targets are drawn inside (task, model),
+and configurations stay. For a metric and a set of explainers, a configuration's cases are those for
+which every explainer that has a value there has one (an explainer with none at all gets NaN). The
+draws are seeded by (seed, task, model): a configuration draws the same whichever others take part,
+and two metrics with the same number of cases draw the same cases, which keeps them paired.
 
     mean_b(e) = (1/n) Σ_i count_b(i) value(i, e)                            draw b of n cases
 """
@@ -26,7 +27,9 @@ SAME = 1e-9  #: means closer than this are the same number, added up in another 
 
 @dataclass(frozen=True)
 class Configuration:
-    """The values of one metric in one (task, model); a column for each explainer, NaN for one that has none."""
+    """The values of one metric in one (task, model); a column for each explainer, NaN for one that
+    has none.
+    """
 
     task: str
     model: str
@@ -39,7 +42,10 @@ class Configuration:
 
     def counts(self, draws: int, seed: int) -> Floats:
         """How often each draw has each case.  (B, n)"""
-        return counted(drawn(len(self.cases), draws, derive_seed(seed, "bootstrap", self.task, self.model)), len(self.cases))
+        return counted(
+            drawn(len(self.cases), draws, derive_seed(seed, "bootstrap", self.task, self.model)),
+            len(self.cases),
+        )
 
 
 def drawn(size: int, draws: int, seed: int) -> NDArray[np.int64]:
@@ -56,27 +62,43 @@ def counted(chosen: NDArray[np.int64], size: int) -> Floats:
     [[2.0, 0.0, 1.0], [0.0, 3.0, 0.0]]
     """
     lines = np.arange(len(chosen))[:, None] * size
-    return np.bincount((chosen + lines).ravel(), minlength=len(chosen) * size).reshape(len(chosen), size).astype(np.float64)
+    return (
+        np.bincount((chosen + lines).ravel(), minlength=len(chosen) * size)
+        .reshape(len(chosen), size)
+        .astype(np.float64)
+    )
 
 
 def configurations(study: Study, metric: str, explainers: list[str]) -> list[Configuration]:
-    """The values of a metric, configuration by configuration, complete over the explainers that have any there."""
+    """The values of a metric, configuration by configuration, complete over the explainers that
+    have any there.
+    """
     values = study.values(metric)
     groups = values.groupby(CONFIGURATION, sort=False)
     return [configuration(task, model, part, explainers) for (task, model), part in groups]
 
 
-def configuration(task: str, model: str, part: pd.DataFrame, explainers: list[str]) -> Configuration:
+def configuration(
+    task: str, model: str, part: pd.DataFrame, explainers: list[str]
+) -> Configuration:
     """One of them."""
-    wide = part.pivot(index="case", columns="explainer", values="value").reindex(columns=explainers).sort_index()
+    wide = (
+        part.pivot(index="case", columns="explainer", values="value")
+        .reindex(columns=explainers)
+        .sort_index()
+    )
     present = wide.columns[wide.notna().any()]
     wide = wide.dropna(subset=present)
     return Configuration(task, model, tuple(wide.index), wide.to_numpy(dtype=np.float64))
 
 
 def drawn_means(study: Study, metric: str, explainers: list[str], draws: int, seed: int) -> Floats:
-    """For each draw the mean over configurations, for each explainer over those in which it has values.  (B, E)"""
-    found = [own.means(draws, seed) for own in configurations(study, metric, explainers) if own.cases]
+    """For each draw the mean over configurations, for each explainer over those in which it has
+    values.  (B, E)
+    """
+    found = [
+        own.means(draws, seed) for own in configurations(study, metric, explainers) if own.cases
+    ]
     return mean_of_known(np.stack(found)) if found else np.full((draws, len(explainers)), np.nan)
 
 

@@ -1,7 +1,8 @@
 """How long the rest of a run takes, from what was measured.
 
-Shards of one task and network resemble each other, shards of two tasks may differ a hundredfold. So seconds per explanation are
-averaged per task and network; where none is measured yet, the mean over the measured ones stands in.
+Shards of one task and network resemble each other, shards of two tasks may differ a hundredfold. So
+seconds per explanation are averaged per task and network; where none is measured yet, the mean over
+the measured ones stands in.
 """
 
 from collections import defaultdict
@@ -34,11 +35,15 @@ class Estimate:
 
     def seconds_left(self, workers: int) -> float | None:
         """Seconds until the end with so many workers; None if nothing was measured yet."""
-        rates = {group: self.seconds[group] / self.size[group] for group in self.size if self.size[group]}
+        rates = {
+            group: self.seconds[group] / self.size[group] for group in self.size if self.size[group]
+        }
         if not rates:
             return None
         usual = sum(rates.values()) / len(rates)
-        return sum(size * rates.get(group, usual) for group, size in self.left.items()) / max(1, workers)
+        return sum(size * rates.get(group, usual) for group, size in self.left.items()) / max(
+            1, workers
+        )
 
 
 def duration(seconds: float) -> str:

@@ -1,4 +1,5 @@
-"""An experiment: which explainers are measured on which tasks and networks, how, and on how many targets.
+"""An experiment: which explainers are measured on which tasks and networks, how, and on how many
+targets.
 
     tasks: [cora-node, {data: BA-Shapes, level: link}]       # data set and level
     models: [gcn, gat]                                       # the kept networks of each task
@@ -11,8 +12,9 @@
     seed: 0
     time_limit: 600                                          # seconds for one piece of work; changes no number
 
-A deterministic explainer is run twice for its stability, whichever form of stability is chosen; the form (`settings: {stability:
-pairs}` or `binomial`) therefore only ever concerns explainers that draw random numbers, and one setting is enough.
+A deterministic explainer is run twice for its stability, whichever form of stability is chosen; the
+form (`settings: {stability: pairs}` or `binomial`) therefore only ever concerns explainers that
+draw random numbers, and one setting is enough.
 """
 
 from collections.abc import Callable, Iterable
@@ -62,13 +64,21 @@ def one_of(names: Iterable[str], kind: str) -> AfterValidator:
     known = {name.lower(): name for name in names}
 
     def check(name: str) -> str:
-        return or_mistake(lambda: lookup({own: own for own in known.values()}, known.get(name.lower(), name), kind))
+        return or_mistake(
+            lambda: lookup(
+                {own: own for own in known.values()}, known.get(name.lower(), name), kind
+            )
+        )
 
     return AfterValidator(check)
 
 
-def together(values: Any, items: ValidatorFunctionWrapHandler, check: Callable[[list[Any]], Any]) -> Any:
-    """A list, its items checked one by one and beside each other; where some are wrong by themselves, those that are right."""
+def together(
+    values: Any, items: ValidatorFunctionWrapHandler, check: Callable[[list[Any]], Any]
+) -> Any:
+    """A list, its items checked one by one and beside each other; where some are wrong by
+    themselves, those that are right.
+    """
     try:
         found = items(values)
     except ValidationError as error:
@@ -85,7 +95,9 @@ def with_one_more(error: ValidationError, check: Callable[[], Any]) -> Validatio
         check()
     except ValueError as more:
         known = [
-            InitErrorDetails(type=item["type"], loc=item["loc"], input=item["input"], ctx=item.get("ctx", {}))
+            InitErrorDetails(
+                type=item["type"], loc=item["loc"], input=item["input"], ctx=item.get("ctx", {})
+            )
             for item in error.errors()
         ]
         last = InitErrorDetails(type="value_error", loc=(), input=None, ctx={"error": more})
@@ -139,7 +151,11 @@ class ExplainerChoice(Part):
 
 
 #: metrics that can be added to those that are always measured
-ADDED = [name for name, kind in METRICS.items() if kind.needs in ("curves", "scores") and name not in ALWAYS]
+ADDED = [
+    name
+    for name, kind in METRICS.items()
+    if kind.needs in ("curves", "scores") and name not in ALWAYS
+]
 
 
 class MetricChoice(Part):
@@ -252,12 +268,16 @@ def checked_settings(settings: dict[str, Any], preset: str) -> dict[str, Any]:
 def labels_of(explainers: list[ExplainerChoice]) -> list[str]:
     """Names; with parameters where a name comes more than once; or as said."""
     built = [choice.build() for choice in explainers if choice.label is None]
-    given = iter(labels_by_name([(explainer.name, changed_parameters(explainer)) for explainer in built]))
+    given = iter(
+        labels_by_name([(explainer.name, changed_parameters(explainer)) for explainer in built])
+    )
     labels = [choice.label or next(given) for choice in explainers]
     again = next((k for k, label in enumerate(labels) if label in labels[:k]), None)
     if again is not None:
         example = f"{{name: {explainers[again].name}, label: another}}"
-        raise ValueError(f"{labels[again]} is listed twice: give different parameters, or a label of its own, as in {example}")
+        raise ValueError(
+            f"{labels[again]} is listed twice: give different parameters, or a label of its own, as in {example}"
+        )
     return labels
 
 

@@ -8,7 +8,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from graphgauge.benchmark.experiment import Experiment, ExplainerChoice, MetricChoice, TargetChoice, TaskChoice
+from graphgauge.benchmark.experiment import (
+    Experiment,
+    ExplainerChoice,
+    MetricChoice,
+    TargetChoice,
+    TaskChoice,
+)
 from graphgauge.core.documents import Keys, read_document, validated
 from graphgauge.core.errors import UnknownName
 
@@ -28,7 +34,9 @@ def shipped() -> dict[str, Path]:
 
 
 def read_experiment(name: str | Path, changes: Mapping[str, Any] | None = None) -> Experiment:
-    """A shipped experiment by name, or one from a file; ``changes`` replace what the file says (``{"targets.number": 5}``)."""
+    """A shipped experiment by name, or one from a file; ``changes`` replace what the file says
+    (``{"targets.number": 5}``).
+    """
     path = path_of(str(name))
     tree, node = read_document(path, "an experiment", "`tasks: ...`, see docs/running.md")
     return validated(Experiment, changed(tree, changes or {}, path), node, path, KEYS)
@@ -43,7 +51,9 @@ def path_of(name: str) -> Path:
         return Path(name)
     close = get_close_matches(name, known, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise UnknownName(f"No experiment is called {name!r}.{hint} Known: {', '.join(known)}; or give a file, my.yaml.")
+    raise UnknownName(
+        f"No experiment is called {name!r}.{hint} Known: {', '.join(known)}; or give a file, my.yaml."
+    )
 
 
 def changed(tree: dict[str, Any], changes: Mapping[str, Any], path: Path) -> dict[str, Any]:

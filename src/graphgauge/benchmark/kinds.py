@@ -1,8 +1,9 @@
 """The four kinds of task in the paper's Table 1, and which of them a task is.
 
-Results name their tasks ``cora-node``, ``movielens-link`` and so on. A link is an edge to the paper. Its three data sets with
-classes make the classification tasks, the two with values the regression tasks. A task that is not of the paper is a kind of
-its own, so that every table also works for the tasks of other people.
+Results name their tasks ``cora-node``, ``movielens-link`` and so on. A link is an edge to the
+paper. Its three data sets with classes make the classification tasks, the two with values the
+regression tasks. A task that is not of the paper is a kind of its own, so that every table also
+works for the tasks of other people.
 """
 
 import re
@@ -39,7 +40,9 @@ def data_kind(name: str, level: str) -> str:
 
 
 #: how the name of a task of the paper begins -> its kind
-KIND_OF_START = {f"{name.lower()}-{level}-": data_kind(name, level) for name in DATASETS for level in LEVELS}
+KIND_OF_START = {
+    f"{name.lower()}-{level}-": data_kind(name, level) for name in DATASETS for level in LEVELS
+}
 
 
 def in_order(kinds: Iterable[str]) -> list[str]:
@@ -49,7 +52,10 @@ def in_order(kinds: Iterable[str]) -> list[str]:
     ['node_regression', 'edge_regression', 'fraud']
     """
     found = dict.fromkeys(kinds)
-    return [*(kind for kind in KINDS if kind in found), *(kind for kind in found if kind not in KINDS)]
+    return [
+        *(kind for kind in KINDS if kind in found),
+        *(kind for kind in found if kind not in KINDS),
+    ]
 
 
 def shown_kind(kind: str) -> str:

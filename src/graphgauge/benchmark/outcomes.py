@@ -6,7 +6,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Fault:
-    """Why explainers could not be measured: a status of `evaluation.FAULTS`, and a message for people."""
+    """Why explainers could not be measured: a status of `evaluation.FAULTS`, and a message for
+    people.
+    """
 
     status: str
     message: str
@@ -21,5 +23,9 @@ class Outcome:
     seconds: float = 0.0
     remarks: list[str] = field(default_factory=list)
     machine: dict[str, Any] = field(default_factory=dict)
-    examples: list[dict[str, Any]] = field(default_factory=list)  #: what is kept of the worst and best explanations
-    phases: dict[str, float] = field(default_factory=dict)  #: what the seconds went to (see `core.phases`)
+    examples: list[dict[str, Any]] = field(
+        default_factory=list
+    )  #: what is kept of the worst and best explanations
+    phases: dict[str, float] = field(
+        default_factory=dict
+    )  #: what the seconds went to (see `core.phases`)

@@ -1,8 +1,9 @@
 """What the paper reports, as data: Table 1, and the numbers in its text.
 
-A cell of Table 1 is the mean and the SD (divisor n - 1) over (data set, model) of means over 100 targets. Three data sets with
-classes and two with values, GCN and GAT each, make 6 and 4 configurations. GraphMask's SDs of feature EC in regression (56.1
-and 68.8; four numbers in [1, 100] with these means reach 46.7 and 56.2) only fit 3 and 2 configurations: some runs are missing.
+A cell of Table 1 is the mean and the SD (divisor n - 1) over (data set, model) of means over 100
+targets. Three data sets with classes and two with values, GCN and GAT each, make 6 and 4
+configurations. GraphMask's SDs of feature EC in regression (56.1 and 68.8; four numbers in [1, 100]
+with these means reach 46.7 and 56.2) only fit 3 and 2 configurations: some runs are missing.
 """
 
 from functools import cache
@@ -36,7 +37,10 @@ EXPLAINERS = {
 BASELINES = ("random",)  #: no choice of anybody, only something to compare with
 MEAN_TRIALS = (35, 40)  #: "an average of 35-40" trials with early stopping
 EXPLANATIONS = 2_000_000  #: "~2M explanations"
-FEWER_RUNS = {("node_regression", "graphmask"): 3, ("edge_regression", "graphmask"): 2}  #: what the SDs allow
+FEWER_RUNS = {
+    ("node_regression", "graphmask"): 3,
+    ("edge_regression", "graphmask"): 2,
+}  #: what the SDs allow
 
 
 class Reported(NamedTuple):
@@ -54,7 +58,9 @@ def table_1_of_the_paper() -> dict[tuple[str, str, str], Reported]:
     >>> table_1_of_the_paper()["node_classification", "gnn_explainer", "feature_ec"]
     Reported(mean=32.2, sd=12.8, configurations=6)
     """
-    return {key: Reported(*cell, configurations(*key[:2])) for key, cell in published_table().items()}
+    return {
+        key: Reported(*cell, configurations(*key[:2])) for key, cell in published_table().items()
+    }
 
 
 def configurations(kind: str, explainer: str) -> int:
@@ -68,7 +74,11 @@ def method_of(label: str) -> str | None:
     >>> method_of("lrp(variant=captum)"), method_of("graphmask_pyg"), method_of("random")
     ('lrp', 'graphmask', None)
     """
-    names = [name for name in EXPLAINERS if label == name or (label.startswith(name) and not label[len(name)].isalnum())]
+    names = [
+        name
+        for name in EXPLAINERS
+        if label == name or (label.startswith(name) and not label[len(name)].isalnum())
+    ]
     return max(names, key=len, default=None)
 
 

@@ -1,13 +1,16 @@
-"""Who is not beaten: the Pareto fronts of pertinence against Effective Compactness and against time.
+"""Who is not beaten: the Pareto fronts of pertinence against Effective Compactness and against
+time.
 
-An explainer is on the front of two metrics if no other is as good in both and better in one. Means decide; how far noise could
-have decided is told by ``share``: targets are drawn again (see `draws`), and the front is made anew from the means of each draw.
+An explainer is on the front of two metrics if no other is as good in both and better in one. Means
+decide; how far noise could have decided is told by ``share``: targets are drawn again (see
+`draws`), and the front is made anew from the means of each draw.
 
-The paper speaks of "robustly non-dominated" solutions, on the front "across metric pairs and tasks". Here: an explainer that is
-on the front in every task, for a pair of metrics, or for all four pairs. ``share`` is then the share of draws in which that holds.
+The paper speaks of "robustly non-dominated" solutions, on the front "across metric pairs and
+tasks". Here: an explainer that is on the front in every task, for a pair of metrics, or for all
+four pairs. ``share`` is then the share of draws in which that holds.
 
-Random scores are a baseline, not a choice: nothing is faster, so they would be on every front against time. They are shown, but
-are on no front and beat nobody.
+Random scores are a baseline, not a choice: nothing is faster, so they would be on every front
+against time. They are shown, but are on no front and beat nobody.
 """
 
 from collections.abc import Sequence
@@ -59,17 +62,28 @@ def known_pairs(study: Study, pairs: Sequence[Pair]) -> list[Pair]:
     """The pairs of which results have both metrics."""
     found = [pair for pair in pairs if set(pair) <= set(study.by_metric)]
     if not found:
-        raise UndefinedScore(f"a front needs two metrics, but of {', '.join(map(str, pairs))} these results have no pair.")
+        raise UndefinedScore(
+            f"a front needs two metrics, but of {', '.join(map(str, pairs))} these results have no pair."
+        )
     return found
 
 
-def front(study: Study, pair: Pair, draws: int = DRAWS, seed: int = 0) -> tuple[pd.DataFrame, Bools]:
-    """The front of one study: a row for each explainer that has both metrics, and who is on it in each draw.  (B, E)"""
+def front(
+    study: Study, pair: Pair, draws: int = DRAWS, seed: int = 0
+) -> tuple[pd.DataFrame, Bools]:
+    """The front of one study: a row for each explainer that has both metrics, and who is on it in
+    each draw.  (B, E)
+    """
     means, names = study.means, papers_order(study.explainers)
     own = np.array([[means.get((name, metric), np.nan) for metric in pair] for name in names])
-    names, own = [name for name, row in zip(names, own, strict=True) if not np.isnan(row).any()], own[~np.isnan(own).any(1)]
+    names, own = (
+        [name for name, row in zip(names, own, strict=True) if not np.isnan(row).any()],
+        own[~np.isnan(own).any(1)],
+    )
     drawn = np.stack([drawn_means(study, metric, names, draws, seed) for metric in pair], -1)
-    ways = signs(pair) * np.array([[np.nan if name in BASELINES else 1.0] for name in names]).reshape(-1, 1)
+    ways = signs(pair) * np.array(
+        [[np.nan if name in BASELINES else 1.0] for name in names]
+    ).reshape(-1, 1)
     fronts_drawn = on_front(drawn * ways)
     ends = [[interval_of(study, metric, name) for metric in pair] for name in names]
     low, high = np.moveaxis(np.array(ends).reshape(len(names), len(pair), 2), -1, 0)
@@ -93,21 +107,36 @@ def front(study: Study, pair: Pair, draws: int = DRAWS, seed: int = 0) -> tuple[
 
 
 def interval_of(study: Study, metric: str, explainer: str) -> Interval:
-    """95 % interval of an explainer's mean, over the targets of all its configurations; the mean alone where there is none."""
-    groups = [own.values[:, 0] for own in configurations(study.only(explainer=[explainer]), metric, [explainer]) if own.cases]
+    """95 % interval of an explainer's mean, over the targets of all its configurations; the mean
+    alone where there is none.
+    """
+    groups = [
+        own.values[:, 0]
+        for own in configurations(study.only(explainer=[explainer]), metric, [explainer])
+        if own.cases
+    ]
     mean = study.means[explainer, metric]
     return interval_of_mean(metric, *groups) or (mean, mean)
 
 
-def fronts(results: Results | Study, pairs: Sequence[Pair] = PAIRS, draws: int = DRAWS, seed: int = 0) -> pd.DataFrame:
-    """The fronts of every kind of task and of every task; for kinds, also who is on the front of the paper's own table."""
+def fronts(
+    results: Results | Study, pairs: Sequence[Pair] = PAIRS, draws: int = DRAWS, seed: int = 0
+) -> pd.DataFrame:
+    """The fronts of every kind of task and of every task; for kinds, also who is on the front of
+    the paper's own table.
+    """
     study = study_of(results)
     wanted = known_pairs(study, pairs)
     parts = [
-        front(own, pair, draws, seed)[0].assign(scope=scope, name=name) for scope, name, own in scopes(study) for pair in wanted
+        front(own, pair, draws, seed)[0].assign(scope=scope, name=name)
+        for scope, name, own in scopes(study)
+        for pair in wanted
     ]
     found = pd.concat(parts, ignore_index=True)
-    found["paper_front"] = [paper_front(*row) for row in found[["name", "first", "second", "explainer"]].itertuples(index=False)]
+    found["paper_front"] = [
+        paper_front(*row)
+        for row in found[["name", "first", "second", "explainer"]].itertuples(index=False)
+    ]
     leading = ["scope", "name"]
     return found[[*leading, *(column for column in found.columns if column not in leading)]]
 
@@ -119,11 +148,15 @@ def scopes(study: Study) -> list[tuple[str, str, Study]]:
 
 
 def paper_front(kind: str, first: str, second: str, explainer: str) -> bool | None:
-    """Whether an explainer is on the front of the paper's table; None where the paper has no such cell."""
+    """Whether an explainer is on the front of the paper's table; None where the paper has no such
+    cell.
+    """
     if kind not in KINDS or explainer not in EXPLAINERS or (first, second) not in PAIRS:
         return None
     paper = table_1_of_the_paper()
-    points = np.array([[paper[kind, name, metric].mean for metric in (first, second)] for name in EXPLAINERS])
+    points = np.array(
+        [[paper[kind, name, metric].mean for metric in (first, second)] for name in EXPLAINERS]
+    )
     return bool(on_front(points * signs((first, second)))[list(EXPLAINERS).index(explainer)])
 
 
@@ -132,20 +165,42 @@ def robustly_non_dominated(
 ) -> pd.DataFrame:
     """Who is on the front in every task, for each pair of metrics and for all of them.
 
-    Columns: pair, explainer, tasks (in which it has both metrics), on_front (in how many), robust (in every task there is, none
-    missing), share of the draws in which it is robust.
+    Columns: pair, explainer, tasks (in which it has both metrics), on_front (in how many), robust
+    (in every task there is, none missing), share of the draws in which it is robust.
     """
     study = study_of(results)
-    wanted, names = known_pairs(study, pairs), [name for name in papers_order(study.explainers) if name not in BASELINES]
-    measured = [(pair, [front_of_all(study.only(task=task), pair, names, draws, seed) for task in study.tasks]) for pair in wanted]
-    lines = [line for pair, parts in measured for line in robust_lines(" / ".join(pair), parts, names)]
+    wanted, names = (
+        known_pairs(study, pairs),
+        [name for name in papers_order(study.explainers) if name not in BASELINES],
+    )
+    measured = [
+        (
+            pair,
+            [front_of_all(study.only(task=task), pair, names, draws, seed) for task in study.tasks],
+        )
+        for pair in wanted
+    ]
+    lines = [
+        line for pair, parts in measured for line in robust_lines(" / ".join(pair), parts, names)
+    ]
     everything = [part for _, parts in measured for part in parts]
-    return pd.DataFrame([*lines, *(robust_lines(ALL_PAIRS, everything, names) if len(wanted) > 1 else [])])
+    return pd.DataFrame(
+        [*lines, *(robust_lines(ALL_PAIRS, everything, names) if len(wanted) > 1 else [])]
+    )
 
 
-def front_of_all(study: Study, pair: Pair, names: list[str], draws: int, seed: int) -> tuple[Bools, Bools, Bools]:
-    """Of one task, for all explainers: is it measured, is it on the front, and in each draw.  (E,), (E,), (B, E)"""
-    table, drawn = front(study.only(explainer=[name for name in names if name in study.explainers]), pair, draws, seed)
+def front_of_all(
+    study: Study, pair: Pair, names: list[str], draws: int, seed: int
+) -> tuple[Bools, Bools, Bools]:
+    """Of one task, for all explainers: is it measured, is it on the front, and in each draw.
+    (E,), (E,), (B, E)
+    """
+    table, drawn = front(
+        study.only(explainer=[name for name in names if name in study.explainers]),
+        pair,
+        draws,
+        seed,
+    )
     place = [names.index(name) for name in table["explainer"]]
     is_measured, is_on = np.zeros(len(names), bool), np.zeros(len(names), bool)
     every = np.zeros((draws, len(names)), bool)
@@ -153,7 +208,9 @@ def front_of_all(study: Study, pair: Pair, names: list[str], draws: int, seed: i
     return is_measured, is_on, every
 
 
-def robust_lines(pair: str, parts: list[tuple[Bools, Bools, Bools]], names: list[str]) -> list[dict[str, Any]]:
+def robust_lines(
+    pair: str, parts: list[tuple[Bools, Bools, Bools]], names: list[str]
+) -> list[dict[str, Any]]:
     """A row for each explainer, over all tasks."""
     measured, on, drawn = (np.stack([part[k] for part in parts]) for k in range(3))
     return [

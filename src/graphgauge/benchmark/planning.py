@@ -1,4 +1,6 @@
-"""From an experiment to its shards: data and networks are opened once, to know exactly what will be measured."""
+"""From an experiment to its shards: data and networks are opened once, to know exactly what will be
+measured.
+"""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -67,13 +69,18 @@ def plan_of(experiment: Experiment, place: Place) -> Plan:
 
 
 def config_of(experiment: Experiment) -> dict[str, Any]:
-    """What decides the numbers of a run, field by field; a run is continued only where all of it is the same."""
+    """What decides the numbers of a run, field by field; a run is continued only where all of it is
+    the same.
+    """
     return {
         "format": FORMAT,
         "name": experiment.name,
         "tasks": [task.name for task in experiment.tasks],
         "models": list(experiment.models),
-        "explainers": {named.label: {"name": named.name, **named.parameters} for named in explainers_of(experiment)},
+        "explainers": {
+            named.label: {"name": named.name, **named.parameters}
+            for named in explainers_of(experiment)
+        },
         "metrics": {named.label: dict(named.parameters) for named in metrics_of(experiment)},
         "preset": experiment.preset,
         "settings": experiment.full_settings.record(),
@@ -88,15 +95,22 @@ def config_of(experiment: Experiment) -> dict[str, Any]:
 def explainers_of(experiment: Experiment) -> tuple[Named, ...]:
     """With every parameter, also those that were left at their default."""
     built = [choice.build() for choice in experiment.explainers]
-    return tuple(Named(label, own.name, dict(own.params)) for label, own in zip(experiment.labels, built, strict=True))
+    return tuple(
+        Named(label, own.name, dict(own.params))
+        for label, own in zip(experiment.labels, built, strict=True)
+    )
 
 
 def metrics_of(experiment: Experiment) -> tuple[Named, ...]:
     """With every parameter."""
-    return tuple(Named(choice.name, choice.name, asdict(choice.build())) for choice in experiment.metrics)
+    return tuple(
+        Named(choice.name, choice.name, asdict(choice.build())) for choice in experiment.metrics
+    )
 
 
-def shards_of(experiment: Experiment, config: dict[str, Any], choice: TaskChoice, conv: str, model: BaseModel) -> list[Shard]:
+def shards_of(
+    experiment: Experiment, config: dict[str, Any], choice: TaskChoice, conv: str, model: BaseModel
+) -> list[Shard]:
     """The shards of one task and network."""
     targets = benchmark_targets(model.data, experiment.targets.number, experiment.targets.seed)
     settings, found, before = experiment.full_settings, [], 0
@@ -125,7 +139,9 @@ def shards_of(experiment: Experiment, config: dict[str, Any], choice: TaskChoice
 
 
 def wrapped(net: nn.Module, data: Data, memory: str | None = None) -> BaseModel:
-    """A network with its task; the networks of a benchmark give scores before a softmax, however far they are trained."""
+    """A network with its task; the networks of a benchmark give scores before a softmax, however
+    far they are trained.
+    """
     given: dict[str, Any] = {"output": "logits"} if data.task == "classification" else {}
     return WRAPPERS[data.level, data.task](net, data, memory_budget=memory, **given)
 

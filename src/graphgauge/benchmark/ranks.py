@@ -2,8 +2,9 @@
 
     rank_i = 1 + #{j : v_j < v_i - tie} + 1/2 #{j ≠ i : |v_j - v_i| <= tie}
 
-With ``tie = 0`` these are the usual mean ranks. With ``tie = 0.03`` two methods whose means differ by no more than 0.03 count as
-tied. Being close is not transitive: the formula looks at pairs, so a chain of close values does not become one big tie.
+With ``tie = 0`` these are the usual mean ranks. With ``tie = 0.03`` two methods whose means differ
+by no more than 0.03 count as tied. Being close is not transitive: the formula looks at pairs, so a
+chain of close values does not become one big tie.
 
     ρ = Σ (r_i - r̄)(s_i - s̄) / sqrt( Σ (r_i - r̄)² Σ (s_i - s̄)² )        NaN where one of the lists is all ties
 """
@@ -27,10 +28,14 @@ def ranks(values: Floats, tie: float = 0.0) -> Floats:
 
 
 def correlation(first: Floats, second: Floats) -> Floats:
-    """Pearson's correlation along the last axis; NaN where a list does not vary.  (..., E), (..., E) -> (...)"""
+    """Pearson's correlation along the last axis; NaN where a list does not vary.
+    (..., E), (..., E) -> (...)
+    """
     first, second = (values - values.mean(-1, keepdims=True) for values in (first, second))
     scale = np.sqrt((first**2).sum(-1) * (second**2).sum(-1))
-    return np.divide((first * second).sum(-1), scale, out=np.full_like(scale, np.nan), where=scale > 0)
+    return np.divide(
+        (first * second).sum(-1), scale, out=np.full_like(scale, np.nan), where=scale > 0
+    )
 
 
 def spearman(first: Floats, second: Floats, tie: float = 0.0) -> Floats:

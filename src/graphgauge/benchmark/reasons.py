@@ -1,8 +1,10 @@
-"""Why a cell of our Table 1 may differ from the paper's: rules as data. What no rule explains stays unexplained.
+"""Why a cell of our Table 1 may differ from the paper's: rules as data. What no rule explains stays
+unexplained.
 
-A reason is *known* when it is a difference that acts on this very cell (another rule inside the explainer, another setting, fewer
-runs), and only *possible* when it is a choice that the paper left open or data that could not be had. Possible reasons are told
-after the word "unexplained": they have not been shown to be the cause.
+A reason is *known* when it is a difference that acts on this very cell (another rule inside the
+explainer, another setting, fewer runs), and only *possible* when it is a choice that the paper left
+open or data that could not be had. Possible reasons are told after the word "unexplained": they
+have not been shown to be the cause.
 """
 
 from collections.abc import Mapping
@@ -28,7 +30,12 @@ class Rule:
     def applies(self, label: str, method: str, kind: str, metric: str) -> bool:
         """Whether it acts on a cell."""
         is_spared = bool(self.unless) and self.unless in label
-        return not is_spared and matches(self.methods, method) and matches(self.kinds, kind) and matches(self.metrics, metric)
+        return (
+            not is_spared
+            and matches(self.methods, method)
+            and matches(self.kinds, kind)
+            and matches(self.metrics, metric)
+        )
 
 
 def matches(parts: tuple[str, ...], name: str) -> bool:
@@ -47,8 +54,18 @@ RULES = (
         metrics=(*CURVES, "stability"),
         unless="pyg",
     ),
-    Rule("the paper's SD only fits fewer runs than its other rows have: 3 of 4", True, ("graphmask",), ("node_regression",)),
-    Rule("the paper's SD only fits fewer runs than its other rows have: 2 of 4", True, ("graphmask",), ("edge_regression",)),
+    Rule(
+        "the paper's SD only fits fewer runs than its other rows have: 3 of 4",
+        True,
+        ("graphmask",),
+        ("node_regression",),
+    ),
+    Rule(
+        "the paper's SD only fits fewer runs than its other rows have: 2 of 4",
+        True,
+        ("graphmask",),
+        ("edge_regression",),
+    ),
     Rule(
         "LRP-gamma conserves relevance; the paper most likely ran Captum's rule, which loses relevance (variant='captum')",
         True,
@@ -64,7 +81,11 @@ RULES = (
         metrics=CURVES,
         unless="captum",
     ),
-    Rule("times are those of another machine and of another implementation, measured after a warm-up", True, metrics=("time",)),
+    Rule(
+        "times are those of another machine and of another implementation, measured after a warm-up",
+        True,
+        metrics=("time",),
+    ),
     Rule(
         "the change that counts as a flip of a value is not given in the paper; 0.2 SD is inferred",
         False,
@@ -84,40 +105,78 @@ RULES = (
         kinds=("regression",),
         metrics=("pertinence",),
     ),
-    Rule("GitHub's 128 features are a stand-in, the original ones cannot be had", False, (), ("classification",), ("feature",)),
-    Rule("MovieLens' 404 features and Synthetic's labels are our reading of the paper's words", False, (), ("regression",), CURVES),
+    Rule(
+        "GitHub's 128 features are a stand-in, the original ones cannot be had",
+        False,
+        (),
+        ("classification",),
+        ("feature",),
+    ),
+    Rule(
+        "MovieLens' 404 features and Synthetic's labels are our reading of the paper's words",
+        False,
+        (),
+        ("regression",),
+        CURVES,
+    ),
     Rule("the networks are our own, trained by the paper's grid", False, metrics=CURVES),
 )
 
 #: settings that move the paper's numbers
-MOVING = ("edge_removal", "edge_scope", "removal_unit", "order", "cap", "flip", "regression_curve", "pooling", "medoids")
+MOVING = (
+    "edge_removal",
+    "edge_scope",
+    "removal_unit",
+    "order",
+    "cap",
+    "flip",
+    "regression_curve",
+    "pooling",
+    "medoids",
+)
 
 
 def likely_reason(cell: Mapping[str, Any], settings: Settings) -> str:
     """What is known to make a cell differ; else "unexplained", with what possibly does."""
-    label, method, kind, metric = (str(cell[name]) for name in ("label", "explainer", "kind", "metric"))
+    label, method, kind, metric = (
+        str(cell[name]) for name in ("label", "explainer", "kind", "metric")
+    )
     rules = [rule for rule in RULES if rule.applies(label, method, kind, metric)]
     known = [*own_reasons(cell, settings), *(rule.reason for rule in rules if rule.is_known)]
-    possible = "; ".join([*counted_otherwise(cell), *(rule.reason for rule in rules if not rule.is_known)])
+    possible = "; ".join(
+        [*counted_otherwise(cell), *(rule.reason for rule in rules if not rule.is_known)]
+    )
     if known:
         return "; ".join(known)
     return f"{UNEXPLAINED}; possible: {possible}" if possible else UNEXPLAINED
 
 
 def counted_otherwise(cell: Mapping[str, Any]) -> list[str]:
-    """What counting targets that never flip as the cap would change, if that is nearer to the paper."""
+    """What counting targets that never flip as the cap would change, if that is nearer to the
+    paper.
+    """
     ours, capped, paper = (float(cell[name]) for name in ("ours", "ours_capped", "paper"))
     if not abs(capped - paper) < abs(ours - paper):
         return []
-    return [f"what never flips counts as many edits as there are, by the paper's formula; counted as the cap, ours is {capped:.1f}"]
+    return [
+        f"what never flips counts as many edits as there are, by the paper's formula; counted as the cap, ours is {capped:.1f}"
+    ]
 
 
 def own_reasons(cell: Mapping[str, Any], settings: Settings) -> list[str]:
     """What lies in our own run: fewer runs than in the paper, other settings than the paper's."""
     has, needs = int(cell["configurations"]), int(cell["paper_configurations"])
-    fewer = [f"ours averages {has} of the paper's {needs} data sets and models"] if has < needs else []
+    fewer = (
+        [f"ours averages {has} of the paper's {needs} data sets and models"] if has < needs else []
+    )
     if not matches(CURVES, str(cell["metric"])):
         return fewer
     paper = PRESETS["paper"]
     changed = [name for name in MOVING if getattr(settings, name) != getattr(paper, name)]
-    return [*fewer, *(f"run with {name}={getattr(settings, name)!r}, not {getattr(paper, name)!r}" for name in changed)]
+    return [
+        *fewer,
+        *(
+            f"run with {name}={getattr(settings, name)!r}, not {getattr(paper, name)!r}"
+            for name in changed
+        ),
+    ]

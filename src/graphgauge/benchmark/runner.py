@@ -1,13 +1,16 @@
 """The runner: one process that hands out shards, waits, and writes what comes back.
 
-Workers return values; only this process writes. A shard is stored when all of its explainers are resolved, in one transaction,
-so a run that is killed at any moment holds whole shards only, and the same command goes on with the others.
+Workers return values; only this process writes. A shard is stored when all of its explainers are
+resolved, in one transaction, so a run that is killed at any moment holds whole shards only, and the
+same command goes on with the others.
 
-When something goes wrong in a shard with several explainers (an error, a time limit, a worker that died twice), it is measured
-again explainer by explainer, so that only the guilty one's cells are marked. An explainer that was guilty once is measured apart
-from the others from then on. Neither changes a number. Marked cells are measured again only when asked for (see `retries`).
+When something goes wrong in a shard with several explainers (an error, a time limit, a worker that
+died twice), it is measured again explainer by explainer, so that only the guilty one's cells are
+marked. An explainer that was guilty once is measured apart from the others from then on. Neither
+changes a number. Marked cells are measured again only when asked for (see `retries`).
 
-Explanations are timed on a machine that does nothing else: shards with timed targets come first, and one at a time.
+Explanations are timed on a machine that does nothing else: shards with timed targets come first,
+and one at a time.
 """
 
 import time
@@ -68,7 +71,14 @@ class Runner:
         shared: dict[str, Any],
         report: Report,
     ) -> None:
-        self.store, self.engine, self.work, self.limit, self.shared, self.report = store, engine, work, limit, shared, report
+        self.store, self.engine, self.work, self.limit, self.shared, self.report = (
+            store,
+            engine,
+            work,
+            limit,
+            shared,
+            report,
+        )
         self.waiting: deque[Unit] = deque()
         self.running: dict[Future[Outcome], Unit] = {}
         self.gathered: dict[str, Gathered] = {}
@@ -76,16 +86,22 @@ class Runner:
         self.estimate = Estimate()
 
     def run(self, shards: Iterable[Shard], retries: Mapping[str, Shard] | None = None) -> None:
-        """Measure all shards that the store does not hold, then ``retries``: parts of shards that it holds, by their own keys."""
+        """Measure all shards that the store does not hold, then ``retries``: parts of shards that
+        it holds, by their own keys.
+        """
         self.recall()
         done = self.store.keys(SHARD)
-        todo = [(shard.key, shard) for shard in shards if shard.key not in done] + list((retries or {}).items())
+        todo = [(shard.key, shard) for shard in shards if shard.key not in done] + list(
+            (retries or {}).items()
+        )
         left = deque(sorted(todo, key=lambda entry: entry[1].timed == 0))
         for _, shard in left:
             self.estimate.plan((shard.task, shard.model), shard.size)
         while left or self.waiting or self.running:
             self.hand_out(left)
-            finished, _ = wait(self.running, timeout=SECONDS_BETWEEN_LOOKS, return_when=FIRST_COMPLETED)
+            finished, _ = wait(
+                self.running, timeout=SECONDS_BETWEEN_LOOKS, return_when=FIRST_COMPLETED
+            )
             for future in finished:
                 self.take(future, self.running.pop(future))
             self.stop_overdue()
@@ -94,7 +110,11 @@ class Runner:
         """What earlier calls measured: seconds, and explainers that were guilty."""
         for entry in (*self.store.entries(SHARD), *self.store.entries(RETRY)):
             self.suspects |= set(entry.body["faults"])
-            self.estimate.saw((entry.body["task"], entry.body["model"]), entry.body["explanations"], entry.body["seconds"])
+            self.estimate.saw(
+                (entry.body["task"], entry.body["model"]),
+                entry.body["explanations"],
+                entry.body["seconds"],
+            )
 
     def hand_out(self, left: "deque[tuple[str, Shard]]") -> None:
         """Give the engine as much as it has places."""
@@ -111,7 +131,11 @@ class Runner:
     def would_disturb(self, unit: Unit) -> bool:
         """Whether a clock would run beside other work."""
         beside = self.running.values()
-        return self.engine.shares and bool(beside) and any(other.shard.timed for other in (unit, *beside))
+        return (
+            self.engine.shares
+            and bool(beside)
+            and any(other.shard.timed for other in (unit, *beside))
+        )
 
     def enter(self, key: str, shard: Shard, groups: list[list[str]]) -> None:
         """Begin a shard, in one unit or in several."""
@@ -131,7 +155,9 @@ class Runner:
     def bury(self, unit: Unit) -> None:
         """A worker died under a unit: once more, then the unit is to blame."""
         unit.deaths += 1
-        self.store.note("log", f"the worker of {unit.shard.title} ({', '.join(unit.shard.labels)}) died")
+        self.store.note(
+            "log", f"the worker of {unit.shard.title} ({', '.join(unit.shard.labels)}) died"
+        )
         if unit.deaths < MOST_DEATHS:
             self.waiting.appendleft(unit)
             return
@@ -144,10 +170,15 @@ class Runner:
             if time.monotonic() - unit.since > self.limit and not future.done():
                 del self.running[future]
                 self.engine.abandon(future)
-                self.settle(unit, Outcome([], Fault("timeout", f"no result within {self.limit:g} s"), self.limit))
+                self.settle(
+                    unit,
+                    Outcome([], Fault("timeout", f"no result within {self.limit:g} s"), self.limit),
+                )
 
     def settle(self, unit: Unit, outcome: Outcome) -> None:
-        """Keep what a unit found; split it where several explainers may be guilty; store the shard once it is complete."""
+        """Keep what a unit found; split it where several explainers may be guilty; store the shard
+        once it is complete.
+        """
         found = self.gathered[unit.key]
         found.open -= 1
         found.seconds += outcome.seconds
@@ -166,10 +197,15 @@ class Runner:
 
     def note_fault(self, unit: Unit, fault: Fault) -> None:
         """For the log."""
-        self.store.note("log", f"{unit.shard.title}, {', '.join(unit.shard.labels)}: {fault.status}, {fault.message}")
+        self.store.note(
+            "log",
+            f"{unit.shard.title}, {', '.join(unit.shard.labels)}: {fault.status}, {fault.message}",
+        )
 
     def write(self, key: str, found: Gathered) -> None:
-        """Store a shard, or a part of one that was retried: from here on it is not measured again unless that is asked for."""
+        """Store a shard, or a part of one that was retried: from here on it is not measured again
+        unless that is asked for.
+        """
         shard, is_retry = found.shard, key != found.shard.key
         body = {
             "task": shard.task,
@@ -184,9 +220,16 @@ class Runner:
             **self.shared,
             **({"retried": list(shard.labels)} if is_retry else {}),
         }
-        if key not in self.store.keys(EXAMPLES):  # a call that was killed here may have written them
+        if key not in self.store.keys(
+            EXAMPLES
+        ):  # a call that was killed here may have written them
             self.store.append(EXAMPLES, key, None, found.examples)
-        self.store.append(RETRY if is_retry else SHARD, key, body, [row for label in shard.labels for row in found.rows[label]])
+        self.store.append(
+            RETRY if is_retry else SHARD,
+            key,
+            body,
+            [row for label in shard.labels for row in found.rows[label]],
+        )
         self.estimate.finish((shard.task, shard.model), shard.size, found.seconds)
         left = self.estimate.seconds_left(self.engine.places)
         ending = "" if left is None else f", about {duration(left)} left"
@@ -196,7 +239,10 @@ class Runner:
 def groups_of(shard: Shard, suspects: set[str]) -> list[list[str]]:
     """Explainers to be measured together; those that were guilty before each apart."""
     trusted = [label for label in shard.labels if label not in suspects]
-    return [*([trusted] if trusted else []), *([label] for label in shard.labels if label in suspects)]
+    return [
+        *([trusted] if trusted else []),
+        *([label] for label in shard.labels if label in suspects),
+    ]
 
 
 def keep_rows(found: Gathered, outcome: Outcome) -> None:
@@ -212,5 +258,15 @@ def mark(found: Gathered, shard: Shard, fault: Fault) -> None:
     """A row for every number that the one explainer of a unit does not have."""
     (label,) = shard.labels
     found.faults[label] = {"status": fault.status, "message": fault.message}
-    shared = {"explainer": label, "occurrence": 0, "seconds": None, "status": fault.status, "message": fault.message}
-    found.rows[label] = [{**shared, "target": target, "metric": metric} for target in shard.targets for metric in shard.names]
+    shared = {
+        "explainer": label,
+        "occurrence": 0,
+        "seconds": None,
+        "status": fault.status,
+        "message": fault.message,
+    }
+    found.rows[label] = [
+        {**shared, "target": target, "metric": metric}
+        for target in shard.targets
+        for metric in shard.names
+    ]

@@ -1,4 +1,5 @@
-"""A run on the disk: one folder with the store `run.sqlite`, a copy of the experiment, and the lock of its writer.
+"""A run on the disk: one folder with the store `run.sqlite`, a copy of the experiment, and the lock
+of its writer.
 
     entries of the store    key                 body                                        rows
     run                     run                 the configuration, and the list of shards
@@ -8,7 +9,8 @@
     examples                as those two                                                    one per explanation that is kept
     log                     1, 2, ...           a line
 
-A run can be read at any time, also while it is written and after it was killed: it holds whole shards only.
+A run can be read at any time, also while it is written and after it was killed: it holds whole
+shards only.
 """
 
 import os
@@ -31,7 +33,13 @@ if TYPE_CHECKING:
     from graphgauge.evaluation import Results, Row
 
 STORE, LOCK, COPY = "run.sqlite", "run.lock", "experiment.yaml"
-SHARED = ("task", "model", "seed", "settings", "version")  #: what all rows of a shard have in common
+SHARED = (
+    "task",
+    "model",
+    "seed",
+    "settings",
+    "version",
+)  #: what all rows of a shard have in common
 
 
 @dataclass(frozen=True)
@@ -86,12 +94,19 @@ class Run:
             return [f"{entry.at} {entry.body}" for entry in store.entries("log")]
 
     def shards(self) -> "pd.DataFrame":
-        """One line per planned shard: task, model, block, seconds, their phases, machine, faults; empty where not done."""
+        """One line per planned shard: task, model, block, seconds, their phases, machine, faults;
+        empty where not done.
+        """
         import pandas as pd
 
         with self.store() as store:
-            done = {key: {"at": kept.at, **flat(kept.body)} for key, kept in kept_shards(store).items()}
-        lines = [{**planned, "done": planned["key"] in done, **done.get(planned["key"], {})} for planned in self.head["plan"]]
+            done = {
+                key: {"at": kept.at, **flat(kept.body)} for key, kept in kept_shards(store).items()
+            }
+        lines = [
+            {**planned, "done": planned["key"] in done, **done.get(planned["key"], {})}
+            for planned in self.head["plan"]
+        ]
         return pd.DataFrame(lines)
 
     def phases(self) -> dict[str, float]:
@@ -119,7 +134,7 @@ def head_of(store: Store) -> dict[str, Any]:
     return head
 
 
-# --- writing ---------------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -128,7 +143,9 @@ def writing(folder: Path, restart: bool = False) -> Iterator[Store]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BadFile(f"the folder {folder} cannot be made: {error}. Choose another with --folder.") from error
+        raise BadFile(
+            f"the folder {folder} cannot be made: {error}. Choose another with --folder."
+        ) from error
     with Lock(folder / LOCK):
         if restart:
             for path in folder.glob(f"{STORE}*"):
@@ -138,7 +155,9 @@ def writing(folder: Path, restart: bool = False) -> Iterator[Store]:
 
 
 def begin(store: Store, config: dict[str, Any], shards: list[Shard]) -> set[str]:
-    """Write the head of a new run, or check that it is the same; returns the keys of finished shards."""
+    """Write the head of a new run, or check that it is the same; returns the keys of finished
+    shards.
+    """
     if not store.entries("run"):
         plan = [line_of(shard) for shard in shards]
         store.append("run", "run", {"config": config, "plan": plan})
@@ -149,7 +168,13 @@ def begin(store: Store, config: dict[str, Any], shards: list[Shard]) -> set[str]
 
 def line_of(shard: Shard) -> dict[str, Any]:
     """A shard in the list of shards."""
-    return {"key": shard.key, "task": shard.task, "model": shard.model, "block": shard.block, "explanations": shard.size}
+    return {
+        "key": shard.key,
+        "task": shard.task,
+        "model": shard.model,
+        "block": shard.block,
+        "explanations": shard.size,
+    }
 
 
 def check_same(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None:
@@ -157,7 +182,9 @@ def check_same(before: dict[str, Any], now: dict[str, Any], folder: Path) -> Non
     first, second = dict(fields_of(before)), dict(fields_of(now))
     changed = [name for name in {**first, **second} if first.get(name) != second.get(name)]
     if changed:
-        told = "".join(f"\n  {name} was {first.get(name)!r} and is {second.get(name)!r}" for name in changed)
+        told = "".join(
+            f"\n  {name} was {first.get(name)!r} and is {second.get(name)!r}" for name in changed
+        )
         raise BadSetting(
             f"{folder} holds a run with another configuration:{told}\n"
             "Choose another --folder, or start over with --restart, which removes what is there."
@@ -165,7 +192,8 @@ def check_same(before: dict[str, Any], now: dict[str, Any], folder: Path) -> Non
 
 
 def fields_of(config: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value of nested dictionaries with the way to it, lists as they are; an empty dictionary has none.
+    """Every value of nested dictionaries with the way to it, lists as they are; an empty dictionary
+    has none.
 
     >>> list(fields_of({"a": {"b": 1, "c": (2,)}}))
     [('a.b', 1), ('a.c', [2])]
@@ -177,7 +205,7 @@ def fields_of(config: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, list(config) if isinstance(config, tuple) else config
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def results_of(folder: str | os.PathLike[str]) -> "Results":
@@ -192,7 +220,14 @@ def results_of(folder: str | os.PathLike[str]) -> "Results":
         done = kept_shards(store)
         for planned in run.head["plan"]:
             kept = done.get(planned["key"])
-            rows += [row_of(record, {name: body[name] for name in SHARED}) for record, body in kept.rows(store)] if kept else []
+            rows += (
+                [
+                    row_of(record, {name: body[name] for name in SHARED})
+                    for record, body in kept.rows(store)
+                ]
+                if kept
+                else []
+            )
     return Results(tuple(rows), settings, kept=cache(partial(examples_of, run.folder)))
 
 
@@ -201,7 +236,11 @@ def examples_of(folder: Path) -> dict[Any, Any]:
     from graphgauge.evaluation.results import key_of
 
     with Run(folder).store() as store:
-        return {key_of(row): row["exhibit"] for entry in store.entries(EXAMPLES) for row in store.rows(entry)}
+        return {
+            key_of(row): row["exhibit"]
+            for entry in store.entries(EXAMPLES)
+            for row in store.rows(entry)
+        }
 
 
 def row_of(record: dict[str, Any], shared: dict[str, Any]) -> "Row":
@@ -214,4 +253,9 @@ def row_of(record: dict[str, Any], shared: dict[str, Any]) -> "Row":
     numbers = own.get("per_reference")
     if numbers is not None:
         own["per_reference"] = [float("nan") if number is None else number for number in numbers]
-    return Row(target=tuple(target) if isinstance(target, list) else target, cell=Cell.from_record(own), **kept, **shared)
+    return Row(
+        target=tuple(target) if isinstance(target, list) else target,
+        cell=Cell.from_record(own),
+        **kept,
+        **shared,
+    )

@@ -23,7 +23,9 @@ from graphgauge.store import Store
 
 @dataclass(frozen=True)
 class Call:
-    """Where and how a plan is carried out; changes no number. ``retry``: also measure again what is marked (`retries`)."""
+    """Where and how a plan is carried out; changes no number. ``retry``: also measure again what is
+    marked (`retries`).
+    """
 
     folder: Path
     place: Place
@@ -36,26 +38,47 @@ def silent(text: str, size: float) -> None:
 
 
 def carry_out(plan: Plan, call: Call, engine: Engine, report: Report = silent) -> Run:
-    """Measure what the folder does not hold yet. Raises what is nobody's fault but the caller's, Ctrl-C included."""
+    """Measure what the folder does not hold yet. Raises what is nobody's fault but the caller's,
+    Ctrl-C included.
+    """
     with writing(call.folder, call.restart) as store:
         done = begin(store, plan.config, plan.shards)
         write_copy(plan, call.folder)
         note_session(store, call, engine, len(done))
         again = to_retry(store, plan.shards) if call.retry else {}
-        finished = sum(shard.size for shard in plan.shards if shard.key in done) - sum(shard.size for shard in again.values())
+        finished = sum(shard.size for shard in plan.shards if shard.key in done) - sum(
+            shard.size for shard in again.values()
+        )
         tried = f", {len(again)} of them have cells to try again" if again else ""
         report(f"{len(done)} of {len(plan.shards)} shards are there{tried}", finished)
-        shared = {"settings": plan.experiment.full_settings.digest, "version": graphgauge.__version__}
+        shared = {
+            "settings": plan.experiment.full_settings.digest,
+            "version": graphgauge.__version__,
+        }
         work = partial(measured, place=call.place)
         limit = plan.experiment.time_limit
-        Runner(store, engine, work, limit=limit, shared=shared, report=report).run(plan.shards, again)
+        Runner(store, engine, work, limit=limit, shared=shared, report=report).run(
+            plan.shards, again
+        )
     return Run(call.folder)
 
 
 def note_session(store: Store, call: Call, engine: Engine, done: int) -> None:
     """Who runs this, on what, with which versions."""
-    body: dict[str, Any] = {"engine": engine.name, "places": engine.places, "done": done, "cores": os.cpu_count()}
-    store.note("session", {**body, "versions": {**versions(), "platform": platform.platform()}, "machine": where(call.place)})
+    body: dict[str, Any] = {
+        "engine": engine.name,
+        "places": engine.places,
+        "done": done,
+        "cores": os.cpu_count(),
+    }
+    store.note(
+        "session",
+        {
+            **body,
+            "versions": {**versions(), "platform": platform.platform()},
+            "machine": where(call.place),
+        },
+    )
 
 
 def write_copy(plan: Plan, folder: Path) -> None:
@@ -63,7 +86,9 @@ def write_copy(plan: Plan, folder: Path) -> None:
     content = plan.experiment.model_dump(mode="json", exclude_defaults=True)
     part = folder / f"{COPY}.part"
     try:
-        part.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
+        part.write_text(
+            yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8"
+        )
         os.replace(part, folder / COPY)
     except OSError as error:
         raise BadFile(f"{folder / COPY} could not be written: {error}.") from error

@@ -1,8 +1,8 @@
 """A shard: some targets of one task and network, with all explainers, measured in one go.
 
-All explainers of a target are in one shard because they share its random curves. Seeds derive from content, so cutting the
-work otherwise changes no number. A shard's key is a digest of everything that decides its rows: what was measured under a key
-never has to be measured again.
+All explainers of a target are in one shard because they share its random curves. Seeds derive from
+content, so cutting the work otherwise changes no number. A shard's key is a digest of everything
+that decides its rows: what was measured under a key never has to be measured again.
 """
 
 import hashlib
@@ -68,7 +68,12 @@ class Shard:
     def only(self, labels: Iterable[str]) -> "Shard":
         """The same with some of its explainers."""
         chosen = set(labels)
-        return replace(self, explainers=tuple(explainer for explainer in self.explainers if explainer.label in chosen))
+        return replace(
+            self,
+            explainers=tuple(
+                explainer for explainer in self.explainers if explainer.label in chosen
+            ),
+        )
 
 
 def digest_of(content: Any) -> str:
@@ -82,7 +87,8 @@ def digest_of(content: Any) -> str:
 
 
 def blocks(targets: list[Target], size: int, timed: int = 0) -> list[tuple[Target, ...]]:
-    """Targets in parts of ``size``, the last may be smaller; those that are ``timed`` come in parts of their own.
+    """Targets in parts of ``size``, the last may be smaller; those that are ``timed`` come in parts
+    of their own.
 
     >>> blocks([1, 2, 3], 2)
     [(1, 2), (3,)]
@@ -90,4 +96,6 @@ def blocks(targets: list[Target], size: int, timed: int = 0) -> list[tuple[Targe
     [(1, 2), (3, 4, 5), (6,)]
     """
     parts = targets[:timed], targets[timed:]
-    return [tuple(part[start : start + size]) for part in parts for start in range(0, len(part), size)]
+    return [
+        tuple(part[start : start + size]) for part in parts for start in range(0, len(part), size)
+    ]

@@ -26,11 +26,15 @@ CONFIGURATION = ["task", "model"]
 
 @dataclass(frozen=True)
 class Study:
-    """A table with one row per (task, model, explainer, target, metric), the columns of `Results.to_pandas`, kind and case."""
+    """A table with one row per (task, model, explainer, target, metric), the columns of
+    `Results.to_pandas`, kind and case.
+    """
 
     table: pd.DataFrame
     settings: Settings
-    cuts: dict[str, dict[str, pd.DataFrame]] = field(default_factory=dict, repr=False, compare=False)  #: made by `split`
+    cuts: dict[str, dict[str, pd.DataFrame]] = field(
+        default_factory=dict, repr=False, compare=False
+    )  #: made by `split`
 
     @cached_property
     def good(self) -> pd.DataFrame:
@@ -58,13 +62,23 @@ class Study:
         return in_order(self.table["kind"].unique())
 
     def only(self, **wanted: Sequence[str] | str) -> "Study":
-        """The rows with these values: ``only(kind="node_regression", explainer=["lrp", "saliency"])``."""
+        """The rows with these values: ``only(kind="node_regression", explainer=["lrp",
+        "saliency"])``.
+        """
         found = self
         for column, names in wanted.items():
             accepted = [names] if isinstance(names, str) else list(names)
-            parts = [lookup(found.split(column), name, f"{column} of these results") for name in accepted]
+            parts = [
+                lookup(found.split(column), name, f"{column} of these results") for name in accepted
+            ]
             is_whole = len(set(accepted)) == len(found.split(column))
-            found = found if is_whole else Study(parts[0] if len(parts) == 1 else pd.concat(parts).sort_index(), self.settings)
+            found = (
+                found
+                if is_whole
+                else Study(
+                    parts[0] if len(parts) == 1 else pd.concat(parts).sort_index(), self.settings
+                )
+            )
         return found
 
     def split(self, column: str) -> dict[str, pd.DataFrame]:
@@ -96,7 +110,9 @@ def study_of(results: Results | Study) -> Study:
     if isinstance(results, Study):
         return results
     if not len(results):
-        raise UndefinedScore("an analysis needs rows, but these results have none: did the run write any?")
+        raise UndefinedScore(
+            "an analysis needs rows, but these results have none: did the run write any?"
+        )
     table = results.with_seeds_as_networks().to_pandas()
     kinds = {task: kind_of(task) for task in dict.fromkeys(table["task"])}
     return Study(table.assign(kind=table["task"].map(kinds), case=cases(table)), results.settings)
@@ -104,7 +120,10 @@ def study_of(results: Results | Study) -> Study:
 
 def cases(table: pd.DataFrame) -> list[str]:
     """A text for each (target, occurrence)."""
-    return [case(target, occurrence) for target, occurrence in zip(table["target"], table["occurrence"], strict=True)]
+    return [
+        case(target, occurrence)
+        for target, occurrence in zip(table["target"], table["occurrence"], strict=True)
+    ]
 
 
 def case(target: Any, occurrence: int) -> str:

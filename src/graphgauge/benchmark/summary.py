@@ -1,8 +1,10 @@
-"""The format of a published run: ``summary.csv`` with the columns task, explainer, metric, mean, sd, n.
+"""The format of a published run: ``summary.csv`` with the columns task, explainer, metric, mean,
+sd, n.
 
-``task`` is a kind of task (node_classification ...) in the first rows, then each task by itself. Means and SDs are those of
-`Results.summary`: the mean over (task, model) of means over targets, the SD over (task, model), or over targets where there is
-one (task, model) only. n is the number of targets with a value. A number that does not exist is an empty field.
+``task`` is a kind of task (node_classification ...) in the first rows, then each task by itself.
+Means and SDs are those of `Results.summary`: the mean over (task, model) of means over targets, the
+SD over (task, model), or over targets where there is one (task, model) only. n is the number of
+targets with a value. A number that does not exist is an empty field.
 """
 
 import os
@@ -20,17 +22,27 @@ COLUMNS = ["task", "explainer", "metric", "mean", "sd", "n"]
 
 def summary_table(results: Results | Study) -> pd.DataFrame:
     """Mean, sd and n of every metric of every explainer, for each kind of task and each task."""
-    parts = {name: own for _, name, own in scopes(study_of(results))}  # a task that is a kind of its own comes once
-    return pd.concat([summary_of(own).assign(task=name) for name, own in parts.items()], ignore_index=True)[COLUMNS]
+    parts = {
+        name: own for _, name, own in scopes(study_of(results))
+    }  # a task that is a kind of its own comes once
+    return pd.concat(
+        [summary_of(own).assign(task=name) for name, own in parts.items()], ignore_index=True
+    )[COLUMNS]
 
 
 def summary_of(study: Study) -> pd.DataFrame:
     """Mean, sd and n of every metric of every explainer; no mean where nothing has a value."""
     keys = ["explainer", "metric"]
-    means = study.good.groupby([*keys, *CONFIGURATION], sort=False)["value"].mean().groupby(keys, sort=False)
+    means = (
+        study.good.groupby([*keys, *CONFIGURATION], sort=False)["value"]
+        .mean()
+        .groupby(keys, sort=False)
+    )
     over_targets = study.good.groupby(keys, sort=False)["value"].std(ddof=1)
     sd = means.std(ddof=1).where(means.size() > 1, over_targets)
-    found = pd.DataFrame({"mean": means.mean(), "sd": sd, "n": study.good.groupby(keys, sort=False).size()})
+    found = pd.DataFrame(
+        {"mean": means.mean(), "sd": sd, "n": study.good.groupby(keys, sort=False).size()}
+    )
     every = pd.MultiIndex.from_frame(study.table[keys].drop_duplicates())
     return found.reindex(every).fillna({"n": 0}).astype({"n": int}).reset_index()
 
@@ -57,5 +69,7 @@ def read_summary(path: str | os.PathLike[str]) -> pd.DataFrame:
 def check_summary(table: pd.DataFrame) -> pd.DataFrame:
     """Refuse other columns."""
     if list(table.columns) != COLUMNS:
-        raise ValueError(f"its columns are {', '.join(map(str, table.columns))}, but must be {', '.join(COLUMNS)}.")
+        raise ValueError(
+            f"its columns are {', '.join(map(str, table.columns))}, but must be {', '.join(COLUMNS)}."
+        )
     return table

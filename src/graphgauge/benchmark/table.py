@@ -1,13 +1,15 @@
-"""The paper's Table 1 from our own results: a row for each explainer within a kind of task, seven columns.
+"""The paper's Table 1 from our own results: a row for each explainer within a kind of task, seven
+columns.
 
 For the targets t of a configuration c (a data set and a model) and the n configurations of a kind,
 
     m_c = mean of the values over t           mean = (1/n) Σ m_c           sd = sqrt( Σ (m_c - mean)² / (n - 1) )
 
-A target without a value is left out of m_c and counted: ``missing`` are the explanations of the kind's targets (of all
-explainers together) for which this explainer has no value, whatever the reason, so that one which was never run shows too.
-Targets that were not meant to be timed are not missing. ``never_flipped`` are those whose EC is the cap only because nothing
-changed the prediction.
+A target without a value is left out of m_c and counted: ``missing`` are the explanations of the
+kind's targets (of all explainers together) for which this explainer has no value, whatever the
+reason, so that one which was never run shows too. Targets that were not meant to be timed are not
+missing. ``never_flipped`` are those whose EC is the cap only because nothing changed the
+prediction.
 """
 
 from dataclasses import dataclass
@@ -39,32 +41,51 @@ NOT_MEANT = "not_timed"
 
 @dataclass(frozen=True)
 class Table1:
-    """``cells``: kind, explainer, metric, mean, sd, configurations, n, missing, never_flipped; one row per cell."""
+    """``cells``: kind, explainer, metric, mean, sd, configurations, n, missing, never_flipped; one
+    row per cell.
+    """
 
     cells: pd.DataFrame
     which: str
 
     def wide(self, counts: bool = True) -> pd.DataFrame:
         """The paper's layout, as texts; the best of each kind and column in bold."""
-        cells = self.cells.assign(text=[cell_text(row, counts) for row in self.cells.to_dict("records")])
+        cells = self.cells.assign(
+            text=[cell_text(row, counts) for row in self.cells.to_dict("records")]
+        )
         cells["text"] = cells["text"].where(~self.is_best(), BOLD + cells["text"] + BOLD)
         texts = cells.pivot(index=["kind", "explainer"], columns="metric", values="text")
         rows = list(dict.fromkeys(zip(cells["kind"], cells["explainer"], strict=True)))
-        found = texts.reindex(index=pd.MultiIndex.from_tuples(rows), columns=list(COLUMNS[self.which].values()))
-        names = {"Task": [shown_kind(kind) for kind, _ in rows], "Explainer": [shown_explainer(name) for _, name in rows]}
-        return pd.DataFrame({**names, **{heading: found[own].tolist() for heading, own in self.headings().items()}})
+        found = texts.reindex(
+            index=pd.MultiIndex.from_tuples(rows), columns=list(COLUMNS[self.which].values())
+        )
+        names = {
+            "Task": [shown_kind(kind) for kind, _ in rows],
+            "Explainer": [shown_explainer(name) for _, name in rows],
+        }
+        return pd.DataFrame(
+            {**names, **{heading: found[own].tolist() for heading, own in self.headings().items()}}
+        )
 
     def headings(self) -> dict[str, str]:
         """Heading -> metric."""
-        marked = {paper: f"{METRICS[paper]}{'' if paper == own else ' *'}" for paper, own in COLUMNS[self.which].items()}
+        marked = {
+            paper: f"{METRICS[paper]}{'' if paper == own else ' *'}"
+            for paper, own in COLUMNS[self.which].items()
+        }
         return {marked[paper]: own for paper, own in COLUMNS[self.which].items()}
 
     def is_best(self) -> pd.Series:
-        """Whether a cell's mean, to the digits shown, is the best of its kind and metric; baselines do not take part."""
+        """Whether a cell's mean, to the digits shown, is the best of its kind and metric; baselines
+        do not take part.
+        """
         rounded = [
-            round(mean, DIGITS.get(metric, 2)) for mean, metric in zip(self.cells["mean"], self.cells["metric"], strict=True)
+            round(mean, DIGITS.get(metric, 2))
+            for mean, metric in zip(self.cells["mean"], self.cells["metric"], strict=True)
         ]
-        signs = self.cells["metric"].map({metric: 1 if higher_is_better(metric) else -1 for metric in set(self.cells["metric"])})
+        signs = self.cells["metric"].map(
+            {metric: 1 if higher_is_better(metric) else -1 for metric in set(self.cells["metric"])}
+        )
         good = signs * pd.Series(rounded, index=self.cells.index)
         good = good.where(~self.cells["explainer"].isin(BASELINES))
         best = good.groupby([self.cells["kind"], self.cells["metric"]]).transform("max")
@@ -86,7 +107,9 @@ class Table1:
 
 
 def table_1(results: Results | Study, which: str = "paper") -> Table1:
-    """The paper's Table 1; ``which="calibrated"`` has the calibrated twins of pertinence and stability in their columns."""
+    """The paper's Table 1; ``which="calibrated"`` has the calibrated twins of pertinence and
+    stability in their columns.
+    """
     study = study_of(results)
     metrics = list(lookup(COLUMNS, which, "table").values())
     return Table1(counted_cells(study, metrics), which)
@@ -94,18 +117,31 @@ def table_1(results: Results | Study, which: str = "paper") -> Table1:
 
 def counted_cells(study: Study, metrics: list[str]) -> pd.DataFrame:
     """One row for each kind, explainer and metric, in the paper's order."""
-    groups = dict(iter(study.table[study.table["metric"].isin(metrics)].groupby(["kind", "explainer", "metric"], sort=False)))
+    groups = dict(
+        iter(
+            study.table[study.table["metric"].isin(metrics)].groupby(
+                ["kind", "explainer", "metric"], sort=False
+            )
+        )
+    )
     empty = study.table.iloc[:0]
     lines = []
     for kind in study.kinds:
         own = study.table[study.table["kind"] == kind]
         whole = len(own[[*CONFIGURATION, "case"]].drop_duplicates())
         for explainer in papers_order(list(dict.fromkeys(own["explainer"]))):
-            lines += [cell_of(kind, explainer, metric, groups.get((kind, explainer, metric), empty), whole) for metric in metrics]
+            lines += [
+                cell_of(
+                    kind, explainer, metric, groups.get((kind, explainer, metric), empty), whole
+                )
+                for metric in metrics
+            ]
     return pd.DataFrame(lines)
 
 
-def cell_of(kind: str, explainer: str, metric: str, part: pd.DataFrame, whole: int) -> dict[str, object]:
+def cell_of(
+    kind: str, explainer: str, metric: str, part: pd.DataFrame, whole: int
+) -> dict[str, object]:
     """Mean, sd and counts of one cell."""
     good = part[part["status"] == "ok"]
     means = good.groupby(CONFIGURATION)["value"].mean()
@@ -135,5 +171,9 @@ def cell_text(row: dict[str, object], counts: bool) -> str:
     spread = f"±{row['sd']:.{digits}f}" if row["sd"] == row["sd"] else ""
     notes = [f"{row['n']}"]
     notes += [f"{row['missing']} missing"] if row["missing"] else []
-    notes += [f"{row['never_flipped']:.0f} never flip"] if float(str(row["never_flipped"] or 0)) > 0 else []
+    notes += (
+        [f"{row['never_flipped']:.0f} never flip"]
+        if float(str(row["never_flipped"] or 0)) > 0
+        else []
+    )
     return f"{row['mean']:.{digits}f}{spread}" + (f" ({'; '.join(notes)})" if counts else "")

@@ -1,4 +1,6 @@
-"""Tables as text: Markdown for pages, LaTeX for papers. Cells are texts already, or numbers that get a few digits."""
+"""Tables as text: Markdown for pages, LaTeX for papers. Cells are texts already, or numbers that
+get a few digits.
+"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -6,7 +8,15 @@ from typing import Any
 
 import pandas as pd
 
-LATEX = {"\\": r"\textbackslash{}", "±": r"$\pm$", "×": r"$\times$", "_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#"}
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "_": r"\_",
+    "%": r"\%",
+    "&": r"\&",
+    "#": r"\#",
+}
 BOLD = "**"  #: stands around what is best, in texts of cells
 
 
@@ -27,14 +37,27 @@ def shown(value: Any, digits: int = 3) -> str:
 
 def as_markdown(table: pd.DataFrame, digits: int = 3) -> str:
     """A table as Markdown; the index is left out."""
-    lines = [[str(name) for name in table.columns], ["---"] * len(table.columns), *rows_of(table, digits)]
-    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+    lines = [
+        [str(name) for name in table.columns],
+        ["---"] * len(table.columns),
+        *rows_of(table, digits),
+    ]
+    return "".join(
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines
+    )
 
 
-def as_latex(table: pd.DataFrame, caption: str = "", breaks: Sequence[int] = (), digits: int = 3) -> str:
-    """A table as LaTeX with booktabs, with a rule before each row in ``breaks``; the index is left out."""
+def as_latex(
+    table: pd.DataFrame, caption: str = "", breaks: Sequence[int] = (), digits: int = 3
+) -> str:
+    """A table as LaTeX with booktabs, with a rule before each row in ``breaks``; the index is left
+    out.
+    """
     head = latex_line(map(str, table.columns))
-    body = [(r"\midrule" + "\n" if k in breaks else "") + latex_line(line) for k, line in enumerate(rows_of(table, digits))]
+    body = [
+        (r"\midrule" + "\n" if k in breaks else "") + latex_line(line)
+        for k, line in enumerate(rows_of(table, digits))
+    ]
     told = f"\\caption{{{latex_text(caption)}}}\n" if caption else ""
     inside = f"\\toprule\n{head}\\midrule\n{''.join(body)}\\bottomrule\n"
     columns = "l" * len(table.columns)
@@ -43,7 +66,9 @@ def as_latex(table: pd.DataFrame, caption: str = "", breaks: Sequence[int] = (),
 
 def rows_of(table: pd.DataFrame, digits: int) -> list[list[str]]:
     """Every row as texts."""
-    return [[shown(value, digits) for value in row] for row in table.itertuples(index=False, name=None)]
+    return [
+        [shown(value, digits) for value in row] for row in table.itertuples(index=False, name=None)
+    ]
 
 
 def latex_line(cells: Iterable[str]) -> str:

@@ -1,8 +1,9 @@
 """The explainers of a run of variants in the places of the defaults.
 
-What the paper most likely ran are variants of four explainers, measured in a run of their own (`paper-variants`). Their rows may
-stand beside those of another run only if both were measured alike: the same settings and seeds, the same targets of the same
-tasks and networks. Otherwise every table would compare explainers on different questions, so that is refused.
+What the paper most likely ran are variants of four explainers, measured in a run of their own
+(`paper-variants`). Their rows may stand beside those of another run only if both were measured
+alike: the same settings and seeds, the same targets of the same tasks and networks. Otherwise every
+table would compare explainers on different questions, so that is refused.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,12 +16,19 @@ from graphgauge.core.errors import BadSetting
 from graphgauge.evaluation.results import Results, Row
 
 #: explainer -> the variant of it that mimics the paper
-VARIANTS = {"lrp": "captum", "guided_backprop": "captum", "deconvolution": "captum", "graphmask": "pyg"}
+VARIANTS = {
+    "lrp": "captum",
+    "guided_backprop": "captum",
+    "deconvolution": "captum",
+    "graphmask": "pyg",
+}
 MOST_TOLD = 10  #: differences in a message
 
 
 def with_variants(results: Results, variants: Results) -> Results:
-    """Results in which the explainers of a run of variants stand in the places of the defaults, under the variant's name."""
+    """Results in which the explainers of a run of variants stand in the places of the defaults,
+    under the variant's name.
+    """
     check_alike(results, variants)
     renamed = [replace(row, explainer=variant_label(row.explainer)) for row in variants.rows]
     replaced = {method_of(row.explainer) for row in renamed}
@@ -53,7 +61,11 @@ def check_alike(results: Results, variants: Results) -> None:
 def differences(results: Results, variants: Results) -> Iterator[str]:
     """A line for each setting, and for each task and network, in which two runs differ."""
     own, other = results.settings.record(), variants.settings.record()
-    yield from (f"the setting {name} is {own[name]!r} and {other[name]!r}" for name in own if own[name] != other[name])
+    yield from (
+        f"the setting {name} is {own[name]!r} and {other[name]!r}"
+        for name in own
+        if own[name] != other[name]
+    )
     first, second = cases_of(results.rows), cases_of(variants.rows)
     for place in {**first, **second}:
         yield from told_of(place, first.get(place, set()), second.get(place, set()))
@@ -67,7 +79,9 @@ def cases_of(rows: Iterable[Row]) -> dict[tuple[str, str], set[tuple[Any, ...]]]
     return found
 
 
-def told_of(place: tuple[str, str], own: set[tuple[Any, ...]], other: set[tuple[Any, ...]]) -> Iterator[str]:
+def told_of(
+    place: tuple[str, str], own: set[tuple[Any, ...]], other: set[tuple[Any, ...]]
+) -> Iterator[str]:
     """How two sets of explanations of one task and network differ; nothing if they do not."""
     seeds, others = ({seed for seed, *_ in side} for side in (own, other))
     if own and other and seeds != others:

@@ -1,8 +1,9 @@
 """What a worker does: measure one shard, and say what it found or what went wrong.
 
-An explainer is foreign code. It may raise, print, end the process, change the network or the data. Whatever can be caught is
-caught here and becomes a `Fault`; the model is then loaded anew. What goes wrong before any explainer is called (a file that is
-missing, other data than planned) is no explainer's fault, and is raised.
+An explainer is foreign code. It may raise, print, end the process, change the network or the data.
+Whatever can be caught is caught here and becomes a `Fault`; the model is then loaded anew. What
+goes wrong before any explainer is called (a file that is missing, other data than planned) is no
+explainer's fault, and is raised.
 """
 
 import contextlib
@@ -68,7 +69,17 @@ def measured(shard: Shard, place: Place) -> Outcome:
             rows, examples, fault = [], [], fault_of(error)
         seconds = time.perf_counter() - start
     phases["other"] = seconds - sum(phases.values())
-    told = sorted({str(remark.message) for remark in remarks if issubclass(remark.category, GraphgaugeWarning)}) if rows else []
+    told = (
+        sorted(
+            {
+                str(remark.message)
+                for remark in remarks
+                if issubclass(remark.category, GraphgaugeWarning)
+            }
+        )
+        if rows
+        else []
+    )
     return Outcome(rows, fault, seconds, told, where(place), examples, phases)
 
 
@@ -91,7 +102,9 @@ def compared(model: BaseModel, shard: Shard) -> tuple[list[dict[str, Any]], list
         with phase("keeping"):
             examples = records_to_keep(results)
         if state_of(model) != before:
-            raise ChangedModel(f"{', '.join(explainers)} changed the network or its data while explaining")
+            raise ChangedModel(
+                f"{', '.join(explainers)} changed the network or its data while explaining"
+            )
     return records(results), examples
 
 
@@ -129,7 +142,7 @@ def state_of(model: BaseModel) -> str:
     return digest_of_tensors([*model.net.parameters(), *model.net.buffers(), *data])
 
 
-# --- models ----------------------------------------------------------------------------------------------------------
+# --- models ---------------------------------------------------------------------------------------
 
 
 def model_of(shard: Shard, place: Place) -> BaseModel:
@@ -148,20 +161,28 @@ def opened(shard: Shard, place: Place) -> BaseModel:
     data = load(shard.data_set, shard.level, folder=place.data)
     net = trained(shard.data_set, shard.level, shard.model, folder=place.networks)
     if digest_of_data(data) != shard.data:
-        raise BadGraph(f"the data of {shard.task} on {socket.gethostname()} are not those the run was planned with.")
+        raise BadGraph(
+            f"the data of {shard.task} on {socket.gethostname()} are not those the run was planned with."
+        )
     if digest_of_network(net) != shard.network:
-        raise BadModel(f"the network {shard.task}-{shard.model} on {socket.gethostname()} is not the one the run was planned with.")
+        raise BadModel(
+            f"the network {shard.task}-{shard.model} on {socket.gethostname()} is not the one the run was planned with."
+        )
     device = torch.device(place.device)
     return wrapped(net.to(device), data.to(device), place.memory)
 
 
-# --- what is told ----------------------------------------------------------------------------------------------------
+# --- what is told ---------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def silence() -> Iterator[list[warnings.WarningMessage]]:
     """Explainers print nothing and draw no bars; warnings are kept."""
-    with replaced(False), warnings.catch_warnings(record=True) as remarks, contextlib.redirect_stdout(Nowhere()):
+    with (
+        replaced(False),
+        warnings.catch_warnings(record=True) as remarks,
+        contextlib.redirect_stdout(Nowhere()),
+    ):
         warnings.simplefilter("always")
         yield remarks
 
@@ -184,8 +205,17 @@ def fault_of(error: BaseException) -> Fault:
 def where(place: Place) -> dict[str, Any]:
     """The machine, for the record."""
     device = torch.device(place.device)
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
-    return {"host": socket.gethostname(), "pid": os.getpid(), "device": str(device), "processor": name}
+    name = (
+        torch.cuda.get_device_name(device)
+        if device.type == "cuda"
+        else platform.processor() or platform.machine()
+    )
+    return {
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "device": str(device),
+        "processor": name,
+    }
 
 
 def settings_of_shard(record: dict[str, Any]) -> Settings:

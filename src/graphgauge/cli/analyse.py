@@ -10,8 +10,12 @@ from graphgauge.report.analysis import PAGE, write_analysis
 FOLDER = "analysis"  #: below the run, unless another place is asked for
 
 
-def run_analysis(run: str, out: str | None, draws: int, seed: int, variants: str | None = None) -> list[Path]:
-    """Analyse the results in a folder, with the explainers of a run of variants in the places of theirs."""
+def run_analysis(
+    run: str, out: str | None, draws: int, seed: int, variants: str | None = None
+) -> list[Path]:
+    """Analyse the results in a folder, with the explainers of a run of variants in the places of
+    theirs.
+    """
     own = Results.load(run)
     results = own if variants is None else with_variants(own, Results.load(variants))
     return write_analysis(results, out or Path(run) / FOLDER, draws, seed)

@@ -20,7 +20,12 @@ def run_verify(log: str, head: str | None) -> Verification:
 
 def as_record(found: Verification) -> dict[str, Any]:
     """For programs."""
-    return {"whole": not found.fault, "entries": found.count, "head": found.head, "fault": found.fault or None}
+    return {
+        "whole": not found.fault,
+        "entries": found.count,
+        "head": found.head,
+        "fault": found.fault or None,
+    }
 
 
 def as_text(found: Verification) -> str:
@@ -31,7 +36,9 @@ def as_text(found: Verification) -> str:
 
 
 def begun(lines: Iterator[str]) -> Iterator[str]:
-    """The same lines, after the first entry was read: a log that cannot be read is told before anything is written."""
+    """The same lines, after the first entry was read: a log that cannot be read is told before
+    anything is written.
+    """
     head = list(islice(lines, 2))  # a header, perhaps, and an entry
     return chain(head, lines)
 

@@ -31,10 +31,14 @@ STOPPED = 130  #: exit code after Ctrl-C or SIGTERM
 
 def planned(name: str, place: Place, targets: int | None) -> Plan:
     """The shards of an experiment."""
-    return plan_of(read_experiment(name, {} if targets is None else {"targets.number": targets}), place)
+    return plan_of(
+        read_experiment(name, {} if targets is None else {"targets.number": targets}), place
+    )
 
 
-def place_of(data: str | None, networks: str | None, device: str | None, memory: str | None) -> Place:
+def place_of(
+    data: str | None, networks: str | None, device: str | None, memory: str | None
+) -> Place:
     """Where workers find things and compute."""
     return Place(folder_text(data), folder_text(networks), str(chosen_device(device)), memory)
 
@@ -42,12 +46,18 @@ def place_of(data: str | None, networks: str | None, device: str | None, memory:
 def chosen_engine(name: str, workers: int | None, address: str | None, place: Place) -> Engine:
     """The engine asked for; on a GPU one process, unless said otherwise."""
     is_gpu = place.device.startswith("cuda")
-    return engine_of(name, workers or (1 if is_gpu and name == "processes" else None), address, is_gpu)
+    return engine_of(
+        name, workers or (1 if is_gpu and name == "processes" else None), address, is_gpu
+    )
 
 
-def call_of(plan: Plan, folder: str | None, place: Place, restart: bool, retry: bool = False) -> Call:
+def call_of(
+    plan: Plan, folder: str | None, place: Place, restart: bool, retry: bool = False
+) -> Call:
     """Where the run is kept, and what is done with what is there."""
-    return Call(Path(folder) if folder else Path("runs") / plan.experiment.name, place, restart, retry)
+    return Call(
+        Path(folder) if folder else Path("runs") / plan.experiment.name, place, restart, retry
+    )
 
 
 def run_plan(plan: Plan, call: Call, engine: Engine) -> Run | None:
@@ -72,7 +82,8 @@ def kept_in(folder: Path) -> str:
 
 @contextmanager
 def sigterm_as_ctrl_c() -> Iterator[None]:
-    """SIGTERM, with which batch systems and containers end a process, stops the run in order: the workers go, the folder is closed.
+    """SIGTERM, with which batch systems and containers end a process, stops the run in order: the
+    workers go, the folder is closed.
 
     Python lets only the main thread say so; elsewhere SIGTERM stays as it is.
     """
@@ -93,7 +104,11 @@ class Reporter:
         from tqdm.auto import tqdm
 
         self.bar = tqdm(
-            total=size, disable=None, leave=False, bar_format="{percentage:3.0f}%|{bar}| {elapsed}{postfix}", file=sys.stderr
+            total=size,
+            disable=None,
+            leave=False,
+            bar_format="{percentage:3.0f}%|{bar}| {elapsed}{postfix}",
+            file=sys.stderr,
         )
         self.size, self.done, self.last, self.start = size, 0.0, 0.0, time.monotonic()
 
@@ -104,7 +119,9 @@ class Reporter:
             self.bar.update(size)
         elif time.monotonic() - self.last > SECONDS_BETWEEN_LINES or self.done >= self.size:
             self.last = time.monotonic()
-            tell(f"{self.done:.0f} of {self.size} explanations after {duration(self.last - self.start)}: {text}")
+            tell(
+                f"{self.done:.0f} of {self.size} explanations after {duration(self.last - self.start)}: {text}"
+            )
         if self.done >= self.size:
             self.bar.close()
 
@@ -121,7 +138,9 @@ def tracked(run: Run, uri: str) -> str:
     from graphgauge.lifecycle.tracking import Tracker, report_files
 
     tracker = Tracker(uri, "graphgauge-benchmark", name=run.folder.name)
-    return tracker(run.results(), {"finished": run.is_finished}, report_files(run.folder, ["experiment.yaml"]))
+    return tracker(
+        run.results(), {"finished": run.is_finished}, report_files(run.folder, ["experiment.yaml"])
+    )
 
 
 def tell(text: str) -> None:
@@ -129,7 +148,7 @@ def tell(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-# --- what is shown ---------------------------------------------------------------------------------------------------
+# --- what is shown --------------------------------------------------------------------------------
 
 
 def listed() -> list[dict[str, Any]]:
@@ -180,7 +199,9 @@ def sizes(plan: Plan) -> dict[str, int]:
 
 def dry_text(found: dict[str, Any]) -> str:
     """The same for people."""
-    lines = [f"{found['experiment']}: {found['explanations']} explanations in {found['shards']} shards, {found['rows']} rows"]
+    lines = [
+        f"{found['experiment']}: {found['explanations']} explanations in {found['shards']} shards, {found['rows']} rows"
+    ]
     return "\n".join([*lines, *(f"  {name:<24}{size:>8}" for name, size in found["tasks"].items())])
 
 
@@ -196,7 +217,10 @@ def summary(run: Run) -> dict[str, Any]:
         "seconds": float(shards["seconds"].sum()) if "seconds" in shards else 0.0,
         "phases": run.phases(),
         "faults": {**not_numbers(results), **faults(shards)},
-        "means": {str(name): {metric: number_or_none(value) for metric, value in row.items()} for name, row in table.iterrows()},
+        "means": {
+            str(name): {metric: number_or_none(value) for metric, value in row.items()}
+            for name, row in table.iterrows()
+        },
     }
 
 
@@ -211,7 +235,9 @@ def faults(shards: "pd.DataFrame") -> dict[str, str]:
 
 def not_numbers(results: Results) -> dict[str, str]:
     """Explainers that gave scores which are no numbers: nothing failed, but there is no value."""
-    return {row.explainer: f"{NAN}: {STATUSES[NAN]}" for row in results.rows if row.cell.status == NAN}
+    return {
+        row.explainer: f"{NAN}: {STATUSES[NAN]}" for row in results.rows if row.cell.status == NAN
+    }
 
 
 def number_or_none(value: float) -> float | None:
@@ -228,9 +254,13 @@ def summary_text(run: Run) -> str:
     """The end of a run for people: means over tasks and networks, what went wrong, where it is."""
     found, table = summary(run), run.results().headline()
     lines = [table.to_string(float_format=lambda value: f"{value:.3f}", na_rep="-"), ""]
-    lines += [f"{label} could not be measured everywhere: {why}" for label, why in found["faults"].items()]
+    lines += [
+        f"{label} could not be measured everywhere: {why}" for label, why in found["faults"].items()
+    ]
     lines += phases_text(found["phases"])
-    lines.append(f"{found['rows']} rows from {found['shards']} shards, {duration(found['seconds'])} of work, in {Path(run.folder)}")
+    lines.append(
+        f"{found['rows']} rows from {found['shards']} shards, {duration(found['seconds'])} of work, in {Path(run.folder)}"
+    )
     return "\n".join(lines)
 
 
@@ -241,6 +271,8 @@ def phases_text(phases: dict[str, float]) -> list[str]:
     ['the work: stability 75%, edge curves 25%']
     """
     shares = {name: seconds / sum(phases.values()) for name, seconds in phases.items() if seconds}
-    largest = sorted((name for name in shares if shares[name] >= LEAST_SHARE), key=lambda name: -shares[name])
+    largest = sorted(
+        (name for name in shares if shares[name] >= LEAST_SHARE), key=lambda name: -shares[name]
+    )
     told = ", ".join(f"{name} {shares[name]:.0%}" for name in largest).replace("_", " ")
     return [f"the work: {told}"] if told else []

@@ -1,4 +1,6 @@
-"""A stored run against its thresholds: verdicts for people, programs and pipelines, and the exit code."""
+"""A stored run against its thresholds: verdicts for people, programs and pipelines, and the exit
+code.
+"""
 
 import json
 import sys
@@ -31,7 +33,9 @@ def run_check(
         code = ExitCode.INCOMPLETE if refused[0].kind == "unknown" else ExitCode.USAGE
         return Check(int(code), (), told_problems(refused))
     found = check(results, requirements, explainers or None)
-    return replace(found, reason=f"{found.reason}; {told_problems(problems)}") if problems else found
+    return (
+        replace(found, reason=f"{found.reason}; {told_problems(problems)}") if problems else found
+    )
 
 
 def told_problems(problems: Sequence[Problem]) -> str:
@@ -44,21 +48,31 @@ def told_problems(problems: Sequence[Problem]) -> str:
 def agreed(
     folder: str, decision: Decision | None, given: dict[str, Any], explainers: Sequence[str]
 ) -> tuple[Requirements, Sequence[str]]:
-    """Thresholds and explainers: a decision's, or what the run was judged by when saved, changed by the options ``given``."""
+    """Thresholds and explainers: a decision's, or what the run was judged by when saved, changed by
+    the options ``given``.
+    """
     asked = {name: value for name, value in given.items() if value is not None}
     if decision is None:
         return Requirements(**{**stored_requirements(folder), **asked}), explainers
     if asked or explainers:
-        raise BadSetting("--decision holds the thresholds and the explainer: leave --explainer, --task, --features ... out.")
+        raise BadSetting(
+            "--decision holds the thresholds and the explainer: leave --explainer, --task, --features ... out."
+        )
     return decision.wanted(), [decision.label]
 
 
 def gated(found: Check, decision: Decision | None) -> Check:
-    """The check, which is incomplete where its decision is unsigned or expired, however good the numbers are."""
+    """The check, which is incomplete where its decision is unsigned or expired, however good the
+    numbers are.
+    """
     problems = [] if decision is None or found.code else decision.check()
     if not problems:
         return found
-    return replace(found, code=int(ExitCode.INCOMPLETE), reason=f"{found.reason}, but {problems[0].message.rstrip('.')}")
+    return replace(
+        found,
+        code=int(ExitCode.INCOMPLETE),
+        reason=f"{found.reason}, but {problems[0].message.rstrip('.')}",
+    )
 
 
 def write_for_pipelines(found: Check, junit: str | None, wants_annotations: bool) -> None:
@@ -69,7 +83,9 @@ def write_for_pipelines(found: Check, junit: str | None, wants_annotations: bool
         print(line, file=sys.stderr)
 
 
-def as_record(found: Check, requirements: Requirements, accuracy: ModelAccuracy | None = None) -> dict[str, Any]:
+def as_record(
+    found: Check, requirements: Requirements, accuracy: ModelAccuracy | None = None
+) -> dict[str, Any]:
     """Everything, as plain data."""
     return {
         "accuracy": None if accuracy is None else accuracy.record(),
@@ -86,10 +102,14 @@ def as_json(found: Check, requirements: Requirements, accuracy: ModelAccuracy | 
 
 
 def as_text(found: Check, accuracy: ModelAccuracy | None = None) -> str:
-    """The verdicts for people: how good the model itself is, a line for each verdict, then the answer."""
+    """The verdicts for people: how good the model itself is, a line for each verdict, then the
+    answer.
+    """
     groups: dict[str, list[Verdict]] = {}
     for verdict in found.verdicts:
-        groups.setdefault(", ".join(filter(None, (verdict.task, verdict.model, verdict.explainer))), []).append(verdict)
+        groups.setdefault(
+            ", ".join(filter(None, (verdict.task, verdict.model, verdict.explainer))), []
+        ).append(verdict)
     lines = [accuracy.told if accuracy is not None else UNKNOWN]
     for name, own in groups.items():
         lines += [name, *(f"  {paint(verdict.outcome, 14)}  {verdict.reason}" for verdict in own)]

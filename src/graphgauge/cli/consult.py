@@ -32,4 +32,11 @@ def as_json(found: Recommendation) -> str:
 
 def as_text(found: Recommendation) -> str:
     """The recommendation for people, with the verdicts on the chosen explainer."""
-    return "\n".join([str(found), "", f"{found.chosen}:", *(f"  {paint(own.outcome, 14)}  {own.reason}" for own in found.verdicts)])
+    return "\n".join(
+        [
+            str(found),
+            "",
+            f"{found.chosen}:",
+            *(f"  {paint(own.outcome, 14)}  {own.reason}" for own in found.verdicts),
+        ]
+    )

@@ -8,7 +8,8 @@ stderr   progress, notes and errors; with --quiet errors only
     2  usage              the command, a file or a setting has to be put right first; the message says what
     3  incomplete         something that must be judged has no value, or the command was interrupted or broke down
 
-Colour is for terminals, and never where NO_COLOR is set to anything (https://no-color.org) or TERM is "dumb".
+Colour is for terminals, and never where NO_COLOR is set to anything (https://no-color.org) or TERM
+is "dumb".
 """
 
 import json
@@ -35,10 +36,22 @@ class ExitCode(IntEnum):
     INCOMPLETE = 3
 
 
-ANSWERS = {ExitCode.PASS: "pass", ExitCode.BELOW: "below threshold", ExitCode.USAGE: "refused", ExitCode.INCOMPLETE: "incomplete"}
+ANSWERS = {
+    ExitCode.PASS: "pass",
+    ExitCode.BELOW: "below threshold",
+    ExitCode.USAGE: "refused",
+    ExitCode.INCOMPLETE: "incomplete",
+}
 COLOURS = {"pass": "green", "warn": "yellow", "undecided": "yellow", "fail": "red"}
 COLOURS |= {"below threshold": "red", "refused": "red", "incomplete": "yellow"}
-COLOURS |= {"passed": "green", "noted": "yellow", "failed": "red", "missing": "yellow", "broken": "red", "ok": "green"}
+COLOURS |= {
+    "passed": "green",
+    "noted": "yellow",
+    "failed": "red",
+    "missing": "yellow",
+    "broken": "red",
+    "ok": "green",
+}
 
 
 def has_colour(stream: TextIO | None = None) -> bool:
@@ -108,6 +121,8 @@ def run_app(app: Callable[[], Any]) -> None:
 
         typer.echo(f"graphgauge: error: {told_for_files(error)}", err=True)
         sys.exit(ExitCode.INCOMPLETE if isinstance(error, OutOfMemory) else ExitCode.USAGE)
-    except Exception:  # a defect, here or in the user's network: no verdict came out of it, so 1 would be wrong
+    except (
+        Exception
+    ):  # a defect, here or in the user's network: no verdict came out of it, so 1 would be wrong
         traceback.print_exc()
         sys.exit(ExitCode.INCOMPLETE)

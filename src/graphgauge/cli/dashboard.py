@@ -1,4 +1,6 @@
-"""`graphgauge dashboard`: from the words of the command line to the pages in a browser. Heavy imports happen inside."""
+"""`graphgauge dashboard`: from the words of the command line to the pages in a browser. Heavy
+imports happen inside.
+"""
 
 import os
 from typing import Annotated
@@ -15,20 +17,34 @@ check_known = later("graphgauge.dashboard.invited:check_known")
 
 
 def dashboard(
-    root: Annotated[str, typer.Argument(help="Folder with runs; only what lies under it can be chosen.")] = ".",
-    monitor: Annotated[str | None, typer.Option(help="A monitoring store, such as monitor.sqlite.")] = None,
+    root: Annotated[
+        str, typer.Argument(help="Folder with runs; only what lies under it can be chosen.")
+    ] = ".",
+    monitor: Annotated[
+        str | None, typer.Option(help="A monitoring store, such as monitor.sqlite.")
+    ] = None,
     project: Annotated[
-        str | None, typer.Option(help="A project file: its model explains single targets again, with curves.")
+        str | None,
+        typer.Option(help="A project file: its model explains single targets again, with curves."),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8501,
-    expose: Annotated[bool, typer.Option("--expose", help="Allow an address that other machines can reach.")] = False,
+    expose: Annotated[
+        bool, typer.Option("--expose", help="Allow an address that other machines can reach.")
+    ] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No notes on stderr; GRAPHGAUGE_DASHBOARD_TOKEN must be set.")
+        bool,
+        typer.Option(
+            "--quiet", "-q", help="No notes on stderr; GRAPHGAUGE_DASHBOARD_TOKEN must be set."
+        ),
     ] = False,
 ) -> None:
-    """Show runs, thresholds, single explanations and monitoring in the browser, until Ctrl-C. Nothing is changed."""
+    """Show runs, thresholds, single explanations and monitoring in the browser, until Ctrl-C.
+    Nothing is changed.
+    """
     if quiet:
         check_known(os.environ)
-    code = run_dashboard(places_of(root, monitor, project), address_of(host, port, expose), Teller(quiet))
+    code = run_dashboard(
+        places_of(root, monitor, project), address_of(host, port, expose), Teller(quiet)
+    )
     raise typer.Exit(ExitCode.PASS if code == 0 else ExitCode.INCOMPLETE)

@@ -49,7 +49,9 @@ def aligned(cell: str, width: int, heading: str) -> str:
 
 
 def shown(row: dict[str, Any], heading: str) -> str:
-    """A number with separators, 'reg.' for a regression, the state of the files with their folder, or the text itself."""
+    """A number with separators, 'reg.' for a regression, the state of the files with their folder,
+    or the text itself.
+    """
     value = row[heading]
     if heading in COUNTS:
         return "reg." if value is None else f"{value:,}"

@@ -1,4 +1,6 @@
-"""The demo: from a generated graph to predictions, what decides them, which explainer says so best, and the report."""
+"""The demo: from a generated graph to predictions, what decides them, which explainer says so best,
+and the report.
+"""
 
 import json
 import time
@@ -15,7 +17,12 @@ from graphgauge.guidelines import Requirements, recommend
 from graphgauge.models import ComputationGraph, NodeClassificationModel
 from graphgauge.models.targets import read_targets
 
-NOTHING: dict[str, Any] = {"explainers": {}, "measured_on": 0, "recommendation": None, "report": None}
+NOTHING: dict[str, Any] = {
+    "explainers": {},
+    "measured_on": 0,
+    "recommendation": None,
+    "report": None,
+}
 WANTED = Requirements("node_classification")
 EXPLAINERS = (InputXGradient(), IntegratedGradients(), GNNExplainer(epochs=50), RandomExplainer())
 SHOWN = {
@@ -28,8 +35,12 @@ SHOWN = {
 }
 
 
-def run_demo(targets: list[Any], seed: int, report: str = "report.html", number: int = 20) -> dict[str, Any]:
-    """Make the graph, train, wrap, show ``targets``, and measure explainers on them and on others, ``number`` in all."""
+def run_demo(
+    targets: list[Any], seed: int, report: str = "report.html", number: int = 20
+) -> dict[str, Any]:
+    """Make the graph, train, wrap, show ``targets``, and measure explainers on them and on others,
+    ``number`` in all.
+    """
     data = ba_shapes(seed)
     read_targets(targets, "node", data.num_nodes)  # a wrong target is told before the training
     start = time.perf_counter()
@@ -48,7 +59,9 @@ def run_demo(targets: list[Any], seed: int, report: str = "report.html", number:
         "largest_difference": float(gap.max()) if len(targets) else None,
         "targets": [
             describe(graph, row, data) | strongest_edge(x, data)
-            for graph, row, x in zip(graphs, prob, IntegratedGradients().explain(model, targets), strict=True)
+            for graph, row, x in zip(
+                graphs, prob, IntegratedGradients().explain(model, targets), strict=True
+            )
         ],
         **(judged(compared(model, targets, seed, number), report) if len(targets) else NOTHING),
     }
@@ -60,11 +73,19 @@ def judged(results: Results, report: str) -> dict[str, Any]:
     chosen = recommend(results, WANTED)[0]
     return {
         "explainers": {
-            name: {metric: round(float(means[name, metric]), 6) for metric in SHOWN if means[name, metric] == means[name, metric]}
+            name: {
+                metric: round(float(means[name, metric]), 6)
+                for metric in SHOWN
+                if means[name, metric] == means[name, metric]
+            }
             for name in dict.fromkeys(row.explainer for row in results.rows)
         },
         "measured_on": len({row.target for row in results.rows}),
-        "recommendation": {"chosen": chosen.chosen, "reason": chosen.reason, "others": chosen.others},
+        "recommendation": {
+            "chosen": chosen.chosen,
+            "reason": chosen.reason,
+            "others": chosen.others,
+        },
         "report": written_report(results, report),
     }
 
@@ -77,7 +98,9 @@ def written_report(results: Results, path: str) -> str:
 
 def compared(model: NodeClassificationModel, targets: list[Any], seed: int, number: int) -> Results:
     """All seven metrics of four explainers."""
-    evaluator = Evaluator(model, seed=seed, trials=(30, 30), early_stop="none", stability="binomial", timed=2)
+    evaluator = Evaluator(
+        model, seed=seed, trials=(30, 30), early_stop="none", stability="binomial", timed=2
+    )
     others = [target for target in evaluator.sample(number) if target not in targets]
     return evaluator.compare(list(EXPLAINERS), [*targets, *others[: max(0, number - len(targets))]])
 
@@ -96,7 +119,9 @@ def describe(graph: ComputationGraph, prob: Tensor, data: Data) -> dict[str, Any
 
 
 def strongest_edge(x: Xplanation, data: Data) -> dict[str, Any]:
-    """The edge whose messages raise the probability most, by integrated gradients; None for a target without edges."""
+    """The edge whose messages raise the probability most, by integrated gradients; None for a
+    target without edges.
+    """
     if not len(x.edges):
         return {"strongest_edge": None}
     return {"strongest_edge": data.edge_index[:, x.edges[x.need("edge_score").argmax()]].tolist()}
@@ -130,12 +155,20 @@ def as_text(shown: dict[str, Any]) -> str:
     ]
     if shown["largest_difference"] is not None:
         gap = shown["largest_difference"]
-        lines += ["", f"Extracted graphs and the whole graph differ by {gap:.1e} of a probability at most (allowed: 1e-5)"]
+        lines += [
+            "",
+            f"Extracted graphs and the whole graph differ by {gap:.1e} of a probability at most (allowed: 1e-5)",
+        ]
     if shown["explainers"]:
-        lines += ["", f"Measured on {shown['measured_on']} targets (pertinence: chance is about 0.4, 1 is best)", ""]
+        lines += [
+            "",
+            f"Measured on {shown['measured_on']} targets (pertinence: chance is about 0.4, 1 is best)",
+            "",
+        ]
         lines += ["explainer             " + "  ".join(SHOWN.values())]
         lines += [
-            f"{name:<22}" + "  ".join(cell(row.get(metric), len(title)) for metric, title in SHOWN.items())
+            f"{name:<22}"
+            + "  ".join(cell(row.get(metric), len(title)) for metric, title in SHOWN.items())
             for name, row in shown["explainers"].items()
         ]
     return "\n".join([*lines, *advice(shown)])

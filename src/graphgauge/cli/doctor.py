@@ -1,4 +1,6 @@
-"""Is everything in order? Packages, machine, extras, and a project if there is one. Loads nothing heavy before it must."""
+"""Is everything in order? Packages, machine, extras, and a project if there is one. Loads nothing
+heavy before it must.
+"""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -7,7 +9,13 @@ from typing import Any
 from graphgauge.cli.conventions import ExitCode, paint
 from graphgauge.core.packages import BROKEN, OK, Line, extra_lines, is_well, package_lines
 
-TITLES = {"package": "Packages", "machine": "This machine", "extra": "Extras", "project": "The project", "check": "Its model"}
+TITLES = {
+    "package": "Packages",
+    "machine": "This machine",
+    "extra": "Extras",
+    "project": "The project",
+    "check": "Its model",
+}
 
 
 def run_doctor(config: str | None) -> list[Line]:
@@ -23,7 +31,10 @@ def looked_at(config: str | None) -> list[Line]:
     from graphgauge.lifecycle.health import machine_lines, project_lines
 
     path = config or usual_config()
-    return [*machine_lines(), *([] if path is None else project_lines(lambda: Project.read(Path(path))))]
+    return [
+        *machine_lines(),
+        *([] if path is None else project_lines(lambda: Project.read(Path(path)))),
+    ]
 
 
 def code_of(lines: list[Line]) -> ExitCode:
@@ -38,7 +49,10 @@ def as_record(lines: list[Line]) -> dict[str, Any]:
 
 def as_text(lines: list[Line]) -> str:
     """For people: of the many checks of a model only what should be known."""
-    parts = [part_text(title, [line for line in lines if line.part == part]) for part, title in TITLES.items()]
+    parts = [
+        part_text(title, [line for line in lines if line.part == part])
+        for part, title in TITLES.items()
+    ]
     return "\n\n".join([*filter(None, parts), answer(lines)])
 
 
@@ -50,7 +64,16 @@ def part_text(title: str, own: list[Line]) -> str:
     shown = [line for line in own if line.status != OK] if is_check else own
     width = max((len(line.name) for line in shown), default=0)
     done = [f"  {paint(OK, 8)}{len(own) - len(shown)} of {len(own)} checks"] if is_check else []
-    return "\n".join([title, *done, *(f"  {paint(line.status, 8)}{line.name:<{width}}  {line.told}".rstrip() for line in shown)])
+    return "\n".join(
+        [
+            title,
+            *done,
+            *(
+                f"  {paint(line.status, 8)}{line.name:<{width}}  {line.told}".rstrip()
+                for line in shown
+            ),
+        ]
+    )
 
 
 def answer(lines: list[Line]) -> str:

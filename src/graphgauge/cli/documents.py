@@ -20,7 +20,9 @@ def read_evidence(given: Sequence[str]) -> dict[str, str]:
     """Files by point, from texts such as "monitoring=plan.pdf"."""
     wrong = [text for text in given if "=" not in text]
     if wrong:
-        raise BadSetting(f"evidence is given as POINT=FILE, such as monitoring=plan.pdf, but {wrong[0]!r} was given.")
+        raise BadSetting(
+            f"evidence is given as POINT=FILE, such as monitoring=plan.pdf, but {wrong[0]!r} was given."
+        )
     return dict(text.split("=", 1) for text in given)
 
 

@@ -14,7 +14,9 @@ from graphgauge.lifecycle import Project
 from graphgauge.lifecycle.assessment import Assessment, assess
 from graphgauge.lifecycle.run_folder import check_folder
 
-CONFIG = "graphgauge.yaml"  #: what `graphgauge init` writes, and what is read where no file is named
+CONFIG = (
+    "graphgauge.yaml"  #: what `graphgauge init` writes, and what is read where no file is named
+)
 PATHS = ("weights", "data")
 
 
@@ -34,7 +36,8 @@ class Evaluated:
 def project_of(config: str | None, options: dict[str, Any]) -> Project:
     """The project in a file, changed by options; or one made of options alone.
 
-    Options that are None were not given. Their paths start from here, those of the file from its folder.
+    Options that are None were not given. Their paths start from here, those of the file from its
+    folder.
     """
     given = {name: value for name, value in options.items() if value is not None}
     given |= {name: str(Path(given[name]).absolute()) for name in PATHS if name in given}
@@ -55,12 +58,16 @@ def usual_config() -> str | None:
 
 
 def usual_folder(project: Project, config: str | None) -> Path:
-    """Where a run goes if nobody says: after the project's name, or its file's, with what is odd in a path left out."""
+    """Where a run goes if nobody says: after the project's name, or its file's, with what is odd in
+    a path left out.
+    """
     name = re.sub(r"[^\w.-]+", "-", project.form.name or Path(config or CONFIG).stem).strip(".-")
     return Path("runs") / (name or Path(CONFIG).stem)
 
 
-def run_evaluate(project: Project, folder: str | Path, tell: Teller, replace: bool = False) -> Evaluated | None:
+def run_evaluate(
+    project: Project, folder: str | Path, tell: Teller, replace: bool = False
+) -> Evaluated | None:
     """Measure, judge and save; None after Ctrl-C."""
     place = check_folder(folder, replace)
     try:
@@ -84,7 +91,10 @@ def as_record(done: Evaluated) -> dict[str, Any]:
         "run": str(done.folder),
         "accuracy": None if found.accuracy is None else found.accuracy.record(),
         "identity": dict(found.results.made["identity"]),
-        "means": {str(name): {str(metric): float(value) for metric, value in row.items()} for name, row in table.iterrows()},
+        "means": {
+            str(name): {str(metric): float(value) for metric, value in row.items()}
+            for name, row in table.iterrows()
+        },
         "verdicts": [verdict.record() for verdict in found.verdicts],
         "recommendation": None if found.recommendation is None else found.recommendation.record(),
         "left_out": dict(found.left_out),
@@ -96,7 +106,9 @@ def as_record(done: Evaluated) -> dict[str, Any]:
 def as_text(done: Evaluated) -> str:
     """Table, verdicts, recommendation, answer."""
     found = done.assessment
-    table = found.results.headline().to_string(float_format=lambda value: f"{value:.3f}", na_rep="-")
+    table = found.results.headline().to_string(
+        float_format=lambda value: f"{value:.3f}", na_rep="-"
+    )
     told = found.accuracy.told if found.accuracy is not None else UNKNOWN
     parts = [table, verdict_lines(found), *recommendation_parts(found), *finding_parts(found)]
     return "\n\n".join([*parts, f"{told}\n{answer_line(done)}"])
@@ -115,7 +127,11 @@ def counts(own: list[Verdict]) -> str:
     """As in '4 pass, 1 warn, 2 fail (edge_pertinence, time)'."""
     number = Counter(verdict.outcome for verdict in own)
     failed = [verdict.metric for verdict in own if verdict.outcome == "fail"]
-    told = [f"{number[outcome]} {paint(outcome)}" for outcome in (*OUTCOMES[1:], NOT_APPLICABLE) if number[outcome]]
+    told = [
+        f"{number[outcome]} {paint(outcome)}"
+        for outcome in (*OUTCOMES[1:], NOT_APPLICABLE)
+        if number[outcome]
+    ]
     return ", ".join(told) + (f" ({', '.join(failed)})" if failed else "")
 
 
@@ -129,7 +145,9 @@ def recommendation_parts(found: Assessment) -> list[str]:
 
 
 def finding_parts(found: Assessment) -> list[str]:
-    """What looks wrong in the run as a whole, or with the recommended explainer; JSON has the rest, too."""
+    """What looks wrong in the run as a whole, or with the recommended explainer; JSON has the rest,
+    too.
+    """
     chosen = "" if found.recommendation is None else found.recommendation.chosen
     own = [finding for finding in found.findings if finding.explainer in ("", chosen)]
     return ["\n".join(["What to look at:", *(f"  {finding}" for finding in own)])] if own else []

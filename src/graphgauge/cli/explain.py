@@ -61,6 +61,8 @@ def as_record(single: Single, text: str, audience: str, top_k: int) -> dict[str,
     return {
         "code": int(code_of(single)),
         "text": text,
-        "facts": explanation_facts(single.evaluator, single.x, single.names, audience, top_k, quality=quality),
+        "facts": explanation_facts(
+            single.evaluator, single.x, single.names, audience, top_k, quality=quality
+        ),
         "verdicts": [verdict.record() for verdict in single.verdicts],
     }

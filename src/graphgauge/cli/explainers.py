@@ -21,12 +21,16 @@ def row_of(name: str, source: str) -> dict[str, Any]:
     if source == "PyG":
         algorithm = name.removeprefix(PYG)
         known = {} if algorithm == "CaptumExplainer" else flags(TRAITS.get(algorithm))
-        return {**row, **known, "what it is": f"{algorithm} of torch_geometric.explain, one target at a time."}
+        return {
+            **row,
+            **known,
+            "what it is": f"{algorithm} of torch_geometric.explain, one target at a time.",
+        }
     try:
         explainer = explainer_class(name)
     except GraphgaugeError as error:
         return {**row, "what it is": f"cannot be used: {error}"}
-    return {**row, **flags(explainer), "what it is": first_line(explainer)}
+    return {**row, **flags(explainer), "what it is": first_paragraph(explainer)}
 
 
 def flags(thing: Any) -> dict[str, bool]:
@@ -35,9 +39,9 @@ def flags(thing: Any) -> dict[str, bool]:
     return {flag: value for flag, value in said.items() if isinstance(value, bool)}
 
 
-def first_line(thing: type) -> str:
-    """What a class says of itself."""
-    return (thing.__doc__ or "").strip().partition("\n")[0]
+def first_paragraph(thing: type) -> str:
+    """The first paragraph of a class's docstring, on one line."""
+    return " ".join((thing.__doc__ or "").strip().partition("\n\n")[0].split())
 
 
 def as_json(rows: list[dict[str, Any]]) -> str:
@@ -49,7 +53,10 @@ def as_text(rows: list[dict[str, Any]]) -> str:
     """The list for people, in columns."""
     cells = [HEADINGS, *(tuple(shown(row[heading]) for heading in HEADINGS) for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(HEADINGS))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells)
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in cells
+    )
 
 
 def shown(value: Any) -> str:

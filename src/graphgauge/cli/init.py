@@ -64,7 +64,9 @@ def run_init(folder: str) -> Path:
     """Write the file into a folder, which is made if need be; never over another."""
     path = Path(folder) / NAME
     if path.exists():
-        raise BadFile(f"{path} is there already, and is left as it is: remove it, or name another folder.")
+        raise BadFile(
+            f"{path} is there already, and is left as it is: remove it, or name another folder."
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:

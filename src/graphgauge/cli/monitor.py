@@ -1,4 +1,6 @@
-"""`graphgauge monitor`: take a baseline, look again from time to time, say what is due, write the page."""
+"""`graphgauge monitor`: take a baseline, look again from time to time, say what is due, write the
+page.
+"""
 
 from dataclasses import replace
 from datetime import datetime
@@ -15,16 +17,28 @@ if TYPE_CHECKING:
     from graphgauge.lifecycle.watching import Watched
     from graphgauge.monitor import Monitor, Run, Status
 
-commands = typer.Typer(help="Watch a model in use: does the quality of its explanations hold?", no_args_is_help=True)
+commands = typer.Typer(
+    help="Watch a model in use: does the quality of its explanations hold?", no_args_is_help=True
+)
 
 ProjectFile = Annotated[str, typer.Argument(help="Project file of your model.")]
 StoreFile = Annotated[str, typer.Option("--store", help="The monitoring store.")]
 At = Annotated[str | None, typer.Option(help="Date of the run, such as 2026-03-02 (default: now).")]
-Targets = Annotated[str | None, typer.Option(help="Exactly these: 3,17 (links 3-5,2-9), or a file with a list.")]
-Among = Annotated[
-    str | None, typer.Option(help="Draw from these: name of a mask or list in the data (default: as the project says).")
+Targets = Annotated[
+    str | None, typer.Option(help="Exactly these: 3,17 (links 3-5,2-9), or a file with a list.")
 ]
-Explainer = Annotated[str | None, typer.Option(help="Label of the project's explainer that is in use, where there is no decision.")]
+Among = Annotated[
+    str | None,
+    typer.Option(
+        help="Draw from these: name of a mask or list in the data (default: as the project says)."
+    ),
+]
+Explainer = Annotated[
+    str | None,
+    typer.Option(
+        help="Label of the project's explainer that is in use, where there is no decision."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes on stderr.")]
 STORE = "monitor.sqlite"
@@ -32,10 +46,18 @@ STORE = "monitor.sqlite"
 
 @commands.command()
 def baseline(
-    source: Annotated[str, typer.Argument(help="Project file; or a folder of saved results (then only metrics are watched).")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="Project file; or a folder of saved results (then only metrics are watched)."
+        ),
+    ],
     store: StoreFile = STORE,
     decision: Annotated[
-        str | None, typer.Option(help="Decision file, or folder of a validation: explainer, limits and date are taken from it.")
+        str | None,
+        typer.Option(
+            help="Decision file, or folder of a validation: explainer, limits and date are taken from it."
+        ),
     ] = None,
     explainer: Explainer = None,
     number: Annotated[int, typer.Option(min=2, help="Targets to draw.")] = 200,
@@ -43,12 +65,20 @@ def baseline(
     among: Among = None,
     at: At = None,
     runs: Annotated[int, typer.Option(min=1, help="Runs that share the false-alarm budget.")] = 26,
-    budget: Annotated[float, typer.Option(help="Chance of a false drift trigger in so many runs.")] = 0.01,
+    budget: Annotated[
+        float, typer.Option(help="Chance of a false drift trigger in so many runs.")
+    ] = 0.01,
     per_run: Annotated[int, typer.Option(min=1, help="Targets of a run.")] = 50,
     age: Annotated[
-        int | None, typer.Option(min=1, help="Days until the validation is too old (default: as the decision says, else 180).")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Days until the validation is too old (default: as the decision says, else 180).",
+        ),
     ] = None,
-    overdue: Annotated[int | None, typer.Option(min=1, help="Days after which the next run should have come.")] = None,
+    overdue: Annotated[
+        int | None, typer.Option(min=1, help="Days after which the next run should have come.")
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -62,15 +92,28 @@ def baseline(
     plan = Plan(per_run, budget, runs, age=days_of(age, decided), overdue=overdue)
     if Path(source).is_dir():
         label = needed(explainer or (decided.label if decided else None), source)
-        limits, validated = ({}, None) if decided is None else (thresholds_of(decided.wanted()), validated_by(decided))
-        found = Monitor(store, replace(plan, thresholds=limits)).baseline_of(Results.load(source), label, read_time(at), validated)
+        limits, validated = (
+            ({}, None)
+            if decided is None
+            else (thresholds_of(decided.wanted()), validated_by(decided))
+        )
+        found = Monitor(store, replace(plan, thresholds=limits)).baseline_of(
+            Results.load(source), label, read_time(at), validated
+        )
     else:
         own = watched(Project.read(source), decision=decided, label=explainer)
         monitor = Monitor(store, replace(plan, thresholds=own.thresholds))
         pool, count = drawn(own, targets, among, number)
         with telling(quiet):
-            found = monitor.take_baseline(own.evaluator, own.explainer, pool, count, read_time(at), own.validated)
-    record = {"baseline": found.number, "at": found.at.isoformat(), "targets": len(found.sample), "summary": found.body["summary"]}
+            found = monitor.take_baseline(
+                own.evaluator, own.explainer, pool, count, read_time(at), own.validated
+            )
+    record = {
+        "baseline": found.number,
+        "at": found.at.isoformat(),
+        "targets": len(found.sample),
+        "summary": found.body["summary"],
+    }
     head = f"baseline {found.number} of {len(found.sample)} targets, {found.at.date()}, {found.facts.explainer}"
     typer.echo(as_json(record) if json else "\n".join([head, *metric_lines(found.body["summary"])]))
 
@@ -80,17 +123,28 @@ def run(
     project: ProjectFile,
     store: StoreFile = STORE,
     explainer: Explainer = None,
-    number: Annotated[int | None, typer.Option(min=1, help="Targets to draw (default: as at the baseline).")] = None,
+    number: Annotated[
+        int | None, typer.Option(min=1, help="Targets to draw (default: as at the baseline).")
+    ] = None,
     targets: Targets = None,
     among: Among = None,
     at: At = None,
-    webhook: Annotated[str | None, typer.Option(help="POST the run there as JSON, if it raised a trigger.")] = None,
-    log: Annotated[str | None, typer.Option(help="Append the run to this file of JSON lines.")] = None,
-    pictures: Annotated[bool, typer.Option(help="Keep the worst and best explanations for the page, told and drawn.")] = True,
+    webhook: Annotated[
+        str | None, typer.Option(help="POST the run there as JSON, if it raised a trigger.")
+    ] = None,
+    log: Annotated[
+        str | None, typer.Option(help="Append the run to this file of JSON lines.")
+    ] = None,
+    pictures: Annotated[
+        bool,
+        typer.Option(help="Keep the worst and best explanations for the page, told and drawn."),
+    ] = True,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure recent targets, compare with the baseline, store both. For cron or Airflow; ask `status` what is due."""
+    """Measure recent targets, compare with the baseline, store both. For cron or Airflow; ask
+    `status` what is due.
+    """
     from graphgauge.lifecycle.project import Project
     from graphgauge.lifecycle.watching import watched
     from graphgauge.monitor import Monitor
@@ -103,7 +157,14 @@ def run(
     monitor = Monitor(store, replace(stored.plan, thresholds=own.thresholds))
     pool, count = drawn(own, targets, among, number or stored.plan.number)
     with telling(quiet):
-        found = monitor.run(own.evaluator, own.explainer, pool, count, read_time(at), own.show() if pictures else None)
+        found = monitor.run(
+            own.evaluator,
+            own.explainer,
+            pool,
+            count,
+            read_time(at),
+            own.show() if pictures else None,
+        )
     for problem in told_others(found, webhook, log):
         typer.echo(f"graphgauge: warning: {problem}", err=True)
     typer.echo(as_json(found.record()) if json else run_text(found))
@@ -152,7 +213,7 @@ def page(
     typer.echo(str(write_monitoring(opened(store).history(), output, utc(read_time(at)))))
 
 
-# --- what the options stand for -----------------------------------------------------------------------------------------
+# --- what the options stand for -------------------------------------------------------------------
 
 
 def drawn(own: "Watched", targets: str | None, among: str | None, number: int) -> tuple[Any, int]:
@@ -171,7 +232,9 @@ def read_decision(path: str | None) -> "Decision | None":
 
 
 def days_of(age: int | None, decision: "Decision | None") -> int:
-    """Days after which a validation is too old: as asked, else as long as the decision holds, else as usual."""
+    """Days after which a validation is too old: as asked, else as long as the decision holds, else
+    as usual.
+    """
     from graphgauge.lifecycle.decision import DAYS, read_time
 
     if age is not None or decision is None:
@@ -188,7 +251,9 @@ def read_targets(text: str) -> list[Any]:
     try:
         parts = [[int(end) for end in part.split("-")] for part in text.split(",") if part.strip()]
     except ValueError as error:
-        raise BadSetting(f"--targets must be ids such as 3,17, links such as 3-5,2-9, or a file, but is {text!r}.") from error
+        raise BadSetting(
+            f"--targets must be ids such as 3,17, links such as 3-5,2-9, or a file, but is {text!r}."
+        ) from error
     return [part[0] if len(part) == 1 else part for part in parts]
 
 
@@ -197,20 +262,26 @@ def read_time(text: str | None) -> datetime | None:
     try:
         return None if text is None else datetime.fromisoformat(text)
     except ValueError as error:
-        raise BadSetting(f"--at must be a date such as 2026-03-02 or 2026-03-02T06:00, but is {text!r}.") from error
+        raise BadSetting(
+            f"--at must be a date such as 2026-03-02 or 2026-03-02T06:00, but is {text!r}."
+        ) from error
 
 
 def needed(explainer: str | None, source: str) -> str:
     """The label of an explainer in saved results."""
     if explainer is None:
-        raise BadSetting(f"{source} is a folder of results: say with --explainer which explainer of it is in use.")
+        raise BadSetting(
+            f"{source} is a folder of results: say with --explainer which explainer of it is in use."
+        )
     return explainer
 
 
 def stored_file(path: str) -> str:
     """Refuse a store that is not there: only a baseline makes one."""
     if not Path(path).exists():
-        raise BadFile(f"there is no monitoring store {path}. Take a baseline first: graphgauge monitor baseline.")
+        raise BadFile(
+            f"there is no monitoring store {path}. Take a baseline first: graphgauge monitor baseline."
+        )
     return path
 
 
@@ -226,16 +297,21 @@ def told_others(found: "Run", webhook: str | None, log: str | None) -> list[str]
     from graphgauge.monitor.outputs import append_line, post
 
     problems = [post(webhook, found.record())] if webhook and found.triggers else []
-    return [problem for problem in [*problems, append_line(log, found.record()) if log else ""] if problem]
+    return [
+        problem
+        for problem in [*problems, append_line(log, found.record()) if log else ""]
+        if problem
+    ]
 
 
-# --- for people and programs ---------------------------------------------------------------------------------------------
+# --- for people and programs ----------------------------------------------------------------------
 
 
 def metric_lines(summary: dict[str, Any]) -> list[str]:
     """One line per metric: mean, median and number of targets."""
     return [
-        f"  {metric:<22} mean {own['mean']:.4g}  median {own['quantiles'][3]:.4g}  n {own['n']}" for metric, own in summary.items()
+        f"  {metric:<22} mean {own['mean']:.4g}  median {own['quantiles'][3]:.4g}  n {own['n']}"
+        for metric, own in summary.items()
     ]
 
 
@@ -244,11 +320,16 @@ def run_text(found: "Run") -> str:
     from graphgauge.report.labels import counted
 
     record = found.record()
-    head = (
-        f"run {found.number}, {found.at.date()}: {counted(len(found.sample), 'target')}, {counted(len(found.triggers), 'trigger')}"
-    )
+    head = f"run {found.number}, {found.at.date()}: {counted(len(found.sample), 'target')}, {counted(len(found.triggers), 'trigger')}"
     means = [f"  {metric:<22} mean {mean:.4g}" for metric, mean in record["means"].items()]
-    return "\n".join([head, *means, *(f"  {own.name}: {own.told}" for own in found.triggers), f"{found.status.told}"])
+    return "\n".join(
+        [
+            head,
+            *means,
+            *(f"  {own.name}: {own.told}" for own in found.triggers),
+            f"{found.status.told}",
+        ]
+    )
 
 
 def status_text(found: "Status") -> str:
@@ -259,8 +340,13 @@ def status_text(found: "Status") -> str:
     for own in found.due:
         since = f"since {own.first.date()}" + (f", {own.times} times" if own.times > 1 else "")
         name = f"{own.name}  " if own.name else ""
-        lines += [f"{name}{own.trigger.name}: {own.trigger.told} ({since})", f"    {own.trigger.revalidate}"]
+        lines += [
+            f"{name}{own.trigger.name}: {own.trigger.told} ({since})",
+            f"    {own.trigger.revalidate}",
+        ]
     lines += [f"incomplete: {gap}" for gap in found.gaps]
     lines += [f"note: {note}" for note in found.notes]
-    when = f"{counted(found.runs, 'run')} since the baseline" + (f" of {found.baseline_at.date()}" if found.baseline_at else "")
+    when = f"{counted(found.runs, 'run')} since the baseline" + (
+        f" of {found.baseline_at.date()}" if found.baseline_at else ""
+    )
     return "\n".join([*lines, f"{found.told} ({when})"])

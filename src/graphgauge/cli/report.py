@@ -10,11 +10,17 @@ from graphgauge.lifecycle.assessment import stored_accuracy, stored_requirements
 from graphgauge.report.page import report
 
 
-def run_report(run: str, output: str | None, format: str | None, asked: Mapping[str, Any], told: Mapping[str, Any]) -> Path:
+def run_report(
+    run: str,
+    output: str | None,
+    format: str | None,
+    asked: Mapping[str, Any],
+    told: Mapping[str, Any],
+) -> Path:
     """Write the report of the results in a folder.
 
-    What the run was judged by when it was saved holds, changed by the requirements ``asked`` for. ``told``: other options of
-    `report`; None stands for one that was not given.
+    What the run was judged by when it was saved holds, changed by the requirements ``asked`` for.
+    ``told``: other options of `report`; None stands for one that was not given.
     """
     given = {name: value for name, value in asked.items() if value is not None}
     results = Results.load(run)

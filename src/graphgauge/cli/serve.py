@@ -37,12 +37,16 @@ def run_serve(wishes: Wishes, settings: Mapping[str, Any], tell: Teller) -> None
     """Check everything that can be checked, then serve until told to stop."""
     check_extra()
     project = Project.read(wishes.config)
-    wanted, where = with_token(settings_of(**settings, seed=project.form.seed), wishes.token_file, os.environ)
+    wanted, where = with_token(
+        settings_of(**settings, seed=project.form.seed), wishes.token_file, os.environ
+    )
     if warning := check_exposure(wanted, wishes.expose):
         tell(f"graphgauge: {warning}")
     decision = None if wishes.decision is None else Decision.read(wishes.decision)
     if decision is None:
-        tell("graphgauge: note: no --decision was given, so every answer says that its explainer was not validated")
+        tell(
+            "graphgauge: note: no --decision was given, so every answer says that its explainer was not validated"
+        )
     service = service_of(
         project,
         wishes.audit,
@@ -53,7 +57,9 @@ def run_serve(wishes: Wishes, settings: Mapping[str, Any], tell: Teller) -> None
         force=wishes.force,
     )
     if where == "random":
-        told(f"token: {wanted.token}")  # the one place where it is shown: nobody could ask otherwise
+        told(
+            f"token: {wanted.token}"
+        )  # the one place where it is shown: nobody could ask otherwise
     else:
         tell(f"token: {where}")
     run_service(service, tell)

@@ -25,7 +25,9 @@ Row = dict[str, Any]  #: what people see of one network, or its task and an "err
 
 @dataclass(frozen=True)
 class Places:
-    """Where the data sets are (None: GRAPHGAUGE_DATA), what computes, where finished runs go, and the networks (None: nowhere)."""
+    """Where the data sets are (None: GRAPHGAUGE_DATA), what computes, where finished runs go, and
+    the networks (None: nowhere).
+    """
 
     data: str | None
     device: torch.device
@@ -35,11 +37,17 @@ class Places:
 
 def places(data: str | None, device: str | None, folder: str | None, keep: str | None) -> Places:
     """As typed, or as usual."""
-    return Places(data, chosen_device(device), Path(folder) if folder else default_folder(), Path(keep) if keep else None)
+    return Places(
+        data,
+        chosen_device(device),
+        Path(folder) if folder else default_folder(),
+        Path(keep) if keep else None,
+    )
 
 
 def show_training(name: str, wanted: Search, where: Places, json_at_end: bool) -> list[str]:
-    """Train what ``name`` stands for, show each network as soon as it is there, and return the names of those that failed.
+    """Train what ``name`` stands for, show each network as soon as it is there, and return the
+    names of those that failed.
 
     ``json_at_end``: instead of lines, all rows as JSON when the last is there.
     """
@@ -75,7 +83,11 @@ def train_one(task: Task, wanted: Search, where: Places) -> Row:
     data = task.load(where.data).to(where.device)
     found = search(data, task.conv, wanted, where.runs / f"{task.name}.jsonl", task.name)
     if where.networks is not None:
-        facts = {"command": command(task, wanted), "device": device_name(where.device), "data": digest(data)}
+        facts = {
+            "command": command(task, wanted),
+            "device": device_name(where.device),
+            "data": digest(data),
+        }
         write_network(task, found, wanted, facts, where.networks)
     return row_of(task, found, time.perf_counter() - start)
 
@@ -101,7 +113,14 @@ def command(task: Task, wanted: Search) -> str:
     """What to type for the same search: the options that are not the usual ones."""
     given, usual = options(wanted), options(Search())
     changed = [f"{name} {value}" for name, value in given.items() if value != usual[name]]
-    return " ".join(["graphgauge train", shlex.quote(task.name), *changed, *(["--decoder-bias"] if wanted.decoder_bias else [])])
+    return " ".join(
+        [
+            "graphgauge train",
+            shlex.quote(task.name),
+            *changed,
+            *(["--decoder-bias"] if wanted.decoder_bias else []),
+        ]
+    )
 
 
 def options(wanted: Search) -> dict[str, Any]:
@@ -128,19 +147,32 @@ def default_folder() -> Path:
 
 def as_json(rows: list[Row]) -> str:
     """The rows for programs; a score that is no number is null."""
-    return json.dumps(json.loads(json.dumps(rows), parse_constant=lambda _: None), indent=2, allow_nan=False)
+    return json.dumps(
+        json.loads(json.dumps(rows), parse_constant=lambda _: None), indent=2, allow_nan=False
+    )
 
 
 def heading() -> str:
     """The first line of the table."""
-    return f"{'task':<20}" + "".join(f"{part:>17}" for part in SCORED_PARTS) + f"{'paper':>8}  settings"
+    return (
+        f"{'task':<20}"
+        + "".join(f"{part:>17}" for part in SCORED_PARTS)
+        + f"{'paper':>8}  settings"
+    )
 
 
 def line_of(row: Row) -> str:
     """One network: mean ± SD over five seeds, the paper's figure, the chosen settings."""
     if "error" in row:
         return f"{row['task']:<20}  failed: {row['error']}"
-    cells = (f"{row['scores'][part]['mean']:.3f} ± {row['scores'][part]['sd']:.3f}" for part in SCORED_PARTS)
+    cells = (
+        f"{row['scores'][part]['mean']:.3f} ± {row['scores'][part]['sd']:.3f}"
+        for part in SCORED_PARTS
+    )
     chosen = f"hidden {row['hidden']}, lr {row['learning_rate']:g}, decay {row['weight_decay']:g}, dropout {row['dropout']:g}"
     bias = ", decoder bias" if row["decoder_bias"] else ""
-    return f"{row['task']:<20}" + "".join(f"{cell:>17}" for cell in cells) + f"{row['paper']:>8.2f}  {chosen}{bias}"
+    return (
+        f"{row['task']:<20}"
+        + "".join(f"{cell:>17}" for cell in cells)
+        + f"{row['paper']:>8.2f}  {chosen}{bias}"
+    )

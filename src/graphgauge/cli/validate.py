@@ -1,4 +1,6 @@
-"""Validation on the command line: from a project file to a decision, its summary, and the exit code of the check."""
+"""Validation on the command line: from a project file to a decision, its summary, and the exit code
+of the check.
+"""
 
 import json
 from pathlib import Path
@@ -14,14 +16,25 @@ from graphgauge.lifecycle.validation import Terms, Validation, validate
 
 
 def run_validation(project: Project, terms: Terms) -> Validation:
-    """Measure and decide. Explainers are the project's where its file names any, else the shortlist."""
+    """Measure and decide. Explainers are the project's where its file names any, else the
+    shortlist.
+    """
     model = project.model()
     named = project.explainers() if "explainers" in project.form.model_fields_set else None
-    return validate(project.evaluator(model), project.targets(model), named, project.requirements(model), terms, project.form.names)
+    return validate(
+        project.evaluator(model),
+        project.targets(model),
+        named,
+        project.requirements(model),
+        terms,
+        project.form.names,
+    )
 
 
 def output_folder(config: str, output: str | None, replace: bool = False) -> Path:
-    """Where the files go: the folder 'validation' beside the project file, unless another one is asked for; refuses one in use."""
+    """Where the files go: the folder 'validation' beside the project file, unless another one is
+    asked for; refuses one in use.
+    """
     return check_folder(output or Path(config).parent / "validation", replace)
 
 
@@ -56,7 +69,18 @@ def as_text(found: Validation, folder: Path) -> str:
     told = accuracy.told if accuracy is not None else UNKNOWN
     lines = [f"Chosen: {own.label}, because {own.reason}.", told, f"{title.capitalize()}: {names}."]
     lines += [f"  {verdict.outcome:<14}  {verdict.reason}" for verdict in found.check.verdicts]
-    lines += [f"Beside the benchmark: {line.note}" for line in found.comparison if line.note and line.explainer == own.label]
+    lines += [
+        f"Beside the benchmark: {line.note}"
+        for line in found.comparison
+        if line.note and line.explainer == own.label
+    ]
     lines.append(f"Production: {found.trade_off}.")
-    signed = f"signed by {own.signed_by}" if own.signed_by else "signed by nobody yet (graphgauge sign)"
-    return "\n".join([*lines, f"{folder / FILE}: {signed}, holds until {own.expires}. To be read: {folder / PAGE}"])
+    signed = (
+        f"signed by {own.signed_by}" if own.signed_by else "signed by nobody yet (graphgauge sign)"
+    )
+    return "\n".join(
+        [
+            *lines,
+            f"{folder / FILE}: {signed}, holds until {own.expires}. To be read: {folder / PAGE}",
+        ]
+    )

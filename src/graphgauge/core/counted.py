@@ -1,10 +1,11 @@
-"""Random numbers that are counted, not drawn one after another: each is a hash of its stream and its number.
+"""Random numbers that are counted, not drawn one after another: each is a hash of its stream and
+its number.
 
     stream  s = mix(seed + place G)          number t of it:  u = (mix(s + t G) >> 11) / 2^53        all modulo 2^64
 
-with G = 0x9E3779B97F4A7C15 and the mixer of SplitMix64 (Steele, Lea & Flood 2014): x ^= x >> 30, x *= A, x ^= x >> 27, x *= B,
-x ^= x >> 31. Numbers of millions of streams are made at once where they are needed, the same on every device, and none of them
-depends on which others are asked for.
+with G = 0x9E3779B97F4A7C15 and the mixer of SplitMix64 (Steele, Lea & Flood 2014): x ^= x >> 30, x
+*= A, x ^= x >> 27, x *= B, x ^= x >> 31. Numbers of millions of streams are made at once where they
+are needed, the same on every device, and none of them depends on which others are asked for.
 """
 
 from typing import Any
@@ -31,12 +32,17 @@ def streams(seed: Tensor, place: Tensor) -> Tensor:
 
 
 def uniform(stream: Tensor, number: int | Tensor) -> Tensor:
-    """Number ``number`` (an int, or () int64 where the streams are) of each stream, in [0, 1).  (M,) -> (M,) float64
+    """Number ``number`` (an int, or () int64 where the streams are) of each stream, in [0, 1).
+    (M,) -> (M,) float64
 
     >>> uniform(streams(torch.tensor([0, 0, 1]), torch.tensor([1, 2, 1])), 0)
     tensor([0.6524, 0.2762, 0.3682], dtype=torch.float64)
     """
-    jump = (number + 1) * signed(GOLDEN) if isinstance(number, Tensor) else signed((number + 1) * GOLDEN)
+    jump = (
+        (number + 1) * signed(GOLDEN)
+        if isinstance(number, Tensor)
+        else signed((number + 1) * GOLDEN)
+    )
     bits = mixed_(stream + jump)
     if bits.device.type == "cpu":
         return torch.from_numpy((unsigned(bits) >> np.uint64(11)) * 2.0**-53)
@@ -44,7 +50,8 @@ def uniform(stream: Tensor, number: int | Tensor) -> Tensor:
 
 
 def normal(stream: Tensor, number: int) -> Tensor:
-    """Number ``number`` of each stream as one of N(0, 1), by the inverse of its distribution function.  (M,) -> (M,) float64
+    """Number ``number`` of each stream as one of N(0, 1), by the inverse of its distribution
+    function.  (M,) -> (M,) float64
 
     >>> normal(streams(torch.tensor([0, 0, 1]), torch.tensor([1, 2, 1])), 0)
     tensor([ 0.3919, -0.5941, -0.3367], dtype=torch.float64)

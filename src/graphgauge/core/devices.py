@@ -11,5 +11,7 @@ def chosen_device(name: str | None) -> torch.device:
         device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:
-        raise BadSetting(f"device {name!r} cannot be used here: {str(error).splitlines()[0]}") from error
+        raise BadSetting(
+            f"device {name!r} cannot be used here: {str(error).splitlines()[0]}"
+        ) from error
     return device

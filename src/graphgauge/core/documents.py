@@ -1,4 +1,5 @@
-"""Files that people write, in YAML or TOML: plain data out, or every mistake at once, each with its line.
+"""Files that people write, in YAML or TOML: plain data out, or every mistake at once, each with its
+line.
 
 TOML keeps no lines, so its mistakes are told with their place only (``explainers.2.name``).
 """
@@ -22,7 +23,9 @@ else:
     import tomli as tomllib
 
 Tree = dict[str, Any]
-Keys = Mapping[str, type[Model]]  #: the keys that may stand at a place, by the name of the field that leads there; "": at the top
+Keys = Mapping[
+    str, type[Model]
+]  #: the keys that may stand at a place, by the name of the field that leads there; "": at the top
 T = TypeVar("T", bound=Model)
 
 
@@ -35,7 +38,9 @@ def read_document(path: Path, kind: str, example: str) -> tuple[Tree, yaml.Node 
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise BadFile(f"{kind} was asked for, but {path} cannot be read: {error}.") from error
-    tree, node = (parsed_toml(text, path), None) if path.suffix == ".toml" else parsed_yaml(text, path)
+    tree, node = (
+        (parsed_toml(text, path), None) if path.suffix == ".toml" else parsed_yaml(text, path)
+    )
     if not isinstance(tree, dict):
         raise BadSetting(f"{path} must hold {kind} ({example}), but holds {type(tree).__name__}.")
     return tree, node
@@ -66,7 +71,9 @@ def mapping(loader: Loader, node: yaml.MappingNode) -> dict[Any, Any]:
     seen: set[str] = set()
     for key, _ in node.value:
         if key.value in seen:
-            raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} comes twice", key.start_mark)
+            raise yaml.constructor.ConstructorError(
+                None, None, f"the key {key.value!r} comes twice", key.start_mark
+            )
         seen.add(key.value)
     return loader.construct_mapping(node, deep=True)
 
@@ -79,9 +86,13 @@ def validated(form: type[T], tree: Tree, node: yaml.Node | None, path: Path | st
     try:
         return form.model_validate(tree)
     except ValidationError as error:
-        items = sorted(error.errors(), key=lambda item: line_of(node, item["loc"]) or 0)  # as they come in the file
+        items = sorted(
+            error.errors(), key=lambda item: line_of(node, item["loc"]) or 0
+        )  # as they come in the file
         found = [f"  {place(node, item['loc'])}{told(item, keys)}" for item in items]
-        raise BadSetting(f"{path} has {len(found)} mistake{'s' if len(found) > 1 else ''}:\n" + "\n".join(found)) from error
+        raise BadSetting(
+            f"{path} has {len(found)} mistake{'s' if len(found) > 1 else ''}:\n" + "\n".join(found)
+        ) from error
     except GraphgaugeError as error:
         raise BadSetting(f"{path}: {error}") from error
 
@@ -121,7 +132,11 @@ def told(item: ErrorDetails, keys: Keys) -> str:
         return unknown_key(item["loc"], keys)
     if item["type"] == "missing":
         return "is missing"
-    text = str(item["ctx"]["error"]) if "error" in item.get("ctx", {}) else f"{item['msg']}, but is {item['input']!r}"
+    text = (
+        str(item["ctx"]["error"])
+        if "error" in item.get("ctx", {})
+        else f"{item['msg']}, but is {item['input']!r}"
+    )
     return text.rstrip(".")
 
 

@@ -15,8 +15,8 @@
     ├── MissingExtra     (ImportError)  an optional package is not installed
     └── FailedCheck      (AssertionError) a model, explainer or metric broke a promise that `check_...` tests
 
-The command line shows any of them as one line and exits with code 2. What is done but should be known is a
-`GraphgaugeWarning` (UserWarning).
+The command line shows any of them as one line and exits with code 2. What is done but should be
+known is a `GraphgaugeWarning` (UserWarning).
 """
 
 
@@ -45,7 +45,9 @@ class BadExplanation(GraphgaugeError, ValueError):
 
 
 class ChangedModel(GraphgaugeError, RuntimeError):
-    """An explainer changed the network's weights, or the data, so that its explanations are of something else."""
+    """An explainer changed the network's weights, or the data, so that its explanations are of
+    something else.
+    """
 
 
 class UndefinedScore(GraphgaugeError, ValueError):

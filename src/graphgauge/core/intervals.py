@@ -1,7 +1,8 @@
-"""95 % intervals of means and of paired differences: the one home of every interval of a mean that graphgauge shows.
+"""95 % intervals of means and of paired differences: the one home of every interval of a mean that
+graphgauge shows.
 
-Which formula is used was decided by measured coverage (``bench/coverage.py``, docs/validity.md): the percentile bootstrap covers
-in 80 to 93 % of cases with 10 to 20 values.
+Which formula is used was decided by measured coverage (``bench/coverage.py``, docs/validity.md):
+the percentile bootstrap covers in 80 to 93 % of cases with 10 to 20 values.
 
     difference_interval    Student's t, for paired differences: under the null their distribution is symmetric
 
@@ -11,8 +12,9 @@ in 80 to 93 % of cases with 10 to 20 values.
 
         T + γ T²/3 + γ² T³/27 + γ/6 = ± q      T = (mean - μ) / SE, γ = g / sqrt(n), g the skewness of the values within ± 1
 
-Several groups (the networks or tasks of a benchmark) give the interval of the mean of their means: variances and third cumulants
-add up, and the degrees of freedom are Welch and Satterthwaite's, rounded down. A group of one value has no known variance.
+Several groups (the networks or tasks of a benchmark) give the interval of the mean of their means:
+variances and third cumulants add up, and the degrees of freedom are Welch and Satterthwaite's,
+rounded down. A group of one value has no known variance.
 """
 
 import math
@@ -30,7 +32,9 @@ Interval = tuple[float, float]
 
 
 class _Estimate(NamedTuple):
-    """A mean of group means, its standard error, its skewness and the degrees of freedom of the error."""
+    """A mean of group means, its standard error, its skewness and the degrees of freedom of the
+    error.
+    """
 
     mean: float
     error: float
@@ -39,14 +43,18 @@ class _Estimate(NamedTuple):
 
 
 def mean_interval(
-    *groups: "ArrayLike", bounds: tuple[float, float] = (-math.inf, math.inf), scale: Literal["linear", "log"] = "linear"
+    *groups: "ArrayLike",
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+    scale: Literal["linear", "log"] = "linear",
 ) -> Interval | None:
-    """95 % interval of a mean, or of the mean of several groups' means; None where a group has fewer than two values.
+    """95 % interval of a mean, or of the mean of several groups' means; None where a group has
+    fewer than two values.
 
     Args:
         groups: The values; their order does not matter.
         bounds: The least and the most that the mean can be.
-        scale: "log" for times, whose interval must not reach 0: Student's t for the logarithm of the mean.
+        scale: "log" for times, whose interval must not reach 0: Student's t for the logarithm of
+            the mean.
 
     >>> mean_interval([1.0, 1.0, 1.0])
     (1.0, 1.0)
@@ -58,7 +66,9 @@ def mean_interval(
     if scale == "log" and found.mean > 0:
         factor = math.exp(min(most * found.error / found.mean, 700.0))
         return found.mean / factor, found.mean * factor
-    low, high = (found.mean - found.error * _untransformed(q, found.skewness) for q in (most, -most))
+    low, high = (
+        found.mean - found.error * _untransformed(q, found.skewness) for q in (most, -most)
+    )
     return max(low, bounds[0]), min(high, bounds[1])
 
 
@@ -87,7 +97,9 @@ def share_interval(count: float, n: int) -> Interval:
 
 
 def _estimate(groups: "tuple[ArrayLike, ...]") -> _Estimate | None:
-    """The mean of the group means with its error; None where a group is too small or holds what is no number."""
+    """The mean of the group means with its error; None where a group is too small or holds what is
+    no number.
+    """
     import numpy as np
 
     arrays = [np.sort(np.asarray(own, dtype=np.float64)) for own in groups]
@@ -101,7 +113,9 @@ def _estimate(groups: "tuple[ArrayLike, ...]") -> _Estimate | None:
     if not total:
         return _Estimate(mean, 0.0, 0.0, 1)
     third = sum(own.skewness * part**1.5 for own, part in zip(parts, variances, strict=True))
-    degrees = total**2 / sum(part**2 / own.degrees for own, part in zip(parts, variances, strict=True))
+    degrees = total**2 / sum(
+        part**2 / own.degrees for own, part in zip(parts, variances, strict=True)
+    )
     return _Estimate(mean, math.sqrt(total), third / total**1.5, max(1, math.floor(degrees + 1e-9)))
 
 
@@ -128,7 +142,8 @@ def _untransformed(value: float, skewness: float) -> float:
 
 
 def student_tail(t: float, degrees: int) -> float:
-    """P(T > t) of Student's distribution for t >= 0, by the finite sum over powers of the cosine of atan(t / sqrt(degrees)).
+    """P(T > t) of Student's distribution for t >= 0, by the finite sum over powers of the cosine of
+    atan(t / sqrt(degrees)).
 
     >>> round(student_tail(1.0, 1), 12), round(student_tail(2.228139, 10), 7)
     (0.25, 0.025)

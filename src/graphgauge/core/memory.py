@@ -30,9 +30,15 @@ def parse_bytes(budget: int | str) -> int:
     """
     if isinstance(budget, int) and not isinstance(budget, bool) and budget > 0:
         return budget
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?B)\s*", budget.upper()) if isinstance(budget, str) else None
+    match = (
+        re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?B)\s*", budget.upper())
+        if isinstance(budget, str)
+        else None
+    )
     if match is None or float(match[1]) == 0:
-        raise BadSetting(f"memory_budget must be bytes or a text such as '2GiB' or '500MB', but {budget!r} was given.")
+        raise BadSetting(
+            f"memory_budget must be bytes or a text such as '2GiB' or '500MB', but {budget!r} was given."
+        )
     return int(float(match[1]) * UNITS[match[2]])
 
 
@@ -58,9 +64,17 @@ def address_space_left() -> int | None:
     import psutil
 
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return None if limit == resource.RLIM_INFINITY else max(0, limit - psutil.Process().memory_info().vms)
+    return (
+        None
+        if limit == resource.RLIM_INFINITY
+        else max(0, limit - psutil.Process().memory_info().vms)
+    )
 
 
 def budget_bytes(budget: int | str | None, device: "torch.device") -> int:
     """The bytes a call may use: as asked, or a quarter of what is free on ``device``."""
-    return max(1, int(free_bytes(device) * FRACTION_OF_FREE)) if budget is None else parse_bytes(budget)
+    return (
+        max(1, int(free_bytes(device) * FRACTION_OF_FREE))
+        if budget is None
+        else parse_bytes(budget)
+    )

@@ -1,6 +1,8 @@
-"""What is installed: the packages that graphgauge cannot do without, and its extras. Loads none of them.
+"""What is installed: the packages that graphgauge cannot do without, and its extras. Loads none of
+them.
 
-Each answer is one `Line`: ok, noted (works, but should be known), missing (an extra that nothing needs yet) or broken.
+Each answer is one `Line`: ok, noted (works, but should be known), missing (an extra that nothing
+needs yet) or broken.
 """
 
 import importlib.metadata
@@ -12,7 +14,13 @@ from packaging.requirements import Requirement
 import graphgauge
 
 OK, NOTED, MISSING, BROKEN = "ok", "noted", "missing", "broken"
-NOT_FOR_USERS = ("all", "bench", "dev", "docs", "interactive")  #: extras that are not offered: for developers, or other names
+NOT_FOR_USERS = (
+    "all",
+    "bench",
+    "dev",
+    "docs",
+    "interactive",
+)  #: extras that are not offered: for developers, or other names
 
 
 @dataclass(frozen=True)
@@ -32,7 +40,10 @@ def is_well(lines: list[Line]) -> bool:
 
 def package_lines() -> list[Line]:
     """Python, graphgauge, and every package it cannot do without, with its version."""
-    own = [Line("package", "python", OK, platform.python_version()), Line("package", "graphgauge", OK, graphgauge.__version__)]
+    own = [
+        Line("package", "python", OK, platform.python_version()),
+        Line("package", "graphgauge", OK, graphgauge.__version__),
+    ]
     return [*own, *(needed_line(need) for need in needs("") if applies(need, ""))]
 
 
@@ -42,7 +53,12 @@ def needed_line(need: Requirement) -> Line:
     if found is None:
         return Line("package", need.name, BROKEN, f"is not installed: pip install '{need}'")
     if not need.specifier.contains(found, prereleases=True):
-        return Line("package", need.name, BROKEN, f"{found}, but {need.specifier} is needed: pip install '{need}'")
+        return Line(
+            "package",
+            need.name,
+            BROKEN,
+            f"{found}, but {need.specifier} is needed: pip install '{need}'",
+        )
     return Line("package", need.name, OK, found)
 
 
@@ -56,12 +72,18 @@ def extra_line(extra: str) -> Line:
     wanted = [need for need in needs(extra) if applies(need, extra)]
     gaps = [need.name for need in wanted if installed(need.name) is None]
     if gaps:
-        return Line("extra", extra, MISSING, f"without {', '.join(gaps)}: pip install 'graphgauge[{extra}]'")
-    return Line("extra", extra, OK, ", ".join(f"{need.name} {installed(need.name)}" for need in wanted))
+        return Line(
+            "extra", extra, MISSING, f"without {', '.join(gaps)}: pip install 'graphgauge[{extra}]'"
+        )
+    return Line(
+        "extra", extra, OK, ", ".join(f"{need.name} {installed(need.name)}" for need in wanted)
+    )
 
 
 def extras() -> list[str]:
-    """The extras of the installed graphgauge; none where it runs from a folder without being installed."""
+    """The extras of the installed graphgauge; none where it runs from a folder without being
+    installed.
+    """
     try:
         return importlib.metadata.metadata("graphgauge").get_all("Provides-Extra") or []
     except importlib.metadata.PackageNotFoundError:

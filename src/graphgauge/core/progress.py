@@ -1,9 +1,11 @@
-"""One progress bar per call, however deep the work is nested; none where nobody looks (not a terminal).
+"""One progress bar per call, however deep the work is nested; none where nobody looks (not a
+terminal).
 
 with progress(total=100, title="gnn_explainer"):
     ... advance(1) ...
 
-Work that tells its progress can also be given a time limit: it ends with `OutOfTime` at its first step after that.
+Work that tells its progress can also be given a time limit: it ends with `OutOfTime` at its first
+step after that.
 """
 
 import time
@@ -17,7 +19,8 @@ from graphgauge.core.errors import OutOfTime
 BAR_FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
 SECONDS_BEFORE_SHOWN = 1.0
 
-#: the bar that `advance` moves; None: there is no call yet, False: a call inside another, which has the bar
+#: the bar that `advance` moves; None: there is no call yet, False: a call inside another, which has
+#: the bar
 _current: ContextVar[Any] = ContextVar("bar", default=None)
 #: when `advance` ends the work, by `time.monotonic`
 _deadline: ContextVar[float] = ContextVar("deadline", default=float("inf"))
@@ -32,7 +35,14 @@ def progress(total: float, title: str) -> Iterator[None]:
         return
     from tqdm.auto import tqdm
 
-    bar = tqdm(total=total, desc=title, disable=None, delay=SECONDS_BEFORE_SHOWN, leave=False, bar_format=BAR_FORMAT)
+    bar = tqdm(
+        total=total,
+        desc=title,
+        disable=None,
+        delay=SECONDS_BEFORE_SHOWN,
+        leave=False,
+        bar_format=BAR_FORMAT,
+    )
     with bar, replaced(bar):
         yield
 
@@ -57,7 +67,9 @@ def replaced(bar: Any) -> Iterator[None]:
 def advance(amount: float) -> None:
     """Move the bar of the running call, never beyond its end; end the call if its time is over."""
     if time.monotonic() > _deadline.get():
-        raise OutOfTime("the time limit of this call is over. Give it more time, or take an explainer that is faster.")
+        raise OutOfTime(
+            "the time limit of this call is over. Give it more time, or take an explainer that is faster."
+        )
     bar = _current.get()
     if bar and not bar.disable:
         bar.update(min(amount, bar.total - bar.n))
@@ -65,7 +77,9 @@ def advance(amount: float) -> None:
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """End the work inside with `OutOfTime` at its first `advance` after so many seconds; the earlier of nested limits holds."""
+    """End the work inside with `OutOfTime` at its first `advance` after so many seconds; the
+    earlier of nested limits holds.
+    """
     token = _deadline.set(min(_deadline.get(), time.monotonic() + seconds))
     try:
         yield

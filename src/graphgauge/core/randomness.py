@@ -39,7 +39,9 @@ def restore_random_states(states: tuple[Any, ...]) -> None:
 
 @contextmanager
 def seeded_globally(seed: int) -> Iterator[None]:
-    """For code of others that draws from the global random states: seeded inside, as before outside."""
+    """For code of others that draws from the global random states: seeded inside, as before
+    outside.
+    """
     check_seed(seed)
     with preserved_randomness():
         random.seed(seed)

@@ -7,9 +7,11 @@ if TYPE_CHECKING:
 
 
 def largest_first(values: "Tensor", count: int) -> list[int]:
-    """Positions of the ``count`` largest values (all, if there are fewer), the largest first; equal values keep their order.
+    """Positions of the ``count`` largest values (all, if there are fewer), the largest first; equal
+    values keep their order.
 
-    Only values that reach the smallest one wanted are sorted. NaN must not be among them.  (n,) -> at most ``count``
+    Only values that reach the smallest one wanted are sorted. NaN must not be among them.
+    (n,) -> at most ``count``
 
     >>> import torch
     >>> largest_first(torch.tensor([1.0, 3.0, 1.0, 5.0, 3.0]), 3)

@@ -22,4 +22,6 @@ def lookup(table: Mapping[str, T], name: str, kind: str) -> T:
     same = {key.lower(): key for key in table}.get(str(name).lower())
     close = [same] if same else get_close_matches(str(name), table, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise UnknownName(f"No {kind} is called {name!r}.{hint} Known: {', '.join(sorted(table)) or 'none'}.")
+    raise UnknownName(
+        f"No {kind} is called {name!r}.{hint} Known: {', '.join(sorted(table)) or 'none'}."
+    )

@@ -1,8 +1,8 @@
 """Seeds derived from content: what a random number is for decides which number it is.
 
-A seed is a hash of the run's seed and of everything that names the draw (task, target, reference, purpose, occurrence ...).
-So a number does not depend on the order of the work, on the batch size, on the number of workers or on which other
-explainers take part, and `PYTHONHASHSEED` plays no role.
+A seed is a hash of the run's seed and of everything that names the draw (task, target, reference,
+purpose, occurrence ...). So a number does not depend on the order of the work, on the batch size,
+on the number of workers or on which other explainers take part, and `PYTHONHASHSEED` plays no role.
 """
 
 import hashlib
@@ -19,15 +19,18 @@ if TYPE_CHECKING:
 def derive_seed(run_seed: int, *content: Any) -> int:
     """A seed in [0, 2^63) from a run's seed and from what the random number is for.
 
-    ``content`` may hold None, booleans, integers, floats, strings and (nested) tuples or lists of these;
-    a tuple and a list with the same items are the same content, 1, 1.0, True and "1" are not.
+    ``content`` may hold None, booleans, integers, floats, strings and (nested) tuples or lists of
+    these; a tuple and a list with the same items are the same content, 1, 1.0, True and "1" are
+    not.
 
     >>> derive_seed(0, "cora", 17, "random curve") == derive_seed(0, "cora", 17, "random curve")
     True
     >>> derive_seed(0, "cora", 17) == derive_seed(0, "cora", "17")
     False
     """
-    text = json.dumps([check_seed(run_seed), *map(canonical, content)], ensure_ascii=True, separators=(",", ":"))
+    text = json.dumps(
+        [check_seed(run_seed), *map(canonical, content)], ensure_ascii=True, separators=(",", ":")
+    )
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 
@@ -39,14 +42,18 @@ def check_seed(seed: Any) -> int:
 
 
 def canonical(value: Any) -> Any:
-    """``value`` as JSON that tells types apart; refuses what has no stable text (sets, tensors, objects)."""
+    """``value`` as JSON that tells types apart; refuses what has no stable text (sets, tensors,
+    objects).
+    """
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
         return ["float", value.hex()]
     if isinstance(value, (tuple, list)):
         return ["list", [canonical(item) for item in value]]
-    raise BadSetting(f"a seed cannot be derived from {type(value).__name__} {value!r}: use numbers, strings or tuples.")
+    raise BadSetting(
+        f"a seed cannot be derived from {type(value).__name__} {value!r}: use numbers, strings or tuples."
+    )
 
 
 def generator(seed: int) -> "torch.Generator":

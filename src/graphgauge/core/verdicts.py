@@ -6,8 +6,9 @@ undecided        it does, but that decides nothing: too few targets, or nothing 
 fail             it does not
 not applicable   there is no number, or no threshold for it; ``status`` says why
 
-``status`` also says why a number is undecided or fails without a threshold: "too_few_targets", "no_better_than_random",
-"worse_than_random", "contradiction" (another measure of the same side is worse than random).
+``status`` also says why a number is undecided or fails without a threshold: "too_few_targets",
+"no_better_than_random", "worse_than_random", "contradiction" (another measure of the same side is
+worse than random).
 """
 
 from collections.abc import Iterable
@@ -41,7 +42,9 @@ class Verdict:
 
     def __post_init__(self) -> None:
         if self.outcome not in OUTCOMES:
-            raise BadSetting(f"a verdict is one of {', '.join(map(repr, OUTCOMES))}, but {self.outcome!r} was given.")
+            raise BadSetting(
+                f"a verdict is one of {', '.join(map(repr, OUTCOMES))}, but {self.outcome!r} was given."
+            )
 
     def record(self) -> dict[str, Any]:
         """As plain data."""
@@ -54,4 +57,6 @@ def worst(verdicts: Iterable[Verdict]) -> str:
     >>> worst([Verdict("pass", "time", ""), Verdict("warn", "edge_ec", "")])
     'warn'
     """
-    return max((verdict.outcome for verdict in verdicts), key=OUTCOMES.index, default=NOT_APPLICABLE)
+    return max(
+        (verdict.outcome for verdict in verdicts), key=OUTCOMES.index, default=NOT_APPLICABLE
+    )

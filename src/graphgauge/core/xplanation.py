@@ -1,11 +1,12 @@
 """One explanation: scores of the nodes' features and of the edges that can reach a target.
 
-Scores live on the target's computation graph only, together with the ids of its nodes and edges in the whole graph:
+Scores live on the target's computation graph only, together with the ids of its nodes and edges in
+the whole graph:
 
     feature_score (n, F)   for   nodes (n,)        edge_score (E_rel,)   for   edges (E_rel,)
 
-so a two-hop explanation in a graph of a million nodes stays small. `feature_matrix` and `edge_vector` are the same
-scores seen in the whole graph, zero elsewhere.
+so a two-hop explanation in a graph of a million nodes stays small. `feature_matrix` and
+`edge_vector` are the same scores seen in the whole graph, zero elsewhere.
 """
 
 import json
@@ -25,7 +26,9 @@ from graphgauge.core.registry import lookup
 if TYPE_CHECKING:
     from torch_geometric.explain import Explanation
 
-Target = int | tuple[int, ...]  #: a node or graph, (u, v) a link; with labels (node, label), (u, v, label), (graph, label)
+Target = (
+    int | tuple[int, ...]
+)  #: a node or graph, (u, v) a link; with labels (node, label), (u, v, label), (graph, label)
 
 #: how many ids name a target of each level
 WIDTH = {"node": 1, "link": 2, "graph": 1}
@@ -48,7 +51,9 @@ class Scope(Protocol):
 
 
 class TargetView(NamedTuple):
-    """Feature scores as seen from the target: its own row(s), and all other nodes pooled into one row."""
+    """Feature scores as seen from the target: its own row(s), and all other nodes pooled into one
+    row.
+    """
 
     target: Tensor  #: (1, F) for a node, (2, F) for a link, (0, F) for a graph
     neighbours: Tensor  #: (1, F), or (0, F) when the target stands alone
@@ -60,7 +65,8 @@ class Xplanation:
 
     ``feature_score`` or ``edge_score`` is None when the explainer gives only the other side.
     ``explainer`` and ``params`` rebuild the explainer; ``metrics`` is filled by the Evaluator.
-    ``outcome`` is what an explainer without scores found (see `OtherTaskExplainer`); it can be anything, so `save` leaves it out.
+    ``outcome`` is what an explainer without scores found (see `OtherTaskExplainer`); it can be
+    anything, so `save` leaves it out.
 
     >>> x = Xplanation(target=4, nodes=torch.tensor([4, 1]), feature_score=torch.tensor([[0.5, 0.0], [0.1, 0.2]]),
     ...                edges=torch.tensor([7]), edge_score=torch.tensor([0.3]), num_nodes=6, num_edges=9)
@@ -84,7 +90,9 @@ class Xplanation:
     seed: int | None = None  #: of the call that made it
     occurrence: int = 0  #: how often that call had named the target before
     seconds: float | None = None
-    network: str = ""  #: digest of the network that it explains (`models.fingerprints`); '': not known
+    network: str = (
+        ""  #: digest of the network that it explains (`models.fingerprints`); '': not known
+    )
     metrics: dict[str, Any] = field(default_factory=dict)
     outcome: Any = None
     label: int | None = None  #: the class that was asked for; None: the predicted one
@@ -132,7 +140,11 @@ class Xplanation:
 
     def to(self, device: "torch.device | str") -> "Xplanation":
         """The same explanation with its tensors on another device."""
-        moved = {name: getattr(self, name).to(device) for name in TENSORS if getattr(self, name) is not None}
+        moved = {
+            name: getattr(self, name).to(device)
+            for name in TENSORS
+            if getattr(self, name) is not None
+        }
         return replace(self, **moved)
 
     def feature_matrix(self) -> Tensor:
@@ -177,17 +189,25 @@ class Xplanation:
         sizes: dict[str, Any] = {"num_nodes": self.num_nodes, "num_stored_edges": self.num_edges}
         if self.label is not None:
             sizes["explained_label"] = self.label
-        return Explanation(**masks, **sizes, index=torch.tensor(self.target), prediction=self.prediction)
+        return Explanation(
+            **masks, **sizes, index=torch.tensor(self.target), prediction=self.prediction
+        )
 
     @classmethod
-    def from_pyg(cls, explanation: "Explanation", target: Target, graph: Scope | None = None, **fields: Any) -> "Xplanation":
-        """From a PyG ``Explanation`` over the whole graph, cut to ``graph`` (a computation graph) where one is given."""
+    def from_pyg(
+        cls, explanation: "Explanation", target: Target, graph: Scope | None = None, **fields: Any
+    ) -> "Xplanation":
+        """From a PyG ``Explanation`` over the whole graph, cut to ``graph`` (a computation graph)
+        where one is given.
+        """
         edge_score, num_edges = explanation.get("edge_mask"), stored_edges(explanation)
         num_nodes = int(explanation.num_nodes or 0)
         feature_score = full_node_mask(explanation, num_nodes)
         nodes = torch.arange(num_nodes) if graph is None else graph.nodes
         edges = torch.arange(num_edges) if graph is None else graph.edges
-        is_ours = explanation.get("num_stored_edges") is not None  # others keep the network's raw rows, of all nodes
+        is_ours = (
+            explanation.get("num_stored_edges") is not None
+        )  # others keep the network's raw rows, of all nodes
         prediction = explanation.get("prediction") if is_ours else None
         return cls(
             target=target,
@@ -206,7 +226,9 @@ class Xplanation:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one safetensors file: the tensors, and the rest but ``outcome`` as JSON in its header. Never half a file."""
+        """Write one safetensors file: the tensors, and the rest but ``outcome`` as JSON in its
+        header. Never half a file.
+        """
         from safetensors import SafetensorError
         from safetensors.torch import save_file
 
@@ -233,21 +255,43 @@ class Xplanation:
             return cls(**revived(header), **tensors)
         except FileNotFoundError as error:
             raise BadFile(f"{os.fspath(path)} does not exist.") from error
-        except (OSError, SafetensorError, LookupError, ValueError, TypeError, AttributeError) as error:
-            raise BadFile(f"{os.fspath(path)} is not an explanation that graphgauge saved: {error}.") from error
+        except (
+            OSError,
+            SafetensorError,
+            LookupError,
+            ValueError,
+            TypeError,
+            AttributeError,
+        ) as error:
+            raise BadFile(
+                f"{os.fspath(path)} is not an explanation that graphgauge saved: {error}."
+            ) from error
 
 
 FLOAT = "$float"  #: marks a number that JSON does not know
 TENSORS = ("nodes", "edges", "feature_score", "edge_score", "prediction")
 FEW = 1000  #: ids
 PLAIN = (
-    *("target", "num_nodes", "num_edges", "level", "explainer", "params", "seed", "occurrence", "label", "seconds", "network"),
+    *(
+        "target",
+        "num_nodes",
+        "num_edges",
+        "level",
+        "explainer",
+        "params",
+        "seed",
+        "occurrence",
+        "label",
+        "seconds",
+        "network",
+    ),
     "metrics",
 )
 
 
 def plain_target(target: Any) -> Target:
-    """A target as Python's own numbers: an id, or a pair of ids; in front of a label, where there is one.
+    """A target as Python's own numbers: an id, or a pair of ids; in front of a label, where there
+    is one.
 
     >>> plain_target([4]), plain_target([4, 7]), plain_target([4, 7, 0])
     (4, (4, 7), (4, 7, 0))
@@ -257,7 +301,9 @@ def plain_target(target: Any) -> Target:
     if isinstance(target, (list, tuple)) and len(target) == 1:
         return int(target[0])
     if isinstance(target, (list, tuple, str)):
-        raise BadExplanation(f"target must be one id or a pair of ids (or one of these and a label), but is {target!r}.")
+        raise BadExplanation(
+            f"target must be one id or a pair of ids (or one of these and a label), but is {target!r}."
+        )
     return int(target)
 
 
@@ -269,7 +315,9 @@ def numbers_of(target: Target) -> tuple[int, ...]:
 def plain_label(label: Any) -> int:
     """A class as Python's own number."""
     if isinstance(label, bool) or not hasattr(label, "__index__") or label.__index__() < 0:
-        raise BadExplanation(f"label must be the number of a class, 0 or more, or None, but is {label!r}.")
+        raise BadExplanation(
+            f"label must be the number of a class, 0 or more, or None, but is {label!r}."
+        )
     return int(label.__index__())
 
 
@@ -277,7 +325,9 @@ def check_target(target_nodes: tuple[int, ...], nodes: Tensor) -> None:
     """Refuse a node or link target that is not among the nodes of its own explanation."""
     missing = set(target_nodes) - set(nodes.tolist())
     if missing:
-        raise BadExplanation(f"target node {min(missing)} is not among the {len(nodes)} nodes of its explanation.")
+        raise BadExplanation(
+            f"target node {min(missing)} is not among the {len(nodes)} nodes of its explanation."
+        )
 
 
 def check_ids(name: str, ids: Tensor, size: int) -> None:
@@ -290,11 +340,14 @@ def check_ids(name: str, ids: Tensor, size: int) -> None:
     if not (least >= 0 and most < size):
         raise BadExplanation(f"{name} must lie in 0..{size - 1}, but reach from {least} to {most}.")
     if different < len(ids):
-        raise BadExplanation(f"{name} must name each id once, but {len(ids) - different} come again.")
+        raise BadExplanation(
+            f"{name} must name each id once, but {len(ids) - different} come again."
+        )
 
 
 def range_of(ids: Tensor) -> tuple[int, int, int]:
-    """The least and the most of ids, and how many different ones there are; a short list is fastest in Python.
+    """The least and the most of ids, and how many different ones there are; a short list is fastest
+    in Python.
 
     >>> range_of(torch.tensor([4, 1, 4]))
     (1, 4, 2)
@@ -303,22 +356,35 @@ def range_of(ids: Tensor) -> tuple[int, int, int]:
         listed = ids.tolist()
         return min(listed), max(listed), len(set(listed))
     ordered = ids.sort().values
-    least, most, steps = torch.stack([ordered[0], ordered[-1], (ordered[1:] != ordered[:-1]).sum()]).tolist()
+    least, most, steps = torch.stack(
+        [ordered[0], ordered[-1], (ordered[1:] != ordered[:-1]).sum()]
+    ).tolist()
     return least, most, steps + 1
 
 
 def check_scores(name: str, score: Tensor | None, ids: Tensor, dims: int) -> None:
-    """Refuse scores that are not real numbers, one row for each id. NaN passes: the Evaluator records it."""
+    """Refuse scores that are not real numbers, one row for each id. NaN passes: the Evaluator
+    records it.
+    """
     if score is None:
         return
     wanted = f"{len(ids)} rows of floats" if dims == 2 else f"{len(ids)} floats"
-    if not isinstance(score, Tensor) or not score.is_floating_point() or score.dim() != dims or len(score) != len(ids):
+    if (
+        not isinstance(score, Tensor)
+        or not score.is_floating_point()
+        or score.dim() != dims
+        or len(score) != len(ids)
+    ):
         raise BadExplanation(f"{name} must hold {wanted}, but is {form_of(score)}.")
 
 
 def form_of(value: Any) -> str:
     """What a thing is, for people."""
-    return f"{value.dtype} of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+    return (
+        f"{value.dtype} of shape {tuple(value.shape)}"
+        if isinstance(value, Tensor)
+        else type(value).__name__
+    )
 
 
 def shape_of(score: Tensor | None) -> str:
@@ -329,12 +395,16 @@ def shape_of(score: Tensor | None) -> str:
 def cut_to(name: str, score: Tensor | None, ids: Tensor) -> Tensor | None:
     """The scores of these ids; refuses ids that the whole graph does not have."""
     if score is not None and len(ids) and int(ids.max()) >= len(score):
-        raise BadExplanation(f"graph names {name} up to {int(ids.max())}, but the explanation has {len(score)}: another graph's?")
+        raise BadExplanation(
+            f"graph names {name} up to {int(ids.max())}, but the explanation has {len(score)}: another graph's?"
+        )
     return None if score is None else score[ids]
 
 
 def full_node_mask(explanation: "Explanation", num_nodes: int) -> Tensor | None:
-    """PyG's node mask as (N, F): it may come with one column (whole nodes) or one row (one score per feature)."""
+    """PyG's node mask as (N, F): it may come with one column (whole nodes) or one row (one score
+    per feature).
+    """
     mask = explanation.get("node_mask")
     if mask is None:
         return None
@@ -351,24 +421,34 @@ def stored_edges(explanation: "Explanation") -> int:
 
 
 def plain(value: Any) -> Any:
-    """``value`` as JSON. NumPy's and torch's numbers become Python's; NaN and infinities are kept under their names."""
+    """``value`` as JSON. NumPy's and torch's numbers become Python's; NaN and infinities are kept
+    under their names.
+    """
     if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return {FLOAT: repr(value)}
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
-            raise BadExplanation(f"names in params and metrics must be texts, but are {list(value)!r}.")
+            raise BadExplanation(
+                f"names in params and metrics must be texts, but are {list(value)!r}."
+            )
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise BadExplanation(f"params and metrics must hold numbers, texts and lists to be saved, but one is {type(value).__name__}.")
+    raise BadExplanation(
+        f"params and metrics must hold numbers, texts and lists to be saved, but one is {type(value).__name__}."
+    )
 
 
 def revived(value: Any) -> Any:
     """What `plain` made, with NaN and infinities as floats again."""
     if isinstance(value, dict):
-        return float(value[FLOAT]) if value.keys() == {FLOAT} else {key: revived(item) for key, item in value.items()}
+        return (
+            float(value[FLOAT])
+            if value.keys() == {FLOAT}
+            else {key: revived(item) for key, item in value.items()}
+        )
     return [revived(item) for item in value] if isinstance(value, list) else value

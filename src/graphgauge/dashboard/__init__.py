@@ -1,4 +1,6 @@
-"""Dashboard: runs, thresholds, single explanations and monitoring in the browser (extra `dashboard`); Streamlit comes late."""
+"""Dashboard: runs, thresholds, single explanations and monitoring in the browser (extra
+`dashboard`); Streamlit comes late.
+"""
 
 from graphgauge.dashboard.places import Places
 from graphgauge.dashboard.running import check_extra, run_dashboard

@@ -1,4 +1,6 @@
-"""What `streamlit run` runs: the token, the choice of a page, then the page. Its one argument is the JSON of `Places`."""
+"""What `streamlit run` runs: the token, the choice of a page, then the page. Its one argument is
+the JSON of `Places`.
+"""
 
 import sys
 from collections.abc import Callable
@@ -26,10 +28,16 @@ def main() -> None:
     """Show the chosen page."""
     st.set_page_config(page_title="graphgauge", layout="wide", initial_sidebar_state=230)
     if not is_invited(st.query_params.get("token"), st.context.headers.get("Host")):
-        notice(FAIL, "This dashboard is private", "Open it by the whole address that `graphgauge dashboard` printed.")
+        notice(
+            FAIL,
+            "This dashboard is private",
+            "Open it by the whole address that `graphgauge dashboard` printed.",
+        )
         return
     if "run" in st.session_state:
-        st.session_state["run"] = st.session_state["run"]  # stays chosen on pages that do not ask for it
+        st.session_state["run"] = st.session_state[
+            "run"
+        ]  # stays chosen on pages that do not ask for it
     page = str(st.sidebar.radio("Page", list(PAGES)))
     with told():
         PAGES[page](Places.read(sys.argv[1]))

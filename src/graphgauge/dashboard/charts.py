@@ -1,4 +1,6 @@
-"""Charts as Vega-Lite, with fixed field names: what people call their things is data, which Vega draws letter by letter."""
+"""Charts as Vega-Lite, with fixed field names: what people call their things is data, which Vega
+draws letter by letter.
+"""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -12,7 +14,12 @@ BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#8a94a0"
 def axis(field: str, is_x: bool = False) -> dict[str, Any]:
     """A quantity on an axis that need not begin at 0."""
     scale = {"zero": False, "nice": False, "padding": 30 if is_x else 22}
-    return {"field": field, "type": "quantitative", "scale": scale, "axis": {"title": None, "format": ".3~g", "tickCount": 5}}
+    return {
+        "field": field,
+        "type": "quantitative",
+        "scale": scale,
+        "axis": {"title": None, "format": ".3~g", "tickCount": 5},
+    }
 
 
 PLACES = {"on the front": 1, "beaten": 0}  #: and how full their marks are
@@ -31,8 +38,19 @@ SHAPES = {
     "h": "M0.00,-1.00L0.87,-0.50L0.87,0.50L0.00,1.00L-0.87,0.50L-0.87,-0.50Z",
     "x": "M-1,-1L1,1M-1,1L1,-1",
 }
-LEGEND = {"title": None, "orient": "bottom", "columns": 3, "labelLimit": 135, "symbolSize": 90, "symbolOpacity": 1}
-OWN: dict[str, Any] = {"field": "explainer", "type": "nominal", "sort": None}  #: its own colour and shape for each explainer
+LEGEND = {
+    "title": None,
+    "orient": "bottom",
+    "columns": 3,
+    "labelLimit": 135,
+    "symbolSize": 90,
+    "symbolOpacity": 1,
+}
+OWN: dict[str, Any] = {
+    "field": "explainer",
+    "type": "nominal",
+    "sort": None,
+}  #: its own colour and shape for each explainer
 FRONT: dict[str, Any] = {
     "height": 380,
     "encoding": {"stroke": {**OWN, "legend": LEGEND}},
@@ -84,13 +102,22 @@ HISTORY: dict[str, Any] = {
             "mark": {"type": "area", "color": "#cfe6f5", "opacity": 0.8},
             "encoding": {"y": axis("low"), "y2": {"field": "high"}},
         },
-        {"mark": {"type": "line", "color": GREY, "strokeWidth": 1}, "encoding": {"y": axis("baseline")}},
-        {"mark": {"type": "line", "color": ORANGE, "strokeDash": [5, 3], "strokeWidth": 1.5}, "encoding": {"y": axis("threshold")}},
+        {
+            "mark": {"type": "line", "color": GREY, "strokeWidth": 1},
+            "encoding": {"y": axis("baseline")},
+        },
+        {
+            "mark": {"type": "line", "color": ORANGE, "strokeDash": [5, 3], "strokeWidth": 1.5},
+            "encoding": {"y": axis("threshold")},
+        },
         {
             "mark": {"type": "rule", "color": BLUE, "opacity": 0.4, "strokeWidth": 2},
             "encoding": {"y": axis("lower"), "y2": {"field": "upper"}},
         },
-        {"mark": {"type": "line", "color": BLUE, "opacity": 0.6, "strokeWidth": 1.5}, "encoding": {"y": axis("mean")}},
+        {
+            "mark": {"type": "line", "color": BLUE, "opacity": 0.6, "strokeWidth": 1.5},
+            "encoding": {"y": axis("mean")},
+        },
         {
             "mark": {"type": "point", "filled": True, "opacity": 1},
             "encoding": {
@@ -98,7 +125,10 @@ HISTORY: dict[str, Any] = {
                 "color": {
                     "field": "state",
                     "type": "ordinal",
-                    "scale": {"domain": ["no trigger", "a trigger was raised"], "range": [BLUE, ORANGE]},
+                    "scale": {
+                        "domain": ["no trigger", "a trigger was raised"],
+                        "range": [BLUE, ORANGE],
+                    },
                     "legend": None,
                 },
                 "size": {
@@ -121,12 +151,20 @@ HISTORY: dict[str, Any] = {
 
 
 def front_chart(explainers: Sequence[str], x: str, y: str) -> dict[str, Any]:
-    """A front with titles at its axes, colours and shapes for these explainers, and seconds on a logarithmic scale."""
+    """A front with titles at its axes, colours and shapes for these explainers, and seconds on a
+    logarithmic scale.
+    """
     own, looked = deepcopy(FRONT), looks(explainers)
     mark = own["layer"][-1]["encoding"]
     for channel in (own["encoding"]["stroke"], mark["fill"]):
-        channel["scale"] = {"domain": list(explainers), "range": [looked[name][0] for name in explainers]}
-    mark["shape"]["scale"] = {"domain": list(explainers), "range": [SHAPES[looked[name][1]] for name in explainers]}
+        channel["scale"] = {
+            "domain": list(explainers),
+            "range": [looked[name][0] for name in explainers],
+        }
+    mark["shape"]["scale"] = {
+        "domain": list(explainers),
+        "range": [SHAPES[looked[name][1]] for name in explainers],
+    }
     for layer in own["layer"]:
         layer["encoding"]["x"]["axis"]["title"], layer["encoding"]["y"]["axis"]["title"] = x, y
         if y.startswith("seconds"):

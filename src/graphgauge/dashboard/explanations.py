@@ -1,4 +1,6 @@
-"""The page of one target: its numbers by every explainer, and with a project at hand sentences, curves and the subgraph."""
+"""The page of one target: its numbers by every explainer, and with a project at hand sentences,
+curves and the subgraph.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -24,8 +26,14 @@ def show_explanations(places: Places) -> None:
         return
     results, found = run.results, run.measured(run.wanted)
     groups = list(dict.fromkeys((row.task, row.model) for row in results.rows))
-    task, model = chosen("Task and network", groups, format_func=lambda own: " · ".join(filter(None, own)) or "this task")
-    targets = list(dict.fromkeys(row.target for row in results.rows if (row.task, row.model) == (task, model)))
+    task, model = chosen(
+        "Task and network",
+        groups,
+        format_func=lambda own: " · ".join(filter(None, own)) or "this task",
+    )
+    targets = list(
+        dict.fromkeys(row.target for row in results.rows if (row.task, row.model) == (task, model))
+    )
     target = st.selectbox("Target", targets, format_func=target_text)
     own = rows_of_target(results, task, model, target)
     st.subheader("What the run measured")
@@ -46,14 +54,26 @@ def target_text(target: Any) -> str:
 
 
 def show_close_ups(places: Places, target: Any, has_examples: bool) -> None:
-    """Explain the target again with the model of the project, when asked to; ``has_examples``: the run kept some for its report."""
+    """Explain the target again with the model of the project, when asked to; ``has_examples``: the
+    run kept some for its report.
+    """
     if places.project is None:
-        kept = "The run's report has its worst and best." if has_examples else "The run kept no explanations."
-        st.info(f"Start with --project to see this one closely: sentences, curves, subgraph. {kept}")
+        kept = (
+            "The run's report has its worst and best."
+            if has_examples
+            else "The run kept no explanations."
+        )
+        st.info(
+            f"Start with --project to see this one closely: sentences, curves, subgraph. {kept}"
+        )
         return
     project, model = opened_project(places.project, Path(places.project).stat().st_mtime)
-    labels = st.multiselect("Explainers", list(project.explainers()), list(project.explainers())[:1])
-    st.caption("Explained and measured now, by the model of the project file: a run of another model has other numbers.")
+    labels = st.multiselect(
+        "Explainers", list(project.explainers()), list(project.explainers())[:1]
+    )
+    st.caption(
+        "Explained and measured now, by the model of the project file: a run of another model has other numbers."
+    )
     if st.button("Explain this target", type="primary", disabled=not labels):
         with st.spinner("Explaining …"):
             st.session_state["shown"] = (target, close_ups(project, model, target, labels))
@@ -65,7 +85,11 @@ def show_close_ups(places: Places, target: Any, has_examples: bool) -> None:
 def show_example(example: Example) -> None:
     """One explanation: verdict, words and pictures."""
     named(example.target, "by", example.explainer)
-    head = f"{counted(len(example.missed), 'threshold')} missed" if example.missed else "No threshold missed"
+    head = (
+        f"{counted(len(example.missed), 'threshold')} missed"
+        if example.missed
+        else "No threshold missed"
+    )
     notice(FAIL if example.missed else PASS, head, *example.missed)
     paragraphs(example.text)
     columns = st.columns(2)

@@ -1,8 +1,10 @@
-"""Who may look: a browser that shows the token of this run, and that asked for this machine by one of its own names.
+"""Who may look: a browser that shows the token of this run, and that asked for this machine by one
+of its own names.
 
-A page from elsewhere can make a browser call 127.0.0.1, under a name of its own too (DNS rebinding), and Streamlit takes such a
-call for one of its own. So every session has to show what only the printed address holds, before anything is read from disk. Other
-users of this machine do not know it either: the token is in the process's environment, not on its command line.
+A page from elsewhere can make a browser call 127.0.0.1, under a name of its own too (DNS
+rebinding), and Streamlit takes such a call for one of its own. So every session has to show what
+only the printed address holds, before anything is read from disk. Other users of this machine do
+not know it either: the token is in the process's environment, not on its command line.
 """
 
 import hmac
@@ -12,7 +14,10 @@ from collections.abc import Mapping
 
 from graphgauge.core.errors import BadSetting
 
-TOKEN, EXPOSED = "GRAPHGAUGE_DASHBOARD_TOKEN", "GRAPHGAUGE_DASHBOARD_EXPOSED"  #: environment variables
+TOKEN, EXPOSED = (
+    "GRAPHGAUGE_DASHBOARD_TOKEN",
+    "GRAPHGAUGE_DASHBOARD_EXPOSED",
+)  #: environment variables
 LEAST = 16  #: characters
 OWN = ("localhost", "127.0.0.1", "[::1]")
 
@@ -20,7 +25,9 @@ OWN = ("localhost", "127.0.0.1", "[::1]")
 def new_token(environment: Mapping[str, str] = os.environ) -> str:
     """The token that the environment says, else a random one; the error never holds it."""
     token = environment.get(TOKEN) or secrets.token_urlsafe(24)
-    if len(token) < LEAST or not all(letter.isascii() and (letter.isalnum() or letter in "-_") for letter in token):
+    if len(token) < LEAST or not all(
+        letter.isascii() and (letter.isalnum() or letter in "-_") for letter in token
+    ):
         raise BadSetting(f"{TOKEN} must have at least {LEAST} letters, digits, - or _.")
     return token
 
@@ -28,11 +35,16 @@ def new_token(environment: Mapping[str, str] = os.environ) -> str:
 def check_known(environment: Mapping[str, str]) -> None:
     """Refuse to be quiet about a random token: nobody could look."""
     if not environment.get(TOKEN):
-        raise BadSetting(f"--quiet would not tell the address with its token: set {TOKEN}, or leave --quiet out.")
+        raise BadSetting(
+            f"--quiet would not tell the address with its token: set {TOKEN}, or leave --quiet out."
+        )
 
 
-def is_invited(shown: str | None, host: str | None, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a session showed the token and came by one of our names; an exposed dashboard may have any name.
+def is_invited(
+    shown: str | None, host: str | None, environment: Mapping[str, str] = os.environ
+) -> bool:
+    """Whether a session showed the token and came by one of our names; an exposed dashboard may
+    have any name.
 
     >>> here = {TOKEN: "0123456789abcdef"}
     >>> is_invited("0123456789abcdef", "localhost:8501", here), is_invited("0123456789abcdef", "evil.example:8501", here)

@@ -58,7 +58,11 @@ def chosen_run(places: Places) -> Run | None:
     """The run that was chosen in the sidebar, among those under the root; None where there is none."""
     names = list(runs_under(places.root))
     if not names:
-        notice(NOT_APPLICABLE, "There are no runs here", f"{places.root} holds no folder that `graphgauge evaluate` wrote.")
+        notice(
+            NOT_APPLICABLE,
+            "There are no runs here",
+            f"{places.root} holds no folder that `graphgauge evaluate` wrote.",
+        )
         return None
     if st.session_state.get("run") not in names:
         st.session_state.pop("run", None)  # that run is gone
@@ -81,7 +85,9 @@ def means(folder: str, stamp: float, wanted: str) -> Measured:
 @st.cache_resource(max_entries=KEPT, show_spinner="Drawing …")
 def drawn_fronts(folder: str, stamp: float, task: str) -> Fronts:
     """The fronts of a task."""
-    return front_frames(results_of(folder, stamp), task, Requirements(**stored_requirements(folder)))
+    return front_frames(
+        results_of(folder, stamp), task, Requirements(**stored_requirements(folder))
+    )
 
 
 @st.cache_resource(max_entries=1, show_spinner="Loading the model …")

@@ -1,4 +1,6 @@
-"""The page of a monitoring store: what is due, every metric over time with its limits, triggers, and the latest explanations."""
+"""The page of a monitoring store: what is due, every metric over time with its limits, triggers,
+and the latest explanations.
+"""
 
 from datetime import datetime, timezone
 
@@ -23,7 +25,11 @@ def show_monitoring(places: Places) -> None:
     """The page."""
     st.title("Monitoring")
     if places.monitor is None:
-        notice(NOT_APPLICABLE, "No monitoring store was named", "Start with --monitor STORE, such as monitor.sqlite.")
+        notice(
+            NOT_APPLICABLE,
+            "No monitoring store was named",
+            "Start with --monitor STORE, such as monitor.sqlite.",
+        )
         return
     history = history_in(places.monitor, stamp_of(places.monitor))
     show_status(status_of(history, datetime.now(timezone.utc)))
@@ -35,7 +41,13 @@ def show_monitoring(places: Places) -> None:
 def show_status(status: Status) -> None:
     """What is due, with what to do."""
     since = f" since the baseline of {status.baseline_at.date()}" if status.baseline_at else ""
-    notice(OUTCOMES[status.code], status.told.capitalize(), f"{counted(status.runs, 'run')}{since}.", *status.gaps, *status.notes)
+    notice(
+        OUTCOMES[status.code],
+        status.told.capitalize(),
+        f"{counted(status.runs, 'run')}{since}.",
+        *status.gaps,
+        *status.notes,
+    )
     if status.due:
         written(due_frame(status))
 
@@ -67,10 +79,19 @@ def show_latest(history: History) -> None:
     st.subheader("Latest explanations")
     examples = [Example(**record) for record in history.examples]
     if not examples:
-        st.info("The last run kept no pictures: `graphgauge monitor run` does, unless it is told --no-pictures.")
+        st.info(
+            "The last run kept no pictures: `graphgauge monitor run` does, unless it is told --no-pictures."
+        )
         return
-    labels = [f"{k + 1}. {'lowest' if own.end == 'worst' else 'highest'} pertinence" for k, own in enumerate(examples)]
-    show_example(dict(zip(labels, examples, strict=True))[str(st.radio("Explanation", labels, horizontal=True))])
+    labels = [
+        f"{k + 1}. {'lowest' if own.end == 'worst' else 'highest'} pertinence"
+        for k, own in enumerate(examples)
+    ]
+    show_example(
+        dict(zip(labels, examples, strict=True))[
+            str(st.radio("Explanation", labels, horizontal=True))
+        ]
+    )
 
 
 def show_table(table: pd.DataFrame, empty: str) -> None:

@@ -1,4 +1,6 @@
-"""What a dashboard shows: the folder with runs, and where they are given a monitoring store and a project file."""
+"""What a dashboard shows: the folder with runs, and where they are given a monitoring store and a
+project file.
+"""
 
 import json
 import os
@@ -19,12 +21,21 @@ class Places:
     def checked(self) -> "Places":
         """The same as whole paths; refuses what is not there."""
         if not Path(self.root).is_dir():
-            raise BadFile(f"{self.root} is no folder: name one that holds runs, such as the 'runs' of `graphgauge evaluate`.")
+            raise BadFile(
+                f"{self.root} is no folder: name one that holds runs, such as the 'runs' of `graphgauge evaluate`."
+            )
         if self.monitor is not None and not Path(self.monitor).is_file():
-            raise BadFile(f"there is no monitoring store {self.monitor}. Take a baseline first: graphgauge monitor baseline.")
+            raise BadFile(
+                f"there is no monitoring store {self.monitor}. Take a baseline first: graphgauge monitor baseline."
+            )
         if self.project is not None and not Path(self.project).is_file():
             raise BadFile(f"there is no project file {self.project}: `graphgauge init` writes one.")
-        return Places(*(None if own is None else os.path.abspath(own) for own in (self.root, self.monitor, self.project)))  # type: ignore[arg-type]
+        return Places(
+            *(
+                None if own is None else os.path.abspath(own)
+                for own in (self.root, self.monitor, self.project)
+            )
+        )  # type: ignore[arg-type]
 
     def line(self) -> str:
         """For the command line of the pages.

@@ -1,8 +1,10 @@
-"""Start Streamlit in a process of its own, on this machine only unless asked otherwise, and end it with Ctrl-C or SIGTERM.
+"""Start Streamlit in a process of its own, on this machine only unless asked otherwise, and end it
+with Ctrl-C or SIGTERM.
 
-Everything under the root can be read by whoever has the address with its token (see `invited`), and the token travels in the
-clear: an address that other machines reach needs ``expose``. Every option is on Streamlit's command line, where it comes before
-anyone's own settings: no usage statistics, no file watcher, no question for an e-mail address.
+Everything under the root can be read by whoever has the address with its token (see `invited`), and
+the token travels in the clear: an address that other machines reach needs ``expose``. Every option
+is on Streamlit's command line, where it comes before anyone's own settings: no usage statistics, no
+file watcher, no question for an e-mail address.
 """
 
 import importlib.util
@@ -62,7 +64,9 @@ class Address:
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
     def checked(self) -> "Address":
-        """The same with a port that is free; refuses addresses that cannot be listened on, or that others reach unasked."""
+        """The same with a port that is free; refuses addresses that cannot be listened on, or that
+        others reach unasked.
+        """
         if not self.is_loopback and not self.expose:
             raise BadSetting(
                 f"--host {self.host} can be reached from other machines. Add --expose if that is meant, with a proxy in front that "
@@ -70,17 +74,22 @@ class Address:
             )
         try:
             with socket.create_server(
-                (self.host, self.port), family=socket.AF_INET6 if ":" in self.host else socket.AF_INET
+                (self.host, self.port),
+                family=socket.AF_INET6 if ":" in self.host else socket.AF_INET,
             ) as own:
                 return Address(self.host, int(own.getsockname()[1]), self.expose)
         except OSError as error:
-            raise BadSetting(f"{self.url} cannot be listened on: {error}. Choose another --port, or 0 for any.") from error
+            raise BadSetting(
+                f"{self.url} cannot be listened on: {error}. Choose another --port, or 0 for any."
+            ) from error
 
 
 def check_extra() -> None:
     """Refuse to go on without Streamlit."""
     if importlib.util.find_spec("streamlit") is None:
-        raise MissingExtra('the dashboard needs Streamlit, which is not installed: pip install "graphgauge[dashboard]".')
+        raise MissingExtra(
+            'the dashboard needs Streamlit, which is not installed: pip install "graphgauge[dashboard]".'
+        )
 
 
 def command(places: Places, address: Address) -> list[str]:
@@ -91,14 +100,20 @@ def command(places: Places, address: Address) -> list[str]:
 
 
 def run_dashboard(places: Places, address: Address, say: Callable[[str], Any]) -> int:
-    """Show the places until told to stop; ``say`` is told where. The exit code is 0 after Ctrl-C or SIGTERM, else Streamlit's."""
+    """Show the places until told to stop; ``say`` is told where. The exit code is 0 after Ctrl-C or
+    SIGTERM, else Streamlit's.
+    """
     check_extra()
     known, free = places.checked(), address.checked()
     if not free.is_loopback:
-        say(f"graphgauge: warning: {free.host} can be reached from other machines, and the token travels in the clear without TLS")
+        say(
+            f"graphgauge: warning: {free.host} can be reached from other machines, and the token travels in the clear without TLS"
+        )
     token = new_token()
     own = environment(token, not free.is_loopback)
-    process = subprocess.Popen(command(known, free), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=own)
+    process = subprocess.Popen(
+        command(known, free), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=own
+    )
     with ended_by_signals(process) as is_asked:
         say(f"graphgauge shows {known.root} on {free.url}/?token={token} (end with Ctrl-C)")
         code = process.wait()
@@ -112,7 +127,9 @@ def environment(token: str, is_exposed: bool) -> dict[str, str]:
 
 @contextmanager
 def ended_by_signals(process: "subprocess.Popen[bytes]") -> Iterator[threading.Event]:
-    """Pass Ctrl-C and SIGTERM on; the event is set once one came. A process that does not stop in time is killed."""
+    """Pass Ctrl-C and SIGTERM on; the event is set once one came. A process that does not stop in
+    time is killed.
+    """
     is_asked = threading.Event()
 
     def end(*_: Any) -> None:

@@ -1,4 +1,6 @@
-"""The page of a run: which explainer to use (in each of several tasks), every mean with its verdict, and the Pareto fronts."""
+"""The page of a run: which explainer to use (in each of several tasks), every mean with its
+verdict, and the Pareto fronts.
+"""
 
 from typing import Any
 
@@ -39,8 +41,13 @@ def show_board(part: Any, columns: list[dict[str, Any]]) -> None:
     st.subheader("Means and verdicts")
     table, outcomes = headline_frame(part.lines)
     wide = {"Verdict": st.column_config.TextColumn(width=125)}
-    st.dataframe(coloured(table, outcomes, {own["title"]: own["digits"] for own in columns}), column_config=wide)
-    st.caption("Green: meets its threshold. Yellow: meets it with a doubt. Red: misses it. Grey: not judged.")
+    st.dataframe(
+        coloured(table, outcomes, {own["title"]: own["digits"] for own in columns}),
+        column_config=wide,
+    )
+    st.caption(
+        "Green: meets its threshold. Yellow: meets it with a doubt. Red: misses it. Grey: not judged."
+    )
     with st.expander("Every verdict and its reason"):
         written(score_frame(part.lines))
 
@@ -50,7 +57,9 @@ def show_fronts(fronts: Any) -> None:
     if not fronts:
         st.info("A front needs two explainers with both numbers.")
         return
-    st.caption("The bottom right corner is the best. Full marks are on the front, hollow ones are beaten; bars are 95 % intervals.")
+    st.caption(
+        "The bottom right corner is the best. Full marks are on the front, hollow ones are beaten; bars are 95 % intervals."
+    )
     columns = st.columns(2)
     for k, (x, y, table) in enumerate(fronts):
         columns[k % 2].vega_lite_chart(table, front_chart(table["explainer"].tolist(), x, y))

@@ -1,8 +1,10 @@
-"""Ways to show texts that others have written: names, paths, reasons. None of them is read as Markdown, HTML or mathematics.
+"""Ways to show texts that others have written: names, paths, reasons. None of them is read as
+Markdown, HTML or mathematics.
 
-Streamlit reads most texts as Markdown, with emoji, colours, formulas, links and arrows, and no escape stops all of these. So
-names go where nothing is read: into cells of data frames, options of a select box, data of a chart, and through `escape` into
-``st.html``. Labels of widgets are words of our own.
+Streamlit reads most texts as Markdown, with emoji, colours, formulas, links and arrows, and no
+escape stops all of these. So names go where nothing is read: into cells of data frames, options of
+a select box, data of a chart, and through `escape` into ``st.html``. Labels of widgets are words of
+our own.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,8 +24,20 @@ if TYPE_CHECKING:
 
 INK = "#1d2733"
 #: behind a number, and the edge of a notice, by outcome
-FILLS = {PASS: "#d3ebe1", WARN: "#fbe9c4", UNDECIDED: "#fbe9c4", FAIL: "#f8d3bd", NOT_APPLICABLE: "#eceff2"}
-EDGES = {PASS: "#00734f", WARN: "#b07400", UNDECIDED: "#b07400", FAIL: "#b84a00", NOT_APPLICABLE: "#586473"}
+FILLS = {
+    PASS: "#d3ebe1",
+    WARN: "#fbe9c4",
+    UNDECIDED: "#fbe9c4",
+    FAIL: "#f8d3bd",
+    NOT_APPLICABLE: "#eceff2",
+}
+EDGES = {
+    PASS: "#00734f",
+    WARN: "#b07400",
+    UNDECIDED: "#b07400",
+    FAIL: "#b84a00",
+    NOT_APPLICABLE: "#586473",
+}
 OUTCOMES = {badge: outcome for outcome, badge in BADGES.items()}
 SHORT = 20  #: letters of a text that stays on one line
 BOX = "border-left: 5px solid {edge}; background: {fill}; color: {ink}; border-radius: 6px; padding: 10px 14px"
@@ -42,7 +56,9 @@ def notice(outcome: str, head: str, *lines: str) -> None:
     """A box in the colour of an outcome."""
     style = BOX.format(edge=EDGES[outcome], fill=FILLS[outcome], ink=INK)
     rest = "".join(f"<div>{plain(line)}</div>" for line in lines if line)
-    st.html(f'<div role="status" style="{style}"><strong style="font-size: 1.1rem">{plain(head)}</strong>{rest}</div>')
+    st.html(
+        f'<div role="status" style="{style}"><strong style="font-size: 1.1rem">{plain(head)}</strong>{rest}</div>'
+    )
 
 
 def paragraphs(text: str) -> None:
@@ -62,12 +78,20 @@ def chosen(label: str, options: "list[Any]", **more: Any) -> Any:
 
 
 def written(table: "pd.DataFrame") -> None:
-    """A table whose long texts are to be read: lines break, and what is in a column 'Verdict' has the colour of its outcome."""
+    """A table whose long texts are to be read: lines break, and what is in a column 'Verdict' has
+    the colour of its outcome.
+    """
     cell = 'style="padding: 4px 10px; text-align: left; vertical-align: top; overflow-wrap: anywhere{more}"'
-    heads = "".join(f"<th {cell.format(more='; white-space: nowrap')}>{plain(name)}</th>" for name in table.columns)
+    heads = "".join(
+        f"<th {cell.format(more='; white-space: nowrap')}>{plain(name)}</th>"
+        for name in table.columns
+    )
     lines = []
     for row in table.to_dict("records"):
-        cells = (f"<td {cell.format(more=look(name, value))}>{plain(shown(value))}</td>" for name, value in row.items())
+        cells = (
+            f"<td {cell.format(more=look(name, value))}>{plain(shown(value))}</td>"
+            for name, value in row.items()
+        )
         lines.append(f"<tr>{''.join(cells)}</tr>")
     st.html(
         f'<table style="width: 100%; font-size: 0.875rem"><thead><tr>{heads}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
@@ -92,7 +116,9 @@ def shown(value: Any) -> str:
     return str(value)
 
 
-def coloured(table: "pd.DataFrame", outcomes: "pd.DataFrame", digits: Mapping[str, int | None]) -> Any:
+def coloured(
+    table: "pd.DataFrame", outcomes: "pd.DataFrame", digits: Mapping[str, int | None]
+) -> Any:
     """A table with each cell on the colour of its outcome."""
     formats = {name: "{:.3g}" if own is None else f"{{:,.{own}f}}" for name, own in digits.items()}
     fills = outcomes.map(lambda outcome: f"background-color: {FILLS[outcome]}; color: {INK}")
@@ -101,7 +127,9 @@ def coloured(table: "pd.DataFrame", outcomes: "pd.DataFrame", digits: Mapping[st
 
 @contextmanager
 def told() -> Iterator[None]:
-    """What graphgauge refuses is said on the page; everything else is a defect and is shown as such."""
+    """What graphgauge refuses is said on the page; everything else is a defect and is shown as
+    such.
+    """
     try:
         yield
     except GraphgaugeError as error:

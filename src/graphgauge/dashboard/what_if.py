@@ -1,4 +1,6 @@
-"""The page that moves thresholds: which verdicts change, and whether another explainer is recommended."""
+"""The page that moves thresholds: which verdicts change, and whether another explainer is
+recommended.
+"""
 
 from dataclasses import replace
 
@@ -19,7 +21,9 @@ def show_what_if(places: Places) -> None:
     run = chosen_run(places)
     if run is None:
         return
-    st.caption("Move thresholds: the numbers of the run stay, the verdicts are made again. Nothing is saved.")
+    st.caption(
+        "Move thresholds: the numbers of the run stay, the verdicts are made again. Nothing is saved."
+    )
     wanted = asked(run.wanted)
     found = run.measured(wanted)
     task = chosen("Task", list(found.kinds))
@@ -27,7 +31,9 @@ def show_what_if(places: Places) -> None:
     for k, own in enumerate(knobs(found, task, wanted)):
         with columns[k % 2]:
             limits[own.metric] = turned(own)
-    changed = what_if(found, task, wanted, {name: value for name, value in limits.items() if value is not None})
+    changed = what_if(
+        found, task, wanted, {name: value for name, value in limits.items() if value is not None}
+    )
     with answer:
         show_answer(changed)
     show_verdicts(changed)
@@ -37,18 +43,31 @@ def asked(stored: Requirements) -> Requirements:
     """The requirements of the run, changed by the sidebar."""
     stakes = str(st.sidebar.selectbox("Stakes", STAKES, STAKES.index(stored.stakes)))
     latencies = ("the paper's 5 s", *LATENCIES)
-    latency = st.sidebar.selectbox("Latency", latencies, latencies.index(stored.latency or latencies[0]))
-    features = st.sidebar.number_input("Features of the data (0: not known)", 0, value=stored.num_features or 0, step=1)
-    return replace(stored, stakes=stakes, latency=latency if latency in LATENCIES else None, num_features=int(features) or None)
+    latency = st.sidebar.selectbox(
+        "Latency", latencies, latencies.index(stored.latency or latencies[0])
+    )
+    features = st.sidebar.number_input(
+        "Features of the data (0: not known)", 0, value=stored.num_features or 0, step=1
+    )
+    return replace(
+        stored,
+        stakes=stakes,
+        latency=latency if latency in LATENCIES else None,
+        num_features=int(features) or None,
+    )
 
 
 def turned(knob: Knob) -> float | None:
     """Where a slider was moved to; None where it stands where it was, or the threshold is off."""
     label = f"{knob.title}{' in seconds' if knob.metric == 'time' else ''}, {knob.direction}"
-    if knob.start is None and not st.checkbox(f"Ask for {knob.title.lower()}", key=f"ask {knob.metric}"):
+    if knob.start is None and not st.checkbox(
+        f"Ask for {knob.title.lower()}", key=f"ask {knob.metric}"
+    ):
         return None
     start = knob.most if knob.start is None else knob.start
-    value = float(st.slider(label, 0.0, knob.most, start, knob.step, key=f"{knob.metric} from {knob.start}"))
+    value = float(
+        st.slider(label, 0.0, knob.most, start, knob.step, key=f"{knob.metric} from {knob.start}")
+    )
     return value if knob.start is None or value != start else None
 
 
@@ -57,7 +76,11 @@ def show_answer(found: WhatIf) -> None:
     own = [verdict for verdict in found.after if verdict.explainer == found.chosen_after]
     outcome = worst(own) if own else NOT_APPLICABLE
     head = f"{found.chosen_after or 'Nobody'} comes first"
-    was = f"As the run stands: {found.chosen_before or 'nobody'}." if found.chosen_before != found.chosen_after else ""
+    was = (
+        f"As the run stands: {found.chosen_before or 'nobody'}."
+        if found.chosen_before != found.chosen_after
+        else ""
+    )
     notice(outcome, head, was, f"{len(found.changed)} of {len(found.after)} verdicts change.")
 
 

@@ -1,8 +1,9 @@
-"""BA-Shapes: a preferential-attachment graph of 300 nodes with 80 "houses" of five nodes tied to it (GNNExplainer, 2019).
+"""BA-Shapes: a preferential-attachment graph of 300 nodes with 80 "houses" of five nodes tied to it
+(GNNExplainer, 2019).
 
-Node classes: 0 base graph, 1 middle, 2 bottom, 3 top of a house. An edge has one of six classes, by those of its two ends.
-Features are the node's own one-hot code, as in the paper this library implements: 700 nodes, 700 features. With seed 1
-there are 3,942 directed edges, the paper's number.
+Node classes: 0 base graph, 1 middle, 2 bottom, 3 top of a house. An edge has one of six classes, by
+those of its two ends. Features are the node's own one-hot code, as in the paper this library
+implements: 700 nodes, 700 features. With seed 1 there are 3,942 directed edges, the paper's number.
 """
 
 import torch
@@ -15,9 +16,23 @@ from graphgauge.datasets.splits import stratified_split
 
 NUM_BASE, NUM_HOUSES, ATTACHED = 300, 80, 5
 HOUSE_LABEL = (1, 1, 2, 2, 3)  #: two middle nodes, two bottom nodes, the top
-HOUSE_EDGES = ((0, 1), (0, 3), (0, 4), (1, 2), (1, 4), (2, 3))  #: undirected; node 0 is tied to the base graph
+HOUSE_EDGES = (
+    (0, 1),
+    (0, 3),
+    (0, 4),
+    (1, 2),
+    (1, 4),
+    (2, 3),
+)  #: undirected; node 0 is tied to the base graph
 CLASS_NAMES = ("base", "middle", "bottom", "top")
-EDGE_CLASSES = ((0, 0), (0, 1), (1, 1), (1, 2), (1, 3), (2, 2))  #: classes of the two ends, smaller first
+EDGE_CLASSES = (
+    (0, 0),
+    (0, 1),
+    (1, 1),
+    (1, 2),
+    (1, 3),
+    (2, 2),
+)  #: classes of the two ends, smaller first
 
 
 def ba_shapes(seed: int = 1) -> Data:
@@ -30,7 +45,9 @@ def ba_shapes(seed: int = 1) -> Data:
         base = barabasi_albert_graph(NUM_BASE, ATTACHED)
         anchor = torch.randperm(NUM_BASE)[:NUM_HOUSES]
     edge_index = torch.cat([base, houses(anchor)], dim=1)
-    y = torch.cat([torch.zeros(NUM_BASE, dtype=torch.int64), torch.tensor(HOUSE_LABEL).repeat(NUM_HOUSES)])
+    y = torch.cat(
+        [torch.zeros(NUM_BASE, dtype=torch.int64), torch.tensor(HOUSE_LABEL).repeat(NUM_HOUSES)]
+    )
     train, val, test = stratified_split(y, seed)
     return Data(
         x=torch.eye(len(y)),
@@ -44,7 +61,9 @@ def ba_shapes(seed: int = 1) -> Data:
 
 
 def houses(anchor: Tensor) -> Tensor:
-    """Edges of the houses and their ties to ``anchor`` (H,) nodes of the base graph, both directions.  (2, 14 H)"""
+    """Edges of the houses and their ties to ``anchor`` (H,) nodes of the base graph, both
+    directions.  (2, 14 H)
+    """
     first = NUM_BASE + len(HOUSE_LABEL) * torch.arange(len(anchor))
     inner = torch.tensor(HOUSE_EDGES).t()[:, None, :] + first[None, :, None]
     pairs = torch.cat([inner.reshape(2, -1), torch.stack([anchor, first])], dim=1)

@@ -1,11 +1,14 @@
-"""Sparse products for K networks at once: one matrix with K blocks on its diagonal, all with the same places of its entries.
+"""Sparse products for K networks at once: one matrix with K blocks on its diagonal, all with the
+same places of its entries.
 
-Entries e = 1..E sit at (row_e, col_e) of an (R, C) matrix; network k has its own values v_ke there. With dense h and g,
+Entries e = 1..E sit at (row_e, col_e) of an (R, C) matrix; network k has its own values v_ke there.
+With dense h and g,
 
     weighted_sums(v, h)_kr = sum over e with row_e = r of  v_ke h_k,col_e           (K, E), (K, C, D) -> (K, R, D)
     dots(g, h)_ke          = g_k,row_e . h_k,col_e                                  (K, R, D), (K, C, D) -> (K, E)
 
-Each is the other's derivative, so both stay sparse in the backward pass: nothing of size E x D is ever written.
+Each is the other's derivative, so both stay sparse in the backward pass: nothing of size E x D is
+ever written.
 """
 
 import warnings
@@ -19,13 +22,19 @@ from torch import Tensor
 from torch.autograd import Function
 
 LARGEST_INDEX = 2**31 - 1  #: entries and rows are counted in 32 bits
-#: what torch has to say of every sparse matrix; 2.11 and 2.12 say the second also to who has opted out of the checks
-KNOWN_WARNINGS = ("Sparse CSR tensor support is in beta state", "Sparse invariant checks are implicitly disabled")
+#: what torch has to say of every sparse matrix; 2.11 and 2.12 say the second also to who has opted
+#: out of the checks
+KNOWN_WARNINGS = (
+    "Sparse CSR tensor support is in beta state",
+    "Sparse invariant checks are implicitly disabled",
+)
 
 
 @contextmanager
 def without_known_warnings() -> Iterator[None]:
-    """Ignore these two warnings of torch, and no others; torch's own switch for the checks is not touched."""
+    """Ignore these two warnings of torch, and no others; torch's own switch for the checks is not
+    touched.
+    """
     with warnings.catch_warnings():
         for message in KNOWN_WARNINGS:
             warnings.filterwarnings("ignore", message, UserWarning)
@@ -34,7 +43,9 @@ def without_known_warnings() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Pattern:
-    """Where the entries are, sorted by row, then column. ``order``: from the order given to the sorted one."""
+    """Where the entries are, sorted by row, then column. ``order``: from the order given to the
+    sorted one.
+    """
 
     row: Tensor  #: (E,)
     col: Tensor  #: (E,)
@@ -57,7 +68,9 @@ class Blocks:
 
     def __init__(self, places: Pattern, count: int) -> None:
         self.places, self.count = places, count
-        self.turn = (places.col * places.num_rows + places.row).argsort(stable=True)  # the transposed order of entries
+        self.turn = (places.col * places.num_rows + places.row).argsort(
+            stable=True
+        )  # the transposed order of entries
         self.shape = (count * places.num_rows, count * places.num_cols)
         self.index = repeated(places.row, places.col, places.num_rows, places.num_cols, count)
         turned = (places.col[self.turn], places.row[self.turn], places.num_cols, places.num_rows)
@@ -72,7 +85,9 @@ class Blocks:
     @without_known_warnings()
     def turned_times(self, value: Tensor, g: Tensor) -> Tensor:
         """The same with the transposed matrix.  (K, E), (K, R, D) -> (K, C, D)"""
-        product = compressed(self.turned_index, value[:, self.turn], self.shape[::-1]) @ g.reshape(self.shape[0], -1)
+        product = compressed(self.turned_index, value[:, self.turn], self.shape[::-1]) @ g.reshape(
+            self.shape[0], -1
+        )
         return product.view(self.count, self.places.num_cols, -1)
 
     @without_known_warnings()
@@ -80,10 +95,16 @@ class Blocks:
         """Inner products of rows of g with rows of h.  (K, R, D), (K, C, D) -> (K, E)"""
         left, right = g.reshape(self.shape[0], -1), h.reshape(self.shape[1], -1)
         empty = compressed(self.index, left.new_zeros(self.count * len(self.places)), self.shape)
-        return torch.sparse.sampled_addmm(empty, left, right.t(), beta=0.0).values().view(self.count, -1)
+        return (
+            torch.sparse.sampled_addmm(empty, left, right.t(), beta=0.0)
+            .values()
+            .view(self.count, -1)
+        )
 
 
-def repeated(row: Tensor, col: Tensor, num_rows: int, num_cols: int, count: int) -> tuple[Tensor, Tensor]:
+def repeated(
+    row: Tensor, col: Tensor, num_rows: int, num_cols: int, count: int
+) -> tuple[Tensor, Tensor]:
     """Row pointers and columns of the matrix with ``count`` equal blocks."""
     ends = row.bincount(minlength=num_rows).cumsum(0)
     block = torch.arange(count, device=row.device)[:, None]

@@ -1,7 +1,9 @@
-"""Parsed data sets, kept so that the next load is quick: tensors as safetensors, texts and a checksum as JSON, no pickle.
+"""Parsed data sets, kept so that the next load is quick: tensors as safetensors, texts and a
+checksum as JSON, no pickle.
 
-A kept set is named after the checksums of the raw files it was made of and the version of this format, so another raw file or
-another version never meets it. Each file is written as a whole, the JSON last. Whatever does not match its checksum is made anew.
+A kept set is named after the checksums of the raw files it was made of and the version of this
+format, so another raw file or another version never meets it. Each file is written as a whole, the
+JSON last. Whatever does not match its checksum is made anew.
 """
 
 import hashlib
@@ -43,7 +45,11 @@ def read(stem: Path) -> Data | None:
     try:
         about = json.loads(stem.with_suffix(".json").read_bytes())
         content = stem.with_suffix(".safetensors").read_bytes()
-        return Data(**load(content), **about["texts"]) if about["sha256"] == digest(content, about["texts"]) else None
+        return (
+            Data(**load(content), **about["texts"])
+            if about["sha256"] == digest(content, about["texts"])
+            else None
+        )
     except (OSError, ValueError, KeyError, TypeError):  # not there, not JSON, not ours
         return None
 
@@ -59,7 +65,10 @@ def store(stem: Path, data: Data) -> None:
     content = save(tensors)
     try:
         write_whole(stem.with_suffix(".safetensors"), content)
-        write_whole(stem.with_suffix(".json"), json.dumps({"sha256": digest(content, texts), "texts": texts}).encode())
+        write_whole(
+            stem.with_suffix(".json"),
+            json.dumps({"sha256": digest(content, texts), "texts": texts}).encode(),
+        )
     except OSError as error:
         warnings.warn(
             f"The parsed data set could not be kept in {stem.parent}: {error}. It will be parsed again next time; "

@@ -1,7 +1,9 @@
-"""Cora: 2,708 articles, 10,556 directed citation edges (each both ways), 1,433 words, 7 subjects (Planetoid's files).
+"""Cora: 2,708 articles, 10,556 directed citation edges (each both ways), 1,433 words, 7 subjects
+(Planetoid's files).
 
-The files are Python pickles. They are parsed only after their checksums matched, and by a reader that knows arrays, lists
-and dictionaries and refuses everything else, so that no file can run code. SciPy, whose matrices they hold, is not needed.
+The files are Python pickles. They are parsed only after their checksums matched, and by a reader
+that knows arrays, lists and dictionaries and refuses everything else, so that no file can run code.
+SciPy, whose matrices they hold, is not needed.
 """
 
 import io
@@ -17,7 +19,8 @@ from torch_geometric.data import Data
 from graphgauge.core.errors import BadFile
 from graphgauge.datasets.splits import named_masks
 
-#: the subjects in Planetoid's order; the files hold numbers only, the sizes of the seven classes tell which is which
+#: the subjects in Planetoid's order; the files hold numbers only, the sizes of the seven classes
+#: tell which is which
 CLASS_NAMES = (
     "Theory",
     "Reinforcement Learning",
@@ -27,7 +30,10 @@ CLASS_NAMES = (
     "Case Based",
     "Rule Learning",
 )
-NUM_TRAIN, NUM_VAL = 140, 500  #: the public split: 20 articles of each subject, the next 500; the test articles are listed
+NUM_TRAIN, NUM_VAL = (
+    140,
+    500,
+)  #: the public split: 20 articles of each subject, the next 500; the test articles are listed
 
 
 def read_cora(contents: Mapping[str, bytes]) -> Data:
@@ -38,14 +44,18 @@ def read_cora(contents: Mapping[str, bytes]) -> Data:
     return Data(
         x=joined(unpickled(part["allx"]).dense(), unpickled(part["tx"]).dense(), test),
         edge_index=citations(neighbours),
-        y=joined(torch.as_tensor(unpickled(part["ally"])), torch.as_tensor(unpickled(part["ty"])), test).argmax(1),
+        y=joined(
+            torch.as_tensor(unpickled(part["ally"])), torch.as_tensor(unpickled(part["ty"])), test
+        ).argmax(1),
         class_names=list(CLASS_NAMES),
         **public_split(len(neighbours), test),
     )
 
 
 def citations(neighbours: Mapping[int, list[int]]) -> Tensor:
-    """Edges both ways, sorted by target, then source: PyG's order, on which the link split depends.  (2, E)"""
+    """Edges both ways, sorted by target, then source: PyG's order, on which the link split depends.
+    (2, E)
+    """
     pairs = torch.tensor([(u, v) for u, others in neighbours.items() for v in others if u != v]).T
     return torch.cat([pairs, pairs.flip(0)], dim=1).unique(dim=1).flip(0)
 
@@ -58,7 +68,9 @@ def public_split(num_nodes: int, test: Tensor) -> dict[str, Tensor]:
 
 
 def joined(first: Tensor, rest: Tensor, test: Tensor) -> Tensor:
-    """Rows of the first nodes, then those of the test nodes at their places.  (n, D), (m, D), (m,) -> (n + m, D)"""
+    """Rows of the first nodes, then those of the test nodes at their places.
+    (n, D), (m, D), (m,) -> (n + m, D)
+    """
     return torch.cat([first, rest]).index_copy(0, test, rest)
 
 
@@ -81,14 +93,22 @@ class Sparse:
 class Reader(pickle.Unpickler):
     """Reads arrays, lists and dictionaries, and nothing that could run code of its own."""
 
-    KNOWN = ("numpy.core.multiarray _reconstruct", "numpy ndarray", "numpy dtype", "collections defaultdict", "__builtin__ list")
+    KNOWN = (
+        "numpy.core.multiarray _reconstruct",
+        "numpy ndarray",
+        "numpy dtype",
+        "collections defaultdict",
+        "__builtin__ list",
+    )
 
     def find_class(self, module: str, name: str) -> Any:
         """The class behind a stored name."""
         if (module, name) == ("scipy.sparse.csr", "csr_matrix"):
             return Sparse
         if f"{module} {name}" not in self.KNOWN:
-            raise BadFile(f"a file of Cora asks for {module}.{name}, which its originals do not hold. Fetch the files again.")
+            raise BadFile(
+                f"a file of Cora asks for {module}.{name}, which its originals do not hold. Fetch the files again."
+            )
         return super().find_class(module, name)
 
 

@@ -1,7 +1,9 @@
-"""What is known of the five data sets before a file is opened: the paper's counts, licences, sources, files and tasks.
+"""What is known of the five data sets before a file is opened: the paper's counts, licences,
+sources, files and tasks.
 
-Counts are those of the paper's table of data sets: nodes, directed message edges, features, node classes, edge classes
-(None: a regression). `docs/datasets.md` says where the paper's text and its table differ.
+Counts are those of the paper's table of data sets: nodes, directed message edges, features, node
+classes, edge classes (None: a regression). `docs/datasets.md` says where the paper's text and its
+table differ.
 """
 
 from dataclasses import dataclass
@@ -11,9 +13,11 @@ from graphgauge.core.registry import lookup
 
 @dataclass(frozen=True)
 class RawFile:
-    """A file as its authors made it: where it lies below the data folder, and the sha256 of its content.
+    """A file as its authors made it: where it lies below the data folder, and the sha256 of its
+    content.
 
-    ``accepted_by``: the environment variable in which people may name the checksum of another file that they trust.
+    ``accepted_by``: the environment variable in which people may name the checksum of another file
+    that they trust.
     """
 
     path: str
@@ -28,7 +32,9 @@ class RawFile:
 
 @dataclass(frozen=True)
 class Description:
-    """One data set. ``files`` are all needed; of ``one_of`` the first that is there is used; neither: it is generated."""
+    """One data set. ``files`` are all needed; of ``one_of`` the first that is there is used;
+    neither: it is generated.
+    """
 
     name: str
     nodes: int
@@ -71,7 +77,9 @@ CORA = Description(
     link_task="does one of two articles cite the other?",
     licence="MIT",
     source="Planetoid (github.com/kimiyoung/planetoid, data/)",
-    files=tuple(RawFile(f"Cora/raw/ind.cora.{part}", sha256) for part, sha256 in CORA_SHA256.items()),
+    files=tuple(
+        RawFile(f"Cora/raw/ind.cora.{part}", sha256) for part, sha256 in CORA_SHA256.items()
+    ),
 )
 
 GITHUB = Description(
@@ -156,7 +164,9 @@ SYNTHETIC = Description(
 LEVELS = ("node", "link")  #: of a task
 
 #: every data set by its name
-DATASETS = {description.name: description for description in (CORA, GITHUB, BA_SHAPES, MOVIELENS, SYNTHETIC)}
+DATASETS = {
+    description.name: description for description in (CORA, GITHUB, BA_SHAPES, MOVIELENS, SYNTHETIC)
+}
 
 
 def find_dataset(name: str) -> Description:

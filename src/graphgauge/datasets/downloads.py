@@ -1,4 +1,5 @@
-"""Raw files from the addresses that PyG knows, fetched by PyG's own loaders: their download step, and nothing else of them.
+"""Raw files from the addresses that PyG knows, fetched by PyG's own loaders: their download step,
+and nothing else of them.
 
 What arrives is put in place file by file; the checksums are compared when the files are read.
 """
@@ -38,7 +39,11 @@ def fetch_movielens(root: Path) -> None:
     fetch(loader)
 
 
-FETCH: dict[str, Callable[[Path], None]] = {"Cora": fetch_cora, "GitHub": fetch_github, "MovieLens": fetch_movielens}
+FETCH: dict[str, Callable[[Path], None]] = {
+    "Cora": fetch_cora,
+    "GitHub": fetch_github,
+    "MovieLens": fetch_movielens,
+}
 
 
 def fetch(loader: Any) -> None:
@@ -48,7 +53,9 @@ def fetch(loader: Any) -> None:
 
 
 def download(name: str, folder: Path, paths: list[str]) -> None:
-    """Fetch the files of a data set into a new folder beside their place, then move them there, each in one step."""
+    """Fetch the files of a data set into a new folder beside their place, then move them there,
+    each in one step.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as fresh:
         FETCH[name](Path(fresh))

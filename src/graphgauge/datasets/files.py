@@ -1,10 +1,12 @@
 """Where raw files lie, and their content, checked before anybody looks at it.
 
-Folders, in this order: the one that is named (``folder=``, ``--data``), the one in `GRAPHGAUGE_DATA`, and the part of the cache
-that downloads go to. They are only read. The cache (`GRAPHGAUGE_CACHE`, else ``graphgauge`` in `XDG_CACHE_HOME`
-or ``~/.cache``) is the only place that is ever written to.
+Folders, in this order: the one that is named (``folder=``, ``--data``), the one in
+`GRAPHGAUGE_DATA`, and the part of the cache that downloads go to. They are only read. The cache
+(`GRAPHGAUGE_CACHE`, else ``graphgauge`` in `XDG_CACHE_HOME` or ``~/.cache``) is the only place that
+is ever written to.
 
-A file is read once, its sha256 is compared, and the same bytes are parsed: nothing can change in between.
+A file is read once, its sha256 is compared, and the same bytes are parsed: nothing can change in
+between.
 """
 
 import hashlib
@@ -30,7 +32,10 @@ def cache_folder() -> Path:
 def data_folders(folder: str | Path | None = None) -> list[Path]:
     """The folders to look into, first things first; one that people name must exist."""
     named = {"folder= (--data)": folder, "GRAPHGAUGE_DATA": os.environ.get("GRAPHGAUGE_DATA")}
-    return [*(existing(Path(path).expanduser(), by) for by, path in named.items() if path), downloads_folder()]
+    return [
+        *(existing(Path(path).expanduser(), by) for by, path in named.items() if path),
+        downloads_folder(),
+    ]
 
 
 def downloads_folder() -> Path:
@@ -56,14 +61,20 @@ def folder_with(description: Description, folder: str | Path | None = None) -> P
 
 
 def state_of(description: Description, folder: str | Path | None = None) -> tuple[str, Path | None]:
-    """Whether a data set can be loaded without a download, and from where: generated, ready, damaged or missing.
+    """Whether a data set can be loaded without a download, and from where: generated, ready,
+    damaged or missing.
 
-    "no embeddings": the files are there, but of ``one_of`` none is, so that a language model would have to compute them.
+    "no embeddings": the files are there, but of ``one_of`` none is, so that a language model would
+    have to compute them.
     """
     if description.is_generated:
         return "generated", None
     place = folder_with(description, folder)
-    return ("missing", None) if place is None else (state_in(description, place, data_folders(folder)), place)
+    return (
+        ("missing", None)
+        if place is None
+        else (state_in(description, place, data_folders(folder)), place)
+    )
 
 
 def state_in(description: Description, place: Path, others: list[Path]) -> str:
@@ -72,18 +83,31 @@ def state_in(description: Description, place: Path, others: list[Path]) -> str:
         contents = checked_contents(description, place, others)
     except BadFile:
         return "damaged"
-    return "no embeddings" if description.one_of and len(contents) == len(description.files) else "ready"
+    return (
+        "no embeddings"
+        if description.one_of and len(contents) == len(description.files)
+        else "ready"
+    )
 
 
 def raw_contents(description: Description, folder: str | Path | None = None) -> dict[str, bytes]:
-    """The checked content of every file of a data set, by file name; downloaded first where no folder has them."""
+    """The checked content of every file of a data set, by file name; downloaded first where no
+    folder has them.
+    """
     place = folder_with(description, folder) or downloaded(description, folder)
     return checked_contents(description, place, data_folders(folder))
 
 
 def checked_contents(description: Description, place: Path, others: list[Path]) -> dict[str, bytes]:
-    """What is needed from ``place``, and the first of ``one_of`` that is there or in one of the ``others``."""
-    choices = [(folder, file) for folder in [place, *others] for file in description.one_of if holds(folder, [file])]
+    """What is needed from ``place``, and the first of ``one_of`` that is there or in one of the
+    ``others``.
+    """
+    choices = [
+        (folder, file)
+        for folder in [place, *others]
+        for file in description.one_of
+        if holds(folder, [file])
+    ]
     wanted = [*((place, file) for file in description.files), *choices[:1]]
     return {file.name: checked_content(folder, file) for folder, file in wanted}
 
@@ -107,7 +131,11 @@ def accepted(file: RawFile) -> str | None:
 
 def other_file(file: RawFile, found: str) -> str:
     """What to do if a different file is meant, where that is possible."""
-    return f" If you trust this other file, set {file.accepted_by}={found}." if file.accepted_by else ""
+    return (
+        f" If you trust this other file, set {file.accepted_by}={found}."
+        if file.accepted_by
+        else ""
+    )
 
 
 def sha256(content: bytes) -> str:
@@ -132,7 +160,9 @@ def downloaded(description: Description, folder: str | Path | None) -> Path:
     try:
         download(description.name, downloads_folder(), [file.path for file in description.files])
     except Exception as error:
-        raise BadFile(f"{missing(description, folder)} Downloading them failed: {type(error).__name__}: {error}") from error
+        raise BadFile(
+            f"{missing(description, folder)} Downloading them failed: {type(error).__name__}: {error}"
+        ) from error
     return downloads_folder()
 
 

@@ -1,9 +1,11 @@
-"""GitHub: 37,700 developers, 578,006 directed edges of mutual following, 128 features, web (0) or machine learning (1).
+"""GitHub: 37,700 developers, 578,006 directed edges of mutual following, 128 features, web (0) or
+machine learning (1).
 
-Graph and labels are those of the SNAP archive git_web_ml. The 128 features of the known file are a *stand-in*: the file that PyG
-used to download cannot be had any more, and how its columns were made was never said. They are a truncated SVD of the 4,005 raw
-attributes of each developer. Another ``github.npz`` is accepted if its checksum is named in `GRAPHGAUGE_GITHUB_SHA256`;
-it is read without pickle, and its shapes and counts must be right.
+Graph and labels are those of the SNAP archive git_web_ml. The 128 features of the known file are a
+*stand-in*: the file that PyG used to download cannot be had any more, and how its columns were made
+was never said. They are a truncated SVD of the 4,005 raw attributes of each developer. Another
+``github.npz`` is accepted if its checksum is named in `GRAPHGAUGE_GITHUB_SHA256`; it is read
+without pickle, and its shapes and counts must be right.
 """
 
 import io
@@ -56,11 +58,19 @@ def arrays(content: bytes) -> dict[str, Any]:
 
 
 def refuse_wrong_counts(array: Mapping[str, Any]) -> None:
-    """Shapes, the numbers of edges and of developers of each kind, both directions, no loops, no gaps in the features."""
+    """Shapes, the numbers of edges and of developers of each kind, both directions, no loops, no
+    gaps in the features.
+    """
     found = {key: array[key].shape for key in ("features", "edges", "target")}
-    wanted = {"features": (GITHUB.nodes, GITHUB.features), "edges": (NUM_WHOLE, 2), "target": (GITHUB.nodes,)}
+    wanted = {
+        "features": (GITHUB.nodes, GITHUB.features),
+        "edges": (NUM_WHOLE, 2),
+        "target": (GITHUB.nodes,),
+    }
     if found != wanted:
-        raise BadFile(f"github.npz must hold arrays of the shapes {wanted}, but they are {found}. Use another file.")
+        raise BadFile(
+            f"github.npz must hold arrays of the shapes {wanted}, but they are {found}. Use another file."
+        )
     for wrong in faults(array):
         raise BadFile(f"github.npz is not the graph of the developers: {wrong}. Use another file.")
 
@@ -70,10 +80,15 @@ def faults(array: Mapping[str, Any]) -> list[str]:
     one, other = array["edges"].astype(np.int64).T
     code, back = np.sort(one * GITHUB.nodes + other), np.sort(other * GITHUB.nodes + one)
     checks = {
-        "an edge names a node that is not there": array["edges"].min() >= 0 and array["edges"].max() < GITHUB.nodes,
-        "an edge is there in one direction only, or twice": (np.diff(code) > 0).all() and (code == back).all(),
+        "an edge names a node that is not there": array["edges"].min() >= 0
+        and array["edges"].max() < GITHUB.nodes,
+        "an edge is there in one direction only, or twice": (np.diff(code) > 0).all()
+        and (code == back).all(),
         "a node has an edge to itself": (one != other).all(),
-        f"the classes do not have {CLASS_SIZES} members": np.unique(array["target"], return_counts=True)[1].tolist() == CLASS_SIZES,
+        f"the classes do not have {CLASS_SIZES} members": np.unique(
+            array["target"], return_counts=True
+        )[1].tolist()
+        == CLASS_SIZES,
         "features are not finite": np.isfinite(array["features"]).all(),
     }
     return [fault for fault, is_fine in checks.items() if not is_fine]

@@ -1,11 +1,14 @@
-"""The paper's search: 5 hidden sizes x 3 learning rates x 3 weight decays x 5 dropouts = 225 points, one seed each.
+"""The paper's search: 5 hidden sizes x 3 learning rates x 3 weight decays x 5 dropouts = 225
+points, one seed each.
 
-The point with the highest validation score is chosen (among equals the lower validation loss, then the smaller network), and
-trained again with five other seeds; mean and SD of the scores are over these five, and the one with the best validation score is
-kept, whichever part early stopping watched. Test scores are computed for these five only, and decide nothing. Points of one
-hidden size are one stack (training.py).
+The point with the highest validation score is chosen (among equals the lower validation loss, then
+the smaller network), and trained again with five other seeds; mean and SD of the scores are over
+these five, and the one with the best validation score is kept, whichever part early stopping
+watched. Test scores are computed for these five only, and decide nothing. Points of one hidden size
+are one stack (training.py).
 
-A search can be broken off: after each stack its rows go to one file, and the same command goes on from there.
+A search can be broken off: after each stack its rows go to one file, and the same command goes on
+from there.
 """
 
 import hashlib
@@ -49,13 +52,19 @@ class Search:
 
     def recipes(self, data: Data) -> list[Recipe]:
         """The grid, or ``points`` of it at equal distances; by hidden size and decoder."""
-        biases = (False, True) if self.decoder_bias and decoder_of(data) == "inner_product" else (False,)
+        biases = (
+            (False, True) if self.decoder_bias and decoder_of(data) == "inner_product" else (False,)
+        )
         grid = [
             Recipe(hidden, rate, decay, dropout, bias, self.seed)
-            for bias, hidden, rate, decay, dropout in product(biases, HIDDEN, LEARNING_RATE, WEIGHT_DECAY, DROPOUT)
+            for bias, hidden, rate, decay, dropout in product(
+                biases, HIDDEN, LEARNING_RATE, WEIGHT_DECAY, DROPOUT
+            )
         ]
         if self.points is not None and not 1 <= self.points <= len(grid):
-            raise BadSetting(f"points must be from 1 to {len(grid)}, the size of the grid, but is {self.points}.")
+            raise BadSetting(
+                f"points must be from 1 to {len(grid)}, the size of the grid, but is {self.points}."
+            )
         count = self.points or len(grid)
         return [grid[number * len(grid) // count] for number in range(count)]
 
@@ -81,15 +90,21 @@ class Found:
         return statistics.stdev(row[part] for row in self.scores)
 
 
-def search(data: Data, conv: str, wanted: Search, path: Path | None = None, title: str = "training") -> Found:
+def search(
+    data: Data, conv: str, wanted: Search, path: Path | None = None, title: str = "training"
+) -> Found:
     """Try the points that ``path`` does not hold yet, choose, and train the chosen one again."""
     recipes = wanted.recipes(data)
-    rows = Rows(path, {**asdict(wanted.stopping), "seed": wanted.seed, "conv": conv, "data": digest(data)})
+    rows = Rows(
+        path, {**asdict(wanted.stopping), "seed": wanted.seed, "conv": conv, "data": digest(data)}
+    )
     missing = [recipe for recipe in recipes if recipe not in rows.known]
     with progress(len(missing) + NUM_SEEDS, title):
         for stack in stacks(missing):
             rows.add(tried(data, conv, stack, wanted))
-        return retrained(data, conv, best_of([rows.known[recipe] for recipe in recipes]), wanted, len(recipes))
+        return retrained(
+            data, conv, best_of([rows.known[recipe] for recipe in recipes]), wanted, len(recipes)
+        )
 
 
 def stacks(recipes: list[Recipe]) -> Iterator[list[Recipe]]:
@@ -99,21 +114,44 @@ def stacks(recipes: list[Recipe]) -> Iterator[list[Recipe]]:
 
 
 def tried(data: Data, conv: str, recipes: list[Recipe], wanted: Search) -> list[Row]:
-    """One row for each point: the scores on training and validation part. Nothing here looks at the test part."""
+    """One row for each point: the scores on training and validation part. Nothing here looks at the
+    test part.
+    """
     results = train(data, conv, recipes, wanted.stopping)
-    return [row_of(data, conv, recipe, done, ("train", "val")) for recipe, done in zip(recipes, results, strict=True)]
+    return [
+        row_of(data, conv, recipe, done, ("train", "val"))
+        for recipe, done in zip(recipes, results, strict=True)
+    ]
 
 
 def row_of(data: Data, conv: str, recipe: Recipe, done: Trained, parts: tuple[str, ...]) -> Row:
     """A recipe and what came out of it."""
-    net = rebuilt(architecture(data, conv, recipe.hidden, recipe.dropout, recipe.bias), done.state).to(data.x.device)
+    net = rebuilt(
+        architecture(data, conv, recipe.hidden, recipe.dropout, recipe.bias), done.state
+    ).to(data.x.device)
     measured = {f"{part}_score": value for part, value in scores(net, data, parts).items()}
-    return {**asdict(recipe), **measured, "val_loss": done.val_loss, "best_epoch": done.best_epoch, "epochs": done.epochs}
+    return {
+        **asdict(recipe),
+        **measured,
+        "val_loss": done.val_loss,
+        "best_epoch": done.best_epoch,
+        "epochs": done.epochs,
+    }
 
 
 def best_of(rows: list[Row]) -> Recipe:
-    """Highest validation score; among equals lowest validation loss, then smallest network. A score that is no number loses."""
-    best = min(rows, key=lambda row: (-number_or_worst(row["val_score"]), row["val_loss"], row["hidden"], row["bias"]))
+    """Highest validation score; among equals lowest validation loss, then smallest network. A score
+    that is no number loses.
+    """
+    best = min(
+        rows,
+        key=lambda row: (
+            -number_or_worst(row["val_score"]),
+            row["val_loss"],
+            row["hidden"],
+            row["bias"],
+        ),
+    )
     return recipe_of(best)
 
 
@@ -132,15 +170,22 @@ def retrained(data: Data, conv: str, recipe: Recipe, wanted: Search, points: int
     seeds = [wanted.seed + 1 + number for number in range(NUM_SEEDS)]
     recipes = [replace(recipe, seed=seed) for seed in seeds]
     results = train(data, conv, recipes, wanted.stopping)
-    rows = [row_of(data, conv, one, done, SCORED_PARTS) for one, done in zip(recipes, results, strict=True)]
+    rows = [
+        row_of(data, conv, one, done, SCORED_PARTS)
+        for one, done in zip(recipes, results, strict=True)
+    ]
     kept = recipes.index(best_of(rows))
     plan = architecture(data, conv, recipe.hidden, recipe.dropout, recipe.bias)
     measured = [{part: row[f"{part}_score"] for part in SCORED_PARTS} for row in rows]
-    return Found(recipes[kept], plan, results[kept].state, measured, seeds, results[kept].best_epoch, points)
+    return Found(
+        recipes[kept], plan, results[kept].state, measured, seeds, results[kept].best_epoch, points
+    )
 
 
 class Rows:
-    """The finished points of one search, in one file: a line with the settings that all share, then a line for each point."""
+    """The finished points of one search, in one file: a line with the settings that all share, then
+    a line for each point.
+    """
 
     def __init__(self, path: Path | None, asked: dict[str, Any]) -> None:
         self.path, self.asked = path, asked
@@ -154,11 +199,22 @@ class Rows:
             first, *rest = (json.loads(line) for line in path.read_text().splitlines())
             self.known = {recipe_of(row): row for row in rest}
         except (ValueError, KeyError, TypeError) as error:
-            raise BadFile(f"{path} is not a file of finished training runs ({error}). Remove it or use another folder.") from error
-        changed = [name for name in sorted({*first, *self.asked}) if first.get(name) != self.asked.get(name)]
+            raise BadFile(
+                f"{path} is not a file of finished training runs ({error}). Remove it or use another folder."
+            ) from error
+        changed = [
+            name
+            for name in sorted({*first, *self.asked})
+            if first.get(name) != self.asked.get(name)
+        ]
         if changed:
-            was = ", ".join(f"{name} was {first.get(name)!r} and is {self.asked.get(name)!r}" for name in changed)
-            raise BadFile(f"{path} holds runs with other settings: {was}. Use another --folder, or remove this file.")
+            was = ", ".join(
+                f"{name} was {first.get(name)!r} and is {self.asked.get(name)!r}"
+                for name in changed
+            )
+            raise BadFile(
+                f"{path} holds runs with other settings: {was}. Use another --folder, or remove this file."
+            )
 
     def add(self, rows: list[Row]) -> None:
         """Keep rows; the file is replaced as a whole, so that it never holds half a stack."""
@@ -171,9 +227,12 @@ class Rows:
 def digest(data: Data) -> str:
     """Names a task's content: all its tensors and what is asked of them."""
     content = hashlib.blake2b(
-        f"{data.name} {data.level} {data.task} {list(data.get('class_names') or [])}".encode(), digest_size=16
+        f"{data.name} {data.level} {data.task} {list(data.get('class_names') or [])}".encode(),
+        digest_size=16,
     )
-    for name in sorted(key for key, value in data.to_dict().items() if isinstance(value, torch.Tensor)):
+    for name in sorted(
+        key for key, value in data.to_dict().items() if isinstance(value, torch.Tensor)
+    ):
         value = data[name].detach().cpu().contiguous()
         content.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
         content.update(value.numpy().tobytes())

@@ -1,7 +1,9 @@
-"""Trained networks that travel with the library: one ``.toml`` with all about it and one ``.safetensors`` with the weights.
+"""Trained networks that travel with the library: one ``.toml`` with all about it and one
+``.safetensors`` with the weights.
 
-Nobody has to train before evaluating, and whoever wants to, finds the command in the file. Each of the two files is written as a
-whole, and the ``.toml`` holds the checksum of the weights, so that files of two different networks are noticed.
+Nobody has to train before evaluating, and whoever wants to, finds the command in the file. Each of
+the two files is written as a whole, and the ``.toml`` holds the checksum of the weights, so that
+files of two different networks are noticed.
 """
 
 import json
@@ -34,7 +36,9 @@ Sections = dict[str, dict[str, Any]]
 
 
 def trained(name: str, level: str, conv: str, folder: str | Path | None = None) -> nn.Module:
-    """The kept network of a task, in evaluation mode, on the CPU: ``trained("Cora", "node", "gcn")``."""
+    """The kept network of a task, in evaluation mode, on the CPU: ``trained("Cora", "node",
+    "gcn")``.
+    """
     record = trained_record(name, level, conv, folder)
     path = Path(folder or FOLDER) / f"{find_task(name, level, conv).name}.safetensors"
     try:
@@ -43,7 +47,9 @@ def trained(name: str, level: str, conv: str, folder: str | Path | None = None) 
             raise OSError("their checksum is another")
         return rebuilt(Architecture(**record["architecture"]), load(content))
     except (SafetensorError, RuntimeError, OSError) as error:
-        raise BadFile(f"{path} does not hold the weights its .toml tells of: {error}. Install graphgauge again.") from error
+        raise BadFile(
+            f"{path} does not hold the weights its .toml tells of: {error}. Install graphgauge again."
+        ) from error
 
 
 def trained_record(name: str, level: str, conv: str, folder: str | Path | None = None) -> Sections:
@@ -51,15 +57,23 @@ def trained_record(name: str, level: str, conv: str, folder: str | Path | None =
     task = find_task(name, level, conv)
     path = Path(folder or FOLDER) / f"{task.name}.toml"
     if not path.exists():
-        raise BadFile(f"there is no trained network {task.name} in {path.parent}. `graphgauge train {task.name}` makes it.")
+        raise BadFile(
+            f"there is no trained network {task.name} in {path.parent}. `graphgauge train {task.name}` makes it."
+        )
     return tomllib.loads(path.read_text())
 
 
 def keep(task: Task, found: Found, wanted: Search, facts: dict[str, str], folder: Path) -> Path:
     """Write a network and all about it; ``facts``: the command, the device and the data's digest."""
-    path, weights = folder / f"{task.name}.toml", save({name: value.contiguous() for name, value in found.state.items()})
+    path, weights = (
+        folder / f"{task.name}.toml",
+        save({name: value.contiguous() for name, value in found.state.items()}),
+    )
     write_whole(path.with_suffix(".safetensors"), weights)
-    write_whole(path, as_toml(described(task, found, wanted, {**facts, "weights": sha256(weights)})).encode())
+    write_whole(
+        path,
+        as_toml(described(task, found, wanted, {**facts, "weights": sha256(weights)})).encode(),
+    )
     return path
 
 
@@ -69,7 +83,11 @@ def described(task: Task, found: Found, wanted: Search, facts: dict[str, str]) -
         "task": {**asdict(task), **facts},
         "architecture": asdict(found.plan),
         "settings": {
-            **{name: value for name, value in asdict(found.recipe).items() if name not in ("seed", "bias")},
+            **{
+                name: value
+                for name, value in asdict(found.recipe).items()
+                if name not in ("seed", "bias")
+            },
             "points": found.points,
             **asdict(wanted.stopping),
             "grid_seed": wanted.seed,
@@ -99,10 +117,13 @@ def as_toml(sections: Sections) -> str:
     t = "q"
     """
     return "\n".join(
-        f"[{title}]\n" + "".join(f"{name} = {as_value(v)}\n" for name, v in rows.items()) for title, rows in sections.items()
+        f"[{title}]\n" + "".join(f"{name} = {as_value(v)}\n" for name, v in rows.items())
+        for title, rows in sections.items()
     )
 
 
 def as_value(value: Any) -> str:
-    """A text, number, yes/no or list of these in TOML; JSON writes them alike, but for infinity and NaN."""
+    """A text, number, yes/no or list of these in TOML; JSON writes them alike, but for infinity and
+    NaN.
+    """
     return repr(value) if isinstance(value, float) else json.dumps(value)

@@ -1,8 +1,9 @@
 """A graph as a link task.
 
-Existence: does a pair have a link? Messages flow along the training links, both ways (splits.py); this is also the graph of the
-node task, as the paper's edge counts show. Each part has as many non-edges as links: different pairs, drawn uniformly from those
-that are linked nowhere in the whole graph. (PyG's own non-edges may name a pair in both directions.)
+Existence: does a pair have a link? Messages flow along the training links, both ways (splits.py);
+this is also the graph of the node task, as the paper's edge counts show. Each part has as many
+non-edges as links: different pairs, drawn uniformly from those that are linked nowhere in the whole
+graph. (PyG's own non-edges may name a pair in both directions.)
 
 Other link tasks: all edges carry messages, and the labels of the linked pairs are split 80/10/10.
 """
@@ -23,12 +24,16 @@ def existence_task(data: Data) -> Data:
     linked = split_links(data.edge_index)
     sizes = [pairs.shape[1] for pairs in linked]
     random = generator(derive_seed(SPLIT_SEED, "non-edges"))
-    free = random_pairs(data.num_nodes, sum(sizes), random, without=data.edge_index).split(sizes, dim=1)
+    free = random_pairs(data.num_nodes, sum(sizes), random, without=data.edge_index).split(
+        sizes, dim=1
+    )
     part = torch.arange(3).repeat_interleave(2 * torch.tensor(sizes))
     return Data(
         x=data.x,
         edge_index=message_edges(data.edge_index),
-        edge_label_index=torch.cat([pairs for both in zip(linked, free, strict=True) for pairs in both], dim=1),
+        edge_label_index=torch.cat(
+            [pairs for both in zip(linked, free, strict=True) for pairs in both], dim=1
+        ),
         edge_label=torch.cat([torch.tensor([1, 0]).repeat_interleave(size) for size in sizes]),
         class_names=list(EXISTENCE),
         **named_masks(part == 0, part == 1, part == 2),
@@ -37,7 +42,13 @@ def existence_task(data: Data) -> Data:
 
 def pair_task(data: Data, pairs: Tensor, label: Tensor) -> Data:
     """A label for every linked pair; the whole graph carries messages.  (2, P), (P,)"""
-    return Data(x=data.x, edge_index=data.edge_index, edge_label_index=pairs, edge_label=label, **split_of(label))
+    return Data(
+        x=data.x,
+        edge_index=data.edge_index,
+        edge_label_index=pairs,
+        edge_label=label,
+        **split_of(label),
+    )
 
 
 def is_existence(data: Data) -> bool:

@@ -1,7 +1,8 @@
 """`load`: one of the paper's ten tasks by name and level.
 
-A loader gives the whole graph (read, or generated); a task then says which edges carry messages, what the labels are and how they
-are split. What is read is kept in the cache (`cache.py`); splits are computed anew, from seed 0.
+A loader gives the whole graph (read, or generated); a task then says which edges carry messages,
+what the labels are and how they are split. What is read is kept in the cache (`cache.py`); splits
+are computed anew, from seed 0.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,13 +26,15 @@ from graphgauge.datasets.synthetic import synthetic
 def load(name: str, level: str, folder: str | Path | None = None) -> Data:
     """A task of the paper as one homogeneous graph.
 
-    ``name``: Cora, GitHub, BA-Shapes, MovieLens or Synthetic, in any case; ``level``: "node" or "link"; ``folder``: where raw
-    files lie (else `GRAPHGAUGE_DATA`, else the cache, filled by PyG's download).
+    ``name``: Cora, GitHub, BA-Shapes, MovieLens or Synthetic, in any case; ``level``: "node" or
+    "link"; ``folder``: where raw files lie (else `GRAPHGAUGE_DATA`, else the cache, filled by PyG's
+    download).
 
-    Always: x (N, F) float32, edge_index (2, E) the message edges, name, level, task ("classification" or "regression"), notes.
-    Node level: y (N,) and train_mask, val_mask, test_mask (N,).
-    Link level: edge_label_index (2, L) with each unordered pair once, edge_label (L,), and the three masks (L,) over these rows.
-    Labels are int64 classes, named in class_names, or float32 values; feature_names, node_names and unit where they exist.
+    Always: x (N, F) float32, edge_index (2, E) the message edges, name, level, task
+    ("classification" or "regression"), notes. Node level: y (N,) and train_mask, val_mask,
+    test_mask (N,). Link level: edge_label_index (2, L) with each unordered pair once, edge_label
+    (L,), and the three masks (L,) over these rows. Labels are int64 classes, named in class_names,
+    or float32 values; feature_names, node_names and unit where they exist.
 
     >>> data = load("ba-shapes", "link")
     >>> data.name, data.task, data.edge_index.shape, data.edge_label_index.shape
@@ -46,7 +49,9 @@ def load(name: str, level: str, folder: str | Path | None = None) -> Data:
 
 
 def whole_graph(description: Description, folder: str | Path | None) -> Data:
-    """All nodes and edges, before any split: generated, or read from checked files or from what was kept of them."""
+    """All nodes and edges, before any split: generated, or read from checked files or from what was
+    kept of them.
+    """
     if description.name in GENERATED:
         return GENERATED[description.name]()
     contents = raw_contents(description, folder)
@@ -54,7 +59,11 @@ def whole_graph(description: Description, folder: str | Path | None) -> Data:
 
 
 GENERATED: dict[str, Callable[[], Data]] = {"BA-Shapes": ba_shapes, "Synthetic": synthetic}
-READ: dict[str, Callable[[Mapping[str, bytes]], Data]] = {"Cora": read_cora, "GitHub": read_github, "MovieLens": read_movielens}
+READ: dict[str, Callable[[Mapping[str, bytes]], Data]] = {
+    "Cora": read_cora,
+    "GitHub": read_github,
+    "MovieLens": read_movielens,
+}
 
 
 def with_training_edges(data: Data) -> Data:
@@ -81,7 +90,9 @@ def with_split(data: Data) -> Data:
 def ba_shapes_link(data: Data) -> Data:
     """Six classes of edges."""
     pairs = undirected_pairs(data.edge_index, data.num_nodes)
-    return pair_task(data, pairs, edge_classes(data.y, pairs)).update({"class_names": edge_class_names()})
+    return pair_task(data, pairs, edge_classes(data.y, pairs)).update(
+        {"class_names": edge_class_names()}
+    )
 
 
 def movielens_node(data: Data) -> Data:

@@ -1,13 +1,16 @@
-"""MovieLens: 1,180 movies, joined where at least 20 different users rated both; 404 features; average ratings.
+"""MovieLens: 1,180 movies, joined where at least 20 different users rated both; 404 features;
+average ratings.
 
-From 100,836 ratings of 9,742 movies by 610 users (ml-latest-small). With W_i the users who rated movie i, whatever the rating,
+From 100,836 ratings of 9,742 movies by 610 users (ml-latest-small). With W_i the users who rated
+movie i, whatever the rating,
 
     i and j are joined   if i ≠ j and |W_i ∩ W_j| ≥ 20                    113,136 pairs; movies without an edge are left out
     shared fraction      |W_i ∩ W_j| / |W_i ∪ W_j|                        edge weight of the node task, label of the link task
     node label           mean of the ratings of i, in stars (0.5 to 5)
 
-Features: 384 numbers of the title's embedding (all-MiniLM-L6-v2), then 20 genres. The genre columns are those of all 9,742 movies:
-"(no genres listed)" never occurs among the 1,180, but the paper's count of 404 includes it.
+Features: 384 numbers of the title's embedding (all-MiniLM-L6-v2), then 20 genres. The genre columns
+are those of all 9,742 movies: "(no genres listed)" never occurs among the 1,180, but the paper's
+count of 404 includes it.
 """
 
 import io
@@ -47,12 +50,16 @@ def tables(contents: Mapping[str, bytes]) -> tuple[Any, Any]:
     """The movies, indexed by their ids, and the ratings, as data frames."""
     import pandas as pd
 
-    return pd.read_csv(io.BytesIO(contents["movies.csv"]), index_col="movieId"), pd.read_csv(io.BytesIO(contents["ratings.csv"]))
+    return pd.read_csv(io.BytesIO(contents["movies.csv"]), index_col="movieId"), pd.read_csv(
+        io.BytesIO(contents["ratings.csv"])
+    )
 
 
 def joined_movies(movies: Any, ratings: Any) -> tuple[Any, Tensor]:
     """The movies with an edge, in the order of the file, and how many users rated both of two.  n rows, (n, n)"""
-    often = ratings.groupby("movieId")["userId"].nunique() >= NUM_SHARED  # a movie with fewer has no edge
+    often = (
+        ratings.groupby("movieId")["userId"].nunique() >= NUM_SHARED
+    )  # a movie with fewer has no edge
     candidates = movies[movies.index.isin(often.index[often])]
     shared = shared_watchers(candidates.index, ratings)
     has_edge = has_enough(shared).any(1)
@@ -63,7 +70,9 @@ def shared_watchers(ids: Any, ratings: Any) -> Tensor:
     """|W_i ∩ W_j| for the movies ``ids``; the diagonal holds |W_i|.  (n, n) float64"""
     known = ratings[ratings["movieId"].isin(ids)]
     watched = torch.zeros(len(ids), int(ratings["userId"].max()) + 1, dtype=torch.float64)
-    watched[torch.tensor(ids.get_indexer(known["movieId"])), torch.tensor(known["userId"].to_numpy())] = 1.0
+    watched[
+        torch.tensor(ids.get_indexer(known["movieId"])), torch.tensor(known["userId"].to_numpy())
+    ] = 1.0
     return watched @ watched.t()
 
 
@@ -95,9 +104,15 @@ def embedding_file(contents: Mapping[str, bytes]) -> str | None:
 
 
 def title_embeddings(contents: Mapping[str, bytes], movies: Any) -> Tensor:
-    """The titles of ``movies`` as vectors: from the precomputed file, else by the language model.  (n, 384)"""
+    """The titles of ``movies`` as vectors: from the precomputed file, else by the language model.
+    (n, 384)
+    """
     name = embedding_file(contents)
-    return computed_embeddings(movies["title"].tolist()) if name is None else stored_embeddings(contents[name], movies.index)
+    return (
+        computed_embeddings(movies["title"].tolist())
+        if name is None
+        else stored_embeddings(contents[name], movies.index)
+    )
 
 
 def stored_embeddings(content: bytes, ids: Any) -> Tensor:
@@ -132,7 +147,9 @@ def embedding_notes(contents: Mapping[str, bytes]) -> list[str]:
             f"The title embeddings were computed by {MODEL} on this machine; their last digits may differ from the stored ones."
         ]
     return (
-        ["The title embeddings were stored as float16: they differ by up to 1.1e-4 from the float32 ones."]
+        [
+            "The title embeddings were stored as float16: they differ by up to 1.1e-4 from the float32 ones."
+        ]
         if "float16" in name
         else []
     )

@@ -1,4 +1,5 @@
-"""The paper's networks: two graph convolutions (GCN, or GAT with one head), for nodes or, with a decoder, for links.
+"""The paper's networks: two graph convolutions (GCN, or GAT with one head), for nodes or, with a
+decoder, for links.
 
     h = dropout(act(conv(x)))        act: nn.ReLU for classes, nn.LeakyReLU for values
     z = conv(h)                      nodes: C logits or one value; links: an embedding of the hidden size (sum: one number)
@@ -7,8 +8,9 @@
     hadamard        W (z_u * z_v) + b                   the kinds of link of BA-Shapes
     sum             z_u + z_v                           Synthetic's value
 
-A network for values whose last step has a bias starts with that bias at the mean training label (half of it where two are added):
-Adam moves a weight by about one learning rate a step, and labels around 3.5 would take 3,500 steps of 0.001 to reach.
+A network for values whose last step has a bias starts with that bias at the mean training label
+(half of it where two are added): Adam moves a weight by about one learning rate a step, and labels
+around 3.5 would take 3,500 steps of 0.001 to reach.
 """
 
 from dataclasses import dataclass
@@ -21,7 +23,10 @@ from torch_geometric.nn import GATConv, GCNConv
 from graphgauge.core.randomness import seeded_globally
 from graphgauge.core.registry import lookup
 
-EDGE_INPUT = {"gcn": "edge_weight", "gat": "edge_attr"}  #: what each network takes of an edge, in node tasks that have it
+EDGE_INPUT = {
+    "gcn": "edge_weight",
+    "gat": "edge_attr",
+}  #: what each network takes of an edge, in node tasks that have it
 RECTIFIERS = {"relu": nn.ReLU, "leaky_relu": nn.LeakyReLU}
 
 
@@ -29,7 +34,12 @@ class GCN(nn.Module):
     """Two graph convolutions with a ReLU module and dropout in between; returns logits (N, C)."""
 
     def __init__(
-        self, num_features: int, num_hidden: int, num_classes: int, dropout: float = 0.2, act: nn.Module | None = None
+        self,
+        num_features: int,
+        num_hidden: int,
+        num_classes: int,
+        dropout: float = 0.2,
+        act: nn.Module | None = None,
     ) -> None:
         super().__init__()
         self.first = GCNConv(num_features, num_hidden)
@@ -44,7 +54,9 @@ class GCN(nn.Module):
 
 
 class GAT(nn.Module):
-    """Two attention layers of one head each, with an activation module and dropout in between; returns (N, C)."""
+    """Two attention layers of one head each, with an activation module and dropout in between;
+    returns (N, C).
+    """
 
     def __init__(
         self,
@@ -135,7 +147,11 @@ class Architecture:
         """The network, drawn from the global random state."""
         act = lookup(RECTIFIERS, self.rectifier, "rectifier")()
         sizes = (self.num_features, self.hidden, self.outputs, self.dropout, act)
-        encoder: nn.Module = GCN(*sizes) if self.conv == "gcn" else GAT(*sizes, edge_dim=1 if self.edge_input else None)
+        encoder: nn.Module = (
+            GCN(*sizes)
+            if self.conv == "gcn"
+            else GAT(*sizes, edge_dim=1 if self.edge_input else None)
+        )
         return encoder if self.decoder == "none" else LinkNetwork(encoder, self.build_decoder())
 
     def build_decoder(self) -> nn.Module:
@@ -145,8 +161,12 @@ class Architecture:
         return Sum() if self.decoder == "sum" else InnerProduct(self.decoder_bias)
 
 
-def architecture(data: Data, conv: str, hidden: int, dropout: float, bias: bool = False) -> Architecture:
-    """The network of the paper for this task. ``bias``: a learned number in an inner-product decoder."""
+def architecture(
+    data: Data, conv: str, hidden: int, dropout: float, bias: bool = False
+) -> Architecture:
+    """The network of the paper for this task. ``bias``: a learned number in an inner-product
+    decoder.
+    """
     lookup(EDGE_INPUT, conv, "network")
     decoder = decoder_of(data)
     classes = len(data.class_names) if data.task == "classification" else 0
@@ -154,7 +174,18 @@ def architecture(data: Data, conv: str, hidden: int, dropout: float, bias: bool 
     rectifier = "relu" if classes else "leaky_relu"
     used = bool(edge_input(data, conv))
     inner = decoder == "inner_product"
-    return Architecture(conv, data.num_node_features, hidden, outputs, dropout, rectifier, used, decoder, classes, bias and inner)
+    return Architecture(
+        conv,
+        data.num_node_features,
+        hidden,
+        outputs,
+        dropout,
+        rectifier,
+        used,
+        decoder,
+        classes,
+        bias and inner,
+    )
 
 
 def decoder_of(data: Data) -> str:
@@ -167,13 +198,19 @@ def decoder_of(data: Data) -> str:
 
 
 def edge_input(data: Data, conv: str) -> dict[str, Tensor]:
-    """What the network takes beside x and edge_index, by keyword: in node tasks, the weights of edges where there are any."""
+    """What the network takes beside x and edge_index, by keyword: in node tasks, the weights of
+    edges where there are any.
+    """
     name = EDGE_INPUT[conv]
     return {name: data[name]} if data.level == "node" and name in data else {}
 
 
-def network(data: Data, conv: str, hidden: int, dropout: float, bias: bool = False, seed: int = 0) -> nn.Module:
-    """A new network for the task, in the float type of ``data.x``; global random states are left alone."""
+def network(
+    data: Data, conv: str, hidden: int, dropout: float, bias: bool = False, seed: int = 0
+) -> nn.Module:
+    """A new network for the task, in the float type of ``data.x``; global random states are left
+    alone.
+    """
     with seeded_globally(seed):
         net = architecture(data, conv, hidden, dropout, bias).build()
     start_at_mean_label(net, data)
@@ -201,7 +238,11 @@ def last_bias(net: nn.Module) -> nn.Parameter | None:
     """The bias that is added last; None where there is none."""
     if not isinstance(net, LinkNetwork):
         return net.second.bias  # type: ignore[union-attr, return-value]
-    return net.encoder.second.bias if isinstance(net.decoder, Sum) else getattr(net.decoder, "bias", None)  # type: ignore[union-attr, return-value]
+    return (
+        net.encoder.second.bias
+        if isinstance(net.decoder, Sum)
+        else getattr(net.decoder, "bias", None)
+    )  # type: ignore[union-attr, return-value]
 
 
 def labels(data: Data) -> Tensor:
@@ -209,7 +250,9 @@ def labels(data: Data) -> Tensor:
     return data.y if data.level == "node" else data.edge_label
 
 
-def trained_gcn(data: Data, num_hidden: int = 32, epochs: int = 200, learning_rate: float = 0.02, seed: int = 0) -> GCN:
+def trained_gcn(
+    data: Data, num_hidden: int = 32, epochs: int = 200, learning_rate: float = 0.02, seed: int = 0
+) -> GCN:
     """A GCN fitted to ``data.y`` on ``data.train_mask`` with Adam, in evaluation mode."""
     with seeded_globally(seed):
         net = GCN(data.num_node_features, num_hidden, int(data.y.max()) + 1)

@@ -1,9 +1,11 @@
-"""Graphs of one's own on disk: one safetensors file, tensors as they are, everything else as JSON in its metadata. No pickle.
+"""Graphs of one's own on disk: one safetensors file, tensors as they are, everything else as JSON
+in its metadata. No pickle.
 
     one graph      tensors "x", "edge_index", "edge_attr", "y", "train_mask" ...; metadata {"class_names": '["no", "yes"]'}
     many graphs    the same names with the number of the graph before them: "0/x", "0/edge_index", "1/x" ...
 
-Any program that writes safetensors can write such a file; metadata that is not JSON is taken as text.
+Any program that writes safetensors can write such a file; metadata that is not JSON is taken as
+text.
 """
 
 import json
@@ -36,11 +38,23 @@ def save_graph(data: Data | Sequence[Data], path: Place) -> None:
     >>> load_graph(path)
     Data(x=[2, 2], edge_index=[2, 1], class_names=[2])
     """
-    parts = {"": data} if isinstance(data, BaseData) else {f"{number}/": graph for number, graph in enumerate(data)}
+    parts = (
+        {"": data}
+        if isinstance(data, BaseData)
+        else {f"{number}/": graph for number, graph in enumerate(data)}
+    )
     if not parts:
         raise BadGraph("save_graph was given an empty list: there is no graph to write.")
-    items = {prefix + name: value for prefix, graph in parts.items() for name, value in items_of(graph, prefix).items()}
-    tensors = {name: value.detach().cpu().clone().contiguous() for name, value in items.items() if is_dense(value)}
+    items = {
+        prefix + name: value
+        for prefix, graph in parts.items()
+        for name, value in items_of(graph, prefix).items()
+    }
+    tensors = {
+        name: value.detach().cpu().clone().contiguous()
+        for name, value in items.items()
+        if is_dense(value)
+    }
     texts = {name: as_json(name, value) for name, value in items.items() if name not in tensors}
     try:
         write_whole(Path(path), save(tensors, metadata=texts))
@@ -52,11 +66,17 @@ def items_of(graph: Any, prefix: str) -> dict[str, Any]:
     """What a graph holds, by name; refuses what is no plain graph."""
     where = f"data[{prefix.rstrip('/')}]" if prefix else "data"
     if not isinstance(graph, Data):
-        raise BadGraph(f"{where} must be a torch_geometric.data.Data, but is {type(graph).__name__}.")
-    found: dict[str, Any] = {name: value for name, value in graph.to_dict().items() if value is not None}
+        raise BadGraph(
+            f"{where} must be a torch_geometric.data.Data, but is {type(graph).__name__}."
+        )
+    found: dict[str, Any] = {
+        name: value for name, value in graph.to_dict().items() if value is not None
+    }
     wrong = [name for name in found if "/" in name or name in NOT_TEXTS]
     if wrong:
-        raise BadGraph(f"{where} has an attribute {wrong[0]!r}, a name that files of graphs keep for themselves: rename it.")
+        raise BadGraph(
+            f"{where} has an attribute {wrong[0]!r}, a name that files of graphs keep for themselves: rename it."
+        )
     return found
 
 
@@ -79,7 +99,10 @@ def as_json(name: str, value: Any) -> str:
 def load_graph(path: Place) -> Data | list[Data]:
     """The graph, or the list of graphs, in a file; the tensors are on the CPU."""
     tensors, texts = contents(Path(path))
-    items: dict[str, Any] = {**tensors, **{name: read_json(text) for name, text in sorted(texts.items()) if name not in NOT_TEXTS}}
+    items: dict[str, Any] = {
+        **tensors,
+        **{name: read_json(text) for name, text in sorted(texts.items()) if name not in NOT_TEXTS},
+    }
     if any("/" in name for name in tensors):
         return many(items, path)
     check_complete(items, path, "")
@@ -97,7 +120,9 @@ def contents(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118 (no mapping)
     except (OSError, SafetensorError) as error:
-        raise BadFile(f"{path} cannot be read as a graph: {error}. `graphgauge.datasets.save_graph` writes such files.") from error
+        raise BadFile(
+            f"{path} cannot be read as a graph: {error}. `graphgauge.datasets.save_graph` writes such files."
+        ) from error
 
 
 def many(items: Mapping[str, Any], path: Place) -> list[Data]:
@@ -106,7 +131,9 @@ def many(items: Mapping[str, Any], path: Place) -> list[Data]:
     for name, value in items.items():
         number, slash, own = name.partition("/")
         if not (slash and number.isdecimal()):
-            raise BadFile(f"{os.fspath(path)} mixes a list of graphs (0/x, 1/x ...) with {name!r}, which is of no graph.")
+            raise BadFile(
+                f"{os.fspath(path)} mixes a list of graphs (0/x, 1/x ...) with {name!r}, which is of no graph."
+            )
         graphs.setdefault(int(number), {})[own] = value
     listed = [graphs.get(position, {}) for position in range(len(graphs))]
     for position, own_items in enumerate(listed):
@@ -118,7 +145,9 @@ def check_complete(items: Mapping[str, Any], path: Place, prefix: str) -> None:
     """Refuse a graph without features or edges."""
     gaps = [prefix + name for name in NEEDED if not isinstance(items.get(name), Tensor)]
     if gaps:
-        raise BadFile(f"{os.fspath(path)} has no tensor {' and no '.join(gaps)}: a graph needs x (N, F) and edge_index (2, E).")
+        raise BadFile(
+            f"{os.fspath(path)} has no tensor {' and no '.join(gaps)}: a graph needs x (N, F) and edge_index (2, E)."
+        )
 
 
 def read_json(text: str) -> Any:

@@ -1,4 +1,5 @@
-"""Unordered pairs of nodes, each once and with the smaller node first, in memory proportional to their number.
+"""Unordered pairs of nodes, each once and with the smaller node first, in memory proportional to
+their number.
 
 A pair (u, v) of N nodes has the code  u N + v,  so that sets of pairs are sorted lists of whole numbers.
 """
@@ -38,15 +39,27 @@ def both_directions(pairs: Tensor, num_nodes: int) -> Tensor:
             [2, 2, 0, 1]])
     """
     one, other = pairs
-    return decoded(torch.cat([one * num_nodes + other, other * num_nodes + one]).sort().values, num_nodes)
+    return decoded(
+        torch.cat([one * num_nodes + other, other * num_nodes + one]).sort().values, num_nodes
+    )
 
 
-def random_pairs(num_nodes: int, number: int, generator: torch.Generator, without: Tensor | None = None) -> Tensor:
-    """Different pairs, uniform among those that are not in ``without`` (2, Q), in random order.  (2, number)"""
-    taken = pair_codes(without, num_nodes).unique() if without is not None else torch.empty(0, dtype=torch.int64)
+def random_pairs(
+    num_nodes: int, number: int, generator: torch.Generator, without: Tensor | None = None
+) -> Tensor:
+    """Different pairs, uniform among those that are not in ``without`` (2, Q), in random order.
+    (2, number)
+    """
+    taken = (
+        pair_codes(without, num_nodes).unique()
+        if without is not None
+        else torch.empty(0, dtype=torch.int64)
+    )
     free = num_nodes * (num_nodes - 1) // 2 - len(taken)
     if number > free:
-        raise BadSetting(f"{number} pairs of {num_nodes} nodes were asked for, but only {free} are free. Ask for fewer.")
+        raise BadSetting(
+            f"{number} pairs of {num_nodes} nodes were asked for, but only {free} are free. Ask for fewer."
+        )
     chosen = torch.empty(0, dtype=torch.int64)
     while len(chosen) < number:
         drawn = torch.randint(num_nodes, (2, 2 * number + 16), generator=generator)

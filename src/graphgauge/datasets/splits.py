@@ -1,7 +1,8 @@
 """Training, validation and test parts, from seed 0.
 
-Labels: 80/10/10, each class in the same shares. Links whose existence is asked for: 10 % of the P linked pairs are held out for
-validation and 10 % for tests, as PyG's ``RandomLinkSplit(0.1, 0.1, is_undirected=True)`` does; the rest carries messages.
+Labels: 80/10/10, each class in the same shares. Links whose existence is asked for: 10 % of the P
+linked pairs are held out for validation and 10 % for tests, as PyG's ``RandomLinkSplit(0.1, 0.1,
+is_undirected=True)`` does; the rest carries messages.
 """
 
 import torch
@@ -14,8 +15,12 @@ PARTS = ("train", "val", "test")
 SPLIT_SEED = 0
 
 
-def stratified_split(y: Tensor, seed: int, val: float = 0.1, test: float = 0.1) -> tuple[Tensor, Tensor, Tensor]:
-    """Training, validation and test masks with each class in the same shares.  (N,) -> three (N,) bool"""
+def stratified_split(
+    y: Tensor, seed: int, val: float = 0.1, test: float = 0.1
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Training, validation and test masks with each class in the same shares.
+    (N,) -> three (N,) bool
+    """
     order = torch.randperm(len(y), generator=generator(seed))
     rank = torch.empty(len(y))
     for label in y.unique():
@@ -26,7 +31,9 @@ def stratified_split(y: Tensor, seed: int, val: float = 0.1, test: float = 0.1) 
 
 
 def split_of(y: Tensor, seed: int = SPLIT_SEED) -> dict[str, Tensor]:
-    """80/10/10 masks, stratified if ``y`` holds classes (whole numbers).  (N,) -> train_mask, val_mask, test_mask (N,)"""
+    """80/10/10 masks, stratified if ``y`` holds classes (whole numbers).
+    (N,) -> train_mask, val_mask, test_mask (N,)
+    """
     classes = torch.zeros(len(y), dtype=torch.int64) if y.is_floating_point() else y
     return named_masks(*stratified_split(classes, seed))
 

@@ -1,9 +1,12 @@
-"""K networks of one architecture as one computation: every weight has a first axis of length K, every hidden row too.
+"""K networks of one architecture as one computation: every weight has a first axis of length K,
+every hidden row too.
 
-What the networks share is done once. The features of a GCN's first layer are propagated before training, since
-Â (X W) = (Â X) W; features that are mostly zero stay sparse; the edges are one matrix with K blocks (blocks.py). Parameters
-are the columns of one matrix theta (K, T), in the order of the network's ``state_dict``, so that one step of Adam is a few
-operations on theta whatever the network. Shapes: N nodes, E edges with self-loops, D hidden, n labelled rows, C classes.
+What the networks share is done once. The features of a GCN's first layer are propagated before
+training, since Â (X W) = (Â X) W; features that are mostly zero stay sparse; the edges are one
+matrix with K blocks (blocks.py). Parameters are the columns of one matrix theta (K, T), in the
+order of the network's ``state_dict``, so that one step of Adam is a few operations on theta
+whatever the network. Shapes: N nodes, E edges with self-loops, D hidden, n labelled rows, C
+classes.
 """
 
 from dataclasses import dataclass
@@ -47,7 +50,9 @@ class Inputs:
 
 def prepare(data: Data, conv: str) -> Inputs:
     """What K networks share, computed once."""
-    edge_index, edge_value = (normalised if conv == "gcn" else with_loops)(data, edge_input(data, conv))
+    edge_index, edge_value = (normalised if conv == "gcn" else with_loops)(
+        data, edge_input(data, conv)
+    )
     edges = pattern(edge_index[1], edge_index[0], data.num_nodes, data.num_nodes)
     edge_value = edge_value[edges.order]
     x = Blocks(edges, 1).times(edge_value[None], data.x[None])[0] if conv == "gcn" else data.x
@@ -65,14 +70,18 @@ def normalised(data: Data, given: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
 
 
 def with_loops(data: Data, given: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """Edges with self-loops and their features (of a loop: the mean of the edges into its node).  (2, E), (E, d)"""
+    """Edges with self-loops and their features (of a loop: the mean of the edges into its node).
+    (2, E), (E, d)
+    """
     feature = given.get("edge_attr", data.x.new_zeros(data.num_edges, 0))
     edge_index, kept = remove_self_loops(data.edge_index, feature)
     return add_self_loops(edge_index, kept, fill_value="mean", num_nodes=data.num_nodes)
 
 
 def part_of(data: Data, mask: Tensor) -> Part:
-    """The nodes or pairs under ``mask`` with their labels: class numbers, or values in the features' float type."""
+    """The nodes or pairs under ``mask`` with their labels: class numbers, or values in the
+    features' float type.
+    """
     chosen, label = mask.nonzero()[:, 0], labels(data)[mask]
     is_class = data.task == "classification" and decoder_of(data) != "inner_product"
     label = label.long() if is_class else label.to(data.x.dtype)
@@ -92,12 +101,17 @@ class Parameters:
 
     def theta(self, nets: list[nn.Module]) -> Tensor:
         """The parameters of K networks.  (K, T)"""
-        return torch.stack([torch.cat([value.flatten() for value in net.state_dict().values()]) for net in nets])
+        return torch.stack(
+            [torch.cat([value.flatten() for value in net.state_dict().values()]) for net in nets]
+        )
 
     def named(self, theta: Tensor) -> dict[str, Tensor]:
         """(K, T) -> (K, *shape) by name, without the prefix of an encoder."""
         parts = zip(self.shape.items(), theta.split(self.size, 1), strict=True)
-        return {name.removeprefix("encoder."): part.view(len(theta), *shape) for (name, shape), part in parts}
+        return {
+            name.removeprefix("encoder."): part.view(len(theta), *shape)
+            for (name, shape), part in parts
+        }
 
     def state(self, row: Tensor) -> dict[str, Tensor]:
         """(T,) -> the ``state_dict`` of one network."""
@@ -108,14 +122,22 @@ class Parameters:
 class Stack:
     """The forward pass of ``count`` networks."""
 
-    def __init__(self, inputs: Inputs, plan: Architecture, parameters: Parameters, count: int) -> None:
+    def __init__(
+        self, inputs: Inputs, plan: Architecture, parameters: Parameters, count: int
+    ) -> None:
         self.inputs, self.plan, self.parameters, self.count = inputs, plan, parameters, count
         self.edges = Blocks(inputs.edges, count)
         self.features = Blocks(inputs.places, 1) if inputs.places is not None else None
-        self.pairs = {name: Blocks(part.pairs, count) for name, part in inputs.part.items() if part.pairs is not None}
+        self.pairs = {
+            name: Blocks(part.pairs, count)
+            for name, part in inputs.part.items()
+            if part.pairs is not None
+        }
 
     def outputs(self, theta: Tensor, part: str, keep: Tensor | None = None) -> Tensor:
-        """Raw rows of the labelled nodes or pairs.  (K, T) -> (K, n) or (K, n, C); ``keep`` (K, N, D): dropout's factors"""
+        """Raw rows of the labelled nodes or pairs.
+        (K, T) -> (K, n) or (K, n, C); ``keep`` (K, N, D): dropout's factors
+        """
         weight = self.parameters.named(theta)
         hidden = self.first(weight)
         hidden = relu(hidden) if self.plan.rectifier == "relu" else leaky_relu(hidden)
@@ -126,28 +148,46 @@ class Stack:
     def first(self, weight: dict[str, Tensor]) -> Tensor:
         """The first convolution.  (K, N, D)"""
         mixed = self.mixed_features(weight["first.lin.weight"])
-        return mixed + weight["first.bias"][:, None] if self.plan.conv == "gcn" else self.spread(weight, "first", mixed)
+        return (
+            mixed + weight["first.bias"][:, None]
+            if self.plan.conv == "gcn"
+            else self.spread(weight, "first", mixed)
+        )
 
     def mixed_features(self, weight: Tensor) -> Tensor:
         """The product x W of each network.  (K, D, F) -> (K, N, D)"""
         if self.features is None:
             return (self.inputs.x @ weight.transpose(1, 2)).contiguous()
-        columns = weight.flatten(0, 1).t().contiguous()[None]  # (1, F, K D): x is one matrix for all
+        columns = (
+            weight.flatten(0, 1).t().contiguous()[None]
+        )  # (1, F, K D): x is one matrix for all
         mixed = weighted_sums(self.features, self.inputs.x_value[None], columns)[0]
         return mixed.view(-1, *weight.shape[:2]).transpose(0, 1).contiguous()
 
     def spread(self, weight: dict[str, Tensor], layer: str, h: Tensor) -> Tensor:
         """Rows h pass along the edges.  (K, N, D) -> (K, N, D)"""
-        value = self.attention(weight, layer, h) if self.plan.conv == "gat" else self.inputs.edge_value.expand(self.count, -1)
+        value = (
+            self.attention(weight, layer, h)
+            if self.plan.conv == "gat"
+            else self.inputs.edge_value.expand(self.count, -1)
+        )
         return weighted_sums(self.edges, value, h) + weight[f"{layer}.bias"][:, None]
 
     def attention(self, weight: dict[str, Tensor], layer: str, h: Tensor) -> Tensor:
         """GAT's coefficients: a softmax over the edges into each node.  (K, N, D) -> (K, E)"""
-        head, tail = (index.expand(self.count, -1) for index in (self.inputs.edges.row, self.inputs.edges.col))
-        by_tail, by_head = ((h @ weight[f"{layer}.att_{end}"].view(self.count, -1, 1))[..., 0] for end in ("src", "dst"))
+        head, tail = (
+            index.expand(self.count, -1) for index in (self.inputs.edges.row, self.inputs.edges.col)
+        )
+        by_tail, by_head = (
+            (h @ weight[f"{layer}.att_{end}"].view(self.count, -1, 1))[..., 0]
+            for end in ("src", "dst")
+        )
         logit = by_tail.gather(1, tail) + by_head.gather(1, head)
         if self.plan.edge_input:
-            by_edge = (weight[f"{layer}.lin_edge.weight"] * weight[f"{layer}.att_edge"].view(self.count, -1, 1)).sum(1)
+            by_edge = (
+                weight[f"{layer}.lin_edge.weight"]
+                * weight[f"{layer}.att_edge"].view(self.count, -1, 1)
+            ).sum(1)
             logit = logit + by_edge @ self.inputs.edge_value.t()
         return grouped_softmax(leaky_relu(logit, ATTENTION_SLOPE), head, h.size(1))
 
@@ -162,17 +202,25 @@ class Stack:
         if self.plan.decoder == "inner_product":
             product = dots(pairs, z, z)
             return product + weight["decoder.bias"] if self.plan.decoder_bias else product
-        each = [dots(pairs, z * row[:, None], z) for row in weight["decoder.linear.weight"].unbind(1)]
+        each = [
+            dots(pairs, z * row[:, None], z) for row in weight["decoder.linear.weight"].unbind(1)
+        ]
         return torch.stack(each, -1) + weight["decoder.linear.bias"][:, None]
 
     def losses(self, theta: Tensor, part: str, keep: Tensor | None = None) -> Tensor:
         """Mean loss of each network on a part of the labels.  (K,)"""
-        return losses(self.outputs(theta, part, keep), self.inputs.part[part].label, self.plan.classes)
+        return losses(
+            self.outputs(theta, part, keep), self.inputs.part[part].label, self.plan.classes
+        )
 
 
 def grouped_softmax(logit: Tensor, group: Tensor, num_groups: int) -> Tensor:
     """A softmax over the entries of each group.  (K, E), (K, E) -> (K, E)"""
-    highest = logit.detach().new_full((len(logit), num_groups), -torch.inf).scatter_reduce(1, group, logit.detach(), "amax")
+    highest = (
+        logit.detach()
+        .new_full((len(logit), num_groups), -torch.inf)
+        .scatter_reduce(1, group, logit.detach(), "amax")
+    )
     power = (logit - highest.gather(1, group)).exp()
     total = power.new_zeros(len(logit), num_groups).scatter_add(1, group, power)
     return power / total.gather(1, group)

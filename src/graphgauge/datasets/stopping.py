@@ -1,8 +1,9 @@
 """When a network stops learning, and which of its weights are kept.
 
-After each epoch the loss on one part of the labels is taken, without dropout. The weights with the lowest loss so far are kept, and
-a network stops once the loss has not gone lower for ``patience`` epochs. ``watch`` names the part: "val", or "train" for a network
-that shall fit its training part, whatever that does to other data (docs/training.md has numbers for both).
+After each epoch the loss on one part of the labels is taken, without dropout. The weights with the
+lowest loss so far are kept, and a network stops once the loss has not gone lower for ``patience``
+epochs. ``watch`` names the part: "val", or "train" for a network that shall fit its training part,
+whatever that does to other data (docs/training.md has numbers for both).
 """
 
 from dataclasses import dataclass, fields
@@ -33,12 +34,16 @@ class Stopping:
     def __post_init__(self) -> None:
         lookup(dict.fromkeys(WATCHED), self.watch, "part to watch")
         if self.epochs < 1 or self.patience < 1:
-            raise BadSetting(f"epochs and patience must be at least 1, but are {self.epochs} and {self.patience}.")
+            raise BadSetting(
+                f"epochs and patience must be at least 1, but are {self.epochs} and {self.patience}."
+            )
 
 
 @dataclass(frozen=True)
 class Best:
-    """Of each of K networks: the lowest loss so far, the weights and the epoch that gave it, and how long ago that was."""
+    """Of each of K networks: the lowest loss so far, the weights and the epoch that gave it, and
+    how long ago that was.
+    """
 
     loss: Tensor  #: (K,)
     theta: Tensor  #: (K, T)

@@ -1,19 +1,21 @@
 """Synthetic: a random graph whose node labels follow a known rule, so that the truth is known.
 
-G(n, m): m = 75,162 of all pairs of n = 10,000 nodes, all choices equally likely. Each node has 16 independent standard normal
-features. With N_1(v) the neighbours of v and N_2(v) the nodes at a distance of exactly two,
+G(n, m): m = 75,162 of all pairs of n = 10,000 nodes, all choices equally likely. Each node has 16
+independent standard normal features. With N_1(v) the neighbours of v and N_2(v) the nodes at a
+distance of exactly two,
 
     s_u = sum over f of w_f x_uf                                 w_f = (-3/4)^f,  f = 0..15  (``label_weights``)
     r_v = h_0 s_v + h_1 (sum of s over N_1(v)) + h_2 (sum of s over N_2(v))     h = (1, 1/4, 1/16)  (``hop_weights``)
     y_v = r_v / σ                                                σ = SD of r over all nodes, dividing by n  (``label_scale``)
 
-So the first features matter most, with alternating sign, and the last hardly at all: |w_15| = 0.013. The paper asks for "an
-arbitrary, weighted aggregation" of this kind and does not say which.
+So the first features matter most, with alternating sign, and the last hardly at all: |w_15| =
+0.013. The paper asks for "an arbitrary, weighted aggregation" of this kind and does not say which.
 
-Each hop counts a quarter, so that the paper's networks can learn most of it. At the mean degree of 15, two linear layers of GCN
-weigh hops by (16, 2, 1) / 256: the squared normalised adjacency has d + 1, 2 and 1 over (d + 1)². With 1, 15 and 15 * 14 nodes
-at the three distances and independent s, the squared correlation with 16 : 4 : 1 is
-(256 + 15 * 8 + 210)² / ((256 + 15 * 4 + 210) (256 + 15 * 16 + 210)) = 0.92; with h = (1, 1/2, 1/4) it would be 0.74.
+Each hop counts a quarter, so that the paper's networks can learn most of it. At the mean degree of
+15, two linear layers of GCN weigh hops by (16, 2, 1) / 256: the squared normalised adjacency has d
++ 1, 2 and 1 over (d + 1)². With 1, 15 and 15 * 14 nodes at the three distances and independent s,
+the squared correlation with 16 : 4 : 1 is (256 + 15 * 8 + 210)² / ((256 + 15 * 4 + 210) (256 + 15 *
+16 + 210)) = 0.92; with h = (1, 1/2, 1/4) it would be 0.74.
 
 Everything is computed in float64; no n x n matrix is made.
 """
@@ -31,15 +33,21 @@ HOP_WEIGHTS = (1.0, 1 / 4, 1 / 16)
 
 
 def synthetic(seed: int = 0, num_nodes: int = 10_000, num_edges: int = 75_162) -> Data:
-    """The graph with ``num_edges`` pairs (each stored both ways), its features, labels ``y``, and the rule behind them.
+    """The graph with ``num_edges`` pairs (each stored both ways), its features, labels ``y``, and
+    the rule behind them.
 
     >>> data = synthetic(num_nodes=50, num_edges=100)
     >>> data.x.shape, data.edge_index.shape, data.hop_weights
     (torch.Size([50, 16]), torch.Size([2, 200]), tensor([1.0000, 0.2500, 0.0625]))
     """
     pairs = random_pairs(num_nodes, num_edges, generator(derive_seed(seed, "synthetic", "edges")))
-    x = torch.randn(num_nodes, NUM_FEATURES, generator=generator(derive_seed(seed, "synthetic", "features")))
-    edge_index, weight = both_directions(pairs, num_nodes), DECAY ** torch.arange(NUM_FEATURES, dtype=torch.float64)
+    x = torch.randn(
+        num_nodes, NUM_FEATURES, generator=generator(derive_seed(seed, "synthetic", "features"))
+    )
+    edge_index, weight = (
+        both_directions(pairs, num_nodes),
+        DECAY ** torch.arange(NUM_FEATURES, dtype=torch.float64),
+    )
     raw = aggregated(x.double() @ weight, edge_index)
     scale = raw.std(correction=0)
     return Data(
@@ -53,9 +61,15 @@ def synthetic(seed: int = 0, num_nodes: int = 10_000, num_edges: int = 75_162) -
 
 
 def aggregated(signal: Tensor, edge_index: Tensor) -> Tensor:
-    """h_0 s_v + h_1 (its sum over the neighbours) + h_2 (its sum at distance two).  (N,), (2, E) -> (N,)"""
+    """h_0 s_v + h_1 (its sum over the neighbours) + h_2 (its sum at distance two).
+    (N,), (2, E) -> (N,)
+    """
     own, near, far = HOP_WEIGHTS
-    return own * signal + near * summed(signal, edge_index) + far * summed(signal, at_distance_two(edge_index, len(signal)))
+    return (
+        own * signal
+        + near * summed(signal, edge_index)
+        + far * summed(signal, at_distance_two(edge_index, len(signal)))
+    )
 
 
 def summed(signal: Tensor, edge_index: Tensor) -> Tensor:
@@ -67,13 +81,17 @@ def summed(signal: Tensor, edge_index: Tensor) -> Tensor:
 def at_distance_two(edge_index: Tensor, num_nodes: int) -> Tensor:
     """The pairs (u, v) with a common neighbour that are neither linked nor equal, each way once.  (2, E) sorted -> (2, P)
 
-    Every edge (u, w) is followed by the edges out of w, a run of the sorted list: sum over edges of deg(w) paths.
+    Every edge (u, w) is followed by the edges out of w, a run of the sorted list: sum over edges of
+    deg(w) paths.
     """
     source, target = edge_index
     out = degree(source, num_nodes, dtype=torch.int64)
     first = out.cumsum(0) - out
     length = out[target]
     step = torch.arange(int(length.sum())) - (length.cumsum(0) - length).repeat_interleave(length)
-    start, end = source.repeat_interleave(length), target[first[target].repeat_interleave(length) + step]
+    start, end = (
+        source.repeat_interleave(length),
+        target[first[target].repeat_interleave(length) + step],
+    )
     codes = (start * num_nodes + end)[start != end].unique()
     return decoded(codes[~torch.isin(codes, source * num_nodes + target)], num_nodes)

@@ -15,7 +15,8 @@ Target = int | tuple[int, int]
 
 
 def targets_of(data: Data, part: str = "test") -> list[Target]:
-    """The labelled nodes or pairs of a part: "train", "val", "test" or "all" (also those that are in no part).
+    """The labelled nodes or pairs of a part: "train", "val", "test" or "all" (also those that are
+    in no part).
 
     >>> from graphgauge.datasets.loading import load
     >>> len(targets_of(load("BA-Shapes", "link"), "all"))
@@ -39,12 +40,19 @@ def targets_at(data: Data, rows: Tensor) -> list[Target]:
 
 
 def benchmark_targets(data: Data, number: int = 100, seed: int = 0) -> list[Target]:
-    """Targets drawn from the test part without replacement, all if there are fewer; fewer targets are the first of more.
+    """Targets drawn from the test part without replacement, all if there are fewer; fewer targets
+    are the first of more.
 
-    Each is equally likely; where the task is whether a link exists, links and non-edges take turns, links first.
+    Each is equally likely; where the task is whether a link exists, links and non-edges take turns,
+    links first.
     """
     rows = rows_of(data, "test")
-    drawn = rows[torch.randperm(len(rows), generator=generator(derive_seed(seed, data.name, data.level, "benchmark targets")))]
+    drawn = rows[
+        torch.randperm(
+            len(rows),
+            generator=generator(derive_seed(seed, data.name, data.level, "benchmark targets")),
+        )
+    ]
     if is_existence(data):
         drawn = taking_turns(drawn, data.edge_label.cpu()[drawn] == 1)
     return targets_at(data, drawn[:number])
@@ -53,4 +61,6 @@ def benchmark_targets(data: Data, number: int = 100, seed: int = 0) -> list[Targ
 def taking_turns(rows: Tensor, is_link: Tensor) -> Tensor:
     """A link, a non-edge, a link ..., and at the end what is left of one kind.  (T,), (T,) bool -> (T,)"""
     both = zip_longest(rows[is_link].tolist(), rows[~is_link].tolist())
-    return torch.tensor([row for turn in both for row in turn if row is not None], dtype=torch.int64)
+    return torch.tensor(
+        [row for turn in both for row in turn if row is not None], dtype=torch.int64
+    )

@@ -1,6 +1,8 @@
-"""The paper's twenty networks by name, such as ``cora-node-gcn``, with the figure the paper gives for each.
+"""The paper's twenty networks by name, such as ``cora-node-gcn``, with the figure the paper gives
+for each.
 
-Accuracy for classes, r² for values (appendix "Models"). The paper does not say on which part of the data it was measured.
+Accuracy for classes, r² for values (appendix "Models"). The paper does not say on which part of the
+data it was measured.
 """
 
 from dataclasses import dataclass
@@ -56,7 +58,10 @@ class Task:
         return load(self.data_set, self.level, folder=folder)
 
 
-TASKS = {task.name: task for task in (Task(data_set, level, conv) for data_set, level in PAPER for conv in CONVS)}
+TASKS = {
+    task.name: task
+    for task in (Task(data_set, level, conv) for data_set, level in PAPER for conv in CONVS)
+}
 
 
 def find_tasks(name: str) -> list[Task]:

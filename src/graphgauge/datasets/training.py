@@ -1,8 +1,9 @@
 """Training of many networks at once: the paper's rule, for each network as if it were alone.
 
-Full batch, Adam (with L2 weight decay, as ``torch.optim.Adam`` does it) on the training part, stopped early (stopping.py). Each
-network has its own learning rate, weight decay, dropout and random numbers, so its company changes nothing but the order in
-which a product is summed. Stopped networks leave once they are half of the stack.
+Full batch, Adam (with L2 weight decay, as ``torch.optim.Adam`` does it) on the training part,
+stopped early (stopping.py). Each network has its own learning rate, weight decay, dropout and
+random numbers, so its company changes nothing but the order in which a product is summed. Stopped
+networks leave once they are half of the stack.
 
 With g the gradient, t the epoch, learning rate r and weight decay w:
 
@@ -42,7 +43,9 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Trained:
-    """The kept weights of one network, on the CPU, their validation loss, the epoch that gave them and the last epoch."""
+    """The kept weights of one network, on the CPU, their validation loss, the epoch that gave them
+    and the last epoch.
+    """
 
     state: dict[str, Tensor]
     val_loss: float
@@ -51,30 +54,57 @@ class Trained:
 
 
 def train(
-    data: Data, conv: str, recipes: list[Recipe], stopping: Stopping | None = None, budget: int | str | None = None
+    data: Data,
+    conv: str,
+    recipes: list[Recipe],
+    stopping: Stopping | None = None,
+    budget: int | str | None = None,
 ) -> list[Trained]:
-    """Train one network per recipe, all of one hidden size, where ``data`` is; as many at once as memory allows."""
+    """Train one network per recipe, all of one hidden size, where ``data`` is; as many at once as
+    memory allows.
+    """
     if len({(recipe.hidden, recipe.bias) for recipe in recipes}) != 1:
-        raise BadSetting("train needs recipes of one hidden size and decoder; call it once for each.")
-    inputs, plan = prepare(data, conv), architecture(data, conv, recipes[0].hidden, 0.0, recipes[0].bias)
+        raise BadSetting(
+            "train needs recipes of one hidden size and decoder; call it once for each."
+        )
+    inputs, plan = (
+        prepare(data, conv),
+        architecture(data, conv, recipes[0].hidden, 0.0, recipes[0].bias),
+    )
     at_once = networks_at_once(inputs, plan, data, budget)
     parts = [recipes[start : start + at_once] for start in range(0, len(recipes), at_once)]
-    return [done for part in parts for done in Run(data, inputs, plan, part).finish(stopping or Stopping())]
+    return [
+        done
+        for part in parts
+        for done in Run(data, inputs, plan, part).finish(stopping or Stopping())
+    ]
 
 
-def networks_at_once(inputs: Inputs, plan: Architecture, data: Data, budget: int | str | None) -> int:
-    """How many networks fit into the budget (default: a quarter of what is free), counted from their largest tensors."""
+def networks_at_once(
+    inputs: Inputs, plan: Architecture, data: Data, budget: int | str | None
+) -> int:
+    """How many networks fit into the budget (default: a quarter of what is free), counted from
+    their largest tensors.
+    """
     labelled = sum(len(part.label) for part in inputs.part.values())
-    wide = data.num_nodes * (14 * plan.hidden + 8 * plan.outputs) + plan.num_features * plan.hidden * 8
-    long = len(inputs.edges) * (24 if plan.conv == "gat" else 6) + labelled * (12 + 4 * plan.classes)
+    wide = (
+        data.num_nodes * (14 * plan.hidden + 8 * plan.outputs) + plan.num_features * plan.hidden * 8
+    )
+    long = len(inputs.edges) * (24 if plan.conv == "gat" else 6) + labelled * (
+        12 + 4 * plan.classes
+    )
     count = budget_bytes(budget, data.x.device) // ((wide + long) * data.x.element_size())
     if count < 1:
-        raise OutOfMemory("not even one network of this task fits into the memory budget. Free memory or use another device.")
+        raise OutOfMemory(
+            "not even one network of this task fits into the memory budget. Free memory or use another device."
+        )
     return min(count, LARGEST_INDEX // max(len(inputs.edges), labelled, data.num_nodes))
 
 
 class Adam:
-    """The optimiser of K networks, each with its own learning rate and weight decay (K, 1); theta (K, T)."""
+    """The optimiser of K networks, each with its own learning rate and weight decay (K, 1); theta
+    (K, T).
+    """
 
     def __init__(self, theta: Tensor, rate: Tensor, decay: Tensor) -> None:
         self.theta, self.rate, self.decay = theta, rate, decay
@@ -99,10 +129,15 @@ class Dropout:
 
     def __init__(self, recipes: list[Recipe], device: torch.device) -> None:
         self.share = [recipe.dropout for recipe in recipes]
-        self.random = [torch.Generator(device).manual_seed(derive_seed(recipe.seed, "dropout")) for recipe in recipes]
+        self.random = [
+            torch.Generator(device).manual_seed(derive_seed(recipe.seed, "dropout"))
+            for recipe in recipes
+        ]
 
     def factors(self, like: Tensor, rows: int, columns: int) -> Tensor | None:
-        """In the float type and place of ``like``; None where nothing is dropped.  (K, rows, columns)"""
+        """In the float type and place of ``like``; None where nothing is dropped.
+        (K, rows, columns)
+        """
         if not any(self.share):
             return None
         draw = like.new_ones(len(self.share), rows, columns)
@@ -114,18 +149,32 @@ class Dropout:
 
     def keep(self, places: list[int]) -> None:
         """Go on with some of the networks."""
-        self.share, self.random = [self.share[place] for place in places], [self.random[place] for place in places]
+        self.share, self.random = (
+            [self.share[place] for place in places],
+            [self.random[place] for place in places],
+        )
 
 
 class Run:
     """The networks of one stack on their way: those that still learn, and what was kept of each."""
 
-    def __init__(self, data: Data, inputs: Inputs, plan: Architecture, recipes: list[Recipe]) -> None:
-        nets: list[nn.Module] = [network(data, plan.conv, r.hidden, r.dropout, r.bias, r.seed).to(data.x.device) for r in recipes]
+    def __init__(
+        self, data: Data, inputs: Inputs, plan: Architecture, recipes: list[Recipe]
+    ) -> None:
+        nets: list[nn.Module] = [
+            network(data, plan.conv, r.hidden, r.dropout, r.bias, r.seed).to(data.x.device)
+            for r in recipes
+        ]
         self.inputs, self.plan, self.parameters = inputs, plan, Parameters(nets[0])
         theta = self.parameters.theta(nets)
-        rate, decay = theta.new_tensor([(r.learning_rate, r.weight_decay) for r in recipes]).t()[..., None]
-        self.adam, self.dropout, self.best = Adam(theta, rate, decay), Dropout(recipes, theta.device), best_at_start(theta)
+        rate, decay = theta.new_tensor([(r.learning_rate, r.weight_decay) for r in recipes]).t()[
+            ..., None
+        ]
+        self.adam, self.dropout, self.best = (
+            Adam(theta, rate, decay),
+            Dropout(recipes, theta.device),
+            best_at_start(theta),
+        )
         self.number = list(range(len(recipes)))  # which recipe is in which place
         self.done: dict[int, Trained] = {}
         self.stack = Stack(inputs, plan, self.parameters, len(recipes))
@@ -175,4 +224,6 @@ class Run:
         best_epoch, last_epoch = self.best.epoch.tolist(), self.best.last_epoch.tolist()
         for place in places:
             state = self.parameters.state(self.best.theta[place].cpu())
-            self.done[self.number[place]] = Trained(state, val_loss[place], best_epoch[place], last_epoch[place])
+            self.done[self.number[place]] = Trained(
+                state, val_loss[place], best_epoch[place], last_epoch[place]
+            )

@@ -1,13 +1,16 @@
-"""How good the network itself is at its task, with an interval, and whether it is good enough to be worth an explanation.
+"""How good the network itself is at its task, with an interval, and whether it is good enough to be
+worth an explanation.
 
     nodes, graphs   accuracy    share of targets whose class is named; Wilson's interval
     links           AUC         of yes and no: chance that a link has a higher probability than a non-link, ties counting half;
-                                Wilson's interval as of min(links, non-links) pairs, which is never too short (van Dantzig, 1951)
+                                Wilson's interval as of min(links, non-links) pairs, which is never
+                                too short (van Dantzig, 1951)
                     accuracy    of more classes
     regression      R²          1 - mean (y - f)² / mean (y - mean y)²; Student's t with the error of its linear expansion
 
-Where the data say what is right: ``data.y`` of nodes and graphs, ``data.edge_label`` of the pairs ``data.edge_label_index``. Scored
-is what ``test_mask`` names; without one all that ``train_mask`` does not name; without either everything, and that is told.
+Where the data say what is right: ``data.y`` of nodes and graphs, ``data.edge_label`` of the pairs
+``data.edge_label_index``. Scored is what ``test_mask`` names; without one all that ``train_mask``
+does not name; without either everything, and that is told.
 
 A network is called poor where the data do not show that it is better than no network at all:
 
@@ -44,16 +47,27 @@ class ModelAccuracy:
     interval: Interval | None = None  #: 95 %
     n: int | None = None  #: targets that were scored
     scored_on: str = ""  #: such as "nodes of test_mask"
-    reference: float | None = None  #: what no network at all reaches: the most frequent class, a coin, the mean
+    reference: float | None = (
+        None  #: what no network at all reaches: the most frequent class, a coin, the mean
+    )
     is_poor: bool | None = None  #: whether it is not shown to be better than that; None: not known
-    mean_recall: float | None = None  #: of accuracy: mean over classes of the share that is named, also called balanced accuracy
+    mean_recall: float | None = (
+        #: of accuracy: mean over classes of the share that is named, also called balanced accuracy
+        None
+    )
 
     def __str__(self) -> str:
         span = "" if self.interval is None else f" [{self.interval[0]:.3g}, {self.interval[1]:.3g}]"
         place = f" on {self.n:,} {self.scored_on}" if self.n is not None else ", as stated"
-        recall = "" if self.mean_recall is None else f"; mean recall of the classes {self.mean_recall:.3g}"
+        recall = (
+            ""
+            if self.mean_recall is None
+            else f"; mean recall of the classes {self.mean_recall:.3g}"
+        )
         beside = (
-            "" if self.reference is None else f"; {_REFERENCES.get(self.name, 'without a network')} reaches {self.reference:.3g}"
+            ""
+            if self.reference is None
+            else f"; {_REFERENCES.get(self.name, 'without a network')} reaches {self.reference:.3g}"
         )
         return f"{self.name} {self.value:.3g}{span}{place}{recall}{beside}"
 
@@ -65,7 +79,9 @@ class ModelAccuracy:
 
     @property
     def warning(self) -> str:
-        """Why explanations of such a network are of little use; '' where it is not known to be poor."""
+        """Why explanations of such a network are of little use; '' where it is not known to be
+        poor.
+        """
         if not self.is_poor:
             return ""
         return f"the model is not shown to be better than no model at all: {self}"
@@ -77,7 +93,9 @@ class ModelAccuracy:
 
     @staticmethod
     def read(value: Any) -> "ModelAccuracy | None":
-        """A score as people give it: a share such as 0.81, or a mapping with name, value and interval; None stays None."""
+        """A score as people give it: a share such as 0.81, or a mapping with name, value and
+        interval; None stays None.
+        """
         if value is None or isinstance(value, ModelAccuracy):
             return value
         if isinstance(value, Mapping):
@@ -85,35 +103,55 @@ class ModelAccuracy:
         return ModelAccuracy("accuracy", _share(value, "accuracy"))
 
 
-_REFERENCES = {"accuracy": "always naming the most frequent class", "AUC": "a coin", "R²": "always naming the mean"}
+_REFERENCES = {
+    "accuracy": "always naming the most frequent class",
+    "AUC": "a coin",
+    "R²": "always naming the mean",
+}
 UNKNOWN = "The model itself: its accuracy is not known."
 ADVICE = "give a share such as 0.81, or {'name': 'R²', 'value': 0.64, 'interval': [0.58, 0.7]}"
 
 
 def _share(value: Any, name: str) -> float:
     """A number from 0 to 1, or an error that says what was given."""
-    is_number = isinstance(value, (int, float)) or (hasattr(value, "item") and getattr(value, "ndim", 1) == 0)
+    is_number = isinstance(value, (int, float)) or (
+        hasattr(value, "item") and getattr(value, "ndim", 1) == 0
+    )
     number = float(value) if is_number and not isinstance(value, bool) else math.nan
     if not 0 <= number <= 1:
         hint = f" 81 % is 0.81: is it {number / 100:g}?" if 1 < number <= 100 else ""
-        raise BadSetting(f"{name} must be a number from 0 to 1, but {value!r} was given.{hint} Else {ADVICE}.")
+        raise BadSetting(
+            f"{name} must be a number from 0 to 1, but {value!r} was given.{hint} Else {ADVICE}."
+        )
     return number
 
 
 def _read_mapping(given: Mapping[str, Any]) -> ModelAccuracy:
     """A score from plain data."""
     known = ModelAccuracy.__dataclass_fields__
-    if not {"name", "value"} <= set(given) <= set(known) or not isinstance(given["name"], str) or not given["name"].strip():
-        raise BadSetting(f"accuracy was given as {dict(given)!r}: {ADVICE}. Known are {', '.join(known)}.")
+    if (
+        not {"name", "value"} <= set(given) <= set(known)
+        or not isinstance(given["name"], str)
+        or not given["name"].strip()
+    ):
+        raise BadSetting(
+            f"accuracy was given as {dict(given)!r}: {ADVICE}. Known are {', '.join(known)}."
+        )
     numbers = [given["value"], *(given.get("interval") or ())]
     if len(numbers) not in (1, 3) or not all(_is_finite(number) for number in numbers):
-        raise BadSetting(f"accuracy needs a finite value, and an interval of two such numbers or none, but is {dict(given)!r}.")
+        raise BadSetting(
+            f"accuracy needs a finite value, and an interval of two such numbers or none, but is {dict(given)!r}."
+        )
     value, *ends = map(float, numbers)
     if ends and not ends[0] <= value <= ends[1]:
-        raise BadSetting(f"the interval of the accuracy must hold its value, but {value:g} is not in {ends}.")
+        raise BadSetting(
+            f"the interval of the accuracy must hold its value, but {value:g} is not in {ends}."
+        )
     if value > 1:
         raise BadSetting(f"{given['name']} cannot be above 1, but {value:g} was given: {ADVICE}.")
-    return ModelAccuracy(**{**given, "value": value, "interval": (ends[0], ends[1]) if ends else None})
+    return ModelAccuracy(
+        **{**given, "value": value, "interval": (ends[0], ends[1]) if ends else None}
+    )
 
 
 def _is_finite(value: Any) -> bool:
@@ -121,7 +159,7 @@ def _is_finite(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-# --- measured --------------------------------------------------------------------------------------------------------
+# --- measured -------------------------------------------------------------------------------------
 
 
 class _Labelled(NamedTuple):
@@ -133,7 +171,9 @@ class _Labelled(NamedTuple):
 
 
 def model_accuracy(model: BaseModel) -> ModelAccuracy | None:
-    """The score of the network on the labels in its data; None where the data hold none, or they do not fit."""
+    """The score of the network on the labels in its data; None where the data hold none, or they do
+    not fit.
+    """
     found = None if model.labels is not None else _labelled(model)
     if found is None:
         return None
@@ -158,18 +198,30 @@ def _labelled(model: BaseModel) -> _Labelled | None:
     targets = _targets(model, len(truth))
     if targets is None:
         return None
-    is_usable = truth.isfinite() & ((truth >= 0) & (truth == truth.round()) if model.task == "classification" else True)
+    is_usable = truth.isfinite() & (
+        (truth >= 0) & (truth == truth.round()) if model.task == "classification" else True
+    )
     if model.level == "link":
         is_usable &= targets[:, 0] != targets[:, 1]  # a node beside itself is no target
     mask, part = _scored_part(graphs, len(truth))
     rows = (is_usable & mask).nonzero()[:, 0]
     if len(rows) > MOST:
-        rows = rows[torch.randperm(len(rows), generator=generator(derive_seed(0, "accuracy")))[:MOST].sort().values]
-    return _Labelled(targets[rows], truth[rows], f"{model.level}s of {part}") if len(rows) > 1 else None
+        rows = rows[
+            torch.randperm(len(rows), generator=generator(derive_seed(0, "accuracy")))[:MOST]
+            .sort()
+            .values
+        ]
+    return (
+        _Labelled(targets[rows], truth[rows], f"{model.level}s of {part}")
+        if len(rows) > 1
+        else None
+    )
 
 
 def _per_target(graphs: Any, name: str, column: int | None = None) -> Tensor | None:
-    """An attribute with one number per target, or its ``column``, as (n,) on the CPU; None where there is no such thing."""
+    """An attribute with one number per target, or its ``column``, as (n,) on the CPU; None where
+    there is no such thing.
+    """
     held = [graph.get(name) for graph in graphs]
     if not all(isinstance(value, Tensor) and value.numel() for value in held):
         return None
@@ -221,11 +273,15 @@ def _accuracy(prob: Tensor, found: _Labelled) -> ModelAccuracy | None:
     interval, most = share_interval(sum(hits), n), max(sizes) / n
     recall = sum(hit / size for hit, size in zip(hits, sizes, strict=True)) / len(classes)
     is_poor = interval[0] <= most and recall - _half_of_recall(hits, sizes) <= 1 / len(classes)
-    return ModelAccuracy("accuracy", sum(hits) / n, interval, n, found.scored_on, most, is_poor, recall)
+    return ModelAccuracy(
+        "accuracy", sum(hits) / n, interval, n, found.scored_on, most, is_poor, recall
+    )
 
 
 def _half_of_recall(hits: list[int], sizes: list[int]) -> float:
-    """Half of a 95 % interval of the mean recall; two hits and two misses are added to each class, as Agresti and Coull do."""
+    """Half of a 95 % interval of the mean recall; two hits and two misses are added to each class,
+    as Agresti and Coull do.
+    """
     shares = [((hit + 2) / (size + 4), size + 4) for hit, size in zip(hits, sizes, strict=True)]
     return NORMAL_QUANTILE * math.sqrt(sum(p * (1 - p) / size for p, size in shares)) / len(shares)
 
@@ -238,7 +294,9 @@ def _auc(prob: Tensor, found: _Labelled) -> ModelAccuracy | None:
         return None
     value = float(auroc(prob, is_link))
     interval = share_interval(value * least, least)
-    return ModelAccuracy("AUC", value, interval, len(prob), found.scored_on, 0.5, interval[0] <= 0.5)
+    return ModelAccuracy(
+        "AUC", value, interval, len(prob), found.scored_on, 0.5, interval[0] <= 0.5
+    )
 
 
 def _r_squared(prediction: Tensor, found: _Labelled) -> ModelAccuracy | None:

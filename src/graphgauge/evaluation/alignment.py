@@ -1,7 +1,8 @@
-"""Scores of explanations as the orders of edits need them: one number per candidate, in the model's own listing.
+"""Scores of explanations as the orders of edits need them: one number per candidate, in the model's
+own listing.
 
-Explanations made elsewhere may list other nodes and edges (the whole graph, say). What they do not list has score 0; what the
-computation graph does not have is left out.
+Explanations made elsewhere may list other nodes and edges (the whole graph, say). What they do not
+list has score 0; what the computation graph does not have is left out.
 """
 
 import torch
@@ -16,7 +17,8 @@ NO_SCORES, NAN, EMPTY = "no_scores", "nan_attribution", "empty"
 
 
 def aligned(score: Tensor, ids: Tensor, wanted: Tensor) -> Tensor:
-    """The rows of ``score`` (m, ...) that belong to ``wanted`` (n,); 0 where ``ids`` (m,) does not have them.  (n, ...)
+    """The rows of ``score`` (m, ...) that belong to ``wanted`` (n,); 0 where ``ids`` (m,) does not
+    have them.  (n, ...)
 
     >>> aligned(torch.tensor([0.5, 0.7]), torch.tensor([9, 4]), torch.tensor([4, 5]))
     tensor([0.7000, 0.0000])
@@ -64,8 +66,12 @@ def check_same_graph(what: str, found: int, wanted: int, x: Xplanation) -> None:
 
 
 def priority(score: Tensor, target_rows: Tensor, pooling: str) -> Tensor:
-    """The paper's priority vector: the target's own scores, and those of all other nodes pooled.  (n, F) -> (candidates,)"""
-    is_end = torch.zeros(len(score), dtype=torch.bool, device=score.device).index_fill(0, target_rows, True)
+    """The paper's priority vector: the target's own scores, and those of all other nodes pooled.
+    (n, F) -> (candidates,)
+    """
+    is_end = torch.zeros(len(score), dtype=torch.bool, device=score.device).index_fill(
+        0, target_rows, True
+    )
     others = score[~is_end]
     pooled = [POOLINGS[pooling](others)] if len(others) else []
     return torch.cat([score[target_rows].flatten(), *pooled])

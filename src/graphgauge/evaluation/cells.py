@@ -26,7 +26,8 @@ STATUSES = {
     "undefined": "the metric has no value for this explanation",
     "not_timed": "only some targets are explained alone; see the setting `timed`",
 }
-#: reasons that a benchmark run gives when an explainer cannot be measured at all; the cell's message says more
+#: reasons that a benchmark run gives when an explainer cannot be measured at all; the cell's
+#: message says more
 FAULTS = {
     "failed": "the explainer raised an error, or ended its process",
     "timeout": "the explainer gave no result within the time limit",
@@ -38,8 +39,9 @@ FAULTS = {
 class Cell:
     """A value, or a status that says why there is none; how it was found.
 
-    ``trials`` and ``stop`` have one entry per reference (one for edges), ``per_reference`` the EC or pertinence for each;
-    ``per_level`` has the fidelities at 10, 20 .. 90 % of the candidates that an area is made of.
+    ``trials`` and ``stop`` have one entry per reference (one for edges), ``per_reference`` the EC
+    or pertinence for each; ``per_level`` has the fidelities at 10, 20 .. 90 % of the candidates
+    that an area is made of.
     """
 
     value: float | None = None
@@ -48,7 +50,10 @@ class Cell:
     stop: tuple[str, ...] | None = None
     flipped: bool | None = None
     per_reference: tuple[float, ...] | None = None
-    draws: tuple[float, ...] | None = None  #: EC of features under each draw of the map to the neighbours of the reference it is of
+    draws: tuple[float, ...] | None = (
+        #: EC of features under each draw of the map to the neighbours of the reference it is of
+        None
+    )
     error: float | None = None  #: standard error
     message: str | None = None  #: what went wrong, or should be known of the value, for people
     per_level: tuple[float, ...] | None = None
@@ -56,12 +61,17 @@ class Cell:
     def record(self) -> dict[str, Any]:
         """As plain data, without what is not known."""
         kept = {name: value for name, value in vars(self).items() if value is not None}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
+        return {
+            name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()
+        }
 
     @staticmethod
     def from_record(record: dict[str, Any]) -> "Cell":
         """What `record` gave."""
-        fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
+        fields: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in record.items()
+        }
         return Cell(**fields)
 
 

@@ -11,13 +11,17 @@ from graphgauge.evaluation.results import Key, Results, Row, key_of, records_to_
 
 
 def concat(results: Iterable[Results] | Mapping[str, Results]) -> Results:
-    """The rows of several results as one: networks trained with several seeds, several networks, or several tasks.
+    """The rows of several results as one: networks trained with several seeds, several networks, or
+    several tasks.
 
-    A summary of them averages over the targets of each network first, and then gives the mean and the SD over networks.
+    A summary of them averages over the targets of each network first, and then gives the mean and
+    the SD over networks.
 
     Args:
-        results: Results with equal settings. As a dictionary, its keys become the names of the networks; else networks are told
-            apart by the names that their evaluators were given, ``Evaluator(model, name="gcn, run 1")``.
+        results: Results with equal settings. As a dictionary, its keys become the names of the
+            networks; else networks are told
+            apart by the names that their evaluators were given, ``Evaluator(model, name="gcn, run
+            1")``.
 
     Returns:
         Results that know where each row is from: `Results.explain` finds its curves as before.
@@ -40,7 +44,13 @@ def concat(results: Iterable[Results] | Mapping[str, Results]) -> Results:
     _check_rows(rows)
     if len(parts) == 1:
         return parts[0]
-    return Results(rows, parts[0].settings, kept=cache(lambda: _examples(parts)), made=_shared(parts), parts=tuple(parts))
+    return Results(
+        rows,
+        parts[0].settings,
+        kept=cache(lambda: _examples(parts)),
+        made=_shared(parts),
+        parts=tuple(parts),
+    )
 
 
 def _renamed(part: Any, name: str) -> Any:
@@ -48,19 +58,34 @@ def _renamed(part: Any, name: str) -> Any:
     if not isinstance(part, Results):
         return part
     if len({row.model for row in part.rows}) > 1:
-        raise BadSetting(f"the results called {name!r} are of several networks, which have names already: give a list instead.")
+        raise BadSetting(
+            f"the results called {name!r} are of several networks, which have names already: give a list instead."
+        )
     rows = tuple(replace(row, model=name) for row in part.rows)
-    return replace(part, rows=rows, kept=cache(lambda: {(k[0], name, *k[2:]): v for k, v in _examples([part]).items()}))
+    return replace(
+        part,
+        rows=rows,
+        kept=cache(lambda: {(k[0], name, *k[2:]): v for k, v in _examples([part]).items()}),
+    )
 
 
 def _check_settings(parts: list[Results]) -> None:
     """Refuse numbers that were measured differently."""
     first = parts[0].settings
     for part in parts[1:]:
-        differing = [field.name for field in fields(first) if getattr(first, field.name) != getattr(part.settings, field.name)]
+        differing = [
+            field.name
+            for field in fields(first)
+            if getattr(first, field.name) != getattr(part.settings, field.name)
+        ]
         if differing:
-            shown = "; ".join(f"{name}: {getattr(first, name)!r} and {getattr(part.settings, name)!r}" for name in differing)
-            raise BadSetting(f"these results were measured with different settings ({shown}): evaluate again with equal ones.")
+            shown = "; ".join(
+                f"{name}: {getattr(first, name)!r} and {getattr(part.settings, name)!r}"
+                for name in differing
+            )
+            raise BadSetting(
+                f"these results were measured with different settings ({shown}): evaluate again with equal ones."
+            )
 
 
 def _check_networks(parts: list[Results]) -> None:
@@ -81,7 +106,10 @@ def _check_networks(parts: list[Results]) -> None:
 
 def _check_rows(rows: tuple[Row, ...]) -> None:
     """Refuse rows that come twice: an explanation would count more than once."""
-    count = Counter((row.task, row.model, row.seed, row.explainer, row.target, row.occurrence, row.metric) for row in rows)
+    count = Counter(
+        (row.task, row.model, row.seed, row.explainer, row.target, row.occurrence, row.metric)
+        for row in rows
+    )
     if not count:
         return
     (task, model, seed, explainer, target, _, metric), times = count.most_common(1)[0]
@@ -96,7 +124,11 @@ def _check_rows(rows: tuple[Row, ...]) -> None:
 def _shared(parts: list[Results]) -> dict[str, Any]:
     """What is known of how all parts were made, where they agree; and each part by itself."""
     first = parts[0].made
-    agreed = {name: value for name, value in first.items() if all(part.made.get(name) == value for part in parts)}
+    agreed = {
+        name: value
+        for name, value in first.items()
+        if all(part.made.get(name) == value for part in parts)
+    }
     runs = [(part.rows[0], part.made) for part in parts if part.rows and part.made]
     each = [{"task": row.task, "model": row.model, "seed": row.seed, **made} for row, made in runs]
     return {**agreed, "parts": each} if each else dict(agreed)
@@ -106,5 +138,9 @@ def _examples(parts: list[Results]) -> dict[Key, Mapping[str, Any]]:
     """What the parts keep, or would keep, of single explanations."""
     found: dict[Key, Mapping[str, Any]] = {}
     for part in parts:
-        found |= part.kept() if part.source is None else {key_of(own): own["exhibit"] for own in records_to_keep(part, None)}
+        found |= (
+            part.kept()
+            if part.source is None
+            else {key_of(own): own["exhibit"] for own in records_to_keep(part, None)}
+        )
     return found

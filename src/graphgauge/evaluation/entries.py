@@ -25,22 +25,36 @@ class Entry:
 
     @property
     def chosen(self) -> dict[Target, int]:
-        """The classes that were chosen to be explained; targets whose predicted class is explained are left out."""
+        """The classes that were chosen to be explained; targets whose predicted class is explained
+        are left out.
+        """
         return {target: x.label for target, x in self.xs.items() if x.label is not None}
 
     @property
     def runner(self) -> "BaseExplainer | OfClasses | None":
         """The explainer, to be run on these targets again; it explains the same classes."""
-        return OfClasses(self.explainer, self.chosen) if self.explainer is not None and self.chosen else self.explainer
+        return (
+            OfClasses(self.explainer, self.chosen)
+            if self.explainer is not None and self.chosen
+            else self.explainer
+        )
 
     def status(self, target: Target, side: str, count: int) -> str:
-        """Why one side of the explanation of a target cannot be judged, given its number of candidates; '' if it can."""
-        return status_of(getattr(self.xs[target], f"{side}_score"), count) if target in self.xs else "absent"
+        """Why one side of the explanation of a target cannot be judged, given its number of
+        candidates; '' if it can.
+        """
+        return (
+            status_of(getattr(self.xs[target], f"{side}_score"), count)
+            if target in self.xs
+            else "absent"
+        )
 
 
 @dataclass(frozen=True)
 class OfClasses:
-    """An explainer that is asked for chosen classes: those of ``chosen``, the predicted ones of all other targets."""
+    """An explainer that is asked for chosen classes: those of ``chosen``, the predicted ones of all
+    other targets.
+    """
 
     explainer: BaseExplainer
     chosen: Mapping[Target, int]
@@ -55,9 +69,13 @@ class OfClasses:
         """As the explainer."""
         return self.explainer.deterministic
 
-    def explain(self, model: BaseModel, targets: Sequence[Target], seed: int = 0) -> list[Xplanation]:
+    def explain(
+        self, model: BaseModel, targets: Sequence[Target], seed: int = 0
+    ) -> list[Xplanation]:
         """Explanations of these classes."""
-        return explained_again(self.explainer, model, targets, seed, [self.chosen.get(target) for target in targets])
+        return explained_again(
+            self.explainer, model, targets, seed, [self.chosen.get(target) for target in targets]
+        )
 
 
 @dataclass(frozen=True)
@@ -66,11 +84,19 @@ class Maker:
 
     explainer: BaseExplainer
     seed: int
-    chosen: Mapping[tuple[Target, int], int] = field(default_factory=dict)  #: (target, occurrence) -> class, where one was chosen
+    chosen: Mapping[tuple[Target, int], int] = field(
+        default_factory=dict
+    )  #: (target, occurrence) -> class, where one was chosen
 
     def explain(self, model: BaseModel, targets: Sequence[Target]) -> list[Xplanation]:
         """Explanations that are the same as before."""
-        return explained_again(self.explainer, model, targets, self.seed, [self.chosen.get(one) for one in occurrences([*targets])])
+        return explained_again(
+            self.explainer,
+            model,
+            targets,
+            self.seed,
+            [self.chosen.get(one) for one in occurrences([*targets])],
+        )
 
     def again(self, model: BaseModel, target: Target, occurrence: int) -> Xplanation:
         """One of them."""
@@ -78,7 +104,11 @@ class Maker:
 
 
 def explained_again(
-    explainer: BaseExplainer, model: BaseModel, targets: Sequence[Target], seed: int, chosen: list[int | None]
+    explainer: BaseExplainer,
+    model: BaseModel,
+    targets: Sequence[Target],
+    seed: int,
+    chosen: list[int | None],
 ) -> list[Xplanation]:
     """Explanations of chosen classes; where none is, the explainer need not know of such a thing."""
     if all(one is None for one in chosen):
@@ -118,14 +148,17 @@ def seed_under(label: str, explainer: BaseExplainer, seed: int) -> int:
     (7, False)
     """
     if label == explainer.name or (
-        label.startswith(f"{explainer.name}(") and label == explainer.name + changed_parameters(explainer)
+        label.startswith(f"{explainer.name}(")
+        and label == explainer.name + changed_parameters(explainer)
     ):
         return seed
     return derive_seed(seed, "explainer", label)
 
 
 def labels_of(explainers: list[tuple[str, str]]) -> list[str]:
-    """The name of each explainer; with its parameters, the second text, where a name comes more than once."""
+    """The name of each explainer; with its parameters, the second text, where a name comes more
+    than once.
+    """
     names = [name for name, _ in explainers]
     return [name if names.count(name) == 1 else name + params for name, params in explainers]
 
@@ -133,7 +166,9 @@ def labels_of(explainers: list[tuple[str, str]]) -> list[str]:
 def changed_parameters(explainer: BaseExplainer) -> str:
     """Parameters that differ from the defaults, as ``(epochs=50)``; '' if none does."""
     fields = type(explainer).__dataclass_fields__
-    return listed({name: value for name, value in explainer.params.items() if value != fields[name].default})
+    return listed(
+        {name: value for name, value in explainer.params.items() if value != fields[name].default}
+    )
 
 
 def listed(params: Mapping[str, Any]) -> str:
@@ -150,27 +185,38 @@ def rebuilt(x: Xplanation) -> BaseExplainer | None:
 
 
 def grouped_by_explainer(xs: Sequence[Xplanation]) -> list[Entry]:
-    """Explanations by what made them; of groups that have one label in the end, the second gets the next occurrences."""
+    """Explanations by what made them; of groups that have one label in the end, the second gets the
+    next occurrences.
+    """
     groups: dict[tuple[str, str], list[Xplanation]] = {}
     for x in xs:
         groups.setdefault((x.explainer, repr(sorted(x.params.items()))), []).append(x)
     explainers = [rebuilt(part[0]) for part in groups.values()]
     labels = labels_of(
         [
-            (part[0].explainer, listed(part[0].params) if explainer is None else changed_parameters(explainer))
+            (
+                part[0].explainer,
+                listed(part[0].params) if explainer is None else changed_parameters(explainer),
+            )
             for part, explainer in zip(groups.values(), explainers, strict=True)
         ]
     )
     merged: dict[str, tuple[BaseExplainer | None, list[Xplanation]]] = {}
     for label, explainer, part in zip(labels, explainers, groups.values(), strict=True):
         merged.setdefault(label, (explainer, []))[1].extend(part)
-    return [entry for label, (explainer, own) in merged.items() for entry in split_by_occurrence(label, explainer, own)]
+    return [
+        entry
+        for label, (explainer, own) in merged.items()
+        for entry in split_by_occurrence(label, explainer, own)
+    ]
 
 
 def split_by_occurrence(
     label: str, explainer: BaseExplainer | None, xs: Sequence[Xplanation], seed: int | None = None
 ) -> list[Entry]:
-    """Entries with each target once: the second explanation of a target goes into the second entry, and so on."""
+    """Entries with each target once: the second explanation of a target goes into the second entry,
+    and so on.
+    """
     parts: dict[int, dict[Target, Xplanation]] = {}
     for x, (target, number) in zip(xs, occurrences([x.target for x in xs]), strict=True):
         parts.setdefault(number, {})[target] = x

@@ -1,11 +1,13 @@
 """The Evaluator: explanations of many targets by many explainers in, every metric out.
 
-    results = Evaluator(model, preset="paper", seed=0).compare([InputXGradient(), GNNExplainer()], targets)
+    results = Evaluator(model, preset="paper", seed=0).compare([InputXGradient(), GNNExplainer()],
+    targets)
 
-Targets, explainers, references, trials and steps are axes of the same tensors. Random curves of edges, and those that the paper
-compares features with, are made once per target (and reference) and serve every explainer; the twins of the feature side have
-random orders for each explanation. Seeds derive from what a draw is for, so that no number depends on which other targets or
-explainers take part, on the batch size or on the number of threads.
+Targets, explainers, references, trials and steps are axes of the same tensors. Random curves of
+edges, and those that the paper compares features with, are made once per target (and reference) and
+serve every explainer; the twins of the feature side have random orders for each explanation. Seeds
+derive from what a draw is for, so that no number depends on which other targets or explainers take
+part, on the batch size or on the number of threads.
 """
 
 from collections import Counter
@@ -25,7 +27,15 @@ from graphgauge.core.seeds import check_seed, derive_seed
 from graphgauge.core.versions import versions
 from graphgauge.core.xplanation import Target, Xplanation, plain_target
 from graphgauge.evaluation.cells import NOT_PREDICTED, OK, Cell, missing
-from graphgauge.evaluation.entries import Entry, Maker, OfClasses, grouped_by_explainer, labelled, seed_under, split_by_occurrence
+from graphgauge.evaluation.entries import (
+    Entry,
+    Maker,
+    OfClasses,
+    grouped_by_explainer,
+    labelled,
+    seed_under,
+    split_by_occurrence,
+)
 from graphgauge.evaluation.extras import extra_metrics
 from graphgauge.evaluation.ground_truth import GroundTruth
 from graphgauge.evaluation.groups import Group, warn_of_unmeasured_edges
@@ -47,18 +57,22 @@ from graphgauge.models.fingerprints import digest_of_network, identity_of
 from graphgauge.models.lending import lent
 from graphgauge.perturbation import References, find_references
 
-MOST_HEIGHTS = 2**25  #: heights of random curves held at a time; targets are judged in groups of so many
+MOST_HEIGHTS = (
+    2**25
+)  #: heights of random curves held at a time; targets are judged in groups of so many
 Stories = dict[tuple[str, Target, int, str], Callable[[], Story]]
 RECORD = "evaluation"  #: where `Xplanation.metrics` keeps what is needed not to measure again
 
 
 @dataclass(frozen=True, init=False)
 class Evaluator:
-    """Measures explanations of ``model``. Any setting can be given by name: ``Evaluator(model, edge_removal="drop", cap=50)``.
+    """Measures explanations of ``model``. Any setting can be given by name: ``Evaluator(model,
+    edge_removal="drop", cap=50)``.
 
-    ``task`` and ``name`` are labels: they are written into every row and change no number. Seeds derive from ``seed``, from what a
-    draw is for, and from ``seed_scope``, where a benchmark says which of its tasks and networks is measured.
-    ``metrics`` are metrics of your own, on curves or on scores.
+    ``task`` and ``name`` are labels: they are written into every row and change no number. Seeds
+    derive from ``seed``, from what a draw is for, and from ``seed_scope``, where a benchmark says
+    which of its tasks and networks is measured. ``metrics`` are metrics of your own, on curves or
+    on scores.
     """
 
     model: BaseModel
@@ -85,65 +99,114 @@ class Evaluator:
     ) -> None:
         check_wrapped(model)
         chosen = settings_of(preset, **{"edge_scope": model.edge_scope, **settings})
-        values = {"model": model, "settings": chosen, "seed": check_seed(seed), "task": task, "name": name}
+        values = {
+            "model": model,
+            "settings": chosen,
+            "seed": check_seed(seed),
+            "task": task,
+            "name": name,
+        }
         values |= {"metrics": extra_metrics(metrics, model.task, chosen), "seed_scope": seed_scope}
         for field, value in values.items():
             object.__setattr__(self, field, value)
 
-    def compare(self, explainers: Any, targets: Any, *, label: Any = None, truth: Mapping[str, Any] | None = None) -> Results:
-        """Explain ``targets`` with each explainer (one, a list, or a dictionary of names) and evaluate.
+    def compare(
+        self,
+        explainers: Any,
+        targets: Any,
+        *,
+        label: Any = None,
+        truth: Mapping[str, Any] | None = None,
+    ) -> Results:
+        """Explain ``targets`` with each explainer (one, a list, or a dictionary of names) and
+        evaluate.
 
-        ``label`` chooses the class that is explained and whose probability curves show, as in `explain`; by default the predicted
-        one. ``truth`` holds masks of what truly matters, ``{"edge": mask, "node": mask, "feature": mask}``: how well the scores
-        agree with them stands beside the other numbers (see `graphgauge.evaluation.ground_truth`).
+        ``label`` chooses the class that is explained and whose probability curves show, as in
+        `explain`; by default the predicted one. ``truth`` holds masks of what truly matters,
+        ``{"edge": mask, "node": mask, "feature": mask}``: how well the scores agree with them
+        stands beside the other numbers (see `graphgauge.evaluation.ground_truth`).
 
-        Under a name of its own an explainer draws random numbers of its own, so two that are random can be compared.
+        Under a name of its own an explainer draws random numbers of its own, so two that are random
+        can be compared.
         """
         named = labelled(explainers)
         with self.model.session():
             rows = self.model.read(targets)
             asked, chosen = self.model.asked(rows), chosen_classes(self.model, rows, label)
-            first, every = ({}, {}) if chosen is None else ({"label": chosen[:1]}, {"label": chosen})
-            known = None if truth is None else GroundTruth.read(truth, self.model, [plain_target(one) for one in asked.tolist()])
+            first, every = (
+                ({}, {}) if chosen is None else ({"label": chosen[:1]}, {"label": chosen})
+            )
+            known = (
+                None
+                if truth is None
+                else GroundTruth.read(
+                    truth, self.model, [plain_target(one) for one in asked.tolist()]
+                )
+            )
             warn_of_unmeasured_edges(self.model, self.settings)
             warn_of_missing_edges(self.model, named.values())
-            with progress(len(named) * len(asked) * 2 + len(asked) * 2, "compare"), missing_edges_told():
+            with (
+                progress(len(named) * len(asked) * 2 + len(asked) * 2, "compare"),
+                missing_edges_told(),
+            ):
                 entries = []
                 for label, explainer in named.items():
                     seed = seed_under(label, explainer, self.seed)
                     with phase("explaining"):
-                        explainer.explain(self.model, asked[:1], seed=seed, **first)  # a first call's start is in nobody's clock
+                        explainer.explain(
+                            self.model, asked[:1], seed=seed, **first
+                        )  # a first call's start is in nobody's clock
                         xs = explainer.explain(self.model, asked, seed=seed, **every)
                     advance(len(asked))
                     entries += split_by_occurrence(label, explainer, xs, seed)
-                return replace(self.evaluated(entries, known), source=self.source(entries, again=True))
+                return replace(
+                    self.evaluated(entries, known), source=self.source(entries, again=True)
+                )
 
     def evaluate(
-        self, xs: Xplanation | Iterable[Xplanation], *, check_network: bool = True, truth: Mapping[str, Any] | None = None
+        self,
+        xs: Xplanation | Iterable[Xplanation],
+        *,
+        check_network: bool = True,
+        truth: Mapping[str, Any] | None = None,
     ) -> Results:
-        """Score explanations, from `explain` or from elsewhere, and fill their ``metrics``. ``truth`` as in `compare`.
+        """Score explanations, from `explain` or from elsewhere, and fill their ``metrics``.
+        ``truth`` as in `compare`.
 
-        Explanations of another network are refused, also where the same one was trained on; ``check_network=False`` scores them all
-        the same. Those that do not say which network they explain (from PyG, for example) pass.
+        Explanations of another network are refused, also where the same one was trained on;
+        ``check_network=False`` scores them all the same. Those that do not say which network they
+        explain (from PyG, for example) pass.
         """
         given = [xs] if isinstance(xs, Xplanation) else list(xs)
         self.check_explanations(given)
         if check_network:
             check_networks(given, digest_of_network(self.model))
-        known = None if truth is None else GroundTruth.read(truth, self.model, [x.target for x in given])
+        known = (
+            None
+            if truth is None
+            else GroundTruth.read(truth, self.model, [x.target for x in given])
+        )
         entries = grouped_by_explainer(given)
         warn_of_unmeasured_edges(self.model, self.settings)
-        with self.model.session(), progress(sum(len(entry.xs) for entry in entries) + 2 * len(given), "evaluate"):
+        with (
+            self.model.session(),
+            progress(sum(len(entry.xs) for entry in entries) + 2 * len(given), "evaluate"),
+        ):
             return replace(self.evaluated(entries, known), source=self.source(entries, again=False))
 
     def sample(self, count: int, among: Any = None) -> list[Target]:
-        """Targets spread over predicted classes and over how sure the model is; see `sample_targets`."""
+        """Targets spread over predicted classes and over how sure the model is; see
+        `sample_targets`.
+        """
         return sample_targets(self.model, count, among, derive_seed(self.seed, *self.seed_scope))
 
     @property
     def metric_names(self) -> list[str]:
         """The metrics that every explanation gets a row for, in the order of the rows."""
-        curves = [*curve_metrics(self.model.task, self.settings), *(metric.name for metric in self.metrics)]
+        curves = [
+            *curve_metrics(self.model.task, self.settings),
+            *(metric.name for metric in self.metrics),
+        ]
         names = [f"{side}_{name}" for side in self.settings.curve_sides for name in curves]
         return [*names, *stability_metrics(self.settings), "time", "time_batched"]
 
@@ -151,16 +214,24 @@ class Evaluator:
         """Refuse what are not explanations of this model's data."""
         for x in xs:
             if not isinstance(x, Xplanation):
-                raise BadExplanation(f"evaluate needs explanations (gg.Xplanation), but got {type(x).__name__}.")
+                raise BadExplanation(
+                    f"evaluate needs explanations (gg.Xplanation), but got {type(x).__name__}."
+                )
             if x.level != self.model.level:
-                raise BadExplanation(f"the model has {self.model.level} targets, but an explanation is of a {x.level}.")
+                raise BadExplanation(
+                    f"the model has {self.model.level} targets, but an explanation is of a {x.level}."
+                )
             check_class(x, self.model)
 
     def source(self, entries: list[Entry], again: bool) -> Source:
-        """Where single explanations come from later: made again (nothing large is kept), or those that were given."""
+        """Where single explanations come from later: made again (nothing large is kept), or those
+        that were given.
+        """
         chosen: dict[str, dict[tuple[Target, int], int]] = {entry.label: {} for entry in entries}
         for entry in entries:
-            chosen[entry.label] |= {(target, entry.occurrence): label for target, label in entry.chosen.items()}
+            chosen[entry.label] |= {
+                (target, entry.occurrence): label for target, label in entry.chosen.items()
+            }
         explainers = {
             entry.label: Maker(entry.explainer, self.seed_for(entry), chosen[entry.label])
             for entry in entries
@@ -170,20 +241,37 @@ class Evaluator:
         for entry in entries:
             for target, x in entry.xs.items():
                 key, made = (entry.label, target, entry.occurrence), explainers.get(entry.label)
-                found[key] = partial(given, x) if made is None else partial(made.again, self.model, target, entry.occurrence)
+                found[key] = (
+                    partial(given, x)
+                    if made is None
+                    else partial(made.again, self.model, target, entry.occurrence)
+                )
         return Source(self, found, explainers)
 
-    # --- how it is done ----------------------------------------------------------------------------------------------
+    # --- how it is done ---------------------------------------------------------------------------
 
     def evaluated(self, entries: list[Entry], truth: GroundTruth | None = None) -> Results:
-        """All metrics of all entries; what an explanation carries for these very settings is taken from it. Truth comes last."""
-        known = {(k, t): self.stored(x) for k, entry in enumerate(entries) for t, x in entry.xs.items()}
-        fresh = [replace(entry, xs={t: x for t, x in entry.xs.items() if known[k, t] is None}) for k, entry in enumerate(entries)]
-        made = {"versions": versions(), "device": str(self.model.source.device), "network": self.model.record()}
+        """All metrics of all entries; what an explanation carries for these very settings is taken
+        from it. Truth comes last.
+        """
+        known = {
+            (k, t): self.stored(x) for k, entry in enumerate(entries) for t, x in entry.xs.items()
+        }
+        fresh = [
+            replace(entry, xs={t: x for t, x in entry.xs.items() if known[k, t] is None})
+            for k, entry in enumerate(entries)
+        ]
+        made = {
+            "versions": versions(),
+            "device": str(self.model.source.device),
+            "network": self.model.record(),
+        }
         made["identity"] = identity_of(self.model)
         chosen = Counter(label for entry in entries for label in entry.chosen.values())
         if chosen:
-            made["chosen_classes"] = {str(label): chosen[label] for label in sorted(chosen)}  # how many explanations of each
+            made["chosen_classes"] = {
+                str(label): chosen[label] for label in sorted(chosen)
+            }  # how many explanations of each
         cells, stories = self.measured(fresh)
         agreement = truth.cells(self.model, entries, self.settings) if truth is not None else {}
         if truth is not None:
@@ -195,10 +283,14 @@ class Evaluator:
                 own = old if old is not None else cells[k, target]
                 known_truth = agreement.get((k, target), {})
                 self.fill(x, own, known_truth)
-                rows += [self.row(entry, x, metric, cell) for metric, cell in (own | known_truth).items()]
+                rows += [
+                    self.row(entry, x, metric, cell) for metric, cell in (own | known_truth).items()
+                ]
         return Results(tuple(rows), self.settings, stories, made=made)
 
-    def measured(self, entries: list[Entry]) -> tuple[dict[tuple[int, Target], dict[str, Cell]], Stories]:
+    def measured(
+        self, entries: list[Entry]
+    ) -> tuple[dict[tuple[int, Target], dict[str, Cell]], Stories]:
         """Cells of every entry and target, and the stories behind them."""
         cells: dict[tuple[int, Target], dict[str, Cell]] = {
             (k, target): {} for k, entry in enumerate(entries) for target in entry.xs
@@ -213,8 +305,12 @@ class Evaluator:
                 self.add_time(entry, k, cells)
         return cells, stories
 
-    def add_curves(self, entries: list[Entry], classes: dict[Target, int | None], cells: Any, stories: Any) -> None:
-        """EC, pertinence and their twins, in groups of targets, of which these classes are explained (None: the predicted)."""
+    def add_curves(
+        self, entries: list[Entry], classes: dict[Target, int | None], cells: Any, stories: Any
+    ) -> None:
+        """EC, pertinence and their twins, in groups of targets, of which these classes are
+        explained (None: the predicted).
+        """
         sides, targets = self.settings.curve_sides, list(classes)
         label = None
         if any(one is not None for one in classes.values()):
@@ -222,13 +318,29 @@ class Evaluator:
         with phase("feature_curves"):
             references = self.references(targets, label) if "feature" in sides else None
         cases = int(references.count().max()) if references is not None and len(references) else 1
-        curves = max(self.settings.trials[1], self.settings.twin_trials, len(entries) * self.settings.feature_trials)
+        curves = max(
+            self.settings.trials[1],
+            self.settings.twin_trials,
+            len(entries) * self.settings.feature_trials,
+        )
         size = max(1, MOST_HEIGHTS // (cases * curves * self.settings.cap))
         for start in range(0, len(targets), size):
             chosen = targets[start : start + size]
             part_of_label = None if label is None else label[start : start + size]
-            group = Group.of(self.model, self.settings, self.metrics, entries, chosen, self.seed_of, part_of_label)
-            own = None if references is None else references_of(references, start, start + len(chosen))
+            group = Group.of(
+                self.model,
+                self.settings,
+                self.metrics,
+                entries,
+                chosen,
+                self.seed_of,
+                part_of_label,
+            )
+            own = (
+                None
+                if references is None
+                else references_of(references, start, start + len(chosen))
+            )
             for side in sides:
                 with phase(f"{side}_curves"):
                     found = group.edges() if own is None or side == "edge" else group.features(own)
@@ -236,10 +348,16 @@ class Evaluator:
                 advance(2 * len(chosen) // len(sides))
 
     def references(self, targets: list[Target], label: Tensor | None) -> References:
-        """What features are substituted from; where values are to rise or fall, only what lies above or below."""
+        """What features are substituted from; where values are to rise or fall, only what lies
+        above or below.
+        """
         found = find_references(self.model, targets, self.settings.medoids, label)
         side = {"up": 1, "down": -1}.get(self.settings.direction)
-        return found if side is None or self.model.task != "regression" else taken(found, (found.kind == side).nonzero()[:, 0])
+        return (
+            found
+            if side is None or self.model.task != "regression"
+            else taken(found, (found.kind == side).nonzero()[:, 0])
+        )
 
     def write_curves(
         self,
@@ -252,7 +370,10 @@ class Evaluator:
         stories: Any,
     ) -> None:
         """One cell for each entry, target and metric of a side."""
-        names = [*curve_metrics(self.model.task, self.settings), *(metric.name for metric in self.metrics)]
+        names = [
+            *curve_metrics(self.model.task, self.settings),
+            *(metric.name for metric in self.metrics),
+        ]
         for t, target in enumerate(targets):
             for e, entry in enumerate(entries):
                 if target not in entry.xs:
@@ -288,17 +409,31 @@ class Evaluator:
     def add_time(self, entry: Entry, k: int, cells: Any) -> None:
         """Seconds of one explanation alone, for the first few targets, and the share of the batch."""
         timed = list(entry.xs)[: self.settings.timed] if entry.occurrence == 0 else []
-        found = [] if entry.runner is None else self.seconds_alone(entry.runner, timed, self.seed_for(entry))
+        found = (
+            []
+            if entry.runner is None
+            else self.seconds_alone(entry.runner, timed, self.seed_for(entry))
+        )
         seconds = dict(zip(timed, found, strict=False))
         for target, x in entry.xs.items():
             why = "no_explainer" if entry.explainer is None else "not_timed"
             cells[k, target]["time"] = Cell(seconds[target]) if target in seconds else missing(why)
-            cells[k, target]["time_batched"] = missing("no_explainer") if x.seconds is None else Cell(x.seconds)
+            cells[k, target]["time_batched"] = (
+                missing("no_explainer") if x.seconds is None else Cell(x.seconds)
+            )
 
-    def seconds_alone(self, explainer: BaseExplainer | OfClasses, targets: list[Target], seed: int) -> list[float]:
-        """Seconds of one explanation alone; where stability was measured, the explainer has just been run."""
-        with lent(self.model, explainer.name):  # once for all calls, so that looking after the network is not in their time
-            return seconds_alone(explainer, self.model, targets, seed, is_warm=self.settings.stability != "none")
+    def seconds_alone(
+        self, explainer: BaseExplainer | OfClasses, targets: list[Target], seed: int
+    ) -> list[float]:
+        """Seconds of one explanation alone; where stability was measured, the explainer has just
+        been run.
+        """
+        with lent(
+            self.model, explainer.name
+        ):  # once for all calls, so that looking after the network is not in their time
+            return seconds_alone(
+                explainer, self.model, targets, seed, is_warm=self.settings.stability != "none"
+            )
 
     def row(self, entry: Entry, x: Xplanation, metric: str, cell: Cell) -> Row:
         """One row of the results."""
@@ -316,7 +451,7 @@ class Evaluator:
             version=graphgauge.__version__,
         )
 
-    # --- seeds, and what has been measured before --------------------------------------------------------------------
+    # --- seeds, and what has been measured before -------------------------------------------------
 
     def seed_of(self, target: Target, *purpose: Any) -> int:
         """The seed of what is drawn for one target."""
@@ -327,9 +462,13 @@ class Evaluator:
         return self.seed if entry.seed is None else entry.seed
 
     def key(self, x: Xplanation) -> str:
-        """What must be the same for a stored number to hold: settings, seed, explainer, network, data, scores."""
+        """What must be the same for a stored number to hold: settings, seed, explainer, network,
+        data, scores.
+        """
         names = f"{self.settings.digest}/{self.seed}/{'/'.join(self.seed_scope)}/{self.metrics}"
-        names = f"{names}/{x.explainer}/{sorted(x.params.items())}" + ("" if x.label is None else f"/class {x.label}")
+        names = f"{names}/{x.explainer}/{sorted(x.params.items())}" + (
+            "" if x.label is None else f"/class {x.label}"
+        )
         return f"{names}/{digest_of_model(self.model)}/{digest_of_scores(x)}"
 
     def stored(self, x: Xplanation) -> dict[str, Cell] | None:
@@ -339,13 +478,27 @@ class Evaluator:
             return None
         return {name: Cell.from_record(cell) for name, cell in record["cells"].items()}
 
-    def fill(self, x: Xplanation, cells: dict[str, Cell], agreement: Mapping[str, Cell] | None = None) -> None:
-        """Write the values into the explanation, and what is needed not to measure again; the truth may be another next time."""
+    def fill(
+        self, x: Xplanation, cells: dict[str, Cell], agreement: Mapping[str, Cell] | None = None
+    ) -> None:
+        """Write the values into the explanation, and what is needed not to measure again; the truth
+        may be another next time.
+        """
         before = x.metrics.get(RECORD)
-        stale = {*before["cells"], *before.get("truth", ())} if isinstance(before, dict) and "cells" in before else set()
+        stale = (
+            {*before["cells"], *before.get("truth", ())}
+            if isinstance(before, dict) and "cells" in before
+            else set()
+        )
         kept = {name: value for name, value in x.metrics.items() if name not in stale}
-        x.metrics = {**kept, **{name: cell.value for name, cell in {**cells, **(agreement or {})}.items()}}
-        x.metrics[RECORD] = {"key": self.key(x), "cells": {name: cell.record() for name, cell in cells.items()}}
+        x.metrics = {
+            **kept,
+            **{name: cell.value for name, cell in {**cells, **(agreement or {})}.items()},
+        }
+        x.metrics[RECORD] = {
+            "key": self.key(x),
+            "cells": {name: cell.record() for name, cell in cells.items()},
+        }
         if agreement:
             x.metrics[RECORD]["truth"] = list(agreement)
 
@@ -366,7 +519,9 @@ def check_class(x: Xplanation, model: BaseModel) -> None:
     if x.label is None:
         return
     if model.task == "regression":
-        raise BadExplanation(f"the model predicts values, but the explanation of target {x.target} is of class {x.label}.")
+        raise BadExplanation(
+            f"the model predicts values, but the explanation of target {x.target} is of class {x.label}."
+        )
     if x.label >= num_classes(model):
         raise BadExplanation(
             f"the explanation of target {x.target} is of class {x.label}, but the model's classes are 0..{num_classes(model) - 1}."
@@ -374,7 +529,9 @@ def check_class(x: Xplanation, model: BaseModel) -> None:
 
 
 def by_class(entries: list[Entry]) -> list[tuple[dict[Target, int | None], list[Entry]]]:
-    """Entries such that each target is explained for one class, with these classes; one list where no target has two."""
+    """Entries such that each target is explained for one class, with these classes; one list where
+    no target has two.
+    """
     classes: dict[Target, list[int | None]] = {}
     for entry in entries:
         for target, x in entry.xs.items():
@@ -384,7 +541,10 @@ def by_class(entries: list[Entry]) -> list[tuple[dict[Target, int | None], list[
     parts = []
     for number in range(max(map(len, classes.values()), default=0)):
         own = {target: known[number] for target, known in classes.items() if len(known) > number}
-        some = [replace(entry, xs={t: x for t, x in entry.xs.items() if t in own and x.label == own[t]}) for entry in entries]
+        some = [
+            replace(entry, xs={t: x for t, x in entry.xs.items() if t in own and x.label == own[t]})
+            for entry in entries
+        ]
         parts.append((own, some))
     return parts
 
@@ -394,12 +554,17 @@ def given(x: Xplanation) -> Xplanation:
     return x
 
 
-# --- cells of curves -------------------------------------------------------------------------------------------------
+# --- cells of curves ------------------------------------------------------------------------------
 
 
 def curve_metrics(task: str, settings: Settings) -> list[str]:
     """Names of the metrics of a side that come from curves."""
-    twins = ["pertinence_tied", "pertinence_rank", "pertinence_p", *(["pertinence_abs"] if task == "regression" else [])]
+    twins = [
+        "pertinence_tied",
+        "pertinence_rank",
+        "pertinence_p",
+        *(["pertinence_abs"] if task == "regression" else []),
+    ]
     return ["ec", "pertinence", *(twins if settings.twins else [])]
 
 
@@ -412,8 +577,13 @@ def stability_metrics(settings: Settings) -> list[str]:
 
 
 def curve_cell(found: Judged, name: str, t: int, e: int) -> Cell:
-    """The cell of one metric; without a value where it would have read a prediction that is no number."""
-    value, cases = float(found.values[name][t, e]), (found.side.target == t).nonzero()[:, 0].tolist()
+    """The cell of one metric; without a value where it would have read a prediction that is no
+    number.
+    """
+    value, cases = (
+        float(found.values[name][t, e]),
+        (found.side.target == t).nonzero()[:, 0].tolist(),
+    )
     if value != value:
         return missing(found.gaps.get((name, t, e), "nan_prediction"))
     if name in found.levels:
@@ -428,7 +598,10 @@ def curve_cell(found: Judged, name: str, t: int, e: int) -> Cell:
         return cell if spread is None else replace(cell, draws=tuple(least.tolist()), error=spread)
     if name == "pertinence":
         per = tuple(float(found.score[q, e]) for q in cases)
-        trials, stop = tuple(int(found.trials[q, e]) for q in cases), tuple(found.reason[q][e] for q in cases)
+        trials, stop = (
+            tuple(int(found.trials[q, e]) for q in cases),
+            tuple(found.reason[q][e] for q in cases),
+        )
         return Cell(value, trials=trials, stop=stop, per_reference=per)
     return Cell(value)
 

@@ -13,24 +13,33 @@ if TYPE_CHECKING:
 
 
 def to_parquet(results: "Results", path: str | os.PathLike[str]) -> None:
-    """Write the table of `to_pandas` as Parquet; targets and lists as JSON texts. Needs polars or pyarrow."""
+    """Write the table of `to_pandas` as Parquet; targets and lists as JSON texts. Needs polars or
+    pyarrow.
+    """
     table = plain_table(results)
     try:
         if not written(table, os.fspath(path)):
-            raise MissingExtra('Parquet needs polars or pyarrow, and neither is installed: pip install "graphgauge[polars]".')
+            raise MissingExtra(
+                'Parquet needs polars or pyarrow, and neither is installed: pip install "graphgauge[polars]".'
+            )
     except OSError as error:
         raise BadFile(f"{os.fspath(path)} could not be written: {error}.") from error
 
 
 def plain_table(results: "Results") -> "pd.DataFrame":
-    """With one type in each column, and texts that can be encoded: half a character becomes a question mark."""
+    """With one type in each column, and texts that can be encoded: half a character becomes a
+    question mark.
+    """
     from graphgauge.evaluation.results import LISTS, TEXTS
 
     table = results.to_pandas()
     for name in ("target", *LISTS):
         table[name] = [None if value is None else json.dumps(value) for value in table[name]]
     for name in TEXTS:
-        table[name] = [None if value is None else value.encode("utf-8", "replace").decode() for value in table[name]]
+        table[name] = [
+            None if value is None else value.encode("utf-8", "replace").decode()
+            for value in table[name]
+        ]
     return table
 
 
@@ -40,7 +49,9 @@ def written(table: "pd.DataFrame", path: str) -> bool:
         import polars
     except ImportError:
         return written_by_pyarrow(table, path)
-    polars.DataFrame({name: table[name].tolist() for name in table.columns}, strict=False).write_parquet(path)
+    polars.DataFrame(
+        {name: table[name].tolist() for name in table.columns}, strict=False
+    ).write_parquet(path)
     return True
 
 

@@ -1,7 +1,8 @@
 """Metrics beside the paper's: fidelity and its relatives, and people's own.
 
-They are `Metric` objects, called on what was measured anyway: full curves (`Curves`) or scores (`Vectors`). Those of the fidelity
-family ask for more points, which are measured here for the explanations alone, each of n candidates in the order of the scores:
+They are `Metric` objects, called on what was measured anyway: full curves (`Curves`) or scores
+(`Vectors`). Those of the fidelity family ask for more points, which are measured here for the
+explanations alone, each of n candidates in the order of the scores:
 
     kept            all edits but the top ones
     removed         the top ones; only where they are a share, else the curve has it
@@ -42,9 +43,15 @@ from graphgauge.perturbation import Edits, FeatureEdits, Lines, points, points_a
 from graphgauge.perturbation.features import Substituted, changed_only
 
 MOST_PLACES = 2**22  #: candidates in the lines that are followed at a time
-Parts = dict[str, Tensor]  #: optional parts of `Curves` of one entry, a row for each case; NaN where nothing was measured
-Scores = Callable[[int, int], Tensor]  #: (number of the target, of the entry) -> its scores as one vector
-Orders = Callable[[int], Tensor]  #: number of the entry -> all candidates of each case, best first.  (Q, most)
+Parts = dict[
+    str, Tensor
+]  #: optional parts of `Curves` of one entry, a row for each case; NaN where nothing was measured
+Scores = Callable[
+    [int, int], Tensor
+]  #: (number of the target, of the entry) -> its scores as one vector
+Orders = Callable[
+    [int], Tensor
+]  #: number of the entry -> all candidates of each case, best first.  (Q, most)
 
 
 def extra_metrics(given: Sequence[Any], task: str, settings: Settings) -> tuple[Metric[Any], ...]:
@@ -59,7 +66,12 @@ def extra_metrics(given: Sequence[Any], task: str, settings: Settings) -> tuple[
         raise BadSetting("metrics beside the paper's need full curves: leave twins=True.")
     if not settings.extras:
         return tuple(given)
-    shipped: list[Metric[Any]] = [FidelityPlus(top_of(settings)), FidelityMinus(), Sparsity(), DeletionAuc()]
+    shipped: list[Metric[Any]] = [
+        FidelityPlus(top_of(settings)),
+        FidelityMinus(),
+        Sparsity(),
+        DeletionAuc(),
+    ]
     shipped += [InsertionAuc(), FidelityPlusAuc(), FidelityMinusAuc()]
     shipped += [Characterization(), Unfaithfulness()] if task == "classification" else []
     return (*shipped, *given)
@@ -71,11 +83,20 @@ def top_of(settings: Settings) -> int | float:
 
 
 def add_extra_values(
-    model: BaseModel, found: Judged, metrics: Sequence[Metric[Any]], scores: Scores, orders: Orders, settings: Settings
+    model: BaseModel,
+    found: Judged,
+    metrics: Sequence[Metric[Any]],
+    scores: Scores,
+    orders: Orders,
+    settings: Settings,
 ) -> None:
-    """Values of every metric for every target and entry; NaN where there are none, with the reason in ``found.gaps``."""
+    """Values of every metric for every target and entry; NaN where there are none, with the reason
+    in ``found.gaps``.
+    """
     for metric in metrics:
-        found.values[metric.name] = torch.full(found.is_finite.shape, torch.nan, dtype=torch.float64)
+        found.values[metric.name] = torch.full(
+            found.is_finite.shape, torch.nan, dtype=torch.float64
+        )
     wanted = {part for metric in metrics if metric.needs == "curves" for part in metric.parts}
     for e in range(found.is_finite.size(1)):
         if not bool(found.is_finite[:, e].any()):
@@ -88,26 +109,40 @@ def add_extra_values(
                 (judged,) = found.is_finite[:, e].nonzero(as_tuple=True)
                 own = called(metric, Vectors([scores(t, e) for t in judged.tolist()]), len(judged))
             else:
-                cases, judged = usable(found, e, [parts[part] for part in metric.parts if part in parts])
+                cases, judged = usable(
+                    found, e, [parts[part] for part in metric.parts if part in parts]
+                )
                 if not len(judged):
                     continue
-                bundle = bundle_of(found, e, cases, {part: parts[part] for part in metric.parts if part in parts}, settings)
+                bundle = bundle_of(
+                    found,
+                    e,
+                    cases,
+                    {part: parts[part] for part in metric.parts if part in parts},
+                    settings,
+                )
                 own = called(metric, bundle, len(found.ec))[judged.cpu()]
                 if isinstance(metric, (FidelityPlusAuc, FidelityMinusAuc)):
                     add_levels(found, metric, metric.levels(bundle), e)
             found.values[metric.name][judged.cpu(), e] = own
             reason = "all_selected" if type(metric) in METRICS.values() else "undefined"
-            found.gaps.update({(metric.name, t, e): reason for t in judged.cpu()[own.isnan()].tolist()})
+            found.gaps.update(
+                {(metric.name, t, e): reason for t in judged.cpu()[own.isnan()].tolist()}
+            )
 
 
 def add_levels(found: Judged, metric: Metric[Any], levels: Tensor, e: int) -> None:
     """Keep the fidelities that an area is made of.  (T, 9)"""
     shape = (*found.is_finite.shape, levels.size(1))
-    found.levels.setdefault(metric.name, torch.full(shape, torch.nan, dtype=torch.float64))[:, e] = levels.cpu()
+    found.levels.setdefault(metric.name, torch.full(shape, torch.nan, dtype=torch.float64))[
+        :, e
+    ] = levels.cpu()
 
 
 def usable(found: Judged, e: int, parts: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """Cases and targets of one entry whose predictions are all numbers, in these parts too.  (cases,), (targets,)"""
+    """Cases and targets of one entry whose predictions are all numbers, in these parts too.
+    (cases,), (targets,)
+    """
     target, is_good = found.side.target, found.is_finite[:, e].clone()
     for part in parts:
         is_gap = (~part.isfinite()).view(len(part), -1).any(1)
@@ -120,13 +155,21 @@ def called(metric: Metric[Any], measured: Any, count: int) -> Tensor:
     """What a metric gives, one number for each of ``count`` targets, in float64.  (count,)"""
     own = metric(measured)
     if not isinstance(own, Tensor) or own.shape != (count,):
-        given = f"a tensor of shape {tuple(own.shape)}" if isinstance(own, Tensor) else type(own).__name__
-        raise BadSetting(f"{metric.name} must give a tensor of shape ({count},), a number for each target, but gave {given}.")
+        given = (
+            f"a tensor of shape {tuple(own.shape)}"
+            if isinstance(own, Tensor)
+            else type(own).__name__
+        )
+        raise BadSetting(
+            f"{metric.name} must give a tensor of shape ({count},), a number for each target, but gave {given}."
+        )
     return own.detach().cpu().double()
 
 
 def bundle_of(found: Judged, e: int, cases: Tensor, parts: Parts, settings: Settings) -> Curves:
-    """What was measured for some cases of one entry; behind the length of a curve ``insertion`` holds no numbers that count."""
+    """What was measured for some cases of one entry; behind the length of a curve ``insertion``
+    holds no numbers that count.
+    """
     own = found.side.target[cases]
     return Curves(
         target=own,
@@ -143,15 +186,25 @@ def bundle_of(found: Judged, e: int, cases: Tensor, parts: Parts, settings: Sett
     )
 
 
-def measured_parts(model: BaseModel, found: Judged, e: int, orders: Orders, wanted: set[str], settings: Settings) -> Parts:
-    """The parts of `Curves` that the metrics read, for one entry's judged cases; NaN for the others."""
+def measured_parts(
+    model: BaseModel, found: Judged, e: int, orders: Orders, wanted: set[str], settings: Settings
+) -> Parts:
+    """The parts of `Curves` that the metrics read, for one entry's judged cases; NaN for the
+    others.
+    """
     side, reading, top = found.side, found.reading, top_of(settings)
     (cases,) = found.is_finite[side.target, e].nonzero(as_tuple=True)
-    order = orders(e) if wanted & {"insertion", "kept_levels", "removed_levels"} or isinstance(top, float) else found.order[:, e]
+    order = (
+        orders(e)
+        if wanted & {"insertion", "kept_levels", "removed_levels"} or isinstance(top, float)
+        else found.order[:, e]
+    )
     parts: Parts = {}
 
     def write(name: str, part: Tensor, some: Tensor) -> None:
-        whole = parts.setdefault(name, reading.first.new_full((len(side.target), *part.shape[1:]), torch.nan).to(part))
+        whole = parts.setdefault(
+            name, reading.first.new_full((len(side.target), *part.shape[1:]), torch.nan).to(part)
+        )
         whole[some] = part
 
     for some in cases.split(max(1, MOST_PLACES // max(order.size(1), 1))):
@@ -169,10 +222,18 @@ def measured_parts(model: BaseModel, found: Judged, e: int, orders: Orders, want
         if "removed_levels" in wanted:
             write("removed_levels", heights(model, found, some, own, level_counts(count)), some)
         if "kept_levels" in wanted:
-            write("kept_levels", heights(model, found, some, turned(own, count), count[:, None] - level_counts(count)), some)
+            write(
+                "kept_levels",
+                heights(
+                    model, found, some, turned(own, count), count[:, None] - level_counts(count)
+                ),
+                some,
+            )
         if "insertion" in wanted:
             number = torch.arange(1, found.curve.size(2) + 1, device=count.device)
-            step = count[:, None] - torch.minimum(number, count[:, None])  # behind the length: none is left to take back
+            step = count[:, None] - torch.minimum(
+                number, count[:, None]
+            )  # behind the length: none is left to take back
             write("insertion", heights(model, found, some, turned(own, count), step), some)
     return {name: part for name, part in parts.items() if name in wanted}
 
@@ -184,7 +245,9 @@ def first_of(order: Tensor, count: Tensor) -> Tensor:
 
 
 def turned(order: Tensor, count: Tensor) -> Tensor:
-    """Orders of ``count`` candidates from the last to the first; -1 behind them.  (M, K), (M,) -> (M, K)"""
+    """Orders of ``count`` candidates from the last to the first; -1 behind them.
+    (M, K), (M,) -> (M, K)
+    """
     place = count[:, None] - 1 - torch.arange(order.size(1), device=order.device)
     return torch.where(place >= 0, order.gather(1, place.clamp(min=0)), -1)
 
@@ -200,11 +263,15 @@ def heights(model: BaseModel, found: Judged, case: Tensor, order: Tensor, step: 
 
 def long_edits(edits: Edits) -> Edits:
     """The same edits; those of many features are planned apart from those of a few."""
-    return replace(edits, kind="all but some features") if isinstance(edits, FeatureEdits) else edits
+    return (
+        replace(edits, kind="all but some features") if isinstance(edits, FeatureEdits) else edits
+    )
 
 
 class _WrittenFeatureEdits(FeatureEdits):
-    """Substitutions whose features are written out: with hundreds of edits a copy, that is faster than following each of them."""
+    """Substitutions whose features are written out: with hundreds of edits a copy, that is faster
+    than following each of them.
+    """
 
     def edit(self, union: Union, lines: Lines, line: Tensor, step: Tensor) -> Union:
         """With the features substituted whose turn has come."""
@@ -215,7 +282,9 @@ def written_edits(edits: Edits) -> Edits:
     """The same edits, for many of them at a time."""
     if not isinstance(edits, FeatureEdits):
         return edits
-    return _WrittenFeatureEdits(edits.graphs, edits.graph, edits.donor, edits.donor_ptr, "many features, written out")
+    return _WrittenFeatureEdits(
+        edits.graphs, edits.graph, edits.donor, edits.donor_ptr, "many features, written out"
+    )
 
 
 def kept_predictions(model: BaseModel, found: Judged, case: Tensor, top: Tensor) -> Tensor:
@@ -223,12 +292,16 @@ def kept_predictions(model: BaseModel, found: Judged, case: Tensor, top: Tensor)
     side = found.side
     order = others(top, side.candidates[case])
     count = (order >= 0).sum(1)
-    last = points(model, long_edits(side.edits), Lines(case, order), (count - 1).clamp(min=0), count)
+    last = points(
+        model, long_edits(side.edits), Lines(case, order), (count - 1).clamp(min=0), count
+    )
     return found.reading.prediction[side.target[case]].index_copy(0, last.line, last.prediction)
 
 
 def others(top: Tensor, count: Tensor) -> Tensor:
-    """All candidates but the top ones, in any order; -1 behind the last.  (M, top), (M,) -> (M, most)"""
+    """All candidates but the top ones, in any order; -1 behind the last.
+    (M, top), (M,) -> (M, most)
+    """
     most = int(count.max()) if len(count) else 0
     every = torch.arange(most, device=top.device).expand(len(top), -1)
     is_other = (every < count[:, None]).clone()

@@ -1,4 +1,5 @@
-"""A known truth beside the explanations: which edges, nodes or features truly matter for a target, and how well scores agree.
+"""A known truth beside the explanations: which edges, nodes or features truly matter for a target,
+and how well scores agree.
 
     truth = {"edge": mask}                    (E,) bool     for all targets; edges as in ``edge_index``
             {"node": mask}                    (N,) bool
@@ -6,16 +7,18 @@
             {"edge": {target: mask, ...}}     masks of single targets; a target that is left out has no truth
             {"edge": [mask, ...]}             a mask for each target, in their order; in graph tasks one for each graph of the data
 
-Masks are over the whole graph, in graph tasks over the target's own graph; None says that there is no truth. Only what an
-explanation scores is compared: the edges that can carry a message to the target, and the nodes within its reach.
+Masks are over the whole graph, in graph tasks over the target's own graph; None says that there is
+no truth. Only what an explanation scores is compared: the edges that can carry a message to the
+target, and the nodes within its reach.
 
     edges            the scores of the explanation
     nodes            a node's score is the sum of the scores of its features
     features (F,)    a feature's score is the sum of its scores over nodes
     features (N, F)  every feature of every node by itself
 
-With ``order="magnitude"`` scores count by their magnitude. ``k`` is the setting ``top``. Where all or none of the scored things are
-true, there is nothing to tell apart: no value, status ``one_sided_truth``.
+With ``order="magnitude"`` scores count by their magnitude. ``k`` is the setting ``top``. Where all
+or none of the scored things are true, there is nothing to tell apart: no value, status
+``one_sided_truth``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -71,9 +74,15 @@ class GroundTruth:
     def read(given: Any, model: BaseModel, targets: Sequence[Target]) -> "GroundTruth":
         """What people give, checked; ``targets`` as they were asked for."""
         if not isinstance(given, Mapping) or not given or any(kind not in KINDS for kind in given):
-            shown = f"the keys {list(given)}" if isinstance(given, Mapping) else type(given).__name__
-            raise BadSetting(f"truth must be a dictionary with masks for 'edge', 'node' or 'feature', but got {shown}.")
-        return GroundTruth({kind: _masks(kind, given[kind], model, targets) for kind in KINDS if kind in given})
+            shown = (
+                f"the keys {list(given)}" if isinstance(given, Mapping) else type(given).__name__
+            )
+            raise BadSetting(
+                f"truth must be a dictionary with masks for 'edge', 'node' or 'feature', but got {shown}."
+            )
+        return GroundTruth(
+            {kind: _masks(kind, given[kind], model, targets) for kind in KINDS if kind in given}
+        )
 
     @property
     def metric_names(self) -> list[str]:
@@ -84,11 +93,18 @@ class GroundTruth:
         """A short name of exactly these masks, by kind."""
         found = {}
         for kind, own in self.masks.items():
-            names = {id(mask): digest([mask]) for mask in {id(mask): mask for mask in own.values()}.values()}
-            found[kind] = digest_of_text(f"{target}: {names[id(mask)]}" for target, mask in own.items())
+            names = {
+                id(mask): digest([mask])
+                for mask in {id(mask): mask for mask in own.values()}.values()
+            }
+            found[kind] = digest_of_text(
+                f"{target}: {names[id(mask)]}" for target, mask in own.items()
+            )
         return found
 
-    def cells(self, model: BaseModel, entries: Sequence[Entry], settings: Settings) -> dict[tuple[int, Target], dict[str, Cell]]:
+    def cells(
+        self, model: BaseModel, entries: Sequence[Entry], settings: Settings
+    ) -> dict[tuple[int, Target], dict[str, Cell]]:
         """How well the scores of each entry and target agree with the truth."""
         found: dict[tuple[int, Target], dict[str, Cell]] = {}
         targets = list(dict.fromkeys(target for entry in entries for target in entry.xs))
@@ -101,22 +117,35 @@ class GroundTruth:
                         found[e, target] = self._cells_of(entry, target, graphs[t], settings)
         return found
 
-    def _cells_of(self, entry: Entry, target: Target, graph: ComputationGraph, settings: Settings) -> dict[str, Cell]:
+    def _cells_of(
+        self, entry: Entry, target: Target, graph: ComputationGraph, settings: Settings
+    ) -> dict[str, Cell]:
         """The cells of one explanation."""
         found: dict[str, Cell] = {}
         for kind, masks in self.masks.items():
             count = len(graph.edges) if kind == "edge" else graph.batch.source.x.size(1)
-            why = "no_truth" if target not in masks else entry.status(target, "edge" if kind == "edge" else "feature", count)
+            why = (
+                "no_truth"
+                if target not in masks
+                else entry.status(target, "edge" if kind == "edge" else "feature", count)
+            )
             cells = (
                 dict.fromkeys(TRUTH_METRICS, missing(why))
                 if why
-                else _agreement(*_scores_and_truth(kind, entry.xs[target], graph, masks[target], settings.order), settings)
+                else _agreement(
+                    *_scores_and_truth(
+                        kind, entry.xs[target], graph, masks[target], settings.order
+                    ),
+                    settings,
+                )
             )
             found |= {f"{kind}_{name}": cell for name, cell in cells.items()}
         return found
 
 
-def _scores_and_truth(kind: str, x: Xplanation, graph: ComputationGraph, mask: Tensor, order: str) -> tuple[Tensor, Tensor]:
+def _scores_and_truth(
+    kind: str, x: Xplanation, graph: ComputationGraph, mask: Tensor, order: str
+) -> tuple[Tensor, Tensor]:
     """What is scored, as vectors on the CPU."""
     score = (edge_scores if kind == "edge" else feature_scores)(x, graph).cpu()
     score = score.abs() if order == "magnitude" else score
@@ -141,24 +170,33 @@ def _agreement(score: Tensor, is_true: Tensor, settings: Settings) -> dict[str, 
     return found | {name: Cell(float(value(score, is_true, k))) for name, value in AT_K.items()}
 
 
-# --- what people give --------------------------------------------------------------------------------------------------
+# --- what people give -----------------------------------------------------------------------------
 
 
-def _masks(kind: str, given: Any, model: BaseModel, targets: Sequence[Target]) -> dict[Target, Tensor]:
+def _masks(
+    kind: str, given: Any, model: BaseModel, targets: Sequence[Target]
+) -> dict[Target, Tensor]:
     """One kind of masks by target."""
     distinct = list(dict.fromkeys(targets))
     if isinstance(given, Mapping):
-        known = {tuple(target) if isinstance(target, list) else target: mask for target, mask in given.items()}
+        known = {
+            tuple(target) if isinstance(target, list) else target: mask
+            for target, mask in given.items()
+        }
         by_target = {target: known[target] for target in distinct if target in known}
         if not by_target and distinct:
-            raise BadSetting(f"truth['{kind}'] names {_few(known)}, but none of the targets {_few(distinct)}.")
+            raise BadSetting(
+                f"truth['{kind}'] names {_few(known)}, but none of the targets {_few(distinct)}."
+            )
     elif isinstance(given, Tensor):
         _refuse_one_mask_for_many_graphs(kind, given, model)
         by_target = dict.fromkeys(distinct, given)
     elif isinstance(given, Sequence) and not isinstance(given, str):
         by_target = _listed(kind, given, model, targets)
     else:
-        raise BadSetting(f"truth['{kind}'] must be a mask, a list of masks or a dictionary of them by target, but is {given!r}.")
+        raise BadSetting(
+            f"truth['{kind}'] must be a mask, a list of masks or a dictionary of them by target, but is {given!r}."
+        )
     masks = {target: mask for target, mask in by_target.items() if mask is not None}
     checked: dict[int, Tensor] = {}
     for target, mask in masks.items():
@@ -167,19 +205,27 @@ def _masks(kind: str, given: Any, model: BaseModel, targets: Sequence[Target]) -
     return {target: checked[id(mask)] for target, mask in masks.items()}
 
 
-def _listed(kind: str, given: Sequence[Any], model: BaseModel, targets: Sequence[Target]) -> dict[Target, Any]:
+def _listed(
+    kind: str, given: Sequence[Any], model: BaseModel, targets: Sequence[Target]
+) -> dict[Target, Any]:
     """A list of masks by target: one for each graph in graph tasks, else one for each target."""
     wanted = range(model.source.num_graphs) if model.level == "graph" else targets
     if len(given) != len(wanted):
         things = "graphs of the data" if model.level == "graph" else "targets"
-        raise BadSetting(f"truth['{kind}'] lists {len(given)} masks, but there are {len(wanted)} {things}: give one for each.")
+        raise BadSetting(
+            f"truth['{kind}'] lists {len(given)} masks, but there are {len(wanted)} {things}: give one for each."
+        )
     if model.level == "graph":
         return {target: given[numbers_of(target)[0]] for target in dict.fromkeys(targets)}
     found: dict[Target, Any] = {}
     for target, mask in zip(targets, given, strict=True):
         old = found.setdefault(target, mask)
-        if old is not mask and not (isinstance(old, Tensor) and isinstance(mask, Tensor) and torch.equal(old, mask)):
-            raise BadSetting(f"truth['{kind}'] lists two different masks for target {target}: give one for each target.")
+        if old is not mask and not (
+            isinstance(old, Tensor) and isinstance(mask, Tensor) and torch.equal(old, mask)
+        ):
+            raise BadSetting(
+                f"truth['{kind}'] lists two different masks for target {target}: give one for each target."
+            )
     return found
 
 
@@ -211,7 +257,9 @@ def _checked(kind: str, mask: Any, model: BaseModel, target: Target) -> Tensor:
             f"truth['{kind}']{whose} must be a torch.bool tensor, but is {type(mask).__name__}: use torch.tensor(...)."
         )
     if mask.dtype != torch.bool:
-        raise BadSetting(f"truth['{kind}']{whose} must be torch.bool, but is {mask.dtype}: use mask > 0.5 or mask.bool().")
+        raise BadSetting(
+            f"truth['{kind}']{whose} must be torch.bool, but is {mask.dtype}: use mask > 0.5 or mask.bool()."
+        )
     if tuple(mask.shape) not in shapes:
         shown = " or ".join(str(shape) for shape in shapes)
         raise BadSetting(

@@ -1,4 +1,6 @@
-"""A group of targets with all their explanations, on the way to their curves: statuses, orders, sides."""
+"""A group of targets with all their explanations, on the way to their curves: statuses, orders,
+sides.
+"""
 
 import warnings
 from collections.abc import Callable, Iterable
@@ -22,7 +24,13 @@ from graphgauge.explainers.base import can_mask
 from graphgauge.metrics import Metric
 from graphgauge.models import BaseModel, ComputationGraphs
 from graphgauge.models.computation import ComputationGraph
-from graphgauge.perturbation import EdgeEdits, References, feature_candidates, orders_by_score, renamed_orders
+from graphgauge.perturbation import (
+    EdgeEdits,
+    References,
+    feature_candidates,
+    orders_by_score,
+    renamed_orders,
+)
 from graphgauge.perturbation.orders import uniform
 
 Statuses = list[list[str]]  #: why target t of entry e cannot be judged; '' if it can
@@ -52,8 +60,12 @@ class Group:
         seed_of: SeedOf,
         label: Tensor | None = None,
     ) -> "Group":
-        """With the computation graphs and first predictions of the targets; ``label`` (T,): see `Reading.of`."""
-        graphs = model.computation_graphs(targets, settings.edge_scope, lean=settings.edge_removal == "mask")
+        """With the computation graphs and first predictions of the targets; ``label`` (T,): see
+        `Reading.of`.
+        """
+        graphs = model.computation_graphs(
+            targets, settings.edge_scope, lean=settings.edge_removal == "mask"
+        )
         reading = Reading.of(model, model.asked(graphs.target), settings, label)
         return Group(model, settings, metrics, entries, targets, graphs, reading, seed_of)
 
@@ -67,10 +79,23 @@ class Group:
         (used,) = valid.any(1).nonzero(as_tuple=True)
         if not len(used):
             return None, status
-        edits = EdgeEdits.of(self.model, self.graphs.take(used), self.settings.edge_removal, self.settings.removal_unit)
+        edits = EdgeEdits.of(
+            self.model,
+            self.graphs.take(used),
+            self.settings.edge_removal,
+            self.settings.removal_unit,
+        )
         seeds = [self.seed_of(self.targets[t], "edges") for t in used.tolist()]
-        way = ways(torch.zeros_like(used), self.settings.direction)  # edges have no reference: either way, unless one is stated
-        side = Side(edits, used, seeds, [None] * len(used), way if self.reading.label is None else torch.zeros_like(way))
+        way = ways(
+            torch.zeros_like(used), self.settings.direction
+        )  # edges have no reference: either way, unless one is stated
+        side = Side(
+            edits,
+            used,
+            seeds,
+            [None] * len(used),
+            way if self.reading.label is None else torch.zeros_like(way),
+        )
 
         def orders(entries: Iterable[int], size: int) -> Tensor:
             return self.edge_orders(edits, used, seeds, status, entries, size)
@@ -83,39 +108,61 @@ class Group:
         width = self.graphs.source.x.size(1)
         status = [
             [why or ("" if has else "no_reference") for why in row]
-            for row, has in zip(self.statuses("feature", [width] * len(self.targets)), has_reference, strict=True)
+            for row, has in zip(
+                self.statuses("feature", [width] * len(self.targets)), has_reference, strict=True
+            )
         ]
         valid = is_valid(status, self.graphs.node.device)
         if not bool(valid.any()):
             return None, status
         seed_of = partial(reference_seed, self.seed_of, self.targets)
-        side, redrawn = feature_side(self.model, self.graphs, references, self.reading, self.settings, seed_of)
-        return self.judged("feature", side, partial(self.feature_orders, status), valid, redrawn), status
+        side, redrawn = feature_side(
+            self.model, self.graphs, references, self.reading, self.settings, seed_of
+        )
+        return self.judged(
+            "feature", side, partial(self.feature_orders, status), valid, redrawn
+        ), status
 
     def statuses(self, side: str, counts: list[int]) -> Statuses:
-        """Why one side of each explanation cannot be judged, given each target's number of things to score."""
+        """Why one side of each explanation cannot be judged, given each target's number of things
+        to score.
+        """
         return [
             [entry.status(target, side, count) for entry in self.entries]
             for target, count in zip(self.targets, counts, strict=True)
         ]
 
     def edge_orders(
-        self, edits: EdgeEdits, used: Tensor, seeds: list[int], status: Statuses, entries: Iterable[int], size: int
+        self,
+        edits: EdgeEdits,
+        used: Tensor,
+        seeds: list[int],
+        status: Statuses,
+        entries: Iterable[int],
+        size: int,
     ) -> Tensor:
-        """The first units of some entries by score; equal scores in an order that all explainers share.  (T, S, entries, size)"""
+        """The first units of some entries by score; equal scores in an order that all explainers
+        share.  (T, S, entries, size)
+        """
         rules, found = self.sort_rules("edge"), []
         for e in entries:
             entry, order = self.entries[e], self.no_order(len(rules), size)
             parts = [
-                edge_scores(entry.xs[self.targets[t]], graph) if not status[t][e] else graph.x.new_zeros(len(graph.edges))
+                edge_scores(entry.xs[self.targets[t]], graph)
+                if not status[t][e]
+                else graph.x.new_zeros(len(graph.edges))
                 for t, graph in ((t, self.graphs[t]) for t in used.tolist())
             ]
-            order[used] = self.sorted_by(rules, edits.unit_scores(torch.cat(parts)), edits.num_units, seeds, entry, size)
+            order[used] = self.sorted_by(
+                rules, edits.unit_scores(torch.cat(parts)), edits.num_units, seeds, entry, size
+            )
             found.append(order)
         return torch.stack(found, 2)
 
     def feature_orders(self, status: Statuses, entries: Iterable[int], size: int) -> Tensor:
-        """The first features of some entries by pooled score; equal scores in an order that all share.  (T, S, entries, size)"""
+        """The first features of some entries by pooled score; equal scores in an order that all
+        share.  (T, S, entries, size)
+        """
         rules, found = self.sort_rules("feature"), []
         for e in entries:
             entry, order = self.entries[e], self.no_order(len(rules), size)
@@ -131,50 +178,77 @@ class Group:
         return torch.stack(found, 2)
 
     def candidate_scores(self, entry: Entry, graph: ComputationGraph) -> Tensor:
-        """One score for each feature candidate of a target; random ones of the candidates themselves for the random baseline.
+        """One score for each feature candidate of a target; random ones of the candidates
+        themselves for the random baseline.
 
-        Random scores of *nodes* are no random order of candidates once the neighbours' scores are pooled: their maximum is high.
+        Random scores of *nodes* are no random order of candidates once the neighbours' scores are
+        pooled: their maximum is high.
         """
         x = entry.xs[graph.target]
         pooled = priority(feature_scores(x, graph), graph.target_rows, self.settings.pooling)
         if not isinstance(entry.explainer, RandomExplainer):
             return pooled
-        return uniform(self.seed_of(graph.target, "candidates", x.seed or 0, entry.occurrence), len(pooled)).to(pooled)
+        return uniform(
+            self.seed_of(graph.target, "candidates", x.seed or 0, entry.occurrence), len(pooled)
+        ).to(pooled)
 
     def no_order(self, rules: int, size: int) -> Tensor:
         """Room for the orders of one entry.  (T, S, size)"""
         return torch.full((len(self.targets), rules, size), -1, device=self.graphs.node.device)
 
     def sort_rules(self, side: str) -> list[str]:
-        """How scores are sorted, S ways: towards a reference both ways, since one may lie above and one below.
+        """How scores are sorted, S ways: towards a reference both ways, since one may lie above and
+        one below.
 
-        "descending": what speaks for a high value goes first; "ascending": what speaks against it; "magnitude": what matters most.
+        "descending": what speaks for a high value goes first; "ascending": what speaks against it;
+        "magnitude": what matters most.
         """
         settings = self.settings
         if self.reading.label is not None or settings.direction == "paper":
             return ["magnitude" if settings.order == "magnitude" else "descending"]
         if settings.direction == "towards_reference" and side == "edge":
-            return ["magnitude"]  # an edge has no reference, so its removal may move the value either way
+            return [
+                "magnitude"
+            ]  # an edge has no reference, so its removal may move the value either way
         return {"any": ["magnitude"], "down": ["descending"], "up": ["ascending"]}.get(
             settings.direction, ["descending", "ascending"]
         )
 
-    def sorted_by(self, rules: list[str], score: Tensor, sizes: Tensor, seeds: list[int], entry: Entry, size: int) -> Tensor:
+    def sorted_by(
+        self,
+        rules: list[str],
+        score: Tensor,
+        sizes: Tensor,
+        seeds: list[int],
+        entry: Entry,
+        size: int,
+    ) -> Tensor:
         """Orders by each rule, packed scores in.  (sum of candidates,), (T,) -> (T, S, size)
 
-        Scores without a sign say how much something matters, not which way: they are always sorted from the highest down.
-        Those from elsewhere have one where some score of the same explanation is below 0.
+        Scores without a sign say how much something matters, not which way: they are always sorted
+        from the highest down. Those from elsewhere have one where some score of the same
+        explanation is below 0.
         """
         owner = torch.repeat_interleave(torch.arange(len(sizes), device=sizes.device), sizes)
         negative = torch.zeros_like(sizes).index_add(0, owner, (score < 0).to(sizes)) > 0
-        is_signed = negative if entry.explainer is None else torch.full_like(negative, entry.explainer.signed)
-        keys = {"descending": score, "ascending": torch.where(is_signed[owner], -score, score), "magnitude": score.abs()}
+        is_signed = (
+            negative
+            if entry.explainer is None
+            else torch.full_like(negative, entry.explainer.signed)
+        )
+        keys = {
+            "descending": score,
+            "ascending": torch.where(is_signed[owner], -score, score),
+            "magnitude": score.abs(),
+        }
         return torch.stack([orders_by_score(keys[rule], sizes, seeds, size) for rule in rules], 1)
 
     def twin_orders(self, side: Side, order: Tensor) -> Tensor:
-        """Random orders of features that keep the blocks of each explanation's order.  (T, S, E, cap) -> (Q, 1 or E, N, cap)
+        """Random orders of features that keep the blocks of each explanation's order.
+        (T, S, E, cap) -> (Q, 1 or E, N, cap)
 
-        They are the same for all references of a target, and for all explainers where a target has one block only.
+        They are the same for all references of a target, and for all explainers where a target has
+        one block only.
         """
         counts, width = feature_candidates(self.graphs), self.graphs.source.x.size(1)
         T, S, E, cap = order.shape
@@ -186,7 +260,9 @@ class Group:
             if bool(is_one_block.all()):
                 order, E = order[:, :, :1], 1
         seeds = [self.seed_of(target, "features", "twins") for target in self.targets]
-        found = renamed_orders(order.flatten(1, 2), counts, width, seeds, self.settings.feature_trials)
+        found = renamed_orders(
+            order.flatten(1, 2), counts, width, seeds, self.settings.feature_trials
+        )
         return pick_rule(found.view(T, S, E, -1, cap), side)
 
     def judged(
@@ -197,10 +273,21 @@ class Group:
         valid: Tensor,
         redrawn: Side | None = None,
     ) -> Judged:
-        """One side of all explanations, with the metrics beside the paper's; ``orders(entries, size)`` is (T, S, entries, size)."""
+        """One side of all explanations, with the metrics beside the paper's; ``orders(entries,
+        size)`` is (T, S, entries, size).
+        """
         order = orders(range(len(self.entries)), self.settings.cap)
         twins = self.twin_orders(side, order) if name == "feature" and self.settings.twins else None
-        found = judged(self.model, side, pick_rule(order, side), valid, self.reading, self.settings, twins, redrawn)
+        found = judged(
+            self.model,
+            side,
+            pick_rule(order, side),
+            valid,
+            self.reading,
+            self.settings,
+            twins,
+            redrawn,
+        )
 
         def scores(t: int, e: int) -> Tensor:
             return (edge_scores if name == "edge" else feature_scores)(
@@ -215,12 +302,16 @@ class Group:
 
 
 def pick_rule(order: Tensor, side: Side) -> Tensor:
-    """Of orders by one rule or two, each case's: the second where its value is to rise.  (T, S, ...) -> (Q, ...)"""
+    """Of orders by one rule or two, each case's: the second where its value is to rise.
+    (T, S, ...) -> (Q, ...)
+    """
     rule = (side.way > 0).long() if order.size(1) > 1 else torch.zeros_like(side.target)
     return order[side.target, rule]
 
 
-def reference_seed(seed_of: SeedOf, targets: list[Target], t: int, reference: Any, purpose: str) -> int:
+def reference_seed(
+    seed_of: SeedOf, targets: list[Target], t: int, reference: Any, purpose: str
+) -> int:
     """The seed of what is drawn for one target and reference."""
     return seed_of(targets[t], "features", reference, purpose)
 
@@ -232,7 +323,11 @@ def is_valid(status: Statuses, device: torch.device) -> Tensor:
 
 def warn_of_unmeasured_edges(model: BaseModel, settings: Settings, stacklevel: int = 2) -> None:
     """Say, before anything is run, that edges cannot be judged by masks."""
-    wants_masks = "edge" in settings.curve_sides and settings.edge_removal == "mask" and model.source.num_edges
+    wants_masks = (
+        "edge" in settings.curve_sides
+        and settings.edge_removal == "mask"
+        and model.source.num_edges
+    )
     if wants_masks and model.mask_support != "exact":
         warnings.warn(
             f"edges are not judged: edge_removal='mask' is not possible for {type(model.net).__name__} ({model.mask_support}). "
@@ -244,4 +339,8 @@ def warn_of_unmeasured_edges(model: BaseModel, settings: Settings, stacklevel: i
 
 def tail_for(model: BaseModel) -> str:
     """With which explainers, where not all give edges scores."""
-    return "" if can_mask(model) else " with explainers that need no masks, such as Occlusion and RandomExplainer"
+    return (
+        ""
+        if can_mask(model)
+        else " with explainers that need no masks, such as Occlusion and RandomExplainer"
+    )

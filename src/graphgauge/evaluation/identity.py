@@ -1,4 +1,6 @@
-"""Short names of exactly this network, called in exactly this way, with its data, and of exactly these scores."""
+"""Short names of exactly this network, called in exactly this way, with its data, and of exactly
+these scores.
+"""
 
 from graphgauge.core.xplanation import Xplanation
 from graphgauge.models import BaseModel
@@ -6,9 +8,11 @@ from graphgauge.models.fingerprints import digest
 
 
 def digest_of_model(model: BaseModel) -> str:
-    """The network's parameters and buffers, and the data; made anew when either has changed. Kept with numbers, never shown.
+    """The network's parameters and buffers, and the data; made anew when either has changed. Kept
+    with numbers, never shown.
 
-    How the network is called and what its hidden space is may differ with the same weights: answers to a few targets tell.
+    How the network is called and what its hidden space is may differ with the same weights: answers
+    to a few targets tell.
     """
 
     def find() -> str:
@@ -22,4 +26,6 @@ def digest_of_model(model: BaseModel) -> str:
 
 def digest_of_scores(x: Xplanation, size: int = 8) -> str:
     """The ids and scores of one explanation, in ``size`` bytes."""
-    return digest((t for t in (x.nodes, x.edges, x.feature_score, x.edge_score) if t is not None), size)
+    return digest(
+        (t for t in (x.nodes, x.edges, x.feature_score, x.edge_score) if t is not None), size
+    )

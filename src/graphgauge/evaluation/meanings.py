@@ -1,4 +1,6 @@
-"""What the numbers of an evaluation are called, which come first, which way is better, and the interval of a mean of them."""
+"""What the numbers of an evaluation are called, which come first, which way is better, and the
+interval of a mean of them.
+"""
 
 import math
 from collections.abc import Iterable
@@ -9,7 +11,15 @@ from graphgauge.metrics import METRICS
 
 #: the numbers that a summary shows first
 HEADLINES = {
-    "paper": ("feature_stability", "edge_stability", "feature_ec", "edge_ec", "feature_pertinence", "edge_pertinence", "time"),
+    "paper": (
+        "feature_stability",
+        "edge_stability",
+        "feature_ec",
+        "edge_ec",
+        "feature_pertinence",
+        "edge_pertinence",
+        "time",
+    ),
     "twins": (
         "feature_stability_corrected",
         "edge_stability_corrected",
@@ -22,7 +32,13 @@ HEADLINES = {
 }
 
 #: whether higher is better, for numbers that are no metrics on scores or curves
-OTHERS = {"time": False, "time_batched": False, "flipped_10": True, "flipped_25": True, "flipped_100": True}
+OTHERS = {
+    "time": False,
+    "time_batched": False,
+    "flipped_10": True,
+    "flipped_25": True,
+    "flipped_100": True,
+}
 
 
 def higher_is_better(metric: str) -> bool:
@@ -41,7 +57,8 @@ def _without_side(metric: str) -> str:
 
 
 def interval_of_mean(metric: str, *groups: Iterable[float]) -> Interval | None:
-    """95 % interval of the mean of a metric (of the mean of several groups' means); None where a group has fewer than two values.
+    """95 % interval of the mean of a metric (of the mean of several groups' means); None where a
+    group has fewer than two values.
 
     >>> interval_of_mean("edge_pertinence", [0.9, 1.0, 1.0, 1.0])[1]
     1.0
@@ -49,4 +66,6 @@ def interval_of_mean(metric: str, *groups: Iterable[float]) -> Interval | None:
     plain = _without_side(metric)
     known = METRICS.get(metric) or METRICS.get(plain)
     bounds = known.bounds if known is not None else (-math.inf, math.inf)
-    return mean_interval(*map(list, groups), bounds=bounds, scale="log" if plain.startswith("time") else "linear")
+    return mean_interval(
+        *map(list, groups), bounds=bounds, scale="log" if plain.startswith("time") else "linear"
+    )

@@ -1,4 +1,6 @@
-"""Table 1 of the paper: mean and SD over data sets and networks, by kind of task and explainer, under our names."""
+"""Table 1 of the paper: mean and SD over data sets and networks, by kind of task and explainer,
+under our names.
+"""
 
 import csv
 from functools import cache
@@ -15,7 +17,12 @@ def published_table() -> Table:
     >>> published_table()["node_classification", "gnn_explainer", "feature_ec"]
     (32.2, 12.8)
     """
-    lines = files("graphgauge.evaluation").joinpath("paper_table_1.csv").read_text(encoding="utf-8").splitlines()
+    lines = (
+        files("graphgauge.evaluation")
+        .joinpath("paper_table_1.csv")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     return {
         (row["kind"], row["explainer"], metric): read_cell(cell)
         for row in csv.DictReader(lines)

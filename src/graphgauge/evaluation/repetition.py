@@ -4,9 +4,9 @@
                 (with ``early_stop="betting"`` by the rule of precision alone: there is no null value to bet against)
     binomial    M explanations, all M (M - 1) / 2 pairs, with the jackknife's standard error
 
-An explainer that says it is deterministic is run twice; if the two are alike to within 1e-5 (on a CPU they are equal to the last
-bit, on a GPU sums come in any order), so would all others be, and that likeness is its stability.
-The corrected twin compares with what permuted scores reach.
+An explainer that says it is deterministic is run twice; if the two are alike to within 1e-5 (on a
+CPU they are equal to the last bit, on a GPU sums come in any order), so would all others be, and
+that likeness is its stability. The corrected twin compares with what permuted scores reach.
 """
 
 from collections.abc import Iterator, Sequence
@@ -56,7 +56,9 @@ class Repetitions:
 
 @dataclass(frozen=True)
 class Seen:
-    """What makes a stability less than it seems: explanations that are all 0, and a target without other nodes."""
+    """What makes a stability less than it seems: explanations that are all 0, and a target without
+    other nodes.
+    """
 
     made: int = 0
     zero: int = 0
@@ -69,12 +71,18 @@ class Seen:
     def remark(self) -> str | None:
         """For people; None where there is nothing to say."""
         zero = f"all scores are 0 in {self.zero} of {self.made} explanations" if self.zero else ""
-        lonely = "no other node can reach the target: its own features alone" if self.is_lonely else ""
+        lonely = (
+            "no other node can reach the target: its own features alone" if self.is_lonely else ""
+        )
         return "; ".join(filter(None, [zero, lonely])) or None
 
 
 def stability_cells(
-    explainer: BaseExplainer | OfClasses, model: BaseModel, targets: Sequence[Target], settings: Settings, seed: int
+    explainer: BaseExplainer | OfClasses,
+    model: BaseModel,
+    targets: Sequence[Target],
+    settings: Settings,
+    seed: int,
 ) -> dict[Target, dict[str, Cell]]:
     """Stability of both sides for each target, and its corrected twin."""
     if explainer.deterministic:
@@ -87,14 +95,23 @@ def stability_cells(
 
 
 def twice(
-    explainer: BaseExplainer | OfClasses, model: BaseModel, targets: Sequence[Target], settings: Settings, seed: int
+    explainer: BaseExplainer | OfClasses,
+    model: BaseModel,
+    targets: Sequence[Target],
+    settings: Settings,
+    seed: int,
 ) -> dict[Target, dict[str, Cell]]:
     """Targets whose two explanations are the same."""
     found = {}
-    for target, xs in repeated(explainer, model, targets, 2, settings, derive_seed(seed, "stability", 0)):
+    for target, xs in repeated(
+        explainer, model, targets, 2, settings, derive_seed(seed, "stability", 0)
+    ):
         advance(1)
         given = [Given.of(xs, side) for side in SIDES]
-        alike = [1.0 if one.status else float(one.likeness(one.scores[:1], one.scores[1:])) for one in given]
+        alike = [
+            1.0 if one.status else float(one.likeness(one.scores[:1], one.scores[1:]))
+            for one in given
+        ]
         if min(alike) < 1 - SAME:
             continue
         cells: dict[str, Cell] = {}
@@ -102,24 +119,53 @@ def twice(
             is_wanted = settings.twins and not one.status
             same = one.scores[:1]
             chance = (
-                one.chance(same, same, settings.permutations, chance_seed(seed, target, one.side)) if is_wanted else float("nan")
+                one.chance(same, same, settings.permutations, chance_seed(seed, target, one.side))
+                if is_wanted
+                else float("nan")
             )
-            cells |= side_cells(one.side, one.status, mean, chance, settings, 1, "deterministic", 0.0, one.seen.remark)
+            cells |= side_cells(
+                one.side,
+                one.status,
+                mean,
+                chance,
+                settings,
+                1,
+                "deterministic",
+                0.0,
+                one.seen.remark,
+            )
         found[target] = cells
     return found
 
 
 def in_pairs(
-    explainer: BaseExplainer | OfClasses, model: BaseModel, targets: Sequence[Target], settings: Settings, seed: int
+    explainer: BaseExplainer | OfClasses,
+    model: BaseModel,
+    targets: Sequence[Target],
+    settings: Settings,
+    seed: int,
 ) -> dict[Target, dict[str, Cell]]:
     """The paper's algorithm, for all targets at once, stage by stage."""
     done: dict[Target, dict[str, Cell]] = {}
     series = {target: {side: Repetitions() for side in SIDES} for target in targets}
     left, start = list(targets), 0
     for end in pair_stages(settings):
-        for target, xs in repeated(explainer, model, left, 2 * (end - start), settings, derive_seed(seed, "stability", start)):
+        for target, xs in repeated(
+            explainer,
+            model,
+            left,
+            2 * (end - start),
+            settings,
+            derive_seed(seed, "stability", start),
+        ):
             for side, own in series[target].items():
-                add_pairs(own, Given.of(xs, side), settings, chance_seed(seed, target, side), is_first=start == 0)
+                add_pairs(
+                    own,
+                    Given.of(xs, side),
+                    settings,
+                    chance_seed(seed, target, side),
+                    is_first=start == 0,
+                )
             found = paired_cells(series[target], end, settings)
             if found is not None:
                 done[target] = found
@@ -136,71 +182,128 @@ def pair_stages(settings: Settings) -> list[int]:
     return growing(most if settings.early_stop == "none" else least, most)
 
 
-def add_pairs(own: Repetitions, given: "Given", settings: Settings, seed: int, is_first: bool) -> None:
+def add_pairs(
+    own: Repetitions, given: "Given", settings: Settings, seed: int, is_first: bool
+) -> None:
     """Likenesses of explanations 0 and 1, 2 and 3 ..., and once the likeness by chance."""
     own.status = own.status or given.status
     if own.status:
         return
     first, second = given.scores[0::2], given.scores[1::2]
-    own.values, own.seen = torch.cat([own.values, given.likeness(first, second).double().cpu()]), own.seen + given.seen
+    own.values, own.seen = (
+        torch.cat([own.values, given.likeness(first, second).double().cpu()]),
+        own.seen + given.seen,
+    )
     if is_first and settings.twins:
         own.chance = given.chance(first, second, settings.permutations, seed)
 
 
-def paired_cells(series: dict[str, Repetitions], end: int, settings: Settings) -> dict[str, Cell] | None:
+def paired_cells(
+    series: dict[str, Repetitions], end: int, settings: Settings
+) -> dict[str, Cell] | None:
     """The cells of a target once both of its lists may stop; None: go on."""
     open_sides = [side for side in SIDES if not series[side].status]
     if not open_sides:
-        return {name: cell for side in SIDES for name, cell in side_cells(side, series[side].status, 0, 0, settings).items()}
+        return {
+            name: cell
+            for side in SIDES
+            for name, cell in side_cells(side, series[side].status, 0, 0, settings).items()
+        }
     least, most = settings.trials
     tau = settings.tau if settings.early_stop == "paper" else None
     lists = [series[side].values[None] for side in open_sides]
     rule = (most if settings.early_stop == "none" else least, end, tau, settings.epsilon)
-    stops = [stopped(lists[0], *rule)] if len(lists) == 1 else list(stopped_together(lists[0], lists[1], *rule))
+    stops = (
+        [stopped(lists[0], *rule)]
+        if len(lists) == 1
+        else list(stopped_together(lists[0], lists[1], *rule))
+    )
     if end < most and any(stop.reason == ["most"] for stop in stops):
         return None
     cells: dict[str, Cell] = {}
-    is_fixed = settings.early_stop == "none"  # then no rule ends the lists, whatever holds at their end
-    reasons = {side: "most" if is_fixed else stop.reason[0] for side, stop in zip(open_sides, stops, strict=True)}
+    is_fixed = (
+        settings.early_stop == "none"
+    )  # then no rule ends the lists, whatever holds at their end
+    reasons = {
+        side: "most" if is_fixed else stop.reason[0]
+        for side, stop in zip(open_sides, stops, strict=True)
+    }
     trials = int(stops[0].trials[0])
     for side, own in series.items():
         counted = own.values[:trials]
-        error = float(counted.std(correction=0) / trials**0.5) if trials and not own.status else None
+        error = (
+            float(counted.std(correction=0) / trials**0.5) if trials and not own.status else None
+        )
         mean = float(counted.mean()) if not own.status else 0.0
-        cells |= side_cells(side, own.status, mean, own.chance, settings, trials, reasons.get(side, ""), error, own.seen.remark)
+        cells |= side_cells(
+            side,
+            own.status,
+            mean,
+            own.chance,
+            settings,
+            trials,
+            reasons.get(side, ""),
+            error,
+            own.seen.remark,
+        )
     return cells
 
 
 def all_pairs(
-    explainer: BaseExplainer | OfClasses, model: BaseModel, targets: Sequence[Target], settings: Settings, seed: int
+    explainer: BaseExplainer | OfClasses,
+    model: BaseModel,
+    targets: Sequence[Target],
+    settings: Settings,
+    seed: int,
 ) -> dict[Target, dict[str, Cell]]:
     """All pairs of M explanations."""
     done = {}
-    for target, xs in repeated(explainer, model, targets, settings.calls, settings, derive_seed(seed, "stability", 0)):
+    for target, xs in repeated(
+        explainer, model, targets, settings.calls, settings, derive_seed(seed, "stability", 0)
+    ):
         cells: dict[str, Cell] = {}
         for given in (Given.of(xs, side) for side in SIDES):
             if given.status:
                 cells |= side_cells(given.side, given.status, 0, 0, settings)
                 continue
             scores, seed_of_side = given.scores, chance_seed(seed, target, given.side)
-            found = binomial(torch.stack([given.likeness(own[None].expand_as(scores), scores) for own in scores]))
+            found = binomial(
+                torch.stack([given.likeness(own[None].expand_as(scores), scores) for own in scores])
+            )
             chance = (
-                given.chance(scores, scores.roll(-1, 0), settings.permutations, seed_of_side) if settings.twins else float("nan")
+                given.chance(scores, scores.roll(-1, 0), settings.permutations, seed_of_side)
+                if settings.twins
+                else float("nan")
             )
             error, remark = float(found.error), given.seen.remark
-            cells |= side_cells(given.side, "", float(found.mean), chance, settings, settings.calls, "binomial", error, remark)
+            cells |= side_cells(
+                given.side,
+                "",
+                float(found.mean),
+                chance,
+                settings,
+                settings.calls,
+                "binomial",
+                error,
+                remark,
+            )
         done[target] = cells
         advance(1)
     return done
 
 
-# --- small parts -----------------------------------------------------------------------------------------------------
+# --- small parts ----------------------------------------------------------------------------------
 
 SIDES = ("feature", "edge")
 
 
 def repeated(
-    explainer: BaseExplainer | OfClasses, model: BaseModel, targets: Sequence[Target], count: int, settings: Settings, seed: int
+    explainer: BaseExplainer | OfClasses,
+    model: BaseModel,
+    targets: Sequence[Target],
+    count: int,
+    settings: Settings,
+    seed: int,
 ) -> Iterator[tuple[Target, list[Xplanation]]]:
     """``count`` independent explanations of each target, in as few calls as memory allows."""
     if not targets:
@@ -216,12 +319,19 @@ def repeated(
         for k, target in enumerate(some):
             found = xs[k * count : (k + 1) * count]  # all of one computation graph
             own = next(graph)
-            yield target, found if torch.equal(found[0].edges, own.edges) else [in_scope(x, own) for x in found]
+            yield (
+                target,
+                found
+                if torch.equal(found[0].edges, own.edges)
+                else [in_scope(x, own) for x in found],
+            )
 
 
 def in_scope(x: Xplanation, graph: ComputationGraph) -> Xplanation:
     """The explanation with scores of the edges that count, where the model's own scope is another."""
-    return replace(x, edges=graph.edges, edge_score=None if x.edge_score is None else edge_scores(x, graph))
+    return replace(
+        x, edges=graph.edges, edge_score=None if x.edge_score is None else edge_scores(x, graph)
+    )
 
 
 @dataclass(frozen=True)
@@ -255,18 +365,29 @@ class Given:
 
     def likeness(self, first: Tensor, second: Tensor) -> Tensor:
         """How alike two stacks of scores are.  (R,)"""
-        return edge_stability(first, second) if self.side == "edge" else feature_stability(first, second, self.is_target)
+        return (
+            edge_stability(first, second)
+            if self.side == "edge"
+            else feature_stability(first, second, self.is_target)
+        )
 
     def chance(self, first: Tensor, second: Tensor, permutations: int, seed: int) -> float:
-        """Mean likeness of pairs after permuting one of each, ``permutations`` times, over all pairs in turn."""
+        """Mean likeness of pairs after permuting one of each, ``permutations`` times, over all
+        pairs in turn.
+        """
         number = permutations if len(first) == 1 else 1
         pairs = torch.arange(permutations // number, device=first.device) % len(first)
         first, second = first[pairs], second[pairs]
-        if not any(bool(can_move(first[:, part].flatten(1), second[:, part].flatten(1))) for part in blocks(self.is_target)):
+        if not any(
+            bool(can_move(first[:, part].flatten(1), second[:, part].flatten(1)))
+            for part in blocks(self.is_target)
+        ):
             return 1.0
         if self.side == "edge":
             return float(edge_chance(first, second, generator(seed), number).double().mean())
-        return float(feature_chance(first, second, self.is_target, generator(seed), number).double().mean())
+        return float(
+            feature_chance(first, second, self.is_target, generator(seed), number).double().mean()
+        )
 
 
 def is_target(x: Xplanation) -> Tensor:
@@ -297,6 +418,12 @@ def side_cells(
         return dict.fromkeys(names, missing(status))
     cells = {names[0]: Cell(mean, trials=(trials,), stop=(stop,), error=error, message=message)}
     if settings.twins:
-        value = float(corrected(torch.tensor(mean, dtype=torch.float64), torch.tensor(chance, dtype=torch.float64)))
-        cells[names[1]] = Cell(value, trials=(trials,), stop=(stop,)) if value == value else missing("constant")
+        value = float(
+            corrected(
+                torch.tensor(mean, dtype=torch.float64), torch.tensor(chance, dtype=torch.float64)
+            )
+        )
+        cells[names[1]] = (
+            Cell(value, trials=(trials,), stop=(stop,)) if value == value else missing("constant")
+        )
     return cells

@@ -27,18 +27,31 @@ if TYPE_CHECKING:
 
 FLIPPED_WITHIN = (10, 25, 100)  #: shares of targets flipped within so many edits, told in a summary
 RUN = "run.sqlite"  #: the store of a benchmark run
-ROWS = ("rows.csv", "rows.csv.xz")  #: what `save` writes, and the same compressed, as published runs have it
+ROWS = (
+    "rows.csv",
+    "rows.csv.xz",
+)  #: what `save` writes, and the same compressed, as published runs have it
 SETTINGS = "settings.json"
 ORIGIN = "made.json"  #: versions, device, and how the network was treated
 EXAMPLES = "examples.json"  #: the worst and the best explanations, as they are shown
-Key = tuple[str, str, str, Target, int]  #: an explanation: task, network, explainer, target, occurrence
-Made = tuple[str, Target, int]  #: the same within one task and network: explainer, target, occurrence
+Key = tuple[
+    str, str, str, Target, int
+]  #: an explanation: task, network, explainer, target, occurrence
+Made = tuple[
+    str, Target, int
+]  #: the same within one task and network: explainer, target, occurrence
 Kept = Callable[[], Mapping[Key, Mapping[str, Any]]]
 results_of_run = later("graphgauge.benchmark.runs:results_of")
 concat = later("graphgauge.evaluation.concatenation:concat")
 records_to_keep = later("graphgauge.report.keeping:records_to_keep")
-ANY_TEXT = "surrogatepass"  #: a name can hold half a character, such as one from a file name or from JavaScript
-LISTS = ("trials", "stop", "per_reference", "per_level")  #: columns with an entry per reference, or per level
+#: a name can hold half a character, such as one from a file name or from JavaScript
+ANY_TEXT = "surrogatepass"
+LISTS = (
+    "trials",
+    "stop",
+    "per_reference",
+    "per_level",
+)  #: columns with an entry per reference, or per level
 
 
 @dataclass(frozen=True)
@@ -66,17 +79,26 @@ class Row:
 
 @dataclass(frozen=True)
 class Source:
-    """What made results, while it is in memory: with it, single explanations can be shown. Those of `compare` are made again."""
+    """What made results, while it is in memory: with it, single explanations can be shown. Those of
+    `compare` are made again.
+    """
 
     evaluator: Any
     explanations: Mapping[Made, Callable[[], Xplanation]]
-    explainers: Mapping[str, Maker] = field(default_factory=dict)  #: those that explain again, by name
+    explainers: Mapping[str, Maker] = field(
+        default_factory=dict
+    )  #: those that explain again, by name
 
     def several(self, label: str, wanted: Sequence[tuple[Target, int]]) -> list[Xplanation]:
-        """Explanations of one explainer, by target and occurrence, in one batch where they are made again."""
+        """Explanations of one explainer, by target and occurrence, in one batch where they are made
+        again.
+        """
         if label not in self.explainers:
             return [self.explanations[label, target, number]() for target, number in wanted]
-        times = {target: max(number for other, number in wanted if other == target) + 1 for target, _ in wanted}
+        times = {
+            target: max(number for other, number in wanted if other == target) + 1
+            for target, _ in wanted
+        }
         asked = [target for target, number in times.items() for _ in range(number)]
         xs = self.explainers[label].explain(self.evaluator.model, asked)
         found = dict(zip(occurrences(asked), xs, strict=True))
@@ -87,14 +109,17 @@ class Source:
 class Results:
     """What an `Evaluator` found.
 
-    ``stories`` hold the curves behind the numbers of this run, ``source`` what made it; neither is saved. ``kept`` reads what a
-    saved run holds of its worst and best explanations instead: see `graphgauge.report.exhibits`. ``made`` says with which versions,
-    on which device, and how the network was treated (`BaseModel.record`). ``parts`` are the results that `concat` joined.
+    ``stories`` hold the curves behind the numbers of this run, ``source`` what made it; neither is
+    saved. ``kept`` reads what a saved run holds of its worst and best explanations instead: see
+    `graphgauge.report.exhibits`. ``made`` says with which versions, on which device, and how the
+    network was treated (`BaseModel.record`). ``parts`` are the results that `concat` joined.
     """
 
     rows: tuple[Row, ...]
     settings: Settings
-    stories: Mapping[tuple[str, Target, int, str], Callable[[], Story]] = field(default_factory=dict)
+    stories: Mapping[tuple[str, Target, int, str], Callable[[], Story]] = field(
+        default_factory=dict
+    )
     source: Source | None = field(default=None, compare=False)
     kept: Kept = field(default=dict, compare=False)
     made: Mapping[str, Any] = field(default_factory=dict, compare=False)
@@ -104,7 +129,9 @@ class Results:
 
     @cached_property
     def accuracy(self) -> ModelAccuracy | None:
-        """How good the network is at its task: as it was saved, else measured on the labels in the data; None: not known."""
+        """How good the network is at its task: as it was saved, else measured on the labels in the
+        data; None: not known.
+        """
         if self.made.get("accuracy") is not None or self.source is None:
             return ModelAccuracy.read(self.made.get("accuracy"))
         model = self.source.evaluator.model
@@ -112,9 +139,13 @@ class Results:
         return model_accuracy(model) if is_same else None
 
     def with_accuracy(self, accuracy: Any) -> "Results":
-        """The same results with a stated score of the network: a share such as 0.81, a mapping, or a `ModelAccuracy`."""
+        """The same results with a stated score of the network: a share such as 0.81, a mapping, or
+        a `ModelAccuracy`.
+        """
         found = ModelAccuracy.read(accuracy)
-        return self if found is None else replace(self, made={**self.made, "accuracy": found.record()})
+        return (
+            self if found is None else replace(self, made={**self.made, "accuracy": found.record()})
+        )
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -137,12 +168,22 @@ class Results:
 
     @cached_property
     def table(self) -> "pd.DataFrame":
-        """What `to_pandas` gives copies of. Texts are Python's own: those of Arrow cannot hold every name."""
+        """What `to_pandas` gives copies of. Texts are Python's own: those of Arrow cannot hold
+        every name.
+        """
         import pandas as pd
 
         cells = [row.cell for row in self.rows]
-        held = {name: [getattr(own, name) for own in (self.rows if name in ROW else cells)] for name in COLUMNS}
-        table = pd.DataFrame({name: pd.Series(own, dtype=object if name in TEXTS else None) for name, own in held.items()})
+        held = {
+            name: [getattr(own, name) for own in (self.rows if name in ROW else cells)]
+            for name in COLUMNS
+        }
+        table = pd.DataFrame(
+            {
+                name: pd.Series(own, dtype=object if name in TEXTS else None)
+                for name, own in held.items()
+            }
+        )
         return table.astype({"value": "float64", "error": "float64", "seconds": "float64"})
 
     def values(self, metric: str, explainer: str | None = None) -> "pd.Series":
@@ -157,22 +198,29 @@ class Results:
         lookup(dict.fromkeys(row.metric for row in self.rows), metric, "metric of these results")
 
     def summary(self) -> "pd.DataFrame":
-        """Mean and SD of each explainer and metric, over what is replicated: networks, else seeds, else targets.
+        """Mean and SD of each explainer and metric, over what is replicated: networks, else seeds,
+        else targets.
 
-        Values are averaged over the targets of each network and seed first, then over the seeds of each network, and then over
-        networks, a network being a name within a task. ``sd`` is the SD of the last step that has several values, which
-        ``sd_over`` names; ``n`` counts the explanations with a value, ``networks`` and ``seeds`` where they are from; ``missing``
+        Values are averaged over the targets of each network and seed first, then over the seeds of
+        each network, and then over networks, a network being a name within a task. ``sd`` is the SD
+        of the last step that has several values, which ``sd_over`` names; ``n`` counts the
+        explanations with a value, ``networks`` and ``seeds`` where they are from; ``missing``
         counts those without a value, with the reasons.
         """
         import pandas as pd
 
         table = pd.concat([self.to_pandas(), self.flip_rows()], ignore_index=True)
-        lines = [summary_line(name, part) for name, part in table.groupby(["explainer", "metric"], sort=False)]
+        lines = [
+            summary_line(name, part)
+            for name, part in table.groupby(["explainer", "metric"], sort=False)
+        ]
         found = pd.DataFrame(lines, columns=["explainer", "metric", *SUMMARY])
         return found.set_index(["explainer", "metric"])
 
     def with_seeds_as_networks(self) -> "Results":
-        """The same rows, the seed being part of a network's name wherever one network was evaluated with several seeds."""
+        """The same rows, the seed being part of a network's name wherever one network was evaluated
+        with several seeds.
+        """
         seeds: dict[tuple[str, str], set[int]] = {}
         for row in self.rows:
             seeds.setdefault((row.task, row.model), set()).add(row.seed)
@@ -181,15 +229,24 @@ class Results:
 
         def renamed(row: Row) -> Row:
             several = len(seeds[row.task, row.model]) > 1
-            return replace(row, model=f"{row.model}, seed {row.seed}".removeprefix(", ")) if several else row
+            return (
+                replace(row, model=f"{row.model}, seed {row.seed}".removeprefix(", "))
+                if several
+                else row
+            )
 
         return replace(self, rows=tuple(map(renamed, self.rows)))
 
     def headline(self) -> "pd.DataFrame":
-        """The means that matter most, a row for each explainer: the paper's seven numbers, or their calibrated twins."""
+        """The means that matter most, a row for each explainer: the paper's seven numbers, or their
+        calibrated twins.
+        """
         means = self.summary()["mean"].unstack("metric")
         order = list(dict.fromkeys(row.explainer for row in self.rows))
-        return means.reindex(index=order, columns=[name for name in HEADLINES[self.settings.headline] if name in means.columns])
+        return means.reindex(
+            index=order,
+            columns=[name for name in HEADLINES[self.settings.headline] if name in means.columns],
+        )
 
     def flip_rows(self) -> "pd.DataFrame":
         """Whether each explanation flips within 10, 25 and 100 edits, as rows of values 0 and 1."""
@@ -206,22 +263,28 @@ class Results:
         return pd.concat(parts) if parts else ecs.iloc[:0]
 
     def flip_curve(self, side: str = "edge") -> "pd.DataFrame":
-        """Share of targets whose prediction changed within k edits, k = 1..cap; a column for each explainer."""
+        """Share of targets whose prediction changed within k edits, k = 1..cap; a column for each
+        explainer.
+        """
         import pandas as pd
 
         table = self.to_pandas()
         ecs = table[(table["metric"] == f"{check_side(side)}_ec") & (table["status"] == OK)]
         steps = range(1, self.settings.cap + 1)
         shares = {
-            name: [float((part["flipped"].astype(bool) & (part["value"] <= k)).mean()) for k in steps]
+            name: [
+                float((part["flipped"].astype(bool) & (part["value"] <= k)).mean()) for k in steps
+            ]
             for name, part in ecs.groupby("explainer", sort=False)
         }
         return pd.DataFrame(shares, index=pd.Index(steps, name="k"))
 
     def fidelity_curve(self, side: str = "edge", form: str = "plus") -> "pd.DataFrame":
-        """Mean fidelity where the top edits are 10, 20 .. 90 % of the candidates; a column for each explainer.
+        """Mean fidelity where the top edits are 10, 20 .. 90 % of the candidates; a column for each
+        explainer.
 
-        Needs an evaluation with ``extras=True``. ``form`` is "plus" (the top edits are made) or "minus" (all others are).
+        Needs an evaluation with ``extras=True``. ``form`` is "plus" (the top edits are made) or
+        "minus" (all others are).
         """
         import pandas as pd
 
@@ -233,22 +296,31 @@ class Results:
         for row in self.rows:
             if row.metric == metric and row.cell.per_level is not None:
                 found.setdefault(row.explainer, []).append(row.cell.per_level)
-        means = {name: [sum(level) / len(level) for level in zip(*own, strict=True)] for name, own in found.items()}
+        means = {
+            name: [sum(level) / len(level) for level in zip(*own, strict=True)]
+            for name, own in found.items()
+        }
         return pd.DataFrame(means, index=pd.Index([k / 10 for k in range(1, 10)], name="share"))
 
     def pareto(self, first: str, second: str) -> "pd.DataFrame":
-        """Means of two metrics for each explainer, and who is on the front: nobody is as good in both and better in one."""
+        """Means of two metrics for each explainer, and who is on the front: nobody is as good in
+        both and better in one.
+        """
         means = self.summary()["mean"].unstack("metric")
         for metric in (first, second):
             lookup(dict.fromkeys(means.columns), metric, "metric of these results")
         both = means[[first, second]].dropna()
         signs = [1 if higher_is_better(metric) else -1 for metric in (first, second)]
         good = both.to_numpy() * signs
-        both["front"] = [not any((other >= own).all() and (other > own).any() for other in good) for own in good]
+        both["front"] = [
+            not any((other >= own).all() and (other > own).any() for other in good) for own in good
+        ]
         return both
 
     def explain(self, row: Any) -> Story:
-        """The curves and counts behind a row: its number, or anything with its explainer, target and metric."""
+        """The curves and counts behind a row: its number, or anything with its explainer, target
+        and metric.
+        """
         found = self.rows[row] if isinstance(row, int) else row
         record = found.record() if isinstance(found, Row) else found
         side = str(record["metric"]).partition("_")[0]
@@ -261,7 +333,9 @@ class Results:
         )
         for part in self.parts:
             run = part.rows[0] if part.rows else None
-            if key in part.stories and all(record.get(name, getattr(run, name)) == getattr(run, name) for name in RUN_OF):
+            if key in part.stories and all(
+                record.get(name, getattr(run, name)) == getattr(run, name) for name in RUN_OF
+            ):
                 return part.stories[key]()
         if key not in self.stories:
             raise UnknownName(
@@ -271,10 +345,12 @@ class Results:
         return self.stories[key]()
 
     def save(self, folder: str | os.PathLike[str], names: Any = None) -> None:
-        """Write ``rows.csv`` (numbers to the last bit), ``settings.json``, ``made.json`` and ``examples.json``.
+        """Write ``rows.csv`` (numbers to the last bit), ``settings.json``, ``made.json`` and
+        ``examples.json``.
 
-        Examples are the worst and the best explanations of each explainer with what a report shows of them, things called by
-        ``names`` (see `Names`; what is missing is taken from the data). All other explanations and curves stay in memory.
+        Examples are the worst and the best explanations of each explainer with what a report shows
+        of them, things called by ``names`` (see `Names`; what is missing is taken from the data).
+        All other explanations and curves stay in memory.
         """
         place = Path(folder)
         try:
@@ -300,14 +376,26 @@ class Results:
             return found
         try:
             record = json.loads((place / SETTINGS).read_text())
-            options: Any = {"keep_default_na": False, "dtype": object, "lineterminator": "\n", "encoding_errors": ANY_TEXT}
-            table = pd.read_csv(next((place / name for name in ROWS if (place / name).exists()), place / ROWS[0]), **options)
+            options: Any = {
+                "keep_default_na": False,
+                "dtype": object,
+                "lineterminator": "\n",
+                "encoding_errors": ANY_TEXT,
+            }
+            table = pd.read_csv(
+                next((place / name for name in ROWS if (place / name).exists()), place / ROWS[0]),
+                **options,
+            )
             settings = Settings(**{**record, "trials": tuple(record["trials"])})
             made = read_made(place / ORIGIN) if (place / ORIGIN).exists() else {}
             kept = cache(partial(read_examples, place / EXAMPLES))
-            return Results(tuple(map(read_row, table.to_dict("records"))), settings, kept=kept, made=made)
+            return Results(
+                tuple(map(read_row, table.to_dict("records"))), settings, kept=kept, made=made
+            )
         except (OSError, LookupError, ValueError, TypeError, EOFError, LZMAError) as error:
-            raise BadFile(f"{os.fspath(folder)} holds no results that graphgauge saved: {error}.") from error
+            raise BadFile(
+                f"{os.fspath(folder)} holds no results that graphgauge saved: {error}."
+            ) from error
 
 
 ROW = [name for name in Row.__dataclass_fields__ if name != "cell"]
@@ -329,7 +417,16 @@ def summary_line(name: Any, part: "pd.DataFrame") -> tuple[Any, ...]:
     missing = part[part["status"] != OK]["status"].value_counts()
     told = ", ".join(f"{count} {reason}" for reason, count in missing.items())
     mean = networks.mean() if len(networks) else float("nan")
-    return (*name, mean, steps[over].std(ddof=1), len(good), len(networks), good["seed"].nunique(), over, told)
+    return (
+        *name,
+        mean,
+        steps[over].std(ddof=1),
+        len(good),
+        len(networks),
+        good["seed"].nunique(),
+        over,
+        told,
+    )
 
 
 def check_side(side: str) -> str:
@@ -340,22 +437,30 @@ def check_side(side: str) -> str:
 
 
 def write_rows(results: Results, path: Path) -> None:
-    """The table, numbers to the last bit, compressed if the name ends in ``.xz``; the settings beside it."""
+    """The table, numbers to the last bit, compressed if the name ends in ``.xz``; the settings
+    beside it.
+    """
     table = results.to_pandas()
     for name in ("target", *LISTS):
         table[name] = [None if value is None else json.dumps(value) for value in table[name]]
     part, form = path.with_name(f"{path.name}.part"), "xz" if path.suffix == ".xz" else None
-    table.to_csv(part, index=False, lineterminator="\n", encoding="utf-8", errors=ANY_TEXT, compression=form)
+    table.to_csv(
+        part, index=False, lineterminator="\n", encoding="utf-8", errors=ANY_TEXT, compression=form
+    )
     path.with_name(SETTINGS).write_text(json.dumps(results.settings.record(), indent=2) + "\n")
     part.replace(path)
 
 
 def write_examples(path: Path, records: list[dict[str, Any]]) -> None:
-    """Write what is kept of single explanations, one a line; an older file goes where there is nothing to keep."""
+    """Write what is kept of single explanations, one a line; an older file goes where there is
+    nothing to keep.
+    """
     if not records:
         path.unlink(missing_ok=True)
         return
-    lines = ",\n".join(json.dumps(record, allow_nan=False, separators=(",", ":")) for record in records)
+    lines = ",\n".join(
+        json.dumps(record, allow_nan=False, separators=(",", ":")) for record in records
+    )
     path.with_name(f"{path.name}.part").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
     path.with_name(f"{path.name}.part").replace(path)
 
@@ -365,9 +470,14 @@ def read_examples(path: Path) -> dict[Key, dict[str, Any]]:
     if not path.exists():
         return {}
     try:
-        return {key_of(record): record["exhibit"] for record in json.loads(path.read_text(encoding="utf-8"))}
+        return {
+            key_of(record): record["exhibit"]
+            for record in json.loads(path.read_text(encoding="utf-8"))
+        }
     except (OSError, LookupError, ValueError, TypeError) as error:
-        raise BadFile(f"{path} holds no explanations that graphgauge saved: {error}. Without it, a report has none.") from error
+        raise BadFile(
+            f"{path} holds no explanations that graphgauge saved: {error}. Without it, a report has none."
+        ) from error
 
 
 def read_made(path: Path) -> dict[str, Any]:
@@ -392,8 +502,16 @@ def read_row(text: dict[str, str]) -> Row:
     numbers = {name: float(text[name]) if text[name] else None for name in ("value", "error")}
     flipped = {"True": True, "False": False}.get(text["flipped"])
     lookup({**STATUSES, **FAULTS}, text["status"], "status")
-    cell = Cell(status=text["status"], flipped=flipped, message=text.get("message") or None, **numbers, **lists)  # type: ignore[arg-type]
-    kept = {name: text[name] for name in ("task", "model", "explainer", "metric", "settings", "version")}
+    cell = Cell(
+        status=text["status"],
+        flipped=flipped,
+        message=text.get("message") or None,
+        **numbers,
+        **lists,
+    )  # type: ignore[arg-type]
+    kept = {
+        name: text[name] for name in ("task", "model", "explainer", "metric", "settings", "version")
+    }
     return Row(
         target=tuple(target) if isinstance(target, list) else target,
         occurrence=int(text["occurrence"]),

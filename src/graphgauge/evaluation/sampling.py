@@ -1,8 +1,9 @@
 """Which targets to evaluate on: spread over predicted classes and over how sure the model is.
 
-Classification: each predicted class in turn, and within it thirds by the probability of that class. Regression: tenths by value.
-Each stratum gives the same number of targets as long as it has any; within it they are drawn at random. Strata are numbered so
-that also the first few reach far: neighbouring numbers are of different classes and thirds, or of tenths far apart.
+Classification: each predicted class in turn, and within it thirds by the probability of that class.
+Regression: tenths by value. Each stratum gives the same number of targets as long as it has any;
+within it they are drawn at random. Strata are numbered so that also the first few reach far:
+neighbouring numbers are of different classes and thirds, or of tenths far apart.
 """
 
 from typing import Any
@@ -19,7 +20,9 @@ THIRDS, TENTHS = 3, 10
 
 
 def sample_targets(model: BaseModel, count: int, among: Any = None, seed: int = 0) -> list[Target]:
-    """``count`` targets, or all if there are fewer, spread over strata; ``among``: only these (default: the population)."""
+    """``count`` targets, or all if there are fewer, spread over strata; ``among``: only these
+    (default: the population).
+    """
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
         raise BadSetting(f"count must be a number of targets, 1 or more, but is {count!r}.")
     pool = (model.population() if among is None else model.asked(model.read(among))).unique(dim=0)
@@ -31,7 +34,13 @@ def strata(model: BaseModel, pool: Tensor) -> Tensor:
     """The stratum of each target, numbered in the order in which they are visited.  (P,)"""
     prediction = model.pred_continuous(pool)
     if model.task == "regression":
-        return 3 * parts(prediction, torch.zeros(len(pool), dtype=torch.int64, device=pool.device), TENTHS) % TENTHS
+        return (
+            3
+            * parts(
+                prediction, torch.zeros(len(pool), dtype=torch.int64, device=pool.device), TENTHS
+            )
+            % TENTHS
+        )
     predicted = model.pred_discrete(pool)
     _, label = predicted.unique(return_inverse=True)
     third = parts(prediction.gather(1, predicted[:, None])[:, 0], label, THIRDS)
@@ -39,7 +48,9 @@ def strata(model: BaseModel, pool: Tensor) -> Tensor:
 
 
 def parts(value: Tensor, group: Tensor, number: int) -> Tensor:
-    """Which of ``number`` equal parts of its group each value falls into, lowest first.  (P,), (P,) -> (P,)"""
+    """Which of ``number`` equal parts of its group each value falls into, lowest first.
+    (P,), (P,) -> (P,)
+    """
     order = value.argsort(stable=True)
     order = order[group[order].argsort(stable=True)]
     size = torch.bincount(group)
@@ -48,7 +59,9 @@ def parts(value: Tensor, group: Tensor, number: int) -> Tensor:
 
 
 def spread(stratum: Tensor, count: int, seed: int) -> Tensor:
-    """Rows taken from all strata in turn, in a random order inside each; listed in rising order.  (P,) -> (count,)"""
+    """Rows taken from all strata in turn, in a random order inside each; listed in rising order.
+    (P,) -> (count,)
+    """
     by_chance = torch.randperm(len(stratum), generator=generator(derive_seed(seed, "sample")))
     by_stratum = by_chance[stratum[by_chance].argsort(stable=True)]
     size = torch.bincount(stratum)

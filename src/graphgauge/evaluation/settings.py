@@ -1,7 +1,8 @@
 """Every choice that moves a number, in one place; recorded with every result.
 
-The paper leaves many of them open. `PRESETS["paper"]` holds the readings that fit its published numbers best,
-`PRESETS["calibrated"]` those under which a number means what it says (a random ranking scores 1/2, a p-value is one).
+The paper leaves many of them open. `PRESETS["paper"]` holds the readings that fit its published
+numbers best, `PRESETS["calibrated"]` those under which a number means what it says (a random
+ranking scores 1/2, a p-value is one).
 """
 
 import hashlib
@@ -31,7 +32,12 @@ CHOICES = {
 }
 
 
-DIRECTIONS = ("any", "down", "up", "towards_reference")  #: that order, curve and EC of values follow together
+DIRECTIONS = (
+    "any",
+    "down",
+    "up",
+    "towards_reference",
+)  #: that order, curve and EC of values follow together
 
 
 def is_count(value: Any, least: int) -> bool:
@@ -41,7 +47,11 @@ def is_count(value: Any, least: int) -> bool:
 
 def is_number(value: Any) -> bool:
     """Whether a value is a finite number, 0 or more."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf")
+    return (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and 0 <= value < float("inf")
+    )
 
 
 @dataclass(frozen=True)
@@ -54,36 +64,56 @@ class Settings:
     removal_unit: str = "directed"  #: or "undirected": both directions go together
     order: str = "signed"  #: highest score first; or "magnitude"
     cap: int = 100  #: most edits
-    flip: float = 0.2  #: a value has changed when it moved by more than this many SD of predictions (inferred, not in the paper)
-    tolerance: float = 1e-6  #: smaller differences are ties; of a probability, or of the SD of predictions
-    direction: str = (
-        "paper"  #: of values: which way edits are to move them, in order, curve and EC alike; "paper": as the next says
+    #: a value has changed when it moved by more than this many SD of predictions (inferred, not in
+    #: the paper)
+    flip: float = 0.2
+    tolerance: float = (
+        1e-6  #: smaller differences are ties; of a probability, or of the SD of predictions
     )
+    #: of values: which way edits are to move them, in order, curve and EC alike; "paper": as the
+    #: next says
+    direction: str = "paper"
     regression_curve: str = "raw"  #: or "towards" (the reference), or "abs" (change either way)
     pooling: str = "max"  #: of the neighbours' feature scores
-    medoids: int = 1  #: candidate references per class; of several, the easiest under separate random curves is used
-    draws: int = 1  #: maps between neighbours drawn for each reference; the EC is the mean over them
-    random_orders: str = (
-        "candidates"  #: of the paper's comparison: of all candidates; or "blocks": those of the twins, where there are twins
+    #: candidate references per class; of several, the easiest under separate random curves is used
+    medoids: int = 1
+    draws: int = (
+        1  #: maps between neighbours drawn for each reference; the EC is the mean over them
     )
+    #: of the paper's comparison: of all candidates; or "blocks": those of the twins, where there
+    #: are twins
+    random_orders: str = "candidates"
     trials: tuple[int, int] = (30, 100)  #: least and most random curves, or pairs of explanations
     early_stop: str = "paper"  #: or "betting" (a valid test), or "none"
     tau: float | None = 0.5  #: stop when the mean is on one side of it; None: never for that reason
     epsilon: float = 0.05  #: stop when the mean is known to within it
     twins: bool = True  #: the calibrated numbers beside the paper's
     twin_trials: int = 30  #: random curves the twins use, never early stopped
-    feature_trials: int = 19  #: likewise on the side of features, where each explanation has random curves of its own
-    stability: str = "pairs"  #: or "binomial": all pairs of ``calls`` explanations; or "none": not measured
+    feature_trials: int = (
+        19  #: likewise on the side of features, where each explanation has random curves of its own
+    )
+    stability: str = (
+        "pairs"  #: or "binomial": all pairs of ``calls`` explanations; or "none": not measured
+    )
     calls: int = 15
     permutations: int = 20  #: for the stability that chance reaches
     timed: int = 5  #: targets explained alone for `time`
-    extras: bool = False  #: fidelity, its areas, characterization, unfaithfulness, sparsity, deletion and insertion AUC
-    top: int | float = 10  #: edits that fidelity makes, and how many scores a known truth is compared with; below 1: a share
+    #: fidelity, its areas, characterization, unfaithfulness, sparsity, deletion and insertion AUC
+    extras: bool = False
+    top: int | float = (
+        #: edits that fidelity makes, and how many scores a known truth is compared with; below 1: a
+        #: share
+        10
+    )
     headline: str = "paper"  #: which numbers a summary shows first
     keep: int | str = 100  #: scores a side of the explanations that a saved run keeps, or "all"
 
     def __post_init__(self) -> None:
-        problems = [problem for problem in map(self.problem_with, (field.name for field in fields(self))) if problem]
+        problems = [
+            problem
+            for problem in map(self.problem_with, (field.name for field in fields(self)))
+            if problem
+        ]
         if self.direction in DIRECTIONS and self.regression_curve != "raw":
             problems.append(
                 f"direction={self.direction!r} decides what a curve of values is; for regression_curve={self.regression_curve!r} "
@@ -97,26 +127,54 @@ class Settings:
         value = getattr(self, name)
         if name in CHOICES:
             known = ", ".join(map(repr, CHOICES[name]))
-            return "" if value in CHOICES[name] else f"{name} must be one of {known}, but {value!r} was given"
+            return (
+                ""
+                if value in CHOICES[name]
+                else f"{name} must be one of {known}, but {value!r} was given"
+            )
         if name == "trials":
-            is_pair = isinstance(value, (tuple, list)) and len(value) == 2 and all(is_count(item, 1) for item in value)
+            is_pair = (
+                isinstance(value, (tuple, list))
+                and len(value) == 2
+                and all(is_count(item, 1) for item in value)
+            )
             return (
                 ""
                 if is_pair and value[0] <= value[1]
                 else f"trials must be (least, most) with 1 <= least <= most, but is {value!r}"
             )
         if name == "keep":
-            return "" if value == "all" or is_count(value, 1) else f"keep must be 'all' or a number of scores, but is {value!r}"
+            return (
+                ""
+                if value == "all" or is_count(value, 1)
+                else f"keep must be 'all' or a number of scores, but is {value!r}"
+            )
         if name in ("twins", "extras"):
-            return "" if isinstance(value, bool) else f"{name} must be True or False, but is {value!r}"
+            return (
+                "" if isinstance(value, bool) else f"{name} must be True or False, but is {value!r}"
+            )
         if name == "tau":
-            return "" if value is None or is_number(value) else f"tau must be a number or None, but is {value!r}"
+            return (
+                ""
+                if value is None or is_number(value)
+                else f"tau must be a number or None, but is {value!r}"
+            )
         if name in ("flip", "tolerance", "epsilon"):
-            return "" if is_number(value) else f"{name} must be a number, 0 or more, but is {value!r}"
+            return (
+                "" if is_number(value) else f"{name} must be a number, 0 or more, but is {value!r}"
+            )
         if name == "top":
-            return "" if is_top(value) else f"top must be a whole number, 1 or more, or a share between 0 and 1, but is {value!r}"
+            return (
+                ""
+                if is_top(value)
+                else f"top must be a whole number, 1 or more, or a share between 0 and 1, but is {value!r}"
+            )
         least = {"calls": 3, "timed": 0}.get(name, 1)
-        return "" if is_count(value, least) else f"{name} must be a whole number, {least} or more, but is {value!r}"
+        return (
+            ""
+            if is_count(value, least)
+            else f"{name} must be a whole number, {least} or more, but is {value!r}"
+        )
 
     def trials_of(self, side: str) -> int:
         """How many random curves the twins of a side use."""
@@ -125,7 +183,9 @@ class Settings:
     @property
     def curve_sides(self) -> tuple[str, ...]:
         """The sides that curves are drawn for, as metrics call them."""
-        return {"both": ("edge", "feature"), "edges": ("edge",), "features": ("feature",)}[self.sides]
+        return {"both": ("edge", "feature"), "edges": ("edge",), "features": ("feature",)}[
+            self.sides
+        ]
 
     def record(self) -> dict[str, Any]:
         """As plain data."""
@@ -134,7 +194,9 @@ class Settings:
     @property
     def digest(self) -> str:
         """A short name of exactly these settings."""
-        return hashlib.blake2b(json.dumps(self.record(), sort_keys=True).encode(), digest_size=6).hexdigest()
+        return hashlib.blake2b(
+            json.dumps(self.record(), sort_keys=True).encode(), digest_size=6
+        ).hexdigest()
 
 
 PRESETS = {
@@ -160,7 +222,9 @@ def check_names(given: Iterable[str]) -> None:
     known = {field.name: None for field in fields(Settings)}
     unknown = [name for name in given if name not in known]
     if len(unknown) > 1:
-        raise UnknownName(f"No settings are called {', '.join(map(repr, unknown))}. Known: {', '.join(sorted(known))}.")
+        raise UnknownName(
+            f"No settings are called {', '.join(map(repr, unknown))}. Known: {', '.join(sorted(known))}."
+        )
     for name in unknown:
         lookup(known, name, "setting")
 

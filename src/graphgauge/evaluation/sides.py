@@ -6,8 +6,9 @@
        that keep the blocks of an explanation's order    (case, explainer, trial), the same for all references of a target
     3  both compared                                     (case, explainer, trial) → Pertinence, early stopped, and its twins
 
-A case is a target and, for features, one of its references. Everything is a tensor over cases (Q), explainers (E), trials (N) and
-steps (K); what was not measured is NaN. Random curves are (Q, 1, N, K) where explainers share them, else (Q, E, N, K).
+A case is a target and, for features, one of its references. Everything is a tensor over cases (Q),
+explainers (E), trials (N) and steps (K); what was not measured is NaN. Random curves are (Q, 1, N,
+K) where explainers share them, else (Q, E, N, K).
 """
 
 from collections.abc import Iterator
@@ -39,7 +40,11 @@ from graphgauge.metrics.pertinence import beside, inside
 from graphgauge.models import BaseModel
 from graphgauge.perturbation import Edits, Lines, Points, points, random_orders
 
-FIRST_BLOCKS = (4, 16, 64)  #: an EC is searched in growing blocks of steps, so an early flip costs little
+FIRST_BLOCKS = (
+    4,
+    16,
+    64,
+)  #: an EC is searched in growing blocks of steps, so an early flip costs little
 STAGES = (10, 20, 40)  #: further trials at a time
 
 
@@ -47,8 +52,8 @@ STAGES = (10, 20, 40)  #: further trials at a time
 class Reading:
     """What predictions along curves say of T targets.
 
-    Curves are drawn of the probability of the explained class. Where that is not the predicted one there is no flip: nothing that
-    could be lost is there at first.
+    Curves are drawn of the probability of the explained class. Where that is not the predicted one
+    there is no flip: nothing that could be lost is there at first.
     """
 
     prediction: Tensor  #: (T, C) or (T,) on the whole graph
@@ -57,17 +62,29 @@ class Reading:
     width: float  #: a value has changed when it moved by more
     tolerance: float  #: smaller differences are ties
     can_flip: Tensor | None = None  #: (T,) bool: the explained class is predicted; None: all are
-    curve: str = "raw"  #: of values: "raw", "towards" the reference, "abs" change, or "moved" the way of `Side.way`
+    #: of values: "raw", "towards" the reference, "abs" change, or "moved" the way of `Side.way`
+    curve: str = "raw"
 
     @staticmethod
-    def of(model: BaseModel, targets: Any, settings: Settings, label: Tensor | None = None) -> "Reading":
-        """From the predictions on the whole graph; ``label`` (T,) are the explained classes, by default the predicted ones."""
+    def of(
+        model: BaseModel, targets: Any, settings: Settings, label: Tensor | None = None
+    ) -> "Reading":
+        """From the predictions on the whole graph; ``label`` (T,) are the explained classes, by
+        default the predicted ones.
+        """
         prediction = model.pred_continuous(targets)
         if model.task == "regression":
             spread: float = model.spread  # type: ignore[attr-defined]
-            noise = model.tolerance() if spread <= model.tolerance() else 0.0  # constant predictions: rounding is no change
-            width, tolerance = max(settings.flip * spread, noise), max(settings.tolerance * spread, noise)
-            return Reading(prediction, prediction, None, width, tolerance, curve=curve_of_values(settings))
+            noise = (
+                model.tolerance() if spread <= model.tolerance() else 0.0
+            )  # constant predictions: rounding is no change
+            width, tolerance = (
+                max(settings.flip * spread, noise),
+                max(settings.tolerance * spread, noise),
+            )
+            return Reading(
+                prediction, prediction, None, width, tolerance, curve=curve_of_values(settings)
+            )
         predicted = model.pred_discrete(targets)
         label = predicted if label is None else label
         first, is_predicted = prediction.gather(1, label[:, None])[:, 0], label == predicted
@@ -78,18 +95,28 @@ class Reading:
         """The number whose curve is drawn; NaN where any class has no finite probability.  (P, C) or (P,), (P,) -> (P,)"""
         if self.label is None:
             return prediction
-        return prediction.gather(1, self.label[target][:, None])[:, 0].where(prediction.isfinite().all(1), torch.nan)
+        return prediction.gather(1, self.label[target][:, None])[:, 0].where(
+            prediction.isfinite().all(1), torch.nan
+        )
 
     def flips(self, prediction: Tensor, target: Tensor, way: Tensor) -> Tensor:
-        """Whether predictions differ from the first one; values: the way they are to move.  (P, ...), (P,), (P,) -> (P,) bool"""
+        """Whether predictions differ from the first one; values: the way they are to move.
+        (P, ...), (P,), (P,) -> (P,) bool
+        """
         if self.label is None:
             has_moved = value_flips(prediction[:, None], self.first[target], self.width)[:, 0]
-            return has_moved & ((way * (prediction - self.first[target]) > 0) | (way == 0)) if self.curve == "moved" else has_moved
+            return (
+                has_moved & ((way * (prediction - self.first[target]) > 0) | (way == 0))
+                if self.curve == "moved"
+                else has_moved
+            )
         flips = class_flips(prediction[:, None], self.label[target], self.tolerance)[:, 0]
         return flips if self.can_flip is None else flips & self.can_flip[target]
 
     def is_predicted(self, t: int) -> bool:
-        """Whether the explained class of target t is the predicted one, so that an EC can be counted; values always can flip."""
+        """Whether the explained class of target t is the predicted one, so that an EC can be
+        counted; values always can flip.
+        """
         return self.can_flip is None or bool(self.can_flip[t])
 
 
@@ -106,7 +133,8 @@ class Side:
     target: Tensor  #: (Q,) number of each case's target among the T of the group
     seeds: list[int]  #: (Q) for random orders
     reference: list[Any]  #: (Q) the reference as people name it; None for edges
-    way: Tensor  #: (Q,) +1 / -1: a value is to rise / fall, as to that of its reference; 0: either will do
+    #: (Q,) +1 / -1: a value is to rise / fall, as to that of its reference; 0: either will do
+    way: Tensor
 
     @property
     def candidates(self) -> Tensor:
@@ -129,7 +157,9 @@ class Judged:
     per_case: Compactness  #: (Q, E) EC for each reference, the mean over its draws
     draws: Tensor  #: (Q, D, E) EC of each draw of the map between neighbours
     redrawn_gap: Tensor  #: (Q, E) an EC of a further draw reads a prediction that is no number
-    steps: Tensor  #: (T, E) steps that the paper's comparison covers: the least EC of the first draw
+    steps: (
+        Tensor  #: (T, E) steps that the paper's comparison covers: the least EC of the first draw
+    )
     ec: Tensor  #: (T, E) least EC over the references
     flipped: Tensor  #: (T, E)
     trials: Tensor  #: (Q, E) trials that count
@@ -137,15 +167,30 @@ class Judged:
     score: Tensor  #: (Q, E) the paper's pertinence against one reference
     is_finite: Tensor  #: (T, E) no metric read NaN or infinity
     values: dict[str, Tensor] = field(default_factory=dict)
-    levels: dict[str, Tensor] = field(default_factory=dict)  #: (T, E, 9) what areas over 10 .. 90 % of the candidates are made of
-    insertion: dict[int, Tensor] = field(default_factory=dict)  #: e -> (Q, K) heights while edits are taken back, best first
-    gaps: dict[tuple[str, int, int], str] = field(default_factory=dict)  #: (metric, t, e) -> why there is no value, where known
+    levels: dict[str, Tensor] = field(
+        default_factory=dict
+    )  #: (T, E, 9) what areas over 10 .. 90 % of the candidates are made of
+    insertion: dict[int, Tensor] = field(
+        default_factory=dict
+    )  #: e -> (Q, K) heights while edits are taken back, best first
+    gaps: dict[tuple[str, int, int], str] = field(
+        default_factory=dict
+    )  #: (metric, t, e) -> why there is no value, where known
 
     def on_cpu(self) -> "Judged":
         """The same, with what is read one by one on the CPU; curves stay where they are."""
         read = {
             name: getattr(self, name).cpu()
-            for name in ("ec", "steps", "draws", "flipped", "trials", "score", "is_finite", "length")
+            for name in (
+                "ec",
+                "steps",
+                "draws",
+                "flipped",
+                "trials",
+                "score",
+                "is_finite",
+                "length",
+            )
         }
         read["per_case"] = Compactness(*(part.cpu() for part in self.per_case))
         read["values"] = {name: value.cpu() for name, value in self.values.items()}
@@ -164,16 +209,32 @@ def judged(
 ) -> Judged:
     """Judge explanations whose orders of edits are ``order`` (Q, E, cap), where ``valid`` (T, E).
 
-    ``twin_orders`` (Q, 1 or E, N, cap) are the random orders of the twins; without them they use those of the paper's comparison.
-    ``redrawn`` has the same cases again, D - 1 times one after the other, with other draws of the map between neighbours.
+    ``twin_orders`` (Q, 1 or E, N, cap) are the random orders of the twins; without them they use
+    those of the paper's comparison. ``redrawn`` has the same cases again, D - 1 times one after the
+    other, with other draws of the map between neighbours.
     """
     length = side.candidates.clamp(max=settings.cap)
     curve, flips = explained_curves(model, side, order, valid, reading, settings)
     first = case_compactness(side, flips, settings)
     steps = least_over_cases(first.ec, side.target, len(valid)).nan_to_num(1).long()
-    twin = None if twin_orders is None else random_curves(model, side, twin_orders, valid, length, reading, curve.size(2))
+    twin = (
+        None
+        if twin_orders is None
+        else random_curves(model, side, twin_orders, valid, length, reading, curve.size(2))
+    )
     given = twin if settings.random_orders == "blocks" else None
-    race = Race(model, side, curve, steps[side.target], valid[side.target], length, reading, settings, given, twin is None)
+    race = Race(
+        model,
+        side,
+        curve,
+        steps[side.target],
+        valid[side.target],
+        length,
+        reading,
+        settings,
+        given,
+        twin is None,
+    )
     race.run()
     draws, has_flipped, has_gap = all_draws(model, first, order, valid, reading, redrawn, settings)
     per_case = Compactness(draws.double().mean(1), has_flipped.double().mean(1) >= 0.5)
@@ -193,14 +254,22 @@ def judged(
         redrawn_gap=has_gap,
         steps=steps,
         ec=ec,
-        flipped=torch.zeros_like(steps).index_add(0, side.target, (per_case.flipped & is_least).long()) > 0,
+        flipped=torch.zeros_like(steps).index_add(
+            0, side.target, (per_case.flipped & is_least).long()
+        )
+        > 0,
         trials=race.trials,
         reason=race.reason,
         score=race.score,
         is_finite=valid,
     )
     for name, value in metric_values(result, settings).items():
-        is_bad = torch.zeros_like(valid, dtype=torch.int64).index_add(0, side.target, has_gaps(result, name).long()) > 0
+        is_bad = (
+            torch.zeros_like(valid, dtype=torch.int64).index_add(
+                0, side.target, has_gaps(result, name).long()
+            )
+            > 0
+        )
         result.values[name] = value.where(valid & ~is_bad, torch.nan)
     result.is_finite = torch.stack([value.isfinite() for value in result.values.values()]).all(0)
     return result
@@ -208,12 +277,20 @@ def judged(
 
 def case_compactness(side: Side, flips: Tensor, settings: Settings) -> Compactness:
     """The EC of each case and explainer, from flips (Q, E, K).  (Q, E)"""
-    found = effective_compactness(flips.flatten(0, 1), side.candidates.repeat_interleave(flips.size(1)), settings.cap)
+    found = effective_compactness(
+        flips.flatten(0, 1), side.candidates.repeat_interleave(flips.size(1)), settings.cap
+    )
     return Compactness(*(part.view(flips.shape[:2]) for part in found))
 
 
 def all_draws(
-    model: BaseModel, first: Compactness, order: Tensor, valid: Tensor, reading: Reading, redrawn: Side | None, settings: Settings
+    model: BaseModel,
+    first: Compactness,
+    order: Tensor,
+    valid: Tensor,
+    reading: Reading,
+    redrawn: Side | None,
+    settings: Settings,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """EC and "has flipped" of each case under every draw of the map, the first one's as measured.  (Q, D, E) twice
 
@@ -222,10 +299,18 @@ def all_draws(
     if redrawn is None:
         return first.ec[:, None], first.flipped[:, None], torch.zeros_like(first.flipped)
     again = len(redrawn.target) // len(order)
-    height, flips = explained_curves(model, redrawn, order.repeat(again, 1, 1), valid, reading, settings, at_once=False)
+    height, flips = explained_curves(
+        model, redrawn, order.repeat(again, 1, 1), valid, reading, settings, at_once=False
+    )
     others = case_compactness(redrawn, flips, settings)
-    shape, is_gap = (again, *first.ec.shape), (~height.isfinite() & inside(others.ec, height.size(2))).any(2)
-    ec, flipped = (torch.cat([one[:, None], more.view(shape).transpose(0, 1)], 1) for one, more in zip(first, others, strict=True))
+    shape, is_gap = (
+        (again, *first.ec.shape),
+        (~height.isfinite() & inside(others.ec, height.size(2))).any(2),
+    )
+    ec, flipped = (
+        torch.cat([one[:, None], more.view(shape).transpose(0, 1)], 1)
+        for one, more in zip(first, others, strict=True)
+    )
     return ec, flipped, is_gap.view(shape).any(0)
 
 
@@ -252,7 +337,7 @@ def curves_of(random: Tensor, e: int) -> Tensor:
     return random[:, e if random.size(1) > 1 else 0]
 
 
-# --- curves ----------------------------------------------------------------------------------------------------------
+# --- curves ---------------------------------------------------------------------------------------
 
 
 def explained_curves(
@@ -273,7 +358,9 @@ def explained_curves(
     return full, torch.zeros_like(full, dtype=torch.bool).index_put((case, explainer), flips)
 
 
-def searched(model: BaseModel, side: Side, lines: Lines, reading: Reading, at_once: bool) -> tuple[Tensor, Tensor]:
+def searched(
+    model: BaseModel, side: Side, lines: Lines, reading: Reading, at_once: bool
+) -> tuple[Tensor, Tensor]:
     """Heights and flips along lines, up to the block of steps that holds the first flip, or all of them.  (M, K) twice"""
     length = side.candidates.clamp(max=lines.order.size(1))
     size = int(length.max())
@@ -286,7 +373,9 @@ def searched(model: BaseModel, side: Side, lines: Lines, reading: Reading, at_on
         found = points(model, side.edits, some, own.clamp(max=after), own.clamp(max=upto))
         target = side.target[some.case[found.line]]
         height[left[found.line], found.step - 1] = reading.height(found.prediction, target)
-        flips[left[found.line], found.step - 1] = reading.flips(found.prediction, target, side.way[some.case[found.line]])
+        flips[left[found.line], found.step - 1] = reading.flips(
+            found.prediction, target, side.way[some.case[found.line]]
+        )
         left = left[~flips[left].any(1) & (own > upto)]
     return height, flips
 
@@ -307,23 +396,38 @@ def heights_of(found: Points, shape: tuple[int, int], height: Tensor) -> Tensor:
 
 
 def random_curves(
-    model: BaseModel, side: Side, order: Tensor, valid: Tensor, length: Tensor, reading: Reading, size: int
+    model: BaseModel,
+    side: Side,
+    order: Tensor,
+    valid: Tensor,
+    length: Tensor,
+    reading: Reading,
+    size: int,
 ) -> Tensor:
-    """Heights along random orders of the valid cases, each over its whole length.  (Q, G, N, cap) -> (Q, G, N, size)"""
+    """Heights along random orders of the valid cases, each over its whole length.
+    (Q, G, N, cap) -> (Q, G, N, size)
+    """
     is_used = valid[side.target] if order.size(1) > 1 else valid[side.target].any(1, keepdim=True)
     case, group, trial = is_used[:, :, None].expand(*order.shape[:3]).nonzero(as_tuple=True)
     upto = length[case]
-    found = points(model, side.edits, Lines(case, order[case, group, trial]), torch.zeros_like(upto), upto)
-    height = heights_of(found, (len(case), size), reading.height(found.prediction, side.target[case[found.line]]))
-    return height.new_full((*order.shape[:3], size), torch.nan).index_put((case, group, trial), height)
+    found = points(
+        model, side.edits, Lines(case, order[case, group, trial]), torch.zeros_like(upto), upto
+    )
+    height = heights_of(
+        found, (len(case), size), reading.height(found.prediction, side.target[case[found.line]])
+    )
+    return height.new_full((*order.shape[:3], size), torch.nan).index_put(
+        (case, group, trial), height
+    )
 
 
-# --- the race against random orders ----------------------------------------------------------------------------------
+# --- the race against random orders ---------------------------------------------------------------
 
 
 @dataclass
 class Race:
-    """Random curves are added until every explanation's comparison has stopped. ``length`` and ``K`` say how far curves reach.
+    """Random curves are added until every explanation's comparison has stopped. ``length`` and
+    ``K`` say how far curves reach.
 
     Where random curves are ``given`` (Q, 1 or E, N, K), they are compared with, and none are added.
     """
@@ -382,18 +486,36 @@ class Race:
         order = random_orders(self.side.candidates, self.side.seeds, self.settings.cap, start, end)
         needed = torch.where(is_open, self.K, 0).amax(1)
         is_twin = torch.arange(start, end, device=needed.device) < self.twin_trials
-        upto = torch.where(is_twin & self.valid.any(1)[:, None], self.length[:, None], needed[:, None]).flatten()
+        upto = torch.where(
+            is_twin & self.valid.any(1)[:, None], self.length[:, None], needed[:, None]
+        ).flatten()
         case = torch.arange(len(order), device=needed.device).repeat_interleave(end - start)
-        found = points(self.model, self.side.edits, Lines(case, order.flatten(0, 1)), torch.zeros_like(upto), upto)
+        found = points(
+            self.model,
+            self.side.edits,
+            Lines(case, order.flatten(0, 1)),
+            torch.zeros_like(upto),
+            upto,
+        )
         height = self.reading.height(found.prediction, self.side.target[case[found.line]])
-        fresh = heights_of(found, (len(case), self.curve.size(2)), height).view(len(order), 1, end - start, -1)
+        fresh = heights_of(found, (len(case), self.curve.size(2)), height).view(
+            len(order), 1, end - start, -1
+        )
         self.random = torch.cat([self.random, fresh], 2)
         self.won = torch.cat([self.won, self.compared(fresh)], 2)
 
     def compared(self, fresh: Tensor) -> Tensor:
-        """The paper's comparison of each explanation with each new random curve.  (Q, 1 or E, N, K) -> (Q, E, N)"""
+        """The paper's comparison of each explanation with each new random curve.
+        (Q, 1 or E, N, K) -> (Q, E, N)
+        """
         theirs, own, tolerance = self.seen(fresh), self.seen(self.curve), self.reading.tolerance
-        return torch.stack([wins(own[:, e], curves_of(theirs, e), self.K[:, e], tolerance) for e in range(own.size(1))], 1)
+        return torch.stack(
+            [
+                wins(own[:, e], curves_of(theirs, e), self.K[:, e], tolerance)
+                for e in range(own.size(1))
+            ],
+            1,
+        )
 
     def seen(self, curve: Tensor) -> Tensor:
         """Curves as regression looks at them.  (Q, ..., K)"""
@@ -404,7 +526,9 @@ class Race:
         case, explainer = is_open.nonzero(as_tuple=True)
         values = self.won[case, explainer]
         found = stopping(values, end, self.settings)
-        goes_on = torch.tensor([r == "most" for r in found.reason], device=values.device) & (end < self.settings.trials[1])
+        goes_on = torch.tensor([r == "most" for r in found.reason], device=values.device) & (
+            end < self.settings.trials[1]
+        )
         self.trials[case, explainer], self.score[case, explainer] = found.trials, found.mean(values)
         for q, e, why in zip(case.tolist(), explainer.tolist(), found.reason, strict=True):
             self.reason[q][e] = why
@@ -442,15 +566,22 @@ def as_seen(curve: Tensor, side: Side, reading: Reading) -> Tensor:
         return torch.where(way > 0, -1, 1) * curve
     start = beside(reading.first[side.target], curve)
     is_either = reading.curve == "abs" or way == 0
-    return -torch.where(torch.as_tensor(is_either, device=curve.device), (curve - start).abs(), way * (curve - start))
+    return -torch.where(
+        torch.as_tensor(is_either, device=curve.device),
+        (curve - start).abs(),
+        way * (curve - start),
+    )
 
 
-# --- metrics ---------------------------------------------------------------------------------------------------------
+# --- metrics --------------------------------------------------------------------------------------
 
 
 def metric_values(found: Judged, settings: Settings) -> dict[str, Tensor]:
     """The metrics of one side.  name -> (T, E)"""
-    values = {"ec": found.ec.double(), "pertinence": mean_over_cases(found.score, found.side.target, len(found.ec))}
+    values = {
+        "ec": found.ec.double(),
+        "pertinence": mean_over_cases(found.score, found.side.target, len(found.ec)),
+    }
     return {**values, **twin_values(found)} if settings.twins else values
 
 
@@ -458,22 +589,35 @@ def twin_values(found: Judged) -> dict[str, Tensor]:
     """The calibrated pertinences, over full curves.  name -> (T, E)"""
     values = compare_full_curves(found, found.reading)
     if found.reading.label is None:
-        values["pertinence_abs"] = compare_full_curves(found, replace(found.reading, curve="abs"))["pertinence_tied"]
+        values["pertinence_abs"] = compare_full_curves(found, replace(found.reading, curve="abs"))[
+            "pertinence_tied"
+        ]
     return values
 
 
 def compare_full_curves(found: Judged, reading: Reading) -> dict[str, Tensor]:
     """Each explanation's whole curve against the twins' random curves.  name -> (T, E)
 
-    The random orders of a target are the same for all its references, so its rank and p-value are those of the mean over them.
+    The random orders of a target are the same for all its references, so its rank and p-value are
+    those of the mean over them.
     """
-    curve, random = as_seen(found.curve, found.side, reading), as_seen(found.twin, found.side, reading)
+    curve, random = (
+        as_seen(found.curve, found.side, reading),
+        as_seen(found.twin, found.side, reading),
+    )
     target, count, tied, ranks, p = found.side.target, len(found.ec), [], [], []
     for e in range(curve.size(1)):
         theirs, own = curves_of(random, e), curve[:, e]
-        tied.append(mean_over_cases(tied_wins(own, theirs, found.length, reading.tolerance).mean(1), target, count))
+        tied.append(
+            mean_over_cases(
+                tied_wins(own, theirs, found.length, reading.tolerance).mean(1), target, count
+            )
+        )
         heights = mean_over_cases(mean_height(theirs, found.length), target, count)
         height = mean_over_cases(mean_height(own[:, None], found.length)[:, 0], target, count)
         ranks.append(rank_of_heights(height, heights, reading.tolerance))
         p.append(p_of_heights(height, heights, reading.tolerance))
-    return {f"pertinence_{name}": torch.stack(part, 1) for name, part in (("tied", tied), ("rank", ranks), ("p", p))}
+    return {
+        f"pertinence_{name}": torch.stack(part, 1)
+        for name, part in (("tied", tied), ("rank", ranks), ("p", p))
+    }

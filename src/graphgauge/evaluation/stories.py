@@ -36,7 +36,9 @@ class Case:
     won: float  #: of all comparisons with a random curve's point: share below it,
     tied: float  #: equal to it,
     lost: float  #: above it
-    insertion: Tensor | None = None  #: (K,) all edits made, then 1..K taken back, best first; with ``extras=True``
+    insertion: Tensor | None = (
+        None  #: (K,) all edits made, then 1..K taken back, best first; with ``extras=True``
+    )
 
     def band(self) -> Tensor:
         """Quantiles of the random curves after each edit.  (3, K)"""
@@ -52,20 +54,34 @@ class Story:
     side: str
     cases: tuple[Case, ...]
     values: dict[str, float]  #: every metric of this side
-    unpredicted: int | None = None  #: the explained class, where it is not the predicted one, so that there is no flip
+    unpredicted: int | None = (
+        None  #: the explained class, where it is not the predicted one, so that there is no flip
+    )
 
     plot = later("graphgauge.report.curves:plot_deletion_curve")
 
     def __str__(self) -> str:
         unit = "edges removed" if self.side == "edge" else "features substituted"
-        chosen = "" if self.unpredicted is None else f", of class {self.unpredicted}, which is not predicted"
-        lines = [f"{self.explainer}, target {self.target}: {unit} in the order of the explanation{chosen}"]
+        chosen = (
+            ""
+            if self.unpredicted is None
+            else f", of class {self.unpredicted}, which is not predicted"
+        )
+        lines = [
+            f"{self.explainer}, target {self.target}: {unit} in the order of the explanation{chosen}"
+        ]
         for case in self.cases:
             against = "" if case.reference is None else f"reference {case.reference}: "
-            change = f"prediction changes after {case.ec}" if case.flipped else f"no change within {case.ec}"
+            change = (
+                f"prediction changes after {case.ec}"
+                if case.flipped
+                else f"no change within {case.ec}"
+            )
             change = change if self.unpredicted is None else f"after {case.ec}"
             median = float(case.band()[1, case.ec - 1])
-            random = f", random orders {median:.4g} (median)" if median == median else ""  # not followed so far without twins
+            random = (
+                f", random orders {median:.4g} (median)" if median == median else ""
+            )  # not followed so far without twins
             if len(case.draws) > 1:
                 change += f" ({', '.join(map(str, case.draws))} under {len(case.draws)} draws of the neighbours' map)"
             lines.append(
@@ -86,18 +102,30 @@ def story_of(found: Judged, side: str, explainer: str, e: int, target: Target, t
     unpredicted = None if found.reading.is_predicted(t) else int(found.reading.label[t])  # type: ignore[index]
     if unpredicted is not None:
         del values[f"{side}_ec"]
-    return Story(explainer, target, side, tuple(cases), {k: v for k, v in values.items() if v == v}, unpredicted)
+    return Story(
+        explainer,
+        target,
+        side,
+        tuple(cases),
+        {k: v for k, v in values.items() if v == v},
+        unpredicted,
+    )
 
 
 def case_of(found: Judged, q: int, e: int) -> Case:
     """One case, with what was counted."""
     length, K = int(found.length[q]), int(found.steps[found.side.target[q], e])
     trials = int(found.trials[q, e])
-    curve, random = found.curve[q, e, :length].cpu(), curves_of(found.random, e)[q, :, :length].cpu()
+    curve, random = (
+        found.curve[q, e, :length].cpu(),
+        curves_of(found.random, e)[q, :, :length].cpu(),
+    )
     own, others = (as_seen(part, found.side, found.reading) for part in (found.curve, found.random))
     gap = (curves_of(others, e)[q, :trials, :K] - own[q, e, :K]).cpu()
     won, lost = (gap > found.reading.tolerance), (gap < -found.reading.tolerance)
-    share = [float(part.double().mean()) if part.numel() else 0.0 for part in (won, ~won & ~lost, lost)]
+    share = [
+        float(part.double().mean()) if part.numel() else 0.0 for part in (won, ~won & ~lost, lost)
+    ]
     return Case(
         reference=found.side.reference[q],
         start=float(found.reading.first[found.side.target[q]]),

@@ -16,16 +16,29 @@ REPEATS = 3
 
 
 def seconds_alone(
-    explainer: BaseExplainer | OfClasses, model: BaseModel, targets: Sequence[Any], seed: int, is_warm: bool = False
+    explainer: BaseExplainer | OfClasses,
+    model: BaseModel,
+    targets: Sequence[Any],
+    seed: int,
+    is_warm: bool = False,
 ) -> list[float]:
-    """Median wall clock of three calls for each target, after one call to warm up unless it has just been called."""
+    """Median wall clock of three calls for each target, after one call to warm up unless it has
+    just been called.
+    """
     if targets and not is_warm:
         explainer.explain(model, targets[:1], seed=seed)
-    return [median(one_call(explainer, model, target, seed) for _ in range(REPEATS)) for target in targets]
+    return [
+        median(one_call(explainer, model, target, seed) for _ in range(REPEATS))
+        for target in targets
+    ]
 
 
-def one_call(explainer: BaseExplainer | OfClasses, model: BaseModel, target: Any, seed: int) -> float:
-    """Seconds of one call, until the device has finished; the target's computation graph is cut in it."""
+def one_call(
+    explainer: BaseExplainer | OfClasses, model: BaseModel, target: Any, seed: int
+) -> float:
+    """Seconds of one call, until the device has finished; the target's computation graph is cut in
+    it.
+    """
     with no_recent_graphs(model):
         synchronise(model.source.device)
         start = time.perf_counter()

@@ -1,7 +1,9 @@
-"""What every explainer is: a model and a list of targets in, a list of explanations out, one batched pass.
+"""What every explainer is: a model and a list of targets in, a list of explanations out, one
+batched pass.
 
-A subclass is a frozen dataclass whose fields are its parameters, and implements one method, `scores`, on a batch of
-computation graphs. A target named twice gets two explanations, each with a seed of its own.
+A subclass is a frozen dataclass whose fields are its parameters, and implements one method,
+`scores`, on a batch of computation graphs. A target named twice gets two explanations, each with a
+seed of its own.
 """
 
 import time
@@ -29,14 +31,18 @@ from graphgauge.models.fingerprints import digest_of_network
 from graphgauge.models.lending import lent
 from graphgauge.models.masking import WITHOUT_MASKS
 
-_WARNS_OF_MISSING_EDGES: ContextVar[bool] = ContextVar("whether explainers without edge scores say so", default=True)
+_WARNS_OF_MISSING_EDGES: ContextVar[bool] = ContextVar(
+    "whether explainers without edge scores say so", default=True
+)
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of a batch of computation graphs, packed as their nodes and edges are; None: the explainer has no such side.
+    """Scores of a batch of computation graphs, packed as their nodes and edges are; None: the
+    explainer has no such side.
 
-    ``feature`` (sum of nodes, F), ``edge`` (sum of edges,); what stands at halo nodes and other edges is ignored.
+    ``feature`` (sum of nodes, F), ``edge`` (sum of edges,); what stands at halo nodes and other
+    edges is ignored.
     """
 
     feature: Tensor | None
@@ -45,7 +51,9 @@ class Scores:
 
 @dataclass(frozen=True)
 class BaseExplainer(ABC):
-    """Explains predictions of a model. ``signed``: do scores carry direction? ``deterministic``: is the seed without effect?"""
+    """Explains predictions of a model. ``signed``: do scores carry direction? ``deterministic``: is
+    the seed without effect?
+    """
 
     name: ClassVar[str]
     signed: ClassVar[bool]
@@ -58,7 +66,9 @@ class BaseExplainer(ABC):
 
     @property
     def lean(self) -> bool:
-        """Whether it may be given graphs without the edges that only set degrees (see `lean`): it looks at none, and drops none."""
+        """Whether it may be given graphs without the edges that only set degrees (see `lean`): it
+        looks at none, and drops none.
+        """
         return False
 
     @property
@@ -68,14 +78,20 @@ class BaseExplainer(ABC):
 
     @property
     def explains_labels(self) -> bool:
-        """Whether it can explain a class that is not the predicted one: `scores` looks at ``graphs.chosen_class``."""
+        """Whether it can explain a class that is not the predicted one: `scores` looks at
+        ``graphs.chosen_class``.
+        """
         return False
 
-    def explain(self, model: BaseModel, targets: Any, seed: int = 0, label: Any = None) -> list[Xplanation]:
-        """One explanation per target, all in one batch. ``seconds`` of each is its share of the batch, its graph being there.
+    def explain(
+        self, model: BaseModel, targets: Any, seed: int = 0, label: Any = None
+    ) -> list[Xplanation]:
+        """One explanation per target, all in one batch. ``seconds`` of each is its share of the
+        batch, its graph being there.
 
-        ``label`` chooses the class whose probability is explained: by default, and with "predicted", the predicted one; "true" is
-        that of the data; a number or a name in ``data.class_names`` is that class; a list or tensor has one for each target.
+        ``label`` chooses the class whose probability is explained: by default, and with
+        "predicted", the predicted one; "true" is that of the data; a number or a name in
+        ``data.class_names`` is that class; a list or tensor has one for each target.
         """
         seed = check_seed(seed)
         with check_wrapped(model).session(), lent(model, self.name):
@@ -84,7 +100,9 @@ class BaseExplainer(ABC):
             chosen = chosen_classes(model, rows, label)
             if chosen is None:
                 return self.explanations(model, model.asked(rows), seed)
-            return self.explanations(model, model.asked(rows), seed, self.check_label(model, rows, chosen))
+            return self.explanations(
+                model, model.asked(rows), seed, self.check_label(model, rows, chosen)
+            )
 
     def again(self, model: BaseModel, x: Xplanation) -> Xplanation:
         """A stored explanation, made anew: with the same model, the same scores."""
@@ -93,7 +111,11 @@ class BaseExplainer(ABC):
 
     def check_label(self, model: BaseModel, targets: Tensor, label: Tensor) -> Tensor:
         """Refuse classes that are not predicted, if the explainer cannot explain them.  (T, 1) or (T, 2), (T,) -> (T,)"""
-        other = [] if self.explains_labels else (label != model.pred_discrete(model.asked(targets))).nonzero()[:, 0].tolist()
+        other = (
+            []
+            if self.explains_labels
+            else (label != model.pred_discrete(model.asked(targets))).nonzero()[:, 0].tolist()
+        )
         if other:
             target = plain_target(model.asked(targets)[other[0]].tolist())
             raise BadSetting(
@@ -102,9 +124,15 @@ class BaseExplainer(ABC):
             )
         return label
 
-    def explanations(self, model: BaseModel, targets: Any, seed: int, label: Tensor | None = None) -> list[Xplanation]:
-        """What `explain` gives, by whoever has a session open; ``label`` (T,) are the classes to explain."""
-        graphs = model.computation_graphs(targets, lean=self.lean)  # explainers share them, so they are in nobody's seconds
+    def explanations(
+        self, model: BaseModel, targets: Any, seed: int, label: Tensor | None = None
+    ) -> list[Xplanation]:
+        """What `explain` gives, by whoever has a session open; ``label`` (T,) are the classes to
+        explain.
+        """
+        graphs = model.computation_graphs(
+            targets, lean=self.lean
+        )  # explainers share them, so they are in nobody's seconds
         network = digest_of_network(model)
         if label is not None:
             graphs = replace(graphs, chosen_class=label)
@@ -114,11 +142,26 @@ class BaseExplainer(ABC):
         prediction = model.pred_continuous(targets)
         with progress(len(graphs), self.name):
             scores = check_packed(self.scores(model, graphs, seeds), graphs, self.name)
-        shared = {"explainer": self.name, "params": self.params, "level": model.level, "seed": seed, "network": network}
+        shared = {
+            "explainer": self.name,
+            "params": self.params,
+            "level": model.level,
+            "seed": seed,
+            "network": network,
+        }
         share = (time.perf_counter() - start) / max(len(graphs), 1)
         classes = [None] * len(graphs) if label is None else label.tolist()
         xs = [
-            unpacked(graphs, k, scores, prediction=prediction[k], occurrence=named[k][1], seconds=share, label=classes[k], **shared)
+            unpacked(
+                graphs,
+                k,
+                scores,
+                prediction=prediction[k],
+                occurrence=named[k][1],
+                seconds=share,
+                label=classes[k],
+                **shared,
+            )
             for k in range(len(graphs))
         ]
         tell_gaps(self.name, scores, xs)
@@ -142,7 +185,9 @@ def check_wrapped(model: Any) -> BaseModel:
 def check_packed(scores: Any, graphs: ComputationGraphs, name: str) -> Scores:
     """Refuse scores that are not packed as the graphs are."""
     if not isinstance(scores, Scores):
-        raise BadExplanation(f"{name}.scores must return Scores(feature, edge), but returned {type(scores).__name__}.")
+        raise BadExplanation(
+            f"{name}.scores must return Scores(feature, edge), but returned {type(scores).__name__}."
+        )
     wanted = {"feature": (len(graphs.node), graphs.source.x.size(1)), "edge": (len(graphs.edge),)}
     for side, shape in wanted.items():
         found = getattr(scores, side)
@@ -178,14 +223,22 @@ def unpacked(graphs: ComputationGraphs, k: int, scores: Scores, **fields: Any) -
         edges=edges,
         num_nodes=graph.num_source_nodes,
         num_edges=graph.num_source_edges,
-        feature_score=None if scores.feature is None else scores.feature[graph.node_slice][: len(nodes)].clone(),
-        edge_score=None if scores.edge is None else scores.edge[graph.edge_slice][: len(edges)].clone(),
+        feature_score=None
+        if scores.feature is None
+        else scores.feature[graph.node_slice][: len(nodes)].clone(),
+        edge_score=None
+        if scores.edge is None
+        else scores.edge[graph.edge_slice][: len(edges)].clone(),
         **fields,
     )
 
 
-def warn_of_missing_edges(model: BaseModel, explainers: Iterable[BaseExplainer], stacklevel: int = 2) -> None:
-    """Say, before anything is run, which explainers will score features only, and what gives edges scores instead."""
+def warn_of_missing_edges(
+    model: BaseModel, explainers: Iterable[BaseExplainer], stacklevel: int = 2
+) -> None:
+    """Say, before anything is run, which explainers will score features only, and what gives edges
+    scores instead.
+    """
     names = sorted({explainer.name for explainer in explainers if explainer.needs_masks})
     if not names or not _WARNS_OF_MISSING_EDGES.get() or can_mask(model):
         return
@@ -227,8 +280,9 @@ def is_finite(*sides: Tensor | None) -> bool:
 def explained(model: BaseModel, raw: Tensor, label: Tensor | None, what: str) -> Tensor:
     """The number that is explained, one per copy.  raw (K, columns), label (K,) -> (K,)
 
-    Regression: the value. Classification: the probability of the class ``label``, or with ``what="logit"`` its raw output
-    (of a network with one column: the logit of the second class, turned around for the first).
+    Regression: the value. Classification: the probability of the class ``label``, or with
+    ``what="logit"`` its raw output (of a network with one column: the logit of the second class,
+    turned around for the first).
     """
     if label is None:
         return model.interpret(raw)
@@ -262,7 +316,9 @@ def can_mask(model: BaseModel) -> bool:
 
 
 def check_visible_operations(name: str, model: BaseModel) -> None:
-    """Refuse a network whose operations cannot be followed: compiled by `torch.jit`, or in lower precision than its features."""
+    """Refuse a network whose operations cannot be followed: compiled by `torch.jit`, or in lower
+    precision than its features.
+    """
     if any(isinstance(module, torch.jit.ScriptModule) for module in model.net.modules()):
         raise BadModel(
             f"{name} follows the network's operations, which torch.jit hides: wrap the module that was compiled, or use "
@@ -273,7 +329,11 @@ def check_visible_operations(name: str, model: BaseModel) -> None:
 
 def check_precision(name: str, model: BaseModel) -> None:
     """Refuse layers that compute in lower precision than the features have."""
-    low = {weight.dtype for weight in model.net.parameters() if weight.dtype in (torch.float16, torch.bfloat16)}
+    low = {
+        weight.dtype
+        for weight in model.net.parameters()
+        if weight.dtype in (torch.float16, torch.bfloat16)
+    }
     if low:
         raise BadModel(
             f"{name} mixes what layers compute with its own numbers, but {type(model.net).__name__} computes in "
@@ -293,4 +353,6 @@ def check_numbers(explainer: Any, *names: str, least: float = 0.0) -> None:
         value = getattr(explainer, name)
         is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
         if not is_number or not least <= value < float("inf"):
-            raise BadSetting(f"{name} must be a finite number, {least:g} or more, but {value!r} was given.")
+            raise BadSetting(
+                f"{name} must be a finite number, {least:g} or more, but {value!r} was given."
+            )

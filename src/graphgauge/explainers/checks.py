@@ -24,12 +24,17 @@ NUM_TARGETS = 4
 
 
 def check_explainer(
-    explainer: BaseExplainer, model: BaseModel, targets: Any = None, only: Iterable[str] | None = None, on_fail: str = "raise"
+    explainer: BaseExplainer,
+    model: BaseModel,
+    targets: Any = None,
+    only: Iterable[str] | None = None,
+    on_fail: str = "raise",
 ) -> list[CheckResult]:
-    """Run the checks (or those named in ``only``) on up to 4 ``targets`` of ``model``, by default spread over the population.
+    """Run the checks (or those named in ``only``) on up to 4 ``targets`` of ``model``, by default
+    spread over the population.
 
-    Some checks use the model, others tiny networks of their own. With ``on_fail="raise"`` all failures are raised together as
-    one `FailedCheck`; with ``"return"`` they are only listed.
+    Some checks use the model, others tiny networks of their own. With ``on_fail="raise"`` all
+    failures are raised together as one `FailedCheck`; with ``"return"`` they are only listed.
     """
     if not isinstance(explainer, BaseExplainer):
         raise BadSetting(
@@ -43,8 +48,12 @@ def check_explainer(
     check_on_fail(on_fail)
     chosen = list(EXPLAINER_CHECKS) if only is None else list(only)
     checks = {name: lookup(EXPLAINER_CHECKS, name, "explainer check") for name in chosen}
-    target = (spaced(model.everything, NUM_TARGETS) if targets is None else model.read(targets))[:NUM_TARGETS]
+    target = (spaced(model.everything, NUM_TARGETS) if targets is None else model.read(targets))[
+        :NUM_TARGETS
+    ]
     if not len(target):
         raise BadSetting("check_explainer needs a target to explain, but targets is empty.")
     trial = Trial.of(explainer, model, [plain_target(row) for row in target.tolist()])
-    return reported([run_check(name, check, trial) for name, check in checks.items()], repr(explainer), on_fail)
+    return reported(
+        [run_check(name, check, trial) for name, check in checks.items()], repr(explainer), on_fail
+    )

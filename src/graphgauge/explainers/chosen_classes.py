@@ -20,17 +20,24 @@ from graphgauge.core.xplanation import plain_target
 from graphgauge.models import BaseModel, ComputationGraphs
 
 PREDICTED, TRUE = "predicted", "true"
-FORMS = "a class number, a class name, 'predicted', 'true', or a list with one of these for each target"
+FORMS = (
+    "a class number, a class name, 'predicted', 'true', or a list with one of these for each target"
+)
 
 
 def classes_to_explain(model: BaseModel, graphs: ComputationGraphs) -> Tensor | None:
-    """The class that is explained of each graph's target: the chosen one, else the one predicted on the whole graph.
+    """The class that is explained of each graph's target: the chosen one, else the one predicted on
+    the whole graph.
 
     None for regression.  (T,)
     """
     if model.task == "regression":
         return None
-    return model.pred_discrete(model.asked(graphs.target)) if graphs.chosen_class is None else graphs.chosen_class
+    return (
+        model.pred_discrete(model.asked(graphs.target))
+        if graphs.chosen_class is None
+        else graphs.chosen_class
+    )
 
 
 def takes_label(function: Any) -> bool:
@@ -46,12 +53,20 @@ def chosen_classes(model: BaseModel, targets: Tensor, label: Any) -> Tensor | No
     if label is None:
         return None
     if model.task == "regression":
-        raise BadSetting(f"label= chooses a class to explain, but {type(model).__name__} predicts values: leave label out.")
+        raise BadSetting(
+            f"label= chooses a class to explain, but {type(model).__name__} predicts values: leave label out."
+        )
     given = one_per_target(label, len(targets))
-    wanted = torch.tensor([-1 if is_looked_up(one) else class_number(model, one) for one in given], dtype=torch.int64)
+    wanted = torch.tensor(
+        [-1 if is_looked_up(one) else class_number(model, one) for one in given], dtype=torch.int64
+    )
     wanted = wanted.to(model.source.device)
     for kind, look_up in ((PREDICTED, predicted_classes), (TRUE, true_classes)):
-        rows = [number for number, one in enumerate(given) if (one or PREDICTED) == kind and is_looked_up(one)]
+        rows = [
+            number
+            for number, one in enumerate(given)
+            if (one or PREDICTED) == kind and is_looked_up(one)
+        ]
         if rows:
             wanted[rows] = look_up(model, targets[rows])
     check_known(model, wanted, targets)
@@ -65,7 +80,9 @@ def one_per_target(label: Any, count: int) -> list[Any]:
     if not isinstance(label, (list, tuple)):
         return [label] * count
     if len(label) != count:
-        raise BadSetting(f"label has {len(label)} entries for {count} targets: give one class, or one for each target.")
+        raise BadSetting(
+            f"label has {len(label)} entries for {count} targets: give one class, or one for each target."
+        )
     return list(label)
 
 
@@ -97,9 +114,14 @@ def class_named(model: BaseModel, name: str) -> int:
         raise BadSetting(
             f"label={name!r} is a name, but the data has no class_names: set data.class_names = [...], or give the class's number."
         )
-    numbers = {str(called): int(number) for number, called in (names.items() if isinstance(names, Mapping) else enumerate(names))}
+    numbers = {
+        str(called): int(number)
+        for number, called in (names.items() if isinstance(names, Mapping) else enumerate(names))
+    }
     if name not in numbers:
-        raise BadSetting(f"label={name!r} is no class of this data. Known: {', '.join(numbers)}, 'predicted' and 'true'.")
+        raise BadSetting(
+            f"label={name!r} is no class of this data. Known: {', '.join(numbers)}, 'predicted' and 'true'."
+        )
     check_number(model, numbers[name])
     return numbers[name]
 
@@ -112,10 +134,16 @@ def predicted_classes(model: BaseModel, targets: Tensor) -> Tensor:
 def true_classes(model: BaseModel, targets: Tensor) -> Tensor:
     """The classes that the data has for these targets.  (T, 1) or (T, 2) -> (T,)"""
     if model.labels is not None:
-        raise BadSetting("label='true' needs one class for each target, but this network gives labels: say label=1 or label=0.")
-    truth = {"node": truth_of_nodes, "link": truth_of_links, "graph": truth_of_graphs}[model.level](model.data, targets.cpu())
+        raise BadSetting(
+            "label='true' needs one class for each target, but this network gives labels: say label=1 or label=0."
+        )
+    truth = {"node": truth_of_nodes, "link": truth_of_links, "graph": truth_of_graphs}[model.level](
+        model.data, targets.cpu()
+    )
     if truth.is_floating_point() and not bool((truth == truth.round()).all()):
-        raise BadSetting("label='true' needs whole numbers of classes in the data, but its labels are fractions or NaN.")
+        raise BadSetting(
+            "label='true' needs whole numbers of classes in the data, but its labels are fractions or NaN."
+        )
     return truth.to(model.source.device, torch.int64)
 
 
@@ -123,7 +151,9 @@ def truth_of_nodes(data: Any, targets: Tensor) -> Tensor:
     """Rows of ``data.y``."""
     y = data.get("y")
     if not isinstance(y, Tensor) or y.dim() == 0 or y.numel() != data.num_nodes:
-        raise BadSetting(f"label='true' needs data.y with one class for each of the {data.num_nodes} nodes, {found_in(y)}.")
+        raise BadSetting(
+            f"label='true' needs data.y with one class for each of the {data.num_nodes} nodes, {found_in(y)}."
+        )
     return y.reshape(-1).cpu()[targets[:, 0]]
 
 
@@ -149,13 +179,21 @@ def truth_of_links(data: Any, targets: Tensor) -> Tensor:
     asked = [tuple(pair) for pair in targets.tolist()]
     missing = [pair for pair in asked if pair not in known]
     if missing:
-        raise BadSetting(f"label='true' is not known for link {missing[0]}: it is not in data.edge_label_index. Give its class.")
-    return torch.stack([known[pair] for pair in asked]) if asked else torch.zeros(0, dtype=torch.int64)
+        raise BadSetting(
+            f"label='true' is not known for link {missing[0]}: it is not in data.edge_label_index. Give its class."
+        )
+    return (
+        torch.stack([known[pair] for pair in asked]) if asked else torch.zeros(0, dtype=torch.int64)
+    )
 
 
 def found_in(y: Any) -> str:
     """What there is instead of labels."""
-    return f"but there is a tensor of shape {tuple(y.shape)}" if isinstance(y, Tensor) else "but there is none"
+    return (
+        f"but there is a tensor of shape {tuple(y.shape)}"
+        if isinstance(y, Tensor)
+        else "but there is none"
+    )
 
 
 def check_known(model: BaseModel, wanted: Tensor, targets: Tensor) -> None:

@@ -1,4 +1,5 @@
-"""Gates on messages: in each round of messages, a closed gate replaces an edge's message by a baseline.
+"""Gates on messages: in each round of messages, a closed gate replaces an edge's message by a
+baseline.
 
     message of edge e in round r:    z m + (1 - z) b_r
 
@@ -6,8 +7,8 @@ A gate is drawn from a hard concrete distribution with logit a and u ~ U(0, 1),
 
     s = σ((log u - log(1 - u) + a) / β),    z = clip(s (ζ - γ) + γ, 0, 1),    β = 1/3, γ = -0.2, ζ = 1.2,
 
-so that it is exactly 0 or 1 most of the time and has a gradient in between. It is not closed with the chance
-P(z > 0) = σ(a - β log(-γ / ζ)).
+so that it is exactly 0 or 1 most of the time and has a gradient in between. It is not closed with
+the chance P(z > 0) = σ(a - β log(-γ / ζ)).
 """
 
 import math
@@ -26,9 +27,11 @@ TEMPERATURE, LOW, HIGH = 1 / 3, -0.2, 1.2
 
 @dataclass(frozen=True)
 class Round:
-    """One round of messages: each ``gate`` whose edge sends one that can arrive, its ``row`` among all, the ``width`` of one.
+    """One round of messages: each ``gate`` whose edge sends one that can arrive, its ``row`` among
+    all, the ``width`` of one.
 
-    ``column`` (M,) of all gates' edges: where a network chooses its edges by what it computes, rows are found anew in each pass.
+    ``column`` (M,) of all gates' edges: where a network chooses its edges by what it computes, rows
+    are found anew in each pass.
     """
 
     gate: Tensor
@@ -85,10 +88,14 @@ class Gated(Scaling):
         if sent.number not in self.gates:
             return None
         z = self.factors(self.rounds[sent.number].here(sent), sent.number, len(rows))
-        return as_messages(torch.lerp(self.baselines[sent.number].expand_as(rows), rows, z[:, None]), sent)
+        return as_messages(
+            torch.lerp(self.baselines[sent.number].expand_as(rows), rows, z[:, None]), sent
+        )
 
 
-def gated_by_copy(rounds: list[Round], gates: dict[int, Tensor], baselines: list[Tensor], copy: Tensor) -> Edit:
+def gated_by_copy(
+    rounds: list[Round], gates: dict[int, Tensor], baselines: list[Tensor], copy: Tensor
+) -> Edit:
     """Likewise with baselines (K, width) of each copy, ``copy`` (M,) being that of each gate."""
 
     def edit(sent: Messages) -> Tensor:
@@ -128,7 +135,9 @@ class Noise:
     def __init__(self, edges: Entries, seeds: list[int], rounds: int, like: Tensor) -> None:
         self.stream, self.rounds = edges.streams(seeds, "noise"), rounds
         self.uniform = like.new_full((rounds, edges.size), 0.5)
-        self.step = self.stream.new_zeros(())  #: () int64, in memory: steps that a GPU replays read it there
+        self.step = self.stream.new_zeros(
+            ()
+        )  #: () int64, in memory: steps that a GPU replays read it there
 
     def draw(self, first: int) -> None:
         """New numbers in ``uniform`` (rounds, size) for this step and the rounds from ``first`` on."""

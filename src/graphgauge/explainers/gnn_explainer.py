@@ -1,14 +1,17 @@
-"""GNNExplainer: masks on features and messages, learned to keep a prediction while they shrink and harden.
+"""GNNExplainer: masks on features and messages, learned to keep a prediction while they shrink and
+harden.
 
 For one target with prediction y, features x, and mask logits a (features) and b (edges),
 
     loss = misfit(f(x σ(a), messages σ(b)), y)  +  c₁ mean σ(a) + c₂ mean H(σ(a))  +  c₃ sum σ(b) + c₄ mean H(σ(b))
 
-with H the entropy of a coin, minimised by Adam from a ~ N(0, 0.1²), b ~ N(0, 2/N): the objective and the defaults of PyG.
-Means and sums run over what had a gradient in the first step; everything else gets the score 0.
+with H the entropy of a coin, minimised by Adam from a ~ N(0, 0.1²), b ~ N(0, 2/N): the objective
+and the defaults of PyG. Means and sums run over what had a gradient in the first step; everything
+else gets the score 0.
 
-Masks of different targets never meet, and Adam works on each number alone, so the optimisation of a whole union is exactly
-the optimisation of each of its copies. The penalties have a closed gradient: d/da [p σ(a) + q H(σ(a))] = σ'(a) (p - q a).
+Masks of different targets never meet, and Adam works on each number alone, so the optimisation of a
+whole union is exactly the optimisation of each of its copies. The penalties have a closed gradient:
+d/da [p σ(a) + q H(σ(a))] = σ'(a) (p - q a).
 """
 
 from collections.abc import Callable
@@ -20,7 +23,14 @@ from torch import Tensor
 from graphgauge.core.progress import advance
 from graphgauge.explainers.base import BaseExplainer, Scores, can_mask, check_count, check_numbers
 from graphgauge.explainers.chosen_classes import classes_to_explain
-from graphgauge.explainers.learned import Learned, Mask, MaskedCopies, first_values, learned_scores, misfit
+from graphgauge.explainers.learned import (
+    Learned,
+    Mask,
+    MaskedCopies,
+    first_values,
+    learned_scores,
+    misfit,
+)
 from graphgauge.explainers.replay import Replay
 from graphgauge.models import BaseModel, ComputationGraphs, Union
 
@@ -29,7 +39,9 @@ FEATURE_STD = 0.1
 
 @dataclass(frozen=True)
 class GNNExplainer(BaseExplainer):
-    """Masks on features and edges, learned to keep the prediction while they shrink; parameters are named as in PyG."""
+    """Masks on features and edges, learned to keep the prediction while they shrink; parameters are
+    named as in PyG.
+    """
 
     name = "gnn_explainer"
     signed = False
@@ -56,18 +68,33 @@ class GNNExplainer(BaseExplainer):
         """All targets as one optimisation."""
         optimise = self.optimiser(model, graphs, seeds)
         return learned_scores(
-            model, graphs, lambda union: optimise(union, self.epochs), lambda union: optimise(union, 1), self.name
+            model,
+            graphs,
+            lambda union: optimise(union, self.epochs),
+            lambda union: optimise(union, 1),
+            self.name,
         )
 
-    def optimiser(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Callable[[Union, int], Learned]:
+    def optimiser(
+        self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]
+    ) -> Callable[[Union, int], Learned]:
         """Work that learns the masks of a union's copies in a number of epochs."""
-        label, value, std = classes_to_explain(model, graphs), first_values(model, graphs), edge_std(model, graphs)
+        label, value, std = (
+            classes_to_explain(model, graphs),
+            first_values(model, graphs),
+            edge_std(model, graphs),
+        )
         with_edges = can_mask(model)
 
         def optimise(union: Union, epochs: int) -> Learned:
             copies = MaskedCopies(model, union, with_edges)
             masks = self.masks(copies, [seeds[k] for k in union.of.tolist()], std[union.of])
-            adam = torch.optim.Adam([mask.logit for mask in masks], lr=self.lr, fused=True, capturable=copies.value.is_cuda)
+            adam = torch.optim.Adam(
+                [mask.logit for mask in masks],
+                lr=self.lr,
+                fused=True,
+                capturable=copies.value.is_cuda,
+            )
             wanted, wished = None if label is None else label[union.of], value[union.of]
 
             def step() -> None:
@@ -100,5 +127,9 @@ class GNNExplainer(BaseExplainer):
 
 def edge_std(model: BaseModel, graphs: ComputationGraphs) -> Tensor:
     """PyG's spread of the edges' start: sqrt(2 / N), with N the nodes of the whole graph.  (T,)"""
-    num_nodes = graphs.num_nodes if model.level == "graph" else torch.full_like(graphs.num_nodes, graphs.source.num_nodes)
+    num_nodes = (
+        graphs.num_nodes
+        if model.level == "graph"
+        else torch.full_like(graphs.num_nodes, graphs.source.num_nodes)
+    )
     return (2 / num_nodes.double()).sqrt()

@@ -1,14 +1,15 @@
 """Gradient explainers: one forward and one backward pass for all targets at once.
 
-With f the explained output (the probability of the predicted class or of a chosen one, or the value), x the features and m = 1
-the factors on the messages of the edges,
+With f the explained output (the probability of the predicted class or of a chosen one, or the
+value), x the features and m = 1 the factors on the messages of the edges,
 
     Saliency              |df/dx|                   |df/dm|
     InputXGradient        x df/dx                   df/dm
     IntegratedGradients   x ∫ df/dx(αx, αm) dα      ∫ df/dm(αx, αm) dα        α from 0 to 1
 
-Features and messages move along one path together, so for Integrated Gradients all scores of a target, features and edges,
-add up to f(x, 1) - f(0, 0). The integral is a Gauss-Legendre sum; its steps are copies in the same unions as the targets.
+Features and messages move along one path together, so for Integrated Gradients all scores of a
+target, features and edges, add up to f(x, 1) - f(0, 0). The integral is a Gauss-Legendre sum; its
+steps are copies in the same unions as the targets.
 """
 
 from abc import abstractmethod
@@ -57,7 +58,9 @@ class GradientExplainer(BaseExplainer):
     def __post_init__(self) -> None:
         check_explained(self.explain_output)
         if self.edge_factor not in ("message", "weight"):
-            raise BadSetting(f"edge_factor must be 'message' or 'weight', but {self.edge_factor!r} was given.")
+            raise BadSetting(
+                f"edge_factor must be 'message' or 'weight', but {self.edge_factor!r} was given."
+            )
 
     @property
     def needs_masks(self) -> bool:
@@ -70,45 +73,72 @@ class GradientExplainer(BaseExplainer):
         return False
 
     def rules(self, model: BaseModel, union: Union) -> AbstractContextManager[Any]:
-        """Other rules for the gradient of the network's operations in a pass over ``union``; here none."""
+        """Other rules for the gradient of the network's operations in a pass over ``union``; here
+        none.
+        """
         return nullcontext()
 
-    def differentiate(self, output: Tensor, leaves: list[Tensor], rules: Any) -> tuple[Tensor | None, ...]:
-        """Gradients of the explained outputs (K,) for ``leaves``; None for one that they do not depend on."""
+    def differentiate(
+        self, output: Tensor, leaves: list[Tensor], rules: Any
+    ) -> tuple[Tensor | None, ...]:
+        """Gradients of the explained outputs (K,) for ``leaves``; None for one that they do not
+        depend on.
+        """
         return torch.autograd.grad(output.sum(), leaves, allow_unused=True)
 
     def check_pass(self, model: BaseModel, union: Union, raw: Tensor) -> None:
-        """Refuse a pass whose raw rows (K, columns) show that the rules do not fit the network; here none does."""
+        """Refuse a pass whose raw rows (K, columns) show that the rules do not fit the network;
+        here none does.
+        """
 
     def scores_edges(self, model: BaseModel) -> bool:
         """Whether edges get scores; refuses weights that the network does not take."""
         if self.edge_factor == "message":
             return can_mask(model)
-        if "edge_weight" not in (model.source.edge_attrs if model.call.names is None else model.call.names):
+        if "edge_weight" not in (
+            model.source.edge_attrs if model.call.names is None else model.call.names
+        ):
             raise BadSetting(
                 f"edge_factor='weight' needs a network that takes edge_weight and data that has it, but {type(model.net).__name__} "
                 "is called without. Use edge_factor='message', or set data.edge_weight = torch.ones(data.num_edges)."
             )
         return True
 
-    def gradients(self, model: BaseModel, label: Tensor | None, scale: Tensor | None = None) -> Callable[[Union], Gradients]:
-        """Work that gives the gradients of a union's copies, with features and factors multiplied by ``scale`` (copies,)."""
+    def gradients(
+        self, model: BaseModel, label: Tensor | None, scale: Tensor | None = None
+    ) -> Callable[[Union], Gradients]:
+        """Work that gives the gradients of a union's copies, with features and factors multiplied
+        by ``scale`` (copies,).
+        """
         with_edges = self.scores_edges(model)
         on_weight = self.edge_factor == "weight"
 
         def work(union: Union) -> Gradients:
             with torch.enable_grad():
-                x = (union.x if scale is None else scaled_features(union, scale)).detach().requires_grad_(True)
+                x = (
+                    (union.x if scale is None else scaled_features(union, scale))
+                    .detach()
+                    .requires_grad_(True)
+                )
                 leaves, edited = [x], union.with_x(x)
                 if with_edges:
                     leaves.append(factors(union, scale).requires_grad_(True))
-                    edited = edited.with_weight_factor(leaves[1]) if on_weight else edited.with_mask(leaves[1])
+                    edited = (
+                        edited.with_weight_factor(leaves[1])
+                        if on_weight
+                        else edited.with_mask(leaves[1])
+                    )
                 with self.rules(model, union) as rules:
                     raw = model.engine.outputs(edited, written=self.has_rules)
                 self.check_pass(model, union, raw.detach())
-                output = explained(model, raw, None if label is None else label[union.of], self.explain_output)
+                output = explained(
+                    model, raw, None if label is None else label[union.of], self.explain_output
+                )
                 grads = self.differentiate(output, leaves, rules)
-            feature, *edge = (torch.zeros_like(leaf) if grad is None else grad for leaf, grad in zip(leaves, grads, strict=True))
+            feature, *edge = (
+                torch.zeros_like(leaf) if grad is None else grad
+                for leaf, grad in zip(leaves, grads, strict=True)
+            )
             return feature[union.node_at], edge[0] if edge else None
 
         return work
@@ -116,11 +146,15 @@ class GradientExplainer(BaseExplainer):
 
 def scaled_features(union: Union, scale: Tensor) -> Tensor:
     """The union's features, those of copy k times ``scale[k]``."""
-    return union.x.index_copy(0, union.node_at, union.x[union.node_at] * scale[union.copy][union.node_copy][:, None])
+    return union.x.index_copy(
+        0, union.node_at, union.x[union.node_at] * scale[union.copy][union.node_copy][:, None]
+    )
 
 
 def factors(union: Union, scale: Tensor | None) -> Tensor:
-    """The factors on the messages: ``scale[k]`` on the relevant edges of copy k, 1 on all others.  (num_edges,)"""
+    """The factors on the messages: ``scale[k]`` on the relevant edges of copy k, 1 on all others.
+    (num_edges,)
+    """
     ones = union.x.new_ones(union.num_edges)
     if scale is None:
         return ones
@@ -145,7 +179,10 @@ class PlainGradient(GradientExplainer):
 
         model.each(lambda union: (union, work(union)), write, graphs, kind=repr(self))
         x = graphs.source.x[graphs.node]
-        return Scores(self.feature_score(x, feature), self.edge_score(edge) if self.scores_edges(model) else None)
+        return Scores(
+            self.feature_score(x, feature),
+            self.edge_score(edge) if self.scores_edges(model) else None,
+        )
 
     @abstractmethod
     def feature_score(self, x: Tensor, gradient: Tensor) -> Tensor:
@@ -175,7 +212,9 @@ class Saliency(PlainGradient):
 
 @dataclass(frozen=True)
 class InputXGradient(PlainGradient):
-    """The gradient times what is there: the first-order effect of taking a feature, or an edge's message, away."""
+    """The gradient times what is there: the first-order effect of taking a feature, or an edge's
+    message, away.
+    """
 
     name = "input_x_gradient"
     signed = True
@@ -207,7 +246,9 @@ class IntegratedGradients(GradientExplainer):
         """All steps of all targets as copies; the steps of one target follow each other."""
         feature, edge = empty_features(graphs), empty_edges(graphs)
         of = torch.arange(len(graphs), device=graphs.node.device).repeat_interleave(self.steps)
-        alpha, weight = (part.to(feature).repeat(len(graphs)) for part in gauss_legendre(self.steps))
+        alpha, weight = (
+            part.to(feature).repeat(len(graphs)) for part in gauss_legendre(self.steps)
+        )
         work = self.gradients(model, classes_to_explain(model, graphs), scale=alpha)
 
         def add(done: tuple[Union, Gradients]) -> None:
@@ -219,7 +260,9 @@ class IntegratedGradients(GradientExplainer):
             advance(len(union) / self.steps)
 
         model.each(lambda union: (union, work(union)), add, graphs, of, kind=repr(self))
-        return Scores(graphs.source.x[graphs.node] * feature, edge if self.scores_edges(model) else None)
+        return Scores(
+            graphs.source.x[graphs.node] * feature, edge if self.scores_edges(model) else None
+        )
 
 
 def gauss_legendre(steps: int) -> tuple[Tensor, Tensor]:

@@ -1,23 +1,29 @@
-"""GraphMask: gates that replace as many messages as possible by learned baselines while the prediction stays.
+"""GraphMask: gates that replace as many messages as possible by learned baselines while the
+prediction stays.
 
-For one target with prediction f, gates z_r,e on the messages of edge e in round r (see `gates`) and logits a of a feature mask,
+For one target with prediction f, gates z_r,e on the messages of edge e in round r (see `gates`) and
+logits a of a feature mask,
 
     max over λ, min over gates and a:
 
         c₀ Σ_r mean_e P(z_r,e > 0)  +  softplus(λ) (D(f, f gated) / D₀ - allowance)  +  c₁ mean σ(a) + c₂ mean H(σ(a))
 
-D is the divergence KL(f || f gated) of class probabilities (where a class is explained that is not predicted: of its probability
-and that of all others together), or the squared difference in SD of predictions; D₀ is D with all
-gates closed and no features, so that the allowance means the same for sure and for unsure predictions. Gates are learned
-from the last round of messages to the first, ``epochs`` steps for each, later rounds going on; λ lives as long as that. Means
-run over gates and features that can matter (their gradient is not 0). An edge's score is the mean of its chances to be open over
-the rounds where it matters: a number between 0 and 1 that orders edges, not a count of open gates.
+D is the divergence KL(f || f gated) of class probabilities (where a class is explained that is not
+predicted: of its probability and that of all others together), or the squared difference in SD of
+predictions; D₀ is D with all gates closed and no features, so that the allowance means the same for
+sure and for unsure predictions. Gates are learned from the last round of messages to the first,
+``epochs`` steps for each, later rounds going on; λ lives as long as that. Means run over gates and
+features that can matter (their gradient is not 0). An edge's score is the mean of its chances to be
+open over the rounds where it matters: a number between 0 and 1 that orders edges, not a count of
+open gates.
 
-The method is Schlichtkrull et al. (2021), with the feature mask that PyG adds. Two things follow from explaining one target at a
-time. The gates are free numbers (the paper's variant without amortisation). And baselines, which the paper shares between all
-examples, must not be learned on the target alone: there they take the prediction over and every gate closes (on BA-Shapes: mean
-gate 0.00 while D < 0.1 for all targets). So they are learned once for a network, on a sample of its population, with random
-gates closed. ``variant="pyg"`` is PyG's code as it behaves, with nothing trained; see `graphmask_pyg`.
+The method is Schlichtkrull et al. (2021), with the feature mask that PyG adds. Two things follow
+from explaining one target at a time. The gates are free numbers (the paper's variant without
+amortisation). And baselines, which the paper shares between all examples, must not be learned on
+the target alone: there they take the prediction over and every gate closes (on BA-Shapes: mean gate
+0.00 while D < 0.1 for all targets). So they are learned once for a network, on a sample of its
+population, with random gates closed. ``variant="pyg"`` is PyG's code as it behaves, with nothing
+trained; see `graphmask_pyg`.
 """
 
 from collections.abc import Callable
@@ -32,9 +38,24 @@ from graphgauge.core.counted import streams, uniform
 from graphgauge.core.errors import BadSetting
 from graphgauge.core.progress import advance
 from graphgauge.core.seeds import derive_seed
-from graphgauge.explainers.base import BaseExplainer, Scores, can_mask, check_count, check_numbers, check_precision, explained
+from graphgauge.explainers.base import (
+    BaseExplainer,
+    Scores,
+    can_mask,
+    check_count,
+    check_numbers,
+    check_precision,
+    explained,
+)
 from graphgauge.explainers.chosen_classes import classes_to_explain
-from graphgauge.explainers.gates import Gated, Noise, chance_open, gated_by_copy, recorded_rounds, sampled
+from graphgauge.explainers.gates import (
+    Gated,
+    Noise,
+    chance_open,
+    gated_by_copy,
+    recorded_rounds,
+    sampled,
+)
 from graphgauge.explainers.graphmask_pyg import check_untrained, untrained
 from graphgauge.explainers.learned import (
     Learned,
@@ -62,7 +83,8 @@ class GraphMask(BaseExplainer):
 
     ``epochs``  steps for each round of messages; ``lr`` of the gates
     ``penalty_scaling``, ``allowance``, ``init_lambda``, ``lambda_optimizer_lr``  the Lagrangian. PyG's values (5, 0.55, 0.01) let
-    the penalty win before λ has grown: on BA-Shapes D then ends above 0.1 for all of 50 targets, with these for none.
+    the penalty win before λ has grown: on BA-Shapes D then ends above 0.1 for all of 50 targets,
+    with these for none.
     """
 
     name = "graphmask"
@@ -80,7 +102,15 @@ class GraphMask(BaseExplainer):
 
     def __post_init__(self) -> None:
         check_count("epochs", self.epochs)
-        check_numbers(self, "lr", "penalty_scaling", "allowance", "lambda_optimizer_lr", "node_feat_size", "node_feat_ent")
+        check_numbers(
+            self,
+            "lr",
+            "penalty_scaling",
+            "allowance",
+            "lambda_optimizer_lr",
+            "node_feat_size",
+            "node_feat_ent",
+        )
         check_numbers(self, "init_lambda", least=LAMBDA_RANGE[0])
         if self.variant not in ("default", "pyg"):
             raise BadSetting(f"variant must be 'default' or 'pyg', but {self.variant!r} was given.")
@@ -108,14 +138,25 @@ class GraphMask(BaseExplainer):
             work = lambda union: untrained(model, union, [seeds[k] for k in union.of.tolist()])  # noqa: E731
             return learned_scores(model, graphs, work, work, f"{self.name}, pyg")
         optimise = self.optimiser(model, graphs, seeds)
-        work, probe = (lambda union: optimise(union, self.epochs)), (lambda union: optimise(union, 0))
+        work, probe = (
+            (lambda union: optimise(union, self.epochs)),
+            (lambda union: optimise(union, 0)),
+        )
         return learned_scores(model, graphs, work, probe, self.name)
 
-    def optimiser(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Callable[[Union, int], Learned]:
-        """Work that learns the gates of a union's copies in a number of epochs per round; 0: one step with all rounds."""
+    def optimiser(
+        self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]
+    ) -> Callable[[Union, int], Learned]:
+        """Work that learns the gates of a union's copies in a number of epochs per round; 0: one
+        step with all rounds.
+        """
         label, first = classes_to_explain(model, graphs), first_values(model, graphs)
         chosen = None if graphs.chosen_class is None else unpredicted(first, graphs.chosen_class)
-        baselines = model.known("graphmask baselines", lambda: learned_baselines(model)) if can_mask(model) else []
+        baselines = (
+            model.known("graphmask baselines", lambda: learned_baselines(model))
+            if can_mask(model)
+            else []
+        )
 
         def optimise(union: Union, epochs: int) -> Learned:
             run = Optimisation(self, model, union, [seeds[k] for k in union.of.tolist()], baselines)
@@ -132,21 +173,45 @@ class Optimisation:
 
     chosen: Tensor | None = None
 
-    def __init__(self, settings: GraphMask, model: BaseModel, union: Union, seeds: list[int], baselines: list[Tensor]) -> None:
-        self.settings, self.model, self.union, self.seeds, self.baselines = settings, model, union, seeds, baselines
+    def __init__(
+        self,
+        settings: GraphMask,
+        model: BaseModel,
+        union: Union,
+        seeds: list[int],
+        baselines: list[Tensor],
+    ) -> None:
+        self.settings, self.model, self.union, self.seeds, self.baselines = (
+            settings,
+            model,
+            union,
+            seeds,
+            baselines,
+        )
         self.copies = MaskedCopies(model, union, with_edges=False)
         start = FEATURE_STD * self.copies.features.drawn(seeds, "features", self.copies.value)
-        self.mask = Mask(self.copies.features, start, settings.node_feat_size, settings.node_feat_ent, mean_size=True)
+        self.mask = Mask(
+            self.copies.features,
+            start,
+            settings.node_feat_size,
+            settings.node_feat_ent,
+            mean_size=True,
+        )
         self.edges = edge_entries(union, union.align)
         self.rounds = recorded_rounds(model, self.copies.edited, self.edges) if baselines else []
-        self.logits = [self.copies.value.new_full((self.edges.size,), GATE_START).requires_grad_(True) for _ in self.rounds]
+        self.logits = [
+            self.copies.value.new_full((self.edges.size,), GATE_START).requires_grad_(True)
+            for _ in self.rounds
+        ]
         self.is_alive: list[Tensor] = []
         self.shares: list[Tensor] = []
 
     def run(self, gates: dict[int, Tensor]) -> Tensor:
         """Raw rows with masked features and gates (size,) in some rounds.  (K, columns)"""
         chosen = {number: gate.index_select(0, self.edges.slot) for number, gate in gates.items()}
-        return self.model.engine.outputs(self.copies.edited, Gated(self.rounds, chosen, self.baselines) if chosen else None)
+        return self.model.engine.outputs(
+            self.copies.edited, Gated(self.rounds, chosen, self.baselines) if chosen else None
+        )
 
     def find_alive(self, label: Tensor | None) -> None:
         """Find the gates and features that can matter: a change of theirs moves the output."""
@@ -154,7 +219,9 @@ class Optimisation:
         with torch.enable_grad():
             opened = [torch.ones_like(logit, requires_grad=True) for logit in self.logits]
             output = explained(self.model, self.run(dict(enumerate(opened))), label, "logit").sum()
-            for_x, *for_gates = torch.autograd.grad(output, [self.copies.leaf, *opened], materialize_grads=True)
+            for_x, *for_gates = torch.autograd.grad(
+                output, [self.copies.leaf, *opened], materialize_grads=True
+            )
         self.mask.start_penalties(self.copies.at_places(for_x) != 0)
         self.is_alive = [gradient != 0 for gradient in for_gates]
 
@@ -163,12 +230,27 @@ class Optimisation:
         settings = self.settings
         self.worst = self.divergence_of_nothing(first)
         self.shares = [self.share(is_alive) for is_alive in self.is_alive]
-        stages = [stage for stage in reversed(range(max(len(self.rounds), 1))) for _ in range(epochs)] or [0]
-        spread_out = (-(-len(self.union) // 8) * 8, 16)  # for equal bits, whatever the number of copies
-        multiplier = self.copies.value.new_full(spread_out, settings.init_lambda).requires_grad_(True)
+        stages = [
+            stage for stage in reversed(range(max(len(self.rounds), 1))) for _ in range(epochs)
+        ] or [0]
+        spread_out = (
+            -(-len(self.union) // 8) * 8,
+            16,
+        )  # for equal bits, whatever the number of copies
+        multiplier = self.copies.value.new_full(spread_out, settings.init_lambda).requires_grad_(
+            True
+        )
         on_gpu, gates = multiplier.is_cuda, {"params": self.logits, "lr": settings.lr}
-        adam = torch.optim.Adam([{"params": [self.mask.logit], "lr": FEATURE_LR}, gates], fused=True, capturable=on_gpu)
-        ascent = torch.optim.RMSprop([multiplier], lr=settings.lambda_optimizer_lr, centered=True, maximize=True, capturable=on_gpu)
+        adam = torch.optim.Adam(
+            [{"params": [self.mask.logit], "lr": FEATURE_LR}, gates], fused=True, capturable=on_gpu
+        )
+        ascent = torch.optim.RMSprop(
+            [multiplier],
+            lr=settings.lambda_optimizer_lr,
+            centered=True,
+            maximize=True,
+            capturable=on_gpu,
+        )
         noise = Noise(self.edges, self.seeds, len(self.rounds), self.copies.value)
 
         def step(stage: int) -> None:
@@ -190,11 +272,20 @@ class Optimisation:
         self.copies.set_gates(self.mask.gates())
         learning = dict(enumerate(self.logits[stage:], start=stage))
         with torch.enable_grad():
-            raw = self.run({number: sampled(logit, uniform[number]) for number, logit in learning.items()})
-            excess = divergence(self.model, first, raw, self.chosen) / self.worst - self.settings.allowance
+            raw = self.run(
+                {number: sampled(logit, uniform[number]) for number, logit in learning.items()}
+            )
+            excess = (
+                divergence(self.model, first, raw, self.chosen) / self.worst
+                - self.settings.allowance
+            )
             loss = (softplus(multiplier)[: len(excess), 0] * excess).sum()
             for number, logit in learning.items():
-                loss = loss + self.settings.penalty_scaling * (chance_open(logit) * self.shares[number]).sum()
+                loss = (
+                    loss
+                    + self.settings.penalty_scaling
+                    * (chance_open(logit) * self.shares[number]).sum()
+                )
             leaves = [self.copies.leaf, multiplier, *learning.values()]
             for_x, *others = torch.autograd.grad(loss, leaves, materialize_grads=True)
         self.mask.logit.grad = self.mask.gradient(self.copies.at_places(for_x))
@@ -203,7 +294,9 @@ class Optimisation:
 
     @torch.no_grad()
     def divergence_of_nothing(self, first: Tensor) -> Tensor:
-        """D with all features 0 and all gates closed; 1 where that does not matter, or by less than rounding can tell.  (K,)"""
+        """D with all features 0 and all gates closed; 1 where that does not matter, or by less than
+        rounding can tell.  (K,)
+        """
         self.copies.set_gates(torch.zeros_like(self.mask.logit))
         nothing = self.run({k: torch.zeros_like(logit) for k, logit in enumerate(self.logits)})
         worst = divergence(self.model, first, nothing, self.chosen)
@@ -211,7 +304,10 @@ class Optimisation:
 
     def share(self, is_alive: Tensor) -> Tensor:
         """What a gate counts in the mean over its copy's gates that matter.  (size,)"""
-        return is_alive / self.edges.counted(is_alive).clamp(min=1).to(self.copies.value)[self.edges.copy]
+        return (
+            is_alive
+            / self.edges.counted(is_alive).clamp(min=1).to(self.copies.value)[self.edges.copy]
+        )
 
     @torch.no_grad()
     def scores(self) -> Learned:
@@ -225,15 +321,21 @@ class Optimisation:
 
 
 def unpredicted(first: Tensor, label: Tensor) -> Tensor | None:
-    """The classes that are explained though another is predicted, -1 elsewhere; None: there are none.  (T, C), (T,) -> (T,)"""
+    """The classes that are explained though another is predicted, -1 elsewhere; None: there are
+    none.  (T, C), (T,) -> (T,)
+    """
     is_other = label != likeliest(first)
     return torch.where(is_other, label, -1) if bool(is_other.any()) else None
 
 
-def divergence(model: BaseModel, first: Tensor, raw: Tensor, chosen: Tensor | None = None) -> Tensor:
-    """How far predictions are from the first ones: KL(first || now), or squared in SD of predictions.  (K,)
+def divergence(
+    model: BaseModel, first: Tensor, raw: Tensor, chosen: Tensor | None = None
+) -> Tensor:
+    """How far predictions are from the first ones: KL(first || now), or squared in SD of
+    predictions.  (K,)
 
-    Where a class is explained that is not predicted, ``chosen`` (K,) (-1 elsewhere), all others count as one.
+    Where a class is explained that is not predicted, ``chosen`` (K,) (-1 elsewhere), all others
+    count as one.
     """
     if model.task == "regression":
         return ((model.interpret(raw) - first) / (model.spread or 1.0)).square()  # type: ignore[attr-defined]
@@ -252,22 +354,34 @@ def divergence(model: BaseModel, first: Tensor, raw: Tensor, chosen: Tensor | No
 def learned_baselines(model: BaseModel) -> list[Tensor]:
     """For each round of messages the vector that can best stand for any of them.  (width,) each
 
-    Over up to 32 targets of the population, half of all gates closed at random, Adam lowers the mean divergence from the
-    predictions with all gates open.
+    Over up to 32 targets of the population, half of all gates closed at random, Adam lowers the
+    mean divergence from the predictions with all gates open.
     """
     targets = spaced(model.everything, BASELINE_TARGETS)
     graphs = model.computation_graphs(model.asked(targets), lean=True)
-    first, seeds = first_values(model, graphs), [derive_seed(0, "graphmask baselines", number) for number in range(len(graphs))]
-    stream = streams(torch.tensor(seeds, device=graphs.edge.device)[graphs.edge_owner], graphs.edge_place)
+    first, seeds = (
+        first_values(model, graphs),
+        [derive_seed(0, "graphmask baselines", number) for number in range(len(graphs))],
+    )
+    stream = streams(
+        torch.tensor(seeds, device=graphs.edge.device)[graphs.edge_owner], graphs.edge_place
+    )
     baselines = [graphs.source.x.new_zeros(width) for width in message_widths(model, graphs)]
     if not baselines:
         return []
     adam = torch.optim.Adam(baselines, lr=BASELINE_LR)
     for step in range(BASELINE_STEPS):
-        drawn = [uniform(stream, step * len(baselines) + number) for number in range(len(baselines))]
+        drawn = [
+            uniform(stream, step * len(baselines) + number) for number in range(len(baselines))
+        ]
         is_open = (torch.stack(drawn) < 0.5).to(first)
         found: list[list[Tensor]] = []
-        model.each(baseline_gradients(model, first, baselines, is_open), found.append, graphs, kind="graphmask baselines")
+        model.each(
+            baseline_gradients(model, first, baselines, is_open),
+            found.append,
+            graphs,
+            kind="graphmask baselines",
+        )
         for baseline, rows in zip(baselines, zip(*found, strict=True), strict=True):
             baseline.grad = torch.cat(rows).mean(0)
         adam.step()
@@ -278,7 +392,9 @@ def message_widths(model: BaseModel, graphs: ComputationGraphs) -> list[int]:
     """Numbers in a message, round by round."""
     found: list[list[int]] = []
     model.each(
-        lambda union: [entry.width for entry in recorded_rounds(model, union, edge_entries(union, align=1))],
+        lambda union: [
+            entry.width for entry in recorded_rounds(model, union, edge_entries(union, align=1))
+        ],
         found.append,
         graphs,
         of=torch.zeros(1, dtype=torch.int64, device=graphs.node.device),
@@ -295,9 +411,18 @@ def baseline_gradients(
         edges = edge_entries(union, align=1)
         rounds = recorded_rounds(model, union, edges)
         with torch.enable_grad():
-            own = [baseline.expand(len(union), -1).clone().requires_grad_(True) for baseline in baselines]
+            own = [
+                baseline.expand(len(union), -1).clone().requires_grad_(True)
+                for baseline in baselines
+            ]
             gates = dict(enumerate(is_open[:, union.edge_row[edges.at]]))
-            raw = model.engine.outputs(union, gated_by_copy(rounds, gates, own, edges.copy[edges.slot]))
-            return list(torch.autograd.grad(divergence(model, first[union.of], raw).sum(), own, materialize_grads=True))
+            raw = model.engine.outputs(
+                union, gated_by_copy(rounds, gates, own, edges.copy[edges.slot])
+            )
+            return list(
+                torch.autograd.grad(
+                    divergence(model, first[union.of], raw).sum(), own, materialize_grads=True
+                )
+            )
 
     return work

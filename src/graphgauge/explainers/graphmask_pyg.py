@@ -1,18 +1,23 @@
-"""What `torch_geometric.explain.GraphMaskExplainer` does on a network whose layers change their width: nothing is trained.
+"""What `torch_geometric.explain.GraphMaskExplainer` does on a network whose layers change their
+width: nothing is trained.
 
-Its feature mask is frozen, so feature scores are the random start σ(0.1 n), n ~ N(0, 1), of every feature of every node. Its gate
-networks are exchanged for new ones after the optimiser was built, so they stay at their random start too. Its messages are
-relu(LN(m)) instead of m. What is left of 100 epochs is their last pass (of a network that is not the user's any more):
+Its feature mask is frozen, so feature scores are the random start σ(0.1 n), n ~ N(0, 1), of every
+feature of every node. Its gate networks are exchanged for new ones after the optimiser was built,
+so they stay at their random start too. Its messages are relu(LN(m)) instead of m. What is left of
+100 epochs is their last pass (of a network that is not the user's any more):
 
-    1. a pass with these messages; from the states h_u, h_v of an edge's ends and its message m, in each layer,
+    1. a pass with these messages; from the states h_u, h_v of an edge's ends and its message m, in
+       each layer,
            a = v · relu((LN(A h_u) + LN(B m) + LN(C h_v)) / 3) + c       A, B, C, v, c random
-    2. gates z = [s > t] from s = clip(1.4 σ((log u - log(1 - u) + a + 2) / β) - 0.2, 0, 1), t halfway between the smallest and
+    2. gates z = [s > t] from s = clip(1.4 σ((log u - log(1 - u) + a + 2) / β) - 0.2, 0, 1), t
+       halfway between the smallest and
        the largest; a second pass with features x σ(0.1 n) and messages  z relu(LN(m)) + (1 - z) b,  b a random number
-    3. a again from that pass, s = clip(1.4 σ(a + 2) - 0.2, 0, 1), and an edge's score is its mean of [s > t] over the layers:
+    3. a again from that pass, s = clip(1.4 σ(a + 2) - 0.2, 0, 1), and an edge's score is its mean
+       of [s > t] over the layers:
        with two layers 0, 1/2 or 1
 
-Here all of this is done for many targets at once, on their computation graphs (PyG takes t over the whole graph). It serves to
-compare with published numbers, not to explain.
+Here all of this is done for many targets at once, on their computation graphs (PyG takes t over the
+whole graph). It serves to compare with published numbers, not to explain.
 """
 
 from dataclasses import dataclass
@@ -34,14 +39,27 @@ FEATURE_STD, START, LOW, HIGH = 0.1, 2.0, -0.2, 1.2
 
 
 def check_untrained(model: BaseModel) -> None:
-    """Refuse networks on which PyG's code does something else: it trains gates of square layers, and cannot run several heads."""
+    """Refuse networks on which PyG's code does something else: it trains gates of square layers,
+    and cannot run several heads.
+    """
     layers = message_layers(model.net)
     if any(getattr(layer, "heads", 1) > 1 for layer in layers):
-        raise BadModel("GraphMask(variant='pyg') cannot explain layers with several heads, as PyG's cannot. Use variant='default'.")
-    unknown = [type(layer).__name__ for layer in layers if not hasattr(layer, "in_channels") or not hasattr(layer, "out_channels")]
+        raise BadModel(
+            "GraphMask(variant='pyg') cannot explain layers with several heads, as PyG's cannot. Use variant='default'."
+        )
+    unknown = [
+        type(layer).__name__
+        for layer in layers
+        if not hasattr(layer, "in_channels") or not hasattr(layer, "out_channels")
+    ]
     if unknown:
-        raise BadModel(f"GraphMask(variant='pyg') cannot explain {unknown[0]}, as PyG's cannot. Use variant='default'.")
-    if all(getattr(layer, "in_channels", None) == getattr(layer, "out_channels", None) for layer in layers):
+        raise BadModel(
+            f"GraphMask(variant='pyg') cannot explain {unknown[0]}, as PyG's cannot. Use variant='default'."
+        )
+    if all(
+        getattr(layer, "in_channels", None) == getattr(layer, "out_channels", None)
+        for layer in layers
+    ):
         raise BadModel(
             "GraphMask(variant='pyg') is what PyG's does where layers change their width. In this network none does, and PyG's "
             "gates are trained: use PyGExplainer('GraphMaskExplainer', ...), or variant='default'."
@@ -54,7 +72,11 @@ def untrained(model: BaseModel, union: Union, seeds: list[int]) -> Learned:
     first = seen_layers(model, union, seeds, [])
     masked = union.with_x(union.x * at_rows(union, noise))
     last = seen_layers(model, masked, seeds, [layer.sampled() for layer in first])
-    score = torch.stack([layer.edge_score(union) for layer in last]).mean(0) if last else union.x.new_zeros(union.num_edges)
+    score = (
+        torch.stack([layer.edge_score(union) for layer in last]).mean(0)
+        if last
+        else union.x.new_zeros(union.num_edges)
+    )
     advance(len(union))
     at = union.node_row[:, None] * noise.size(1) + torch.arange(noise.size(1), device=noise.device)
     return union, at.flatten(), noise.flatten(), score
@@ -63,10 +85,17 @@ def untrained(model: BaseModel, union: Union, seeds: list[int]) -> Learned:
 def feature_noise(union: Union, seeds: list[int]) -> Tensor:
     """σ(0.1 n) for every feature of every node.  (num_nodes, F)"""
     drawn = [
-        torch.randn(count, union.x.size(1), generator=generator(derive_seed(seed, "features")), dtype=torch.float64)
+        torch.randn(
+            count,
+            union.x.size(1),
+            generator=generator(derive_seed(seed, "features")),
+            dtype=torch.float64,
+        )
         for count, seed in zip(union.graphs.sizes[union.of].tolist(), seeds, strict=True)
     ]
-    return torch.cat([(FEATURE_STD * values).sigmoid() for values in drawn]).to(union.x)  # one by one, for equal bits
+    return torch.cat([(FEATURE_STD * values).sigmoid() for values in drawn]).to(
+        union.x
+    )  # one by one, for equal bits
 
 
 def at_rows(union: Union, values: Tensor) -> Tensor:
@@ -74,10 +103,16 @@ def at_rows(union: Union, values: Tensor) -> Tensor:
     return torch.ones_like(union.x).index_copy(0, union.node_at, values)
 
 
-def seen_layers(model: BaseModel, union: Union, seeds: list[int], gates: list[tuple[Tensor, Tensor]]) -> list["SeenLayer"]:
-    """One pass with PyG's messages; ``gates`` (messages,) and what replaces a closed message (messages,) of each layer, or none."""
+def seen_layers(
+    model: BaseModel, union: Union, seeds: list[int], gates: list[tuple[Tensor, Tensor]]
+) -> list["SeenLayer"]:
+    """One pass with PyG's messages; ``gates`` (messages,) and what replaces a closed message
+    (messages,) of each layer, or none.
+    """
     layers: list[SeenLayer] = []
-    row_copy = torch.full((union.x.size(0),), len(union), device=union.of.device).index_copy(0, union.node_at, union.node_copy)
+    row_copy = torch.full((union.x.size(0),), len(union), device=union.of.device).index_copy(
+        0, union.node_at, union.node_copy
+    )
 
     def edit(sent: Messages) -> Tensor:
         if sent.column is not None:
@@ -96,9 +131,11 @@ def seen_layers(model: BaseModel, union: Union, seeds: list[int], gates: list[tu
 
 @dataclass(frozen=True)
 class SeenLayer:
-    """What PyG's gates of one layer say of its messages: ``logit`` a (messages,), ``copy`` (messages,) of each.
+    """What PyG's gates of one layer say of its messages: ``logit`` a (messages,), ``copy``
+    (messages,) of each.
 
-    ``column`` (messages,) of each message's edge in the union's edge_index, -1 for loops that the layer appended.
+    ``column`` (messages,) of each message's edge in the union's edge_index, -1 for loops that the
+    layer appended.
     """
 
     number: int
@@ -113,31 +150,47 @@ class SeenLayer:
         """From the messages that a layer sends."""
         copy, column = row_copy[sent.used[1]], sent.columns()
         sender, receiver = end_states(sent)
-        logit = gate_logits([sender, basis, receiver], copy, sent.number, sent.layer.out_channels, seeds)
+        logit = gate_logits(
+            [sender, basis, receiver], copy, sent.number, sent.layer.out_channels, seeds
+        )
         return SeenLayer(sent.number, basis.size(1), logit, copy, column, seeds)
 
     def sampled(self) -> tuple[Tensor, Tensor]:
         """Random gates, and what replaces closed messages.  (messages,), (messages,)"""
         order, entries = grouped(self.copy, len(self.seeds))
         drawn = [
-            torch.rand(count, generator=generator(derive_seed(seed, "noise", self.number)), dtype=torch.float64)
+            torch.rand(
+                count,
+                generator=generator(derive_seed(seed, "noise", self.number)),
+                dtype=torch.float64,
+            )
             for count, seed in zip(entries.count.tolist(), self.seeds, strict=True)
         ]
         uniform = torch.full_like(self.logit, 0.5)
         uniform[order] = torch.cat(drawn).clamp(1e-6, 1 - 1e-6).to(self.logit)
         soft = ((uniform.log() - (1 - uniform).log() + self.logit + START) / TEMPERATURE).sigmoid()
-        other = torch.stack([drawn_uniform(seed, ("baseline", self.number), self.width**-0.5, 1) for seed in self.seeds])
+        other = torch.stack(
+            [
+                drawn_uniform(seed, ("baseline", self.number), self.width**-0.5, 1)
+                for seed in self.seeds
+            ]
+        )
         return self.hard(soft), torch.cat([other[:, 0].to(soft), soft.new_zeros(1)])[self.copy]
 
     def hard(self, soft: Tensor) -> Tensor:
         """1 above the middle of what a copy's messages reach, else 0.  (messages,)"""
         s = (soft * (HIGH - LOW) + LOW).clamp(0, 1)
         none = s.new_zeros(len(self.seeds) + 1)
-        low, high = (none.scatter_reduce(0, self.copy, s, kind, include_self=False) for kind in ("amin", "amax"))
+        low, high = (
+            none.scatter_reduce(0, self.copy, s, kind, include_self=False)
+            for kind in ("amin", "amax")
+        )
         return (s > ((low + high) / 2)[self.copy]).to(s)
 
     def edge_score(self, union: Union) -> Tensor:
-        """Open or not, without noise, for the union's edges; 0 for edges that the layer does not use.  (num_edges,)"""
+        """Open or not, without noise, for the union's edges; 0 for edges that the layer does not
+        use.  (num_edges,)
+        """
         by_column = self.logit.new_zeros(union.edge_index.size(1))
         own = self.column >= 0
         by_column[self.column[own]] = self.hard((self.logit + START).sigmoid())[own]
@@ -155,24 +208,38 @@ def end_states(sent: Messages) -> tuple[Tensor, Tensor]:
 
 def cannot_be_gated(sent: Messages) -> BadModel:
     """For layers that PyG's gates do not fit."""
-    return BadModel(f"GraphMask(variant='pyg') cannot explain {type(sent.layer).__name__}, as PyG's cannot. Use variant='default'.")
+    return BadModel(
+        f"GraphMask(variant='pyg') cannot explain {type(sent.layer).__name__}, as PyG's cannot. Use variant='default'."
+    )
 
 
-def gate_logits(inputs: list[Tensor], copy: Tensor, number: int, hidden: int, seeds: list[int]) -> Tensor:
+def gate_logits(
+    inputs: list[Tensor], copy: Tensor, number: int, hidden: int, seeds: list[int]
+) -> Tensor:
     """The number a of each message, by the random network of its copy.  (messages,)
 
-    Messages of one copy are put into tiles of 16, so that one product of stacked matrices serves all copies.
+    Messages of one copy are put into tiles of 16, so that one product of stacked matrices serves
+    all copies.
     """
     order, entries = grouped(copy, len(seeds))
     tile = entries.copy[::TILE]
     reach = (6 / (sum(values.size(1) for values in inputs) + hidden)) ** 0.5
     total = torch.zeros((), dtype=inputs[0].dtype, device=copy.device)
     for place, values in enumerate(inputs):
-        drawn = [drawn_uniform(seed, ("gate", number, place), reach, values.size(1), hidden) for seed in seeds]
-        rows = values.new_zeros(entries.size, values.size(1)).index_copy(0, entries.slot, values[order])
-        product = torch.bmm(rows.view(-1, TILE, values.size(1)), torch.stack(drawn).to(values)[tile])
+        drawn = [
+            drawn_uniform(seed, ("gate", number, place), reach, values.size(1), hidden)
+            for seed in seeds
+        ]
+        rows = values.new_zeros(entries.size, values.size(1)).index_copy(
+            0, entries.slot, values[order]
+        )
+        product = torch.bmm(
+            rows.view(-1, TILE, values.size(1)), torch.stack(drawn).to(values)[tile]
+        )
         total = total + F.layer_norm(product, product.shape[2:])
-    last = torch.stack([drawn_uniform(seed, ("gate", number, "last"), hidden**-0.5, hidden + 1) for seed in seeds]).to(total)[tile]
+    last = torch.stack(
+        [drawn_uniform(seed, ("gate", number, "last"), hidden**-0.5, hidden + 1) for seed in seeds]
+    ).to(total)[tile]
     a = ((total / len(inputs)).relu() * last[:, None, :-1]).sum(2) + last[:, -1:]
     return torch.zeros_like(copy, dtype=a.dtype).index_copy(0, order, a.flatten()[entries.slot])
 
@@ -186,4 +253,7 @@ def grouped(copy: Tensor, num_copies: int) -> tuple[Tensor, Entries]:
 
 def drawn_uniform(seed: int, purpose: tuple[str | int, ...], reach: float, *shape: int) -> Tensor:
     """U(-reach, reach) from a copy's own seed, on the CPU."""
-    return (2 * torch.rand(shape, generator=generator(derive_seed(seed, *purpose)), dtype=torch.float64) - 1) * reach
+    return (
+        2 * torch.rand(shape, generator=generator(derive_seed(seed, *purpose)), dtype=torch.float64)
+        - 1
+    ) * reach

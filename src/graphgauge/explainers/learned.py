@@ -1,8 +1,10 @@
-"""What the learned explainers share: masks over a union's features and edges, and the loss that they are learned by.
+"""What the learned explainers share: masks over a union's features and edges, and the loss that
+they are learned by.
 
-A mask holds one number for each feature that is not 0 at a scored node, and one for each relevant edge. Features that are 0
-need none: their gradient is 0 whatever the mask, and their score is 0 in the end. The numbers of one copy stand together and
-start at a multiple of 16 in a vector whose length is a multiple of 64, so that they get the same bits in every union.
+A mask holds one number for each feature that is not 0 at a scored node, and one for each relevant
+edge. Features that are 0 need none: their gradient is 0 whatever the mask, and their score is 0 in
+the end. The numbers of one copy stand together and start at a multiple of 16 in a vector whose
+length is a multiple of 64, so that they get the same bits in every union.
 """
 
 from collections.abc import Callable
@@ -20,17 +22,21 @@ from graphgauge.models.features import Scattered, Written
 from graphgauge.models.outputs import log_probabilities
 from graphgauge.models.union import Layout
 
-#: a union, places in the packed feature scores (flat) and their scores (M,), and scores of the union's edges (num_edges,)
+#: a union, places in the packed feature scores (flat) and their scores (M,), and scores of the
+#: union's edges (num_edges,)
 Learned = tuple[Union, Tensor, Tensor, Tensor]
-MOST_FILLED = 0.2  #: share of features that are not 0 up to which listing them is faster than a table
+MOST_FILLED = (
+    0.2  #: share of features that are not 0 up to which listing them is faster than a table
+)
 
 
 @dataclass(frozen=True)
 class Entries:
     """The masked things of one kind (features or edges) in a union, in the order of their copies.
 
-    ``at`` (M,) where each stands in the flat features, or among the union's edges; ``slot`` (M,) its place in a vector of
-    ``size`` numbers; ``copy`` (size,) the copy that each place belongs to; ``count`` (K,) things per copy.
+    ``at`` (M,) where each stands in the flat features, or among the union's edges; ``slot`` (M,)
+    its place in a vector of ``size`` numbers; ``copy`` (size,) the copy that each place belongs to;
+    ``count`` (K,) things per copy.
     """
 
     at: Tensor
@@ -46,7 +52,9 @@ class Entries:
         layout = Layout.of(count, align, spare=0)
         rank = torch.arange(len(at), device=at.device) - (count.cumsum(0) - count)[copy]
         slot = layout.start[copy] + rank
-        owner = torch.zeros(layout.size, dtype=torch.int64, device=at.device).index_copy(0, slot, copy)
+        owner = torch.zeros(layout.size, dtype=torch.int64, device=at.device).index_copy(
+            0, slot, copy
+        )
         return Entries(at, slot, owner, count, layout.size)
 
     def drawn(self, seeds: list[int], purpose: str, like: Tensor) -> Tensor:
@@ -54,10 +62,16 @@ class Entries:
         return placed(self, normal(self.streams(seeds, purpose)[self.slot], 0).to(like))
 
     def streams(self, seeds: list[int], purpose: str) -> Tensor:
-        """Streams of random numbers for all places, those of copy k from ``seeds[k]`` (see `counted`).  (size,)"""
-        seed = torch.tensor([derive_seed(seed, purpose) for seed in seeds], device=self.copy.device)[self.copy]
+        """Streams of random numbers for all places, those of copy k from ``seeds[k]`` (see
+        `counted`).  (size,)
+        """
+        seed = torch.tensor(
+            [derive_seed(seed, purpose) for seed in seeds], device=self.copy.device
+        )[self.copy]
         place = torch.arange(self.size, device=self.copy.device)
-        first = place.new_full((len(seeds),), self.size).scatter_reduce(0, self.copy[self.slot], self.slot, "amin")
+        first = place.new_full((len(seeds),), self.size).scatter_reduce(
+            0, self.copy[self.slot], self.slot, "amin"
+        )
         return streams(seed, place - first[self.copy])
 
     def counted(self, chosen: Tensor) -> Tensor:
@@ -91,10 +105,11 @@ def edge_entries(union: Union, align: int) -> Entries:
 
 
 class MaskedCopies:
-    """A union whose features and messages are multiplied by gates; the same memory serves every step of an optimisation.
+    """A union whose features and messages are multiplied by gates; the same memory serves every
+    step of an optimisation.
 
-    ``leaf`` is what the network is differentiated in: the features that are not 0, listed, where most are 0 and the network does
-    nothing but linear maps with them; else all of x.
+    ``leaf`` is what the network is differentiated in: the features that are not 0, listed, where
+    most are 0 and the network does nothing but linear maps with them; else all of x.
     """
 
     def __init__(self, model: BaseModel, union: Union, with_edges: bool) -> None:
@@ -110,7 +125,9 @@ class MaskedCopies:
         self.value = listed.value[self.scored]
         self.leaf = (listed.value if self.is_sparse else union.x).clone().requires_grad_(True)
         self.factor = self.leaf.detach().new_ones(union.num_edges).requires_grad_(True)
-        scattered = Scattered(self.leaf, union.node_at[listed.node], listed.column, union.features.shape)
+        scattered = Scattered(
+            self.leaf, union.node_at[listed.node], listed.column, union.features.shape
+        )
         self.edited = union.with_features(scattered if self.is_sparse else Written(self.leaf))
         if with_edges:
             self.edited = self.edited.with_mask(self.factor)
@@ -123,12 +140,21 @@ class MaskedCopies:
             self.factor[self.edges.at] = for_edges[self.edges.slot]
 
     def gradients(self, loss: Tensor) -> list[Tensor]:
-        """How ``loss`` changes with the gates of features and, if there are any, edges, at their places.  (size,), (size,)"""
+        """How ``loss`` changes with the gates of features and, if there are any, edges, at their
+        places.  (size,), (size,)
+        """
         leaves = [self.leaf] if self.edges is None else [self.leaf, self.factor]
         found = torch.autograd.grad(loss, leaves, allow_unused=True)
-        for_leaf, *for_factor = (torch.zeros_like(leaf) if grad is None else grad for leaf, grad in zip(leaves, found, strict=True))
+        for_leaf, *for_factor = (
+            torch.zeros_like(leaf) if grad is None else grad
+            for leaf, grad in zip(leaves, found, strict=True)
+        )
         gradients = [self.at_places(for_leaf)]
-        return gradients if self.edges is None else [*gradients, placed(self.edges, for_factor[0][self.edges.at])]
+        return (
+            gradients
+            if self.edges is None
+            else [*gradients, placed(self.edges, for_factor[0][self.edges.at])]
+        )
 
     def at_places(self, for_leaf: Tensor) -> Tensor:
         """From a gradient for ``leaf``, that for the gates of features.  (size,)"""
@@ -145,7 +171,9 @@ class MaskedCopies:
 def filled(model: BaseModel) -> float:
     """Share of the data's features that are not 0."""
     x = model.source.x
-    return model.lasting("filled features", lambda: float((x != 0).double().mean()) if x.numel() else 1.0)
+    return model.lasting(
+        "filled features", lambda: float((x != 0).double().mean()) if x.numel() else 1.0
+    )
 
 
 def placed(entries: Entries, values: Tensor) -> Tensor:
@@ -154,9 +182,13 @@ def placed(entries: Entries, values: Tensor) -> Tensor:
 
 
 class Mask:
-    """Logits (size,) of gates with penalties on their size and entropy, per copy over what had a gradient in the first step."""
+    """Logits (size,) of gates with penalties on their size and entropy, per copy over what had a
+    gradient in the first step.
+    """
 
-    def __init__(self, entries: Entries, start: Tensor, size: float, entropy: float, mean_size: bool) -> None:
+    def __init__(
+        self, entries: Entries, start: Tensor, size: float, entropy: float, mean_size: bool
+    ) -> None:
         self.entries, self.logit, self.gate = entries, start, start
         self.size, self.entropy, self.mean_size = size, entropy, mean_size
         self.is_alive: Tensor | None = None  # what had a gradient; then its penalties' weights
@@ -168,7 +200,9 @@ class Mask:
         return self.gate
 
     def gradient(self, for_gates: Tensor) -> Tensor:
-        """From the loss's gradient for the gates: that of loss and penalties for the logits.  (size,) -> (size,)"""
+        """From the loss's gradient for the gates: that of loss and penalties for the logits.
+        (size,) -> (size,)
+        """
         slope = self.gate * (1 - self.gate)
         if self.is_alive is None:
             self.start_penalties(for_gates * slope != 0)
@@ -177,7 +211,9 @@ class Mask:
 
     def start_penalties(self, is_alive: Tensor) -> None:
         """Penalties act on what is alive, from the second step on."""
-        share = is_alive / self.entries.counted(is_alive).clamp(min=1).to(self.logit)[self.entries.copy]
+        share = (
+            is_alive / self.entries.counted(is_alive).clamp(min=1).to(self.logit)[self.entries.copy]
+        )
         self.is_alive = is_alive
         self.for_size = self.size * (share if self.mean_size else is_alive.to(share))
         self.for_entropy = self.entropy * share
@@ -193,14 +229,20 @@ def first_values(model: BaseModel, graphs: ComputationGraphs) -> Tensor:
 
 
 def misfit(model: BaseModel, raw: Tensor, label: Tensor | None, value: Tensor) -> Tensor:
-    """-log p(label), or the squared distance from ``value``, one per copy.  (K, columns), (K,), (K,) -> (K,)"""
+    """-log p(label), or the squared distance from ``value``, one per copy.
+    (K, columns), (K,), (K,) -> (K,)
+    """
     if label is None:
         return (model.interpret(raw) - value).square()
     return -log_probabilities(raw, model.kind).gather(1, label[:, None])[:, 0]  # type: ignore[attr-defined]
 
 
 def learned_scores(
-    model: BaseModel, graphs: ComputationGraphs, work: Callable[[Union], Learned], probe: Callable[[Union], Learned], kind: str
+    model: BaseModel,
+    graphs: ComputationGraphs,
+    work: Callable[[Union], Learned],
+    probe: Callable[[Union], Learned],
+    kind: str,
 ) -> Scores:
     """Scores of all graphs from work that learns those of a union; ``probe`` is one round of it."""
     feature, edge = empty_features(graphs), empty_edges(graphs)

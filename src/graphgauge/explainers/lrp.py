@@ -1,6 +1,8 @@
-"""Layer-wise relevance propagation (LRP): the output, handed back layer by layer until features hold all of it.
+"""Layer-wise relevance propagation (LRP): the output, handed back layer by layer until features
+hold all of it.
 
-Relevance is computed as input times gradient of a network with the same values and other derivatives: every operation y(x) is
+Relevance is computed as input times gradient of a network with the same values and other
+derivatives: every operation y(x) is
 replaced by one that is homogeneous of degree 1, so that  Σ x dy/dx = y  (Euler) and nothing is lost or made on the way:
 
     linear map      y = z' [z / z'],  z = W x + b,  z' = z + γ (sum of the positive summands of z if z > 0, else of the negative)
@@ -11,12 +13,14 @@ replaced by one that is homogeneous of degree 1, so that  Σ x dy/dx = y  (Euler
     attention       [α]                                                     coefficients are constants
     sums, means, messages, maxima, concatenation, dropout: as they are
 
-[·] is held constant. With γ = 0 and ReLU, nothing changes: LRP is input times gradient. Each linear map, with γ > 0, favours the
-summands of the sign of its sum, so that large cancelling terms do not blow up. Biases, shifts and the edge attributes that GINEConv
-adds to its messages take their share of the relevance: features add up to the explained output less that share, and each pass
-checks that the books balance.
+[·] is held constant. With γ = 0 and ReLU, nothing changes: LRP is input times gradient. Each linear
+map, with γ > 0, favours the summands of the sign of its sum, so that large cancelling terms do not
+blow up. Biases, shifts and the edge attributes that GINEConv adds to its messages take their share
+of the relevance: features add up to the explained output less that share, and each pass checks that
+the books balance.
 
-An edge's score is the relevance that its messages carry, in all layers together: the gradient for a factor on them.
+An edge's score is the relevance that its messages carry, in all layers together: the gradient for a
+factor on them.
 """
 
 from collections.abc import Callable
@@ -27,7 +31,17 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, GINConv, GINEConv, GraphConv, MessagePassing, SAGEConv, aggr
+from torch_geometric.nn import (
+    GATConv,
+    GATv2Conv,
+    GCNConv,
+    GINConv,
+    GINEConv,
+    GraphConv,
+    MessagePassing,
+    SAGEConv,
+    aggr,
+)
 
 from graphgauge.core.errors import BadModel, BadSetting
 from graphgauge.explainers.base import Scores, check_numbers, check_visible_operations
@@ -42,13 +56,36 @@ AGGREGATIONS = (aggr.SumAggregation, aggr.MeanAggregation, aggr.MaxAggregation, 
 ACTIVATIONS = "relu leaky_relu prelu rrelu relu6 hardtanh elu selu celu gelu silu mish tanh softsign hardswish".split()
 MODULES = (
     *(nn.Linear, nn.BatchNorm1d, nn.Dropout, nn.Identity, nn.Softmax, nn.LogSoftmax, nn.Sigmoid),
-    *(nn.ReLU, nn.LeakyReLU, nn.PReLU, nn.RReLU, nn.ReLU6, nn.ELU, nn.SELU, nn.CELU, nn.GELU, nn.SiLU, nn.Mish, nn.Tanh),
+    *(
+        nn.ReLU,
+        nn.LeakyReLU,
+        nn.PReLU,
+        nn.RReLU,
+        nn.ReLU6,
+        nn.ELU,
+        nn.SELU,
+        nn.CELU,
+        nn.GELU,
+        nn.SiLU,
+        nn.Mish,
+        nn.Tanh,
+    ),
     *(nn.ModuleList, nn.ModuleDict, nn.Sequential, nn.Softsign, nn.Hardswish, nn.Hardtanh),
 )
 TO_PROBABILITIES = ("softmax", "log_softmax", "sigmoid", "logsigmoid")
 SUMS = ("add", "sub", "subtract", "rsub", "__radd__", "__rsub__")
 QUOTIENTS = ("div", "divide", "true_divide")
-PRODUCTS = ("mul", "multiply", "matmul", "mm", "bmm", "dot", "__matmul__", "__rmul__", "__rmatmul__")
+PRODUCTS = (
+    "mul",
+    "multiply",
+    "matmul",
+    "mm",
+    "bmm",
+    "dot",
+    "__matmul__",
+    "__rmul__",
+    "__rmatmul__",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,12 +106,18 @@ class LRP(PlainGradient):
 
     def __post_init__(self) -> None:
         if self.variant not in ("gamma", "captum"):
-            raise BadSetting(f"variant must be 'gamma' or 'captum', but {self.variant!r} was given.")
+            raise BadSetting(
+                f"variant must be 'gamma' or 'captum', but {self.variant!r} was given."
+            )
         check_numbers(self, "gamma")
         if not self.explain_output:
-            object.__setattr__(self, "explain_output", "logit" if self.variant == "gamma" else "prob")
+            object.__setattr__(
+                self, "explain_output", "logit" if self.variant == "gamma" else "prob"
+            )
         if self.variant == "gamma" and self.explain_output != "logit":
-            raise BadSetting(f"LRP explains explain_output='logit', which it can hand back whole, not {self.explain_output!r}.")
+            raise BadSetting(
+                f"LRP explains explain_output='logit', which it can hand back whole, not {self.explain_output!r}."
+            )
         super().__post_init__()
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
@@ -95,18 +138,26 @@ class LRP(PlainGradient):
             return captum_rules(model.net)
         return ConservingRules(model.net, self.gamma, ends_in_logits(model), union)
 
-    def differentiate(self, output: Tensor, leaves: list[Tensor], rules: Any) -> tuple[Tensor | None, ...]:
+    def differentiate(
+        self, output: Tensor, leaves: list[Tensor], rules: Any
+    ) -> tuple[Tensor | None, ...]:
         """Gradients of the explained outputs (K,); with the books checked."""
         if self.variant == "captum":
             return torch.autograd.grad((output.detach() * output).sum(), leaves, allow_unused=True)
         ones = list(rules.ones.values())
         found = torch.autograd.grad(output.sum(), [*leaves, *ones], allow_unused=True)
-        shares = {len(one): grad for one, grad in zip(ones, found[len(leaves) :], strict=True) if grad is not None}
+        shares = {
+            len(one): grad
+            for one, grad in zip(ones, found[len(leaves) :], strict=True)
+            if grad is not None
+        }
         check_books(rules, output.detach(), leaves[0].detach(), found[0], shares)
         return found[: len(leaves)]
 
     def check_pass(self, model: BaseModel, union: Union, raw: Tensor) -> None:
-        """What stands in front of the last softmax or sigmoid must give the network's probabilities."""
+        """What stands in front of the last softmax or sigmoid must give the network's
+        probabilities.
+        """
         if self.variant == "captum" or ends_in_logits(model):
             return
         wanted = model.pred_continuous(model.asked(union.graphs.target[union.of]))
@@ -126,7 +177,8 @@ class LRP(PlainGradient):
 
 
 class ConservingRules(Rules):
-    """Operations of degree 1. ``ones`` are factors on the biases and shifts of rows, so that their gradients are the shares.
+    """Operations of degree 1. ``ones`` are factors on the biases and shifts of rows, so that their
+    gradients are the shares.
 
     By the number of rows that an operation has: (rows,) each, all 1.
     """
@@ -142,14 +194,22 @@ class ConservingRules(Rules):
         rows = shape[0] if shape else 1
         if rows not in self.ones:
             self.ones[rows] = self.union.x.new_ones(rows).requires_grad_(True)
-        return constant * self.ones[rows].view(-1, *[1] * (len(shape) - 1)) if shape else constant * self.ones[1][0]
+        return (
+            constant * self.ones[rows].view(-1, *[1] * (len(shape) - 1))
+            if shape
+            else constant * self.ones[1][0]
+        )
 
     def add_hooks(self) -> None:
         """Only features and factors have gradients, and attention is constant."""
         self.hooks.enter_context(frozen(self.net))
         for layer in self.net.modules():
             if isinstance(layer, (GATConv, GATv2Conv)):
-                self.hooks.callback(layer.register_edge_update_forward_hook(lambda *given: given[-1].detach()).remove)
+                self.hooks.callback(
+                    layer.register_edge_update_forward_hook(
+                        lambda *given: given[-1].detach()
+                    ).remove
+                )
 
     def apply(self, func: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]) -> Any:
         """The rule for one operation, where it has one and something to hand on."""
@@ -171,15 +231,25 @@ class ConservingRules(Rules):
             return self.end
         if plain in QUOTIENTS:
             return self.quotient
-        others: dict[str, Callable[..., Any]] = {"linear": self.linear, "batch_norm": self.batch_norm, "addmm": self.addmm}
+        others: dict[str, Callable[..., Any]] = {
+            "linear": self.linear,
+            "batch_norm": self.batch_norm,
+            "addmm": self.addmm,
+        }
         return others.get(plain)
 
-    def linear(self, func: Callable[..., Any], input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    def linear(
+        self, func: Callable[..., Any], input: Tensor, weight: Tensor, bias: Tensor | None = None
+    ) -> Tensor:
         """Y = z' [z / z']."""
         shape = (*input.shape[:-1], weight.size(0))
-        return favoured(input, weight, None if bias is None else self.share(bias, shape), self.gamma)
+        return favoured(
+            input, weight, None if bias is None else self.share(bias, shape), self.gamma
+        )
 
-    def addmm(self, func: Callable[..., Any], input: Tensor, mat1: Tensor, mat2: Tensor, **kwargs: Any) -> Tensor:
+    def addmm(
+        self, func: Callable[..., Any], input: Tensor, mat1: Tensor, mat2: Tensor, **kwargs: Any
+    ) -> Tensor:
         """A bias and a product of matrices."""
         if kwargs or requires_grad(input) or requires_grad(mat2):
             return func(input, mat1, mat2, **kwargs)
@@ -187,14 +257,20 @@ class ConservingRules(Rules):
 
     def activation(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Tensor:
         """Y = x [act(x) / x]."""
-        return self.replaced(lambda act, x: x * ratio(act(x.detach().clone()), x.detach()), func, args, kwargs)
+        return self.replaced(
+            lambda act, x: x * ratio(act(x.detach().clone()), x.detach()), func, args, kwargs
+        )
 
     def plus_constant(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """A constant summand takes its share."""
         (first, second), rest = operands(args, kwargs)
         if not both(first, second):
-            shape = torch.broadcast_shapes(*(item.shape for item in (first, second) if isinstance(item, Tensor)))
-            first, second = (item if requires_grad(item) else self.share(item, shape) for item in (first, second))
+            shape = torch.broadcast_shapes(
+                *(item.shape for item in (first, second) if isinstance(item, Tensor))
+            )
+            first, second = (
+                item if requires_grad(item) else self.share(item, shape) for item in (first, second)
+            )
         return func(first, second, **rest)
 
     def product(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -202,7 +278,11 @@ class ConservingRules(Rules):
         (first, second), rest = operands(args, kwargs)
         if both(first, second):
             return (func(first, second.detach(), **rest) + func(first.detach(), second, **rest)) / 2
-        if getattr(func, "__name__", "") in ("matmul", "mm", "__matmul__") and requires_grad(first) and second.dim() == 2:
+        if (
+            getattr(func, "__name__", "") in ("matmul", "mm", "__matmul__")
+            and requires_grad(first)
+            and second.dim() == 2
+        ):
             return favoured(first, second.t(), None, self.gamma)
         return func(first, second, **rest)
 
@@ -225,7 +305,9 @@ class ConservingRules(Rules):
     ) -> Tensor:
         """Y = x [scale] + shift."""
         if training or running_mean is None or running_var is None:
-            raise BadModel("LRP has no rule for batch norm without running statistics, which mixes targets. Use another explainer.")
+            raise BadModel(
+                "LRP has no rule for batch norm without running statistics, which mixes targets. Use another explainer."
+            )
         scale = (running_var + eps).rsqrt() * (1 if weight is None else weight)
         shift = (0 if bias is None else bias) - running_mean * scale
         shape = (1, -1, *[1] * (input.dim() - 2))
@@ -248,7 +330,9 @@ def favoured(x: Tensor, weight: Tensor, bias: Tensor | None, gamma: float) -> Te
     z = F.linear(x, weight) + (none if bias is None else bias)
     if gamma == 0:
         return z
-    positive = F.linear(x.clamp(min=0), weight.clamp(min=0)) + (none if bias is None else bias.clamp(min=0))
+    positive = F.linear(x.clamp(min=0), weight.clamp(min=0)) + (
+        none if bias is None else bias.clamp(min=0)
+    )
     if bool((x < 0).any()):
         positive = positive + F.linear(x.clamp(max=0), weight.clamp(max=0))
     more = z + gamma * torch.where(z > 0, positive, z - positive)
@@ -275,7 +359,9 @@ def check_layers(net: nn.Module) -> None:
     for module in net.modules():
         kind = type(module)
         is_foreign = not kind.__module__.startswith(("torch.nn.", "torch_geometric.nn."))
-        is_known = isinstance(module, (*LAYERS, *AGGREGATIONS, *MODULES)) or kind.__name__ == "Linear"
+        is_known = (
+            isinstance(module, (*LAYERS, *AGGREGATIONS, *MODULES)) or kind.__name__ == "Linear"
+        )
         has_parts = next(module.children(), None) is not None
         if isinstance(module, MessagePassing) and not isinstance(module, LAYERS):
             refuse(kind.__name__)
@@ -300,20 +386,36 @@ def ends_in_logits(model: BaseModel) -> bool:
 def operands(args: Any, kwargs: dict[str, Any]) -> tuple[tuple[Any, Any], dict[str, Any]]:
     """The two operands of an operation, given by place or by name, and what else it was given."""
     rest = dict(kwargs)
-    named = [rest.pop(name) for name in ("input", "other", "mat2", "tensor", "vec2") if name in rest]
+    named = [
+        rest.pop(name) for name in ("input", "other", "mat2", "tensor", "vec2") if name in rest
+    ]
     first, second, *more = (*args, *named) if "input" not in kwargs else (*named, *args)
     if more:
-        raise BadModel(f"LRP has no rule for an operation with the operands {[type(item).__name__ for item in more]}.")
+        raise BadModel(
+            f"LRP has no rule for an operation with the operands {[type(item).__name__ for item in more]}."
+        )
     return (first, second), rest
 
 
-def check_books(rules: ConservingRules, output: Tensor, x: Tensor, gradient: Tensor | None, shares: dict[int, Tensor]) -> None:
-    """Refuse a network with an operation that loses or makes relevance: features and biases must add up to each output (K,)."""
+def check_books(
+    rules: ConservingRules,
+    output: Tensor,
+    x: Tensor,
+    gradient: Tensor | None,
+    shares: dict[int, Tensor],
+) -> None:
+    """Refuse a network with an operation that loses or makes relevance: features and biases must
+    add up to each output (K,).
+    """
     union = rules.union
     by_node = (torch.zeros_like(x) if gradient is None else x * gradient)[union.node_at]
-    relevance, size = (per_copy(union, part.sum(1), union.node_copy) for part in (by_node, by_node.abs()))
+    relevance, size = (
+        per_copy(union, part.sum(1), union.node_copy) for part in (by_node, by_node.abs())
+    )
     kept = share_per_copy(union, shares)
-    if kept is None:  # rows of which it cannot be told whose they are: only all targets together can be checked
+    if (
+        kept is None
+    ):  # rows of which it cannot be told whose they are: only all targets together can be checked
         relevance, size, output = (part.sum()[None] for part in (relevance, size, output))
         kept = torch.stack([share.sum() for share in shares.values()]).sum()[None]
     handed_back = relevance + kept
@@ -327,7 +429,9 @@ def check_books(rules: ConservingRules, output: Tensor, x: Tensor, gradient: Ten
 
 
 def share_per_copy(union: Union, shares: dict[int, Tensor]) -> Tensor | None:
-    """What biases keep of each copy's output, from shares by their number of rows; None where it cannot be told.  (K,)"""
+    """What biases keep of each copy's output, from shares by their number of rows; None where it
+    cannot be told.  (K,)
+    """
     kept = union.x.new_zeros(len(union))
     for rows, share in shares.items():
         owner = owner_of(union, rows)
@@ -343,12 +447,18 @@ def per_copy(union: Union, values: Tensor, copy: Tensor) -> Tensor:
 
 
 def owner_of(union: Union, rows: int) -> tuple[Tensor, Tensor] | None:
-    """Which of so many rows belong to copies, and to which: nodes, edges, or links and graphs; None where that cannot be told.
+    """Which of so many rows belong to copies, and to which: nodes, edges, or links and graphs; None
+    where that cannot be told.
 
     (n,), (n,)
     """
-    kinds = [(union.x.size(0), (union.node_at, union.node_copy)), (union.edge_index.size(1), (union.edge_at, union.edge_copy))]
+    kinds = [
+        (union.x.size(0), (union.node_at, union.node_copy)),
+        (union.edge_index.size(1), (union.edge_at, union.edge_copy)),
+    ]
     if union.target_rows.size(1) != 1:
-        kinds.append((union.num_answers, (union.answer_at, torch.arange(len(union), device=union.of.device))))
+        kinds.append(
+            (union.num_answers, (union.answer_at, torch.arange(len(union), device=union.of.device)))
+        )
     fitting = [owner for size, owner in kinds if size == rows]
     return fitting[0] if len(fitting) == 1 else None

@@ -1,16 +1,18 @@
 """Occlusion: what a prediction loses when one thing is taken away.  (After Zeiler and Fergus, 2014)
 
-With f the explained output (the probability of the explained class, or the value) and G the target's computation graph,
+With f the explained output (the probability of the explained class, or the value) and G the
+target's computation graph,
 
     edge e                       f(G) - f(G without e)
     a group g of features        f(G) - f(G with the features in g set to a baseline), each of them getting 1 / |g| of it
 
-Nothing is differentiated and no message need be masked, so it works on every network. It asks of each thing alone: of two edges
-that could stand in for each other, neither matters.
+Nothing is differentiated and no message need be masked, so it works on every network. It asks of
+each thing alone: of two edges that could stand in for each other, neither matters.
 
-Groups are single cells (node, feature), all features of a node, or a column: one feature of the target itself, or of all other
-nodes together, as features are substituted in the evaluation. A feature that has the value of the baseline already takes no
-prediction: its score is 0. All copies of all targets share calls of the network, as many as the memory budget allows.
+Groups are single cells (node, feature), all features of a node, or a column: one feature of the
+target itself, or of all other nodes together, as features are substituted in the evaluation. A
+feature that has the value of the baseline already takes no prediction: its score is 0. All copies
+of all targets share calls of the network, as many as the memory budget allows.
 """
 
 from dataclasses import dataclass
@@ -50,9 +52,11 @@ class Occlusion(BaseExplainer):
     """Differences of predictions when single edges and features are taken away.
 
     ``edges``           how an edge is taken away: "mask" (its messages are silenced), "drop" (it leaves the graph), "auto": masked
-                        where the network's messages can be masked exactly, else dropped; "none": no edge scores
+                        where the network's messages can be masked exactly, else dropped; "none": no
+                        edge scores
     ``features``        what is set to the baseline at a time: "cells", "columns", "nodes"; "auto": cells for targets that have at
-                        most ``max_cells`` cells that differ from the baseline, else columns; "none": no feature scores
+                        most ``max_cells`` cells that differ from the baseline, else columns;
+                        "none": no feature scores
     ``baseline``        "zero", or "mean": the mean of the feature over all nodes of the data
     ``explain_output``  "prob" (the probability of the explained class) or "logit"; regression explains its value
     """
@@ -70,7 +74,9 @@ class Occlusion(BaseExplainer):
     def __post_init__(self) -> None:
         for name, choices in (("edges", Removal), ("features", Grouping), ("baseline", Baseline)):
             if getattr(self, name) not in get_args(choices):
-                raise BadSetting(f"{name} must be one of {', '.join(map(repr, get_args(choices)))}, not {getattr(self, name)!r}.")
+                raise BadSetting(
+                    f"{name} must be one of {', '.join(map(repr, get_args(choices)))}, not {getattr(self, name)!r}."
+                )
         check_count("max_cells", self.max_cells)
         check_explained(self.explain_output)
 
@@ -112,12 +118,28 @@ class Occlusion(BaseExplainer):
     def output(self, model: BaseModel, label: Tensor | None, union: Union) -> Tensor:
         """The explained output of each copy; ``label`` is that of each graph.  (K,)"""
         raw = model.engine.outputs(union)
-        return explained(model, raw, None if label is None else label[union.of], self.explain_output)
+        return explained(
+            model, raw, None if label is None else label[union.of], self.explain_output
+        )
 
-    def write_features(self, model: BaseModel, graphs: ComputationGraphs, output: Work, start: Tensor, score: Tensor) -> None:
-        """f(G) - f(G with a group at the baseline), spread over the group, into ``score`` (sum of nodes, F)."""
+    def write_features(
+        self,
+        model: BaseModel,
+        graphs: ComputationGraphs,
+        output: Work,
+        start: Tensor,
+        score: Tensor,
+    ) -> None:
+        """f(G) - f(G with a group at the baseline), spread over the group, into ``score`` (sum of
+        nodes, F).
+        """
         x = graphs.source.x
-        cells = Cells.of(graphs, x.new_zeros(x.size(1)) if self.baseline == "zero" else x.mean(0), self.features, self.max_cells)
+        cells = Cells.of(
+            graphs,
+            x.new_zeros(x.size(1)) if self.baseline == "zero" else x.mean(0),
+            self.features,
+            self.max_cells,
+        )
 
         def occluded(union: Union) -> Tensor:
             return output(union.with_features(cells.occlude(union)))
@@ -127,7 +149,14 @@ class Occlusion(BaseExplainer):
         score[cells.row, cells.column] = (lost / cells.size)[cells.group].to(score.dtype)
 
 
-def write_edges(model: BaseModel, graphs: ComputationGraphs, output: Work, start: Tensor, removal: str, score: Tensor) -> None:
+def write_edges(
+    model: BaseModel,
+    graphs: ComputationGraphs,
+    output: Work,
+    start: Tensor,
+    removal: str,
+    score: Tensor,
+) -> None:
     """f(G) - f(G without e) for each relevant edge, into ``score`` (sum of edges,)."""
     (row,) = (graphs.edge_place < graphs.num_edges[graphs.edge_owner]).nonzero(as_tuple=True)
     owner = graphs.edge_owner[row]
@@ -135,13 +164,21 @@ def write_edges(model: BaseModel, graphs: ComputationGraphs, output: Work, start
     def without(union: Union) -> Tensor:
         is_gone = union.edge_row == row[union.copy][union.edge_copy]
         dropped = removal == "drop"
-        return output(union.without_edges(is_gone) if dropped else union.with_mask((~is_gone).to(union.features.like.dtype)))
+        return output(
+            union.without_edges(is_gone)
+            if dropped
+            else union.with_mask((~is_gone).to(union.features.like.dtype))
+        )
 
-    score[row] = (start[owner] - model.map(without, graphs, owner, kind=f"occlusion of edges, {removal}")).to(score.dtype)
+    score[row] = (
+        start[owner] - model.map(without, graphs, owner, kind=f"occlusion of edges, {removal}")
+    ).to(score.dtype)
 
 
 def parts_of(model: BaseModel, graphs: ComputationGraphs) -> list[Tensor]:
-    """Graphs that follow one another, so many that the lists of what is taken away fit into the memory budget."""
+    """Graphs that follow one another, so many that the lists of what is taken away fit into the
+    memory budget.
+    """
     number = torch.arange(len(graphs), device=graphs.node.device)
     if not len(number):
         return []
@@ -152,7 +189,9 @@ def parts_of(model: BaseModel, graphs: ComputationGraphs) -> list[Tensor]:
 
 @dataclass(frozen=True)
 class Cells:
-    """Features of scored nodes that differ from the baseline, in groups; those of one group follow each other."""
+    """Features of scored nodes that differ from the baseline, in groups; those of one group follow
+    each other.
+    """
 
     graphs: ComputationGraphs
     baseline: Tensor  #: (F,)
@@ -171,7 +210,9 @@ class Cells:
         row = scored[at]
         graph, place = owner[row], place[row]
         is_end = graphs.target_row[graph] == place[:, None]
-        block = (is_end * torch.arange(1, is_end.size(1) + 1, device=row.device)).sum(1)  # 0: the other nodes
+        block = (is_end * torch.arange(1, is_end.size(1) + 1, device=row.device)).sum(
+            1
+        )  # 0: the other nodes
         keys = {"cells": place * width + column, "nodes": place, "columns": block * width + column}
         if features == "auto":
             is_few = torch.bincount(graph, minlength=len(graphs)) <= max_cells
@@ -203,7 +244,13 @@ class Cells:
         copy, cell = ragged_ranges(self.ptr[union.copy], self.size[union.copy])
         row, column = self.row[cell], self.column[cell]
         at = union.node_start[copy] + row - self.graphs.node_ptr[union.of[copy]]
-        return Occluded(union.features, at, column, self.graphs.source.x[self.graphs.node[row], column], self.baseline[column])
+        return Occluded(
+            union.features,
+            at,
+            column,
+            self.graphs.source.x[self.graphs.node[row], column],
+            self.baseline[column],
+        )
 
 
 @dataclass(frozen=True)

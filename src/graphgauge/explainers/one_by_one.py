@@ -1,4 +1,6 @@
-"""Explainers that can only explain one target at a time, under the promises of those that take a batch."""
+"""Explainers that can only explain one target at a time, under the promises of those that take a
+batch.
+"""
 
 from collections.abc import Callable
 
@@ -13,12 +15,17 @@ from graphgauge.models import BaseModel, ComputationGraph, ComputationGraphs
 from graphgauge.models.guard import untouched
 
 OBJECT = "object of "  #: how params name an algorithm or function that was handed over as an object
-#: how one target is explained: its computation graph and its seed in, its sides out, cut to the computation graph
+#: how one target is explained: its computation graph and its seed in, its sides out, cut to the
+#: computation graph
 OneByOne = Callable[[ComputationGraph, int], tuple[Tensor | None, Tensor | None]]
 
 
-def one_by_one(model: BaseModel, graphs: ComputationGraphs, seeds: list[int], explain: OneByOne) -> Scores:
-    """Packed scores of graphs that are explained one after another, the network being as before each time."""
+def one_by_one(
+    model: BaseModel, graphs: ComputationGraphs, seeds: list[int], explain: OneByOne
+) -> Scores:
+    """Packed scores of graphs that are explained one after another, the network being as before
+    each time.
+    """
     feature, edge = empty_features(graphs), empty_edges(graphs)
     has: set[tuple[bool, bool]] = set()
     for graph, seed in zip(graphs, seeds, strict=True):

@@ -23,9 +23,11 @@ from graphgauge.models.guard import untouched
 
 @dataclass(frozen=True)
 class OtherTaskExplainer(BaseExplainer):
-    """An explainer whose explanations are no scores. A subclass has a name, says `deterministic` and implements `outcome`.
+    """An explainer whose explanations are no scores. A subclass has a name, says `deterministic`
+    and implements `outcome`.
 
-    Its explanations carry what `outcome` returned in ``outcome``, and None where others have scores.
+    Its explanations carry what `outcome` returned in ``outcome``, and None where others have
+    scores.
     """
 
     signed = False
@@ -35,14 +37,21 @@ class OtherTaskExplainer(BaseExplainer):
         """Whether `outcome` takes a class, as its parameter ``label``."""
         return takes_label(self.outcome)
 
-    def explanations(self, model: BaseModel, targets: Any, seed: int, label: Tensor | None = None) -> list[Xplanation]:
+    def explanations(
+        self, model: BaseModel, targets: Any, seed: int, label: Tensor | None = None
+    ) -> list[Xplanation]:
         """One explanation per target, made one after another."""
         xs = super().explanations(model, targets, seed, label)
         with progress(len(xs), self.name):
             for x in xs:
-                start, own = time.perf_counter(), derive_seed(seed, self.name, x.target, x.occurrence)
+                start, own = (
+                    time.perf_counter(),
+                    derive_seed(seed, self.name, x.target, x.occurrence),
+                )
                 with untouched(model.net), torch.enable_grad(), seeded_globally(own):
-                    chosen = {"label": x.label} if x.label is not None and self.explains_labels else {}
+                    chosen = (
+                        {"label": x.label} if x.label is not None and self.explains_labels else {}
+                    )
                     x.outcome = self.outcome(model, x.target, own, **chosen)
                 x.seconds = (x.seconds or 0.0) + time.perf_counter() - start
                 advance(1)
@@ -54,7 +63,8 @@ class OtherTaskExplainer(BaseExplainer):
 
     @abstractmethod
     def outcome(self, model: BaseModel, target: Target, seed: int) -> Any:
-        """The explanation of one target, drawing from ``seed`` or from the global random states, which are seeded with it.
+        """The explanation of one target, drawing from ``seed`` or from the global random states,
+        which are seeded with it.
 
         With a parameter ``label`` it is told the class to explain where one was chosen.
         """

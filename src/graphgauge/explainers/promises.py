@@ -1,7 +1,9 @@
-"""The promises of an explainer, one small function each, named for what must be true; on the user's own model.
+"""The promises of an explainer, one small function each, named for what must be true; on the user's
+own model.
 
-A function returns nothing (kept), returns a remark (kept, but people should know), raises `Inapplicable` (says nothing about
-this explainer) or an AssertionError with the reason (broken). Those in `stage_promises` are about networks of our own.
+A function returns nothing (kept), returns a remark (kept, but people should know), raises
+`Inapplicable` (says nothing about this explainer) or an AssertionError with the reason (broken).
+Those in `stage_promises` are about networks of our own.
 """
 
 import json
@@ -35,29 +37,51 @@ from graphgauge.explainers.trials import (
     scored,
     sides_of,
 )
-from graphgauge.models.promises import Inapplicable, ensure, ensure_unchanged, nothing_changes, state_of, wrong_targets
+from graphgauge.models.promises import (
+    Inapplicable,
+    ensure,
+    ensure_unchanged,
+    nothing_changes,
+    state_of,
+    wrong_targets,
+)
 
 MOST_ATTEMPTS = 3  #: runs in which a call is made to fail, where runs differ in their calls
 
-# --- what an explanation holds ---------------------------------------------------------------------------------------
+# --- what an explanation holds --------------------------------------------------------------------
 
 
 def one_explanation_per_target_in_order(trial: Trial) -> None:
     """As many as targets, each of its own, at the model's level."""
-    ensure(all(isinstance(x, Xplanation) for x in trial.xs), "not everything that is returned is an Xplanation")
+    ensure(
+        all(isinstance(x, Xplanation) for x in trial.xs),
+        "not everything that is returned is an Xplanation",
+    )
     found = [x.target for x in trial.xs]
     ensure(found == trial.targets, f"targets {trial.targets} gave explanations of {found}")
-    ensure(all(x.level == trial.model.level for x in trial.xs), f"not all are explanations of a {trial.model.level}")
+    ensure(
+        all(x.level == trial.model.level for x in trial.xs),
+        f"not all are explanations of a {trial.model.level}",
+    )
 
 
 def ids_are_those_of_the_computation_graph(trial: Trial) -> None:
     """Nodes and edges are listed as the model lists them."""
     for x, graph in zip(trial.xs, trial.model.computation_graphs(trial.targets), strict=False):
-        ensure(torch.equal(x.nodes, graph.nodes), f"nodes of target {x.target} are not those of its computation graph")
-        ensure(torch.equal(x.edges, graph.edges), f"edges of target {x.target} are not those of its computation graph")
+        ensure(
+            torch.equal(x.nodes, graph.nodes),
+            f"nodes of target {x.target} are not those of its computation graph",
+        )
+        ensure(
+            torch.equal(x.edges, graph.edges),
+            f"edges of target {x.target} are not those of its computation graph",
+        )
         sizes = (x.num_nodes, x.num_edges)
         whole = (graph.num_source_nodes, graph.num_source_edges)
-        ensure(sizes == whole, f"target {x.target} is said to lie in a graph of {sizes} nodes and edges, but it has {whole}")
+        ensure(
+            sizes == whole,
+            f"target {x.target} is said to lie in a graph of {sizes} nodes and edges, but it has {whole}",
+        )
 
 
 def scores_fit_their_ids(trial: Trial) -> None:
@@ -67,38 +91,60 @@ def scores_fit_their_ids(trial: Trial) -> None:
         for side, shape in (("feature_score", (len(x.nodes), F)), ("edge_score", (len(x.edges),))):
             score = getattr(x, side)
             found = None if score is None else tuple(score.shape)
-            ensure(found in (None, shape), f"{side} of target {x.target} has shape {found} instead of {shape}")
+            ensure(
+                found in (None, shape),
+                f"{side} of target {x.target} has shape {found} instead of {shape}",
+            )
 
 
 def scores_are_given(trial: Trial) -> None:
     """Features or edges are scored, unless the explainer is of a kind that has no scores."""
-    has_scores = any(sides_of(x) for x in trial.xs) or isinstance(trial.explainer, OtherTaskExplainer)
-    ensure(has_scores, "there are neither feature nor edge scores; an OtherTaskExplainer may do without")
+    has_scores = any(sides_of(x) for x in trial.xs) or isinstance(
+        trial.explainer, OtherTaskExplainer
+    )
+    ensure(
+        has_scores,
+        "there are neither feature nor edge scores; an OtherTaskExplainer may do without",
+    )
 
 
 def every_target_has_the_same_sides(trial: Trial) -> str | None:
     """Features, or edges, are scored for all targets or for none."""
     has = {tuple(getattr(x, side) is not None for side in SIDES) for x in trial.scored}
-    ensure(len(has) == 1, "some targets have scores of features or of edges that others do not have")
+    ensure(
+        len(has) == 1, "some targets have scores of features or of edges that others do not have"
+    )
     missing = [side for side, is_there in zip(SIDES, next(iter(has)), strict=True) if not is_there]
     return f"there is no {missing[0]}" if missing else None
 
 
 def scores_are_finite(trial: Trial) -> None:
     """No NaN, no infinity."""
-    bad = [x.target for x in trial.scored if not all(bool(score.isfinite().all()) for score in sides_of(x))]
+    bad = [
+        x.target
+        for x in trial.scored
+        if not all(bool(score.isfinite().all()) for score in sides_of(x))
+    ]
     ensure(not bad, f"scores of {len(bad)} targets are NaN or infinite, the first is {bad[:1]}")
 
 
 def scores_are_like_the_features(trial: Trial) -> None:
     """Of their type and on their device."""
-    x, places = trial.model.source.x, {(score.dtype, score.device) for item in trial.scored for score in sides_of(item)}
-    ensure(places == {(x.dtype, x.device)}, f"features are {x.dtype} on {x.device}, scores {places}")
+    x, places = (
+        trial.model.source.x,
+        {(score.dtype, score.device) for item in trial.scored for score in sides_of(item)},
+    )
+    ensure(
+        places == {(x.dtype, x.device)}, f"features are {x.dtype} on {x.device}, scores {places}"
+    )
 
 
 def scores_carry_no_gradient(trial: Trial) -> None:
     """They hold no history of how they were computed."""
-    ensure(not any(score.requires_grad for x in trial.scored for score in sides_of(x)), "scores require a gradient")
+    ensure(
+        not any(score.requires_grad for x in trial.scored for score in sides_of(x)),
+        "scores require a gradient",
+    )
 
 
 def scores_have_memory_of_their_own(trial: Trial) -> None:
@@ -106,26 +152,45 @@ def scores_have_memory_of_their_own(trial: Trial) -> None:
     scores = [score for x in trial.scored for score in sides_of(x) if score.numel()]
     places = [score.untyped_storage().data_ptr() for score in scores]
     ensure(len(set(places)) == len(places), "two sides, or explanations, share their memory")
-    ensure(trial.model.source.x.untyped_storage().data_ptr() not in places, "scores are the features themselves")
+    ensure(
+        trial.model.source.x.untyped_storage().data_ptr() not in places,
+        "scores are the features themselves",
+    )
 
 
 def scores_are_not_all_zero(trial: Trial) -> str | None:
     """Something matters for each target."""
     silent = [x.target for x in trial.scored if not any(bool(score.any()) for score in sides_of(x))]
-    return f"all scores of {len(silent)} of {len(trial.xs)} targets are 0, the first is {silent[0]}" if silent else None
+    return (
+        f"all scores of {len(silent)} of {len(trial.xs)} targets are 0, the first is {silent[0]}"
+        if silent
+        else None
+    )
 
 
 def scores_are_not_all_equal(trial: Trial) -> str | None:
     """Something matters more than something else."""
-    flat = [x.target for x in trial.scored if all(score.numel() < 2 or len(score.unique()) == 1 for score in sides_of(x))]
-    return f"all scores of {len(flat)} of {len(trial.xs)} targets are equal, the first is {flat[0]}" if flat else None
+    flat = [
+        x.target
+        for x in trial.scored
+        if all(score.numel() < 2 or len(score.unique()) == 1 for score in sides_of(x))
+    ]
+    return (
+        f"all scores of {len(flat)} of {len(trial.xs)} targets are equal, the first is {flat[0]}"
+        if flat
+        else None
+    )
 
 
 def signs_are_as_declared(trial: Trial) -> str | None:
     """Scores below 0 only where scores carry a direction."""
     negative = any(bool((score < 0).any()) for x in trial.scored for score in sides_of(x))
     ensure(not negative or trial.explainer.signed, "some scores are negative, but signed is False")
-    return "signed is True, but no score is negative here" if trial.explainer.signed and not negative else None
+    return (
+        "signed is True, but no score is negative here"
+        if trial.explainer.signed and not negative
+        else None
+    )
 
 
 def predictions_are_the_models(trial: Trial) -> None:
@@ -133,21 +198,32 @@ def predictions_are_the_models(trial: Trial) -> None:
     for x, pred in zip(trial.xs, trial.model.pred_continuous(trial.targets), strict=False):
         there = x.prediction is not None and x.prediction.shape == pred.shape
         ensure(there, f"target {x.target} has no prediction like the model's")
-        ensure(bool(torch.allclose(x.prediction, pred, atol=1e-5)), f"the prediction of target {x.target} is not the model's")  # type: ignore[arg-type]
+        ensure(
+            bool(torch.allclose(x.prediction, pred, atol=1e-5)),
+            f"the prediction of target {x.target} is not the model's",
+        )  # type: ignore[arg-type]
 
 
 def explanations_say_how_they_were_made(trial: Trial) -> None:
     """By which explainer, with which parameters and from which seed."""
     for x in trial.xs:
-        ensure(x.explainer == trial.explainer.name, f"{x.explainer!r} is named instead of {trial.explainer.name!r}")
-        ensure(is_alike(x.params, trial.explainer.params), f"params {x.params!r} are not those of the explainer")
+        ensure(
+            x.explainer == trial.explainer.name,
+            f"{x.explainer!r} is named instead of {trial.explainer.name!r}",
+        )
+        ensure(
+            is_alike(x.params, trial.explainer.params),
+            f"params {x.params!r} are not those of the explainer",
+        )
         ensure(isinstance(x.seed, int) and x.seed >= 0, f"seed is {x.seed!r}")
 
 
 def seconds_are_positive(trial: Trial) -> None:
     """The time that an explanation took is measured."""
     seconds = [x.seconds for x in trial.xs]
-    ensure(all(isinstance(s, float) and 0 < s < math.inf for s in seconds), f"seconds are {seconds}")
+    ensure(
+        all(isinstance(s, float) and 0 < s < math.inf for s in seconds), f"seconds are {seconds}"
+    )
 
 
 def explanations_can_be_saved(trial: Trial) -> None:
@@ -157,10 +233,13 @@ def explanations_can_be_saved(trial: Trial) -> None:
             x.save(Path(folder) / "x")
             again = Xplanation.load(Path(folder) / "x")
             ensure_same([x], [again], "scores changed on the way")
-            ensure((again.target, again.params) == (x.target, x.params), f"params {x.params!r} came back as {again.params!r}")
+            ensure(
+                (again.target, again.params) == (x.target, x.params),
+                f"params {x.params!r} came back as {again.params!r}",
+            )
 
 
-# --- what an explainer is --------------------------------------------------------------------------------------------
+# --- what an explainer is -------------------------------------------------------------------------
 
 
 def explainer_says_what_it_is(trial: Trial) -> None:
@@ -176,7 +255,8 @@ def explainer_cannot_be_changed(trial: Trial) -> None:
     name = fields(trial.explainer)[0].name if fields(trial.explainer) else "anything"
     value = getattr(trial.explainer, name, None)
     ensure(
-        is_refused(lambda: setattr(trial.explainer, name, value), FrozenInstanceError), f"{name} can be set: freeze the dataclass"
+        is_refused(lambda: setattr(trial.explainer, name, value), FrozenInstanceError),
+        f"{name} can be set: freeze the dataclass",
     )
 
 
@@ -192,7 +272,10 @@ def params_rebuild_the_explainer(trial: Trial) -> str | None:
 
 def params_are_plain(trial: Trial) -> None:
     """Numbers, texts, lists and dictionaries, so that they can be stored."""
-    ensure(isinstance(trial.explainer.params, dict), f"params are a {type(trial.explainer.params).__name__}")
+    ensure(
+        isinstance(trial.explainer.params, dict),
+        f"params are a {type(trial.explainer.params).__name__}",
+    )
     json.dumps(plain(trial.explainer.params), allow_nan=False)
 
 
@@ -202,7 +285,10 @@ def name_is_its_own(trial: Trial) -> str | None:
     if name not in registry.sources():
         return f"{name!r} is not a registered name: experiment files cannot use it (see entry points `{registry.GROUP}`)"
     owner = registry.explainer_class(name)
-    ensure(owner is type(trial.explainer), f"{name!r} is the name of {owner.__module__}.{owner.__qualname__}")
+    ensure(
+        owner is type(trial.explainer),
+        f"{name!r} is the name of {owner.__module__}.{owner.__qualname__}",
+    )
     return None
 
 
@@ -212,7 +298,10 @@ def explainer_can_travel(trial: Trial) -> str | None:
         text = pickle.dumps(trial.explainer)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         return f"it cannot be sent to worker processes: {error}"
-    ensure(is_alike(pickle.loads(text), trial.explainer), "it comes back from a worker process as another one")
+    ensure(
+        is_alike(pickle.loads(text), trial.explainer),
+        "it comes back from a worker process as another one",
+    )
     return None
 
 
@@ -223,7 +312,7 @@ def explainer_is_unchanged_by_use(trial: Trial) -> None:
     ensure(repr(vars(trial.explainer)) == before, "its attributes have changed")
 
 
-# --- what scores may depend on ---------------------------------------------------------------------------------------
+# --- what scores may depend on --------------------------------------------------------------------
 
 
 def same_seed_gives_the_same_scores(trial: Trial) -> None:
@@ -236,33 +325,51 @@ def seed_matters_as_declared(trial: Trial) -> None:
     same = is_same(trial.scored, trial.run(seed=1))
     if trial.explainer.deterministic:
         ensure(same, "another seed gives other scores, but deterministic is True")
-    ensure(same == trial.explainer.deterministic, "another seed gives the same scores, but deterministic is False")
+    ensure(
+        same == trial.explainer.deterministic,
+        "another seed gives the same scores, but deterministic is False",
+    )
 
 
 def repetitions_are_independent_as_declared(trial: Trial) -> None:
-    """A target named twice gets two explanations, which differ unless the explainer is deterministic."""
+    """A target named twice gets two explanations, which differ unless the explainer is
+    deterministic.
+    """
     first, second = scored(trial.run([trial.targets[0]] * 2))
     same = is_same([first], [second])
     if trial.explainer.deterministic:
         ensure(same, "two explanations of a target differ, but deterministic is True")
-    ensure(same == trial.explainer.deterministic, "two explanations of a target are copies, but deterministic is False")
+    ensure(
+        same == trial.explainer.deterministic,
+        "two explanations of a target are copies, but deterministic is False",
+    )
 
 
 def repetitions_do_not_depend_on_the_batch(trial: Trial) -> None:
     """The second explanation of a target is the same whatever else is explained."""
     first = trial.targets[0]
     among, alone = trial.run([first, *trial.targets[1:], first]), trial.run([first, first])
-    ensure_same(scored(alone), [among[0], among[-1]], "other targets in the batch change a repetition")
+    ensure_same(
+        scored(alone), [among[0], among[-1]], "other targets in the batch change a repetition"
+    )
 
 
 def batch_is_what_its_targets_get_alone(trial: Trial) -> None:
     """Targets do not influence each other."""
-    ensure_same(trial.scored, [x for target in trial.targets for x in trial.run([target])], "alone scores differ")
+    ensure_same(
+        trial.scored,
+        [x for target in trial.targets for x in trial.run([target])],
+        "alone scores differ",
+    )
 
 
 def order_of_targets_does_not_matter(trial: Trial) -> None:
     """Reversed targets get reversed explanations."""
-    ensure_same(trial.scored, trial.run(trial.targets[::-1])[::-1], "scores depend on the order of the targets")
+    ensure_same(
+        trial.scored,
+        trial.run(trial.targets[::-1])[::-1],
+        "scores depend on the order of the targets",
+    )
 
 
 def memory_budget_does_not_matter(trial: Trial) -> None:
@@ -297,8 +404,13 @@ def gradient_mode_does_not_matter(trial: Trial) -> None:
 
 
 def training_mode_does_not_matter(trial: Trial) -> None:
-    """A network in training mode is explained as it answers in evaluation mode, and is in training mode again afterwards."""
-    expected, flags = trial.scored, {module: module.training for module in trial.model.net.modules()}
+    """A network in training mode is explained as it answers in evaluation mode, and is in training
+    mode again afterwards.
+    """
+    expected, flags = (
+        trial.scored,
+        {module: module.training for module in trial.model.net.modules()},
+    )
     try:
         trial.model.net.train()
         ensure_same(expected, trial.run(), "scores depend on the training mode")
@@ -315,17 +427,21 @@ def other_explainers_do_not_matter(trial: Trial) -> None:
     ensure_same(expected, trial.run(), "scores differ after input_x_gradient has run")
 
 
-# --- the network stays what it was -----------------------------------------------------------------------------------
+# --- the network stays what it was ----------------------------------------------------------------
 
 
 def network_is_untouched(trial: Trial) -> None:
-    """Parameters, buffers, gradients, hooks, settings and random states are as before anything was explained."""
+    """Parameters, buffers, gradients, hooks, settings and random states are as before anything was
+    explained.
+    """
     trial.run()
     ensure_unchanged(trial.state, state_of(trial.model))
 
 
 def network_is_untouched_by_failures(trial: Trial) -> str | None:
-    """The same when a call inside the network fails, half-way and at the end; and the failure is not swallowed."""
+    """The same when a call inside the network fails, half-way and at the end; and the failure is
+    not swallowed.
+    """
     trial.run()  # what is found out only once is known now
     if not trial.num_calls():
         raise Inapplicable("the network is not called")
@@ -335,14 +451,17 @@ def network_is_untouched_by_failures(trial: Trial) -> str | None:
             if not is_failure_tried(trial, place, share):
                 not_reached.append(place)
     return (
-        f"runs make different numbers of calls: no failure of the {' or '.join(not_reached)} one was tried" if not_reached else None
+        f"runs make different numbers of calls: no failure of the {' or '.join(not_reached)} one was tried"
+        if not_reached
+        else None
     )
 
 
 def is_failure_tried(trial: Trial, place: str, share: float) -> bool:
     """Make a call fail, that share of the way through a run; whether a run came so far.
 
-    Two runs can differ in their calls: copies are planned anew once more is known of the memory that they take.
+    Two runs can differ in their calls: copies are planned anew once more is known of the memory
+    that they take.
     """
     for _ in range(MOST_ATTEMPTS):
         number = trial.num_calls()
@@ -357,7 +476,10 @@ def is_failure_tried(trial: Trial, place: str, share: float) -> bool:
 def predictions_stay_the_same(trial: Trial) -> None:
     """Called once more, the network gives the same answer as before anything was explained."""
     trial.run()
-    ensure(torch.equal(fresh_answer(trial.model), trial.answer), "the network answers differently afterwards")
+    ensure(
+        torch.equal(fresh_answer(trial.model), trial.answer),
+        "the network answers differently afterwards",
+    )
 
 
 def data_is_untouched(trial: Trial) -> None:
@@ -369,7 +491,7 @@ def data_is_untouched(trial: Trial) -> None:
     ensure(all(map(torch.equal, tensors, before)), "data has changed")
 
 
-# --- what is asked for -----------------------------------------------------------------------------------------------
+# --- what is asked for ----------------------------------------------------------------------------
 
 
 def no_targets_give_no_explanations(trial: Trial) -> None:
@@ -380,7 +502,10 @@ def no_targets_give_no_explanations(trial: Trial) -> None:
 def wrong_targets_are_refused(trial: Trial) -> None:
     """Out of range, negative, or of another kind."""
     for target in wrong_targets(trial.model):
-        ensure(is_refused(lambda target=target: trial.run([target]), BadTarget), f"target {target!r} is accepted")  # type: ignore[misc]
+        ensure(
+            is_refused(lambda target=target: trial.run([target]), BadTarget),
+            f"target {target!r} is accepted",
+        )  # type: ignore[misc]
 
 
 def wrong_seeds_are_refused(trial: Trial) -> None:

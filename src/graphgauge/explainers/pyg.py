@@ -1,8 +1,9 @@
 """PyG's algorithms, made to keep our promises.
 
-PyG explains one target at a time on the whole graph and changes the network it is given, so every target gets a copy of the
-network, a fresh algorithm and a seed of its own. Stored self-loops are handed over behind all other edges: where every node
-stores one, PyG takes the messages of the loops that a layer appends for those of the first edges.
+PyG explains one target at a time on the whole graph and changes the network it is given, so every
+target gets a copy of the network, a fresh algorithm and a seed of its own. Stored self-loops are
+handed over behind all other edges: where every node stores one, PyG takes the messages of the loops
+that a layer appends for those of the first edges.
 """
 
 import warnings
@@ -58,7 +59,8 @@ class PyGExplainer(BaseExplainer):
     """An algorithm of `torch_geometric.explain`: ``PyGExplainer("GNNExplainer", {"epochs": 20})``.
 
     ``algorithm``  its name, its class or a function that makes it (``options`` are what it is built from); or an object, which
-                   is copied for each target: the way to hand over one that has to be trained first, such as PGExplainer
+                   is copied for each target: the way to hand over one that has to be trained first,
+                   such as PGExplainer
     ``node_mask``  "attributes", "object", "common_attributes" or None, as PyG's ``node_mask_type``
     ``edge_mask``  "object" or None
     ``is_signed``, ``is_deterministic``  for algorithms that PyG does not know
@@ -75,7 +77,9 @@ class PyGExplainer(BaseExplainer):
         if isinstance(self.algorithm, type) and self.algorithm in known_algorithms().values():
             object.__setattr__(self, "algorithm", self.algorithm.__name__)
         if not isinstance(self.options, Mapping):
-            raise BadSetting(f"options must be a dictionary such as {{'epochs': 50}}, but is {self.options!r}.")
+            raise BadSetting(
+                f"options must be a dictionary such as {{'epochs': 50}}, but is {self.options!r}."
+            )
         object.__setattr__(self, "options", dict(self.options))
         check_algorithm(self.algorithm, self.options)
 
@@ -94,7 +98,11 @@ class PyGExplainer(BaseExplainer):
     @property
     def signed(self) -> bool:  # type: ignore[override]
         """As said, or as known of PyG's algorithms."""
-        return (self.traits.signed and self.method not in UNSIGNED_METHODS) if self.is_signed is None else self.is_signed
+        return (
+            (self.traits.signed and self.method not in UNSIGNED_METHODS)
+            if self.is_signed is None
+            else self.is_signed
+        )
 
     @property
     def deterministic(self) -> bool:  # type: ignore[override]
@@ -110,13 +118,19 @@ class PyGExplainer(BaseExplainer):
     @property
     def method(self) -> str:
         """The method inside Captum; empty for other algorithms."""
-        method = self.options.get("attribution_method", getattr(self.algorithm, "attribution_method_class", ""))
+        method = self.options.get(
+            "attribution_method", getattr(self.algorithm, "attribution_method_class", "")
+        )
         return method if isinstance(method, str) else str(getattr(method, "__name__", ""))
 
     @property
     def params(self) -> dict[str, Any]:
-        """What rebuilds this explainer; an algorithm that PyG does not know by name is only named, and cannot be rebuilt."""
-        algorithm = self.algorithm if isinstance(self.algorithm, str) else f"{OBJECT}{self.algorithm_name}"
+        """What rebuilds this explainer; an algorithm that PyG does not know by name is only named,
+        and cannot be rebuilt.
+        """
+        algorithm = (
+            self.algorithm if isinstance(self.algorithm, str) else f"{OBJECT}{self.algorithm_name}"
+        )
         sides = {"node_mask": self.node_mask, "edge_mask": self.edge_mask}
         said = {"is_signed": self.is_signed, "is_deterministic": self.is_deterministic}
         return {"algorithm": algorithm, "options": deepcopy(self.options), **sides, **said}
@@ -136,17 +150,29 @@ class PyGExplainer(BaseExplainer):
         """All but attention, which looks at no class."""
         return self.algorithm_name != "AttentionExplainer"
 
-    def sides(self, model: BaseModel, graph: ComputationGraph, label: int | None = None) -> tuple[Tensor | None, Tensor | None]:
-        """PyG's masks of one target, cut to its computation graph; ``label``: a class to explain that is not predicted."""
+    def sides(
+        self, model: BaseModel, graph: ComputationGraph, label: int | None = None
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """PyG's masks of one target, cut to its computation graph; ``label``: a class to explain
+        that is not predicted.
+        """
         g, order = loops_behind(whole_graph(model, graph))
-        wants_probs = self.algorithm_name == "CaptumExplainer"  # which refuses the logits of two classes in one column
+        wants_probs = (
+            self.algorithm_name == "CaptumExplainer"
+        )  # which refuses the logits of two classes in one column
         column = None if graph.batch.label is None else int(graph.batch.label[graph.number])
         call = copied_call(model.call)
-        net = Called(call if column is None else replace(call, column=column), g, model, as_probs=wants_probs)
+        net = Called(
+            call if column is None else replace(call, column=column), g, model, as_probs=wants_probs
+        )
         kind = self.traits.explanation_type if label is None else "phenomenon"
         explainer = self.connected(net, model, kind)
         index = int(graph.batch.target[graph.number, 0]) if model.level == "node" else None
-        target = explainer.get_target(explainer.get_prediction(g.x, g.edge_index)) if kind == "phenomenon" else None
+        target = (
+            explainer.get_target(explainer.get_prediction(g.x, g.edge_index))
+            if kind == "phenomenon"
+            else None
+        )
         if target is not None and label is not None:
             target = target.index_fill(0, torch.tensor([index or 0], device=target.device), label)
         try:
@@ -166,7 +192,9 @@ class PyGExplainer(BaseExplainer):
         return feature, edge
 
     def connected(self, net: "Called", model: BaseModel, kind: str) -> Any:
-        """PyG's ``Explainer``, with what it has to know about the model; of kind "phenomenon" it is told the class it explains."""
+        """PyG's ``Explainer``, with what it has to know about the model; of kind "phenomenon" it is
+        told the class it explains.
+        """
         from torch_geometric.explain import Explainer
 
         algorithm = self.built(net)
@@ -175,7 +203,11 @@ class PyGExplainer(BaseExplainer):
                 f"{self.algorithm_name} has to be trained before it explains, but has not been. Train it as PyG's pages say, and "
                 "hand over the trained object: PyGExplainer(algorithm)."
             )
-        config = {"mode": net.mode, "task_level": "edge" if model.level == "link" else model.level, "return_type": net.kind}
+        config = {
+            "mode": net.mode,
+            "task_level": "edge" if model.level == "link" else model.level,
+            "return_type": net.kind,
+        }
         try:
             return Explainer(
                 net,
@@ -192,24 +224,35 @@ class PyGExplainer(BaseExplainer):
             ) from error
 
     def built(self, net: Module) -> "ExplainerAlgorithm":
-        """A fresh algorithm for ``net``: built by name, class or function, or the copy of an object."""
+        """A fresh algorithm for ``net``: built by name, class or function, or the copy of an
+        object.
+        """
         if isinstance(self.algorithm, Module):
             return deepcopy(self.algorithm)
-        make = lookup(known_algorithms(), self.algorithm, "PyG algorithm") if isinstance(self.algorithm, str) else self.algorithm
+        make = (
+            lookup(known_algorithms(), self.algorithm, "PyG algorithm")
+            if isinstance(self.algorithm, str)
+            else self.algorithm
+        )
         options = dict(self.options)
-        if self.algorithm_name == "GraphMaskExplainer":  # wants to be told what can be counted, and draws bars
+        if (
+            self.algorithm_name == "GraphMaskExplainer"
+        ):  # wants to be told what can be counted, and draws bars
             options = {"num_layers": len(message_layers(net)), "log": False, **options}
         try:
             return made_alone(make, deepcopy(options))
         except (TypeError, ValueError, AttributeError) as error:
-            raise BadSetting(f"{self.algorithm_name} cannot be built with {options!r}: {error}.") from error
+            raise BadSetting(
+                f"{self.algorithm_name} cannot be built with {options!r}: {error}."
+            ) from error
 
 
 class Called(Module):
-    """A network as PyG's algorithms call one, ``net(x, edge_index)``; everything else it takes is already there.
+    """A network as PyG's algorithms call one, ``net(x, edge_index)``; everything else it takes is
+    already there.
 
-    ``mode`` and ``kind`` say to PyG what the rows are. One column of log-probabilities, which PyG does not know, becomes one
-    of probabilities; so does one column of logits with ``as_probs``.
+    ``mode`` and ``kind`` say to PyG what the rows are. One column of log-probabilities, which PyG
+    does not know, becomes one of probabilities; so does one column of logits with ``as_probs``.
     """
 
     def __init__(self, call: Call, g: Data, model: BaseModel, as_probs: bool) -> None:
@@ -228,7 +271,13 @@ class Called(Module):
         g = self.g.clone()
         g.x, g.edge_index = x.clone() if self.copies_input else x, edge_index
         rows = self.call(g)
-        return rows.exp() if self.turn == "log_probs" else rows.sigmoid() if self.turn == "logits" else rows
+        return (
+            rows.exp()
+            if self.turn == "log_probs"
+            else rows.sigmoid()
+            if self.turn == "logits"
+            else rows
+        )
 
 
 def chosen_of(model: BaseModel, graphs: ComputationGraphs) -> list[int | None]:
@@ -236,14 +285,19 @@ def chosen_of(model: BaseModel, graphs: ComputationGraphs) -> list[int | None]:
     if graphs.chosen_class is None:
         return [None] * len(graphs)
     first = model.pred_discrete(model.asked(graphs.target)).tolist()
-    return [None if own == label else label for own, label in zip(first, graphs.chosen_class.tolist(), strict=True)]
+    return [
+        None if own == label else label
+        for own, label in zip(first, graphs.chosen_class.tolist(), strict=True)
+    ]
 
 
 def known_algorithms() -> dict[str, Any]:
     """The algorithms in `torch_geometric.explain`, by name."""
     from torch_geometric.explain import algorithm
 
-    return {name: getattr(algorithm, name) for name in algorithm.classes if name != "ExplainerAlgorithm"}
+    return {
+        name: getattr(algorithm, name) for name in algorithm.classes if name != "ExplainerAlgorithm"
+    }
 
 
 def check_algorithm(algorithm: Any, options: Mapping[str, Any]) -> None:
@@ -251,11 +305,15 @@ def check_algorithm(algorithm: Any, options: Mapping[str, Any]) -> None:
     from torch_geometric.explain import ExplainerAlgorithm
 
     if isinstance(algorithm, str) and algorithm.startswith(OBJECT):
-        raise BadSetting(f"this explainer was made from an {algorithm}, which params cannot hold: hand over the object again.")
+        raise BadSetting(
+            f"this explainer was made from an {algorithm}, which params cannot hold: hand over the object again."
+        )
     if isinstance(algorithm, str):
         lookup(known_algorithms(), algorithm, "PyG algorithm")
     elif isinstance(algorithm, ExplainerAlgorithm) and options:
-        raise BadSetting(f"options build an algorithm by name or class, but {type(algorithm).__name__} is built: leave them out.")
+        raise BadSetting(
+            f"options build an algorithm by name or class, but {type(algorithm).__name__} is built: leave them out."
+        )
     elif not isinstance(algorithm, ExplainerAlgorithm) and not callable(algorithm):
         raise BadSetting(
             f"algorithm must be the name, the class or an object of a torch_geometric.explain algorithm, but is {algorithm!r}."
@@ -263,12 +321,16 @@ def check_algorithm(algorithm: Any, options: Mapping[str, Any]) -> None:
 
 
 def is_untrained(algorithm: Any) -> bool:
-    """Whether an algorithm counts the epochs of a training before use, as PGExplainer does, and is not through."""
+    """Whether an algorithm counts the epochs of a training before use, as PGExplainer does, and is
+    not through.
+    """
     return hasattr(algorithm, "_curr_epoch") and algorithm._curr_epoch < algorithm.epochs - 1
 
 
 def made_alone(make: Any, options: Mapping[str, Any]) -> Any:
-    """An algorithm whose options are its own: GraphMask's change a dictionary that all of its objects share."""
+    """An algorithm whose options are its own: GraphMask's change a dictionary that all of its
+    objects share.
+    """
     shared = vars(make).get("coeffs") if isinstance(make, type) else None
     if shared is None:
         return make(**options)
@@ -285,7 +347,9 @@ def made_alone(make: Any, options: Mapping[str, Any]) -> Any:
 def quiet() -> Iterator[None]:
     """Without the warnings that Captum gives about tensors that PyG made."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Input Tensor . did not already require gradients")
+        warnings.filterwarnings(
+            "ignore", message="Input Tensor . did not already require gradients"
+        )
         warnings.filterwarnings("ignore", message="Setting backward hooks on ReLU activations")
         yield
 
@@ -304,13 +368,23 @@ def copied_call(call: Call) -> Call:
 def whole_graph(model: BaseModel, graph: ComputationGraph) -> Data:
     """The graph that a target's computation graph was cut from, as the network sees it."""
     if model.level != "graph":
-        pairs = model.ids_of(graph.batch.target[graph.number][None]).t() if model.level == "link" else None
+        pairs = (
+            model.ids_of(graph.batch.target[graph.number][None]).t()
+            if model.level == "link"
+            else None
+        )
         g: Data = model.whole_data(pairs)  # type: ignore[attr-defined]
         return g
     source, number = model.source, int(graph.batch.target[graph.number, 0])
-    nodes, edges = (slice(int(ptr[number]), int(ptr[number + 1])) for ptr in (source.node_ptr, source.edge_ptr))
+    nodes, edges = (
+        slice(int(ptr[number]), int(ptr[number + 1])) for ptr in (source.node_ptr, source.edge_ptr)
+    )
     g = Data(edge_index=source.edge_index[:, edges] - nodes.start)
-    for rows, attrs in ((nodes, source.node_attrs), (edges, source.edge_attrs), (slice(number, number + 1), source.graph_attrs)):
+    for rows, attrs in (
+        (nodes, source.node_attrs),
+        (edges, source.edge_attrs),
+        (slice(number, number + 1), source.graph_attrs),
+    ):
         for name, value in attrs.items():
             g[name] = value[rows].clone()
     if model.call.takes_batch:
@@ -319,7 +393,9 @@ def whole_graph(model: BaseModel, graph: ComputationGraph) -> Data:
 
 
 def loops_behind(g: Data) -> tuple[Data, Tensor]:
-    """The same graph with its self-loops behind all other edges, sorted by node; and where each edge was before.  (E,)"""
+    """The same graph with its self-loops behind all other edges, sorted by node; and where each
+    edge was before.  (E,)
+    """
     source, end = g.edge_index
     order = torch.where(source == end, 1 + source, 0).argsort(stable=True)
     for name in [name for name in g.keys() if name != "edge_index" and is_per_edge(g, str(name))]:  # noqa: SIM118
@@ -330,4 +406,8 @@ def loops_behind(g: Data) -> tuple[Data, Tensor]:
 
 def is_per_edge(g: Data, name: str) -> bool:
     """Whether an attribute has a row for each edge."""
-    return isinstance(g[name], Tensor) and name not in ("x", "batch", "edge_label_index") and g.is_edge_attr(name)
+    return (
+        isinstance(g[name], Tensor)
+        and name not in ("x", "batch", "edge_label_index")
+        and g.is_edge_attr(name)
+    )

@@ -12,10 +12,11 @@ from graphgauge.models import BaseModel, ComputationGraphs
 
 @dataclass(frozen=True)
 class RandomExplainer(BaseExplainer):
-    """Independent normal scores for features and edges, drawn on the CPU from each target's own seed.
+    """Independent normal scores for features and edges, drawn on the CPU from each target's own
+    seed.
 
-    The Evaluator ranks the feature candidates of this baseline at random, whatever the scores: pooled over the neighbours, random
-    scores of nodes are no random order.
+    The Evaluator ranks the feature candidates of this baseline at random, whatever the scores:
+    pooled over the neighbours, random scores of nodes are no random order.
     """
 
     name = "random"
@@ -28,7 +29,11 @@ class RandomExplainer(BaseExplainer):
         feature, edge = empty_features(graphs), empty_edges(graphs)
         for seed, graph in zip(seeds, graphs, strict=True):
             stream = generator(seed)
-            feature[graph.node_slice] = torch.randn(feature[graph.node_slice].shape, generator=stream).to(feature)
-            edge[graph.edge_slice] = torch.randn(edge[graph.edge_slice].shape, generator=stream).to(edge)
+            feature[graph.node_slice] = torch.randn(
+                feature[graph.node_slice].shape, generator=stream
+            ).to(feature)
+            edge[graph.edge_slice] = torch.randn(edge[graph.edge_slice].shape, generator=stream).to(
+                edge
+            )
             advance(1)
         return Scores(feature, edge)

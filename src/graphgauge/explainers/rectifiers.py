@@ -1,4 +1,5 @@
-"""Guided Backprop and Deconvolution: the plain gradient, but clipped at 0 wherever it meets a rectifier.
+"""Guided Backprop and Deconvolution: the plain gradient, but clipped at 0 wherever it meets a
+rectifier.
 
 For y = act(x) with act a ReLU or a leaky ReLU, and g the gradient at y,
 
@@ -6,9 +7,9 @@ For y = act(x) with act a ReLU or a leaky ReLU, and g the gradient at y,
     GuidedBackprop     max(g act'(x), 0)     the gradient at the activation's input, clipped
     Deconvolution      max(g, 0)             the gradient at its output, clipped
 
-Caught are modules, functions and methods, ReLU and leaky ReLU, between layers. What a layer computes while it passes
-messages (GAT's attention) is left alone, but for `nn.ReLU` modules, which are caught anywhere, as in Captum.
-``variant="captum"`` catches `nn.ReLU` modules only.
+Caught are modules, functions and methods, ReLU and leaky ReLU, between layers. What a layer
+computes while it passes messages (GAT's attention) is left alone, but for `nn.ReLU` modules, which
+are caught anywhere, as in Captum. ``variant="captum"`` catches `nn.ReLU` modules only.
 """
 
 import warnings
@@ -39,7 +40,9 @@ class RectifiedGradient(PlainGradient):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.variant not in ("default", "captum"):
-            raise BadSetting(f"variant must be 'default' or 'captum', but {self.variant!r} was given.")
+            raise BadSetting(
+                f"variant must be 'default' or 'captum', but {self.variant!r} was given."
+            )
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """One pass; with a warning where it is the plain gradient."""
@@ -78,7 +81,9 @@ class RectifiedGradient(PlainGradient):
 
 @dataclass(frozen=True)
 class GuidedBackprop(RectifiedGradient):
-    """The gradient, clipped at 0 at the input of every rectifier: only what raises the output passes."""
+    """The gradient, clipped at 0 at the input of every rectifier: only what raises the output
+    passes.
+    """
 
     name = "guided_backprop"
     signed = True
@@ -92,7 +97,9 @@ class GuidedBackprop(RectifiedGradient):
 
 @dataclass(frozen=True)
 class Deconvolution(RectifiedGradient):
-    """The gradient, clipped at 0 at the output of every rectifier, which itself is passed as if it were not there."""
+    """The gradient, clipped at 0 at the output of every rectifier, which itself is passed as if it
+    were not there.
+    """
 
     name = "deconvolution"
     signed = True

@@ -1,12 +1,13 @@
-"""Explainers by name, for the command line and for experiment files: ours, PyG's, and those of installed plug-ins.
+"""Explainers by name, for the command line and for experiment files: ours, PyG's, and those of
+installed plug-ins.
 
 A package offers an explainer as a plug-in under the entry-point group `graphgauge.explainers`:
 
     [project.entry-points."graphgauge.explainers"]
     my_explainer = "my_package.module:MyExplainer"
 
-Nothing of a plug-in is imported before it is asked for by name, and no plug-in replaces one of our own explainers.
-PyG's algorithms are called "pyg:GNNExplainer" and so on.
+Nothing of a plug-in is imported before it is asked for by name, and no plug-in replaces one of our
+own explainers. PyG's algorithms are called "pyg:GNNExplainer" and so on.
 """
 
 import inspect
@@ -34,7 +35,8 @@ def explainer_names() -> list[str]:
 
 
 def find_explainer(name: str, /, **params: Any) -> BaseExplainer:
-    """The explainer with this name, built from ``params``; an explanation's ``explainer`` and ``params`` give it again.
+    """The explainer with this name, built from ``params``; an explanation's ``explainer`` and
+    ``params`` give it again.
 
     >>> find_explainer("integrated_gradients", steps=20)
     IntegratedGradients(explain_output='prob', edge_factor='message', steps=20)
@@ -45,7 +47,9 @@ def find_explainer(name: str, /, **params: Any) -> BaseExplainer:
     check_params(name, make, params)
     explainer = make(**params)
     if explainer.name != name:
-        raise BadSetting(f"the explainer {name!r} was asked for, but params {params!r} make {explainer.name!r}: leave one out.")
+        raise BadSetting(
+            f"the explainer {name!r} was asked for, but params {params!r} make {explainer.name!r}: leave one out."
+        )
     return explainer
 
 
@@ -71,7 +75,9 @@ def sources() -> dict[str, str]:
     from graphgauge.explainers import EXPLAINERS
 
     plugs = plug_ins()
-    plugged = {plug.name: packages([other for other in plugs if other.name == plug.name]) for plug in plugs}
+    plugged = {
+        plug.name: packages([other for other in plugs if other.name == plug.name]) for plug in plugs
+    }
     of_pyg = dict.fromkeys((PYG + name for name in known_algorithms()), "PyG")
     return {**plugged, **of_pyg, **dict.fromkeys(EXPLAINERS, "graphgauge")}
 
@@ -82,10 +88,14 @@ def plug_ins() -> list[EntryPoint]:
 
 
 @lru_cache(maxsize=1)
-def scanned(look: Callable[..., Iterable[EntryPoint]], places: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
-    """What ``look`` finds on the path, remembered: reading every installed package takes about 10 ms.
+def scanned(
+    look: Callable[..., Iterable[EntryPoint]], places: tuple[tuple[str, int], ...]
+) -> tuple[EntryPoint, ...]:
+    """What ``look`` finds on the path, remembered: reading every installed package takes about 10
+    ms.
 
-    It is read again when the path is another, or one of its folders has changed, as it does when a package comes or goes.
+    It is read again when the path is another, or one of its folders has changed, as it does when a
+    package comes or goes.
     """
     return tuple(sorted(set(look(group=GROUP)), key=lambda plug: (plug.name, plug.value)))
 
@@ -106,7 +116,9 @@ def packages(plugs: list[EntryPoint]) -> str:
 def loaded(plugs: list[EntryPoint]) -> type[BaseExplainer]:
     """The class of a plug-in, or an error that names the package to blame."""
     if len(plugs) > 1:
-        raise BadSetting(f"the explainer {plugs[0].name!r} is offered by {packages(plugs)}: uninstall all but one.")
+        raise BadSetting(
+            f"the explainer {plugs[0].name!r} is offered by {packages(plugs)}: uninstall all but one."
+        )
     (plug,) = plugs
     try:
         found = plug.load()
@@ -116,7 +128,9 @@ def loaded(plugs: list[EntryPoint]) -> type[BaseExplainer]:
             f"{type(error).__name__}: {error}. Update that package, or uninstall it."
         ) from error
     if not (isinstance(found, type) and issubclass(found, BaseExplainer)):
-        raise BadSetting(f"the explainer {plug.name!r} of {packages(plugs)} must be a subclass of BaseExplainer, but is {found!r}.")
+        raise BadSetting(
+            f"the explainer {plug.name!r} of {packages(plugs)} must be a subclass of BaseExplainer, but is {found!r}."
+        )
     return found
 
 

@@ -1,9 +1,10 @@
 """Steps of an optimisation that a GPU records once and then replays.
 
-One step starts a hundred or more kernels, and for a small union starting them takes longer than running them. The steps are the
-same but for the numbers in memory, so the fourth is recorded as a CUDA graph, and the others are one call each. A step can be
-recorded if nothing in it waits for the GPU (as reading a number does, or ``x[mask]``); the third step is watched for that.
-Elsewhere, and on a CPU, steps are simply taken. The kernels are the same either way.
+One step starts a hundred or more kernels, and for a small union starting them takes longer than
+running them. The steps are the same but for the numbers in memory, so the fourth is recorded as a
+CUDA graph, and the others are one call each. A step can be recorded if nothing in it waits for the
+GPU (as reading a number does, or ``x[mask]``); the third step is watched for that. Elsewhere, and
+on a CPU, steps are simply taken. The kernels are the same either way.
 """
 
 import warnings
@@ -42,7 +43,9 @@ class Replay:
 
 
 def never_waits(step: Step) -> bool:
-    """Take the step and tell whether it waited for the GPU; a step that does is begun twice and ends once."""
+    """Take the step and tell whether it waited for the GPU; a step that does is begun twice and
+    ends once.
+    """
     try:
         with waiting_is_an_error():
             step()

@@ -1,7 +1,9 @@
-"""Other rules for the gradient of operations that a network calls, whether as modules, functions or methods.
+"""Other rules for the gradient of operations that a network calls, whether as modules, functions or
+methods.
 
-`Rules` sees every torch function that runs inside it and knows whether a layer is just passing messages (attention is
-computed there, and rules for what acts *between* layers leave it alone). Subclasses say what becomes of an operation.
+`Rules` sees every torch function that runs inside it and knows whether a layer is just passing
+messages (attention is computed there, and rules for what acts *between* layers leave it alone).
+Subclasses say what becomes of an operation.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +21,9 @@ Rule = Callable[[Callable[[Tensor], Tensor], Tensor], Tensor]
 
 
 class Rules(TorchFunctionMode):
-    """While active, operations of ``net`` go through `apply`. ``passing`` > 0: inside `propagate` or `edge_update`."""
+    """While active, operations of ``net`` go through `apply`. ``passing`` > 0: inside `propagate`
+    or `edge_update`.
+    """
 
     def __init__(self, net: Module) -> None:
         super().__init__()
@@ -43,7 +47,9 @@ class Rules(TorchFunctionMode):
         super().__exit__(*error)
         self.hooks.close()
 
-    def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         return self.apply(func, getattr(func, "__name__", ""), args, kwargs or {})
 
     def apply(self, func: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -53,8 +59,12 @@ class Rules(TorchFunctionMode):
     def add_hooks(self) -> None:
         """Further hooks that a subclass needs, to be removed by ``self.hooks``."""
 
-    def replaced(self, rule: Rule, func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Tensor:
-        """``rule(act, x)`` for an activation called as ``func(x, ...)``; one that works in place still does."""
+    def replaced(
+        self, rule: Rule, func: Callable[..., Any], args: Any, kwargs: dict[str, Any]
+    ) -> Tensor:
+        """``rule(act, x)`` for an activation called as ``func(x, ...)``; one that works in place
+        still does.
+        """
         rest = dict(kwargs)
         x, *others = args or (rest.pop("input"),)
         in_place = False

@@ -1,6 +1,8 @@
-"""Promises of an explainer that are tried on tiny networks and graphs of our own (`stages`), where the answer is known.
+"""Promises of an explainer that are tried on tiny networks and graphs of our own (`stages`), where
+the answer is known.
 
-An explainer that refuses such a network by an error of its own kind (an attention explainer has no use for a GCN) is skipped.
+An explainer that refuses such a network by an error of its own kind (an attention explainer has no
+use for a GCN) is skipped.
 """
 
 import warnings
@@ -14,7 +16,17 @@ from graphgauge.core.errors import BadExplanation, GraphgaugeError, GraphgaugeWa
 from graphgauge.core.xplanation import Xplanation
 from graphgauge.explainers import stages
 from graphgauge.explainers.random_scores import RandomExplainer
-from graphgauge.explainers.trials import CLOSE, Trial, ensure_same, gap, is_same, need_deterministic, scored, side_of, sides_of
+from graphgauge.explainers.trials import (
+    CLOSE,
+    Trial,
+    ensure_same,
+    gap,
+    is_same,
+    need_deterministic,
+    scored,
+    side_of,
+    sides_of,
+)
 from graphgauge.models import BaseModel
 from graphgauge.models.promises import Inapplicable, ensure
 
@@ -31,7 +43,9 @@ def explained(trial: Trial, model: BaseModel, targets: Any) -> list[Xplanation]:
 
 
 def played(trial: Trial, model: BaseModel, targets: list[int] | None = None) -> list[Xplanation]:
-    """Explanations on a stage; skips the check if the explainer refuses the network, or gives no scores."""
+    """Explanations on a stage; skips the check if the explainer refuses the network, or gives no
+    scores.
+    """
     try:
         return scored(explained(trial, model, TARGETS if targets is None else targets))
     except BadExplanation:
@@ -47,25 +61,46 @@ def reference(trial: Trial) -> list[Xplanation]:
     return trial.kept["plain"]
 
 
-# --- every kind of model ---------------------------------------------------------------------------------------------
+# --- every kind of model --------------------------------------------------------------------------
 
 
 def handled(
-    trial: Trial, model: BaseModel, targets: list[int] | list[tuple[int, int]], other: BaseModel | None = None
+    trial: Trial,
+    model: BaseModel,
+    targets: list[int] | list[tuple[int, int]],
+    other: BaseModel | None = None,
 ) -> str | None:
-    """Finite scores of the right form, different for an ``other`` network; or a remark that such models are refused."""
+    """Finite scores of the right form, different for an ``other`` network; or a remark that such
+    models are refused.
+    """
     try:
         xs = explained(trial, model, targets)
     except BadExplanation:
         raise
     except GraphgaugeError as error:
         return f"such models are refused: {error}"
-    ensure([x.target for x in xs] == targets, f"targets {targets} gave explanations of {[x.target for x in xs]}")
+    ensure(
+        [x.target for x in xs] == targets,
+        f"targets {targets} gave explanations of {[x.target for x in xs]}",
+    )
     for x, graph in zip(xs, model.computation_graphs(targets), strict=True):
-        ensure(torch.equal(x.nodes, graph.nodes) and torch.equal(x.edges, graph.edges), f"ids of {x.target} are wrong")
-        ensure(all(bool(score.isfinite().all()) for score in sides_of(x)), f"scores of {x.target} are NaN or infinite")
-    if other is not None and any(sides_of(x) for x in xs) and not isinstance(trial.explainer, RandomExplainer):
-        ensure(not is_same(xs, explained(trial, other, targets)), "two networks with different weights get the same scores")
+        ensure(
+            torch.equal(x.nodes, graph.nodes) and torch.equal(x.edges, graph.edges),
+            f"ids of {x.target} are wrong",
+        )
+        ensure(
+            all(bool(score.isfinite().all()) for score in sides_of(x)),
+            f"scores of {x.target} are NaN or infinite",
+        )
+    if (
+        other is not None
+        and any(sides_of(x) for x in xs)
+        and not isinstance(trial.explainer, RandomExplainer)
+    ):
+        ensure(
+            not is_same(xs, explained(trial, other, targets)),
+            "two networks with different weights get the same scores",
+        )
     return None
 
 
@@ -110,19 +145,30 @@ def double_precision_is_kept(trial: Trial) -> None:
     ensure(kinds == {torch.float64}, f"float64 became {kinds}")
 
 
-# --- scores stay with what they are scores of ------------------------------------------------------------------------
+# --- scores stay with what they are scores of -----------------------------------------------------
 
 
 def renumbering_nodes_moves_scores_along(trial: Trial) -> None:
     """Nodes in another order have the same scores at their new places."""
     need_deterministic(trial.explainer)
     data, number = stages.renumbered(stages.tiny_graph())
-    before, after = reference(trial), played(trial, stages.node_stage(data=data), number[TARGETS].tolist())
+    before, after = (
+        reference(trial),
+        played(trial, stages.node_stage(data=data), number[TARGETS].tolist()),
+    )
     for x, y in zip(before, after, strict=True):
         if x.feature_score is not None:
-            close(x.feature_matrix(), y.feature_matrix()[number], f"feature scores of target {x.target} change with the numbering")
+            close(
+                x.feature_matrix(),
+                y.feature_matrix()[number],
+                f"feature scores of target {x.target} change with the numbering",
+            )
         if x.edge_score is not None:
-            close(x.edge_vector(), y.edge_vector(), f"edge scores of target {x.target} change with the numbering of the nodes")
+            close(
+                x.edge_vector(),
+                y.edge_vector(),
+                f"edge scores of target {x.target} change with the numbering of the nodes",
+            )
 
 
 def permuting_features_moves_scores_along(trial: Trial) -> None:
@@ -131,14 +177,21 @@ def permuting_features_moves_scores_along(trial: Trial) -> None:
     model, order = stages.with_permuted_features()
     for x, y in zip(reference(trial), played(trial, model), strict=True):
         if x.feature_score is not None and y.feature_score is not None:
-            close(x.feature_score[:, order], y.feature_score, f"feature scores of target {x.target} do not follow their columns")
+            close(
+                x.feature_score[:, order],
+                y.feature_score,
+                f"feature scores of target {x.target} do not follow their columns",
+            )
 
 
 def opposite_edges_are_told_apart(trial: Trial) -> None:
     """Of two edges that join the same nodes, the one that carries something has the larger score."""
     need_deterministic(trial.explainer)
     (carries, idle) = side_of(played(trial, stages.there_and_back(), [0]), "edge_score")[0].abs()
-    ensure(carries > idle, "the edge that carries nothing is scored above the opposite one, which decides")
+    ensure(
+        carries > idle,
+        "the edge that carries nothing is scored above the opposite one, which decides",
+    )
 
 
 def shuffling_edges_moves_scores_along(trial: Trial) -> None:
@@ -148,9 +201,17 @@ def shuffling_edges_moves_scores_along(trial: Trial) -> None:
     before, after = reference(trial), played(trial, stages.node_stage(data=data))
     for x, y in zip(before, after, strict=True):
         if x.feature_score is not None:
-            close(x.feature_matrix(), y.feature_matrix(), f"feature scores of target {x.target} change with the order of the edges")
+            close(
+                x.feature_matrix(),
+                y.feature_matrix(),
+                f"feature scores of target {x.target} change with the order of the edges",
+            )
         if x.edge_score is not None:
-            close(x.edge_vector()[order], y.edge_vector(), f"edge scores of target {x.target} do not follow their edges")
+            close(
+                x.edge_vector()[order],
+                y.edge_vector(),
+                f"edge scores of target {x.target} do not follow their edges",
+            )
 
 
 def stored_loops_leave_scores_at_their_edges(trial: Trial) -> None:
@@ -164,7 +225,11 @@ def stored_loops_leave_scores_at_their_edges(trial: Trial) -> None:
     before, after = reference(trial), played(trial, stages.node_stage(data=looped))
     side_of(before, "edge_score")
     for x, y in zip(before, after, strict=True):
-        close(x.edge_vector(), y.edge_vector()[plain.num_nodes :], f"stored loops move the edge scores of target {x.target}")
+        close(
+            x.edge_vector(),
+            y.edge_vector()[plain.num_nodes :],
+            f"stored loops move the edge scores of target {x.target}",
+        )
     return None
 
 
@@ -175,7 +240,10 @@ def loops_leave_the_decisive_edge_on_top(trial: Trial) -> None:
     if not bool((without.argmax(1) == stages.DECISIVE - 1).all()):
         raise Inapplicable("without loops the decisive edge is not always on top either")
     found = int(with_them.mean(0)[data.num_nodes :].argmax())
-    ensure(found == stages.DECISIVE - 1, f"with stored loops edge {found} is on top instead of edge {stages.DECISIVE - 1}")
+    ensure(
+        found == stages.DECISIVE - 1,
+        f"with stored loops edge {found} is on top instead of edge {stages.DECISIVE - 1}",
+    )
 
 
 def parallel_edges_are_scored_alike(trial: Trial) -> None:
@@ -199,13 +267,17 @@ def strangers_do_not_matter(trial: Trial) -> None:
 
 def cached_layers_are_not_believed(trial: Trial) -> None:
     """Layers that remember the edges of another graph are explained on this one."""
-    ensure_same(reference(trial), played(trial, stages.cached_stage()), "scores are those of a cached graph")
+    ensure_same(
+        reference(trial), played(trial, stages.cached_stage()), "scores are those of a cached graph"
+    )
 
 
 def kind_of_activation_does_not_matter(trial: Trial) -> None:
     """`torch.relu` and `torch.nn.ReLU` are the same function, and the networks get the same scores."""
     modular = stages.node_stage(stages.built(stages.Modular))
-    ensure_same(reference(trial), played(trial, modular), "torch.nn.ReLU gives other scores than torch.relu")
+    ensure_same(
+        reference(trial), played(trial, modular), "torch.nn.ReLU gives other scores than torch.relu"
+    )
 
 
 def close(first: Tensor, second: Tensor, reason: str) -> None:
@@ -213,11 +285,13 @@ def close(first: Tensor, second: Tensor, reason: str) -> None:
     ensure(gap(first, second) <= CLOSE, reason)
 
 
-# --- scores are about the model --------------------------------------------------------------------------------------
+# --- scores are about the model -------------------------------------------------------------------
 
 
 def feature_scores_depend_on_the_model(trial: Trial) -> str | None:
-    """With the same seed, a network with other weights gets other feature scores: no mask stays what it was at the start."""
+    """With the same seed, a network with other weights gets other feature scores: no mask stays
+    what it was at the start.
+    """
     return depends(trial, "feature_score")
 
 
@@ -228,8 +302,13 @@ def edge_scores_depend_on_the_model(trial: Trial) -> str | None:
 
 def depends(trial: Trial, side: str) -> str | None:
     """Fail where two networks get the same scores; random scores are meant to."""
-    one, other = reference(trial), played(trial, stages.node_stage(stages.built(stages.Functional, seed=1)))
-    same = all(torch.equal(*pair) for pair in zip(side_of(one, side), side_of(other, side), strict=True))
+    one, other = (
+        reference(trial),
+        played(trial, stages.node_stage(stages.built(stages.Functional, seed=1))),
+    )
+    same = all(
+        torch.equal(*pair) for pair in zip(side_of(one, side), side_of(other, side), strict=True)
+    )
     if same and isinstance(trial.explainer, RandomExplainer):
         return "scores do not depend on the model, as it should be with random ones"
     ensure(not same, f"{side} is bit for bit the same for two networks with different weights")
@@ -250,18 +329,25 @@ def can_be_ranked(trial: Trial, side: str) -> None:
     """Fail where scores take a handful of values."""
     for score in side_of(reference(trial), side):
         values = len(score.unique())
-        ensure(values > MANY_VALUES, f"{side} takes only {values} different values for {score.numel()} elements")
+        ensure(
+            values > MANY_VALUES,
+            f"{side} takes only {values} different values for {score.numel()} elements",
+        )
 
 
 def decisive_feature_comes_first(trial: Trial) -> str | None:
-    """Where one feature alone decides, it is on top; it is never below all those that cannot matter."""
+    """Where one feature alone decides, it is on top; it is never below all those that cannot
+    matter.
+    """
     xs = played(trial, stages.decisive_feature_stage(), [0] * repeats(trial))
     mean = torch.stack(side_of(xs, "feature_score")).mean(0).sum(0)
     return verdict(trial, mean, stages.DECISIVE, "feature")
 
 
 def decisive_edge_comes_first(trial: Trial) -> str | None:
-    """Where one edge alone carries anything, it is on top; it is never below all those that carry nothing."""
+    """Where one edge alone carries anything, it is on top; it is never below all those that carry
+    nothing.
+    """
     return verdict(trial, edge_scores(trial, stages.star()).mean(0), stages.DECISIVE - 1, "edge")
 
 
@@ -278,13 +364,18 @@ def repeats(trial: Trial) -> int:
 
 
 def verdict(trial: Trial, mean: Tensor, decisive: int, what: str) -> str | None:
-    """On top: nothing to say; at the bottom: upside down; in between: a remark, since quality is what metrics measure."""
+    """On top: nothing to say; at the bottom: upside down; in between: a remark, since quality is
+    what metrics measure.
+    """
     above = int((mean > mean[decisive]).sum())
     tied = int((mean == mean[decisive]).sum()) - 1
     others = len(mean) - 1
     if above == 0 and tied == 0:
         return None
-    ensure(above < others or isinstance(trial.explainer, RandomExplainer), f"the {what} that alone decides is the last of all")
+    ensure(
+        above < others or isinstance(trial.explainer, RandomExplainer),
+        f"the {what} that alone decides is the last of all",
+    )
     return f"{above} of {others} {what}s that cannot matter are above the one that alone decides, {tied} are level with it"
 
 

@@ -1,4 +1,6 @@
-"""Tiny networks and graphs on which the right answer is known: what checks of explainers are played on."""
+"""Tiny networks and graphs on which the right answer is known: what checks of explainers are played
+on.
+"""
 
 from typing import Any
 
@@ -33,7 +35,9 @@ class Functional(Module):
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Logits of the nodes."""
-        return self.second(self.between(self.first(x, edge_index, edge_weight)), edge_index, edge_weight)
+        return self.second(
+            self.between(self.first(x, edge_index, edge_weight)), edge_index, edge_weight
+        )
 
     def between(self, hidden: Tensor) -> Tensor:
         """The activation."""
@@ -90,11 +94,16 @@ class OneLayer(Module):
 
 
 class TwoLayers(Module):
-    """Two GCN layers without biases or weights to learn: features pass as they are, then their sum decides."""
+    """Two GCN layers without biases or weights to learn: features pass as they are, then their sum
+    decides.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.one, self.two = OneLayer(torch.eye(FEATURES)), OneLayer(torch.tensor([[-1.0], [1.0]]).expand(2, FEATURES))
+        self.one, self.two = (
+            OneLayer(torch.eye(FEATURES)),
+            OneLayer(torch.tensor([[-1.0], [1.0]]).expand(2, FEATURES)),
+        )
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """Logits of the nodes."""
@@ -108,18 +117,25 @@ def built(make: Any, *args: Any, seed: int = 0, **kwargs: Any) -> Any:
 
 
 def tiny_graph(num_nodes: int = NODES, seed: int = 0) -> Data:
-    """Any two nodes but the last linked with probability 1/4, in one direction; no loops, no parallel edges."""
+    """Any two nodes but the last linked with probability 1/4, in one direction; no loops, no
+    parallel edges.
+    """
     random = generator(seed)
     linked = torch.rand(num_nodes, num_nodes, generator=random) < 0.25
     linked.fill_diagonal_(False)
     linked[-1], linked[:, -1] = False, False
-    return Data(x=torch.randn(num_nodes, FEATURES, generator=random), edge_index=linked.nonzero().t().contiguous())
+    return Data(
+        x=torch.randn(num_nodes, FEATURES, generator=random),
+        edge_index=linked.nonzero().t().contiguous(),
+    )
 
 
 def node_stage(net: Module | None = None, data: Data | None = None) -> NodeClassificationModel:
     """Nodes of a tiny graph."""
     return NodeClassificationModel(
-        built(Functional) if net is None else net, tiny_graph() if data is None else data, output="logits"
+        built(Functional) if net is None else net,
+        tiny_graph() if data is None else data,
+        output="logits",
     )
 
 
@@ -130,7 +146,9 @@ def link_stage(seed: int = 0) -> LinkClassificationModel:
 
 def graph_stage(seed: int = 0) -> GraphClassificationModel:
     """A few tiny graphs."""
-    return GraphClassificationModel(built(Pooled, seed=seed), [tiny_graph(6 + size, size) for size in range(3)], output="logits")
+    return GraphClassificationModel(
+        built(Pooled, seed=seed), [tiny_graph(6 + size, size) for size in range(3)], output="logits"
+    )
 
 
 def regression_stage() -> NodeRegressionModel:
@@ -176,18 +194,28 @@ def cached_stage() -> NodeClassificationModel:
 def renumbered(data: Data) -> tuple[Data, Tensor]:
     """The same graph with its nodes in another order, and the new number of each node."""
     number = torch.randperm(data.num_nodes, generator=generator(2))
-    return Data(x=torch.empty_like(data.x).index_copy(0, number, data.x), edge_index=number[data.edge_index]), number
+    return Data(
+        x=torch.empty_like(data.x).index_copy(0, number, data.x), edge_index=number[data.edge_index]
+    ), number
 
 
 def with_permuted_features() -> tuple[NodeClassificationModel, Tensor]:
-    """The plain stage with its columns, and what the first layer makes of them, in another order; and the old place of each."""
-    order, data, net = torch.randperm(FEATURES, generator=generator(4)), tiny_graph(), built(Functional)
+    """The plain stage with its columns, and what the first layer makes of them, in another order;
+    and the old place of each.
+    """
+    order, data, net = (
+        torch.randperm(FEATURES, generator=generator(4)),
+        tiny_graph(),
+        built(Functional),
+    )
     data.x, net.first.lin.weight.data = data.x[:, order], net.first.lin.weight.data[:, order]
     return node_stage(net, data), order
 
 
 def there_and_back() -> BaseModel:
-    """Nodes 0 and 1 hear each other; only node 1 has anything to say: edge 0 (from 1 to 0) decides and edge 1 carries nothing."""
+    """Nodes 0 and 1 hear each other; only node 1 has anything to say: edge 0 (from 1 to 0) decides
+    and edge 1 carries nothing.
+    """
     data = Data(x=torch.zeros(2, FEATURES), edge_index=torch.tensor([[1, 0], [0, 1]]))
     data.x[1] = 1.0
     return node_stage(built(TwoLayers), data)
@@ -207,7 +235,9 @@ def with_stranger(data: Data) -> Data:
 
 
 def with_loops(data: Data) -> Data:
-    """The graph with a self-loop stored at every node, before all other edges; GCN layers make the same of both."""
+    """The graph with a self-loop stored at every node, before all other edges; GCN layers make the
+    same of both.
+    """
     loops = torch.arange(data.num_nodes).repeat(2, 1)
     return Data(x=data.x, edge_index=torch.cat([loops, data.edge_index], dim=1))
 
@@ -226,8 +256,13 @@ def decisive_feature_stage() -> BaseModel:
 
 
 def star() -> Data:
-    """Node 0 hears from nodes 1..8, of which only node `DECISIVE` has anything to say; nobody hears from others."""
-    data = Data(x=torch.zeros(9, FEATURES), edge_index=torch.stack([torch.arange(1, 9), torch.zeros(8, dtype=torch.int64)]))
+    """Node 0 hears from nodes 1..8, of which only node `DECISIVE` has anything to say; nobody hears
+    from others.
+    """
+    data = Data(
+        x=torch.zeros(9, FEATURES),
+        edge_index=torch.stack([torch.arange(1, 9), torch.zeros(8, dtype=torch.int64)]),
+    )
     data.x[DECISIVE] = 2.0
     return data
 

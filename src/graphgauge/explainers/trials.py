@@ -1,4 +1,6 @@
-"""What the checks of explainers share: an explainer tried on a model, and how two sets of explanations are compared."""
+"""What the checks of explainers share: an explainer tried on a model, and how two sets of
+explanations are compared.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,14 +23,18 @@ CLOSE = 1e-4  #: scores this close, measured by the largest of them, are the sam
 
 @dataclass(frozen=True)
 class Trial:
-    """An explainer, and a model with some targets to try it on; and what the model was before anything was explained."""
+    """An explainer, and a model with some targets to try it on; and what the model was before
+    anything was explained.
+    """
 
     explainer: BaseExplainer
     model: BaseModel
     targets: list[Target]
     state: dict[str, Any]
     answer: Tensor
-    kept: dict[str, list[Xplanation]] = field(default_factory=dict)  #: explanations on stages that several checks look at
+    kept: dict[str, list[Xplanation]] = field(
+        default_factory=dict
+    )  #: explanations on stages that several checks look at
 
     @classmethod
     def of(cls, explainer: BaseExplainer, model: BaseModel, targets: list[Target]) -> "Trial":
@@ -38,7 +44,9 @@ class Trial:
 
     def run(self, targets: Any = None, seed: int = 0) -> list[Xplanation]:
         """Explanations of the targets, made anew."""
-        return self.explainer.explain(self.model, self.targets if targets is None else targets, seed=seed)
+        return self.explainer.explain(
+            self.model, self.targets if targets is None else targets, seed=seed
+        )
 
     def num_calls(self) -> int:
         """Calls of modules that one run makes."""
@@ -84,7 +92,9 @@ def side_of(xs: list[Xplanation], side: str) -> list[Tensor]:
 
 
 def gap(first: Tensor | None, second: Tensor | None) -> float:
-    """The largest difference of two sides, measured by the largest score; infinite where they cannot be compared."""
+    """The largest difference of two sides, measured by the largest score; infinite where they
+    cannot be compared.
+    """
     if first is None or second is None:
         return 0.0 if first is second else torch.inf
     if first.shape != second.shape:
@@ -98,7 +108,9 @@ def gap(first: Tensor | None, second: Tensor | None) -> float:
 def is_same(xs: list[Xplanation], ys: list[Xplanation]) -> bool:
     """Whether two runs gave the same scores."""
     return len(xs) == len(ys) and all(
-        gap(getattr(x, side), getattr(y, side)) <= CLOSE for x, y in zip(xs, ys, strict=True) for side in SIDES
+        gap(getattr(x, side), getattr(y, side)) <= CLOSE
+        for x, y in zip(xs, ys, strict=True)
+        for side in SIDES
     )
 
 
@@ -111,7 +123,8 @@ def ensure_same(xs: list[Xplanation], ys: list[Xplanation], reason: str) -> None
 
 
 def is_alike(first: Any, second: Any, compared: frozenset[tuple[int, int]] = frozenset()) -> bool:
-    """Whether two values are equal, or are made of equal parts: objects that define no ``==`` are compared by their attributes.
+    """Whether two values are equal, or are made of equal parts: objects that define no ``==`` are
+    compared by their attributes.
 
     ``compared`` are the pairs around these two, so that an object that holds itself ends.
     """
@@ -120,12 +133,20 @@ def is_alike(first: Any, second: Any, compared: frozenset[tuple[int, int]] = fro
     if type(first) is not type(second):
         return False
     if isinstance(first, (Tensor, np.ndarray)):
-        return first.shape == second.shape and first.dtype == second.dtype and bool((first == second).all())
+        return (
+            first.shape == second.shape
+            and first.dtype == second.dtype
+            and bool((first == second).all())
+        )
     inner = compared | {(id(first), id(second))}
     if isinstance(first, Mapping):
-        return first.keys() == second.keys() and all(is_alike(first[key], second[key], inner) for key in first)
+        return first.keys() == second.keys() and all(
+            is_alike(first[key], second[key], inner) for key in first
+        )
     if isinstance(first, (list, tuple)):
-        return len(first) == len(second) and all(is_alike(a, b, inner) for a, b in zip(first, second, strict=True))
+        return len(first) == len(second) and all(
+            is_alike(a, b, inner) for a, b in zip(first, second, strict=True)
+        )
     if is_equal(first, second):
         return True
     own = attributes_of(first)
@@ -134,12 +155,19 @@ def is_alike(first: Any, second: Any, compared: frozenset[tuple[int, int]] = fro
 
 def attributes_of(value: Any) -> dict[str, Any]:
     """What an object holds, in its dictionary and in its slots."""
-    names = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()) if hasattr(value, name)]
+    names = [
+        name
+        for kind in type(value).__mro__
+        for name in getattr(kind, "__slots__", ())
+        if hasattr(value, name)
+    ]
     return {**{name: getattr(value, name) for name in names}, **getattr(value, "__dict__", {})}
 
 
 def is_equal(first: Any, second: Any) -> bool:
-    """Whether ``==`` says so, or both are no number; not where it cannot tell, as for a field that holds a tensor."""
+    """Whether ``==`` says so, or both are no number; not where it cannot tell, as for a field that
+    holds a tensor.
+    """
     try:
         return bool(first == second) or bool(first != first and second != second)
     except (RuntimeError, ValueError, TypeError):

@@ -1,6 +1,16 @@
-"""Guidelines: thresholds, verdicts, recommendation, diagnosis and checklist; data and rules on results."""
+"""Guidelines: thresholds, verdicts, recommendation, diagnosis and checklist; data and rules on
+results.
+"""
 
-from graphgauge.guidelines.book import KINDS, band, guide, paper_table, rank_of, shipped_benchmark, transfer
+from graphgauge.guidelines.book import (
+    KINDS,
+    band,
+    guide,
+    paper_table,
+    rank_of,
+    shipped_benchmark,
+    transfer,
+)
 from graphgauge.guidelines.deployment import Point, checklist
 from graphgauge.guidelines.diagnosis import diagnose
 from graphgauge.guidelines.document import requirements_document

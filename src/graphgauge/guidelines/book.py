@@ -41,7 +41,11 @@ def threshold_entry(metric: str) -> dict[str, Any]:
     >>> threshold_entry("edge_pertinence_tied")["link_regression"]
     0.6
     """
-    return lookup({entry["metric"]: entry for entry in guide("thresholds")["threshold"]}, metric.removesuffix("_tied"), "metric")
+    return lookup(
+        {entry["metric"]: entry for entry in guide("thresholds")["threshold"]},
+        metric.removesuffix("_tied"),
+        "metric",
+    )
 
 
 def band(family: str, value: float) -> dict[str, Any]:
@@ -69,7 +73,11 @@ def family_of(metric: str) -> str:
     ('pertinence', 'time')
     """
     plain = metric.removeprefix("feature_").removeprefix("edge_")
-    return lookup({"stability": "stability", "pertinence": "pertinence", "ec": "ec", "time": "time"}, plain.split("_")[0], "metric")
+    return lookup(
+        {"stability": "stability", "pertinence": "pertinence", "ec": "ec", "time": "time"},
+        plain.split("_")[0],
+        "metric",
+    )
 
 
 def transfer(metric: str) -> dict[str, Any]:
@@ -78,7 +86,9 @@ def transfer(metric: str) -> dict[str, Any]:
     >>> transfer("edge_ec")["level"]
     'medium'
     """
-    return next(entry for entry in guide("practice")["transfer"] if entry["metric"] == family_of(metric))
+    return next(
+        entry for entry in guide("practice")["transfer"] if entry["metric"] == family_of(metric)
+    )
 
 
 def named(entries: list[dict[str, Any]], key: str, value: str, kind: str) -> dict[str, Any]:
@@ -104,7 +114,14 @@ def rank_of(explainer: str) -> int:
     """
     if explainer in avoided():
         return 6
-    return next((entry["rank"] for entry in guide("explainers")["hierarchy"] if explainer in entry["explainers"]), 5)
+    return next(
+        (
+            entry["rank"]
+            for entry in guide("explainers")["hierarchy"]
+            if explainer in entry["explainers"]
+        ),
+        5,
+    )
 
 
 def avoided() -> dict[str, dict[str, Any]]:
@@ -113,13 +130,17 @@ def avoided() -> dict[str, dict[str, Any]]:
 
 
 def paper_table() -> "pd.DataFrame":
-    """The paper's benchmark as a summary: columns task (a kind), explainer, metric, mean, sd, n (not told)."""
+    """The paper's benchmark as a summary: columns task (a kind), explainer, metric, mean, sd, n
+    (not told).
+    """
     import pandas as pd
 
     from graphgauge.evaluation.published import published_table
 
     rows = [(kind, *names, *cell, None) for (kind, *names), cell in published_table().items()]
-    return edges_as_links(pd.DataFrame(rows, columns=["task", "explainer", "metric", "mean", "sd", "n"]))
+    return edges_as_links(
+        pd.DataFrame(rows, columns=["task", "explainer", "metric", "mean", "sd", "n"])
+    )
 
 
 def shipped_benchmark() -> "pd.DataFrame":
@@ -131,6 +152,8 @@ def shipped_benchmark() -> "pd.DataFrame":
 
 
 def edges_as_links(summary: "pd.DataFrame") -> "pd.DataFrame":
-    """A summary whose kinds are named as here: the paper's tables, and ours in its layout, call links edges."""
+    """A summary whose kinds are named as here: the paper's tables, and ours in its layout, call
+    links edges.
+    """
     names = {kind.replace("link_", "edge_"): kind for kind in KINDS}
     return summary.assign(task=[names.get(task, task) for task in summary["task"]])

@@ -1,18 +1,22 @@
-"""Paired comparisons: of two explainers on the targets that both have, and of one explainer with the random one of the same run.
+"""Paired comparisons: of two explainers on the targets that both have, and of one explainer with
+the random one of the same run.
 
-Differences are called better or worse where their 95 % interval (`core.intervals.difference_interval`) excludes 0, and are ties
-elsewhere. With fewer than 10 shared targets, and for tables of means, intervals decide nothing (they are shown to cover from 10
-on): then means that differ by no more than 0.03 (pertinence), 3 edits (EC) or 0.005 (stability) are ties. Differences that vanish
-as the paper prints numbers (0.01; EC 0.1) are ties always.
+Differences are called better or worse where their 95 % interval
+(`core.intervals.difference_interval`) excludes 0, and are ties elsewhere. With fewer than 10 shared
+targets, and for tables of means, intervals decide nothing (they are shown to cover from 10 on):
+then means that differ by no more than 0.03 (pertinence), 3 edits (EC) or 0.005 (stability) are
+ties. Differences that vanish as the paper prints numbers (0.01; EC 0.1) are ties always.
 
-What is compared with random is faithfulness: pertinence (as it is judged, and with ties as half), pertinence by |change| for
-values (unless edits are to move them one way, `Settings.direction`), and EC, of one side. An explainer is
+What is compared with random is faithfulness: pertinence (as it is judged, and with ties as half),
+pertinence by |change| for values (unless edits are to move them one way, `Settings.direction`), and
+EC, of one side. An explainer is
 
     worse          in every measure whose interval lies on the wrong side of the random explainer
     better         if some measure is better, or if a one-sided sign test of pertinence says so (p ≤ 0.05)
     not decided    with fewer than 10 shared targets
 
-Without a random explainer, tied pertinence is compared with 0.5, which a random order reaches exactly; EC has no baseline then.
+Without a random explainer, tied pertinence is compared with 0.5, which a random order reaches
+exactly; EC has no baseline then.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,15 +32,27 @@ from graphgauge.guidelines.measures import Case, Measured, Subject, by_model
 
 LEAST_TARGETS = 10  #: from which intervals decide
 CHANCE = 0.5  #: tied pertinence of a random order
-PRINTED = {"pertinence": 0.01, "stability": 0.01, "ec": 0.1, "time": 0.01}  #: smaller differences are ties always
-ALIKE = {"pertinence": 0.03, "stability": 0.005, "ec": 3.0, "time": 0.01}  #: ties where no interval decides
+PRINTED = {
+    "pertinence": 0.01,
+    "stability": 0.01,
+    "ec": 0.1,
+    "time": 0.01,
+}  #: smaller differences are ties always
+ALIKE = {
+    "pertinence": 0.03,
+    "stability": 0.005,
+    "ec": 3.0,
+    "time": 0.01,
+}  #: ties where no interval decides
 NEAR = 1e-9
 Values = Mapping[Case, float]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One metric of two explainers: means over shared targets, and first less second with its 95 % interval."""
+    """One metric of two explainers: means over shared targets, and first less second with its 95 %
+    interval.
+    """
 
     metric: str
     first: float
@@ -77,7 +93,9 @@ class Comparison:
 
 
 def compare(metric: str, first: Values, second: "Values | float") -> Comparison | None:
-    """Compare the values of two explainers on the targets that both have, or those of one with a constant; None without any."""
+    """Compare the values of two explainers on the targets that both have, or those of one with a
+    constant; None without any.
+    """
     shared = [case for case in first if isinstance(second, float) or case in second]
     if not shared:
         return None
@@ -85,9 +103,13 @@ def compare(metric: str, first: Values, second: "Values | float") -> Comparison 
     own = {case: first[case] for case in shared}
     gaps = {case: own[case] - others[case] for case in shared}
     groups = list(by_model(gaps).values())
-    interval = difference_interval(*groups) or difference_interval(list(gaps.values()))  # a network with a single target
+    interval = difference_interval(*groups) or difference_interval(
+        list(gaps.values())
+    )  # a network with a single target
     first_mean, second_mean = (_mean_over_models(values) for values in (own, others))
-    return Comparison(metric, first_mean, second_mean, round(first_mean - second_mean, 12), interval, len(shared))
+    return Comparison(
+        metric, first_mean, second_mean, round(first_mean - second_mean, 12), interval, len(shared)
+    )
 
 
 def _mean_over_models(values: Values) -> float:
@@ -96,7 +118,9 @@ def _mean_over_models(values: Values) -> float:
     return sum(means) / len(means)
 
 
-def compare_explainers(found: Measured, first: Subject, second: Subject, metric: str) -> Comparison | None:
+def compare_explainers(
+    found: Measured, first: Subject, second: Subject, metric: str
+) -> Comparison | None:
     """Compare two explainers of a run, or two means of a table; None where one has no number."""
     own, other = found.get(first, metric), found.get(second, metric)
     if own is None or other is None or own.mean is None or other.mean is None:
@@ -110,7 +134,7 @@ def compare_explainers(found: Measured, first: Subject, second: Subject, metric:
     return found.compared[key]
 
 
-# --- with random ----------------------------------------------------------------------------------------------------------
+# --- with random ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -155,7 +179,9 @@ class AgainstRandom:
 
 
 def faithful_metrics(side: str, form: str = "pertinence", is_one_way: bool = False) -> list[str]:
-    """The measures of faithfulness of a side, the judged form of pertinence first; |change| only where either way counts."""
+    """The measures of faithfulness of a side, the judged form of pertinence first; |change| only
+    where either way counts.
+    """
     change = [] if is_one_way else ["pertinence_abs"]
     return [f"{side}_{name}" for name in dict.fromkeys([form, "pertinence_tied", *change, "ec"])]
 
@@ -168,11 +194,15 @@ def compare_with_random(
     other: Callable[[str], Values],
     is_one_way: bool = False,
 ) -> AgainstRandom | None:
-    """Compare one side of an explainer with random; ``own`` and ``other`` give its and the baseline's values of a metric.
+    """Compare one side of an explainer with random; ``own`` and ``other`` give its and the
+    baseline's values of a metric.
 
     None where nothing can be compared: neither a baseline nor tied pertinence.
     """
-    found = [compare(metric, own(metric), other(metric)) for metric in faithful_metrics(side, form, is_one_way)]
+    found = [
+        compare(metric, own(metric), other(metric))
+        for metric in faithful_metrics(side, form, is_one_way)
+    ]
     comparisons = tuple(each for each in found if each is not None)
     name = baseline
     if not comparisons:
@@ -180,8 +210,17 @@ def compare_with_random(
         if against_chance is None:
             return None
         comparisons, name = (against_chance,), ""
-    gaps = next((gaps for metric in _signed(side, form) if (gaps := _gaps(own(metric), other(metric) if name else None))), [])
-    return AgainstRandom(side, name, comparisons, sum(gap > 0 for gap in gaps), sum(gap < 0 for gap in gaps))
+    gaps = next(
+        (
+            gaps
+            for metric in _signed(side, form)
+            if (gaps := _gaps(own(metric), other(metric) if name else None))
+        ),
+        [],
+    )
+    return AgainstRandom(
+        side, name, comparisons, sum(gap > 0 for gap in gaps), sum(gap < 0 for gap in gaps)
+    )
 
 
 def _signed(side: str, form: str) -> list[str]:
@@ -195,8 +234,12 @@ def _gaps(first: Values, second: Values | None) -> list[float]:
     return [round(first[case] - (CHANCE if second is None else second[case]), 9) for case in shared]
 
 
-def against_random(found: Measured, subject: Subject, side: str, baseline: str) -> AgainstRandom | None:
-    """One side of an explainer of a run beside the random explainer; None for that itself, and where nothing can be compared."""
+def against_random(
+    found: Measured, subject: Subject, side: str, baseline: str
+) -> AgainstRandom | None:
+    """One side of an explainer of a run beside the random explainer; None for that itself, and
+    where nothing can be compared.
+    """
     task, model, explainer = subject
     if explainer == baseline:
         return None
@@ -214,12 +257,20 @@ def _cases(found: Measured, subject: Subject, metric: str) -> Values:
     return {} if measure is None else measure.cases
 
 
-def chance_for(found: Measured, subject: Subject, metric: str, baseline: str) -> tuple[float | None, str]:
-    """What chance reaches in the same run, and who that is; a random explainer on the targets that both have."""
+def chance_for(
+    found: Measured, subject: Subject, metric: str, baseline: str
+) -> tuple[float | None, str]:
+    """What chance reaches in the same run, and who that is; a random explainer on the targets that
+    both have.
+    """
     task, model, explainer = subject
     if family_of(metric) == "stability":
         own, who = found.get(subject, f"{metric}_chance"), "a permutation of the scores"
         return (None if own is None or explainer == baseline else own.mean), who
     who = f"the explainer {baseline!r}"
-    both = None if explainer == baseline else compare_explainers(found, subject, (task, model, baseline), metric)
+    both = (
+        None
+        if explainer == baseline
+        else compare_explainers(found, subject, (task, model, baseline), metric)
+    )
     return (None if both is None else both.second), who

@@ -31,7 +31,9 @@ class Point:
     evidence: str
 
     def __str__(self) -> str:
-        return f"[{'x' if self.state == DONE else ' '}] {self.point} ({self.state}): {self.evidence}"
+        return (
+            f"[{'x' if self.state == DONE else ' '}] {self.point} ({self.state}): {self.evidence}"
+        )
 
 
 def checklist(
@@ -40,11 +42,15 @@ def checklist(
     requirements: Requirements | None = None,
     evidence: Mapping[str, str] | None = None,
 ) -> list[Point]:
-    """The eight points for ``explainer`` (default: the recommended one). ``evidence``: files by name of an owner's point."""
+    """The eight points for ``explainer`` (default: the recommended one). ``evidence``: files by
+    name of an owner's point.
+    """
     wanted, given = requirements or Requirements(), dict(evidence or {})
     unknown = [name for name in given if name not in owners()]
     if unknown:
-        raise BadSetting(f"evidence names {', '.join(map(repr, unknown))}, but the owner's points are {', '.join(owners())}.")
+        raise BadSetting(
+            f"evidence names {', '.join(map(repr, unknown))}, but the owner's points are {', '.join(owners())}."
+        )
     recommendations = recommend(results, wanted)
     name = chosen_name(results, explainer, recommendations)
     states = {
@@ -52,13 +58,18 @@ def checklist(
         "validation": validation(results, name),
         "thresholds": thresholds(results, name, wanted),
         "latency": latency(results, wanted),
-        **{key: shown(given[key]) if key in given else (OPEN, hint) for key, hint in owners().items()},
+        **{
+            key: shown(given[key]) if key in given else (OPEN, hint)
+            for key, hint in owners().items()
+        },
     }
     entries = guide("practice")["checklist"]
     return [Point(entry["name"], entry["point"], *states[entry["name"]]) for entry in entries]
 
 
-def chosen_name(results: Results, explainer: str | None, recommendations: list[Recommendation]) -> str:
+def chosen_name(
+    results: Results, explainer: str | None, recommendations: list[Recommendation]
+) -> str:
     """The explainer the list is about; refuses one that is not in the run."""
     known = dict.fromkeys(row.explainer for row in results.rows)
     if explainer is not None and explainer not in known:
@@ -70,19 +81,34 @@ def selection(name: str, recommendations: list[Recommendation]) -> tuple[str, st
     """Whether the explainer was compared with others and is the measured choice for every task."""
     alone = [own for own in recommendations if not own.others]
     if alone:
-        return NOT_DONE, f"{name} was compared with no other explainer, so nothing was chosen; paper: {alone[0].paper}"
+        return (
+            NOT_DONE,
+            f"{name} was compared with no other explainer, so nothing was chosen; paper: {alone[0].paper}",
+        )
     against = [own for own in recommendations if name != own.chosen]
     if against:
         own = against[0]
-        return NOT_DONE, f"{name} is not the choice, {own.chosen} is; {own.others.get(name, 'it has no values')}"
+        return (
+            NOT_DONE,
+            f"{name} is not the choice, {own.chosen} is; {own.others.get(name, 'it has no values')}",
+        )
     first = recommendations[0]
     compared = ", ".join(first.others)
-    return DONE, f"{name}: measured beside {compared} and chosen ({first.reason}); paper: {first.paper}"
+    return (
+        DONE,
+        f"{name}: measured beside {compared} and chosen ({first.reason}); paper: {first.paper}",
+    )
 
 
 def validation(results: Results, name: str) -> tuple[str, str]:
-    """Whether the explainer was measured on enough targets in every task; those without a quality number do not count."""
-    least = next(entry["least_targets"] for entry in guide("practice")["checklist"] if entry["name"] == "validation")
+    """Whether the explainer was measured on enough targets in every task; those without a quality
+    number do not count.
+    """
+    least = next(
+        entry["least_targets"]
+        for entry in guide("practice")["checklist"]
+        if entry["name"] == "validation"
+    )
     counts: dict[tuple[str, str], set[object]] = {}
     for row in results.rows:
         if row.explainer == name:
@@ -104,7 +130,9 @@ def thresholds(results: Results, name: str, wanted: Requirements) -> tuple[str, 
 
 def is_against(verdict: Verdict, code: int) -> bool:
     """Whether a verdict is worth telling: failed, doubtful, or missing in an incomplete check."""
-    return verdict.outcome in ("fail", "undecided", "warn") or (code == 3 and verdict.outcome == NOT_APPLICABLE)
+    return verdict.outcome in ("fail", "undecided", "warn") or (
+        code == 3 and verdict.outcome == NOT_APPLICABLE
+    )
 
 
 def latency(results: Results, wanted: Requirements) -> tuple[str, str]:
@@ -119,7 +147,9 @@ def latency(results: Results, wanted: Requirements) -> tuple[str, str]:
     ]
     said = ", ".join(filter(None, saves))
     return (
-        (DONE, f"set: {said}") if said else (NOT_DONE, "early_stop='none' and twins=True: set early_stop='betting' or twins=False")
+        (DONE, f"set: {said}")
+        if said
+        else (NOT_DONE, "early_stop='none' and twins=True: set early_stop='betting' or twins=False")
     )
 
 
@@ -133,6 +163,8 @@ def owners() -> dict[str, str]:
     return {
         "translation": "show Evaluator.get_textual_explanation to readers and keep what they say",
         "monitoring": "no dashboard is known to this run",
-        "revalidation": "triggers: " + ", ".join(guide("practice")["phase"][2]["triggers"]) + "; how often is yours to say",
+        "revalidation": "triggers: "
+        + ", ".join(guide("practice")["phase"][2]["triggers"])
+        + "; how often is yours to say",
         "compliance": "the requirements document of `graphgauge consult --requirements` is a start",
     }

@@ -1,4 +1,5 @@
-"""Diagnosis of a run: the paper's troubleshooting table (`troubleshooting.py`), and what else we have seen go wrong.
+"""Diagnosis of a run: the paper's troubleshooting table (`troubleshooting.py`), and what else we
+have seen go wrong.
 
 empty_graphs           targets that no edge can reach
 no_reference           nothing to substitute from
@@ -39,7 +40,12 @@ from graphgauge.models.masking import WITHOUT_MASKS
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMS = ("ec", "pertinence", "pertinence_tied", "pertinence_rank")  #: numbers that are equal for equal rankings
+FORMS = (
+    "ec",
+    "pertinence",
+    "pertinence_tied",
+    "pertinence_rank",
+)  #: numbers that are equal for equal rankings
 LEAST_SHARED = 5  #: targets that two explainers must agree on
 NEAR_CHANCE = 0.1  #: corrected stability that is as good as none
 FAR_CHANGE = 1e-5  #: of a prediction; less is rounding
@@ -56,10 +62,16 @@ def diagnose(
 ) -> list[Finding]:
     """Everything that the checks find. ``summary``: a benchmark to compare with.
 
-    ``accuracy``: the score of the model on its task, where the results do not know it: a share such as 0.81, or a `ModelAccuracy`.
+    ``accuracy``: the score of the model on its task, where the results do not know it: a share such
+    as 0.81, or a `ModelAccuracy`.
     """
     stated = ModelAccuracy.read(accuracy)
-    run = Run(results, requirements or Requirements(), results.accuracy if stated is None else stated, summary)
+    run = Run(
+        results,
+        requirements or Requirements(),
+        results.accuracy if stated is None else stated,
+        summary,
+    )
     return [finding for check in CHECKS for finding in check(run)]
 
 
@@ -79,7 +91,10 @@ def status_share(name: str, status: str, what: str, advice: str) -> Check:
 
 
 empty_graphs = status_share(
-    "empty_graphs", "empty", "no edge can carry a message", "these targets are left out of the means; give targets with neighbours"
+    "empty_graphs",
+    "empty",
+    "no edge can carry a message",
+    "these targets are left out of the means; give targets with neighbours",
 )
 no_reference = status_share(
     "no_reference",
@@ -114,7 +129,9 @@ def constant_scores(run: Run) -> Iterator[Finding]:
                 on = share(len(hit), len(rows))
                 text = f"{side.capitalize()} scores of {explainer} are constant, or there is but one, on {on} targets"
                 numbers = {"hit": float(len(hit)), "n": float(len(rows))}
-                advice = "their order is drawn by lot; leave such targets out, or take another explainer"
+                advice = (
+                    "their order is drawn by lot; leave such targets out, or take another explainer"
+                )
                 yield Finding("constant_scores", text, advice, numbers, explainer)
 
 
@@ -131,7 +148,13 @@ def never_flipped(run: Run) -> Iterator[Finding]:
             on = f"{share(count, len(rows))} targets of {explainer} ({side} side)"
             text = f"The prediction never changes on {on}, so its mean EC of {mean:.4g} mixes two things"
             numbers = {"open": float(count), "n": float(len(rows)), "mean": mean}
-            yield Finding("never_flipped", text, "read flip_curve(): the share flipped within k edits", numbers, explainer)
+            yield Finding(
+                "never_flipped",
+                text,
+                "read flip_curve(): the share flipped within k edits",
+                numbers,
+                explainer,
+            )
 
 
 def same_explainers(run: Run) -> Iterator[Finding]:
@@ -141,7 +164,9 @@ def same_explainers(run: Run) -> Iterator[Finding]:
         if sides:
             n = len(run.values(f"{sides[0]}_ec", first))
             text = f"{first} and {second} have the same numbers ({' and '.join(sides)} side) on all {n} targets"
-            yield Finding("same_explainers", text, same_advice(first, second), {"n": float(n)}, first)
+            yield Finding(
+                "same_explainers", text, same_advice(first, second), {"n": float(n)}, first
+            )
 
 
 def agree(run: Run, first: str, second: str, side: str) -> bool:
@@ -149,7 +174,9 @@ def agree(run: Run, first: str, second: str, side: str) -> bool:
     varied = False
     for form in FORMS:
         own, other = (run.values(f"{side}_{form}", name) for name in (first, second))
-        if len(own) < (LEAST_SHARED if form == "ec" else 0) or not own.sort_index().equals(other.sort_index()):
+        if len(own) < (LEAST_SHARED if form == "ec" else 0) or not own.sort_index().equals(
+            other.sort_index()
+        ):
             return False
         varied = varied or own.nunique() > 1
     return varied
@@ -189,7 +216,11 @@ def untrained_mask(run: Run) -> Iterator[Finding]:
             chance = guide("chance")["stability"]["untrained_masks"]
             advice = f"masks that were never trained reach {chance}: see whether this one learns at all (check_explainer)"
             yield Finding(
-                "untrained_mask", text, advice, {"mean": float(own.mean()), "corrected": float(corrected.mean())}, explainer
+                "untrained_mask",
+                text,
+                advice,
+                {"mean": float(own.mean()), "corrected": float(corrected.mean())},
+                explainer,
             )
 
 
@@ -198,13 +229,26 @@ def few_trials(run: Run) -> Iterator[Finding]:
     settings, rule = run.results.settings, guide("practice")["early_stopping"]
     if settings.trials[0] < rule["least_trials"]:
         text = f"At least {settings.trials[0]} random curves are drawn, and the paper's rule begins at {rule['least_trials']}"
-        yield Finding("few_trials", text, "set trials=(30, 100) or more", {"trials": float(settings.trials[0])})
+        yield Finding(
+            "few_trials",
+            text,
+            "set trials=(30, 100) or more",
+            {"trials": float(settings.trials[0])},
+        )
     for side in SIDES if settings.twins else ():
         least = least_p_of(run, side)
         if least > SIGNIFICANT:
-            curves, name = settings.trials_of(side), "feature_trials" if side == "feature" else "twin_trials"
+            curves, name = (
+                settings.trials_of(side),
+                "feature_trials" if side == "feature" else "twin_trials",
+            )
             text = f"p-values of the {side} side come from {curves} random curves, so none is below {least:.3g}"
-            yield Finding("few_trials", text, f"set {name}=19 or more", {"trials": float(curves), "least": least})
+            yield Finding(
+                "few_trials",
+                text,
+                f"set {name}=19 or more",
+                {"trials": float(curves), "least": least},
+            )
     chance = guide("chance")["early_stopping"]
     if settings.early_stop == "paper" and settings.tau is not None and len(run.table):
         wrong, claimed = 100 * chance["wrong_at_half"], 100 * chance["claimed"]
@@ -223,7 +267,9 @@ def least_p_of(run: Run, side: str) -> float:
 
 
 def no_better_than_random(run: Run) -> Iterator[Finding]:
-    """Explainers that a random order matches; the verdicts of that side are undecided then (`judging`)."""
+    """Explainers that a random order matches; the verdicts of that side are undecided then
+    (`judging`).
+    """
     for explainer in run.explainers:
         for side in SIDES:
             against = beside_random(run, explainer, side)
@@ -239,13 +285,18 @@ def beside_random(run: Run, explainer: str, side: str) -> AgainstRandom | None:
     """One side of an explainer beside the random one, over all tasks and networks of the run."""
     form = judged_form(run.results.settings, (metric for metric, _ in run.parts))
     own, other = (partial(values_by_case, run, name) for name in (explainer, run.wanted.baseline))
-    return compare_with_random(side, form, run.wanted.baseline, own, other, is_one_way(run.results.settings))
+    return compare_with_random(
+        side, form, run.wanted.baseline, own, other, is_one_way(run.results.settings)
+    )
 
 
 def values_by_case(run: Run, explainer: str, metric: str) -> dict[Case, float]:
     """The values of a metric by (task and network, target, occurrence)."""
     own = run.values(metric, explainer).dropna().to_dict()
-    return {(f"{task}/{model}", target, occurrence): value for (task, model, target, occurrence), value in own.items()}
+    return {
+        (f"{task}/{model}", target, occurrence): value
+        for (task, model, target, occurrence), value in own.items()
+    }
 
 
 def no_better(text: str, numbers: dict[str, float], explainer: str) -> Finding:
@@ -257,8 +308,12 @@ def no_better(text: str, numbers: dict[str, float], explainer: str) -> Finding:
 def no_better_finding(run: Run, explainer: str, against: AgainstRandom) -> Finding:
     """The sign test of pertinence, and the other measures beside it."""
     n = against.wins + against.losses
-    first = next((own for own in against.comparisons if own.metric.endswith("_tied")), against.comparisons[0])
-    others = [f"{title(own.metric)} {own.numbers()}" for own in against.comparisons if own is not first]
+    first = next(
+        (own for own in against.comparisons if own.metric.endswith("_tied")), against.comparisons[0]
+    )
+    others = [
+        f"{title(own.metric)} {own.numbers()}" for own in against.comparisons if own is not first
+    ]
     test = (
         f"{share(against.wins, n)} targets (sign test p = {against.p:.3g})"
         if n
@@ -266,7 +321,9 @@ def no_better_finding(run: Run, explainer: str, against: AgainstRandom) -> Findi
     )
     verb = f"beats {against.who} on" if against.baseline else f"is above {against.who} on"
     text = "; ".join([f"{title(first.metric)} of {explainer} {verb} {test}", *others])
-    numbers = {"wins": float(against.wins), "n": float(n), "p": against.p} if n else {"p": against.p}
+    numbers = (
+        {"wins": float(against.wins), "n": float(n), "p": against.p} if n else {"p": against.p}
+    )
     return no_better(text, numbers, explainer)
 
 
@@ -277,12 +334,21 @@ def worse_than_random(run: Run) -> Iterator[Finding]:
             against = beside_random(run, explainer, side)
             if against is None or not against.worse:
                 continue
-            worse, better = ([f"{title(own.metric)} {own.numbers()}" for own in each] for each in (against.worse, against.better))
+            worse, better = (
+                [f"{title(own.metric)} {own.numbers()}" for own in each]
+                for each in (against.worse, against.better)
+            )
             text = f"The {side} side of {explainer} is worse than random: {'; '.join(worse)}"
             text += f", although other measures are better: {'; '.join(better)}" if better else ""
-            advice = "do not rely on it: its measures contradict each other" if better else "do not rely on it"
+            advice = (
+                "do not rely on it: its measures contradict each other"
+                if better
+                else "do not rely on it"
+            )
             numbers = {"difference": round(against.worse[0].difference, 12)}
-            yield Finding("contradiction" if better else "worse_than_random", text, advice, numbers, explainer)
+            yield Finding(
+                "contradiction" if better else "worse_than_random", text, advice, numbers, explainer
+            )
 
 
 def no_baseline(run: Run) -> Iterator[Finding]:
@@ -293,14 +359,18 @@ def no_baseline(run: Run) -> Iterator[Finding]:
 
 
 def against_curves(run: Run, explainer: str, side: str) -> Finding | None:
-    """How many targets have p <= 0.05 (or the least p there can be) among the random curves; as many would by chance."""
+    """How many targets have p <= 0.05 (or the least p there can be) among the random curves; as
+    many would by chance.
+    """
     own = run.values(f"{side}_pertinence_p", explainer)
     if not len(own):
         return None
     level = max(SIGNIFICANT, least_p_of(run, side))
     hits = int((own <= level + NEAR).sum())
     p = binomial_tail(hits, len(own), level)
-    on = f"{share(hits, len(own))} targets, and {100 * level:.3g} % would be by chance (p = {p:.3g})"
+    on = (
+        f"{share(hits, len(own))} targets, and {100 * level:.3g} % would be by chance (p = {p:.3g})"
+    )
     text = f"{explainer} ({side} side) is better than random orders (p ≤ {level:.3g}) on {on}"
     numbers = {"hits": float(hits), "n": float(len(own)), "p": p}
     return no_better(text, numbers, explainer)
@@ -316,7 +386,10 @@ def unequal_targets(run: Run) -> Iterator[Finding]:
         if uneven:
             counts = ", ".join(f"{name} {count}" for name, count in uneven.items())
             text = f"Explainers are compared on different targets ({side} side): {len(shared)} are shared by all, but {counts}"
-            numbers = {"shared": float(len(shared)), **{name: float(count) for name, count in uneven.items()}}
+            numbers = {
+                "shared": float(len(shared)),
+                **{name: float(count) for name, count in uneven.items()},
+            }
             yield Finding("unequal_targets", text, "compare on the shared ones", numbers)
 
 
@@ -325,14 +398,21 @@ def poor_model(run: Run) -> Iterator[Finding]:
     if run.accuracy is not None and run.accuracy.is_poor:
         told = run.accuracy.warning
         advice = "a faithful explanation of a poor model explains mistakes: train or choose a better one first"
-        yield Finding("poor_model", told[0].upper() + told[1:], advice, {"score": run.accuracy.value})
+        yield Finding(
+            "poor_model", told[0].upper() + told[1:], advice, {"score": run.accuracy.value}
+        )
 
 
 def unknown_accuracy(run: Run) -> Iterator[Finding]:
     """Nothing in a run says how good the model is."""
     if run.accuracy is None:
         text = "The accuracy (or r²) of the model on its task is not known"
-        yield Finding("unknown_accuracy", text, "a faithful explanation of a wrong model explains a mistake: pass accuracy=", {})
+        yield Finding(
+            "unknown_accuracy",
+            text,
+            "a faithful explanation of a wrong model explains a mistake: pass accuracy=",
+            {},
+        )
 
 
 CHECKS: tuple[Check, ...] = (

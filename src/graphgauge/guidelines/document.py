@@ -1,7 +1,8 @@
 """The requirements document of the paper's phase 1 (before a model is built), as Markdown.
 
-It holds what can be known now: the kind of task, the thresholds that will be checked, the shortlist with its numbers, what they are
-worth elsewhere, and the plan for phases 2 and 3. What only the owner knows is left as a line to fill in.
+It holds what can be known now: the kind of task, the thresholds that will be checked, the shortlist
+with its numbers, what they are worth elsewhere, and the plan for phases 2 and 3. What only the
+owner knows is left as a line to fill in.
 """
 
 import re
@@ -54,7 +55,13 @@ def use_section(recommendation: Recommendation, requirements: Requirements) -> s
         f"Use: {latency}",
         f"Features: {requirements.num_features or OPEN}",
     ]
-    return "\n".join(["## 1. The task", *(f"- {line}" for line in lines), f"- Who reads the explanations: {OPEN}"])
+    return "\n".join(
+        [
+            "## 1. The task",
+            *(f"- {line}" for line in lines),
+            f"- Who reads the explanations: {OPEN}",
+        ]
+    )
 
 
 def threshold_section(recommendation: Recommendation, requirements: Requirements) -> str:
@@ -66,8 +73,16 @@ def threshold_section(recommendation: Recommendation, requirements: Requirements
             rows.append([title(metric), "-", NO_LIMIT[limit]])
             continue
         cap = guide("thresholds")["compactness"]["cap"]
-        odd = "; ".join(filter(None, [vacuity(metric, limit, cap, *known_chance(metric)), reach(metric, limit)]))
-        rows.append([title(metric), f"{limit.direction} {told(metric, limit.value)}", "; ".join(filter(None, [limit.source, odd]))])
+        odd = "; ".join(
+            filter(None, [vacuity(metric, limit, cap, *known_chance(metric)), reach(metric, limit)])
+        )
+        rows.append(
+            [
+                title(metric),
+                f"{limit.direction} {told(metric, limit.value)}",
+                "; ".join(filter(None, [limit.source, odd])),
+            ]
+        )
     return "## 2. Thresholds\n" + table(["number", "threshold", "from, and what is odd"], rows)
 
 
@@ -82,10 +97,20 @@ def known_chance(metric: str) -> tuple[float | None, str]:
 
 def shortlist_section(recommendation: Recommendation) -> str:
     """The candidates with their numbers, and why."""
-    metrics = list(dict.fromkeys(metric for own in recommendation.numbers.values() for metric in own))
+    metrics = list(
+        dict.fromkeys(metric for own in recommendation.numbers.values() for metric in own)
+    )
     ranked = [recommendation.chosen, *recommendation.others]
     rows = [
-        [name, *(told(m, recommendation.numbers[name][m]) if m in recommendation.numbers[name] else "-" for m in metrics)]
+        [
+            name,
+            *(
+                told(m, recommendation.numbers[name][m])
+                if m in recommendation.numbers[name]
+                else "-"
+                for m in metrics
+            ),
+        ]
         for name in ranked
     ]
     said = [f"- {plain(name)}: {plain(reason)}" for name, reason in recommendation.others.items()]
@@ -113,13 +138,21 @@ def rules_section() -> str:
     """Which rules apply, and what explanations have to do for them."""
     aims = guide("practice")["regulation"]["aims"]
     lines = [f"- {name.capitalize()} ({what}): {OPEN}" for name, what in aims.items()]
-    return "\n".join(["## 4. Rules", f"- Rules that apply (EU AI Act, rules of the domain): {OPEN}", *lines])
+    return "\n".join(
+        ["## 4. Rules", f"- Rules that apply (EU AI Act, rules of the domain): {OPEN}", *lines]
+    )
 
 
 def plan_section() -> str:
     """Phases 2 and 3."""
     lines = ["## 5. Plan"]
     for number, phase in enumerate(guide("practice")["phase"][1:], 2):
-        lines += [f"Phase {number}, {phase['name']}:", *(f"- [ ] {step}" for step in phase["steps"]), ""]
+        lines += [
+            f"Phase {number}, {phase['name']}:",
+            *(f"- [ ] {step}" for step in phase["steps"]),
+            "",
+        ]
     triggers = guide("practice")["phase"][2]["triggers"]
-    return "\n".join([*lines, f"Validate again when {', when '.join(triggers)}; otherwise every: {OPEN}"])
+    return "\n".join(
+        [*lines, f"Validate again when {', when '.join(triggers)}; otherwise every: {OPEN}"]
+    )

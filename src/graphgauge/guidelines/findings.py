@@ -56,7 +56,9 @@ class Run:
     @cached_property
     def explainers(self) -> list[str]:
         """Those that were measured, without the baseline."""
-        return [name for name in dict.fromkeys(self.table["explainer"]) if name != self.wanted.baseline]
+        return [
+            name for name in dict.fromkeys(self.table["explainer"]) if name != self.wanted.baseline
+        ]
 
     @cached_property
     def parts(self) -> "dict[Any, pd.DataFrame]":
@@ -93,7 +95,9 @@ def values_of(rows: "pd.DataFrame") -> "pd.Series":
 
     good = rows[rows["status"] == OK]
     keys = list(zip(good["task"], good["model"], good["target"], good["occurrence"], strict=True))
-    return pd.Series(good["value"].to_numpy(), index=pd.Index(keys, dtype=object, tupleize_cols=False))
+    return pd.Series(
+        good["value"].to_numpy(), index=pd.Index(keys, dtype=object, tupleize_cols=False)
+    )
 
 
 def share(count: int, n: int) -> str:

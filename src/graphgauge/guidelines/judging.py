@@ -1,16 +1,21 @@
-"""Verdicts: every number of a run against its threshold, per explainer (over targets) or per explanation.
+"""Verdicts: every number of a run against its threshold, per explainer (over targets) or per
+explanation.
 
 A number that meets its threshold is still only a warning where
     - the threshold is vacuous (`limits.vacuity`),
-    - it is the mean of fewer than 50 targets (the paper asks for 50-100 to begin with, 200-500 for production),
+    - it is the mean of fewer than 50 targets (the paper asks for 50-100 to begin with, 200-500 for
+      production),
     - the 95 % interval of the mean crosses the threshold,
-    - much is at stake and stability lies below 0.95, or the time lies in the upper part of its band,
+    - much is at stake and stability lies below 0.95, or the time lies in the upper part of its
+      band,
     - it is the pertinence of one explanation, and a random order does as well with p > 0.05.
 It is undecided where
     - it is the mean of fewer than 10 targets, from which no interval can be trusted,
-    - nothing shows that this side of the explainer is more faithful than the random explainer of the run (`comparisons`).
-Pertinence and EC fail, whatever their thresholds, where a measure of the same side is clearly worse than random: the number
-itself ("worse than random"), or another one, which contradicts it. Time is measured on a few targets by design and exempt.
+    - nothing shows that this side of the explainer is more faithful than the random explainer of
+      the run (`comparisons`).
+Pertinence and EC fail, whatever their thresholds, where a measure of the same side is clearly worse
+than random: the number itself ("worse than random"), or another one, which contradicts it. Time is
+measured on a few targets by design and exempt.
 """
 
 from collections.abc import Iterable
@@ -22,8 +27,23 @@ from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, PASS, UNDECIDED, WARN
 from graphgauge.evaluation import FAULTS, STATUSES, Results
 from graphgauge.evaluation.cells import OK
 from graphgauge.guidelines.book import band, family_of, guide
-from graphgauge.guidelines.comparisons import LEAST_TARGETS, AgainstRandom, Comparison, against_random, chance_for
-from graphgauge.guidelines.limits import NEAR, NO_LIMIT, Limit, limit_of, reach, title, told, vacuity
+from graphgauge.guidelines.comparisons import (
+    LEAST_TARGETS,
+    AgainstRandom,
+    Comparison,
+    against_random,
+    chance_for,
+)
+from graphgauge.guidelines.limits import (
+    NEAR,
+    NO_LIMIT,
+    Limit,
+    limit_of,
+    reach,
+    title,
+    told,
+    vacuity,
+)
 from graphgauge.guidelines.measures import Measure, Measured, Subject, measured, of_run, with_chance
 from graphgauge.guidelines.requirements import Requirements
 
@@ -31,24 +51,45 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SIGNIFICANT = 0.05
-BY_DESIGN = ("not_prescribed", "no_scores", "constant")  #: reasons for a missing verdict that leave a check complete
+BY_DESIGN = (
+    "not_prescribed",
+    "no_scores",
+    "constant",
+)  #: reasons for a missing verdict that leave a check complete
 REASONS = {**STATUSES, **FAULTS}  #: every status that a row can have, for people
 COMPLETE, BELOW, INCOMPLETE = 0, 1, 3  #: exit codes
 #: why a number is undecided, or fails whatever its threshold
-TOO_FEW, NO_BETTER, WORSE, CONTRADICTION = "too_few_targets", "no_better_than_random", "worse_than_random", "contradiction"
+TOO_FEW, NO_BETTER, WORSE, CONTRADICTION = (
+    "too_few_targets",
+    "no_better_than_random",
+    "worse_than_random",
+    "contradiction",
+)
 
 
-def verdicts(given: "Results | pd.DataFrame", requirements: Requirements | None = None, per: str = "explainer") -> list[Verdict]:
-    """Verdicts on a run (or on a table of means), seven for each explainer, or for each explanation with ``per="explanation"``."""
+def verdicts(
+    given: "Results | pd.DataFrame",
+    requirements: Requirements | None = None,
+    per: str = "explainer",
+) -> list[Verdict]:
+    """Verdicts on a run (or on a table of means), seven for each explainer, or for each explanation
+    with ``per="explanation"``.
+    """
     wanted = requirements or Requirements()
     if per not in ("explainer", "explanation"):
         raise BadSetting(f"per must be 'explainer' or 'explanation', but {per!r} was given.")
     if per == "explanation":
         if not isinstance(given, Results):
-            raise BadSetting("a table of means holds no single explanations: pass the Results of a run.")
+            raise BadSetting(
+                "a table of means holds no single explanations: pass the Results of a run."
+            )
         return explanation_verdicts(given, wanted)
     found = measured(given, wanted)
-    return [verdict(found, subject, metric, wanted) for subject in found.subjects() for metric in found.judged()]
+    return [
+        verdict(found, subject, metric, wanted)
+        for subject in found.subjects()
+        for metric in found.judged()
+    ]
 
 
 def verdict(found: Measured, subject: Subject, metric: str, wanted: Requirements) -> Verdict:
@@ -56,13 +97,24 @@ def verdict(found: Measured, subject: Subject, metric: str, wanted: Requirements
     task, model, explainer = subject
     own = found.get(subject, metric) or Measure(None, 0, missing={"not_measured": 0})
     limit = limit_of(metric, found.kinds.get(task), wanted)
-    blank = Verdict(NOT_APPLICABLE, metric, "", explainer=explainer, task=task, model=model, n=own.n, number=own.mean)
+    blank = Verdict(
+        NOT_APPLICABLE,
+        metric,
+        "",
+        explainer=explainer,
+        task=task,
+        model=model,
+        n=own.n,
+        number=own.mean,
+    )
     if own.mean is None:
-        return replace(blank, status=next(iter(own.missing), "not_measured"), reason=missing_sentence(metric, own))
-    if isinstance(limit, str):
-        reason = (
-            f"{title(metric)} is {told(metric, own.mean)}{counted(own)}; {NO_LIMIT[limit]}{beside(found, subject, metric, wanted)}."
+        return replace(
+            blank,
+            status=next(iter(own.missing), "not_measured"),
+            reason=missing_sentence(metric, own),
         )
+    if isinstance(limit, str):
+        reason = f"{title(metric)} is {told(metric, own.mean)}{counted(own)}; {NO_LIMIT[limit]}{beside(found, subject, metric, wanted)}."
         return beside_chance(replace(blank, status=limit, reason=reason), found, wanted)
     return beside_chance(judged(blank, own, limit, found, wanted), found, wanted)
 
@@ -73,15 +125,26 @@ def beside_chance(verdict: Verdict, found: Measured, wanted: Requirements) -> Ve
     if family == "time":
         return verdict
     subject = (verdict.task, verdict.model, verdict.explainer)
-    against = against_random(found, subject, side, wanted.baseline) if family in ("pertinence", "ec") else None
+    against = (
+        against_random(found, subject, side, wanted.baseline)
+        if family in ("pertinence", "ec")
+        else None
+    )
     if against is not None and against.worse:
         own = [each for each in against.worse if each.metric == verdict.metric]
-        sentence = worse_sentence(own[0], against) if own else contradiction_sentence(verdict, against)
+        sentence = (
+            worse_sentence(own[0], against) if own else contradiction_sentence(verdict, against)
+        )
         return changed(verdict, FAIL, WORSE if own else CONTRADICTION, sentence)
     if verdict.outcome not in (PASS, WARN):
         return verdict
     if verdict.n is not None and verdict.n < LEAST_TARGETS:
-        return changed(verdict, UNDECIDED, TOO_FEW, f"undecided: fewer than {LEAST_TARGETS} targets decide nothing")
+        return changed(
+            verdict,
+            UNDECIDED,
+            TOO_FEW,
+            f"undecided: fewer than {LEAST_TARGETS} targets decide nothing",
+        )
     if against is not None and not against.is_better:
         return changed(verdict, UNDECIDED, NO_BETTER, f"undecided: {no_better_sentence(against)}")
     return verdict
@@ -89,7 +152,12 @@ def beside_chance(verdict: Verdict, found: Measured, wanted: Requirements) -> Ve
 
 def changed(verdict: Verdict, outcome: str, status: str, note: str) -> Verdict:
     """The verdict with another outcome, and why."""
-    return replace(verdict, outcome=outcome, status=status, reason=f"{verdict.reason.removesuffix('.')}; {note}.")
+    return replace(
+        verdict,
+        outcome=outcome,
+        status=status,
+        reason=f"{verdict.reason.removesuffix('.')}; {note}.",
+    )
 
 
 def worse_sentence(own: Comparison, against: AgainstRandom) -> str:
@@ -106,27 +174,52 @@ def contradiction_sentence(verdict: Verdict, against: AgainstRandom) -> str:
 
 def no_better_sentence(against: AgainstRandom) -> str:
     """What was compared with random in vain."""
-    parts = [f"{title(own.metric)[0].lower()}{title(own.metric)[1:]} {own.numbers()}" for own in against.comparisons]
-    gap = "" if against.baseline else "; the run has no random explainer, so EC has nothing to be compared with"
+    parts = [
+        f"{title(own.metric)[0].lower()}{title(own.metric)[1:]} {own.numbers()}"
+        for own in against.comparisons
+    ]
+    gap = (
+        ""
+        if against.baseline
+        else "; the run has no random explainer, so EC has nothing to be compared with"
+    )
     return f"nothing shows that the {against.side} side is better than random ({'; '.join(parts)}){gap}"
 
 
-def judged(blank: Verdict, own: Measure, limit: Limit, found: Measured, wanted: Requirements) -> Verdict:
+def judged(
+    blank: Verdict, own: Measure, limit: Limit, found: Measured, wanted: Requirements
+) -> Verdict:
     """The outcome and its sentence."""
     metric, number = blank.metric, float(own.mean or 0.0)
     subject = (blank.task, blank.model, blank.explainer)
-    vacuous = vacuity(metric, limit, found.cap, *chance_for(found, subject, metric, wanted.baseline))
-    doubts = [vacuous, *few_targets(metric, own), across(own, limit, metric), unsafe(number, limit, metric)]
+    vacuous = vacuity(
+        metric, limit, found.cap, *chance_for(found, subject, metric, wanted.baseline)
+    )
+    doubts = [
+        vacuous,
+        *few_targets(metric, own),
+        across(own, limit, metric),
+        unsafe(number, limit, metric),
+    ]
     outcome, remark = (
         outcome_of(number, limit, metric, wanted),
         remark_on(metric, number, blank.explainer, found.kinds.get(blank.task)),
     )
     if outcome == PASS and any(doubts):
         outcome = WARN
-    notes = [remark, *(doubts if outcome != FAIL else [vacuous, below_half(metric, number, found, subject, wanted)])]
+    notes = [
+        remark,
+        *(
+            doubts
+            if outcome != FAIL
+            else [vacuous, below_half(metric, number, found, subject, wanted)]
+        ),
+    ]
     notes += [reach(metric, limit), left_out(own)]
     reason = sentence(metric, number, counted(own) + spread(own, metric), limit, notes)
-    return replace(blank, outcome=outcome, reason=reason, threshold=limit.value, is_vacuous=bool(vacuous))
+    return replace(
+        blank, outcome=outcome, reason=reason, threshold=limit.value, is_vacuous=bool(vacuous)
+    )
 
 
 def outcome_of(number: float, limit: Limit, metric: str, wanted: Requirements) -> str:
@@ -134,7 +227,11 @@ def outcome_of(number: float, limit: Limit, metric: str, wanted: Requirements) -
     if limit.is_met(number):
         return PASS
     is_pertinence = family_of(metric) == "pertinence"
-    is_excused = wanted.is_difficult and is_pertinence and number >= guide("thresholds")["pertinence"]["random"]
+    is_excused = (
+        wanted.is_difficult
+        and is_pertinence
+        and number >= guide("thresholds")["pertinence"]["random"]
+    )
     return WARN if is_excused or limit.never_fails else FAIL
 
 
@@ -149,8 +246,14 @@ def remark_on(metric: str, number: float, explainer: str, kind: str | None) -> s
     family = family_of(metric)
     if family not in ("stability", "pertinence"):
         return ""
-    if family == "stability" and number >= 1 - 1e-5 and explainer in guide("explainers")["traits"]["deterministic"]:
-        return "the method is deterministic, so this is 1 by construction and says nothing of quality"
+    if (
+        family == "stability"
+        and number >= 1 - 1e-5
+        and explainer in guide("explainers")["traits"]["deterministic"]
+    ):
+        return (
+            "the method is deterministic, so this is 1 by construction and says nothing of quality"
+        )
     remark = str(band(family, number)["meaning"])
     return "" if "classification" in remark and (kind or "").endswith("regression") else remark
 
@@ -162,7 +265,7 @@ def sentence(metric: str, number: float, where: str, limit: Limit, notes: Iterab
     return "; ".join([f"{head} ({limit.source})", *(note for note in notes if note)]) + "."
 
 
-# --- parts of a sentence -----------------------------------------------------------------------------------------------
+# --- parts of a sentence --------------------------------------------------------------------------
 
 
 def counted(own: Measure) -> str:
@@ -172,7 +275,11 @@ def counted(own: Measure) -> str:
 
 def spread(own: Measure, metric: str) -> str:
     """The interval of the mean."""
-    return "" if own.interval is None else f", 95 % interval {told(metric, own.interval[0])} to {told(metric, own.interval[1])},"
+    return (
+        ""
+        if own.interval is None
+        else f", 95 % interval {told(metric, own.interval[0])} to {told(metric, own.interval[1])},"
+    )
 
 
 def few_targets(metric: str, own: Measure) -> list[str]:
@@ -181,16 +288,30 @@ def few_targets(metric: str, own: Measure) -> list[str]:
     (first, enough), (production, most) = sizes["initial"], sizes["production"]
     if own.n is None or own.n >= first or metric == "time":
         return []
-    return [f"{own.n} targets are few: take {first}-{enough} for a first look and {production}-{most} for production"]
+    return [
+        f"{own.n} targets are few: take {first}-{enough} for a first look and {production}-{most} for production"
+    ]
 
 
-def below_half(metric: str, number: float, found: Measured, subject: Subject, wanted: Requirements) -> str:
-    """What a paper's pertinence below 0.5 is to be compared with: ties count as lost, so chance lies below 0.5 too."""
-    if metric.endswith("_tied") or family_of(metric) != "pertinence" or number >= guide("thresholds")["pertinence"]["random"]:
+def below_half(
+    metric: str, number: float, found: Measured, subject: Subject, wanted: Requirements
+) -> str:
+    """What a paper's pertinence below 0.5 is to be compared with: ties count as lost, so chance
+    lies below 0.5 too.
+    """
+    if (
+        metric.endswith("_tied")
+        or family_of(metric) != "pertinence"
+        or number >= guide("thresholds")["pertinence"]["random"]
+    ):
         return ""
     chance, who = chance_for(found, subject, metric, wanted.baseline)
     usual = guide("chance")["pertinence"]["edges_cora"]
-    seen = f"{who} reaches {told(metric, chance)} here" if chance is not None else f"random rankings reach {usual} on Cora's edges"
+    seen = (
+        f"{who} reaches {told(metric, chance)} here"
+        if chance is not None
+        else f"random rankings reach {usual} on Cora's edges"
+    )
     return f"ties count as lost, so chance is not 0.5: {seen}"
 
 
@@ -210,13 +331,21 @@ def unsafe(number: float, limit: Limit, metric: str) -> str:
 
 def left_out(own: Measure) -> str:
     """How many values are missing, and why."""
-    gaps = [f"{count} {status}" for status, count in own.missing.items() if count and status != "not_timed"]
+    gaps = [
+        f"{count} {status}"
+        for status, count in own.missing.items()
+        if count and status != "not_timed"
+    ]
     return f"left out: {', '.join(gaps)}" if gaps else ""
 
 
 def missing_sentence(metric: str, own: Measure) -> str:
     """Why there is no number."""
-    told_why = [f"{status} on {count} targets ({REASONS.get(status, 'unknown')})" for status, count in own.missing.items() if count]
+    told_why = [
+        f"{status} on {count} targets ({REASONS.get(status, 'unknown')})"
+        for status, count in own.missing.items()
+        if count
+    ]
     return f"{title(metric)} has no value: {', '.join(told_why) or 'it was not measured'}."
 
 
@@ -226,7 +355,7 @@ def beside(found: Measured, subject: Subject, metric: str, wanted: Requirements)
     return "" if chance is None else f"; {who} reaches {told(metric, chance)}"
 
 
-# --- single explanations -----------------------------------------------------------------------------------------------
+# --- single explanations --------------------------------------------------------------------------
 
 
 def explanation_verdicts(results: Results, wanted: Requirements) -> list[Verdict]:
@@ -234,9 +363,13 @@ def explanation_verdicts(results: Results, wanted: Requirements) -> list[Verdict
     found = of_run(results, wanted)
     chosen = found.judged()
     rows = with_chance(results.to_pandas()).to_dict("records")
-    known: dict[Any, float] = {(*key_of(row), row["metric"]): row["value"] for row in rows if row["status"] == OK}
+    known: dict[Any, float] = {
+        (*key_of(row), row["metric"]): row["value"] for row in rows if row["status"] == OK
+    }
     known |= {side: least_p(results.settings.trials_of(side)) for side in ("edge", "feature")}
-    return [explanation_verdict(row, known, found, wanted) for row in rows if row["metric"] in chosen]
+    return [
+        explanation_verdict(row, known, found, wanted) for row in rows if row["metric"] in chosen
+    ]
 
 
 def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -244,7 +377,9 @@ def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in ("task", "model", "explainer", "target", "occurrence"))
 
 
-def explanation_verdict(row: dict[str, Any], known: dict[Any, float], found: Measured, wanted: Requirements) -> Verdict:
+def explanation_verdict(
+    row: dict[str, Any], known: dict[Any, float], found: Measured, wanted: Requirements
+) -> Verdict:
     """One value against its threshold."""
     metric = str(row["metric"])
     names = {name: row[name] for name in ("explainer", "target", "task", "model", "occurrence")}
@@ -260,8 +395,21 @@ def explanation_verdict(row: dict[str, Any], known: dict[Any, float], found: Mea
     remark = remark_on(metric, number, blank.explainer, found.kinds.get(row["task"]))
     outcome = outcome_of(number, limit, metric, wanted)
     outcome = WARN if outcome == PASS and any(doubts) else outcome
-    reason = sentence(metric, number, f" of target {row['target']}", limit, [remark, *doubts, reach(metric, limit)])
-    return replace(blank, outcome=outcome, reason=reason, number=number, threshold=limit.value, is_vacuous=bool(vacuous))
+    reason = sentence(
+        metric,
+        number,
+        f" of target {row['target']}",
+        limit,
+        [remark, *doubts, reach(metric, limit)],
+    )
+    return replace(
+        blank,
+        outcome=outcome,
+        reason=reason,
+        number=number,
+        threshold=limit.value,
+        is_vacuous=bool(vacuous),
+    )
 
 
 def gap_sentence(metric: str, status: str, message: str | None) -> str:
@@ -270,8 +418,12 @@ def gap_sentence(metric: str, status: str, message: str | None) -> str:
     return f"{title(metric)} has no value: {status} ({REASONS[status]}){noted}."
 
 
-def chance_of_one(row: dict[str, Any], known: dict[Any, float], wanted: Requirements) -> tuple[float | None, str]:
-    """What permuted scores reach for this very explanation; of other metrics one random value says nothing."""
+def chance_of_one(
+    row: dict[str, Any], known: dict[Any, float], wanted: Requirements
+) -> tuple[float | None, str]:
+    """What permuted scores reach for this very explanation; of other metrics one random value says
+    nothing.
+    """
     if family_of(row["metric"]) != "stability":
         return None, wanted.baseline
     return known.get((*key_of(row), f"{row['metric']}_chance")), "a permutation of the scores"
@@ -286,7 +438,9 @@ def unproven(row: dict[str, Any], known: dict[Any, float]) -> str:
         share = guide("chance")["pertinence"]["share_at_least_06"]
         return f"one target says little: {share:.0%} of random rankings reach 0.6 on a target of Cora; measure with twins=True"
     least = known[row["metric"].split("_")[0]]
-    return "" if p <= max(SIGNIFICANT, least) + NEAR else f"a random order does as well (p = {p:.3g})"
+    return (
+        "" if p <= max(SIGNIFICANT, least) + NEAR else f"a random order does as well (p = {p:.3g})"
+    )
 
 
 def least_p(curves: int) -> float:
@@ -304,12 +458,14 @@ def unflipped(row: dict[str, Any]) -> str:
     return "the prediction never changed, so this is where the edits ended" if is_open else ""
 
 
-# --- one answer for programs --------------------------------------------------------------------------------------------
+# --- one answer for programs ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Check:
-    """Exit code 0: every threshold is met; 1: one is not; 3: something that must be judged could not be, or is undecided."""
+    """Exit code 0: every threshold is met; 1: one is not; 3: something that must be judged could
+    not be, or is undecided.
+    """
 
     code: int
     verdicts: tuple[Verdict, ...]
@@ -317,7 +473,9 @@ class Check:
 
 
 def check(
-    given: "Results | pd.DataFrame", requirements: Requirements | None = None, explainers: Iterable[str] | None = None
+    given: "Results | pd.DataFrame",
+    requirements: Requirements | None = None,
+    explainers: Iterable[str] | None = None,
 ) -> Check:
     """The verdicts on every explainer of a run but the baseline, or on those named, and one answer."""
     wanted = requirements or Requirements()
@@ -327,7 +485,11 @@ def check(
     failed = [each for each in own if each.outcome == FAIL]
     gaps = [each for each in own if each.outcome == NOT_APPLICABLE and each.status not in BY_DESIGN]
     open_ones = [each for each in own if each.outcome == UNDECIDED]
-    unjudged = [name for name in chosen if not any(is_quality(each) for each in own if each.explainer == name)]
+    unjudged = [
+        name
+        for name in chosen
+        if not any(is_quality(each) for each in own if each.explainer == name)
+    ]
     if failed:
         return Check(BELOW, tuple(own), failed_sentence(failed, len(own)))
     if gaps or unjudged or open_ones or not own:
@@ -340,17 +502,31 @@ def failed_sentence(failed: list[Verdict], total: int) -> str:
     beside = [each for each in failed if each.status in (WORSE, CONTRADICTION)]
     below = len(failed) - len(beside)
     parts = [f"{below} of {total} numbers miss their threshold"] if below else []
-    return ", and ".join([*parts, *([f"{len(beside)} of {total} fail beside random scores"] if beside else [])])
+    return ", and ".join(
+        [*parts, *([f"{len(beside)} of {total} fail beside random scores"] if beside else [])]
+    )
 
 
 def open_sentence(gaps: list[Verdict], open_ones: list[Verdict], total: int) -> str:
     """How many numbers could not be judged or are undecided, and why."""
     few = sum(each.status == TOO_FEW for each in open_ones)
     parts = [f"{len(gaps)} of {total} numbers could not be judged"] if gaps or not open_ones else []
-    parts += [f"{few} of {total} are undecided, for fewer than {LEAST_TARGETS} targets decide nothing"] if few else []
+    parts += (
+        [f"{few} of {total} are undecided, for fewer than {LEAST_TARGETS} targets decide nothing"]
+        if few
+        else []
+    )
     no_better = len(open_ones) - few
-    parts += [f"{no_better} of {total} are undecided, for nothing shows that they are better than random"] if no_better else []
-    return ", and ".join(parts) + ("" if gaps or open_ones else "; an explainer has no quality number at all")
+    parts += (
+        [
+            f"{no_better} of {total} are undecided, for nothing shows that they are better than random"
+        ]
+        if no_better
+        else []
+    )
+    return ", and ".join(parts) + (
+        "" if gaps or open_ones else "; an explainer has no quality number at all"
+    )
 
 
 def is_quality(verdict: Verdict) -> bool:
@@ -358,7 +534,9 @@ def is_quality(verdict: Verdict) -> bool:
     return verdict.outcome != NOT_APPLICABLE and verdict.metric != "time"
 
 
-def chosen_explainers(every: list[Verdict], wanted: Requirements, names: Iterable[str] | None) -> list[str]:
+def chosen_explainers(
+    every: list[Verdict], wanted: Requirements, names: Iterable[str] | None
+) -> list[str]:
     """The explainers to check; refuses names that are not in the run."""
     known = list(dict.fromkeys(verdict.explainer for verdict in every))
     if names is None:
@@ -366,5 +544,7 @@ def chosen_explainers(every: list[Verdict], wanted: Requirements, names: Iterabl
     asked = list(names)
     absent = [name for name in asked if name not in known]
     if absent:
-        raise UnknownName(f"The run has no explainer {', '.join(map(repr, absent))}. It has: {', '.join(known) or 'none'}.")
+        raise UnknownName(
+            f"The run has no explainer {', '.join(map(repr, absent))}. It has: {', '.join(known) or 'none'}."
+        )
     return asked

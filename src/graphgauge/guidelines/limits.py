@@ -1,8 +1,8 @@
 """Which threshold a number has to meet, and whether that threshold says anything.
 
-Limits come from the user (`Requirements.limits`), from the latency of the use, or from the paper's table for the kind of task.
-A feature limit is a share of the F features: 10 % for nodes, 25 % for links. A share of few features
-is at least one edit, for no explanation has less.
+Limits come from the user (`Requirements.limits`), from the latency of the use, or from the paper's
+table for the kind of task. A feature limit is a share of the F features: 10 % for nodes, 25 % for
+links. A share of few features is at least one edit, for no explanation has less.
 
 A threshold is vacuous where chance meets it too:
     feature EC    its limit is the cap or more (10 % of Cora's 1,433 features are 143.3, but no EC exceeds 100)
@@ -16,7 +16,12 @@ from graphgauge.guidelines.book import family_of, guide, threshold_entry
 from graphgauge.guidelines.requirements import GRAPH_KINDS, LEAST_EDITS, Requirements, share_of
 
 NEAR = 1e-9  #: rounding that never decides
-NAMES = {"ec": "effective compactness", "pertinence": "pertinence", "stability": "stability", "time": "time"}
+NAMES = {
+    "ec": "effective compactness",
+    "pertinence": "pertinence",
+    "stability": "stability",
+    "time": "time",
+}
 
 #: why there is no threshold, for people
 NO_LIMIT = {
@@ -63,7 +68,13 @@ def unknown(metric: str, kind: str | None, requirements: Requirements) -> str:
         return "unknown_kind"
     if metric != "feature_ec":
         return ""
-    return "not_prescribed" if kind in GRAPH_KINDS else "" if requirements.num_features else "unknown_size"
+    return (
+        "not_prescribed"
+        if kind in GRAPH_KINDS
+        else ""
+        if requirements.num_features
+        else "unknown_size"
+    )
 
 
 def table_limit(metric: str, kind: str, requirements: Requirements) -> Limit:
@@ -75,14 +86,20 @@ def table_limit(metric: str, kind: str, requirements: Requirements) -> Limit:
         source = "the paper's bands; its table has no graph tasks"
     if entry["unit"] == "share of features" and requirements.num_features:
         return share_limit(value, requirements.num_features, source)
-    safe = guide("thresholds")["stability"]["band"][0]["least"] if wants_safe(metric, requirements) else None
+    safe = (
+        guide("thresholds")["stability"]["band"][0]["least"]
+        if wants_safe(metric, requirements)
+        else None
+    )
     return Limit(value, entry["direction"], source, safe)
 
 
 def share_limit(share: float, size: int, source: str) -> Limit:
     """A share of the features, and where it is less than one edit, one edit."""
     floor = f" (at least {LEAST_EDITS} edit)" if share * size < LEAST_EDITS - NEAR else ""
-    return Limit(share_of(size, share), "at most", f"{share:.0%} of {size} features{floor}, {source}")
+    return Limit(
+        share_of(size, share), "at most", f"{share:.0%} of {size} features{floor}, {source}"
+    )
 
 
 def wants_safe(metric: str, requirements: Requirements) -> bool:
@@ -95,7 +112,11 @@ def latency_limit(latency: str) -> Limit:
     entry = guide("thresholds")["latency"][latency]
     source = f"{latency} use, {entry['told']}"
     return Limit(
-        entry.get("warn_below", entry["pass_below"]), "below", source, entry["pass_below"], never_fails="warn_below" not in entry
+        entry.get("warn_below", entry["pass_below"]),
+        "below",
+        source,
+        entry["pass_below"],
+        never_fails="warn_below" not in entry,
     )
 
 
@@ -115,17 +136,27 @@ def title(metric: str) -> str:
     ('Edge pertinence (ties half)', 'Edge pertinence (by |change|)', 'Time')
     """
     side = metric.split("_")[0] + " " if metric.startswith(("edge_", "feature_")) else ""
-    form = " (ties half)" if metric.endswith("_tied") else " (by |change|)" if metric.endswith("_abs") else ""
+    form = (
+        " (ties half)"
+        if metric.endswith("_tied")
+        else " (by |change|)"
+        if metric.endswith("_abs")
+        else ""
+    )
     return (side + NAMES[family_of(metric)]).capitalize() + form
 
 
-# --- vacuous thresholds ------------------------------------------------------------------------------------------------
+# --- vacuous thresholds ---------------------------------------------------------------------------
 
 
 def vacuity(metric: str, limit: Limit, cap: int, chance: float | None, who: str) -> str:
     """Why a threshold says nothing here; '' if it does. ``chance``: what ``who`` reaches."""
     if metric.endswith("_ec") and limit.value >= cap:
-        over = f"{told(metric, limit.value - cap)} above the cap" if limit.value > cap else "the cap itself"
+        over = (
+            f"{told(metric, limit.value - cap)} above the cap"
+            if limit.value > cap
+            else "the cap itself"
+        )
         return f"vacuous threshold: no effective compactness exceeds {cap}, and {told(metric, limit.value)} is {over}"
     if chance is None or not limit.is_met(chance) or metric == "time":
         return ""

@@ -1,11 +1,14 @@
-"""What was measured, one entry per (task, model, explainer, metric): from a run, or from a table of means.
+"""What was measured, one entry per (task, model, explainer, metric): from a run, or from a table of
+means.
 
-A run gives values of every target. The interval of a mean is `core.intervals.mean_interval`; it covers in 93 to 97 % of cases
-for 10 to 200 values, skewed or bounded (docs/validity.md). Shares k of n get Wilson's interval,
+A run gives values of every target. The interval of a mean is `core.intervals.mean_interval`; it
+covers in 93 to 97 % of cases for 10 to 200 values, skewed or bounded (docs/validity.md). Shares k
+of n get Wilson's interval,
 
     (p + z²/2n ± z sqrt(p (1 - p)/n + z²/4n²)) / (1 + z²/n)        p = k/n, z = 1.96
 
-Of the likeness that permuted scores reach only the corrected stability c = (S - S₀)/(1 - S₀) is stored; S₀ = (S - c)/(1 - c).
+Of the likeness that permuted scores reach only the corrected stability c = (S - S₀)/(1 - S₀) is
+stored; S₀ = (S - c)/(1 - c).
 """
 
 from collections import Counter
@@ -28,10 +31,23 @@ from graphgauge.guidelines.requirements import Requirements
 if TYPE_CHECKING:
     import pandas as pd
 
-TABLE = ("task", "explainer", "metric", "mean")  #: columns a table of means must have; sd and n may be there
+TABLE = (
+    "task",
+    "explainer",
+    "metric",
+    "mean",
+)  #: columns a table of means must have; sd and n may be there
 KEYS = ["task", "model", "explainer", "target", "occurrence"]  #: of one explanation
 SIDES = ("feature", "edge")
-JUDGED = ("feature_pertinence", "edge_pertinence", "feature_ec", "edge_ec", "feature_stability", "edge_stability", "time")
+JUDGED = (
+    "feature_pertinence",
+    "edge_pertinence",
+    "feature_ec",
+    "edge_ec",
+    "feature_stability",
+    "edge_stability",
+    "time",
+)
 Objects = np.ndarray[Any, np.dtype[np.object_]]
 Subject = tuple[str, str, str]  #: task, model, explainer
 Case = tuple[str, Target, int]  #: of one explainer: model, target, occurrence
@@ -39,18 +55,24 @@ Case = tuple[str, Target, int]  #: of one explainer: model, target, occurrence
 
 @dataclass(frozen=True)
 class Measure:
-    """One mean over targets. ``n`` None: the table does not say; ``missing``: how many values are not there, by status."""
+    """One mean over targets. ``n`` None: the table does not say; ``missing``: how many values are
+    not there, by status.
+    """
 
     mean: float | None
     n: int | None = None
     values: tuple[float, ...] = ()  #: sorted
     missing: Mapping[str, int] = field(default_factory=dict)
-    cases: Mapping[Case, float] = field(default_factory=dict, compare=False)  #: the values by network, target and occurrence
+    cases: Mapping[Case, float] = field(
+        default_factory=dict, compare=False
+    )  #: the values by network, target and occurrence
     metric: str = ""
 
     @cached_property
     def interval(self) -> Interval | None:
-        """95 % interval of the mean; None where single values are not known, or there is one (of some network)."""
+        """95 % interval of the mean; None where single values are not known, or there is one (of
+        some network).
+        """
         return interval_of_mean(self.metric, *by_model(self.cases).values())
 
 
@@ -63,25 +85,41 @@ class Measured:
     cap: int
     pertinence: str = "pertinence"  #: which form is judged: "pertinence" or "pertinence_tied"
     focus: str | None = None  #: the side that is judged; None: both
-    is_one_way: bool = False  #: whether edits are to move values in one direction, so that |change| is another question
-    compared: dict[tuple[Subject, Subject, str], Any] = field(default_factory=dict, compare=False)  #: comparisons, made once
-    beside_random: dict[tuple[Subject, str, str], Any] = field(default_factory=dict, compare=False)  #: the same with random
+    #: whether edits are to move values in one direction, so that |change| is another question
+    is_one_way: bool = False
+    compared: dict[tuple[Subject, Subject, str], Any] = field(
+        default_factory=dict, compare=False
+    )  #: comparisons, made once
+    beside_random: dict[tuple[Subject, str, str], Any] = field(
+        default_factory=dict, compare=False
+    )  #: the same with random
 
     def subjects(self, task: str | None = None) -> list[Subject]:
         """Who was measured, in order; on one task, or on all."""
-        return list(dict.fromkeys(subject for subject, _ in self.measures if task in (None, subject[0])))
+        return list(
+            dict.fromkeys(subject for subject, _ in self.measures if task in (None, subject[0]))
+        )
 
     def get(self, subject: Subject, metric: str) -> Measure | None:
         """One measure, or None."""
         return self.measures.get((subject, metric))
 
     def judged(self) -> list[str]:
-        """The numbers that have verdicts (seven, or four of one side), in the form that the settings put first."""
-        chosen = [name for name in JUDGED if self.focus is None or name.startswith((self.focus, "time"))]
-        return [f"{name.split('_')[0]}_{self.pertinence}" if name.endswith("pertinence") else name for name in chosen]
+        """The numbers that have verdicts (seven, or four of one side), in the form that the
+        settings put first.
+        """
+        chosen = [
+            name for name in JUDGED if self.focus is None or name.startswith((self.focus, "time"))
+        ]
+        return [
+            f"{name.split('_')[0]}_{self.pertinence}" if name.endswith("pertinence") else name
+            for name in chosen
+        ]
 
 
-def measured(given: "Results | pd.DataFrame", requirements: Requirements, merge_models: bool = False) -> Measured:
+def measured(
+    given: "Results | pd.DataFrame", requirements: Requirements, merge_models: bool = False
+) -> Measured:
     """What a run or a table of means says."""
     if isinstance(given, Results):
         return of_run(given, requirements, merge_models)
@@ -91,14 +129,21 @@ def measured(given: "Results | pd.DataFrame", requirements: Requirements, merge_
 def of_run(results: Results, requirements: Requirements, merge_models: bool = False) -> Measured:
     """Means over targets of each network; merged: then over networks."""
     table = with_chance(what_is_needed(results))
-    columns = [table[name].to_numpy(dtype=object) for name in ("status", "model", "target", "occurrence")]
+    columns = [
+        table[name].to_numpy(dtype=object) for name in ("status", "model", "target", "occurrence")
+    ]
     columns.append(table["value"].to_numpy())
     found = {}
     for (subject, metric), places in grouped(table, merge_models):
         found[subject, metric] = measure_of(metric, *(column[places] for column in columns))
-    kinds = {str(task): requirements.task_kind or kind_of(str(task), part) for task, part in table.groupby("task", sort=False)}
+    kinds = {
+        str(task): requirements.task_kind or kind_of(str(task), part)
+        for task, part in table.groupby("task", sort=False)
+    }
     form = judged_form(results.settings, (metric for _, metric in found))
-    return Measured(found, kinds, results.settings.cap, form, requirements.focus, is_one_way(results.settings))
+    return Measured(
+        found, kinds, results.settings.cap, form, requirements.focus, is_one_way(results.settings)
+    )
 
 
 def is_one_way(settings: Settings) -> bool:
@@ -107,7 +152,9 @@ def is_one_way(settings: Settings) -> bool:
 
 
 def judged_form(settings: Settings, metrics: Iterable[str]) -> str:
-    """Which form of pertinence is judged: the twin where the settings put twins first and it was measured."""
+    """Which form of pertinence is judged: the twin where the settings put twins first and it was
+    measured.
+    """
     has_tied = any(metric.endswith("_pertinence_tied") for metric in metrics)
     return "pertinence_tied" if settings.headline == "twins" and has_tied else "pertinence"
 
@@ -117,23 +164,40 @@ def what_is_needed(results: Results) -> "pd.DataFrame":
     return results.with_seeds_as_networks().table[[*KEYS, "metric", "value", "status"]].copy()
 
 
-def grouped(table: "pd.DataFrame", merge_models: bool) -> Iterable[tuple[tuple[Subject, str], "np.ndarray[Any, Any]"]]:
-    """Where the rows of each subject and metric are, in the order in which they come; merged: networks under one name."""
+def grouped(
+    table: "pd.DataFrame", merge_models: bool
+) -> Iterable[tuple[tuple[Subject, str], "np.ndarray[Any, Any]"]]:
+    """Where the rows of each subject and metric are, in the order in which they come; merged:
+    networks under one name.
+    """
     whole = table.assign(model="") if merge_models else table
     places = whole.groupby(["task", "model", "explainer", "metric"], sort=False).indices
-    for (task, model, explainer, metric), own in sorted(places.items(), key=lambda item: int(item[1][0])):
+    for (task, model, explainer, metric), own in sorted(
+        places.items(), key=lambda item: int(item[1][0])
+    ):
         yield ((str(task), str(model), str(explainer)), str(metric)), own
 
 
 def measure_of(
-    metric: str, status: Objects, model: Objects, target: Objects, occurrence: Objects, value: "np.ndarray[Any, Any]"
+    metric: str,
+    status: Objects,
+    model: Objects,
+    target: Objects,
+    occurrence: Objects,
+    value: "np.ndarray[Any, Any]",
 ) -> Measure:
     """Mean over targets, then over networks; what is missing, the most frequent reason first.  (T,) each"""
     is_good = status == OK
     good, network = value[is_good], model[is_good]
     missing = dict(Counter(map(str, status[~is_good])).most_common())
     means = [float(np.sort(good[network == name]).mean()) for name in sorted(set(network))]
-    cases = dict(zip(zip(network, target[is_good], occurrence[is_good], strict=True), good.tolist(), strict=True))
+    cases = dict(
+        zip(
+            zip(network, target[is_good], occurrence[is_good], strict=True),
+            good.tolist(),
+            strict=True,
+        )
+    )
     mean = float(np.mean(means)) if means else None
     return Measure(mean, len(good), tuple(np.sort(good).tolist()), missing, cases, metric)
 
@@ -147,13 +211,16 @@ def by_model(cases: Mapping[Case, float]) -> dict[str, list[float]]:
 
 
 def with_chance(table: "pd.DataFrame") -> "pd.DataFrame":
-    """The rows, and one more for each corrected stability: the likeness that permuted scores reach (S₀)."""
+    """The rows, and one more for each corrected stability: the likeness that permuted scores reach
+    (S₀).
+    """
     import pandas as pd
 
     parts = [table]
     for side in SIDES if has_metric(table, "_stability_corrected") else ():
         raw, corrected = (
-            table[(table["metric"] == f"{side}_{form}") & (table["status"] == OK)] for form in ("stability", "stability_corrected")
+            table[(table["metric"] == f"{side}_{form}") & (table["status"] == OK)]
+            for form in ("stability", "stability_corrected")
         )
         both = raw.merge(corrected[[*KEYS, "value"]], on=KEYS, suffixes=("", "_corrected"))
         both = both[both["value_corrected"] < 1 - 1e-9]
@@ -163,7 +230,9 @@ def with_chance(table: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def kind_of(task: str, rows: "pd.DataFrame") -> str | None:
-    """The kind of a task: its name if that is a kind; else pairs are links, and |change| is measured for values only."""
+    """The kind of a task: its name if that is a kind; else pairs are links, and |change| is
+    measured for values only.
+    """
     if task in KINDS or not len(rows):
         return task if task in KINDS else None
     level = "link" if isinstance(rows["target"].iloc[0], tuple) else "node"
@@ -179,15 +248,26 @@ def of_table(table: "pd.DataFrame", requirements: Requirements) -> Measured:
     """A table of means: columns task, explainer, metric, mean; sd and n where they are known."""
     absent = [name for name in TABLE if name not in table.columns]
     if absent:
-        raise BadSetting(f"a summary needs the columns {', '.join(TABLE)}, but {', '.join(absent)} are not in it.")
+        raise BadSetting(
+            f"a summary needs the columns {', '.join(TABLE)}, but {', '.join(absent)} are not in it."
+        )
     found = {}
     for line in table.to_dict("records"):
         subject = (str(line["task"]), "", str(line["explainer"]))
         found[subject, str(line["metric"])] = Measure(number(line["mean"]), whole(line.get("n")))
     add_chance(found)
-    kinds = {task: requirements.task_kind or (task if task in KINDS else None) for task, _, _ in (subject for subject, _ in found)}
-    form = "pertinence" if any(metric.endswith("_pertinence") for _, metric in found) else "pertinence_tied"
-    return Measured(found, kinds, guide("thresholds")["compactness"]["cap"], form, requirements.focus)
+    kinds = {
+        task: requirements.task_kind or (task if task in KINDS else None)
+        for task, _, _ in (subject for subject, _ in found)
+    }
+    form = (
+        "pertinence"
+        if any(metric.endswith("_pertinence") for _, metric in found)
+        else "pertinence_tied"
+    )
+    return Measured(
+        found, kinds, guide("thresholds")["compactness"]["cap"], form, requirements.focus
+    )
 
 
 def add_chance(found: dict[tuple[Subject, str], Measure]) -> None:

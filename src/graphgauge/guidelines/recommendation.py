@@ -3,13 +3,14 @@
     1. verdicts       explainers that fail a verdict are left out, then those that nothing shows to be better than random; where
                       that leaves nobody, it is left undone, and the reason says so
     2. faithfulness   pertinence and EC, of edges and features: who is clearly worse than another one in some measure and clearly
-                      better in none is left out; of the rest, those that are better most often, less worse, stay
+                      better in none is left out; of the rest, those that are better most often,
+                      less worse, stay
     3. stability      in the same way
     4. hierarchy      the paper's hierarchy breaks ties, then time, then the name
 
-What is clearly better is decided by paired differences over targets and their 95 % intervals (`comparisons`); the rest are ties.
-Time below its limit is no reason to prefer an explainer. The paper's own choice and its methods to avoid stand beside the answer,
-with every disagreement.
+What is clearly better is decided by paired differences over targets and their 95 % intervals
+(`comparisons`); the rest are ties. Time below its limit is no reason to prefer an explainer. The
+paper's own choice and its methods to avoid stand beside the answer, with every disagreement.
 """
 
 from dataclasses import dataclass, replace
@@ -75,8 +76,12 @@ class Recommendation:
         return "\n".join([*lines, *(f"  transfer: {each}" for each in self.transfer)])
 
 
-def recommend(given: "Results | pd.DataFrame", requirements: Requirements | None = None) -> list[Recommendation]:
-    """One recommendation for each task of a run, or of a table of means (columns task, explainer, metric, mean, and sd, n)."""
+def recommend(
+    given: "Results | pd.DataFrame", requirements: Requirements | None = None
+) -> list[Recommendation]:
+    """One recommendation for each task of a run, or of a table of means (columns task, explainer,
+    metric, mean, and sd, n).
+    """
     wanted = requirements or Requirements()
     found = measured(given, wanted, merge_models=True)
     tasks = list(dict.fromkeys(task for task, _, _ in found.subjects()))
@@ -85,16 +90,28 @@ def recommend(given: "Results | pd.DataFrame", requirements: Requirements | None
 
 def recommend_for(found: Measured, task: str, wanted: Requirements) -> Recommendation:
     """Verdicts, then faithfulness, then stability, then the hierarchy."""
-    numbers = {subject[2]: headline(found, subject) for subject in found.subjects(task) if subject[2] != wanted.baseline}
-    numbers = {name: own for name, own in numbers.items() if any(metric != "time" for metric in own)}
+    numbers = {
+        subject[2]: headline(found, subject)
+        for subject in found.subjects(task)
+        if subject[2] != wanted.baseline
+    }
+    numbers = {
+        name: own for name, own in numbers.items() if any(metric != "time" for metric in own)
+    }
     if not numbers:
-        raise UndefinedScore(f"no explainer of task {task!r} has a value of any quality metric: evaluate some explainers first.")
+        raise UndefinedScore(
+            f"no explainer of task {task!r} has a value of any quality metric: evaluate some explainers first."
+        )
     judged = {name: judged_by(found, subject_of(found, task, name), wanted) for name in numbers}
     order = sorted(numbers, key=lambda name: preference(name, numbers[name]))
-    contest = Contest(found, {name: subject_of(found, task, name) for name in order}, judged, numbers)
+    contest = Contest(
+        found, {name: subject_of(found, task, name) for name in order}, judged, numbers
+    )
     chosen = contest.finalists[0]
     others = {
-        name: contest.why_not(name) for name in sorted(order, key=lambda name: mention(name, numbers[name])) if name != chosen
+        name: contest.why_not(name)
+        for name in sorted(order, key=lambda name: mention(name, numbers[name]))
+        if name != chosen
     }
     kind = found.kinds.get(task)
     return Recommendation(
@@ -106,7 +123,9 @@ def recommend_for(found: Measured, task: str, wanted: Requirements) -> Recommend
         numbers=numbers,
         verdicts=tuple(judged[chosen]),
         paper=paper_sentence(kind),
-        disagreements=tuple(disagreements(kind, chosen, others, {name: contest.failed(name) for name in numbers})),
+        disagreements=tuple(
+            disagreements(kind, chosen, others, {name: contest.failed(name) for name in numbers})
+        ),
         transfer=tuple(transfer_sentences(found.judged())),
     )
 
@@ -120,7 +139,9 @@ def headline(found: Measured, subject: Subject) -> Numbers:
     """The means that are compared, as they are printed."""
     own = {metric: found.get(subject, metric) for metric in found.judged()}
     return {
-        name: round(each.mean, DIGITS[family_of(name)]) for name, each in own.items() if each is not None and each.mean is not None
+        name: round(each.mean, DIGITS[family_of(name)])
+        for name, each in own.items()
+        if each is not None and each.mean is not None
     }
 
 
@@ -135,9 +156,16 @@ def preference(name: str, own: Numbers) -> tuple[int, float, str]:
 
 
 def mention(name: str, own: Numbers) -> tuple[int, float, float, str]:
-    """Where an explainer that is not chosen stands in the list: by the hierarchy, then by mean pertinence, time and name."""
+    """Where an explainer that is not chosen stands in the list: by the hierarchy, then by mean
+    pertinence, time and name.
+    """
     pertinence = [number for metric, number in own.items() if family_of(metric) == "pertinence"]
-    return rank_of(name), -sum(pertinence) / max(len(pertinence), 1), own.get("time", float("inf")), name
+    return (
+        rank_of(name),
+        -sum(pertinence) / max(len(pertinence), 1),
+        own.get("time", float("inf")),
+        name,
+    )
 
 
 @dataclass(frozen=True)
@@ -162,7 +190,9 @@ class Contest:
         return any(each.status == NO_BETTER for each in self.judged[name])
 
     def tier(self, name: str) -> int:
-        """0: no verdict speaks against it; 1: unproven; 2: it misses a threshold; 3: it is worse than random."""
+        """0: no verdict speaks against it; 1: unproven; 2: it misses a threshold; 3: it is worse
+        than random.
+        """
         if self.failed(name):
             return 3 if self.is_worse_than_random(name) else 2
         return 1 if self.is_unproven(name) else 0
@@ -184,9 +214,16 @@ class Contest:
         return self.unbeaten(self.faithful, ("stability",))
 
     def unbeaten(self, names: list[str], families: tuple[str, ...]) -> list[str]:
-        """Those that no other one beats; where some are better here and worse there, those that are better most often."""
-        left = [name for name in names if not any(self.beats(other, name, families) for other in names)] or names
-        wins = {name: sum(each.sign for other in left for each in self.between(name, other, families)) for name in left}
+        """Those that no other one beats; where some are better here and worse there, those that are
+        better most often.
+        """
+        left = [
+            name for name in names if not any(self.beats(other, name, families) for other in names)
+        ] or names
+        wins = {
+            name: sum(each.sign for other in left for each in self.between(name, other, families))
+            for name in left
+        }
         return [name for name in left if wins[name] == max(wins.values())]
 
     def beats(self, first: str, second: str, families: tuple[str, ...]) -> bool:
@@ -196,11 +233,18 @@ class Contest:
 
     def between(self, first: str, second: str, families: tuple[str, ...]) -> list[Comparison]:
         """The comparisons of two explainers, in the metrics of some families that both have."""
-        metrics = [metric for metric in self.found.judged() if family_of(metric) in families] if first != second else []
-        own = [compare_explainers(self.found, self.subjects[first], self.subjects[second], metric) for metric in metrics]
+        metrics = (
+            [metric for metric in self.found.judged() if family_of(metric) in families]
+            if first != second
+            else []
+        )
+        own = [
+            compare_explainers(self.found, self.subjects[first], self.subjects[second], metric)
+            for metric in metrics
+        ]
         return [each for each in own if each is not None]
 
-    # --- sentences -------------------------------------------------------------------------------------------------------
+    # --- sentences --------------------------------------------------------------------------------
 
     def why(self) -> str:
         """Why the chosen one was."""
@@ -210,9 +254,15 @@ class Contest:
     def start(self, chosen: str) -> str:
         """What the verdicts say."""
         total, viable, tier = len(self.subjects), len(self.viable), self.tier(chosen)
-        few = f" (undecided: fewer than {LEAST_TARGETS} targets)" if self.has_few_targets(chosen) else ""
+        few = (
+            f" (undecided: fewer than {LEAST_TARGETS} targets)"
+            if self.has_few_targets(chosen)
+            else ""
+        )
         if tier >= 2:
-            who = f"every one of {total} explainers fails a verdict ({chosen}: " if total > 1 else "("
+            who = (
+                f"every one of {total} explainers fails a verdict ({chosen}: " if total > 1 else "("
+            )
             return f"{who}{fails(self.failed(chosen))}), so do not rely on it"
         if tier == 1:
             who = f"{chosen} is not" if total == 1 else f"no explainer of {total} is"
@@ -249,8 +299,15 @@ class Contest:
         chosen = self.finalists[0]
         if name not in self.viable:
             failed = self.failed(name)
-            return fails(failed) if failed else "nothing shows that all its scores are better than random"
-        for names, families in ((self.faithful, ("pertinence", "ec")), (self.finalists, ("stability",))):
+            return (
+                fails(failed)
+                if failed
+                else "nothing shows that all its scores are better than random"
+            )
+        for names, families in (
+            (self.faithful, ("pertinence", "ec")),
+            (self.finalists, ("stability",)),
+        ):
             if name not in names:
                 return self.lost(name, chosen, families)
         more = [metric for metric in self.numbers[name] if metric not in self.numbers[chosen]]
@@ -258,11 +315,19 @@ class Contest:
         return f"as good as {chosen} {self.within(name, chosen)}{extra}; {tie_break(name, chosen, self.numbers)}"
 
     def lost(self, name: str, chosen: str, families: tuple[str, ...]) -> str:
-        """In which measures an explainer is worse than the chosen one, or than the one that beats it."""
-        rivals = [other for other in (chosen, *self.viable) if other != name and self.beats(other, name, families)]
+        """In which measures an explainer is worse than the chosen one, or than the one that beats
+        it.
+        """
+        rivals = [
+            other
+            for other in (chosen, *self.viable)
+            if other != name and self.beats(other, name, families)
+        ]
         rival = rivals[0] if rivals else chosen
         comparisons = self.between(rival, name, families)
-        ahead, behind = (listed([each for each in comparisons if each.sign == sign]) for sign in (1, -1))
+        ahead, behind = (
+            listed([each for each in comparisons if each.sign == sign]) for sign in (1, -1)
+        )
         if not ahead:
             return f"it is behind more often than {chosen} in pertinence and EC, all explainers considered"
         return f"{rival} is better in {ahead}" + (f", though worse in {behind}" if behind else "")
@@ -280,7 +345,11 @@ def fails(verdicts: list[Verdict]) -> str:
     contradicted = [each.metric for each in verdicts if each.status == CONTRADICTION]
     parts = [f"it misses {', '.join(below)}"] if below else []
     parts += [f"it is worse than random in {', '.join(worse)}"] if worse else []
-    parts += [f"another measure contradicts its {', '.join(contradicted)}"] if contradicted and not worse else []
+    parts += (
+        [f"another measure contradicts its {', '.join(contradicted)}"]
+        if contradicted and not worse
+        else []
+    )
     return " and ".join(parts)
 
 
@@ -320,40 +389,57 @@ def paper_sentence(kind: str | None) -> str:
     if kind not in KINDS:
         return f"it has no recommendation for this kind of task; {avoid}"
     own = paper_choice(str(kind))
-    alternatives = [name + (f" ({own['only_for'][name]})" if name in own["only_for"] else "") for name in own["alternatives"]]
+    alternatives = [
+        name + (f" ({own['only_for'][name]})" if name in own["only_for"] else "")
+        for name in own["alternatives"]
+    ]
     return f"{own['primary']}, else {' or '.join(alternatives)}; {avoid}"
 
 
-def disagreements(kind: str | None, chosen: str, others: dict[str, str], failed: dict[str, list[Verdict]]) -> list[str]:
+def disagreements(
+    kind: str | None, chosen: str, others: dict[str, str], failed: dict[str, list[Verdict]]
+) -> list[str]:
     """Where what was measured and the paper differ."""
     found = []
     if kind in KINDS:
         primary = paper_choice(str(kind))["primary"]
         if primary != chosen:
-            found.append(f"the paper recommends {primary}; {others.get(primary, 'it was not measured here')}")
+            found.append(
+                f"the paper recommends {primary}; {others.get(primary, 'it was not measured here')}"
+            )
     for name, entry in avoided().items():
         if name in failed and not failed[name]:
-            found.append(f"the paper says to avoid {name} ({entry['why']}), but it misses no threshold here; {entry['doubt']}")
+            found.append(
+                f"the paper says to avoid {name} ({entry['why']}), but it misses no threshold here; {entry['doubt']}"
+            )
     return found
 
 
 def transfer_sentences(metrics: list[str]) -> list[str]:
     """How far the numbers travel, one sentence for each kind of number."""
     entries = {family_of(metric): transfer(metric) for metric in metrics}
-    return [f"{family}: {entry['level']}, since {entry['why']}" for family, entry in entries.items()]
+    return [
+        f"{family}: {entry['level']}, since {entry['why']}" for family, entry in entries.items()
+    ]
 
 
-# --- without results of one's own -----------------------------------------------------------------------------------------
+# --- without results of one's own -----------------------------------------------------------------
 
 
-def consult(task_kind: str, requirements: Requirements | None = None, summary: "pd.DataFrame | None" = None) -> Recommendation:
-    """The recommendation for a kind of task ("node-classification" or "node_classification") from a summary, else our benchmark."""
+def consult(
+    task_kind: str, requirements: Requirements | None = None, summary: "pd.DataFrame | None" = None
+) -> Recommendation:
+    """The recommendation for a kind of task ("node-classification" or "node_classification") from a
+    summary, else our benchmark.
+    """
     table = shipped_benchmark() if summary is None else edges_as_links(summary)
     source = "the benchmark that comes with graphgauge" if summary is None else "the given summary"
     kind = task_kind.replace("-", "_")
     own = table[table["task"] == kind]
     if not len(own):
         known = ", ".join(name for name in KINDS if name in set(table["task"]))
-        raise UndefinedScore(f"{source} has no rows for {kind!r}. It has: {known or 'no kind of task'}.")
+        raise UndefinedScore(
+            f"{source} has no rows for {kind!r}. It has: {known or 'no kind of task'}."
+        )
     wanted = replace(requirements or Requirements(), task_kind=kind)
     return replace(recommend(own, wanted)[0], source=source)

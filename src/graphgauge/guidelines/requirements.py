@@ -1,4 +1,6 @@
-"""What a use asks of explanations: the kind of task, how much is at stake, how fast, and limits of its own."""
+"""What a use asks of explanations: the kind of task, how much is at stake, how fast, and limits of
+its own.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -10,7 +12,10 @@ from graphgauge.guidelines.book import KINDS, guide
 STAKES = ("standard", "high-stakes")
 LATENCIES = ("interactive", "batch", "offline")
 LEAST_EDITS = 1  #: of any explanation; ours, the paper's shares of few features fall below it
-GRAPH_KINDS = ("graph_classification", "graph_regression")  #: judged by the bands; the paper's table has no column for them
+GRAPH_KINDS = (
+    "graph_classification",
+    "graph_regression",
+)  #: judged by the bands; the paper's table has no column for them
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,11 @@ class Requirements:
 
     def wrong_choices(self) -> list[str]:
         """Names that are none of those there are."""
-        known = {"task_kind": (None, *KINDS, *GRAPH_KINDS), "stakes": STAKES, "latency": (None, *LATENCIES)}
+        known = {
+            "task_kind": (None, *KINDS, *GRAPH_KINDS),
+            "stakes": STAKES,
+            "latency": (None, *LATENCIES),
+        }
         known["focus"] = (None, "feature", "edge")
         return [
             f"{name} must be one of {', '.join(map(repr, filter(None, choices)))}, but {getattr(self, name)!r} was given"
@@ -61,14 +70,26 @@ class Requirements:
         return [
             f"{name} must be a whole number, 1 or more, but is {size!r}"
             for name, size in sizes.items()
-            if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 1)
+            if size is not None
+            and (not isinstance(size, int) or isinstance(size, bool) or size < 1)
         ]
 
     def wrong_limits(self) -> list[str]:
         """Limits for numbers that are not judged, or that are no numbers."""
         known = [entry["metric"] for entry in guide("thresholds")["threshold"]]
-        unknown = [f"limits names {name!r}, but judged are {', '.join(known)}" for name in self.limits if name not in known]
-        return [*unknown, *(problem for name, limit in self.limits.items() if (problem := wrong_limit(name, limit)))]
+        unknown = [
+            f"limits names {name!r}, but judged are {', '.join(known)}"
+            for name in self.limits
+            if name not in known
+        ]
+        return [
+            *unknown,
+            *(
+                problem
+                for name, limit in self.limits.items()
+                if (problem := wrong_limit(name, limit))
+            ),
+        ]
 
     def limit(self, metric: str) -> float | None:
         """The user's own threshold; None: there is none."""
@@ -78,12 +99,16 @@ class Requirements:
         size = self.num_edges if metric.startswith("edge") else self.num_features
         if size is None:
             side = "num_edges" if metric.startswith("edge") else "num_features"
-            raise BadSetting(f"the limit {given!r} of {metric} is a share, but {side} is not given.")
+            raise BadSetting(
+                f"the limit {given!r} of {metric} is a share, but {side} is not given."
+            )
         return share_of(size, percentage(given))
 
     def record(self) -> dict[str, Any]:
         """As plain data."""
-        return {item.name: getattr(self, item.name) for item in fields(self)} | {"limits": dict(self.limits)}
+        return {item.name: getattr(self, item.name) for item in fields(self)} | {
+            "limits": dict(self.limits)
+        }
 
 
 def percentage(text: str) -> float:
@@ -99,12 +124,15 @@ def percentage(text: str) -> float:
 
 
 def share_of(size: int, share: float) -> float:
-    """A limit of effective compactness as a share of the features or edges: never below one edit, which nothing could meet.
+    """A limit of effective compactness as a share of the features or edges: never below one edit,
+    which nothing could meet.
 
     >>> share_of(200, 0.1), share_of(16, 0.1), share_of(7, 0.1), share_of(30, 0.2)
     (20.0, 1.6, 1.0, 6.0)
     """
-    return max(float(LEAST_EDITS), round(share * size, 12))  # 0.2 * 3 is 0.6, not 0.6000000000000001
+    return max(
+        float(LEAST_EDITS), round(share * size, 12)
+    )  # 0.2 * 3 is 0.6, not 0.6000000000000001
 
 
 def wrong_limit(name: str, limit: Any) -> str:
@@ -115,4 +143,8 @@ def wrong_limit(name: str, limit: Any) -> str:
         return f"the limit of {name} must be a number or a share such as '10%', but is {limit!r}"
     if isinstance(limit, str) and not name.endswith("_ec"):
         return f"the limit of {name} must be a number: shares are for feature_ec and edge_ec, but {limit!r} was given"
-    return "" if 0 <= number < float("inf") else f"the limit of {name} must be 0 or more, but is {limit!r}"
+    return (
+        ""
+        if 0 <= number < float("inf")
+        else f"the limit of {name} must be 0 or more, but is {limit!r}"
+    )

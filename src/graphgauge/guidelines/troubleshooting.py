@@ -1,6 +1,7 @@
 """The paper's troubleshooting table as checks on a run; each gives findings with numbers, or none.
 
-The table gives a limit in two of its seven lines (pertinence 0.5, 200 targets). The others need one to become checks. Ours:
+The table gives a limit in two of its seven lines (pertinence 0.5, 200 targets). The others need one
+to become checks. Ours:
     pertinence below 0.5    its mean is, or that of a quarter of the targets
     low stability           mean below 0.8 (the threshold)
     high EC                 above the limit for features, where that is known; else above half the cap
@@ -25,11 +26,17 @@ if TYPE_CHECKING:
 MANY = 0.25  #: share of targets that is worth a finding
 MOST_STORIES = 200  #: curves that are looked at for ties
 FAR = 2.0  #: SDs
-NEAR = {"pertinence": 0.1, "stability": 0.1, "ec": 10.0}  #: differences that are none, however small the SD
+NEAR = {
+    "pertinence": 0.1,
+    "stability": 0.1,
+    "ec": 10.0,
+}  #: differences that are none, however small the SD
 
 
 def pertinence_below_half(run: Run) -> Iterator[Finding]:
-    """Pertinence below 0.5: how often, how many of the points are ties, and what the tied variant says."""
+    """Pertinence below 0.5: how often, how many of the points are ties, and what the tied variant
+    says.
+    """
     limit = trouble("pertinence_below_half")["below"]
     for explainer, metric, own in run.each("pertinence"):
         low = own[own < limit]
@@ -46,7 +53,11 @@ def pertinence_below_half(run: Run) -> Iterator[Finding]:
             numbers["tied"] = float(tied.mean())
             text += f"; with ties as half the mean is {tied.mean():.4g}"
         chance = run.values(f"{metric}_tied", run.wanted.baseline)
-        reaches = f"{run.wanted.baseline!r} reaches {chance.mean():.4g} here" if len(chance) else "a random ranking scores 0.5"
+        reaches = (
+            f"{run.wanted.baseline!r} reaches {chance.mean():.4g} here"
+            if len(chance)
+            else "a random ranking scores 0.5"
+        )
         advice = f"use the tied variant (preset='calibrated'), where {reaches}"
         if len(tied) and tied.mean() < limit:
             advice = f"also the tied variant is below {limit:g}: {trouble('pertinence_below_half')['remedy']}"
@@ -54,7 +65,9 @@ def pertinence_below_half(run: Run) -> Iterator[Finding]:
 
 
 def share_of_ties(run: Run, explainer: str, metric: str, low: "pd.Series") -> float | None:
-    """Mean share of tied points behind low values; None for a run read from disk, which has no curves."""
+    """Mean share of tied points behind low values; None for a run read from disk, which has no
+    curves.
+    """
     side, stories = metric.split("_")[0], run.results.stories
     keys = [(explainer, target, occurrence, side) for _, _, target, occurrence in low.index]
     cases = [case for key in keys[:MOST_STORIES] if key in stories for case in stories[key]().cases]
@@ -76,12 +89,18 @@ def high_compactness(run: Run) -> Iterator[Finding]:
     """Effective compactness above its limit."""
     for explainer, metric, own in run.each("ec"):
         limit = limit_of(metric, kind(run), run.wanted)
-        most, which = (limit.value, limit.source) if isinstance(limit, Limit) else (run.results.settings.cap / 2, "half the cap")
+        most, which = (
+            (limit.value, limit.source)
+            if isinstance(limit, Limit)
+            else (run.results.settings.cap / 2, "half the cap")
+        )
         if own.mean() <= most:
             continue
         text = f"{title(metric)} of {explainer} is {own.mean():.4g} over {len(own)} targets, above {most:.4g} ({which})"
         numbers = {"mean": float(own.mean()), "n": float(len(own)), "limit": most}
-        yield Finding("high_compactness", text, remedy("high_compactness"), numbers, explainer, "paper")
+        yield Finding(
+            "high_compactness", text, remedy("high_compactness"), numbers, explainer, "paper"
+        )
 
 
 def slow(run: Run) -> Iterator[Finding]:
@@ -99,7 +118,10 @@ def slow(run: Run) -> Iterator[Finding]:
 
 def unstable_across_samples(run: Run) -> Iterator[Finding]:
     """Few targets, and a mean that is not known well."""
-    enough, width = trouble("unstable_across_samples")["least_targets"], guide("practice")["early_stopping"]["epsilon"]
+    enough, width = (
+        trouble("unstable_across_samples")["least_targets"],
+        guide("practice")["early_stopping"]["epsilon"],
+    )
     for explainer, metric, own in run.each("pertinence"):
         if not 2 <= len(own) < enough:
             continue
@@ -110,14 +132,25 @@ def unstable_across_samples(run: Run) -> Iterator[Finding]:
         half, from_to = (high - low) / 2, f"{low:.3g} to {high:.3g}"
         text = f"{title(metric)} of {explainer} is known to ± {half:.3g} only ({from_to}) from {len(own)} targets"
         numbers = {"half": half, "low": low, "high": high, "n": float(len(own))}
-        yield Finding("unstable_across_samples", text, remedy("unstable_across_samples"), numbers, explainer, "paper")
+        yield Finding(
+            "unstable_across_samples",
+            text,
+            remedy("unstable_across_samples"),
+            numbers,
+            explainer,
+            "paper",
+        )
 
 
 def unlike_benchmark(run: Run) -> Iterator[Finding]:
     """Means far from those of a benchmark for the same kind of task."""
     table, source = benchmark_of(run)
     wanted = [metric for metric in JUDGED if metric != "time"]
-    near = table[(table["task"] == kind(run)) & table["explainer"].isin(run.explainers) & table["metric"].isin(wanted)]
+    near = table[
+        (table["task"] == kind(run))
+        & table["explainer"].isin(run.explainers)
+        & table["metric"].isin(wanted)
+    ]
     for line in near.to_dict("records"):
         own = run.values(str(line["metric"]), str(line["explainer"]))
         if not len(own) or math.isnan(line["sd"]):
@@ -128,20 +161,35 @@ def unlike_benchmark(run: Run) -> Iterator[Finding]:
         there = f"{line['mean']:.4g} ± {line['sd']:.3g} in {source}"
         text = f"{title(line['metric'])} of {line['explainer']} is {mean:.4g}, and {there}"
         numbers = {"mean": mean, "there": float(line["mean"]), "sd": float(line["sd"])}
-        yield Finding("unlike_benchmark", text, remedy("unlike_benchmark"), numbers, str(line["explainer"]), "paper")
+        yield Finding(
+            "unlike_benchmark",
+            text,
+            remedy("unlike_benchmark"),
+            numbers,
+            str(line["explainer"]),
+            "paper",
+        )
 
 
 def invalid_scores(run: Run) -> Iterator[Finding]:
     """Scores or predictions that are no numbers."""
     for explainer in run.explainers:
         rows = run.table[run.table["explainer"] == explainer]
-        for status, what in (("nan_attribution", "a score"), ("nan_prediction", "a prediction of an edited graph")):
+        for status, what in (
+            ("nan_attribution", "a score"),
+            ("nan_prediction", "a prediction of an edited graph"),
+        ):
             hit = rows[rows["status"] == status]
             if len(hit):
-                bad, n = hit[["task", "model", "target"]].drop_duplicates(), rows[["task", "model", "target"]].drop_duplicates()
+                bad, n = (
+                    hit[["task", "model", "target"]].drop_duplicates(),
+                    rows[["task", "model", "target"]].drop_duplicates(),
+                )
                 text = f"{what} is NaN or infinite for {explainer} on {share(len(bad), len(n))} targets".capitalize()
                 numbers = {"bad": float(len(bad)), "n": float(len(n))}
-                yield Finding("invalid_scores", text, remedy("invalid_scores"), numbers, explainer, "paper")
+                yield Finding(
+                    "invalid_scores", text, remedy("invalid_scores"), numbers, explainer, "paper"
+                )
 
 
 def kind(run: Run) -> str | None:

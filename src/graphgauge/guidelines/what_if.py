@@ -1,7 +1,9 @@
-"""What other thresholds would change: verdicts and recommendation before and after, from the same measured numbers.
+"""What other thresholds would change: verdicts and recommendation before and after, from the same
+measured numbers.
 
-A knob is a threshold that can be moved: it starts where the requirements put it, or has no start where they give none (the paper
-prescribes no edge EC). Scores run from 0 to 1, EC from 0 to the cap, and time to twice its threshold or the slowest mean.
+A knob is a threshold that can be moved: it starts where the requirements put it, or has no start
+where they give none (the paper prescribes no edge EC). Scores run from 0 to 1, EC from 0 to the
+cap, and time to twice its threshold or the slowest mean.
 """
 
 import math
@@ -32,7 +34,9 @@ class Knob:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """The verdicts on every explainer of a task before and after, in one order, and who is recommended ('': nobody)."""
+    """The verdicts on every explainer of a task before and after, in one order, and who is
+    recommended ('': nobody).
+    """
 
     before: tuple[Verdict, ...]
     after: tuple[Verdict, ...]
@@ -42,7 +46,11 @@ class WhatIf:
     @property
     def changed(self) -> list[tuple[Verdict, Verdict]]:
         """Those whose outcome changes."""
-        return [pair for pair in zip(self.before, self.after, strict=True) if pair[0].outcome != pair[1].outcome]
+        return [
+            pair
+            for pair in zip(self.before, self.after, strict=True)
+            if pair[0].outcome != pair[1].outcome
+        ]
 
 
 def knobs(found: Measured, task: str, wanted: Requirements) -> list[Knob]:
@@ -66,11 +74,17 @@ def reach_of(found: Measured, task: str, metric: str, start: float | None) -> tu
         return max(float(found.cap), start or 0.0), 0.5
     if family != "time":
         return max(1.0, start or 0.0), 0.01
-    means = [own.mean for subject in found.subjects(task) if (own := found.get(subject, metric)) and own.mean is not None]
+    means = [
+        own.mean
+        for subject in found.subjects(task)
+        if (own := found.get(subject, metric)) and own.mean is not None
+    ]
     return float(math.ceil(max([2 * (start or 0.0), 1.0, *means]))), 0.01
 
 
-def what_if(found: Measured, task: str, wanted: Requirements, limits: Mapping[str, float]) -> WhatIf:
+def what_if(
+    found: Measured, task: str, wanted: Requirements, limits: Mapping[str, float]
+) -> WhatIf:
     """What moving thresholds to ``limits`` changes; those that are not named stay where they are."""
     moved = replace(wanted, limits={**wanted.limits, **limits})
     before, after = (judged_by(found, task, own) for own in (wanted, moved))
@@ -79,7 +93,11 @@ def what_if(found: Measured, task: str, wanted: Requirements, limits: Mapping[st
 
 def judged_by(found: Measured, task: str, wanted: Requirements) -> tuple[Verdict, ...]:
     """The verdicts on every explainer of a task."""
-    return tuple(verdict(found, subject, metric, wanted) for subject in found.subjects(task) for metric in found.judged())
+    return tuple(
+        verdict(found, subject, metric, wanted)
+        for subject in found.subjects(task)
+        for metric in found.judged()
+    )
 
 
 def chosen_by(found: Measured, task: str, wanted: Requirements) -> str:

@@ -1,4 +1,6 @@
-"""Lifecycle: a model of one's own from first look to production: project file, validation, decision, gate, tracking, documents."""
+"""Lifecycle: a model of one's own from first look to production: project file, validation,
+decision, gate, tracking, documents.
+"""
 
 from graphgauge.lifecycle.assessment import Assessment, assess
 from graphgauge.lifecycle.decision import Decision, Problem

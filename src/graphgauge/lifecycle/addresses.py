@@ -33,8 +33,14 @@ def find(address: str, folder: Path) -> Any:
     try:
         return reduce(getattr, name.split("."), module)
     except AttributeError as error:
-        own = ", ".join(key for key, value in vars(module).items() if getattr(value, "__module__", "") == module_name)
-        raise BadModel(f"{address} was asked for, but {module_name} has no {name}. It defines: {own or 'nothing'}.") from error
+        own = ", ".join(
+            key
+            for key, value in vars(module).items()
+            if getattr(value, "__module__", "") == module_name
+        )
+        raise BadModel(
+            f"{address} was asked for, but {module_name} has no {name}. It defines: {own or 'nothing'}."
+        ) from error
 
 
 def imported(name: str, folder: Path) -> ModuleType:
@@ -52,9 +58,15 @@ def imported(name: str, folder: Path) -> ModuleType:
 
 
 def check_not_another(module: ModuleType, folder: Path) -> None:
-    """Refuse a module of the same name from elsewhere, imported earlier, where the folder has its own."""
+    """Refuse a module of the same name from elsewhere, imported earlier, where the folder has its
+    own.
+    """
     first = module.__name__.partition(".")[0]
-    here = [path for path in (folder / f"{first}.py", folder / first / "__init__.py") if path.exists()]
+    here = [
+        path for path in (folder / f"{first}.py", folder / first / "__init__.py") if path.exists()
+    ]
     found = getattr(sys.modules[first], "__file__", None)
     if here and found and Path(found).resolve() not in [path.resolve() for path in here]:
-        raise BadModel(f"{here[0]} was meant, but another module {first} was imported before, from {found}: rename one of them.")
+        raise BadModel(
+            f"{here[0]} was meant, but another module {first} was imported before, from {found}: rename one of them."
+        )

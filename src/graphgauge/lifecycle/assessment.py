@@ -1,11 +1,13 @@
-"""The assessment of a project: its explainers measured, judged against its thresholds, and one of them recommended.
+"""The assessment of a project: its explainers measured, judged against its thresholds, and one of
+them recommended.
 
-The answer is that of the recommended explainer: 0 it meets every threshold, 1 it does not (then none does), 3 something could not
-be judged. The others are there to be compared with, and may fail; `graphgauge check` judges them all. An explainer that cannot be
-run on this network is left out, and a pass without it is incomplete: 3.
+The answer is that of the recommended explainer: 0 it meets every threshold, 1 it does not (then
+none does), 3 something could not be judged. The others are there to be compared with, and may fail;
+`graphgauge check` judges them all. An explainer that cannot be run on this network is left out, and
+a pass without it is incomplete: 3.
 
-A folder keeps the results (`Results.save`), and in ``project.json`` what they are of: the project, the checksums of its files,
-the requirements, versions.
+A folder keeps the results (`Results.save`), and in ``project.json`` what they are of: the project,
+the checksums of its files, the requirements, versions.
 """
 
 import hashlib
@@ -22,7 +24,16 @@ from graphgauge.core.versions import versions
 from graphgauge.core.xplanation import Target
 from graphgauge.evaluation import ModelAccuracy, Results
 from graphgauge.explainers import BaseExplainer
-from graphgauge.guidelines import Check, Finding, Recommendation, Requirements, check, diagnose, recommend, verdicts
+from graphgauge.guidelines import (
+    Check,
+    Finding,
+    Recommendation,
+    Requirements,
+    check,
+    diagnose,
+    recommend,
+    verdicts,
+)
 from graphgauge.guidelines.judging import COMPLETE, INCOMPLETE
 from graphgauge.lifecycle.decision import FILE, Decision
 from graphgauge.lifecycle.project import Project
@@ -33,7 +44,9 @@ from graphgauge.narrative.facts import checked_sizes
 
 @dataclass(frozen=True)
 class Assessment:
-    """What was measured, and what is thought of it. ``check`` is on the recommended explainer, ``verdicts`` on all."""
+    """What was measured, and what is thought of it. ``check`` is on the recommended explainer,
+    ``verdicts`` on all.
+    """
 
     results: Results
     requirements: Requirements
@@ -60,9 +73,11 @@ class Assessment:
         return self.check.reason + gaps
 
     def save(self, folder: str | os.PathLike[str], project: Project, replace: bool = False) -> None:
-        """Write the results and what they are of; things in their examples are called as the project says.
+        """Write the results and what they are of; things in their examples are called as the
+        project says.
 
-        A folder that holds a run is refused; with ``replace`` this one takes its place (see `run_folder`).
+        A folder that holds a run is refused; with ``replace`` this one takes its place (see
+        `run_folder`).
         """
         clear_folder(folder, replace)
         self.results.save(folder, project.form.names)
@@ -94,8 +109,13 @@ def usable(
     tried = {name: problem_with(explainer, model, target) for name, explainer in explainers.items()}
     left_out = {name: why for name, why in tried.items() if why}
     if len(left_out) == len(explainers):
-        raise BadModel("no explainer can be run on this network. " + " ".join(f"{name}: {why}" for name, why in left_out.items()))
-    return {name: explainer for name, explainer in explainers.items() if name not in left_out}, left_out
+        raise BadModel(
+            "no explainer can be run on this network. "
+            + " ".join(f"{name}: {why}" for name, why in left_out.items())
+        )
+    return {
+        name: explainer for name, explainer in explainers.items() if name not in left_out
+    }, left_out
 
 
 def problem_with(explainer: BaseExplainer, model: BaseModel, target: Target) -> str:
@@ -111,7 +131,9 @@ def problem_with(explainer: BaseExplainer, model: BaseModel, target: Target) -> 
     return ""
 
 
-def judged(results: Results, wanted: Requirements, left_out: Mapping[str, str] | None = None) -> Assessment:
+def judged(
+    results: Results, wanted: Requirements, left_out: Mapping[str, str] | None = None
+) -> Assessment:
     """Verdicts, recommendation and diagnosis on results of one task."""
     try:
         chosen = recommend(results, wanted)[0]
@@ -123,7 +145,9 @@ def judged(results: Results, wanted: Requirements, left_out: Mapping[str, str] |
 
 
 def stored_requirements(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a saved assessment or validation was judged by, as keywords of `Requirements`; nothing where the folder does not say."""
+    """What a saved assessment or validation was judged by, as keywords of `Requirements`; nothing
+    where the folder does not say.
+    """
     path = Path(folder) / RECORD
     if not path.exists():
         return Decision.read(folder).requirements if (Path(folder) / FILE).exists() else {}
@@ -131,15 +155,21 @@ def stored_requirements(folder: str | os.PathLike[str]) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["requirements"]
         Requirements(**found)
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise BadFile(f"{path} does not say what the run was judged by: {error}. Remove it, or evaluate again.") from error
+        raise BadFile(
+            f"{path} does not say what the run was judged by: {error}. Remove it, or evaluate again."
+        ) from error
     return found
 
 
 def stored_accuracy(folder: str | os.PathLike[str]) -> float | None:
-    """The accuracy, or r², that an assessment of an earlier version has noted; newer ones keep it with the results."""
+    """The accuracy, or r², that an assessment of an earlier version has noted; newer ones keep it
+    with the results.
+    """
     path = Path(folder) / RECORD
     try:
-        found = json.loads(path.read_text(encoding="utf-8")).get("accuracy") if path.exists() else None
+        found = (
+            json.loads(path.read_text(encoding="utf-8")).get("accuracy") if path.exists() else None
+        )
     except (OSError, ValueError, AttributeError) as error:
         raise BadFile(f"{path} cannot be read: {error}. Remove it, or evaluate again.") from error
     return float(found) if isinstance(found, (int, float)) and 0 <= found <= 1 else None
@@ -148,10 +178,16 @@ def stored_accuracy(folder: str | os.PathLike[str]) -> float | None:
 def record_of(project: Project, wanted: Requirements) -> dict[str, Any]:
     """What results are of, as plain data."""
     form = project.form
-    files = {name: project.folder / path for name, path in (("weights", form.weights), ("data", form.data)) if path is not None}
+    files = {
+        name: project.folder / path
+        for name, path in (("weights", form.weights), ("data", form.data))
+        if path is not None
+    }
     return {
         "project": form.model_dump(mode="json"),
-        "sha256": {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()},
+        "sha256": {
+            name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()
+        },
         "requirements": wanted.record(),
         "device": str(project.device),
         "versions": versions(),

@@ -1,4 +1,6 @@
-"""One target of a project seen closely: explained by some of its explainers, measured, told and drawn with curves and subgraph."""
+"""One target of a project seen closely: explained by some of its explainers, measured, told and
+drawn with curves and subgraph.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,8 +13,12 @@ from graphgauge.report.cleaned import cleaned
 from graphgauge.report.showcase import Example, Stage
 
 
-def close_ups(project: Project, model: BaseModel, target: Any, labels: Sequence[str]) -> list[Example]:
-    """An example for each of the explainers that the project calls so; ``model`` is the one that `Project.model` gave."""
+def close_ups(
+    project: Project, model: BaseModel, target: Any, labels: Sequence[str]
+) -> list[Example]:
+    """An example for each of the explainers that the project calls so; ``model`` is the one that
+    `Project.model` gave.
+    """
     offered = project.explainers()
     chosen = {label: lookup(offered, label, "explainer of the project") for label in labels}
     clean = cleaned(project.evaluator(model).compare(chosen, [target]))
@@ -20,4 +26,8 @@ def close_ups(project: Project, model: BaseModel, target: Any, labels: Sequence[
     form = of_run(clean.results, wanted).pertinence
     stage = Stage(clean.results, wanted, form, clean.given, project.names(model))
     verdicts = stage.verdicts(list(clean.results.rows))
-    return [stage.example("", key, rows, verdicts.get(key, [])) for cases in stage.cases.values() for key, rows in cases.items()]
+    return [
+        stage.example("", key, rows, verdicts.get(key, []))
+        for cases in stage.cases.values()
+        for key, rows in cases.items()
+    ]

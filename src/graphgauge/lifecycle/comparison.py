@@ -6,7 +6,8 @@
     stability       (its SD is over data sets and networks)
 
 The benchmark is the one that comes with graphgauge. Its degree is the mean over its data sets of
-directed edges per node, its depth two layers. The reasons are those that the paper names; they are hints, not proofs.
+directed edges per node, its depth two layers. The reasons are those that the paper names; they are
+hints, not proofs.
 """
 
 from dataclasses import dataclass
@@ -61,11 +62,17 @@ class Beside:
         return {**vars(self), "ratio": self.ratio}
 
 
-def beside_benchmark(results: Results, model: BaseModel, requirements: Requirements) -> list[Beside]:
+def beside_benchmark(
+    results: Results, model: BaseModel, requirements: Requirements
+) -> list[Beside]:
     """Every mean of a run that the benchmark has too."""
     kind = f"{model.level}_{model.task}"
     cells = cells_of(shipped_benchmark(), stand_in(kind))
-    found, own, other = measured(results, requirements, merge_models=True), size_of(model), benchmark_size(stand_in(kind))
+    found, own, other = (
+        measured(results, requirements, merge_models=True),
+        size_of(model),
+        benchmark_size(stand_in(kind)),
+    )
     lines = []
     for subject in found.subjects():
         for metric in JUDGED:
@@ -80,7 +87,10 @@ def cells_of(table: "pd.DataFrame", kind: str) -> dict[tuple[str, str], tuple[fl
     """Mean and SD of the benchmark by explainer and metric."""
     own = table[(table["task"] == kind) & table["mean"].notna()]
     return {
-        (str(line["explainer"]), str(line["metric"])): (float(line["mean"]), number_or_none(line["sd"]))
+        (str(line["explainer"]), str(line["metric"])): (
+            float(line["mean"]),
+            number_or_none(line["sd"]),
+        )
         for line in own.to_dict("records")
     }
 
@@ -113,7 +123,7 @@ def is_of(description: Description, kind: str) -> bool:
     return (classes is not None) == kind.endswith("classification")
 
 
-# --- sentences -------------------------------------------------------------------------------------------------------
+# --- sentences ------------------------------------------------------------------------------------
 
 
 def note_of(line: Beside, own: Size, other: Size) -> str:
@@ -123,7 +133,11 @@ def note_of(line: Beside, own: Size, other: Size) -> str:
         return difference_note(line)
     if line.ratio is None or 1 / FACTOR[family] < line.ratio < FACTOR[family]:
         return ""
-    why = "other hardware, or larger computation graphs" if family == "time" else reason(line, own, other)
+    why = (
+        "other hardware, or larger computation graphs"
+        if family == "time"
+        else reason(line, own, other)
+    )
     return f"{your(line)} is {line.ratio:.3g}x the benchmark's ({numbers(line)}): {why}."
 
 
@@ -153,12 +167,19 @@ def numbers(line: Beside) -> str:
 def reason(line: Beside, own: Size, other: Size) -> str:
     """What differs in the same direction as an EC: degree or features, and depth."""
     is_more, is_edge = (line.ratio or 0) > 1, line.metric.startswith("edge")
-    what = ("degree", own.degree, other.degree) if is_edge else ("features", own.features, other.features)
+    what = (
+        ("degree", own.degree, other.degree)
+        if is_edge
+        else ("features", own.features, other.features)
+    )
     said = [compared(*what, is_more), compared("layers", own.hops, other.hops, is_more)]
     found = "; ".join(filter(None, said))
     name, mine, theirs = what
-    return found or f"{name} do not explain it ({mine:.3g} against {theirs:.3g}): look at the data and the network".replace(
-        "degree do not", "the degree does not"
+    return (
+        found
+        or f"{name} do not explain it ({mine:.3g} against {theirs:.3g}): look at the data and the network".replace(
+            "degree do not", "the degree does not"
+        )
     )
 
 
@@ -170,5 +191,9 @@ def compared(what: str, own: float, other: float, is_more: bool) -> str:
     """
     if (own < other * MORE) if is_more else (own * MORE > other):
         return ""
-    word = {"degree": ("higher", "lower"), "features": ("more", "fewer"), "layers": ("more", "fewer")}[what][0 if is_more else 1]
+    word = {
+        "degree": ("higher", "lower"),
+        "features": ("more", "fewer"),
+        "layers": ("more", "fewer"),
+    }[what][0 if is_more else 1]
     return f"{word} {what} ({own:.3g} against {other:.3g})"

@@ -1,11 +1,13 @@
-"""The decision file: which explainer was chosen for which network, by which numbers, until when, and who answers for it.
+"""The decision file: which explainer was chosen for which network, by which numbers, until when,
+and who answers for it.
 
 It is JSON, so that people and programs read it. Its last field is a digest of all others,
 
     digest = blake2b(content as JSON, keys sorted, no blanks)
 
-so that an edit by hand is noticed. It is no signature in the sense of cryptography: whoever can write the file can make a new
-digest. Keep the file under version control, or sign it with the tools of your house.
+so that an edit by hand is noticed. It is no signature in the sense of cryptography: whoever can
+write the file can make a new digest. Keep the file under version control, or sign it with the tools
+of your house.
 """
 
 import hashlib
@@ -35,7 +37,9 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a decision does not hold (any more). ``kind``: "network", "data", "expired", "unsigned", "task", "unknown"."""
+    """Why a decision does not hold (any more). ``kind``: "network", "data", "expired", "unsigned",
+    "task", "unknown".
+    """
 
     kind: str
     message: str
@@ -43,7 +47,9 @@ class Problem:
 
 @dataclass(frozen=True)
 class Decision:
-    """One explainer for one network, with the evidence. Plain data throughout; times are UTC in ISO 8601."""
+    """One explainer for one network, with the evidence. Plain data throughout; times are UTC in ISO
+    8601.
+    """
 
     explainer: str  #: registry name
     parameters: Record
@@ -68,15 +74,21 @@ class Decision:
     expires: str
     signed_by: str = ""
     signed: str = ""  #: when
-    signed_before: tuple[Record, ...] = ()  #: {"by", "at"} of signatures that this one takes the place of, the first one first
-    accuracy: Record = field(default_factory=dict)  #: of the network on its task (`ModelAccuracy`), where it was known
+    signed_before: tuple[
+        Record, ...
+    ] = ()  #: {"by", "at"} of signatures that this one takes the place of, the first one first
+    accuracy: Record = field(
+        default_factory=dict
+    )  #: of the network on its task (`ModelAccuracy`), where it was known
     format: int = field(default=FORMAT)
 
-    # --- the file ----------------------------------------------------------------------------------------------------
+    # --- the file ---------------------------------------------------------------------------------
 
     def record(self) -> Record:
         """Everything, with the digest; earlier signatures only where there are any."""
-        known = {name: value for name, value in asdict(self).items() if value or name not in OPTIONAL}
+        known = {
+            name: value for name, value in asdict(self).items() if value or name not in OPTIONAL
+        }
         content = json.loads(json.dumps(known, allow_nan=False))
         return {**content, "digest": digest_of(content)}
 
@@ -84,7 +96,9 @@ class Decision:
         """Write the file; a reader sees the old one or the new one, never a part."""
         part = Path(f"{os.fspath(path)}.part")
         try:
-            part.write_text(json.dumps(self.record(), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+            part.write_text(
+                json.dumps(self.record(), indent=2, allow_nan=False) + "\n", encoding="utf-8"
+            )
             part.replace(path)
         except OSError as error:
             raise BadFile(f"{os.fspath(path)} could not be written: {error}.") from error
@@ -96,7 +110,9 @@ class Decision:
         try:
             content = json.loads(place.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise BadFile(f"{place} holds no decision: {error}. `graphgauge validate` writes one.") from error
+            raise BadFile(
+                f"{place} holds no decision: {error}. `graphgauge validate` writes one."
+            ) from error
         return decision_of(content, str(place))
 
     @property
@@ -104,24 +120,40 @@ class Decision:
         """The name of exactly this decision."""
         return str(self.record()["digest"])
 
-    # --- what later steps ask ----------------------------------------------------------------------------------------
+    # --- what later steps ask ---------------------------------------------------------------------
 
     def check(self, model: BaseModel | None = None, now: datetime | None = None) -> list[Problem]:
         """What speaks against using this decision (for ``model``) today; empty: nothing."""
         found = [] if model is None else self.changes(model)
         if not self.signed_by:
-            found.append(Problem("unsigned", "nobody has signed the decision: `graphgauge sign FILE --by NAME`."))
+            found.append(
+                Problem(
+                    "unsigned", "nobody has signed the decision: `graphgauge sign FILE --by NAME`."
+                )
+            )
         if (now or datetime.now(timezone.utc)) >= read_time(self.expires):
-            found.append(Problem("expired", f"the decision held until {self.expires}: validate again."))
+            found.append(
+                Problem("expired", f"the decision held until {self.expires}: validate again.")
+            )
         return found
 
     def changes(self, model: BaseModel) -> list[Problem]:
         """Whether network or data are other ones than those that were validated."""
         found = []
         if digest_of_network(model) != self.network:
-            found.append(Problem("network", f"the network is not the one of {self.made} ({self.network}): validate again."))
+            found.append(
+                Problem(
+                    "network",
+                    f"the network is not the one of {self.made} ({self.network}): validate again.",
+                )
+            )
         if digest_of_data(model) != self.data:
-            found.append(Problem("data", f"the data are not those of {self.made} ({self.data}): see what the monitor says."))
+            found.append(
+                Problem(
+                    "data",
+                    f"the data are not those of {self.made} ({self.data}): see what the monitor says.",
+                )
+            )
         return found
 
     def changes_in(self, results: Results) -> list[Problem]:
@@ -132,9 +164,16 @@ class Decision:
         if not isinstance(found, Mapping):
             text = "the run does not say which network and data it measured, as runs of earlier versions do not: evaluate again."
             return [Problem("unknown", text)]
-        validated = {"task": self.requirements.get("task_kind"), "network": self.network, "data": self.data}
+        validated = {
+            "task": self.requirements.get("task_kind"),
+            "network": self.network,
+            "data": self.data,
+        }
         return [
-            Problem(kind, f"the run is of another {kind} than the decision: {found.get(kind)}, not {own}.")
+            Problem(
+                kind,
+                f"the run is of another {kind} than the decision: {found.get(kind)}, not {own}.",
+            )
             for kind, own in validated.items()
             if own is not None and own != found.get(kind)
         ]
@@ -164,7 +203,9 @@ class Decision:
         return [Verdict(**record) for record in self.verdicts]
 
     def sign(self, by: str, now: datetime | None = None, again: bool = False) -> "Decision":
-        """The same decision with a name under it; ``again``: in the place of another one, which is kept beside it."""
+        """The same decision with a name under it; ``again``: in the place of another one, which is
+        kept beside it.
+        """
         if not by.strip():
             raise BadSetting("a decision is signed with a name, but '' was given.")
         if self.signed_by and not again:
@@ -174,20 +215,36 @@ class Decision:
             )
         earlier = [{"by": self.signed_by, "at": self.signed}] if self.signed_by else []
         when = told_time(now or datetime.now(timezone.utc))
-        return replace(self, signed_by=by.strip(), signed=when, signed_before=(*self.signed_before, *earlier))
+        return replace(
+            self, signed_by=by.strip(), signed=when, signed_before=(*self.signed_before, *earlier)
+        )
 
 
 def decision_of(content: Any, where: str) -> Decision:
     """A decision from the content of a file."""
     known = {item.name for item in fields(Decision)}
-    if not isinstance(content, dict) or content.get("format") != FORMAT or set(content) | OPTIONAL != {*known, "digest"}:
-        raise BadFile(f"{where} is no decision of format {FORMAT}: `graphgauge validate` writes one.")
+    if (
+        not isinstance(content, dict)
+        or content.get("format") != FORMAT
+        or set(content) | OPTIONAL != {*known, "digest"}
+    ):
+        raise BadFile(
+            f"{where} is no decision of format {FORMAT}: `graphgauge validate` writes one."
+        )
     rest = {name: value for name, value in content.items() if name != "digest"}
     if digest_of(rest) != content["digest"]:
-        raise BadFile(f"{where} was edited after it was written (its digest is another): validate again, or take the original.")
-    wrong = [name for name, kind in get_type_hints(Decision).items() if name in rest and not isinstance(rest[name], read_as(kind))]
+        raise BadFile(
+            f"{where} was edited after it was written (its digest is another): validate again, or take the original."
+        )
+    wrong = [
+        name
+        for name, kind in get_type_hints(Decision).items()
+        if name in rest and not isinstance(rest[name], read_as(kind))
+    ]
     if wrong:
-        raise BadFile(f"{where} is no decision: {', '.join(wrong)} hold something else than expected.")
+        raise BadFile(
+            f"{where} is no decision: {', '.join(wrong)} hold something else than expected."
+        )
     lists = {name: tuple(value) for name, value in rest.items() if isinstance(value, list)}
     return Decision(**{**rest, **lists})
 

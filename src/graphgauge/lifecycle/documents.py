@@ -7,8 +7,8 @@
     checklist.md         the paper's eight points, with links to the evidence
     audit_trail.md       every file of the run with its sha256, and where the log of answers is
 
-What only the owner knows stays as TODO(owner). Nothing here says which rules apply or whether they are met; a classification is
-printed where the owner states one, as the owner's.
+What only the owner knows stays as TODO(owner). Nothing here says which rules apply or whether they
+are met; a classification is printed where the owner states one, as the owner's.
 """
 
 import os
@@ -40,16 +40,39 @@ from graphgauge.lifecycle.trade_off import told_share
 if TYPE_CHECKING:
     from graphgauge.lifecycle.validation import Validation
 
-DOCUMENTS = ("model_card", "explainability", "annex_iv", "monitoring_plan", "checklist", "audit_trail")
+DOCUMENTS = (
+    "model_card",
+    "explainability",
+    "annex_iv",
+    "monitoring_plan",
+    "checklist",
+    "audit_trail",
+)
 #: what the monitor notices, and what is to be validated again
 TRIGGERS = (
     ("threshold", "a number crosses its threshold", "the chosen explainer, on fresh targets"),
-    ("metric drift", "the distribution of a metric moved against the validation", "the chosen explainer, on fresh targets"),
-    ("feature ranking", "other features lead the explanations than at validation", "the explainer, and the network's features"),
+    (
+        "metric drift",
+        "the distribution of a metric moved against the validation",
+        "the chosen explainer, on fresh targets",
+    ),
+    (
+        "feature ranking",
+        "other features lead the explanations than at validation",
+        "the explainer, and the network's features",
+    ),
     ("network", "the network's hash is another one", "everything: a new decision is needed"),
     ("data", "the distribution of the data moved", "the network first, then the explainer"),
-    ("broken relation", "columns no longer go together, or with the label, as they did", "the data first, then the network"),
-    ("accuracy drop", "the network errs more than at the baseline, where labels are known", "the network first, then everything"),
+    (
+        "broken relation",
+        "columns no longer go together, or with the label, as they did",
+        "the data first, then the network",
+    ),
+    (
+        "accuracy drop",
+        "the network errs more than at the baseline, where labels are known",
+        "the network first, then everything",
+    ),
     ("age", "the decision has expired", "everything: a new decision is needed"),
     ("manual", "rules or the use of the system changed", "the requirements, then everything"),
 )
@@ -59,7 +82,8 @@ TRIGGERS = (
 class Owner:
     """What only the owner can state; '' is printed as TODO(owner).
 
-    ``evidence``: files for the owner's points of the checklist; ``monitor``: the monitoring store, which fills the plan.
+    ``evidence``: files for the owner's points of the checklist; ``monitor``: the monitoring store,
+    which fills the plan.
     """
 
     system: str = ""
@@ -86,13 +110,17 @@ def write_documents(
     owner: Owner | None = None,
     requirements: Requirements | None = None,
 ) -> list[Path]:
-    """Write all documents on a run into a folder. ``decision`` None: the choice is the run's recommendation, unsigned."""
+    """Write all documents on a run into a folder. ``decision`` None: the choice is the run's
+    recommendation, unsigned.
+    """
     source, place = Path(run), Path(folder)
     facts = Facts(Results.load(source), source, place, decision, owner or Owner(), requirements)
     values = facts.values()
     try:
         place.mkdir(parents=True, exist_ok=True)
-        return [written(place / f"{name}.md", rendered(f"{name}.md.j2", **values)) for name in DOCUMENTS]
+        return [
+            written(place / f"{name}.md", rendered(f"{name}.md.j2", **values)) for name in DOCUMENTS
+        ]
     except OSError as error:
         raise BadFile(f"{place} could not be written: {error}.") from error
 
@@ -117,12 +145,18 @@ class Facts:
     @property
     def wanted(self) -> Requirements:
         """The thresholds: given, agreed on in the decision, or the paper's."""
-        return self.requirements or (self.decision.wanted() if self.decision is not None else Requirements())
+        return self.requirements or (
+            self.decision.wanted() if self.decision is not None else Requirements()
+        )
 
     @property
     def chosen(self) -> str:
         """The explainer that the documents are about."""
-        return self.decision.label if self.decision is not None else recommend(self.results, self.wanted)[0].chosen
+        return (
+            self.decision.label
+            if self.decision is not None
+            else recommend(self.results, self.wanted)[0].chosen
+        )
 
     def values(self) -> dict[str, Any]:
         """Everything the templates print."""
@@ -150,28 +184,49 @@ class Facts:
             "front_matter": front_matter(checked.verdicts, chosen),
             "evidence_note": self.evidence_note(),
             "followed": self.followed,
-            "audit_log": todo("where the log of answers is kept, and for how long", self.owner.audit_log),
+            "audit_log": todo(
+                "where the log of answers is kept, and for how long", self.owner.audit_log
+            ),
         }
 
     @cached_property
     def accuracy(self) -> str:
         """How good the network itself is; the reminder to state it where nobody knows."""
-        found = (self.decision.accuracy_of_model() if self.decision is not None else None) or self.results.accuracy
-        return todo("how good the network is at its task: `graphgauge validate --accuracy`", "" if found is None else found.told)
+        found = (
+            self.decision.accuracy_of_model() if self.decision is not None else None
+        ) or self.results.accuracy
+        return todo(
+            "how good the network is at its task: `graphgauge validate --accuracy`",
+            "" if found is None else found.told,
+        )
 
     def choice(self) -> list[tuple[str, Any]]:
         """The decision line by line."""
         own = self.decision
         if own is None:
             wanted = "validate and sign: `graphgauge validate CONFIG --signed-by NAME`"
-            return [("explainer", self.chosen), ("decision", todo(wanted)), ("seeds", seeds(self.results))]
+            return [
+                ("explainer", self.chosen),
+                ("decision", todo(wanted)),
+                ("seeds", seeds(self.results)),
+            ]
         return [
             ("explainer", own.explainer),
-            ("parameters", ", ".join(f"{name}={value}" for name, value in own.parameters.items()) or "defaults"),
+            (
+                "parameters",
+                ", ".join(f"{name}={value}" for name, value in own.parameters.items())
+                or "defaults",
+            ),
             ("chosen because", own.reason),
             told_list(own.consultation),
-            ("network", f"{own.description.get('network')}, {own.description.get('hops')} hops, hash {own.network}"),
-            ("data", f"{own.description.get('nodes')} nodes, {own.description.get('edges')} edges, hash {own.data}"),
+            (
+                "network",
+                f"{own.description.get('network')}, {own.description.get('hops')} hops, hash {own.network}",
+            ),
+            (
+                "data",
+                f"{own.description.get('nodes')} nodes, {own.description.get('edges')} edges, hash {own.data}",
+            ),
             ("seed", own.seed),
             ("versions", ", ".join(f"{name} {value}" for name, value in own.versions.items())),
             ("decided", own.made),
@@ -184,13 +239,22 @@ class Facts:
         """What speaks against trusting the explanations."""
         if self.decision is not None:
             return [sober(warning) for warning in self.decision.warnings]
-        return [str(finding) for finding in diagnose(self.results, self.wanted) if finding.explainer in ("", self.chosen)]
+        return [
+            str(finding)
+            for finding in diagnose(self.results, self.wanted)
+            if finding.explainer in ("", self.chosen)
+        ]
 
     def points(self) -> list[tuple[Ready, Point, Ready]]:
         """The checklist: a cross or a blank, the point, links to the evidence."""
         given = checklist(self.results, self.chosen, self.wanted, self.owner.evidence)
-        found = [replace(own, evidence=sober(own.evidence)) for own in map(self.with_decision, given)]
-        return [(Ready("x" if point.state == DONE else " "), point, self.links(point)) for point in found]
+        found = [
+            replace(own, evidence=sober(own.evidence)) for own in map(self.with_decision, given)
+        ]
+        return [
+            (Ready("x" if point.state == DONE else " "), point, self.links(point))
+            for point in found
+        ]
 
     @cached_property
     def followed(self) -> Followed:
@@ -198,12 +262,18 @@ class Facts:
         return followed(self.owner.monitor)
 
     def with_decision(self, point: Point) -> Point:
-        """The point on time with what the decision says of early stopping, those on monitoring with what the store shows."""
+        """The point on time with what the decision says of early stopping, those on monitoring with
+        what the store shows.
+        """
         seen = getattr(self.followed, point.name) if point.name in POINTS else ""
         if seen:
             return replace(point, state=DONE, evidence=seen)
         if point.name == "selection" and self.decision is not None and self.is_from_a_benchmark():
-            return replace(point, state=DONE, evidence=f"{self.chosen}: {': '.join(told_list(self.decision.consultation))}")
+            return replace(
+                point,
+                state=DONE,
+                evidence=f"{self.chosen}: {': '.join(told_list(self.decision.consultation))}",
+            )
         cost = self.decision.trade_off if self.decision is not None else {}
         if point.name != "latency" or not cost.get("is_accepted"):
             return point
@@ -211,10 +281,16 @@ class Facts:
         return replace(point, state=DONE, evidence=saved)
 
     def is_from_a_benchmark(self) -> bool:
-        """Whether a decision on the only explainer that was measured took it from a benchmark's shortlist."""
+        """Whether a decision on the only explainer that was measured took it from a benchmark's
+        shortlist.
+        """
         listed = self.decision.consultation if self.decision is not None else {}
         measured = {row.explainer for row in self.results.rows} - {self.wanted.baseline}
-        return measured == {self.chosen} and self.chosen in listed.get("names", ()) and listed.get("source", NAMED) != NAMED
+        return (
+            measured == {self.chosen}
+            and self.chosen in listed.get("names", ())
+            and listed.get("source", NAMED) != NAMED
+        )
 
     def links(self, point: Point) -> Ready:
         """Files that show a point."""
@@ -224,7 +300,9 @@ class Facts:
             "thresholds": ["validation.md", "rows.csv", RUN],
             "latency": ["production/rows.csv"],
         }
-        files = [self.run / name for name in names.get(point.name, []) if (self.run / name).is_file()]
+        files = [
+            self.run / name for name in names.get(point.name, []) if (self.run / name).is_file()
+        ]
         own = self.owner.evidence.get(point.name)
         files += [Path(own)] if own and Path(own).is_file() else []
         files += [Path(self.owner.monitor)] if point.name in POINTS and self.followed.store else []
@@ -236,7 +314,10 @@ class Facts:
         if not cost:
             return Ready(todo("measure the cost of early stopping: `graphgauge validate`"))
         heading = ["number", "every trial", "production", "mean difference", "largest", "n"]
-        rows = [[title(line["metric"]), *(f"{line[name]:.4g}" for name in LOSS), line["n"]] for line in cost["losses"]]
+        rows = [
+            [title(line["metric"]), *(f"{line[name]:.4g}" for name in LOSS), line["n"]]
+            for line in cost["losses"]
+        ]
         seconds = "{:.3g} s against {:.3g} s".format(*cost["seconds"])
         answer = "accepted" if cost["is_accepted"] else "not accepted"
         said = f"Time saved: {told_share(cost['saved'])} ({seconds}, on the machine of the validation); {answer}."
@@ -245,20 +326,34 @@ class Facts:
     def comparison(self) -> Ready:
         """Own numbers beside the benchmark's."""
         lines = [
-            line for line in (self.decision.comparison if self.decision is not None else ()) if line["explainer"] == self.chosen
+            line
+            for line in (self.decision.comparison if self.decision is not None else ())
+            if line["explainer"] == self.chosen
         ]
         if not lines:
             return Ready(todo("compare with the benchmark: `graphgauge validate`"))
         rows = [
-            [title(own["metric"]), told(own["metric"], own["own"]), own["n"], told(own["metric"], own["benchmark"]), own["note"]]
+            [
+                title(own["metric"]),
+                told(own["metric"], own["own"]),
+                own["n"],
+                told(own["metric"], own["benchmark"]),
+                own["note"],
+            ]
             for own in lines
         ]
         return table(["number", "here", "n", "benchmark", "remark"], rows)
 
     def files(self) -> Ready:
         """Every file of the run with its size and sha256."""
-        files = sorted(path for path in self.run.rglob("*") if path.is_file() and not is_inside(path, self.place))
-        rows = [[link(path, self.place), path.stat().st_size, digest_of_file(path)] for path in files]
+        files = sorted(
+            path
+            for path in self.run.rglob("*")
+            if path.is_file() and not is_inside(path, self.place)
+        )
+        rows = [
+            [link(path, self.place), path.stat().st_size, digest_of_file(path)] for path in files
+        ]
         return table(["file", "bytes", "sha256"], rows)
 
     def evidence_note(self) -> str:
@@ -267,7 +362,11 @@ class Facts:
             return "There is no decision beside this run."
         is_same = digest_of_results(self.results) == self.decision.rows
         others = "The rows of this run are others than those that the decision was made by: a later run, or edited."
-        return "The rows of this run are those that the decision was made by (their digests agree)." if is_same else others
+        return (
+            "The rows of this run are those that the decision was made by (their digests agree)."
+            if is_same
+            else others
+        )
 
 
 LOSS = ("exhaustive", "production", "mean_difference", "largest_difference")
@@ -280,14 +379,21 @@ def numbers_table(verdicts: tuple[Verdict, ...], found: Measured, chosen: str) -
         subject = next(own for own in found.subjects(verdict.task) if own[2] == chosen)
         measure = found.get(subject, verdict.metric)
         span = None if measure is None or measure.interval is None else measure.interval
-        shown = None if span is None else f"{told(verdict.metric, span[0])} to {told(verdict.metric, span[1])}"
+        shown = (
+            None
+            if span is None
+            else f"{told(verdict.metric, span[0])} to {told(verdict.metric, span[1])}"
+        )
         mean = None if verdict.number is None else told(verdict.metric, verdict.number)
-        rows.append([title(verdict.metric), mean, verdict.n, shown, verdict.outcome, sober(verdict.reason)])
+        rows.append(
+            [title(verdict.metric), mean, verdict.n, shown, verdict.outcome, sober(verdict.reason)]
+        )
     return table(["number", "mean", "n", "95 % interval", "verdict", "why"], rows)
 
 
 def sober(text: str) -> str:
-    """A sentence without the paper's praise of a band ("fit for reports to a regulator"), which is not ours to claim.
+    """A sentence without the paper's praise of a band ("fit for reports to a regulator"), which is
+    not ours to claim.
 
     >>> sober("Edge stability 1 meets the threshold; close to deterministic: fit for reports to a regulator; left out: 4 empty.")
     'Edge stability 1 meets the threshold; left out: 4 empty.'
@@ -300,7 +406,10 @@ def sober(text: str) -> str:
 
 def limits_table(verdicts: tuple[Verdict, ...]) -> Ready:
     """What was measured, and the threshold of each number."""
-    rows = [[title(own.metric), shown(own.metric, own.number), shown(own.metric, own.threshold), own.n] for own in verdicts]
+    rows = [
+        [title(own.metric), shown(own.metric, own.number), shown(own.metric, own.threshold), own.n]
+        for own in verdicts
+    ]
     return table(["number", "at validation", "threshold", "n"], rows)
 
 
@@ -309,7 +418,15 @@ def others_table(found: Measured) -> Ready:
     rows = []
     for subject in found.subjects():
         own = [found.get(subject, metric) for metric in found.judged()]
-        rows.append([subject[2], *(shown(m, None if e is None else e.mean) for m, e in zip(found.judged(), own, strict=True))])
+        rows.append(
+            [
+                subject[2],
+                *(
+                    shown(m, None if e is None else e.mean)
+                    for m, e in zip(found.judged(), own, strict=True)
+                ),
+            ]
+        )
     return table(["explainer", *map(title, found.judged())], rows)
 
 
@@ -320,7 +437,9 @@ def shown(metric: str, value: float | None) -> str | None:
 
 def front_matter(verdicts: tuple[Verdict, ...], chosen: str) -> Ready:
     """The numbers as YAML, for programs that read model cards."""
-    quality = {own.metric: {"mean": own.number, "n": own.n} for own in verdicts if own.number is not None}
+    quality = {
+        own.metric: {"mean": own.number, "n": own.n} for own in verdicts if own.number is not None
+    }
     content = {
         "tags": ["graph-neural-network", "explainability"],
         "explainer": " ".join(chosen.split()),
@@ -353,14 +472,19 @@ def validation_page(found: "Validation") -> str:
         "validation.md.j2",
         decision=own,
         listed=told_list(own.consultation),
-        numbers=numbers_table(found.check.verdicts, measured(found.results, wanted, merge_models=True), own.label),
+        numbers=numbers_table(
+            found.check.verdicts, measured(found.results, wanted, merge_models=True), own.label
+        ),
         others=others_table(measured(found.results, wanted, merge_models=True)),
         recommendation=found.recommendation,
         notes=[line.note for line in found.comparison if line.note],
         trade_off=found.trade_off,
         losses=table(
             ["number", "every trial", "production", "mean difference", "largest", "n"],
-            [[title(each.metric), *(f"{getattr(each, name):.4g}" for name in LOSS), each.n] for each in found.trade_off.losses],
+            [
+                [title(each.metric), *(f"{getattr(each, name):.4g}" for name in LOSS), each.n]
+                for each in found.trade_off.losses
+            ],
         ),
         answer=found.check.reason,
         accuracy=UNKNOWN if found.results.accuracy is None else found.results.accuracy.told,

@@ -1,4 +1,6 @@
-"""What a monitoring store says for the documents: how often and how a model in use is looked at, and what came of it."""
+"""What a monitoring store says for the documents: how often and how a model in use is looked at,
+and what came of it.
+"""
 
 import statistics
 from dataclasses import dataclass
@@ -39,7 +41,11 @@ def often(history: History) -> str:
     """How often runs came so far, from the median of days between them; '' for fewer than three."""
     times = [run.at for run in history.runs]
     gaps = [(after - before).total_seconds() / 86400 for before, after in pairwise(times)]
-    return f"every {told_days(statistics.median(gaps))} so far ({len(times)} runs)" if len(gaps) > 1 else ""
+    return (
+        f"every {told_days(statistics.median(gaps))} so far ({len(times)} runs)"
+        if len(gaps) > 1
+        else ""
+    )
 
 
 def told_days(days: float) -> str:
@@ -61,5 +67,7 @@ def looked(history: History, baseline: Look) -> str:
         return ""
     runs, last = len(history.since), history.since[-1].at.date()
     waiting = len({own.trigger.key for own in history.waiting})
-    told = f"{waiting} trigger{'' if waiting == 1 else 's'} waiting" if waiting else "no trigger waits"
+    told = (
+        f"{waiting} trigger{'' if waiting == 1 else 's'} waiting" if waiting else "no trigger waits"
+    )
     return f"{runs} run{'' if runs == 1 else 's'} since the baseline of {baseline.at.date()}, the last on {last}; {told}"

@@ -6,7 +6,8 @@ weights: weights.safetensors           # never a pickle; left out: the function 
 data: graph.safetensors                # see `graphgauge.datasets.save_graph`
 level: node                            # node, link or graph
 task: classification                   # or regression
-explainers: [input_x_gradient, {name: gnn_explainer, parameters: {epochs: 50}, label: short}, random]
+explainers: [input_x_gradient, {name: gnn_explainer, parameters: {epochs: 50}, label: short},
+random]
 preset: paper                          # or calibrated
 settings: {edge_removal: drop}         # any setting of the Evaluator
 targets: {number: 100, among: test_mask}       # or [0, 17], or a file: targets.json
@@ -22,7 +23,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from graphgauge.benchmark.experiment import ExplainerChoice, Measuring, MetricChoice, Part, named, one_of, or_mistake
+from graphgauge.benchmark.experiment import (
+    ExplainerChoice,
+    Measuring,
+    MetricChoice,
+    Part,
+    named,
+    one_of,
+    or_mistake,
+)
 from graphgauge.core.documents import Keys
 from graphgauge.guidelines import Requirements
 from graphgauge.narrative import Names
@@ -41,17 +50,23 @@ def choices_of(names: Any) -> list[ExplainerChoice]:
 class Wrapping(Part):
     """How the network is called, where its signature does not say enough; see docs/models.md."""
 
-    output: Literal["logits", "log_probs", "probs", "multi_label", "multi_label_logits"] | None = None
+    output: Literal["logits", "log_probs", "probs", "multi_label", "multi_label_logits"] | None = (
+        None
+    )
     output_column: int | None = Field(default=None, ge=0)
     num_hops: int | None = Field(default=None, ge=0)
     edge_scope: Literal["messages", "induced"] = "messages"
     memory_budget: int | str | None = None
     forward: str | None = Field(default=None, pattern=ADDRESS)  #: module:function (net, g) -> rows
-    embedding: str | None = Field(default=None, pattern=ADDRESS)  #: module:function (net, g) -> hidden rows
+    embedding: str | None = Field(
+        default=None, pattern=ADDRESS
+    )  #: module:function (net, g) -> hidden rows
 
 
 class TargetsWanted(Part):
-    """So many targets, drawn among all or those that a mask or list in the data names; or a list; or a file with a list."""
+    """So many targets, drawn among all or those that a mask or list in the data names; or a list;
+    or a file with a list.
+    """
 
     number: int | None = Field(default=None, ge=1)
     among: str | None = None
@@ -63,7 +78,9 @@ class TargetsWanted(Part):
         """One way of saying it."""
         given = [name for name in ("number", "chosen", "file") if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"must say one of number, chosen and file, but says {' and '.join(given) or 'none of them'}")
+            raise ValueError(
+                f"must say one of number, chosen and file, but says {' and '.join(given) or 'none of them'}"
+            )
         if self.among is not None and self.number is None:
             raise ValueError("among says where to draw from, and goes with number only")
         return self
@@ -94,7 +111,11 @@ def told_for_files(error: Exception) -> str:
     'Say it: num_hops=2. In a project file: `wrapping: {num_hops: 2}`.'
     """
     text = str(error)
-    keys = {"output='": "output: probs", "forward=lambda": 'forward: "my_net:call"', "num_hops=": "num_hops: 2"}
+    keys = {
+        "output='": "output: probs",
+        "forward=lambda": 'forward: "my_net:call"',
+        "num_hops=": "num_hops: 2",
+    }
     fitting = [key for sign, key in keys.items() if sign in text]
     return f"{text} In a project file: `wrapping: {{{', '.join(fitting)}}}`." if fitting else text
 
@@ -109,14 +130,20 @@ def with_ids(value: Any) -> Any:
     """Names with ids as numbers: TOML has keys of text only."""
     if not isinstance(value, Mapping):
         return value
-    return {kind: numbered(own) if kind in ("features", "nodes", "graphs", "classes") else own for kind, own in value.items()}
+    return {
+        kind: numbered(own) if kind in ("features", "nodes", "graphs", "classes") else own
+        for kind, own in value.items()
+    }
 
 
 def numbered(own: Any) -> Any:
     """Keys that are digits as whole numbers."""
     if not isinstance(own, Mapping):
         return own
-    return {int(key) if isinstance(key, str) and key.isdecimal() else key: name for key, name in own.items()}
+    return {
+        int(key) if isinstance(key, str) and key.isdecimal() else key: name
+        for key, name in own.items()
+    }
 
 
 class Form(Measuring):

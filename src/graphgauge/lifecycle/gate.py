@@ -1,4 +1,5 @@
-"""The answer of a check in the forms that pipelines read: JUnit XML, and the annotations of GitHub's log.
+"""The answer of a check in the forms that pipelines read: JUnit XML, and the annotations of
+GitHub's log.
 
     verdict                              JUnit                          annotation
     pass                                 test case                      -
@@ -8,8 +9,8 @@
     not applicable, it should be there   error                          ::error
     undecided                            error                          ::error
 
-A check that is incomplete without a single gap to point at (an explainer without any quality number), or refused because the run is
-not of the decision's network, has one case of its own.
+A check that is incomplete without a single gap to point at (an explainer without any quality
+number), or refused because the run is not of the decision's network, has one case of its own.
 """
 
 import os
@@ -23,9 +24,14 @@ from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, PASS, UNDECIDED, WARN
 from graphgauge.guidelines import Check
 from graphgauge.guidelines.judging import BY_DESIGN, INCOMPLETE
 
-NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  #: what XML 1.0 cannot hold
+NOT_XML = re.compile(
+    "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+)  #: what XML 1.0 cannot hold
 SKIPPED, ERROR = "skipped", "error"
-UNANSWERED = (2, INCOMPLETE)  #: exit codes of a check that could not be made: refused, or something is missing
+UNANSWERED = (
+    2,
+    INCOMPLETE,
+)  #: exit codes of a check that could not be made: refused, or something is missing
 
 
 def kind_of(verdict: Verdict) -> str:
@@ -46,7 +52,7 @@ def subject(verdict: Verdict) -> str:
     return ".".join(filter(None, (verdict.task, verdict.model, verdict.explainer)))
 
 
-# --- JUnit -----------------------------------------------------------------------------------------------------------
+# --- JUnit ----------------------------------------------------------------------------------------
 
 
 def junit(found: Check, name: str = "graphgauge") -> str:
@@ -57,7 +63,9 @@ def junit(found: Check, name: str = "graphgauge") -> str:
     root = ElementTree.Element("testsuites", name=clean(name))
     for suite, own in groups.items():
         add_suite(root, suite, own)
-    if found.code in UNANSWERED and not any(kind_of(verdict) == ERROR for verdict in found.verdicts):
+    if found.code in UNANSWERED and not any(
+        kind_of(verdict) == ERROR for verdict in found.verdicts
+    ):
         add_incomplete(root, found)
     for count in ("tests", "failures", "errors", "skipped"):
         root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
@@ -68,10 +76,19 @@ def junit(found: Check, name: str = "graphgauge") -> str:
 def add_suite(root: ElementTree.Element, name: str, verdicts: list[Verdict]) -> None:
     """One suite with a case for each number."""
     kinds = [kind_of(verdict) for verdict in verdicts]
-    counts = {"tests": len(kinds), "failures": kinds.count(FAIL), "errors": kinds.count(ERROR), "skipped": kinds.count(SKIPPED)}
-    suite = ElementTree.SubElement(root, "testsuite", {"name": clean(name), **{key: str(n) for key, n in counts.items()}})
+    counts = {
+        "tests": len(kinds),
+        "failures": kinds.count(FAIL),
+        "errors": kinds.count(ERROR),
+        "skipped": kinds.count(SKIPPED),
+    }
+    suite = ElementTree.SubElement(
+        root, "testsuite", {"name": clean(name), **{key: str(n) for key, n in counts.items()}}
+    )
     for verdict, kind in zip(verdicts, kinds, strict=True):
-        case = ElementTree.SubElement(suite, "testcase", classname=clean(name), name=clean(verdict.metric))
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=clean(name), name=clean(verdict.metric)
+        )
         add_outcome(case, kind, clean(verdict.reason))
 
 
@@ -86,7 +103,9 @@ def add_outcome(case: ElementTree.Element, kind: str, reason: str) -> None:
 
 def add_incomplete(root: ElementTree.Element, found: Check) -> None:
     """A suite for a check without anything to point at."""
-    suite = ElementTree.SubElement(root, "testsuite", name="check", tests="1", failures="0", errors="1", skipped="0")
+    suite = ElementTree.SubElement(
+        root, "testsuite", name="check", tests="1", failures="0", errors="1", skipped="0"
+    )
     case = ElementTree.SubElement(suite, "testcase", classname="check", name="complete")
     add_outcome(case, ERROR, clean(found.reason))
 
@@ -108,19 +127,29 @@ def write_junit(found: Check, path: str | os.PathLike[str], name: str = "graphga
         raise BadFile(f"{os.fspath(path)} could not be written: {error}.") from error
 
 
-# --- annotations -----------------------------------------------------------------------------------------------------
+# --- annotations ----------------------------------------------------------------------------------
 
 
 def annotations(found: Check) -> list[str]:
-    """Lines that GitHub Actions shows beside a build: an error for what fails or lacks, a warning for what is doubtful."""
+    """Lines that GitHub Actions shows beside a build: an error for what fails or lacks, a warning
+    for what is doubtful.
+    """
     lines = [line for verdict in found.verdicts for line in annotation(verdict)]
-    return lines if lines or found.code not in UNANSWERED else [command("error", "graphgauge", found.reason)]
+    return (
+        lines
+        if lines or found.code not in UNANSWERED
+        else [command("error", "graphgauge", found.reason)]
+    )
 
 
 def annotation(verdict: Verdict) -> Iterable[str]:
     """The line of one verdict, if there is one."""
     level = {WARN: "warning", FAIL: "error", ERROR: "error"}.get(kind_of(verdict))
-    return [] if level is None else [command(level, f"{subject(verdict)} {verdict.metric}", verdict.reason)]
+    return (
+        []
+        if level is None
+        else [command(level, f"{subject(verdict)} {verdict.metric}", verdict.reason)]
+    )
 
 
 def command(level: str, title: str, message: str) -> str:

@@ -23,7 +23,11 @@ FROM_CHECK = {"passed": OK, "skipped": OK, "noted": NOTED, "failed": BROKEN}
 
 def machine_lines() -> list[Line]:
     """Device, threads, and the folders for data and cache."""
-    return [device_line(), Line("machine", "threads", OK, f"{torch.get_num_threads()} of {os.cpu_count()} cores"), *folder_lines()]
+    return [
+        device_line(),
+        Line("machine", "threads", OK, f"{torch.get_num_threads()} of {os.cpu_count()} cores"),
+        *folder_lines(),
+    ]
 
 
 def device_line() -> Line:
@@ -33,7 +37,12 @@ def device_line() -> Line:
     try:
         torch.zeros(1, device="cuda")
     except RuntimeError as error:
-        return Line("machine", "device", BROKEN, f"a GPU is there, but cannot be used: {str(error).splitlines()[0]}")
+        return Line(
+            "machine",
+            "device",
+            BROKEN,
+            f"a GPU is there, but cannot be used: {str(error).splitlines()[0]}",
+        )
     return Line("machine", "device", OK, f"cuda: {torch.cuda.get_device_name()}")
 
 
@@ -41,11 +50,15 @@ def folder_lines() -> Iterator[Line]:
     """The folder with the paper's data sets, and the cache."""
     named = os.environ.get("GRAPHGAUGE_DATA")
     if named is None:
-        yield Line("machine", "data", OK, "GRAPHGAUGE_DATA is not set: only the paper's data sets need it")
+        yield Line(
+            "machine", "data", OK, "GRAPHGAUGE_DATA is not set: only the paper's data sets need it"
+        )
     elif Path(named).expanduser().is_dir():
         yield Line("machine", "data", OK, named)
     else:
-        yield Line("machine", "data", BROKEN, f"GRAPHGAUGE_DATA names {named}, but there is no such folder")
+        yield Line(
+            "machine", "data", BROKEN, f"GRAPHGAUGE_DATA names {named}, but there is no such folder"
+        )
     yield cache_line(cache_folder())
 
 
@@ -53,11 +66,18 @@ def cache_line(folder: Path) -> Line:
     """Whether the cache can be written to, and how much room is left there."""
     place = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not os.access(place, os.W_OK):
-        return Line("machine", "cache", NOTED, f"{folder} cannot be written to: name another folder in GRAPHGAUGE_CACHE")
-    return Line("machine", "cache", OK, f"{folder} ({shutil.disk_usage(place).free / 2**30:.0f} GiB free)")
+        return Line(
+            "machine",
+            "cache",
+            NOTED,
+            f"{folder} cannot be written to: name another folder in GRAPHGAUGE_CACHE",
+        )
+    return Line(
+        "machine", "cache", OK, f"{folder} ({shutil.disk_usage(place).free / 2**30:.0f} GiB free)"
+    )
 
 
-# --- a project ---------------------------------------------------------------------------------------------------------
+# --- a project ------------------------------------------------------------------------------------
 
 
 def project_lines(read: Callable[[], Project]) -> Iterator[Line]:
@@ -98,14 +118,21 @@ def explainers_line(project: Project, model: BaseModel, target: Target) -> Line:
     return Line("project", "explainers", BROKEN if left_out else OK, told)
 
 
-Counts = dict[str, tuple[int, int | None]]  #: for each kind of thing, how many have a name, and how many there are if that is known
+Counts = dict[
+    str, tuple[int, int | None]
+]  #: for each kind of thing, how many have a name, and how many there are if that is known
 
 
 def checked_names(project: Project, model: BaseModel) -> Counts:
-    """How many of each kind of thing have a name; refuses names of what is not there, as sentences would."""
+    """How many of each kind of thing have a name; refuses names of what is not there, as sentences
+    would.
+    """
     names = project.names(model)
     sizes = checked_sizes(names, model)
-    return {kind: (len(getattr(names, kind) or {}), sizes.get(kind)) for kind in ("features", "nodes", "classes")}
+    return {
+        kind: (len(getattr(names, kind) or {}), sizes.get(kind))
+        for kind in ("features", "nodes", "classes")
+    }
 
 
 def short_lists(counts: Counts) -> list[str]:
@@ -114,7 +141,11 @@ def short_lists(counts: Counts) -> list[str]:
     >>> short_lists({"features": (2, 3), "nodes": (0, 9), "classes": (2, 2)})
     ['2 of 3 features have a name']
     """
-    return [f"{named} of {size} {kind} have a name" for kind, (named, size) in counts.items() if size and 0 < named < size]
+    return [
+        f"{named} of {size} {kind} have a name"
+        for kind, (named, size) in counts.items()
+        if size and 0 < named < size
+    ]
 
 
 def status_of(name: str, made: Any) -> str:
@@ -131,7 +162,11 @@ def described(name: str, made: Any) -> str:
     if name == "targets":
         return f"{len(made)} of them"
     if name == "names":
-        short = f"; {', '.join(short_lists(made))}: the others are told by their numbers" if short_lists(made) else ""
+        short = (
+            f"; {', '.join(short_lists(made))}: the others are told by their numbers"
+            if short_lists(made)
+            else ""
+        )
         return ", ".join(f"{named} {kind}" for kind, (named, _) in made.items()) + short
     return f"{len(made)} graphs" if isinstance(made, list) else repr(made)
 

@@ -1,8 +1,9 @@
 """Markdown from templates in which every printed value is harmless.
 
-Names of features, explainers, people and files are data. Whatever they hold is shown as text on one line: Markdown and HTML signs
-are escaped, line breaks become blanks, control and direction characters disappear. Text that a template itself contains stays
-as it is, and so does what is marked as `Ready`.
+Names of features, explainers, people and files are data. Whatever they hold is shown as text on one
+line: Markdown and HTML signs are escaped, line breaks become blanks, control and direction
+characters disappear. Text that a template itself contains stays as it is, and so does what is
+marked as `Ready`.
 """
 
 import os
@@ -19,7 +20,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from graphgauge.guidelines.document import plain
 
 JOINERS = "\u200c\u200d"  #: invisible, but part of the spelling of some languages
-ADDRESS = re.compile(r"(?i)\b(https?|ftp|mailto|www)(?=[:.])")  #: what some readers turn into a link by themselves
+ADDRESS = re.compile(
+    r"(?i)\b(https?|ftp|mailto|www)(?=[:.])"
+)  #: what some readers turn into a link by themselves
 
 
 class Ready(str):
@@ -36,9 +39,18 @@ def escaped(value: Any) -> str:
     """
     if isinstance(value, Ready):
         return value
-    kept = "".join(sign for sign in str(value) if sign in JOINERS or sign.isspace() or unicodedata.category(sign)[0] != "C")
+    kept = "".join(
+        sign
+        for sign in str(value)
+        if sign in JOINERS or sign.isspace() or unicodedata.category(sign)[0] != "C"
+    )
     text = plain(kept)
-    return ADDRESS.sub(lambda found: found.group() + "\0", text).replace("\0:", "&#58;").replace("\0.", "&#46;").replace("\0", "")
+    return (
+        ADDRESS.sub(lambda found: found.group() + "\0", text)
+        .replace("\0:", "&#58;")
+        .replace("\0.", "&#46;")
+        .replace("\0", "")
+    )
 
 
 @cache
@@ -63,7 +75,11 @@ def rendered(template: str, **values: Any) -> str:
 def table(heading: Iterable[str], rows: Iterable[Iterable[Any]]) -> Ready:
     """A Markdown table; '-' for None."""
     names = list(heading)
-    lines = [names, ["---"] * len(names), *(["-" if cell is None else escaped(cell) for cell in row] for row in rows)]
+    lines = [
+        names,
+        ["---"] * len(names),
+        *(["-" if cell is None else escaped(cell) for cell in row] for row in rows),
+    ]
     return Ready("\n".join(f"| {' | '.join(line)} |" for line in lines))
 
 

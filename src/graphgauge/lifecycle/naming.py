@@ -1,4 +1,6 @@
-"""Targets that people call by name: '17' and 17 are a number, 'CUST-34' is what the project or the data calls so."""
+"""Targets that people call by name: '17' and 17 are a number, 'CUST-34' is what the project or the
+data calls so.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,11 +9,16 @@ from graphgauge.core.errors import BadTarget
 from graphgauge.core.xplanation import WIDTH
 from graphgauge.narrative.names import Names, tidy
 
-KIND = {"node": "node", "link": "node", "graph": "graph"}  #: what a name of a level's target is a name of
+KIND = {
+    "node": "node",
+    "link": "node",
+    "graph": "graph",
+}  #: what a name of a level's target is a name of
 
 
 def target_of(given: Any, level: str, names: Names, has_label: bool = False) -> Any:
-    """A target by its number or name; a link by those of its two ends, in a list or apart by a comma.
+    """A target by its number or name; a link by those of its two ends, in a list or apart by a
+    comma.
 
     Where a network gives several labels, the number or name of one stands behind: "Ada, 2".
 
@@ -24,7 +31,9 @@ def target_of(given: Any, level: str, names: Names, has_label: bool = False) -> 
     if has_label:
         parts = given.split(",") if isinstance(given, str) else given
         if not isinstance(parts, (list, tuple)) or len(parts) != WIDTH[level] + 1:
-            raise BadTarget(f"target {given!r} has no label: say the {level} and the label it is about, such as 3,1.")
+            raise BadTarget(
+                f"target {given!r} has no label: say the {level} and the label it is about, such as 3,1."
+            )
         own = target_of(list(parts[:-1]) if level == "link" else parts[0], level, names)
         return [*(own if level == "link" else [own]), label_of(parts[-1])]
     if level != "link":
@@ -53,6 +62,12 @@ def id_of(given: Any, kind: str, names: Names) -> Any:
     if len(found) == 1:
         return found[0]
     if found:
-        raise BadTarget(f"{len(found)} {kind}s are called {text!r}, such as {found[0]} and {found[1]}: say which, by its number.")
-    example = f" such as {next(iter(known.values()))!r}" if known else f", but no {kind} has one here"
-    raise BadTarget(f"no {kind} is called {given!r}: a target is a number, such as 17, or a {kind}'s name{example}.")
+        raise BadTarget(
+            f"{len(found)} {kind}s are called {text!r}, such as {found[0]} and {found[1]}: say which, by its number."
+        )
+    example = (
+        f" such as {next(iter(known.values()))!r}" if known else f", but no {kind} has one here"
+    )
+    raise BadTarget(
+        f"no {kind} is called {given!r}: a target is a number, such as 17, or a {kind}'s name{example}."
+    )

@@ -1,10 +1,12 @@
-"""A project: the user's network, data and wishes, from one file; what every command on one's own model begins with.
+"""A project: the user's network, data and wishes, from one file; what every command on one's own
+model begins with.
 
     project = Project.read("project.yaml")
     model = project.model()
     results = project.evaluator(model).compare(project.explainers(), project.targets(model))
 
-Paths are relative to the file. Random starts of the network are drawn with the project's seed, and leave no trace.
+Paths are relative to the file. Random starts of the network are drawn with the project's seed, and
+leave no trace.
 """
 
 import json
@@ -72,11 +74,16 @@ class Project:
         tree, node = read_document(place, "a project", EXAMPLE)
         changed = {**tree, **(changes or {})}
         if isinstance(tree.get("targets"), dict) and isinstance(changed.get("targets"), int):
-            changed["targets"] = {"number": changed["targets"], "among": tree["targets"].get("among")}
+            changed["targets"] = {
+                "number": changed["targets"],
+                "among": tree["targets"].get("among"),
+            }
         return Project(validated(Form, changed, node, place, KEYS), place.parent)
 
     @staticmethod
-    def of(keys: Mapping[str, Any], folder: str | os.PathLike[str] = ".", called: str = "the project") -> "Project":
+    def of(
+        keys: Mapping[str, Any], folder: str | os.PathLike[str] = ".", called: str = "the project"
+    ) -> "Project":
         """A project without a file; mistakes are told as those of what it is ``called``."""
         return Project(validated(Form, dict(keys), None, called, KEYS), Path(folder))
 
@@ -95,18 +102,32 @@ class Project:
         if isinstance(found, list) != (self.form.level == "graph"):
             held = f"a list of {len(found)} graphs" if isinstance(found, list) else "one graph"
             wanted = "a list of graphs" if self.form.level == "graph" else "one graph"
-            raise BadFile(f"{self.form.data} holds {held}, but level: {self.form.level} needs {wanted}.")
-        return [graph.to(self.device) for graph in found] if isinstance(found, list) else found.to(self.device)
+            raise BadFile(
+                f"{self.form.data} holds {held}, but level: {self.form.level} needs {wanted}."
+            )
+        return (
+            [graph.to(self.device) for graph in found]
+            if isinstance(found, list)
+            else found.to(self.device)
+        )
 
     def model(self) -> BaseModel:
         """The network, wrapped with its data."""
         wrapping: dict[str, Any] = self.form.wrapping.model_dump(exclude_none=True)
         if "output" in wrapping and self.form.task == "regression":
-            raise BadSetting("wrapping.output says what a classification network returns; task is regression: leave it out.")
+            raise BadSetting(
+                "wrapping.output says what a classification network returns; task is regression: leave it out."
+            )
         if "output_column" in wrapping and self.form.task == "classification":
-            raise BadSetting("wrapping.output_column chooses one of several values; task is classification: leave it out.")
+            raise BadSetting(
+                "wrapping.output_column chooses one of several values; task is classification: leave it out."
+            )
         with looking_in(self.folder):
-            wrapping |= {name: find(wrapping[name], self.folder) for name in ("forward", "embedding") if name in wrapping}
+            wrapping |= {
+                name: find(wrapping[name], self.folder)
+                for name in ("forward", "embedding")
+                if name in wrapping
+            }
         return WRAPPERS[self.form.level, self.form.task](self.net(), self.data(), **wrapping)
 
     @property
@@ -116,28 +137,45 @@ class Project:
 
     def explainers(self) -> dict[str, BaseExplainer]:
         """The explainers, under the labels that results show."""
-        return dict(zip(labels_of(self.form.explainers), (choice.build() for choice in self.form.explainers), strict=True))
+        return dict(
+            zip(
+                labels_of(self.form.explainers),
+                (choice.build() for choice in self.form.explainers),
+                strict=True,
+            )
+        )
 
     def evaluator(self, model: BaseModel | None = None) -> Evaluator:
-        """An Evaluator with the project's settings; ``model``: the one that `model` gave, so that it is not made twice."""
+        """An Evaluator with the project's settings; ``model``: the one that `model` gave, so that
+        it is not made twice.
+        """
         form = self.form
         metrics = [choice.build() for choice in form.metrics]
         wrapped = self.model() if model is None else model
-        return Evaluator(wrapped, form.preset, form.seed, task=form.name, metrics=metrics, **form.settings)
+        return Evaluator(
+            wrapped, form.preset, form.seed, task=form.name, metrics=metrics, **form.settings
+        )
 
     def targets(self, model: BaseModel) -> list[Target]:
-        """The targets: those that are listed, or so many, spread over classes and confidence (see `sample_targets`)."""
+        """The targets: those that are listed, or so many, spread over classes and confidence (see
+        `sample_targets`).
+        """
         wanted = self.form.targets
         if wanted.number is not None:
             among = None if wanted.among is None else targets_among(model, wanted.among)
             return self.evaluator(model).sample(wanted.number, among)
-        listed = (wanted.chosen or []) if wanted.file is None else read_list(self.folder / wanted.file)
+        listed = (
+            (wanted.chosen or []) if wanted.file is None else read_list(self.folder / wanted.file)
+        )
         return self.read_targets(model, listed)
 
     def read_targets(self, model: BaseModel, given: Sequence[Any]) -> list[Target]:
         """Targets by their numbers, or by the names that the project or the data gives them."""
         names = self.names(model)
-        found = [target_of(target, self.form.level, names, has_label=model.labels is not None) for target in given]
+        found = [
+            target_of(target, self.form.level, names, has_label=model.labels is not None)
+            for target in given
+        ]
         return [plain_target(target) for target in model.asked(model.read(found)).tolist()]
 
     def names(self, model: BaseModel) -> Names:
@@ -147,48 +185,81 @@ class Project:
     def requirements(self, model: BaseModel) -> Requirements:
         """What is asked of explanations, for verdicts."""
         kind, size = f"{self.form.level}_{self.form.task}", model.source.x.size(1)
-        return Requirements(task_kind=kind, num_features=size, limits=self.form.thresholds, **self.form.use.model_dump())
+        return Requirements(
+            task_kind=kind,
+            num_features=size,
+            limits=self.form.thresholds,
+            **self.form.use.model_dump(),
+        )
 
 
 def built(address: str, make: Any, arguments: Mapping[str, Any]) -> Module:
     """What the user's function gives; it must be a network."""
     if not callable(make) or isinstance(make, Module):
-        raise BadModel(f"{address} must be a function or class that gives the network, but is {type(make).__name__}.")
+        raise BadModel(
+            f"{address} must be a function or class that gives the network, but is {type(make).__name__}."
+        )
     try:
         net = make(**arguments)
     except GraphgaugeError:
         raise
     except Exception as error:
         given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-        raise BadModel(f"{address}({given}) failed: {type(error).__name__}: {error}. `arguments` are passed by name.") from error
+        raise BadModel(
+            f"{address}({given}) failed: {type(error).__name__}: {error}. `arguments` are passed by name."
+        ) from error
     if not isinstance(net, Module):
         raise BadModel(f"{address} must give a torch.nn.Module, but gave {type(net).__name__}.")
     return net
 
 
 def targets_among(model: BaseModel, name: str) -> Tensor:
-    """The targets that the data names: a mask over nodes, a list of ids, pairs (2, P), or for graphs a yes or no in each."""
+    """The targets that the data names: a mask over nodes, a list of ids, pairs (2, P), or for
+    graphs a yes or no in each.
+    """
     graphs = model.data if model.level == "graph" else [model.data]
     held = [graph.get(name) for graph in graphs]
     if not all(isinstance(value, Tensor) for value in held):
         known = ", ".join(key for key in graphs[0].keys() if isinstance(graphs[0][key], Tensor))  # noqa: SIM118 (no mapping)
-        raise BadSetting(f"targets.among is {name!r}, but the data has no such tensor. It has: {known}.")
-    found = torch.stack([value.reshape(()) for value in held]) if model.level == "graph" else held[0]
-    chosen = found.nonzero()[:, 0] if found.dtype == torch.bool else found.T if model.level == "link" else found
+        raise BadSetting(
+            f"targets.among is {name!r}, but the data has no such tensor. It has: {known}."
+        )
+    found = (
+        torch.stack([value.reshape(()) for value in held]) if model.level == "graph" else held[0]
+    )
+    chosen = (
+        found.nonzero()[:, 0]
+        if found.dtype == torch.bool
+        else found.T
+        if model.level == "link"
+        else found
+    )
     if not len(chosen):
-        raise BadTarget(f"targets.among is {name!r}, but it names no target: all of it is False, or it is empty.")
+        raise BadTarget(
+            f"targets.among is {name!r}, but it names no target: all of it is False, or it is empty."
+        )
     return chosen
 
 
 def read_list(path: Path) -> list[Any]:
-    """Targets from a file: a JSON list, or one target a line, the two ends of a link apart by a space or comma."""
+    """Targets from a file: a JSON list, or one target a line, the two ends of a link apart by a
+    space or comma.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")
-        found = json.loads(text) if path.suffix == ".json" else [one_target(line) for line in text.splitlines() if line.strip()]
+        found = (
+            json.loads(text)
+            if path.suffix == ".json"
+            else [one_target(line) for line in text.splitlines() if line.strip()]
+        )
     except (OSError, ValueError) as error:
-        raise BadFile(f"{path} holds no list of targets: {error}. Write one a line, `17`, or for links `3 5`.") from error
+        raise BadFile(
+            f"{path} holds no list of targets: {error}. Write one a line, `17`, or for links `3 5`."
+        ) from error
     if not isinstance(found, list):
-        raise BadFile(f"{path} must hold a list of targets, such as [0, 17], but holds {type(found).__name__}.")
+        raise BadFile(
+            f"{path} must hold a list of targets, such as [0, 17], but holds {type(found).__name__}."
+        )
     return found
 
 

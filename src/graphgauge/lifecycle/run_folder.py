@@ -1,8 +1,10 @@
-"""The folder of a run or a validation: what is in it is not written over, and a signed decision is never lost.
+"""The folder of a run or a validation: what is in it is not written over, and a signed decision is
+never lost.
 
-Without ``replace`` a folder that holds a run is refused. With it, the files of the earlier run are removed, except where its
-decision is signed: then all of them go to ``earlier/DATE-DIGEST`` in the same folder, the decision with the rows behind it. A
-decision that cannot be read (it was edited, for example) is kept in the same way. Other files in the folder stay where they are.
+Without ``replace`` a folder that holds a run is refused. With it, the files of the earlier run are
+removed, except where its decision is signed: then all of them go to ``earlier/DATE-DIGEST`` in the
+same folder, the decision with the rows behind it. A decision that cannot be read (it was edited,
+for example) is kept in the same way. Other files in the folder stay where they are.
 """
 
 import os
@@ -23,10 +25,14 @@ FILES = (*RESULTS, RECORD, FILE, PAGE, *REPORTS, *(f"{PRODUCTION}/{name}" for na
 
 
 def check_folder(folder: str | os.PathLike[str], replace: bool = False) -> Path:
-    """The folder for results, made now: not after an hour of measuring is it found out that it cannot be, or holds a run."""
+    """The folder for results, made now: not after an hour of measuring is it found out that it
+    cannot be, or holds a run.
+    """
     place = Path(folder)
     if (place / RUN).exists():
-        raise BadFile(f"{place} holds a benchmark run, which would hide other results there: name another folder.")
+        raise BadFile(
+            f"{place} holds a benchmark run, which would hide other results there: name another folder."
+        )
     if not replace:
         _check_empty(place)
     try:
@@ -65,7 +71,9 @@ def _check_empty(place: Path) -> None:
         signed = f", signed {signature}" if signature else ""
         kept = f"the earlier one is then kept in {place / EARLIER}" if signature else kept
         what = f"a decision{signed}"
-    raise BadFile(f"{place} holds {what}: name another folder (--output), or give --replace (in Python replace=True); {kept}.")
+    raise BadFile(
+        f"{place} holds {what}: name another folder (--output), or give --replace (in Python replace=True); {kept}."
+    )
 
 
 def _holds_run(place: Path) -> bool:

@@ -1,11 +1,13 @@
-"""Runs in MLflow: parameters, one metric for each explainer and number, tables, and files such as the report.
+"""Runs in MLflow: parameters, one metric for each explainer and number, tables, and files such as
+the report.
 
     parameters   the settings of the Evaluator, and what the caller adds
     metrics      ``explainer/metric`` (mean over targets), and the same with ``.sd`` and ``.n``; what has no value is left out
     artifacts    ``summary.json`` and ``rows.json`` (tables that MLflow's page shows), ``settings.json``, ``report.html``, and files
 
-Nothing is kept in global variables: a client is opened for one address, so that runs of your own training are left alone.
-MLflow is an extra: ``pip install "graphgauge[mlflow]"``. Its usage statistics are switched off (`DO_NOT_TRACK`, unless set).
+Nothing is kept in global variables: a client is opened for one address, so that runs of your own
+training are left alone. MLflow is an extra: ``pip install "graphgauge[mlflow]"``. Its usage
+statistics are switched off (`DO_NOT_TRACK`, unless set).
 """
 
 import json
@@ -54,7 +56,8 @@ def client_for(uri: str) -> Any:
 
 @dataclass(frozen=True)
 class Tracker:
-    """Writes results to MLflow when called: ``Tracker("sqlite:///runs.db")(results)`` gives the id of the run.
+    """Writes results to MLflow when called: ``Tracker("sqlite:///runs.db")(results)`` gives the id
+    of the run.
 
     Its method ``validation`` is a callback for `Validation.save`.
     """
@@ -65,24 +68,39 @@ class Tracker:
     tags: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(
-        self, results: Results, parameters: Mapping[str, Any] | None = None, files: Sequence[Path] = (), names: Any = None
+        self,
+        results: Results,
+        parameters: Mapping[str, Any] | None = None,
+        files: Sequence[Path] = (),
+        names: Any = None,
     ) -> str:
         """One run with everything; marked as failed if it could not be written to the end."""
         client, mlflow = client_for(self.uri), mlflow_module()
         try:
             run = self.opened(client)
             try:
-                log_everything(client, run, results, {**plain_settings(results), **flat(parameters or {})}, files, names)
+                log_everything(
+                    client,
+                    run,
+                    results,
+                    {**plain_settings(results), **flat(parameters or {})},
+                    files,
+                    names,
+                )
             except BaseException:
                 client.set_terminated(run, "FAILED")
                 raise
             client.set_terminated(run)
         except mlflow.exceptions.MlflowException as error:
-            raise BadFile(f"the run could not be written to MLflow at {self.uri!r}: {error}.") from error
+            raise BadFile(
+                f"the run could not be written to MLflow at {self.uri!r}: {error}."
+            ) from error
         return run
 
     def validation(self, found: "Validation", folder: Path) -> str:
-        """A validation with its decision and page: ``found.save(folder, [Tracker(uri).validation])``."""
+        """A validation with its decision and page: ``found.save(folder,
+        [Tracker(uri).validation])``.
+        """
         own = found.decision
         parameters = {
             "explainer": own.label,
@@ -91,14 +109,25 @@ class Tracker:
             "decision": own.digest,
             "targets": own.targets,
         }
-        return self(found.results, parameters, [folder / "decision.json", folder / "validation.md"], found.names)
+        return self(
+            found.results,
+            parameters,
+            [folder / "decision.json", folder / "validation.md"],
+            found.names,
+        )
 
     def opened(self, client: Any) -> str:
         """A new run in the experiment, which is made where there is none."""
         found = client.get_experiment_by_name(self.experiment)
         place = None if found is not None else artifact_place(self.uri)
-        owner = found.experiment_id if found is not None else client.create_experiment(self.experiment, artifact_location=place)
-        return str(client.create_run(owner, run_name=self.name or None, tags=dict(self.tags)).info.run_id)
+        owner = (
+            found.experiment_id
+            if found is not None
+            else client.create_experiment(self.experiment, artifact_location=place)
+        )
+        return str(
+            client.create_run(owner, run_name=self.name or None, tags=dict(self.tags)).info.run_id
+        )
 
 
 def artifact_place(uri: str) -> str | None:
@@ -112,11 +141,16 @@ def artifact_place(uri: str) -> str | None:
     return (Path(uri.removeprefix(SQLITE)).absolute().parent / "mlartifacts").as_uri()
 
 
-# --- what is logged --------------------------------------------------------------------------------------------------
+# --- what is logged -------------------------------------------------------------------------------
 
 
 def log_everything(
-    client: Any, run: str, results: Results, parameters: Mapping[str, str], files: Sequence[Path], names: Any = None
+    client: Any,
+    run: str,
+    results: Results,
+    parameters: Mapping[str, str],
+    files: Sequence[Path],
+    names: Any = None,
 ) -> None:
     """Parameters, metrics, tables, report and files of one run."""
     from mlflow.entities import Metric, Param
@@ -128,7 +162,11 @@ def log_everything(
     for part in parts([Param(name, value) for name, value in parameters.items()], MOST["params"]):
         client.log_batch(run, params=part)
     client.log_dict(run, results.settings.record(), "settings.json")
-    log_tables(client, run, {"summary.json": results.summary().reset_index(), "rows.json": results.to_pandas()})
+    log_tables(
+        client,
+        run,
+        {"summary.json": results.summary().reset_index(), "rows.json": results.to_pandas()},
+    )
     log_report(client, run, results, names)
     for file in files:
         client.log_artifact(run, str(file))
@@ -138,7 +176,11 @@ def log_tables(client: Any, run: str, tables: Mapping[str, Any]) -> None:
     """Tables in the form that MLflow's page shows; its own `log_table` warns with pandas 3."""
     for name, frame in tables.items():
         client.log_text(run, frame.to_json(orient="split", index=False), name)
-    client.set_tag(run, "mlflow.loggedArtifacts", json.dumps([{"path": name, "type": "table"} for name in tables]))
+    client.set_tag(
+        run,
+        "mlflow.loggedArtifacts",
+        json.dumps([{"path": name, "type": "table"} for name in tables]),
+    )
 
 
 def log_report(client: Any, run: str, results: Results, names: Any = None) -> None:
@@ -159,11 +201,17 @@ def page_of(results: Results) -> str:
 
 
 def metrics_of(results: Results) -> dict[str, float]:
-    """Mean, SD and n of every explainer and metric, by MLflow's names; what is no number is left out."""
+    """Mean, SD and n of every explainer and metric, by MLflow's names; what is no number is left
+    out.
+    """
     found: dict[str, float] = {}
     for (explainer, metric), line in results.summary().iterrows():
         name = key_of(f"{explainer}/{metric}")
-        found |= {name: float(line["mean"]), f"{name}.sd": float(line["sd"]), f"{name}.n": float(line["n"])}
+        found |= {
+            name: float(line["mean"]),
+            f"{name}.sd": float(line["sd"]),
+            f"{name}.n": float(line["n"]),
+        }
     return {name: value for name, value in found.items() if value == value}
 
 
@@ -181,7 +229,11 @@ def flat(tree: Mapping[str, Any], above: str = "") -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in tree.items():
         path = f"{above}{name}"
-        found |= flat(value, f"{path}.") if isinstance(value, Mapping) else {key_of(path): str(value)[: LONGEST["value"]]}
+        found |= (
+            flat(value, f"{path}.")
+            if isinstance(value, Mapping)
+            else {key_of(path): str(value)[: LONGEST["value"]]}
+        )
     return found
 
 
@@ -192,7 +244,9 @@ def key_of(text: str) -> str:
     ('lrp_variant_captum_/time', '_./x')
     """
     kept = STRANGE.sub("_", text)[: LONGEST["key"] - 3]  # room for '.sd'
-    return "/".join("_" + part[1:] if part.startswith(".") else part or "_" for part in kept.split("/"))
+    return "/".join(
+        "_" + part[1:] if part.startswith(".") else part or "_" for part in kept.split("/")
+    )
 
 
 def parts(entries: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:

@@ -3,9 +3,10 @@
     exhaustive   the most trials for every number, no early stop
     production   the early stop (the paper's, where the settings have none), stability of a few calls (binomial), no twins or extras
 
-Random curves are drawn from the same seeds, so a number that stopped early used the first of the very same curves. Lost
-precision is |difference| per target; saved time is wall clock of both measurements, after a warm-up, on this machine.
-Production is accepted where no mean moves by more than epsilon and no verdict changes; else every trial is kept.
+Random curves are drawn from the same seeds, so a number that stopped early used the first of the
+very same curves. Lost precision is |difference| per target; saved time is wall clock of both
+measurements, after a warm-up, on this machine. Production is accepted where no mean moves by more
+than epsilon and no verdict changes; else every trial is kept.
 """
 
 import time
@@ -21,7 +22,12 @@ from graphgauge.evaluation.cells import OK
 from graphgauge.explainers import BaseExplainer
 from graphgauge.guidelines import Requirements, guide, verdicts
 
-ITERATED = ("feature_pertinence", "edge_pertinence", "feature_stability", "edge_stability")  #: numbers made of trials
+ITERATED = (
+    "feature_pertinence",
+    "edge_pertinence",
+    "feature_stability",
+    "edge_stability",
+)  #: numbers made of trials
 
 
 @dataclass(frozen=True)
@@ -38,11 +44,15 @@ class Loss:
 
 @dataclass(frozen=True)
 class TradeOff:
-    """Precision lost and time saved for one explainer; seconds are those of all explainers together."""
+    """Precision lost and time saved for one explainer; seconds are those of all explainers
+    together.
+    """
 
     explainer: str
     losses: tuple[Loss, ...]
-    trials: tuple[float, float]  #: mean random curves per target and reference: exhaustive, production
+    trials: tuple[
+        float, float
+    ]  #: mean random curves per target and reference: exhaustive, production
     seconds: tuple[float, float]
     changed_verdicts: tuple[str, ...]
     epsilon: float
@@ -60,12 +70,21 @@ class TradeOff:
 
     def record(self) -> dict[str, Any]:
         """As plain data."""
-        own = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        own = {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+        }
         return {**own, "saved": self.saved, "is_accepted": self.is_accepted}
 
     def __str__(self) -> str:
-        worst = max(self.losses, key=lambda loss: abs(loss.exhaustive - loss.production), default=None)
-        lost = f"; {worst.metric} moves most, by {abs(worst.exhaustive - worst.production):.3g}" if worst else ""
+        worst = max(
+            self.losses, key=lambda loss: abs(loss.exhaustive - loss.production), default=None
+        )
+        lost = (
+            f"; {worst.metric} moves most, by {abs(worst.exhaustive - worst.production):.3g}"
+            if worst
+            else ""
+        )
         verdict = "accepted" if self.is_accepted else "not accepted: every trial is kept"
         return f"early stopping saves {told_share(self.saved)} of {self.seconds[0]:.3g} s{lost}; {verdict}"
 
@@ -85,23 +104,37 @@ def exhaustive_settings(settings: Settings) -> Settings:
 
 
 def production_settings(settings: Settings) -> Settings:
-    """As few trials as the early stop allows, stability from all pairs of a few calls, and no twins."""
+    """As few trials as the early stop allows, stability from all pairs of a few calls, and no
+    twins.
+    """
     least = min(guide("practice")["early_stopping"]["least_trials"], settings.trials[1])
     rule = settings.early_stop if settings.early_stop != "none" else "paper"
     stability = "none" if settings.stability == "none" else "binomial"
     trials = (least, settings.trials[1])
-    return replace(settings, early_stop=rule, trials=trials, stability=stability, twins=False, extras=False, headline="paper")
+    return replace(
+        settings,
+        early_stop=rule,
+        trials=trials,
+        stability=stability,
+        twins=False,
+        extras=False,
+        headline="paper",
+    )
 
 
 def with_settings(evaluator: Evaluator, settings: Settings) -> Evaluator:
-    """The same Evaluator with other settings; metrics beside the paper's need the twins' curves, and go with them."""
+    """The same Evaluator with other settings; metrics beside the paper's need the twins' curves,
+    and go with them.
+    """
     found = copy(evaluator)
     object.__setattr__(found, "settings", settings)
     object.__setattr__(found, "metrics", evaluator.metrics if settings.twins else ())
     return found
 
 
-def timed(evaluator: Evaluator, explainers: Mapping[str, BaseExplainer], targets: list[Target]) -> tuple[Results, float]:
+def timed(
+    evaluator: Evaluator, explainers: Mapping[str, BaseExplainer], targets: list[Target]
+) -> tuple[Results, float]:
     """Results and seconds."""
     start = time.perf_counter()
     results = evaluator.compare(explainers, targets)
@@ -109,20 +142,30 @@ def timed(evaluator: Evaluator, explainers: Mapping[str, BaseExplainer], targets
 
 
 def trade_off(
-    exhaustive: tuple[Results, float], production: tuple[Results, float], explainer: str, requirements: Requirements
+    exhaustive: tuple[Results, float],
+    production: tuple[Results, float],
+    explainer: str,
+    requirements: Requirements,
 ) -> TradeOff:
     """Both measurements (with their seconds), compared for one explainer."""
     both = exhaustive[0], production[0]
-    losses = [loss for metric in ITERATED if (loss := loss_of(*both, explainer, metric)) is not None]
+    losses = [
+        loss for metric in ITERATED if (loss := loss_of(*both, explainer, metric)) is not None
+    ]
     changed = changed_verdicts(*both, explainer, requirements)
     trials = mean_trials(both[0], explainer), mean_trials(both[1], explainer)
     epsilon = both[0].settings.epsilon
-    return TradeOff(explainer, tuple(losses), trials, (exhaustive[1], production[1]), tuple(changed), epsilon)
+    return TradeOff(
+        explainer, tuple(losses), trials, (exhaustive[1], production[1]), tuple(changed), epsilon
+    )
 
 
 def loss_of(exhaustive: Results, production: Results, explainer: str, metric: str) -> Loss | None:
     """One number both ways, over the targets that have both; None: there are none."""
-    every, short = values_of(exhaustive, explainer, metric), values_of(production, explainer, metric)
+    every, short = (
+        values_of(exhaustive, explainer, metric),
+        values_of(production, explainer, metric),
+    )
     shared = [target for target in every if target in short]
     if not shared:
         return None
@@ -136,24 +179,37 @@ def values_of(results: Results, explainer: str, metric: str) -> dict[Any, float]
     return {
         (row.target, row.occurrence): float(row.cell.value)
         for row in results.rows
-        if row.explainer == explainer and row.metric == metric and row.cell.status == OK and row.cell.value is not None
+        if row.explainer == explainer
+        and row.metric == metric
+        and row.cell.status == OK
+        and row.cell.value is not None
     }
 
 
-def changed_verdicts(exhaustive: Results, production: Results, explainer: str, requirements: Requirements) -> list[str]:
-    """Numbers made of trials that meet their threshold one way and miss it the other, both judged in the paper's form."""
+def changed_verdicts(
+    exhaustive: Results, production: Results, explainer: str, requirements: Requirements
+) -> list[str]:
+    """Numbers made of trials that meet their threshold one way and miss it the other, both judged
+    in the paper's form.
+    """
     every, short = (failed(own, explainer, requirements) for own in (exhaustive, production))
     return [metric for metric in ITERATED if (metric in every) != (metric in short)]
 
 
 def failed(results: Results, explainer: str, requirements: Requirements) -> list[str]:
     """Numbers that miss their threshold."""
-    judged = verdicts(replace(results, settings=replace(results.settings, headline="paper")), requirements)
+    judged = verdicts(
+        replace(results, settings=replace(results.settings, headline="paper")), requirements
+    )
     return [each.metric for each in judged if each.explainer == explainer and each.outcome == FAIL]
 
 
 def mean_trials(results: Results, explainer: str) -> float:
     """Mean number of random curves per target and reference; 0 where none is recorded."""
-    rows = [row for row in results.rows if row.explainer == explainer and row.metric.endswith("_pertinence")]
+    rows = [
+        row
+        for row in results.rows
+        if row.explainer == explainer and row.metric.endswith("_pertinence")
+    ]
     counts = [count for row in rows for count in row.cell.trials or ()]
     return sum(counts) / len(counts) if counts else 0.0

@@ -1,4 +1,5 @@
-"""Validation (the paper's phase 2): measure a shortlist on one's own data, compare, choose, and write the decision down.
+"""Validation (the paper's phase 2): measure a shortlist on one's own data, compare, choose, and
+write the decision down.
 
 1. shortlist   by consultation of a benchmark; explainers that are named take its place
 2. measure     every trial on 100 targets or more, spread over classes and confidence; and once more as production would
@@ -20,27 +21,46 @@ from graphgauge.core.versions import versions
 from graphgauge.evaluation import Evaluator, ModelAccuracy, Results
 from graphgauge.evaluation.entries import labelled
 from graphgauge.explainers import BaseExplainer, find_explainer
-from graphgauge.guidelines import Check, Finding, Recommendation, Requirements, check, diagnose, guide, recommend
+from graphgauge.guidelines import (
+    Check,
+    Finding,
+    Recommendation,
+    Requirements,
+    check,
+    diagnose,
+    guide,
+    recommend,
+)
 from graphgauge.lifecycle.assessment import usable
 from graphgauge.lifecycle.comparison import Beside, beside_benchmark
 from graphgauge.lifecycle.consultation import Shortlist, own_list, shortlist
 from graphgauge.lifecycle.decision import DAYS, FILE, Decision, expiry, told_time
 from graphgauge.lifecycle.evidence import digest_of_results
 from graphgauge.lifecycle.run_folder import PAGE, PRODUCTION, clear_folder
-from graphgauge.lifecycle.trade_off import TradeOff, exhaustive_settings, production_settings, timed, trade_off, with_settings
+from graphgauge.lifecycle.trade_off import (
+    TradeOff,
+    exhaustive_settings,
+    production_settings,
+    timed,
+    trade_off,
+    with_settings,
+)
 from graphgauge.models import BaseModel
 from graphgauge.models.fingerprints import digest_of_data, digest_of_network
 from graphgauge.narrative.facts import checked_sizes
 from graphgauge.narrative.telling import all_names
 
-Callback = Callable[["Validation", Path], Any]  #: called with the finished validation and the folder of its files
+Callback = Callable[
+    ["Validation", Path], Any
+]  #: called with the finished validation and the folder of its files
 
 
 @dataclass(frozen=True)
 class Terms:
     """Who answers for the decision, for how long, and how good the network is at its task.
 
-    ``accuracy``: a share such as 0.81, or see `ModelAccuracy`; None: measured on the labels in the data, where there are any.
+    ``accuracy``: a share such as 0.81, or see `ModelAccuracy`; None: measured on the labels in the
+    data, where there are any.
     """
 
     signed_by: str = ""
@@ -64,11 +84,15 @@ class Validation:
     decision: Decision
     names: Any = None  #: what things are called in the examples that are kept
 
-    def save(self, folder: str | Path, callbacks: Sequence[Callback] = (), *, replace: bool = False) -> Path:
-        """Write rows, settings, the decision and a page to read; then call back, such as a `Tracker`'s ``validation``.
+    def save(
+        self, folder: str | Path, callbacks: Sequence[Callback] = (), *, replace: bool = False
+    ) -> Path:
+        """Write rows, settings, the decision and a page to read; then call back, such as a
+        `Tracker`'s ``validation``.
 
-        A folder that holds a run or a decision is refused; with ``replace`` this validation takes its place, and an earlier one
-        that somebody has signed is kept in ``earlier/`` (see `run_folder`).
+        A folder that holds a run or a decision is refused; with ``replace`` this validation takes
+        its place, and an earlier one that somebody has signed is kept in ``earlier/`` (see
+        `run_folder`).
         """
         from graphgauge.lifecycle.documents import validation_page
 
@@ -93,7 +117,8 @@ def validate(
     terms: Terms | None = None,
     names: Any = None,
 ) -> Validation:
-    """Validate ``evaluator.model`` on ``targets``. ``explainers`` None: the shortlist; the baseline is always measured too.
+    """Validate ``evaluator.model`` on ``targets``. ``explainers`` None: the shortlist; the baseline
+    is always measured too.
 
     ``names``: what things are called in the examples that are kept (see `Names`).
     """
@@ -126,16 +151,24 @@ def validate(
 
 
 def complete(requirements: Requirements, model: BaseModel) -> Requirements:
-    """The requirements with what the model itself says: the kind of task and the number of features."""
+    """The requirements with what the model itself says: the kind of task and the number of
+    features.
+    """
     kind, size = f"{model.level}_{model.task}", model.source.x.size(1)
     given = requirements.task_kind
     if given is not None and given != kind:
-        raise BadSetting(f"the requirements are for {given}, but the model is for {kind}: leave task_kind out.")
+        raise BadSetting(
+            f"the requirements are for {given}, but the model is for {kind}: leave task_kind out."
+        )
     return replace(requirements, task_kind=kind, num_features=requirements.num_features or size)
 
 
-def candidates_of(explainers: Any, wanted: Requirements) -> tuple[dict[str, BaseExplainer], Shortlist]:
-    """The explainers to measure, and the list that they come from: the one that was given, else the benchmark's."""
+def candidates_of(
+    explainers: Any, wanted: Requirements
+) -> tuple[dict[str, BaseExplainer], Shortlist]:
+    """The explainers to measure, and the list that they come from: the one that was given, else the
+    benchmark's.
+    """
     kind = str(wanted.task_kind)
     if explainers is None:
         listed = shortlist(kind, wanted)
@@ -149,26 +182,42 @@ def by_name(names: Sequence[str]) -> dict[str, BaseExplainer]:
     return {name: find_explainer(name) for name in names}
 
 
-def check_candidates(named: Mapping[str, BaseExplainer], targets: Sequence[Any], wanted: Requirements) -> None:
+def check_candidates(
+    named: Mapping[str, BaseExplainer], targets: Sequence[Any], wanted: Requirements
+) -> None:
     """Refuse a validation of nothing."""
     if not [name for name in named if name != wanted.baseline]:
-        raise BadSetting(f"validate needs an explainer besides {wanted.baseline!r}: name one, or none for the shortlist.")
+        raise BadSetting(
+            f"validate needs an explainer besides {wanted.baseline!r}: name one, or none for the shortlist."
+        )
     if not targets:
-        raise BadSetting("validate needs targets, but there is none: `evaluator.sample(100)` draws some.")
+        raise BadSetting(
+            "validate needs targets, but there is none: `evaluator.sample(100)` draws some."
+        )
 
 
-def with_baseline(candidates: Mapping[str, BaseExplainer], wanted: Requirements) -> dict[str, BaseExplainer]:
+def with_baseline(
+    candidates: Mapping[str, BaseExplainer], wanted: Requirements
+) -> dict[str, BaseExplainer]:
     """The candidates and, for what chance reaches, the random explainer."""
-    return {**candidates, **({} if wanted.baseline in candidates else {wanted.baseline: find_explainer("random")})}
+    return {
+        **candidates,
+        **({} if wanted.baseline in candidates else {wanted.baseline: find_explainer("random")}),
+    }
 
 
 Timed = tuple[Results, float]
 
 
-def both_ways(evaluator: Evaluator, candidates: Mapping[str, BaseExplainer], targets: list[Any]) -> tuple[Timed, Timed]:
+def both_ways(
+    evaluator: Evaluator, candidates: Mapping[str, BaseExplainer], targets: list[Any]
+) -> tuple[Timed, Timed]:
     """Every trial, and as production would; both after a warm-up on one target."""
     settings = evaluator.settings
-    every, short = (with_settings(evaluator, own) for own in (exhaustive_settings(settings), production_settings(settings)))
+    every, short = (
+        with_settings(evaluator, own)
+        for own in (exhaustive_settings(settings), production_settings(settings))
+    )
     short.compare(candidates, targets[:1])
     return timed(every, candidates, targets), timed(short, candidates, targets)
 
@@ -179,10 +228,12 @@ def only(recommendations: Sequence[Recommendation]) -> Recommendation:
     return found
 
 
-# --- the decision ----------------------------------------------------------------------------------------------------
+# --- the decision ---------------------------------------------------------------------------------
 
 
-def blank_decision(evaluator: Evaluator, explainer: BaseExplainer, wanted: Requirements, terms: Terms) -> Decision:
+def blank_decision(
+    evaluator: Evaluator, explainer: BaseExplainer, wanted: Requirements, terms: Terms
+) -> Decision:
     """What is known of a decision before the numbers are looked at."""
     model = evaluator.model
     unsigned = Decision(
@@ -235,21 +286,43 @@ def description(model: BaseModel) -> dict[str, Any]:
     """Kind and size of model and data."""
     source = model.source
     sizes = {"nodes": source.num_nodes, "edges": source.num_edges, "features": source.x.size(1)}
-    return {"wrapper": type(model).__name__, "network": type(model.net).__name__, "hops": model.hops, **sizes}
+    return {
+        "wrapper": type(model).__name__,
+        "network": type(model.net).__name__,
+        "hops": model.hops,
+        **sizes,
+    }
 
 
 def warnings_of(found: Validation) -> list[str]:
     """Whatever speaks against trusting the choice, in one list."""
     chosen = found.recommendation.chosen
-    own = [verdict.reason for verdict in found.check.verdicts if verdict.outcome in (FAIL, UNDECIDED, WARN)]
+    own = [
+        verdict.reason
+        for verdict in found.check.verdicts
+        if verdict.outcome in (FAIL, UNDECIDED, WARN)
+    ]
     beside = [line.note for line in found.comparison if line.explainer == chosen and line.note]
-    findings = [str(each) for each in found.findings if each.explainer in ("", chosen) and each.name != "unlike_benchmark"]
-    absent = [f"{name} cannot be run on this network: {why}" for name, why in found.left_out.items()]
+    findings = [
+        str(each)
+        for each in found.findings
+        if each.explainer in ("", chosen) and each.name != "unlike_benchmark"
+    ]
+    absent = [
+        f"{name} cannot be run on this network: {why}" for name, why in found.left_out.items()
+    ]
     cost = [] if found.trade_off.is_accepted else [f"{chosen}: {found.trade_off}."]
     return list(dict.fromkeys([*few(found.results), *absent, *own, *beside, *findings, *cost]))
 
 
 def few(results: Results) -> list[str]:
     """Too few targets for a validation."""
-    count, least = len({row.target for row in results.rows}), guide("practice")["samples"]["validation"]
-    return [] if count >= least else [f"Only {count} targets were measured; {least} or more are asked for."]
+    count, least = (
+        len({row.target for row in results.rows}),
+        guide("practice")["samples"]["validation"],
+    )
+    return (
+        []
+        if count >= least
+        else [f"Only {count} targets were measured; {least} or more are asked for."]
+    )

@@ -1,10 +1,12 @@
-"""A project in use: with which explainer it is measured, against which limits, since when it is valid; what people see of a run.
+"""A project in use: with which explainer it is measured, against which limits, since when it is
+valid; what people see of a run.
 
     watched(project, decision=Decision.read("validation"))     at the baseline: explainer, limits and date are the decision's
     watched(project, baseline=history.baseline)                at a run: as the baseline says
     watched(project, label="lrp")                              without a decision: the project's explainer and thresholds
 
-A decision holds for one network, so a baseline of another one is refused. Other data are normal in use: that is what is watched.
+A decision holds for one network, so a baseline of another one is refused. Other data are normal in
+use: that is what is watched.
 """
 
 from collections.abc import Mapping
@@ -56,19 +58,29 @@ class Watched:
 
 
 def watched(
-    project: Project, *, decision: Decision | None = None, baseline: Look | None = None, label: str | None = None
+    project: Project,
+    *,
+    decision: Decision | None = None,
+    baseline: Look | None = None,
+    label: str | None = None,
 ) -> Watched:
-    """What a project is watched with: as a decision says, or as the baseline does, or ``label`` of the project."""
+    """What a project is watched with: as a decision says, or as the baseline does, or ``label`` of
+    the project.
+    """
     model = named_model(project)
     if decision is not None:
         check_decision(decision, model, label)
         wanted = decision.wanted()
-        return Watched(project, model, decision.chosen(), wanted, thresholds_of(wanted), validated_by(decision))
+        return Watched(
+            project, model, decision.chosen(), wanted, thresholds_of(wanted), validated_by(decision)
+        )
     wanted = project.requirements(model)
     if baseline is not None and baseline.validated is not None:
         check_label(label, baseline.validated.explainer)
         chosen = find_explainer(baseline.validated.explainer, **baseline.validated.parameters)
-        return Watched(project, model, chosen, wanted, dict(baseline.plan.thresholds), baseline.validated)
+        return Watched(
+            project, model, chosen, wanted, dict(baseline.plan.thresholds), baseline.validated
+        )
     chosen = chosen_explainer(project, label, baseline.facts.explainer if baseline else None)
     return Watched(project, model, chosen, wanted, thresholds_of(wanted))
 
@@ -77,7 +89,9 @@ def validated_by(decision: Decision) -> Validated:
     """A decision, as far as monitoring needs it."""
     accepted = bool(decision.trade_off.get("is_accepted", True))
     made = read_time(decision.made)
-    return Validated(made, decision.explainer, decision.parameters, decision.digest, decision.signed_by, accepted)
+    return Validated(
+        made, decision.explainer, decision.parameters, decision.digest, decision.signed_by, accepted
+    )
 
 
 def named_model(project: Project) -> BaseModel:
@@ -85,7 +99,9 @@ def named_model(project: Project) -> BaseModel:
     model = project.model()
     named: Any = project.names(model).features
     if named:
-        model.feature_names = tuple(str(named.get(k, f"feature {k}")) for k in range(model.source.x.size(1)))
+        model.feature_names = tuple(
+            str(named.get(k, f"feature {k}")) for k in range(model.source.x.size(1))
+        )
     return model
 
 
@@ -95,19 +111,27 @@ def check_decision(decision: Decision, model: BaseModel, label: str | None) -> N
     if others:
         raise BadSetting(f"the decision is not about this network: {others[0]}")
     if label not in (None, decision.label):
-        raise BadSetting(f"the decision chose {decision.label!r}, but --explainer says {label!r}: leave one of them out.")
+        raise BadSetting(
+            f"the decision chose {decision.label!r}, but --explainer says {label!r}: leave one of them out."
+        )
 
 
 def check_label(label: str | None, decided: str) -> None:
     """Refuse another explainer than the baseline's."""
     if label not in (None, decided):
-        raise BadSetting(f"the baseline follows a decision for {decided!r}, but --explainer says {label!r}: leave it out.")
+        raise BadSetting(
+            f"the baseline follows a decision for {decided!r}, but --explainer says {label!r}: leave it out."
+        )
 
 
 def thresholds_of(wanted: Requirements) -> dict[str, Threshold]:
     """The limits that a use asks for; those that nothing can miss are left out."""
     metrics = [entry["metric"] for entry in guide("thresholds")["threshold"]]
-    limits = {metric: limit_of(metric, wanted.task_kind, wanted) for metric in metrics if is_asked(metric, wanted.focus)}
+    limits = {
+        metric: limit_of(metric, wanted.task_kind, wanted)
+        for metric in metrics
+        if is_asked(metric, wanted.focus)
+    }
     return {
         metric: Threshold(limit.value, limit.direction)
         for metric, limit in limits.items()
@@ -129,19 +153,25 @@ def chosen_explainer(project: Project, label: str | None, known: str | None) -> 
     same = [own for own in offered.values() if own.name == known]
     found = same if known is not None else list(real.values())
     if len(found) != 1:
-        raise BadSetting(f"which explainer is in use? Say --decision, or --explainer, one of: {', '.join(offered)}.")
+        raise BadSetting(
+            f"which explainer is in use? Say --decision, or --explainer, one of: {', '.join(offered)}."
+        )
     return found[0]
 
 
-# --- for people ------------------------------------------------------------------------------------------------------
+# --- for people -----------------------------------------------------------------------------------
 
 
 def shown_examples(names: Names | Mapping[str, Any] | None, wanted: Requirements) -> Show:
-    """The worst and the best explanations of a run, with sentences and pictures (SVG): for ``Monitor.run(show=...)``."""
+    """The worst and the best explanations of a run, with sentences and pictures (SVG): for
+    ``Monitor.run(show=...)``.
+    """
 
     def examples(results: Results) -> list[dict[str, Any]]:
         clean = cleaned(results)
-        stage = Stage(clean.results, wanted, of_run(clean.results, wanted).pertinence, clean.given, names)
+        stage = Stage(
+            clean.results, wanted, of_run(clean.results, wanted).pertinence, clean.given, names
+        )
         row = clean.results.rows[0]
         return [asdict(example) for example in stage.examples(row.task, row.explainer)]
 

@@ -1,8 +1,18 @@
-"""Metrics: pure functions on score tensors and curves, and a thin class for each. They run no model and no explainer."""
+"""Metrics: pure functions on score tensors and curves, and a thin class for each. They run no model
+and no explainer.
+"""
 
 from typing import Any
 
-from graphgauge.metrics.base import Curves, Metric, Pairs, Truths, Vectors, least_over_cases, mean_over_cases
+from graphgauge.metrics.base import (
+    Curves,
+    Metric,
+    Pairs,
+    Truths,
+    Vectors,
+    least_over_cases,
+    mean_over_cases,
+)
 from graphgauge.metrics.betting import betting, log_wealth
 from graphgauge.metrics.checks import check_metric
 from graphgauge.metrics.compactness import (

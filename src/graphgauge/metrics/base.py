@@ -1,14 +1,16 @@
 """What metrics measure on, and what a metric is.
 
-Nothing here runs a model. What was measured arrives in one of four bundles, each checked once, when it is built:
+Nothing here runs a model. What was measured arrives in one of four bundles, each checked once, when
+it is built:
 
     Curves    outputs along edits, in the explanation's order and in random ones      compactness, pertinence, fidelity
     Pairs     scores of independent explanations of the same targets                  stability
     Vectors   the scores of one explanation per target                                sparsity
     Truths    the same, with the right answer beside them                             auroc, average precision, jaccard
 
-A *case* is a target and, for features, one of its references; edges have one case per target. A target without a case, or with
-nothing to compare, has no value: NaN. NaN inside the measured outputs is an error and never becomes a score.
+A *case* is a target and, for features, one of its references; edges have one case per target. A
+target without a case, or with nothing to compare, has no value: NaN. NaN inside the measured
+outputs is an error and never becomes a score.
 """
 
 from abc import ABC, abstractmethod
@@ -28,16 +30,26 @@ Bundle = TypeVar("Bundle", contravariant=True)
 
 @dataclass(frozen=True)
 class Metric(ABC, Generic[Bundle]):
-    """Says what its number means; called on a bundle of T targets it gives their values (T,), NaN where there is none."""
+    """Says what its number means; called on a bundle of T targets it gives their values (T,), NaN
+    where there is none.
+    """
 
     name: ClassVar[str]
     bounds: ClassVar[tuple[float, float]]  #: no value lies outside
     higher_is_better: ClassVar[bool]
-    chance: ClassVar[float | None]  #: mean value of scores that mean nothing; None: it depends on the case
+    chance: ClassVar[
+        float | None
+    ]  #: mean value of scores that mean nothing; None: it depends on the case
     needs: ClassVar[str]  #: the bundle it is called on, of `NEEDS`
-    ordered_trials: ClassVar[bool] = False  #: are random curves, or pairs, looked at one after the other, as in early stopping?
+    ordered_trials: ClassVar[bool] = (
+        False  #: are random curves, or pairs, looked at one after the other, as in early stopping?
+    )
     randomised: ClassVar[bool] = False  #: does it draw from the seeds of its bundle?
-    parts: ClassVar[tuple[str, ...]] = ("kept", "kept_prob", "start_prob")  #: of `Curves`, what it reads beside the curves
+    parts: ClassVar[tuple[str, ...]] = (
+        "kept",
+        "kept_prob",
+        "start_prob",
+    )  #: of `Curves`, what it reads beside the curves
 
     @abstractmethod
     def __call__(self, bundle: Bundle) -> Tensor:
@@ -46,10 +58,12 @@ class Metric(ABC, Generic[Bundle]):
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Outputs along the edits of one side (features or edges), for one explainer's explanations of T targets in Q cases.
+    """Outputs along the edits of one side (features or edges), for one explainer's explanations of
+    T targets in Q cases.
 
-    An output's *height* is the probability of the class first predicted, or the regression value. Curves hold values up to
-    min(cap, candidates) edits; what stands behind is ignored (NaN, as `graphgauge.perturbation` gives it).
+    An output's *height* is the probability of the class first predicted, or the regression value.
+    Curves hold values up to min(cap, candidates) edits; what stands behind is ignored (NaN, as
+    `graphgauge.perturbation` gives it).
     """
 
     target: Tensor  #: (Q,) int64, number of each case's target, 0..T-1
@@ -66,8 +80,13 @@ class Curves:
     kept_prob: Tensor | None = None  #: (Q, C) prediction there
     start_prob: Tensor | None = None  #: (Q, C) prediction before the first edit
     removed: Tensor | None = None  #: (Q,) height when the top edits are made
-    insertion: Tensor | None = None  #: (Q, K) height when all edits but the first 1..K are made: from all edits back to none
-    removed_levels: Tensor | None = None  #: (Q, 9) height when the first 10, 20 .. 90 % of the edits are made
+    insertion: Tensor | None = (
+        #: (Q, K) height when all edits but the first 1..K are made: from all edits back to none
+        None
+    )
+    removed_levels: Tensor | None = (
+        None  #: (Q, 9) height when the first 10, 20 .. 90 % of the edits are made
+    )
     kept_levels: Tensor | None = None  #: (Q, 9) height when all but these are made
 
     def __post_init__(self) -> None:
@@ -85,7 +104,12 @@ class Curves:
 
 def check_settings(curves: Curves) -> None:
     """Refuse a cap, top, tolerance or number of targets that cannot be."""
-    if curves.cap < 1 or not is_top(curves.top) or curves.num_targets < 0 or not 0 <= curves.tolerance < torch.inf:
+    if (
+        curves.cap < 1
+        or not is_top(curves.top)
+        or curves.num_targets < 0
+        or not 0 <= curves.tolerance < torch.inf
+    ):
         raise BadSetting(
             "curves need a cap and a top of 1 or more (or a share between 0 and 1 as top), a tolerance and a number of targets of "
             f"0 or more, but cap is {curves.cap}, top {curves.top}, tolerance {curves.tolerance} and num_targets "
@@ -94,7 +118,9 @@ def check_settings(curves: Curves) -> None:
 
 
 def is_top(value: object) -> bool:
-    """Whether a value says which edits are the top ones: a number of them, 1 or more, or a share between 0 and 1."""
+    """Whether a value says which edits are the top ones: a number of them, 1 or more, or a share
+    between 0 and 1.
+    """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return value >= 1 if isinstance(value, int) else 0 < value < 1
@@ -120,7 +146,11 @@ def check_shapes(curves: Curves) -> None:
     }
     for name, shape in wanted.items():
         check_shape(name, getattr(curves, name), shape)
-    for name, kind in {"target": torch.int64, "candidates": torch.int64, "flips": torch.bool}.items():
+    for name, kind in {
+        "target": torch.int64,
+        "candidates": torch.int64,
+        "flips": torch.bool,
+    }.items():
         check_kind(name, getattr(curves, name), kind)
 
 
@@ -128,9 +158,13 @@ def check_shape(name: str, found: Tensor | None, wanted: tuple[int | None, ...])
     """Refuse another shape; None stands for any size, and a tensor that is None has none."""
     if found is None:
         return
-    if found.dim() != len(wanted) or any(size not in (None, own) for size, own in zip(wanted, found.shape, strict=True)):
+    if found.dim() != len(wanted) or any(
+        size not in (None, own) for size, own in zip(wanted, found.shape, strict=True)
+    ):
         shown = ", ".join("any" if size is None else str(size) for size in wanted)
-        raise BadExplanation(f"'{name}' must have the shape ({shown}) here, but has {tuple(found.shape)}.")
+        raise BadExplanation(
+            f"'{name}' must have the shape ({shown}) here, but has {tuple(found.shape)}."
+        )
 
 
 def check_kind(name: str, found: Tensor, wanted: torch.dtype) -> None:
@@ -140,11 +174,17 @@ def check_kind(name: str, found: Tensor, wanted: torch.dtype) -> None:
 
 
 def check_cases(curves: Curves) -> None:
-    """Refuse cases of unknown targets, without edits, or with more of them than the curves have steps."""
+    """Refuse cases of unknown targets, without edits, or with more of them than the curves have
+    steps.
+    """
     if bool(((curves.target < 0) | (curves.target >= curves.num_targets)).any()):
-        raise BadExplanation(f"cases name targets 0 to {curves.num_targets - 1}, but found are {curves.target.unique().tolist()}.")
+        raise BadExplanation(
+            f"cases name targets 0 to {curves.num_targets - 1}, but found are {curves.target.unique().tolist()}."
+        )
     if bool((curves.candidates < 1).any()):
-        raise UndefinedScore(f"{named_case(curves, curves.candidates < 1)} has no edit to make: leave it out, as 'empty'.")
+        raise UndefinedScore(
+            f"{named_case(curves, curves.candidates < 1)} has no edit to make: leave it out, as 'empty'."
+        )
     if bool((curves.length > curves.curve.size(1)).any()):
         raise BadExplanation(
             f"curves must reach min(cap, candidates) = {int(curves.length.max())} edits, but have {curves.curve.size(1)} steps."
@@ -181,9 +221,11 @@ def named_case(curves: Curves, is_so: Tensor) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Scores of R pairs of independent explanations for each of T targets; a side the explainer does not score stays empty, ().
+    """Scores of R pairs of independent explanations for each of T targets; a side the explainer
+    does not score stays empty, ().
 
-    R may differ from target to target. ``seeds`` are those of the permutations in the corrected forms (none given: 0 for all).
+    R may differ from target to target. ``seeds`` are those of the permutations in the corrected
+    forms (none given: 0 for all).
     """
 
     first_feature: Sequence[Tensor] = ()  #: T times (R, n, F)
@@ -195,9 +237,15 @@ class Pairs:
 
     def __post_init__(self) -> None:
         """Refuse sides that do not fit, and gaps."""
-        sides = (self.first_feature, self.second_feature, self.is_target), (self.first_edge, self.second_edge)
+        sides = (
+            (self.first_feature, self.second_feature, self.is_target),
+            (self.first_edge, self.second_edge),
+        )
         sizes = [len(part) for side in sides for part in side]
-        if any(len({len(part) for part in side}) > 1 for side in sides) or len({len(part) for part in self.given}) > 1:
+        if (
+            any(len({len(part) for part in side}) > 1 for side in sides)
+            or len({len(part) for part in self.given}) > 1
+        ):
             raise BadExplanation(
                 f"each part of the pairs must list the same targets, but they list {sizes}, with {len(self.seeds)} seeds."
             )
@@ -223,9 +271,13 @@ def check_pair(side: str, first: Tensor, second: Tensor, dim: int) -> None:
     check_shape(f"first_{side}", first, (None,) * dim)
     check_shape(f"second_{side}", second, tuple(first.shape))
     if len(first) == 0:
-        raise UndefinedScore(f"stability needs one pair of explanations or more, but a target has none ({side} scores).")
+        raise UndefinedScore(
+            f"stability needs one pair of explanations or more, but a target has none ({side} scores)."
+        )
     if not bool(first.isfinite().all() and second.isfinite().all()):
-        raise UndefinedScore(f"{side} scores hold NaN or infinity: leave the target out, with the reason.")
+        raise UndefinedScore(
+            f"{side} scores hold NaN or infinity: leave the target out, with the reason."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +291,9 @@ class Vectors:
         for number, score in enumerate(self.score):
             check_shape("score", score, (None,))
             if not bool(score.isfinite().all()):
-                raise UndefinedScore(f"the scores of target {number} hold NaN or infinity: leave it out, with the reason.")
+                raise UndefinedScore(
+                    f"the scores of target {number} hold NaN or infinity: leave it out, with the reason."
+                )
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +306,9 @@ class Truths(Vectors):
         """Refuse truths that do not fit their scores."""
         super().__post_init__()
         if len(self.is_true) != len(self.score):
-            raise BadExplanation(f"there are scores of {len(self.score)} targets, but truths of {len(self.is_true)}.")
+            raise BadExplanation(
+                f"there are scores of {len(self.score)} targets, but truths of {len(self.is_true)}."
+            )
         for score, is_true in zip(self.score, self.is_true, strict=True):
             check_shape("is_true", is_true, tuple(score.shape))
             check_kind("is_true", is_true, torch.bool)
@@ -264,9 +320,9 @@ def mean_over_cases(value: Tensor, target: Tensor, num_targets: int) -> Tensor:
     >>> mean_over_cases(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([0, 2, 2]), 3)
     tensor([1., nan, 3.], dtype=torch.float64)
     """
-    total = torch.zeros(num_targets, *value.shape[1:], dtype=torch.float64, device=value.device).index_add(
-        0, target, value.double()
-    )
+    total = torch.zeros(
+        num_targets, *value.shape[1:], dtype=torch.float64, device=value.device
+    ).index_add(0, target, value.double())
     return total / cases_per_target(target, num_targets, value.dim())
 
 
@@ -276,12 +332,20 @@ def cases_per_target(target: Tensor, num_targets: int, dim: int) -> Tensor:
 
 
 def least_over_cases(value: Tensor, target: Tensor, num_targets: int) -> Tensor:
-    """The least of each target's cases, NaN for a target without a case.  (Q, ...), (Q,) -> (T, ...)"""
-    gap = torch.full((num_targets, *value.shape[1:]), torch.nan, dtype=torch.float64, device=value.device)
+    """The least of each target's cases, NaN for a target without a case.
+    (Q, ...), (Q,) -> (T, ...)
+    """
+    gap = torch.full(
+        (num_targets, *value.shape[1:]), torch.nan, dtype=torch.float64, device=value.device
+    )
     index = target.view(-1, *[1] * (value.dim() - 1)).expand_as(value)
     return gap.scatter_reduce(0, index, value.double(), "amin", include_self=False)
 
 
 def listed(values: Sequence[Tensor]) -> Tensor:
     """One value per target as one tensor.  T times () -> (T,)"""
-    return torch.stack([value.double() for value in values]) if values else torch.zeros(0, dtype=torch.float64)
+    return (
+        torch.stack([value.double() for value in values])
+        if values
+        else torch.zeros(0, dtype=torch.float64)
+    )

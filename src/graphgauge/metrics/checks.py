@@ -20,14 +20,19 @@ from graphgauge.models import CheckResult
 from graphgauge.models.checks import check_on_fail, reported, run_check
 
 
-def check_metric(metric: Metric[Any], only: Iterable[str] | None = None, on_fail: str = "raise") -> list[CheckResult]:
+def check_metric(
+    metric: Metric[Any], only: Iterable[str] | None = None, on_fail: str = "raise"
+) -> list[CheckResult]:
     """Run the checks (or those named in ``only``) on bundles made for the purpose.
 
-    With ``on_fail="raise"`` all failures are raised together as one `FailedCheck`; with ``"return"`` they are only listed.
+    With ``on_fail="raise"`` all failures are raised together as one `FailedCheck`; with
+    ``"return"`` they are only listed.
     """
     if not isinstance(metric, Metric):
         hint = " That is the class: call it." if isinstance(metric, type) else ""
-        raise BadSetting(f"check_metric needs a metric such as gg.metrics.Auroc(), but got {metric!r}.{hint}")
+        raise BadSetting(
+            f"check_metric needs a metric such as gg.metrics.Auroc(), but got {metric!r}.{hint}"
+        )
     check_on_fail(on_fail)
     chosen = list(METRIC_CHECKS) if only is None else list(only)
     checks = {name: lookup(METRIC_CHECKS, name, "metric check") for name in chosen}

@@ -1,9 +1,11 @@
-"""Effective Compactness (EC): how many edits, in the order of the explanation, change the prediction.
+"""Effective Compactness (EC): how many edits, in the order of the explanation, change the
+prediction.
 
     EC = min({ k >= 1 : prediction after k edits differs } ∪ { cap, number of candidates })
 
-Low is good. A target that never flips gets the bound, so a failure with 3 edges looks better than a flip at 5: `flipped` says which
-it is, and the *flip curve* F(k) = share of targets flipped within k edits has no such fault. With the bound at the cap for all,
+Low is good. A target that never flips gets the bound, so a failure with 3 edges looks better than a
+flip at 5: `flipped` says which it is, and the *flip curve* F(k) = share of targets flipped within k
+edits has no such fault. With the bound at the cap for all,
 
     mean of min(T, cap) = 1 + Σ_{k=1}^{cap-1} (1 - F(k)).
 """
@@ -28,7 +30,9 @@ class Compactness(NamedTuple):
 
 
 def class_flips(prob: Tensor, label: Tensor, tolerance: float = TOLERANCE) -> Tensor:
-    """Whether another class exceeds the first one by more than the tolerance.  (T, K, C), (T,) -> (T, K) bool"""
+    """Whether another class exceeds the first one by more than the tolerance.
+    (T, K, C), (T,) -> (T, K) bool
+    """
     own = prob.gather(2, label[:, None, None].expand(-1, prob.size(1), 1))[..., 0]
     others = prob.scatter(2, label[:, None, None].expand(-1, prob.size(1), 1), -torch.inf).amax(2)
     return others - own > tolerance
@@ -40,7 +44,8 @@ def value_flips(value: Tensor, first: Tensor, width: float) -> Tensor:
 
 
 def effective_compactness(flips: Tensor, candidates: Tensor, cap: int = 100) -> Compactness:
-    """From "has flipped after k edits" for k = 1..K (T, K), and the number of candidates (T,), 1 or more.
+    """From "has flipped after k edits" for k = 1..K (T, K), and the number of candidates (T,), 1 or
+    more.
 
     >>> effective_compactness(torch.tensor([[False, True, False], [False, False, False]]), torch.tensor([3, 2]))
     Compactness(ec=tensor([2, 2]), flipped=tensor([ True, False]))
@@ -48,7 +53,9 @@ def effective_compactness(flips: Tensor, candidates: Tensor, cap: int = 100) -> 
     if cap < 1:
         raise BadSetting(f"cap must be 1 or more, but is {cap}.")
     if bool((candidates < 1).any()):
-        raise UndefinedScore("EC counts edits, but a target has none to make: record it as 'empty'.")
+        raise UndefinedScore(
+            "EC counts edits, but a target has none to make: record it as 'empty'."
+        )
     bound = candidates.clamp(max=cap)
     steps = torch.arange(1, flips.size(1) + 1, device=flips.device)
     counts = flips & (steps <= bound[:, None])
@@ -64,7 +71,9 @@ def flip_curve(found: Compactness, cap: int = 100) -> Tensor:
 
 @dataclass(frozen=True)
 class EffectiveCompactness(Metric[Curves]):
-    """Smallest number of edits that changes the prediction, the least over a target's cases; at most min(cap, candidates)."""
+    """Smallest number of edits that changes the prediction, the least over a target's cases; at
+    most min(cap, candidates).
+    """
 
     name = "ec"
     bounds = (1.0, torch.inf)

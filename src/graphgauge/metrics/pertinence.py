@@ -4,18 +4,21 @@ A curve C(k) is the output after k edits. Against one random curve R, over k = 1
 
     p(C, R) = share of k with C(k) < R(k) - tol          the paper's: ties count as lost
 
-averaged over random curves (and references). Random rankings do not reach 1/2 then: 0.40 on Cora's edges, since ties are lost. The
-calibrated twins take K = min(cap, candidates), the same for all curves:
+averaged over random curves (and references). Random rankings do not reach 1/2 then: 0.40 on Cora's
+edges, since ties are lost. The calibrated twins take K = min(cap, candidates), the same for all
+curves:
 
     tied    share of k with C(k) < R(k) - tol, plus half the share of ties               a random ranking: exactly 1/2 on average
     rank    with T(C) = mean of C:  (number of R with T(R) > T(C), ties half) / N
     p       (1 + number of R with T(R) <= T(C)) / (N + 1)           by chance P(p <= x) = x for x = 1/(N + 1), 2/(N + 1), ...
     abs     tied, of the curves -|C - start|: which order moves the output more, either way
 
-Over several references of a target, tied and abs are averaged. For rank and p, T is the mean over the references: random order
-number n is the same order for all of them, so that an order that means nothing is exchangeable with the random ones as a whole,
-and p is exact. (`combined_p` is for p-values that share no orders: twice their mean, at most 1.) All comparisons ask which curve is
-*lower*; `change` and `towards` turn curves so that lower means "moved further" or "moved further towards the reference".
+Over several references of a target, tied and abs are averaged. For rank and p, T is the mean over
+the references: random order number n is the same order for all of them, so that an order that means
+nothing is exchangeable with the random ones as a whole, and p is exact. (`combined_p` is for
+p-values that share no orders: twice their mean, at most 1.) All comparisons ask which curve is
+*lower*; `change` and `towards` turn curves so that lower means "moved further" or "moved further
+towards the reference".
 """
 
 from dataclasses import dataclass
@@ -24,7 +27,13 @@ import torch
 from torch import Tensor
 
 from graphgauge.core.errors import UndefinedScore
-from graphgauge.metrics.base import Curves, Metric, cases_per_target, least_over_cases, mean_over_cases
+from graphgauge.metrics.base import (
+    Curves,
+    Metric,
+    cases_per_target,
+    least_over_cases,
+    mean_over_cases,
+)
 from graphgauge.metrics.compactness import effective_compactness
 from graphgauge.metrics.stopping import Stopped, stopped
 
@@ -53,7 +62,9 @@ def wins(curve: Tensor, random: Tensor, length: Tensor, tolerance: float = TOLER
     return share(curve[:, None] < random - tolerance, length)
 
 
-def tied_wins(curve: Tensor, random: Tensor, length: Tensor, tolerance: float = TOLERANCE) -> Tensor:
+def tied_wins(
+    curve: Tensor, random: Tensor, length: Tensor, tolerance: float = TOLERANCE
+) -> Tensor:
     """The comparison with half for ties.  (T, K), (T, N, K), (T,) -> (T, N)"""
     lost = share(curve[:, None] > random + tolerance, length)
     return (1 + wins(curve, random, length, tolerance) - lost) / 2
@@ -68,34 +79,48 @@ def share(is_so: Tensor, length: Tensor) -> Tensor:
 def mean_height(curves: Tensor, length: Tensor) -> Tensor:
     """The mean of each curve within its length.  (T, N, K), (T,) -> (T, N)"""
     check_length(length, curves.size(2))
-    return torch.where(inside(length, curves.size(2))[:, None], curves.double(), 0).sum(2) / length[:, None]
+    return (
+        torch.where(inside(length, curves.size(2))[:, None], curves.double(), 0).sum(2)
+        / length[:, None]
+    )
 
 
 def rank(curve: Tensor, random: Tensor, length: Tensor, tolerance: float = TOLERANCE) -> Tensor:
-    """Share of random curves that stay above the explanation's, ties half.  (T, K), (T, N, K), (T,) -> (T,)"""
-    return rank_of_heights(mean_height(curve[:, None], length)[:, 0], mean_height(random, length), tolerance)
+    """Share of random curves that stay above the explanation's, ties half.
+    (T, K), (T, N, K), (T,) -> (T,)
+    """
+    return rank_of_heights(
+        mean_height(curve[:, None], length)[:, 0], mean_height(random, length), tolerance
+    )
 
 
 def rank_of_heights(height: Tensor, random: Tensor, tolerance: float = TOLERANCE) -> Tensor:
-    """Share of random mean heights above the explanation's, ties half; NaN stays.  (T,), (T, N) -> (T,)"""
+    """Share of random mean heights above the explanation's, ties half; NaN stays.
+    (T,), (T, N) -> (T,)
+    """
     gap = random - height[:, None]
     found = ((gap > tolerance).double() + (gap.abs() <= tolerance).double() / 2).mean(1)
     return found.where(height.isfinite(), torch.nan)
 
 
 def p_of_heights(height: Tensor, random: Tensor, tolerance: float = TOLERANCE) -> Tensor:
-    """Chance that a random order's mean height is as low as the explanation's; NaN stays.  (T,), (T, N) -> (T,)"""
+    """Chance that a random order's mean height is as low as the explanation's; NaN stays.
+    (T,), (T, N) -> (T,)
+    """
     found = (1 + (random <= height[:, None] + tolerance).sum(1)).double() / (1 + random.size(1))
     return found.where(height.isfinite(), torch.nan)
 
 
 def p_value(curve: Tensor, random: Tensor, length: Tensor, tolerance: float = TOLERANCE) -> Tensor:
     """Chance that a random order does as well.  (T, K), (T, N, K), (T,) -> (T,)"""
-    return p_of_heights(mean_height(curve[:, None], length)[:, 0], mean_height(random, length), tolerance)
+    return p_of_heights(
+        mean_height(curve[:, None], length)[:, 0], mean_height(random, length), tolerance
+    )
 
 
 def combined_p(p: Tensor, target: Tensor, num_targets: int) -> Tensor:
-    """One p-value per target: p itself, or twice the mean over cases, at most 1; NaN without a case.  (Q, ...), (Q,) -> (T, ...)
+    """One p-value per target: p itself, or twice the mean over cases, at most 1; NaN without a
+    case.  (Q, ...), (Q,) -> (T, ...)
 
     >>> combined_p(torch.tensor([0.25, 0.125, 0.25]), torch.tensor([0, 1, 1]), 2)
     tensor([0.2500, 0.3750], dtype=torch.float64)
@@ -106,7 +131,8 @@ def combined_p(p: Tensor, target: Tensor, num_targets: int) -> Tensor:
 
 
 def change(curve: Tensor, start: Tensor) -> Tensor:
-    """Curves turned so that lower means further from the start, either way: -|C - start|.  (T, ..., K), (T,) -> (T, ..., K)
+    """Curves turned so that lower means further from the start, either way: -|C - start|.
+    (T, ..., K), (T,) -> (T, ..., K)
 
     >>> change(torch.tensor([[1.5, 0.0]]), torch.tensor([1.0]))
     tensor([[-0.5000, -1.0000]])
@@ -115,14 +141,17 @@ def change(curve: Tensor, start: Tensor) -> Tensor:
 
 
 def towards(curve: Tensor, start: Tensor, reference: Tensor) -> Tensor:
-    """Curves turned so that lower means further towards the value of the reference.  (T, ..., K), (T,), (T,) -> (T, ..., K)
+    """Curves turned so that lower means further towards the value of the reference.
+    (T, ..., K), (T,), (T,) -> (T, ..., K)
 
     >>> towards(torch.tensor([[1.5, 0.0]]), torch.tensor([1.0]), torch.tensor([3.0]))
     tensor([[-1.5000, -0.0000]])
     """
     side = (reference - start).sign()
     if bool((side == 0).any()):
-        raise UndefinedScore("a reference with the target's own value gives no direction: choose another, or compare |change|.")
+        raise UndefinedScore(
+            "a reference with the target's own value gives no direction: choose another, or compare |change|."
+        )
     return -beside(side, curve) * curve
 
 
@@ -138,27 +167,36 @@ def pertinence_length(curves: Curves) -> Tensor:
 
 
 def random_curves(curves: Curves, trials: int | None) -> Tensor:
-    """The first ``trials`` random curves (None: all), or say that there are too few.  (Q, trials, K)"""
+    """The first ``trials`` random curves (None: all), or say that there are too few.
+    (Q, trials, K)
+    """
     found = curves.random.size(1)
     wanted = found if trials is None else trials
     if not 1 <= wanted <= found:
-        raise UndefinedScore(f"pertinence compares with 1 random curve or more, but {wanted} of {found} measured were asked for.")
+        raise UndefinedScore(
+            f"pertinence compares with 1 random curve or more, but {wanted} of {found} measured were asked for."
+        )
     return curves.random[:, :wanted]
 
 
 def heights_of_targets(curves: Curves, trials: int | None) -> tuple[Tensor, Tensor]:
     """Mean height of each target's curve and of its random ones, over all its cases.  (T,), (T, N)"""
-    parts = mean_height(curves.curve[:, None], curves.length)[:, 0], mean_height(random_curves(curves, trials), curves.length)
+    parts = (
+        mean_height(curves.curve[:, None], curves.length)[:, 0],
+        mean_height(random_curves(curves, trials), curves.length),
+    )
     own, random = (mean_over_cases(part, curves.target, curves.num_targets) for part in parts)
     return own, random
 
 
 @dataclass(frozen=True)
 class Pertinence(Metric[Curves]):
-    """The paper's: share of steps up to the EC where the explanation's curve lies below a random one; ties count as lost.
+    """The paper's: share of steps up to the EC where the explanation's curve lies below a random
+    one; ties count as lost.
 
-    Each case stops early by the paper's rule (``least`` to ``most`` random curves); the mean over cases. Chance is below 1/2 by
-    half the share of ties, and K depends on the explanation's own curve: `PertinenceTied` is the fair one.
+    Each case stops early by the paper's rule (``least`` to ``most`` random curves); the mean over
+    cases. Chance is below 1/2 by half the share of ties, and K depends on the explanation's own
+    curve: `PertinenceTied` is the fair one.
     """
 
     name = "pertinence"
@@ -186,7 +224,9 @@ class Pertinence(Metric[Curves]):
 
 @dataclass(frozen=True)
 class PertinenceTied(Metric[Curves]):
-    """Share of all steps where the explanation's curve lies below a random one, ties half; the mean over cases."""
+    """Share of all steps where the explanation's curve lies below a random one, ties half; the mean
+    over cases.
+    """
 
     name = "pertinence_tied"
     bounds = (0.0, 1.0)
@@ -197,13 +237,16 @@ class PertinenceTied(Metric[Curves]):
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        won = tied_wins(bundle.curve, random_curves(bundle, self.trials), bundle.length, bundle.tolerance)
+        won = tied_wins(
+            bundle.curve, random_curves(bundle, self.trials), bundle.length, bundle.tolerance
+        )
         return mean_over_cases(won.mean(1), bundle.target, bundle.num_targets)
 
 
 @dataclass(frozen=True)
 class PertinenceRank(Metric[Curves]):
-    """Share of random orders whose mean height, over a target's cases, is above the explanation's, ties half.
+    """Share of random orders whose mean height, over a target's cases, is above the explanation's,
+    ties half.
 
     Random curve number n belongs to the same order in all cases of a target.
     """
@@ -241,7 +284,9 @@ class PertinenceP(Metric[Curves]):
 
 @dataclass(frozen=True)
 class PertinenceAbs(Metric[Curves]):
-    """Share of all steps where the explanation's order has moved the output further than a random one, either way; ties half."""
+    """Share of all steps where the explanation's order has moved the output further than a random
+    one, either way; ties half.
+    """
 
     name = "pertinence_abs"
     bounds = (0.0, 1.0)
@@ -252,6 +297,9 @@ class PertinenceAbs(Metric[Curves]):
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        moved, others = (change(part, bundle.start) for part in (bundle.curve, random_curves(bundle, self.trials)))
+        moved, others = (
+            change(part, bundle.start)
+            for part in (bundle.curve, random_curves(bundle, self.trials))
+        )
         won = tied_wins(moved, others, bundle.length, bundle.tolerance)
         return mean_over_cases(won.mean(1), bundle.target, bundle.num_targets)

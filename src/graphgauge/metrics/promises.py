@@ -1,7 +1,8 @@
-"""The promises of a metric, one small function each, named for what must be true; on bundles made for the purpose.
+"""The promises of a metric, one small function each, named for what must be true; on bundles made
+for the purpose.
 
-A function returns nothing (kept), returns a remark (kept, but people should know), raises `Inapplicable` (says nothing about
-this metric) or an AssertionError with the reason (broken).
+A function returns nothing (kept), returns a remark (kept, but people should know), raises
+`Inapplicable` (says nothing about this metric) or an AssertionError with the reason (broken).
 """
 
 import math
@@ -40,22 +41,29 @@ from graphgauge.metrics.trials import CLOSE, Trial, ensure_close, ensure_unmoved
 from graphgauge.models.promises import Inapplicable, ensure
 
 NUM_BUNDLES = 6  #: seeds of the bundles on which values must lie in the bounds
-CHANCE_ERRORS = 4.5  #: how many standard errors the mean of meaningless explanations may lie from the declared chance
+#: how many standard errors the mean of meaningless explanations may lie from the declared chance
+CHANCE_ERRORS = 4.5
 SINGLE = 1e-5  #: what single precision may change
 GAPS = (torch.nan, torch.inf, -torch.inf)
 
-# --- what a metric is ------------------------------------------------------------------------------------------------
+# --- what a metric is -----------------------------------------------------------------------------
 
 
 def name_can_be_typed(trial: Trial) -> None:
     """A lower-case identifier, as results and experiment files use it."""
     name = getattr(trial.metric, "name", None)
-    ensure(isinstance(name, str) and name.isidentifier() and name == name.lower(), f"name is {name!r}, not like 'my_metric'")
+    ensure(
+        isinstance(name, str) and name.isidentifier() and name == name.lower(),
+        f"name is {name!r}, not like 'my_metric'",
+    )
 
 
 def metric_says_what_its_number_means(trial: Trial) -> None:
     """Which way is better, what it is called on, and what its checks have to know."""
-    flags = [(name, getattr(trial.metric, name, None)) for name in ("higher_is_better", "ordered_trials", "randomised")]
+    flags = [
+        (name, getattr(trial.metric, name, None))
+        for name in ("higher_is_better", "ordered_trials", "randomised")
+    ]
     for name, flag in flags:
         ensure(isinstance(flag, bool), f"{name} is {flag!r}, not True or False")
     needs = getattr(trial.metric, "needs", None)
@@ -66,18 +74,24 @@ def bounds_are_an_interval(trial: Trial) -> None:
     """A lower number and a higher one; infinity where there is no bound."""
     bounds = getattr(trial.metric, "bounds", None)
     ensure(
-        isinstance(bounds, tuple) and len(bounds) == 2 and all(map(is_number, bounds)), f"bounds are {bounds!r}, not two numbers"
+        isinstance(bounds, tuple) and len(bounds) == 2 and all(map(is_number, bounds)),
+        f"bounds are {bounds!r}, not two numbers",
     )
     ensure(bounds[0] < bounds[1], f"bounds are {bounds}: the lower one is not below the upper one")  # type: ignore[index]
 
 
 def chance_lies_in_the_bounds(trial: Trial) -> None:
     """A finite number that a value can be; None where it depends on the case."""
-    ensure(hasattr(trial.metric, "chance"), "chance is missing: the mean value of scores that mean nothing, or None")
+    ensure(
+        hasattr(trial.metric, "chance"),
+        "chance is missing: the mean value of scores that mean nothing, or None",
+    )
     chance, bounds = trial.metric.chance, limits(trial)
     if chance is None:
         return
-    ensure(is_number(chance) and math.isfinite(chance), f"chance is {chance!r}, not a number or None")
+    ensure(
+        is_number(chance) and math.isfinite(chance), f"chance is {chance!r}, not a number or None"
+    )
     ensure(bounds[0] <= chance <= bounds[1], f"chance is {chance}, outside of the bounds {bounds}")
 
 
@@ -97,11 +111,13 @@ def metric_can_travel(trial: Trial) -> None:
     try:
         text = pickle.dumps(trial.metric)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise AssertionError(f"it cannot be sent to worker processes, define it at the top of a module: {error}") from error
+        raise AssertionError(
+            f"it cannot be sent to worker processes, define it at the top of a module: {error}"
+        ) from error
     ensure(pickle.loads(text) == trial.metric, "it comes back from a worker process as another one")
 
 
-# --- the form of values ----------------------------------------------------------------------------------------------
+# --- the form of values ---------------------------------------------------------------------------
 
 
 def some_targets_have_a_value(trial: Trial) -> str | None:
@@ -109,7 +125,10 @@ def some_targets_have_a_value(trial: Trial) -> str | None:
     found = trial.found
     reasons = [f"'{kind}' ({reason})" for kind, reason in trial.refusals.items()]
     ensure(bool(found), f"it refuses every bundle: {', '.join(reasons[:1])}")
-    ensure(any(bool(value.isfinite().any()) for value in found.values()), "no target of any bundle gets a number")
+    ensure(
+        any(bool(value.isfinite().any()) for value in found.values()),
+        "no target of any bundle gets a number",
+    )
     return f"it refuses {', '.join(reasons)}" if reasons else None
 
 
@@ -135,7 +154,9 @@ def targets_without_a_case_have_no_value(trial: Trial) -> None:
     for kind, (bundle, value) in trial.answered.items():
         wrong = (~has_case(bundle) & ~value.isnan()).nonzero()[:, 0].tolist()
         for t in wrong[:1]:
-            raise AssertionError(f"target {t} of '{kind}' has nothing to measure, but gets {value[t]:.6g} instead of NaN")
+            raise AssertionError(
+                f"target {t} of '{kind}' has nothing to measure, but gets {value[t]:.6g} instead of NaN"
+            )
 
 
 def values_lie_in_the_bounds(trial: Trial) -> None:
@@ -146,23 +167,39 @@ def values_lie_in_the_bounds(trial: Trial) -> None:
             if kind in trial.answered:
                 value = trial.values(bundle)
                 wrong = value[(value < low - CLOSE) | (value > high + CLOSE)].tolist()
-                ensure(not wrong, f"values such as {wrong[:1]} ('{kind}') lie outside of the bounds {low, high}")
+                ensure(
+                    not wrong,
+                    f"values such as {wrong[:1]} ('{kind}') lie outside of the bounds {low, high}",
+                )
 
 
-# --- what values mean ------------------------------------------------------------------------------------------------
+# --- what values mean -----------------------------------------------------------------------------
 
 
 def better_explanations_are_not_worse(trial: Trial) -> str | None:
     """The ideal explanation is at least as good as a mediocre one, and that as the worst."""
-    found = {kind: values for kind, grades in graded(trial.needs).items() if (values := graded_values(trial, grades)) is not None}
+    found = {
+        kind: values
+        for kind, grades in graded(trial.needs).items()
+        if (values := graded_values(trial, grades)) is not None
+    }
     if not found:
         raise Inapplicable("it has no value for explanations that are known to be good or bad")
-    wrong = [reason for kind, values in found.items() if (reason := wrong_order(trial, kind, values))]
+    wrong = [
+        reason for kind, values in found.items() if (reason := wrong_order(trial, kind, values))
+    ]
     if wrong and trial.needs == "scores":
         return f"{wrong[0]}; scores alone may be read in another way"
     ensure(not wrong, "".join(wrong[:1]))
-    is_blind = all(bool(is_close(values[0], values[2]).all() and is_close(values[0], values[1]).all()) for values in found.values())
-    return "it gives the ideal, a mediocre and the worst explanation the same value" if is_blind else None
+    is_blind = all(
+        bool(is_close(values[0], values[2]).all() and is_close(values[0], values[1]).all())
+        for values in found.values()
+    )
+    return (
+        "it gives the ideal, a mediocre and the worst explanation the same value"
+        if is_blind
+        else None
+    )
 
 
 def graded_values(trial: Trial, grades: tuple[Any, Any, Any]) -> Tensor | None:
@@ -178,17 +215,28 @@ def graded_values(trial: Trial, grades: tuple[Any, Any, Any]) -> Tensor | None:
 def wrong_order(trial: Trial, kind: str, values: Tensor) -> str:
     """Where a worse explanation gets a better value; '' if none does."""
     turned = values if trial.metric.higher_is_better else -values
-    wrong = ((turned[:2] < turned[1:] - CLOSE) & ~is_close(turned[:2], turned[1:])).any(0).nonzero()[:, 0].tolist()
+    wrong = (
+        ((turned[:2] < turned[1:] - CLOSE) & ~is_close(turned[:2], turned[1:]))
+        .any(0)
+        .nonzero()[:, 0]
+        .tolist()
+    )
     shown = [f"{value:.6g}" for value in values[:, wrong[0]].tolist()] if wrong else []
     said = f"but higher_is_better is {trial.metric.higher_is_better}"
-    return f"the ideal, a mediocre and the worst explanation ('{kind}') get {', '.join(shown)}, {said}" if wrong else ""
+    return (
+        f"the ideal, a mediocre and the worst explanation ('{kind}') get {', '.join(shown)}, {said}"
+        if wrong
+        else ""
+    )
 
 
 def meaningless_explanations_reach_the_chance(trial: Trial) -> None:
     """The mean over many targets lies within 4.5 standard errors of the declared chance."""
     chance = getattr(trial.metric, "chance", None)
     if not is_number(chance):
-        raise Inapplicable("chance is None: it depends on the case" if chance is None else f"chance is {chance!r}")
+        raise Inapplicable(
+            "chance is None: it depends on the case" if chance is None else f"chance is {chance!r}"
+        )
     bundles = meaningless(trial.needs)
     if not bundles:
         raise Inapplicable("whether scores alone mean something cannot be told")
@@ -197,7 +245,9 @@ def meaningless_explanations_reach_the_chance(trial: Trial) -> None:
 
 
 def reaches_chance(trial: Trial, kind: str, bundle: Any) -> bool:
-    """Fail where the mean over the targets is not the declared chance; False where there is no mean."""
+    """Fail where the mean over the targets is not the declared chance; False where there is no
+    mean.
+    """
     try:
         value = trial.values(bundle)
     except GraphgaugeError:
@@ -207,18 +257,26 @@ def reaches_chance(trial: Trial, kind: str, bundle: Any) -> bool:
         return False
     mean, error = float(value.mean()), float(value.std()) / len(value) ** 0.5
     is_near = abs(mean - float(trial.metric.chance or 0.0)) <= CHANCE_ERRORS * error + CLOSE
-    ensure(is_near, f"explanations that mean nothing ('{kind}') get {mean:.4f} ± {error:.4f}, but chance is {trial.metric.chance}")
+    ensure(
+        is_near,
+        f"explanations that mean nothing ('{kind}') get {mean:.4f} ± {error:.4f}, but chance is {trial.metric.chance}",
+    )
     return True
 
 
-# --- what values may depend on ---------------------------------------------------------------------------------------
+# --- what values may depend on --------------------------------------------------------------------
 
 
 def order_of_targets_does_not_matter(trial: Trial) -> None:
     """Reversed targets get reversed values."""
     for kind, (bundle, value) in trial.answered.items():
         order = list(range(number_of_targets(bundle)))[::-1]
-        ensure_close(trial.values(picked(bundle, order)), value.flip(0), kind, "values depend on the order of the targets")
+        ensure_close(
+            trial.values(picked(bundle, order)),
+            value.flip(0),
+            kind,
+            "values depend on the order of the targets",
+        )
 
 
 def other_targets_do_not_matter(trial: Trial) -> None:
@@ -237,14 +295,20 @@ def order_of_cases_does_not_matter(trial: Trial) -> None:
 
 
 def order_of_trials_does_not_matter(trial: Trial) -> str | None:
-    """Random curves, or pairs, in another order give the same value; unless the metric says that it goes through them in turn."""
+    """Random curves, or pairs, in another order give the same value; unless the metric says that it
+    goes through them in turn.
+    """
     if trial.needs not in ("curves", "pairs"):
         raise Inapplicable("there are no trials")
     if trial.metric.ordered_trials:
         raise Inapplicable("ordered_trials is True: they are looked at one after the other")
     hint = "; if it stops early, say ordered_trials = True"
     number = looks_at(trial) if trial.needs == "curves" else None
-    ensure_unmoved(trial, lambda bundle: with_trials_shuffled(bundle, number), f"values depend on the order of the trials{hint}")
+    ensure_unmoved(
+        trial,
+        lambda bundle: with_trials_shuffled(bundle, number),
+        f"values depend on the order of the trials{hint}",
+    )
     return f"it looks at the first {number} random curves only" if number is not None else None
 
 
@@ -252,7 +316,10 @@ def looks_at(trial: Trial) -> int | None:
     """How many random curves, fewer than all, give the values already; None where all take part."""
     for bundle, value in trial.answered.values():
         if not bool(is_close(trial.values(with_trials_shuffled(bundle)), value).all()):
-            return next((n for n in range(1, bundle.random.size(1)) if is_enough(trial, bundle, value, n)), None)
+            return next(
+                (n for n in range(1, bundle.random.size(1)) if is_enough(trial, bundle, value, n)),
+                None,
+            )
     return None
 
 
@@ -269,26 +336,40 @@ def numbers_of_nodes_do_not_matter(trial: Trial) -> None:
     """Nodes, or scored things and their truth, in another order give the same value."""
     if trial.needs == "curves":
         raise Inapplicable("curves know no nodes")
-    ensure_unmoved(trial, with_nodes_renumbered, f"values depend on the order of nodes or entries{said_if_drawn(trial)}")
+    ensure_unmoved(
+        trial,
+        with_nodes_renumbered,
+        f"values depend on the order of nodes or entries{said_if_drawn(trial)}",
+    )
 
 
 def order_of_edges_does_not_matter(trial: Trial) -> None:
     """Edges in another order give the same value."""
     if trial.needs != "pairs":
         raise Inapplicable("there are no edge scores apart from others")
-    ensure_unmoved(trial, with_edges_shuffled, f"values depend on the order of the edges{said_if_drawn(trial)}")
+    ensure_unmoved(
+        trial, with_edges_shuffled, f"values depend on the order of the edges{said_if_drawn(trial)}"
+    )
 
 
 def said_if_drawn(trial: Trial) -> str:
     """What a metric that draws has to say."""
-    return "" if trial.metric.randomised else "; if it draws from the seeds of the bundle, say randomised = True"
+    return (
+        ""
+        if trial.metric.randomised
+        else "; if it draws from the seeds of the bundle, say randomised = True"
+    )
 
 
 def scale_of_scores_does_not_matter(trial: Trial) -> None:
     """All scores of a target times one positive number, tiny or huge, give the same value."""
     if trial.needs == "curves":
         raise Inapplicable("curves are made of outputs, not of scores")
-    ensure_unmoved(trial, with_scores_scaled, "values depend on the scale of the scores (is an epsilon added somewhere?)")
+    ensure_unmoved(
+        trial,
+        with_scores_scaled,
+        "values depend on the scale of the scores (is an epsilon added somewhere?)",
+    )
 
 
 def precision_does_not_matter(trial: Trial) -> None:
@@ -300,11 +381,16 @@ def precision_does_not_matter(trial: Trial) -> None:
 
 
 def gaps_never_become_a_score(trial: Trial) -> None:
-    """NaN and infinity: inside what was measured they are refused or give NaN; behind a curve's length nothing counts."""
+    """NaN and infinity: inside what was measured they are refused or give NaN; behind a curve's
+    length nothing counts.
+    """
     for kind, (bundle, value) in trial.answered.items():
         for place in gap_places(bundle):
             for gap in GAPS:
-                ensure(has_no_value(trial, bundle, place, gap), f"{gap} in '{place[0]}' ('{kind}') becomes a finite score")
+                ensure(
+                    has_no_value(trial, bundle, place, gap),
+                    f"{gap} in '{place[0]}' ('{kind}') becomes a finite score",
+                )
         if isinstance(bundle, Curves):
             for filler in (*GAPS, -5.0, 50.0):
                 found = trial.values(with_value_behind(bundle, filler))
@@ -312,7 +398,9 @@ def gaps_never_become_a_score(trial: Trial) -> None:
 
 
 def has_no_value(trial: Trial, bundle: Any, place: tuple[str, int], gap: float) -> bool:
-    """Whether a gap is refused, by the bundle or by the metric, or leaves its target without a finite value."""
+    """Whether a gap is refused, by the bundle or by the metric, or leaves its target without a
+    finite value.
+    """
     try:
         found = trial.values(with_gap(bundle, place, gap))
     except UndefinedScore:
@@ -320,7 +408,7 @@ def has_no_value(trial: Trial, bundle: Any, place: tuple[str, int], gap: float) 
     return not bool(found[place[1]].isfinite())
 
 
-# --- what a call may touch -------------------------------------------------------------------------------------------
+# --- what a call may touch ------------------------------------------------------------------------
 
 
 def bundles_are_left_as_they_were(trial: Trial) -> None:
@@ -334,7 +422,10 @@ def bundles_are_left_as_they_were(trial: Trial) -> None:
 def same_bundle_gives_the_same_values(trial: Trial) -> None:
     """To the last bit."""
     for kind, (bundle, value) in trial.answered.items():
-        ensure(is_identical(trial.values(bundle), value), f"a second call gives other values ('{kind}')")
+        ensure(
+            is_identical(trial.values(bundle), value),
+            f"a second call gives other values ('{kind}')",
+        )
 
 
 def global_random_states_play_no_role(trial: Trial) -> None:
@@ -356,7 +447,7 @@ def same_states(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
     return same_torch and str(first[2]) == str(second[2]) and bool(first[3] == second[3])
 
 
-# --- helpers ---------------------------------------------------------------------------------------------------------
+# --- helpers --------------------------------------------------------------------------------------
 
 
 def is_number(value: Any) -> bool:

@@ -1,7 +1,8 @@
-"""The same bundle written in another way: other orders, numbers of nodes, scales and precisions, targets on their own.
+"""The same bundle written in another way: other orders, numbers of nodes, scales and precisions,
+targets on their own.
 
-What is measured stays the same, so a metric must not notice. A *part* is a field of a bundle: a tensor with one row per case in
-curves, a sequence with one tensor per target elsewhere.
+What is measured stays the same, so a metric must not notice. A *part* is a field of a bundle: a
+tensor with one row per case in curves, a sequence with one tensor per target elsewhere.
 """
 
 from collections.abc import Callable
@@ -26,7 +27,9 @@ def parts_of(bundle: Any) -> dict[str, Any]:
 
 
 def changed(bundle: Any, change: Change, only: tuple[str, ...] | None = None) -> Any:
-    """The bundle with each tensor changed, or those of some parts; in curves the number of the target is 0."""
+    """The bundle with each tensor changed, or those of some parts; in curves the number of the
+    target is 0.
+    """
     found: dict[str, Any] = {}
     for name, part in parts_of(bundle).items():
         if only is not None and name not in only:
@@ -47,14 +50,20 @@ def number_of_targets(bundle: Any) -> int:
     """T"""
     if isinstance(bundle, Curves):
         return bundle.num_targets
-    return len(bundle.score) if isinstance(bundle, Vectors) else max(len(bundle.first_feature), len(bundle.first_edge))
+    return (
+        len(bundle.score)
+        if isinstance(bundle, Vectors)
+        else max(len(bundle.first_feature), len(bundle.first_edge))
+    )
 
 
 def has_case(bundle: Any) -> Tensor:
     """Whether there is anything to measure for each target.  (T,) bool"""
     if isinstance(bundle, Curves):
         return bundle.target.bincount(minlength=bundle.num_targets) > 0
-    lists = [bundle.score] if isinstance(bundle, Vectors) else [bundle.first_feature, bundle.first_edge]
+    lists = (
+        [bundle.score] if isinstance(bundle, Vectors) else [bundle.first_feature, bundle.first_edge]
+    )
     there = [[tensor.numel() > 0 for tensor in listed] for listed in lists if len(listed)]
     return torch.tensor(there, dtype=torch.bool).reshape(-1, number_of_targets(bundle)).any(0)
 
@@ -62,9 +71,18 @@ def has_case(bundle: Any) -> Tensor:
 def picked(bundle: Any, targets: list[int]) -> Any:
     """Some of the targets, in this order."""
     if not isinstance(bundle, Curves):
-        return replace(bundle, **{name: [part[t] for t in targets] for name, part in parts_of(bundle).items() if len(part)})
+        return replace(
+            bundle,
+            **{
+                name: [part[t] for t in targets]
+                for name, part in parts_of(bundle).items()
+                if len(part)
+            },
+        )
     rows = [(bundle.target == t).nonzero()[:, 0] for t in targets]
-    number = torch.arange(len(targets)).repeat_interleave(torch.tensor([len(row) for row in rows], dtype=torch.int64))
+    number = torch.arange(len(targets)).repeat_interleave(
+        torch.tensor([len(row) for row in rows], dtype=torch.int64)
+    )
     found = with_cases(bundle, torch.cat(rows) if rows else bundle.target[:0])
     return replace(found, target=number, num_targets=len(targets))
 
@@ -80,11 +98,17 @@ def with_cases_turned(curves: Curves) -> Curves:
 
 
 def with_trials_shuffled(bundle: Any, first: int | None = None) -> Any:
-    """Random curves (all, or the ``first``; one order for all cases), or each target's pairs, in another order."""
+    """Random curves (all, or the ``first``; one order for all cases), or each target's pairs, in
+    another order.
+    """
     if isinstance(bundle, Curves):
         size = bundle.random.size(1)
-        return replace(bundle, random=bundle.random[:, order_of(size if first is None else first, size)])
-    return changed(bundle, lambda scores, _: scores.flip(0), ("first_feature", "second_feature", *EDGE_PARTS))
+        return replace(
+            bundle, random=bundle.random[:, order_of(size if first is None else first, size)]
+        )
+    return changed(
+        bundle, lambda scores, _: scores.flip(0), ("first_feature", "second_feature", *EDGE_PARTS)
+    )
 
 
 def order_of(number: int, size: int) -> Tensor:
@@ -102,7 +126,9 @@ def with_nodes_renumbered(bundle: Any) -> Any:
     """Feature scores with their nodes, or vectors with their truth, in another order."""
     if isinstance(bundle, Vectors):
         return changed(bundle, lambda row, t: row[shuffled(len(row), t)])
-    is_target = {"is_target": [part[shuffled(len(part), t)] for t, part in enumerate(bundle.is_target)]}
+    is_target = {
+        "is_target": [part[shuffled(len(part), t)] for t, part in enumerate(bundle.is_target)]
+    }
     scores = changed(bundle, lambda part, t: part[:, shuffled(part.size(1), t)], FEATURE_PARTS[:2])
     return replace(scores, **is_target)
 
@@ -114,7 +140,9 @@ def with_edges_shuffled(pairs: Pairs) -> Pairs:
 
 def with_scores_scaled(bundle: Any) -> Any:
     """All scores of a target times one number, far below 1 or far above."""
-    return changed(bundle, lambda part, t: part * (TINY, HUGE)[t % 2] if part.is_floating_point() else part)
+    return changed(
+        bundle, lambda part, t: part * (TINY, HUGE)[t % 2] if part.is_floating_point() else part
+    )
 
 
 def in_precision(bundle: Any, kind: torch.dtype) -> Any:
@@ -124,7 +152,10 @@ def in_precision(bundle: Any, kind: torch.dtype) -> Any:
 
 def with_seeds(pairs: Pairs, draw: int) -> Pairs:
     """The same pairs with other seeds."""
-    return replace(pairs, seeds=[derive_seed(draw, "seeds", number) for number in range(number_of_targets(pairs))])
+    return replace(
+        pairs,
+        seeds=[derive_seed(draw, "seeds", number) for number in range(number_of_targets(pairs))],
+    )
 
 
 def with_value_behind(curves: Curves, value: float) -> Curves:
@@ -145,7 +176,11 @@ def gap_places(bundle: Any) -> list[tuple[str, int]]:
         if isinstance(part, Tensor) and part.is_floating_point() and part.numel():
             found.append((name, int(bundle.target[0])))
         elif isinstance(part, (list, tuple)):
-            holding = [t for t, item in enumerate(part) if isinstance(item, Tensor) and item.is_floating_point() and item.numel()]
+            holding = [
+                t
+                for t, item in enumerate(part)
+                if isinstance(item, Tensor) and item.is_floating_point() and item.numel()
+            ]
             found += [(name, t) for t in holding[:1]]
     return found
 
@@ -174,7 +209,9 @@ def is_identical(first: Any, second: Any) -> bool:
     if isinstance(first, Tensor) and isinstance(second, Tensor):
         if first.dtype != second.dtype or first.shape != second.shape:
             return False
-        return torch.equal(first.isnan(), second.isnan()) and torch.equal(without_nan(first), without_nan(second))
+        return torch.equal(first.isnan(), second.isnan()) and torch.equal(
+            without_nan(first), without_nan(second)
+        )
     if isinstance(first, (list, tuple)) and isinstance(second, (list, tuple)):
         return len(first) == len(second) and all(map(is_identical, first, second))
     return bool(first == second)

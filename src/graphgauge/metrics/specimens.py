@@ -1,7 +1,9 @@
-"""Bundles to try metrics on: seeded, of many kinds, with explanations that are known to be ideal, mediocre, worst or random.
+"""Bundles to try metrics on: seeded, of many kinds, with explanations that are known to be ideal,
+mediocre, worst or random.
 
     specimens        every kind of bundle that can be met: ties, regression values, one candidate, several references per target,
-                     targets without a case, curves shorter than the cap, vectors of zeros, one side only ...
+                     targets without a case, curves shorter than the cap, vectors of zeros, one side
+                     only ...
     graded           the same targets explained ideally, half-way and as badly as can be
     meaningless      explanations that are exchangeable with random ones
 
@@ -24,7 +26,7 @@ NUM_RANDOM = 100  #: random curves of a case
 FLIP = 0.3  #: a prediction has flipped when its height moved by more
 NUM_MEANINGLESS = {"curves": 600, "pairs": 80, "truth": 400}  #: targets
 
-# --- numbers ---------------------------------------------------------------------------------------------------------
+# --- numbers --------------------------------------------------------------------------------------
 
 
 def uniform(shape: Sequence[int], source: Generator) -> Tensor:
@@ -77,11 +79,13 @@ def zeros(shape: Sequence[int], source: Generator) -> Tensor:
     return torch.zeros(*shape, dtype=torch.float64)
 
 
-# --- every kind of bundle --------------------------------------------------------------------------------------------
+# --- every kind of bundle -------------------------------------------------------------------------
 
 
 def specimens(needs: str, seed: int = 0) -> dict[str, Any]:
-    """Bundles by the name of their kind. In each, some target has nothing to measure (see `has_case`)."""
+    """Bundles by the name of their kind. In each, some target has nothing to measure (see
+    `has_case`).
+    """
     make: dict[str, Callable[[Generator], dict[str, Any]]] = {
         "curves": curve_kinds,
         "pairs": pair_kinds,
@@ -92,7 +96,9 @@ def specimens(needs: str, seed: int = 0) -> dict[str, Any]:
 
 
 def curve_kinds(source: Generator) -> dict[str, Curves]:
-    """Six targets in nine cases, listed in no order; target 4 has none. All curves end before the cap, or some at it."""
+    """Six targets in nine cases, listed in no order; target 4 has none. All curves end before the
+    cap, or some at it.
+    """
     target = torch.tensor([3, 0, 5, 0, 2, 1, 2, 2, 5])
     candidates = torch.tensor([14, 12, 7, 9, 1, 3, 1, 1, 7])
     none = target[:0]
@@ -101,8 +107,12 @@ def curve_kinds(source: Generator) -> dict[str, Curves]:
         "many ties": curves_of(quarters, source, target, 6, candidates),
         "certain predictions": curves_of(coins, source, target, 6, candidates),
         "nothing moves": curves_of(equal, source, target, 6, candidates),
-        "regression values": curves_of(outputs, source, target, 6, candidates, are_probabilities=False),
-        "more candidates than the cap": curves_of(uniform, source, target, 6, 20 * candidates, cap=12),
+        "regression values": curves_of(
+            outputs, source, target, 6, candidates, are_probabilities=False
+        ),
+        "more candidates than the cap": curves_of(
+            uniform, source, target, 6, 20 * candidates, cap=12
+        ),
         "one candidate": curves_of(uniform, source, target, 6, torch.ones_like(target), steps=1),
         "no case at all": curves_of(uniform, source, none, 3, none),
         "many candidates": curves_of(uniform, source, target, 6, 20 + candidates, steps=34),
@@ -150,35 +160,71 @@ def distribution(height: Tensor) -> Tensor:
 
 def pair_kinds(source: Generator) -> dict[str, Pairs]:
     """A node, a lonely node with one edge, a graph, a link, and a target without nodes and edges."""
-    drawn = {"scores": normal, "masks": masks, "sparse scores": sparse, "ties": whole, "zeros": zeros}
+    drawn = {
+        "scores": normal,
+        "masks": masks,
+        "sparse scores": sparse,
+        "ties": whole,
+        "zeros": zeros,
+    }
     sizes = [(5, 4, 3, 8), (2, 1, 3, 1), (4, 6, 2, 15), (1, 3, 3, 6), (2, 0, 3, 0)]
     own = [1, 1, 0, 2, 0]
     found = {kind: pairs_of(draw, source, sizes, own) for kind, draw in drawn.items()}
     both = pairs_of(normal, source, sizes[-2:], own[-2:])
-    found["features only"] = Pairs(both.first_feature, both.second_feature, both.is_target, seeds=both.seeds)
-    found["edges only"] = Pairs(first_edge=both.first_edge, second_edge=both.second_edge, seeds=both.seeds)
+    found["features only"] = Pairs(
+        both.first_feature, both.second_feature, both.is_target, seeds=both.seeds
+    )
+    found["edges only"] = Pairs(
+        first_edge=both.first_edge, second_edge=both.second_edge, seeds=both.seeds
+    )
     return found
 
 
-def pairs_of(draw: Draw, source: Generator, sizes: Sequence[tuple[int, int, int, int]], own: Sequence[int]) -> Pairs:
-    """Independent scores for targets of the given sizes (pairs, nodes, features, edges), with so many nodes of their own."""
+def pairs_of(
+    draw: Draw, source: Generator, sizes: Sequence[tuple[int, int, int, int]], own: Sequence[int]
+) -> Pairs:
+    """Independent scores for targets of the given sizes (pairs, nodes, features, edges), with so
+    many nodes of their own.
+    """
     first_feature, second_feature = ([draw(size[:3], source) for size in sizes] for _ in range(2))
-    first_edge, second_edge = ([draw((size[0], size[3]), source) for size in sizes] for _ in range(2))
+    first_edge, second_edge = (
+        [draw((size[0], size[3]), source) for size in sizes] for _ in range(2)
+    )
     is_target = [torch.arange(size[1]) < number for size, number in zip(sizes, own, strict=True)]
-    return Pairs(first_feature, second_feature, is_target, first_edge, second_edge, seeds=list(range(len(sizes))))
+    return Pairs(
+        first_feature,
+        second_feature,
+        is_target,
+        first_edge,
+        second_edge,
+        seeds=list(range(len(sizes))),
+    )
 
 
 def truth_kinds(source: Generator) -> dict[str, Truths]:
     """Vectors of several lengths, one of them empty; some truths hold for all, or for none."""
-    drawn = {"scores": normal, "many ties": whole, "sparse scores": sparse, "equal scores": equal, "zeros": zeros}
-    found = {kind: [draw((size,), source) for size in (12, 0, 5, 30, 1, 6, 6)] for kind, draw in drawn.items()}
+    drawn = {
+        "scores": normal,
+        "many ties": whole,
+        "sparse scores": sparse,
+        "equal scores": equal,
+        "zeros": zeros,
+    }
+    found = {
+        kind: [draw((size,), source) for size in (12, 0, 5, 30, 1, 6, 6)]
+        for kind, draw in drawn.items()
+    }
     return {kind: Truths(score, truths_of(score, source)) for kind, score in found.items()}
 
 
 def truths_of(score: list[Tensor], source: Generator) -> list[Tensor]:
     """Truths for the scores: at random, and in the last two for all and for none."""
     by_chance = [torch.rand(len(row), generator=source) < 0.4 for row in score[:-2]]
-    return [*by_chance, torch.ones(len(score[-2]), dtype=torch.bool), torch.zeros(len(score[-1]), dtype=torch.bool)]
+    return [
+        *by_chance,
+        torch.ones(len(score[-2]), dtype=torch.bool),
+        torch.zeros(len(score[-1]), dtype=torch.bool),
+    ]
 
 
 def vector_kinds(source: Generator) -> dict[str, Vectors]:
@@ -194,7 +240,7 @@ def empty(needs: str) -> Any:
     return {"pairs": Pairs(), "scores": Vectors([]), "truth": Truths([], [])}[needs]
 
 
-# --- explanations that are known to be good, or bad ------------------------------------------------------------------
+# --- explanations that are known to be good, or bad -----------------------------------------------
 
 
 def graded(needs: str) -> dict[str, tuple[Any, Any, Any]]:
@@ -209,15 +255,25 @@ def graded(needs: str) -> dict[str, tuple[Any, Any, Any]]:
 
 
 def graded_curves() -> dict[str, tuple[Curves, Curves, Curves]]:
-    """Random orders fall to the ground after 2..12 edits. The ideal order after one, a mediocre one after 6, the worst never."""
+    """Random orders fall to the ground after 2..12 edits. The ideal order after one, a mediocre one
+    after 6, the worst never.
+    """
     falls_after = torch.randint(2, 13, (4, NUM_RANDOM), generator=generator(0))
-    probabilities = [falling_curves(step, falls_after, 0.9, 0.1, kept) for step, kept in ((1, 0.9), (6, 0.5), (99, 0.1))]
-    values = [falling_curves(step, falls_after, 20.0, 10.0, kept) for step, kept in ((1, 20.0), (6, 15.0), (99, 10.0))]
+    probabilities = [
+        falling_curves(step, falls_after, 0.9, 0.1, kept)
+        for step, kept in ((1, 0.9), (6, 0.5), (99, 0.1))
+    ]
+    values = [
+        falling_curves(step, falls_after, 20.0, 10.0, kept)
+        for step, kept in ((1, 20.0), (6, 15.0), (99, 10.0))
+    ]
     return {"probabilities": triple(probabilities), "regression values": triple(values)}
 
 
 def falling_curves(step: int, others: Tensor, high: float, low: float, kept: float) -> Curves:
-    """Curves that fall from high to low after ``step`` edits, random ones after ``others`` (T, N); 12 candidates."""
+    """Curves that fall from high to low after ``step`` edits, random ones after ``others`` (T, N);
+    12 candidates.
+    """
     steps, number = torch.arange(1, 13), len(others)
     has_fallen = (steps >= step).expand(number, -1)
     start, left = (torch.full((number,), height, dtype=torch.float64) for height in (high, kept))
@@ -245,7 +301,9 @@ def graded_pairs() -> dict[str, tuple[Pairs, Pairs, Pairs]]:
     found = pairs_of(normal, generator(0), [(5, 6, 4, 24)] * 4, [1] * 4)
     feature, edge, seeds = found.first_feature, found.first_edge, found.seeds
     same = Pairs(feature, feature, found.is_target, edge, edge, seeds)
-    opposite = Pairs(feature, [-x for x in feature], found.is_target, edge, [-x for x in edge], seeds)
+    opposite = Pairs(
+        feature, [-x for x in feature], found.is_target, edge, [-x for x in edge], seeds
+    )
     return {"pairs": (same, found, opposite)}
 
 
@@ -259,7 +317,10 @@ def graded_truths() -> dict[str, tuple[Truths, Truths, Truths]]:
 
 def graded_vectors() -> dict[str, tuple[Vectors, Vectors, Vectors]]:
     """One entry says all, half of them do, or all say the same: the fewer, the easier to read."""
-    scores = [[(torch.arange(size) < size * share).double() for size in (8, 16)] for share in (1 / 16, 1 / 2, 1)]
+    scores = [
+        [(torch.arange(size) < size * share).double() for size in (8, 16)]
+        for share in (1 / 16, 1 / 2, 1)
+    ]
     return {"scores": triple([Vectors(score) for score in scores])}
 
 
@@ -269,20 +330,28 @@ def triple(found: Sequence[Any]) -> tuple[Any, Any, Any]:
     return first, second, third
 
 
-# --- explanations that mean nothing ----------------------------------------------------------------------------------
+# --- explanations that mean nothing ---------------------------------------------------------------
 
 
 def meaningless(needs: str) -> dict[str, Any]:
-    """Bundles of many targets whose explanation is exchangeable with random ones; none for scores alone."""
+    """Bundles of many targets whose explanation is exchangeable with random ones; none for scores
+    alone.
+    """
     source = generator(derive_seed(0, "meaningless", needs))
     number = NUM_MEANINGLESS.get(needs, 0)
     if needs == "curves":
         return meaningless_curves(source, number)
     if needs == "pairs":
         sizes = [(2, 6, 3, 16)] * number
-        return {kind: pairs_of(draw, source, sizes, [1] * number) for kind, draw in (("scores", normal), ("masks", masks))}
+        return {
+            kind: pairs_of(draw, source, sizes, [1] * number)
+            for kind, draw in (("scores", normal), ("masks", masks))
+        }
     if needs == "truth":
-        return {kind: meaningless_truths(draw, source, number) for kind, draw in (("scores", normal), ("ties", whole))}
+        return {
+            kind: meaningless_truths(draw, source, number)
+            for kind, draw in (("scores", normal), ("ties", whole))
+        }
     return {}
 
 
@@ -291,8 +360,14 @@ def meaningless_curves(source: Generator, number: int) -> dict[str, Curves]:
     target = torch.cat([torch.arange(number), torch.arange(0, number, 2)])
     candidates = torch.randint(1, 16, (len(target),), generator=source)
     kinds = {"probabilities": uniform, "many ties": quarters, "one decisive edit": decisive}
-    found = {kind: curves_of(draw, source, target, number, candidates) for kind, draw in kinds.items()}
-    return found | {"regression values": curves_of(outputs, source, target, number, candidates, are_probabilities=False)}
+    found = {
+        kind: curves_of(draw, source, target, number, candidates) for kind, draw in kinds.items()
+    }
+    return found | {
+        "regression values": curves_of(
+            outputs, source, target, number, candidates, are_probabilities=False
+        )
+    }
 
 
 def decisive(shape: Sequence[int], source: Generator) -> Tensor:

@@ -8,15 +8,17 @@ Edges: over E_rel. Features: the target's own scores (A) and those of all other 
 
     likeness = 1 - (d_A + d_B) / 2,   d_X = |f̂_X,1 - f̂_X,2| / 2          graphs have no A, lonely targets no B: the other alone
 
-As in the paper, but: a vector of zeros counts as one that nothing changes (both zero: 1; one zero: 1/2), and B leaves the target
-out (the paper's text does, its algorithm does not). 0 is not chance: independent scores reach 0.29 (normal), 0.65 (uniform) and
-0.965 (σ(0.1 n), what GNNExplainer's and GraphMask's masks start from). `corrected` puts chance at 0:
+As in the paper, but: a vector of zeros counts as one that nothing changes (both zero: 1; one zero:
+1/2), and B leaves the target out (the paper's text does, its algorithm does not). 0 is not chance:
+independent scores reach 0.29 (normal), 0.65 (uniform) and 0.965 (σ(0.1 n), what GNNExplainer's and
+GraphMask's masks start from). `corrected` puts chance at 0:
 
     (S - S0) / (1 - S0),   S0 = mean likeness after permuting b inside the joint support, the entries where a or b is not 0
 
-for features in each of the two blocks on its own. Noise on fixed entries then scores 0. Scores that are non-zero on *other*
-entries each time score below 0: they are less alike than chance on their joint support. Where no permutation changes anything
-(one edge, equal scores) there is no value: NaN, "constant".
+for features in each of the two blocks on its own. Noise on fixed entries then scores 0. Scores that
+are non-zero on *other* entries each time score below 0: they are less alike than chance on their
+joint support. Where no permutation changes anything (one edge, equal scores) there is no value:
+NaN, "constant".
 """
 
 from collections.abc import Sequence
@@ -38,13 +40,17 @@ def unit(rows: Tensor) -> Tensor:
     if rows.size(-1) == 0:
         return rows
     largest = rows.abs().amax(-1, keepdim=True)
-    scaled = rows / torch.where(largest > 0, largest, 1)  # squares of very large or small scores would not be numbers
+    scaled = rows / torch.where(
+        largest > 0, largest, 1
+    )  # squares of very large or small scores would not be numbers
     size = scaled.norm(dim=-1, keepdim=True)
     return scaled / torch.where(size > 0, size, 1)
 
 
 def distance(first: Tensor, second: Tensor) -> Tensor:
-    """Half the distance of the unit vectors; 0 where both are zero, 1/2 where one is.  (R, n), (R, n) -> (R,)"""
+    """Half the distance of the unit vectors; 0 where both are zero, 1/2 where one is.
+    (R, n), (R, n) -> (R,)
+    """
     return (unit(first) - unit(second)).norm(dim=-1) / 2
 
 
@@ -55,7 +61,9 @@ def edge_stability(first: Tensor, second: Tensor) -> Tensor:
     tensor([1.])
     """
     if first.size(-1) == 0:
-        raise UndefinedScore("edge stability compares scores of edges, but there is no edge: record the target as 'empty'.")
+        raise UndefinedScore(
+            "edge stability compares scores of edges, but there is no edge: record the target as 'empty'."
+        )
     return 1 - distance(first, second)
 
 
@@ -74,7 +82,9 @@ def blocks(is_target: Tensor) -> list[Tensor]:
 
 
 class Binomial(NamedTuple):
-    """The mean over all pairs of M explanations, and its standard error by the jackknife over explanations."""
+    """The mean over all pairs of M explanations, and its standard error by the jackknife over
+    explanations.
+    """
 
     mean: Tensor
     error: Tensor
@@ -83,12 +93,15 @@ class Binomial(NamedTuple):
 def binomial(likeness: Tensor) -> Binomial:
     """From the likeness of all pairs of M explanations, a symmetric matrix.  (M, M) -> (), ()
 
-    Pairs share explanations, so the error is taken over explanations left out one at a time: with M = 15 the interval of two
-    errors then covers the truth in 95 % of cases, with the naive error in 53 %.
+    Pairs share explanations, so the error is taken over explanations left out one at a time: with M
+    = 15 the interval of two errors then covers the truth in 95 % of cases, with the naive error in
+    53 %.
     """
     count = likeness.size(0)
     if count < 3:
-        raise UndefinedScore(f"the binomial form needs 3 explanations or more for its error, but there are {count}.")
+        raise UndefinedScore(
+            f"the binomial form needs 3 explanations or more for its error, but there are {count}."
+        )
     off = likeness.double() * (1 - torch.eye(count, dtype=torch.float64, device=likeness.device))
     total = off.sum() / 2
     without = (total - off.sum(1)) / ((count - 1) * (count - 2) / 2)
@@ -97,63 +110,92 @@ def binomial(likeness: Tensor) -> Binomial:
 
 
 def chance_apart(first: Tensor, second: Tensor, generator: torch.Generator, number: int) -> Tensor:
-    """Distance of each pair after permuting the second inside the pair's joint support, ``number`` times; pair by pair.
+    """Distance of each pair after permuting the second inside the pair's joint support, ``number``
+    times; pair by pair.
 
-    Pairs that share their support, as those of a learned mask do, are worked out together.  (R, n), (R, n) -> (R, number)
+    Pairs that share their support, as those of a learned mask do, are worked out together.
+    (R, n), (R, n) -> (R, number)
     """
     is_inside = (first != 0) | (second != 0)
     if bool((is_inside == is_inside[:1]).all()):
         place = is_inside[0].nonzero()[:, 0]
         return shuffled_apart(first[:, place], second[:, place], generator, number)
     rows = zip(first, second, is_inside, strict=True)
-    return torch.cat([shuffled_apart(a[None, inside], b[None, inside], generator, number) for a, b, inside in rows])
+    return torch.cat(
+        [
+            shuffled_apart(a[None, inside], b[None, inside], generator, number)
+            for a, b, inside in rows
+        ]
+    )
 
 
-def shuffled_apart(first: Tensor, second: Tensor, generator: torch.Generator, number: int) -> Tensor:
+def shuffled_apart(
+    first: Tensor, second: Tensor, generator: torch.Generator, number: int
+) -> Tensor:
     """Likewise, where all entries count.  (R, n), (R, n) -> (R, number)"""
     moved = permuted(unit(second), generator, number)  # a permutation does not change the length
     return (unit(first)[:, None] - moved).norm(dim=-1) / 2
 
 
 def permuted(rows: Tensor, generator: torch.Generator, number: int) -> Tensor:
-    """``number`` permutations of each row, drawn on the CPU: one at random, or for more than one this one turned by random steps.
+    """``number`` permutations of each row, drawn on the CPU: one at random, or for more than one
+    this one turned by random steps.
 
-    Turning a uniformly drawn permutation gives a uniformly drawn permutation, at a twentieth of the cost of twenty draws. Long
-    rows share one permutation, turned by steps of their own.
+    Turning a uniformly drawn permutation gives a uniformly drawn permutation, at a twentieth of the
+    cost of twenty draws. Long rows share one permutation, turned by steps of their own.
 
     (R, n) -> (R, number, n)
     """
     size, is_long = rows.size(1), rows.size(1) > LONG
-    orders = [torch.randperm(size, generator=generator, dtype=torch.int32) for _ in (rows[:1] if is_long else rows)]
+    orders = [
+        torch.randperm(size, generator=generator, dtype=torch.int32)
+        for _ in (rows[:1] if is_long else rows)
+    ]
     drawn = rows.gather(1, torch.stack(orders).to(rows.device, torch.int64).expand_as(rows))
     if size == 0 or (number == 1 and not is_long):
         return drawn[:, None].expand(-1, number, -1)
-    steps = torch.randint(size, (len(rows) if is_long else 1, number), generator=generator).expand(len(rows), number)
+    steps = torch.randint(size, (len(rows) if is_long else 1, number), generator=generator).expand(
+        len(rows), number
+    )
     twice = torch.cat([drawn, drawn], dim=1)
-    turned = [[row[step : step + size] for step in own] for row, own in zip(twice, steps.tolist(), strict=True)]
+    turned = [
+        [row[step : step + size] for step in own]
+        for row, own in zip(twice, steps.tolist(), strict=True)
+    ]
     return torch.stack([torch.stack(own) for own in turned])
 
 
-def edge_chance(first: Tensor, second: Tensor, generator: torch.Generator, number: int = 1) -> Tensor:
-    """Likeness of edge scores by chance, ``number`` permutations per pair.  (R, E), (R, E) -> (R * number,)
+def edge_chance(
+    first: Tensor, second: Tensor, generator: torch.Generator, number: int = 1
+) -> Tensor:
+    """Likeness of edge scores by chance, ``number`` permutations per pair.
+    (R, E), (R, E) -> (R * number,)
 
     >>> edge_chance(torch.tensor([[1.0, 1.0]]), torch.tensor([[2.0, 2.0]]), torch.Generator())
     tensor([1.])
     """
     if first.size(-1) == 0:
-        raise UndefinedScore("edge stability compares scores of edges, but there is no edge: record the target as 'empty'.")
+        raise UndefinedScore(
+            "edge stability compares scores of edges, but there is no edge: record the target as 'empty'."
+        )
     return 1 - chance_apart(first, second, generator, number).flatten()
 
 
-def feature_chance(first: Tensor, second: Tensor, is_target: Tensor, generator: torch.Generator, number: int = 1) -> Tensor:
-    """Likeness of feature scores by chance, each block permuted on its own, first all pairs' target block, then the others'.
+def feature_chance(
+    first: Tensor, second: Tensor, is_target: Tensor, generator: torch.Generator, number: int = 1
+) -> Tensor:
+    """Likeness of feature scores by chance, each block permuted on its own, first all pairs' target
+    block, then the others'.
 
     (R, n, F), (R, n, F), (n,) -> (R * number,)
     """
     parts = blocks(is_target)
     if not parts or first.size(-1) == 0:
         raise UndefinedScore("feature stability compares scores of features, but there are none.")
-    apart = [chance_apart(first[:, part].flatten(1), second[:, part].flatten(1), generator, number) for part in parts]
+    apart = [
+        chance_apart(first[:, part].flatten(1), second[:, part].flatten(1), generator, number)
+        for part in parts
+    ]
     return 1 - torch.stack(apart).mean(0).flatten()
 
 
@@ -164,8 +206,12 @@ def repeated(number: int, pairs: int) -> Tensor:
     return torch.arange(number) % pairs
 
 
-def edge_stability_corrected(first: Tensor, second: Tensor, generator: torch.Generator, permutations: int = 20) -> Tensor:
-    """Mean likeness of R pairs with chance at 0; NaN where nothing can be permuted.  (R, E), (R, E) -> ()"""
+def edge_stability_corrected(
+    first: Tensor, second: Tensor, generator: torch.Generator, permutations: int = 20
+) -> Tensor:
+    """Mean likeness of R pairs with chance at 0; NaN where nothing can be permuted.
+    (R, E), (R, E) -> ()
+    """
     which = repeated(permutations, len(first)).to(first.device)
     chance = edge_chance(first[which], second[which], generator).double().mean()
     found = corrected(edge_stability(first, second).double().mean(), chance)
@@ -173,13 +219,22 @@ def edge_stability_corrected(first: Tensor, second: Tensor, generator: torch.Gen
 
 
 def feature_stability_corrected(
-    first: Tensor, second: Tensor, is_target: Tensor, generator: torch.Generator, permutations: int = 20
+    first: Tensor,
+    second: Tensor,
+    is_target: Tensor,
+    generator: torch.Generator,
+    permutations: int = 20,
 ) -> Tensor:
-    """Mean likeness of R pairs with chance at 0; NaN where nothing can be permuted.  (R, n, F), (R, n, F), (n,) -> ()"""
+    """Mean likeness of R pairs with chance at 0; NaN where nothing can be permuted.
+    (R, n, F), (R, n, F), (n,) -> ()
+    """
     which = repeated(permutations, len(first)).to(first.device)
     chance = feature_chance(first[which], second[which], is_target, generator).double().mean()
     found = corrected(feature_stability(first, second, is_target).double().mean(), chance)
-    movable = [can_move(first[:, part].flatten(1), second[:, part].flatten(1)) for part in blocks(is_target)]
+    movable = [
+        can_move(first[:, part].flatten(1), second[:, part].flatten(1))
+        for part in blocks(is_target)
+    ]
     return torch.where(torch.stack(movable).any(), found, torch.nan)
 
 
@@ -191,8 +246,8 @@ def can_move(first: Tensor, second: Tensor) -> Tensor:
 def corrected(mean: Tensor, chance: Tensor) -> Tensor:
     """Stability with chance at 0 and 1 at 1:  (S - S0) / (1 - S0).  (R,), (R,) -> (R,)
 
-    NaN where chance is 1 (nothing can vary), or less by 1e-6 or less: vectors of equal scores, made unit in single precision,
-    differ by rounding, and rounding is not chance.
+    NaN where chance is 1 (nothing can vary), or less by 1e-6 or less: vectors of equal scores, made
+    unit in single precision, differ by rounding, and rounding is not chance.
     """
     varies = 1 - chance > CONSTANT
     return torch.where(varies, (mean - chance) / torch.where(varies, 1 - chance, 1), torch.nan)
@@ -201,7 +256,9 @@ def corrected(mean: Tensor, chance: Tensor) -> Tensor:
 def given_side(first: Sequence[Tensor], pairs: Pairs, side: str) -> None:
     """Refuse pairs that hold only the other side."""
     if pairs.given and not len(first):
-        raise UndefinedScore(f"{side} stability was asked for, but the pairs hold no {side} scores: the explainer gives none.")
+        raise UndefinedScore(
+            f"{side} stability was asked for, but the pairs hold no {side} scores: the explainer gives none."
+        )
 
 
 NO_VALUE = torch.tensor(torch.nan, dtype=torch.float64)
@@ -209,7 +266,9 @@ NO_VALUE = torch.tensor(torch.nan, dtype=torch.float64)
 
 @dataclass(frozen=True)
 class EdgeStability(Metric[Pairs]):
-    """The paper's: mean likeness of edge scores over pairs. For the binomial form, give all pairs of M explanations."""
+    """The paper's: mean likeness of edge scores over pairs. For the binomial form, give all pairs
+    of M explanations.
+    """
 
     name = "edge_stability"
     bounds = (0.0, 1.0)
@@ -221,12 +280,16 @@ class EdgeStability(Metric[Pairs]):
         """(T,)"""
         given_side(bundle.first_edge, bundle, "edge")
         both = zip(bundle.first_edge, bundle.second_edge, strict=True)
-        return listed([edge_stability(a, b).double().mean().cpu() if a.size(1) else NO_VALUE for a, b in both])
+        return listed(
+            [edge_stability(a, b).double().mean().cpu() if a.size(1) else NO_VALUE for a, b in both]
+        )
 
 
 @dataclass(frozen=True)
 class FeatureStability(Metric[Pairs]):
-    """The paper's: mean likeness of feature scores over pairs, the target's own and all others' apart."""
+    """The paper's: mean likeness of feature scores over pairs, the target's own and all others'
+    apart.
+    """
 
     name = "feature_stability"
     bounds = (0.0, 1.0)
@@ -238,12 +301,19 @@ class FeatureStability(Metric[Pairs]):
         """(T,)"""
         given_side(bundle.first_feature, bundle, "feature")
         parts = zip(bundle.first_feature, bundle.second_feature, bundle.is_target, strict=True)
-        return listed([feature_stability(*part).double().mean().cpu() if part[0][0].numel() else NO_VALUE for part in parts])
+        return listed(
+            [
+                feature_stability(*part).double().mean().cpu() if part[0][0].numel() else NO_VALUE
+                for part in parts
+            ]
+        )
 
 
 @dataclass(frozen=True)
 class EdgeStabilityCorrected(Metric[Pairs]):
-    """Edge stability with chance at 0. Below 0: less alike than chance. No value where nothing can be permuted ("constant")."""
+    """Edge stability with chance at 0. Below 0: less alike than chance. No value where nothing can
+    be permuted ("constant").
+    """
 
     name = "edge_stability_corrected"
     bounds = (-torch.inf, 1.0)
@@ -256,13 +326,27 @@ class EdgeStabilityCorrected(Metric[Pairs]):
     def __call__(self, bundle: Pairs) -> Tensor:
         """(T,)"""
         given_side(bundle.first_edge, bundle, "edge")
-        parts = zip(bundle.first_edge, bundle.second_edge, bundle.generators(len(bundle.first_edge)), strict=True)
-        return listed([edge_stability_corrected(*part, self.permutations).cpu() if part[0].size(1) else NO_VALUE for part in parts])
+        parts = zip(
+            bundle.first_edge,
+            bundle.second_edge,
+            bundle.generators(len(bundle.first_edge)),
+            strict=True,
+        )
+        return listed(
+            [
+                edge_stability_corrected(*part, self.permutations).cpu()
+                if part[0].size(1)
+                else NO_VALUE
+                for part in parts
+            ]
+        )
 
 
 @dataclass(frozen=True)
 class FeatureStabilityCorrected(Metric[Pairs]):
-    """Feature stability with chance at 0. Below 0: less alike than chance. No value where nothing can be permuted ("constant")."""
+    """Feature stability with chance at 0. Below 0: less alike than chance. No value where nothing
+    can be permuted ("constant").
+    """
 
     name = "feature_stability_corrected"
     bounds = (-torch.inf, 1.0)
@@ -276,7 +360,14 @@ class FeatureStabilityCorrected(Metric[Pairs]):
         """(T,)"""
         given_side(bundle.first_feature, bundle, "feature")
         generators = bundle.generators(len(bundle.first_feature))
-        parts = zip(bundle.first_feature, bundle.second_feature, bundle.is_target, generators, strict=True)
+        parts = zip(
+            bundle.first_feature, bundle.second_feature, bundle.is_target, generators, strict=True
+        )
         return listed(
-            [feature_stability_corrected(*part, self.permutations).cpu() if part[0][0].numel() else NO_VALUE for part in parts]
+            [
+                feature_stability_corrected(*part, self.permutations).cpu()
+                if part[0][0].numel()
+                else NO_VALUE
+                for part in parts
+            ]
         )

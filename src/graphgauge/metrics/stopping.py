@@ -1,13 +1,15 @@
 """When enough trials have been made: the paper's early stopping, for many series at once.
 
-After i trials (30 at least, 100 at most) with mean m and standard error se = SD / sqrt(i), SD with the divisor i, a series stops if
+After i trials (30 at least, 100 at most) with mean m and standard error se = SD / sqrt(i), SD with
+the divisor i, a series stops if
 
     |m - τ| / se > 1.645      the mean is on one side of τ               "decided"
     ε / se > 1.96             the mean is known to within ε              "precise"
     se = 0                    nothing varies                             "constant"
 
-The rule is applied after every trial, as the paper writes it. Read as a test it errs far more often than its constants say: on
-series whose true mean is τ it decides in 37 of 100 cases, not in 5. So it saves trials; it makes no verdicts.
+The rule is applied after every trial, as the paper writes it. Read as a test it errs far more often
+than its constants say: on series whose true mean is τ it decides in 37 of 100 cases, not in 5. So
+it saves trials; it makes no verdicts.
 """
 
 from typing import NamedTuple
@@ -33,7 +35,9 @@ class Stopped(NamedTuple):
         return torch.where(counts, values, 0).sum(1) / self.trials
 
 
-def stopped(values: Tensor, least: int = 30, most: int = 100, tau: float | None = 0.5, epsilon: float = 0.05) -> Stopped:
+def stopped(
+    values: Tensor, least: int = 30, most: int = 100, tau: float | None = 0.5, epsilon: float = 0.05
+) -> Stopped:
     """Where series of trials (R, n), n >= most, stop; ``tau=None`` leaves the first rule out.
 
     >>> stopped(torch.ones(1, 100)).reason, stopped(torch.tensor([0.0, 1.0]).repeat(1, 50), tau=None).trials.tolist()
@@ -45,25 +49,38 @@ def stopped(values: Tensor, least: int = 30, most: int = 100, tau: float | None 
 
 
 def stopped_together(
-    first: Tensor, second: Tensor, least: int = 30, most: int = 100, tau: float | None = 0.5, epsilon: float = 0.05
+    first: Tensor,
+    second: Tensor,
+    least: int = 30,
+    most: int = 100,
+    tau: float | None = 0.5,
+    epsilon: float = 0.05,
 ) -> tuple[Stopped, Stopped]:
-    """Where pairs of series (R, n) stop that go on until a rule holds for both after the same trial, as the paper's Stability."""
+    """Where pairs of series (R, n) stop that go on until a rule holds for both after the same
+    trial, as the paper's Stability.
+    """
     kinds = [reasons_to_stop(values, least, most, tau, epsilon) for values in (first, second)]
     trials = (kinds[0].any(0) & kinds[1].any(0)).int().argmax(1)
     one, other = (Stopped(trials + 1, named(kind, trials)) for kind in kinds)
     return one, other
 
 
-def reasons_to_stop(values: Tensor, least: int, most: int, tau: float | None, epsilon: float) -> Tensor:
+def reasons_to_stop(
+    values: Tensor, least: int, most: int, tau: float | None, epsilon: float
+) -> Tensor:
     """Which of `REASONS` hold after each trial.  (R, n) -> (4, R, most) bool"""
     check_trials(values, least, most)
     count = torch.arange(1, most + 1, device=values.device, dtype=torch.float64)
     mean, error = running(values[:, :most].double(), count)
     is_constant = error == 0
     is_precise = epsilon > PRECISE_AT * error
-    is_decided = (mean - tau).abs() > DECIDED_AT * error if tau is not None else torch.zeros_like(is_precise)
+    is_decided = (
+        (mean - tau).abs() > DECIDED_AT * error if tau is not None else torch.zeros_like(is_precise)
+    )
     is_last = (count == most).expand_as(is_precise)
-    return torch.stack([is_decided & ~is_constant, is_precise & ~is_constant, is_constant, is_last]) & (count >= least)
+    return torch.stack(
+        [is_decided & ~is_constant, is_precise & ~is_constant, is_constant, is_last]
+    ) & (count >= least)
 
 
 def named(kinds: Tensor, at: Tensor) -> list[str]:
@@ -83,6 +100,10 @@ def running(values: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
 def check_trials(values: Tensor, least: int, most: int) -> None:
     """Refuse numbers of trials that cannot be, and series with gaps."""
     if not 1 <= least <= most <= values.size(1):
-        raise BadSetting(f"trials must go from 1 or more to at most the {values.size(1)} that were made, but are {least}, {most}.")
+        raise BadSetting(
+            f"trials must go from 1 or more to at most the {values.size(1)} that were made, but are {least}, {most}."
+        )
     if not bool(values.isfinite().all()):
-        raise BadSetting("trials must be finite numbers: leave out targets that have NaN, with the reason, before averaging.")
+        raise BadSetting(
+            "trials must be finite numbers: leave out targets that have NaN, with the reason, before averaging."
+        )

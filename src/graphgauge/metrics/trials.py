@@ -1,7 +1,9 @@
-"""What the checks of metrics share: a metric tried on specimens, and how two sets of values are compared.
+"""What the checks of metrics share: a metric tried on specimens, and how two sets of values are
+compared.
 
-A metric that draws from the seeds of its bundle gets other values where the bundle is written in another way. Its values are
-then compared over seeds: with means m, m' and standard errors se, se' over 12 seeds each, |m - m'| <= 6 sqrt(se² + se'²).
+A metric that draws from the seeds of its bundle gets other values where the bundle is written in
+another way. Its values are then compared over seeds: with means m, m' and standard errors se, se'
+over 12 seeds each, |m - m'| <= 6 sqrt(se² + se'²).
 """
 
 from collections.abc import Callable
@@ -27,8 +29,12 @@ class Trial:
     """A metric, and bundles of its kind to try it on."""
 
     metric: Metric[Any]
-    refusals: dict[str, str] = field(default_factory=dict)  #: kind of bundle -> why the metric has no values there
-    averages: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict)  #: kind of bundle -> mean and error over seeds
+    refusals: dict[str, str] = field(
+        default_factory=dict
+    )  #: kind of bundle -> why the metric has no values there
+    averages: dict[str, tuple[Tensor, Tensor]] = field(
+        default_factory=dict
+    )  #: kind of bundle -> mean and error over seeds
 
     @property
     def needs(self) -> str:
@@ -45,8 +51,12 @@ class Trial:
 
     @cached_property
     def found(self) -> dict[str, Tensor]:
-        """The values of every specimen that the metric does not refuse; `refusals` says why it does."""
-        return {kind: value for kind in self.bundles if (value := self.unless_refused(kind)) is not None}
+        """The values of every specimen that the metric does not refuse; `refusals` says why it
+        does.
+        """
+        return {
+            kind: value for kind in self.bundles if (value := self.unless_refused(kind)) is not None
+        }
 
     def unless_refused(self, kind: str) -> Tensor | None:
         """The values of a specimen, or None and a note of the refusal."""
@@ -64,7 +74,9 @@ class Trial:
         return {kind: (self.bundles[kind], value) for kind, value in self.found.items()}
 
     def raw(self, bundle: Any) -> Any:
-        """What the metric returns; it gets a copy, so that nothing it does to its input reaches another check."""
+        """What the metric returns; it gets a copy, so that nothing it does to its input reaches
+        another check.
+        """
         return self.metric(copied(bundle))
 
     def values(self, bundle: Any) -> Tensor:
@@ -90,7 +102,9 @@ def fault(found: Any, bundle: Any) -> str:
     return "" if found.is_floating_point() else f"values are {found.dtype}, which has no NaN"
 
 
-def ensure_unmoved(trial: Trial, rewrite: Callable[[Any], Any], reason: str, close: float = CLOSE) -> None:
+def ensure_unmoved(
+    trial: Trial, rewrite: Callable[[Any], Any], reason: str, close: float = CLOSE
+) -> None:
     """Fail with ``reason`` where rewriting a specimen moves a value."""
     for kind, (bundle, expected) in trial.answered.items():
         other = rewrite(bundle)
@@ -106,14 +120,20 @@ def is_close(found: Tensor, expected: Tensor, close: float = CLOSE) -> Tensor:
     return torch.isclose(found, expected, rtol=close, atol=close, equal_nan=True)
 
 
-def ensure_close(found: Tensor, expected: Tensor, kind: str, reason: str, close: float = CLOSE) -> None:
+def ensure_close(
+    found: Tensor, expected: Tensor, kind: str, reason: str, close: float = CLOSE
+) -> None:
     """Fail with ``reason`` and the first target whose value differs."""
     moved = (~is_close(found, expected, close)).nonzero()[:, 0].tolist()
     for t in moved[:1]:
-        raise AssertionError(f"{reason}: target {t} of '{kind}' gets {found[t]:.6g} instead of {expected[t]:.6g}")
+        raise AssertionError(
+            f"{reason}: target {t} of '{kind}' gets {found[t]:.6g} instead of {expected[t]:.6g}"
+        )
 
 
-def ensure_close_over_seeds(trial: Trial, kind: str, bundle: Any, other: Any, reason: str, close: float) -> None:
+def ensure_close_over_seeds(
+    trial: Trial, kind: str, bundle: Any, other: Any, reason: str, close: float
+) -> None:
     """The same for a metric that draws: the means over seeds agree."""
     if trial.needs != "pairs":
         raise Inapplicable("it draws at random, and only pairs carry seeds to draw from")

@@ -1,4 +1,5 @@
-"""Agreement with a ground truth, where one exists: is_true says which of E scored things (edges, features) truly matter.
+"""Agreement with a ground truth, where one exists: is_true says which of E scored things (edges,
+features) truly matter.
 
     auroc     P(s_i > s_j) + P(s_i = s_j) / 2,  i drawn from the true, j from the others          scores of no meaning: 1/2
     average   mean over the true i of  (number of true with s >= s_i) / (number of all with s >= s_i)
@@ -8,11 +9,12 @@
     recall_at_k      |A ∩ M| / |M|                                     scores of no meaning: k / E
     f1_at_k          2 |A ∩ M| / (k + |M|), the harmonic mean of the two
 
-Equal scores never depend on the order in which things are listed: in auroc a tie counts half, in average precision tied things
-share one threshold (as in scikit-learn), in jaccard and at k the value is the mean over all ways to break the ties at the last
-place.
+Equal scores never depend on the order in which things are listed: in auroc a tie counts half, in
+average precision tied things share one threshold (as in scikit-learn), in jaccard and at k the
+value is the mean over all ways to break the ties at the last place.
 
-Scores and truth are vectors of one length; the truth is boolean, and the scores are finite. Anything else is refused.
+Scores and truth are vectors of one length; the truth is boolean, and the scores are finite.
+Anything else is refused.
 """
 
 from collections.abc import Callable
@@ -56,7 +58,9 @@ def average_precision(score: Tensor, is_true: Tensor) -> Tensor:
     check_scores_and_truth(score, is_true, "average_precision")
     check_some(is_true, "average_precision")
     _, group, size = score.unique(return_inverse=True, return_counts=True)
-    true_size = torch.zeros(len(size), dtype=torch.float64, device=score.device).index_add(0, group, is_true.double())
+    true_size = torch.zeros(len(size), dtype=torch.float64, device=score.device).index_add(
+        0, group, is_true.double()
+    )
     precision = reach(true_size) / reach(size.double())
     return precision[group][is_true].mean()
 
@@ -69,8 +73,9 @@ def reach(size: Tensor) -> Tensor:
 def jaccard(score: Tensor, is_true: Tensor) -> Tensor:
     """Overlap of the truth with as many top scores.  (E,), (E,) bool -> ()
 
-    With M true ones, h0 of them strictly above the score at place M, and r places left for m tied things of which t are true, the
-    hits are h0 + H with H hypergeometric, P(H = x) = C(t, x) C(m - t, r - x) / C(m, r), and the overlap is h / (2M - h).
+    With M true ones, h0 of them strictly above the score at place M, and r places left for m tied
+    things of which t are true, the hits are h0 + H with H hypergeometric, P(H = x) = C(t, x) C(m -
+    t, r - x) / C(m, r), and the overlap is h / (2M - h).
 
     >>> jaccard(torch.tensor([0.9, 0.8, 0.1]), torch.tensor([True, False, True])).item()
     0.3333333333333333
@@ -114,11 +119,15 @@ def f1_at_k(score: Tensor, is_true: Tensor, k: int) -> Tensor:
 
 
 def _expected_hits(score: Tensor, is_true: Tensor, k: int, metric: str) -> Tensor:
-    """Number of true ones among the k highest scores; of those tied at the last place, each is taken with equal chance.  ()"""
+    """Number of true ones among the k highest scores; of those tied at the last place, each is
+    taken with equal chance.  ()
+    """
     check_scores_and_truth(score, is_true, metric)
     check_some(is_true, metric)
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= len(score):
-        raise BadSetting(f"{metric} needs a whole number k from 1 to the number of scores, {len(score)}, but k is {k!r}.")
+        raise BadSetting(
+            f"{metric} needs a whole number k from 1 to the number of scores, {len(score)}, but k is {k!r}."
+        )
     last = score.sort(descending=True).values[k - 1]
     above, tied = score > last, score == last
     chance = (k - above.sum()).double() / tied.sum()  # of a tied one to be taken
@@ -126,12 +135,18 @@ def _expected_hits(score: Tensor, is_true: Tensor, k: int, metric: str) -> Tenso
 
 
 def check_scores_and_truth(score: Tensor, is_true: Tensor, metric: str) -> None:
-    """Refuse scores with NaN or infinity, a truth that is not boolean, and vectors of different lengths."""
+    """Refuse scores with NaN or infinity, a truth that is not boolean, and vectors of different
+    lengths.
+    """
     for name, given in (("score", score), ("is_true", is_true)):
         if not isinstance(given, Tensor):
-            raise BadExplanation(f"{metric} needs '{name}' as a tensor, but got {type(given).__name__}: use torch.tensor(...).")
+            raise BadExplanation(
+                f"{metric} needs '{name}' as a tensor, but got {type(given).__name__}: use torch.tensor(...)."
+            )
     if is_true.dtype != torch.bool:
-        raise BadExplanation(f"{metric} needs 'is_true' as torch.bool, but it is {is_true.dtype}: use is_true > 0.5 or .bool().")
+        raise BadExplanation(
+            f"{metric} needs 'is_true' as torch.bool, but it is {is_true.dtype}: use is_true > 0.5 or .bool()."
+        )
     if score.dim() != 1 or score.shape != is_true.shape:
         raise BadExplanation(
             f"{metric} needs 'score' and 'is_true' as vectors of one length, one entry for each edge or feature, but their shapes "
@@ -166,18 +181,31 @@ def has_both(is_true: Tensor) -> bool:
 def check_some(is_true: Tensor, name: str) -> None:
     """Refuse a truth without a true entry."""
     if not bool(is_true.any()):
-        raise UndefinedScore(f"{name} looks for true entries, but none of the {len(is_true)} is true. Leave this target out.")
+        raise UndefinedScore(
+            f"{name} looks for true entries, but none of the {len(is_true)} is true. Leave this target out."
+        )
 
 
-def where_defined(value: Callable[[Tensor, Tensor], Tensor], is_defined: Callable[[Tensor], object], truths: Truths) -> Tensor:
+def where_defined(
+    value: Callable[[Tensor, Tensor], Tensor],
+    is_defined: Callable[[Tensor], object],
+    truths: Truths,
+) -> Tensor:
     """The value of each target, NaN where it has none.  (T,)"""
     both = zip(truths.score, truths.is_true, strict=True)
-    return listed([value(score, truth).cpu() if is_defined(truth) else torch.tensor(torch.nan) for score, truth in both])
+    return listed(
+        [
+            value(score, truth).cpu() if is_defined(truth) else torch.tensor(torch.nan)
+            for score, truth in both
+        ]
+    )
 
 
 @dataclass(frozen=True)
 class Auroc(Metric[Truths]):
-    """Chance that a true entry has a higher score than another; no value where all or none are true."""
+    """Chance that a true entry has a higher score than another; no value where all or none are
+    true.
+    """
 
     name = "auroc"
     bounds = (0.0, 1.0)
@@ -192,7 +220,9 @@ class Auroc(Metric[Truths]):
 
 @dataclass(frozen=True)
 class AveragePrecision(Metric[Truths]):
-    """Mean share of true entries among those scored at least as high as each true one; no value where none are true."""
+    """Mean share of true entries among those scored at least as high as each true one; no value
+    where none are true.
+    """
 
     name = "average_precision"
     bounds = (0.0, 1.0)
@@ -224,8 +254,9 @@ class Jaccard(Metric[Truths]):
 class _AtK(Metric[Truths]):
     """The parts that precision, recall and F1 at k have in common.
 
-    ``k`` is the number of top scores; None: as many as there are true entries. There is no value where none are true, and none
-    where k is not smaller than the number of scores: every ranking selects all of them.
+    ``k`` is the number of top scores; None: as many as there are true entries. There is no value
+    where none are true, and none where k is not smaller than the number of scores: every ranking
+    selects all of them.
     """
 
     bounds = (0.0, 1.0)
@@ -235,10 +266,16 @@ class _AtK(Metric[Truths]):
     k: int | None = None
 
     def __post_init__(self) -> None:
-        if self.k is not None and (isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1):
-            raise BadSetting(f"k must be a whole number, 1 or more, or None for as many as are true, but is {self.k!r}.")
+        if self.k is not None and (
+            isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1
+        ):
+            raise BadSetting(
+                f"k must be a whole number, 1 or more, or None for as many as are true, but is {self.k!r}."
+            )
 
-    def _over_targets(self, value: Callable[[Tensor, Tensor, int], Tensor], truths: Truths) -> Tensor:
+    def _over_targets(
+        self, value: Callable[[Tensor, Tensor, int], Tensor], truths: Truths
+    ) -> Tensor:
         """(T,)"""
         return where_defined(
             lambda score, truth: value(score, truth, self._size(truth)),
@@ -253,7 +290,9 @@ class _AtK(Metric[Truths]):
 
 @dataclass(frozen=True)
 class PrecisionAtK(_AtK):
-    """Share of the k highest scores that are true; no value where none are true, or where k takes all."""
+    """Share of the k highest scores that are true; no value where none are true, or where k takes
+    all.
+    """
 
     name = "precision_at_k"
 
@@ -264,7 +303,9 @@ class PrecisionAtK(_AtK):
 
 @dataclass(frozen=True)
 class RecallAtK(_AtK):
-    """Share of the true entries among the k highest scores; no value where none are true, or where k takes all."""
+    """Share of the true entries among the k highest scores; no value where none are true, or where
+    k takes all.
+    """
 
     name = "recall_at_k"
 
@@ -275,7 +316,9 @@ class RecallAtK(_AtK):
 
 @dataclass(frozen=True)
 class F1AtK(_AtK):
-    """Harmonic mean of precision and recall at k; no value where none are true, or where k takes all."""
+    """Harmonic mean of precision and recall at k; no value where none are true, or where k takes
+    all.
+    """
 
     name = "f1_at_k"
 

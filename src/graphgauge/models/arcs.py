@@ -1,8 +1,10 @@
-"""Who sends messages to whom, stored so that the neighbours of a few nodes are found without touching the others.
+"""Who sends messages to whom, stored so that the neighbours of a few nodes are found without
+touching the others.
 
-An arc is a message route: tail -> head along a stored edge. With PyG's default flow each stored edge is one arc; layers
-with ``flow="target_to_source"`` turn it around; a net with both kinds of layer has both arcs of each edge.
-Arcs are sorted by the node they are looked up by (compressed sparse columns), built once per model.
+An arc is a message route: tail -> head along a stored edge. With PyG's default flow each stored
+edge is one arc; layers with ``flow="target_to_source"`` turn it around; a net with both kinds of
+layer has both arcs of each edge. Arcs are sorted by the node they are looked up by (compressed
+sparse columns), built once per model.
 """
 
 from dataclasses import dataclass
@@ -39,7 +41,9 @@ def arcs_out_of(edge_index: Tensor, num_nodes: int, flow: str) -> Arcs:
 
 
 def message_routes(edge_index: Tensor, flow: str) -> tuple[Tensor, Tensor, Tensor]:
-    """Tail, head and stored edge of every arc. ``flow``: "source_to_target", "target_to_source" or "both"."""
+    """Tail, head and stored edge of every arc. ``flow``: "source_to_target", "target_to_source" or
+    "both".
+    """
     source, target = edge_index
     edge = torch.arange(edge_index.size(1), device=edge_index.device)
     if flow == "both":
@@ -56,7 +60,8 @@ def sorted_by(key: Tensor, other: Tensor, edge: Tensor, num_nodes: int) -> Arcs:
 
 
 def ragged_ranges(start: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
-    """The ranges ``start[i] .. start[i] + count[i] - 1`` one after another, and the i each number comes from.
+    """The ranges ``start[i] .. start[i] + count[i] - 1`` one after another, and the i each number
+    comes from.
 
     >>> ragged_ranges(torch.tensor([10, 50]), torch.tensor([2, 3]))
     (tensor([0, 0, 1, 1, 1]), tensor([10, 11, 50, 51, 52]))

@@ -1,4 +1,6 @@
-"""What every wrapped network offers, whatever its task: predictions, embeddings, computation graphs, edited copies."""
+"""What every wrapped network offers, whatever its task: predictions, embeddings, computation
+graphs, edited copies.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -47,7 +49,8 @@ class BaseModel(ABC):
     ``memory_budget``  for every batched call, such as "2GiB"; default a quarter of what is free
     ``feature_names``  for people; default ``data.feature_names`` if there is one
 
-    The data is read once: wrap again after exchanging ``data.x``. A net that is trained further is noticed.
+    The data is read once: wrap again after exchanging ``data.x``. A net that is trained further is
+    noticed.
     """
 
     level: ClassVar[str]
@@ -69,7 +72,12 @@ class BaseModel(ABC):
         check_options(num_hops, memory_budget, embedding)
         with torch.inference_mode(False):
             self.source, self.call = self.open(net, data, forward)
-        self.data, self.embedding, self.num_hops, self.edge_scope = data, embedding, num_hops, edge_scope
+        self.data, self.embedding, self.num_hops, self.edge_scope = (
+            data,
+            embedding,
+            num_hops,
+            edge_scope,
+        )
         given = feature_names if feature_names is not None else getattr(data, "feature_names", None)
         self.feature_names = check_feature_names(given, self.source.x.size(1))
         self.engine = Engine(self.call, memory_budget)
@@ -88,10 +96,12 @@ class BaseModel(ABC):
         """The user's network."""
         return self.call.net
 
-    # --- what people ask for -----------------------------------------------------------------------------------------
+    # --- what people ask for ----------------------------------------------------------------------
 
     def pred_continuous(self, targets: Any) -> Tensor:
-        """Probabilities (T, C) of classification models, values (T,) of regression models, on the whole graph."""
+        """Probabilities (T, C) of classification models, values (T,) of regression models, on the
+        whole graph.
+        """
         with self.session(), torch.no_grad():
             return self.interpret(self.whole_rows(self.read(targets)))
 
@@ -112,22 +122,30 @@ class BaseModel(ABC):
         """Everything a statistic of predictions runs over.  (P,) nodes or graphs, (P, 2) links; with labels a column more"""
         return self.asked(self.everything).clone()
 
-    def computation_graphs(self, targets: Any, edge_scope: str | None = None, lean: bool = False) -> ComputationGraphs:
+    def computation_graphs(
+        self, targets: Any, edge_scope: str | None = None, lean: bool = False
+    ) -> ComputationGraphs:
         """The computation graphs of the targets, each checked against the whole graph.
 
-        ``lean``: for work that drops no edge, those that only set degrees may be missing (see `lean`).
+        ``lean``: for work that drops no edge, those that only set degrees may be missing (see
+        `lean`).
         """
         scope = self.edge_scope if edge_scope is None else check_scope(edge_scope)
         with self.session(), torch.no_grad():
             return graphs_of(self, self.read(targets), scope, lean)
 
     def pred_copies(
-        self, graphs: ComputationGraphs, of: Tensor | None = None, edit: Edit | None = None, kind: str = "copies"
+        self,
+        graphs: ComputationGraphs,
+        of: Tensor | None = None,
+        edit: Edit | None = None,
+        kind: str = "copies",
     ) -> Tensor:
         """Predictions of copies of ``graphs[of]`` after ``edit`` (a pure function of a union).  (K, C) or (K,)
 
-        ``of`` (K,) says which graph each copy is of (default: each once). ``edit`` sees some of the copies at a time, finds
-        their numbers in ``union.copy`` and may be called more than once for a copy. What a copy costs is kept under ``kind``.
+        ``of`` (K,) says which graph each copy is of (default: each once). ``edit`` sees some of the
+        copies at a time, finds their numbers in ``union.copy`` and may be called more than once for
+        a copy. What a copy costs is kept under ``kind``.
         """
 
         def work(union: Union) -> Tensor:
@@ -143,8 +161,16 @@ class BaseModel(ABC):
             rows = self.engine.rows(work, copies, kind)
             return self.interpret(rows if len(rows) else self.whole_rows(self.everything[:0]))
 
-    def map(self, work: Work, graphs: ComputationGraphs, of: Tensor | None = None, kind: str | None = None) -> Tensor:
-        """Any work on unions of copies, inside the memory budget, leaving the network as it was; see `Engine.map`."""
+    def map(
+        self,
+        work: Work,
+        graphs: ComputationGraphs,
+        of: Tensor | None = None,
+        kind: str | None = None,
+    ) -> Tensor:
+        """Any work on unions of copies, inside the memory budget, leaving the network as it was;
+        see `Engine.map`.
+        """
         refuse_foreign(graphs, self.source)
         with self.session():
             self.prepare_engine()
@@ -167,13 +193,21 @@ class BaseModel(ABC):
 
     def prepare_engine(self) -> None:
         """Tell the engine what was found out about the network."""
-        self.engine.joining, self.engine.copies_input, self.engine.cuts = self.joining, self.writes_input, self.cuts
+        self.engine.joining, self.engine.copies_input, self.engine.cuts = (
+            self.joining,
+            self.writes_input,
+            self.cuts,
+        )
         self.engine.fuses = self.source.device.type == "cuda"
 
     def record(self) -> dict[str, Any]:
-        """How this network is treated, and why: hops, flow, halo, joining, mask support; labels where targets have one."""
+        """How this network is treated, and why: hops, flow, halo, joining, mask support; labels
+        where targets have one.
+        """
         with self.session():
-            labels = {} if self.labels is None else {"level": self.level, "labels": self.labels.count}
+            labels = (
+                {} if self.labels is None else {"level": self.level, "labels": self.labels.count}
+            )
             return {
                 **labels,
                 "hops": self.hops,
@@ -188,10 +222,12 @@ class BaseModel(ABC):
             }
 
     def refresh(self) -> None:
-        """Forget what was found out about the network, after a change that cannot be noticed (such as a new dictionary)."""
+        """Forget what was found out about the network, after a change that cannot be noticed (such
+        as a new dictionary).
+        """
         self._mark = None
 
-    # --- what the levels and tasks fill in ---------------------------------------------------------------------------
+    # --- what the levels and tasks fill in --------------------------------------------------------
 
     @abstractmethod
     def open(self, net: Module, data: Any, forward: Forward | None) -> tuple[Graphs, Call]:
@@ -223,7 +259,9 @@ class BaseModel(ABC):
         return target[:, : WIDTH[self.level]]
 
     def own_columns(self, rows: Tensor, target: Tensor) -> Tensor:
-        """Of the net's rows for ``target`` the column of each one's label, if it has one.  (T, columns) -> (T, columns or 1)"""
+        """Of the net's rows for ``target`` the column of each one's label, if it has one.
+        (T, columns) -> (T, columns or 1)
+        """
         return label_column(rows, target[:, -1]) if target.size(1) > WIDTH[self.level] else rows
 
     @abstractmethod
@@ -243,7 +281,9 @@ class BaseModel(ABC):
         """One call of the net on the data as it is."""
 
     def trial_rows(self, target: Tensor, x: Tensor, kept: Tensor) -> Tensor:
-        """Raw rows on the whole graph with other features and fewer edges, where graphs are cut out of one."""
+        """Raw rows on the whole graph with other features and fewer edges, where graphs are cut out
+        of one.
+        """
         raise NotImplementedError(f"{self.level} targets are not cut out of a larger graph")
 
     @abstractmethod
@@ -254,11 +294,13 @@ class BaseModel(ABC):
     def tolerance(self) -> float:
         """The largest difference between two predictions that counts as none."""
 
-    # --- facts about the network, found once by trying (see `probing`) -----------------------------------------------
+    # --- facts about the network, found once by trying (see `probing`) ----------------------------
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        """Everything that calls the net happens in here: evaluation mode, one thread at a time, and no trace afterwards."""
+        """Everything that calls the net happens in here: evaluation mode, one thread at a time, and
+        no trace afterwards.
+        """
         with LOCKS.setdefault(self.net, RLock()):
             if self._depth:
                 yield
@@ -335,17 +377,23 @@ class BaseModel(ABC):
 
     @property
     def cuts(self) -> tuple[bool, ...]:
-        """For each round of messages, whether those that cannot arrive are left out; () where that might not be right."""
+        """For each round of messages, whether those that cannot arrive are left out; () where that
+        might not be right.
+        """
         return self.known("cuts", lambda: probing.find_cuts(self))
 
     @property
     def feature_use(self) -> str:
-        """What the network does with features first: "linear" (nothing but linear maps), "written" (something else), or "no"."""
+        """What the network does with features first: "linear" (nothing but linear maps), "written"
+        (something else), or "no".
+        """
         return self.known("feature use", lambda: probing.find_feature_use(self))
 
     @contextmanager
     def unwritten_features(self) -> Iterator[None]:
-        """Let the network have features that are written out only where it needs them; see `features`."""
+        """Let the network have features that are written out only where it needs them; see
+        `features`.
+        """
         self.engine.lazy = self.feature_use != "no"
         try:
             yield
@@ -369,7 +417,9 @@ class BaseModel(ABC):
 
     @property
     def edges_beyond_hops(self) -> dict[str, Any] | None:
-        """What edges do that are too far away to be scored; None where they do nothing (see `far_edges`)."""
+        """What edges do that are too far away to be scored; None where they do nothing (see
+        `far_edges`).
+        """
         return self.known("edges beyond hops", lambda: find_far_edges(self))
 
     @property
@@ -377,14 +427,22 @@ class BaseModel(ABC):
         """SD of the raw rows over the population, where they are finite."""
         return self.known("raw spread", lambda: probing.find_raw_spread(self))
 
-    # --- small checks ------------------------------------------------------------------------------------------------
+    # --- small checks -----------------------------------------------------------------------------
 
     def read(self, targets: Any) -> Tensor:
-        """Targets as (T, 1) or (T, 2) ids on the data's device, with their labels behind them where they have one."""
-        return read_targets(targets, self.level, self.num_targets(), self.labels).to(self.source.device).clone()
+        """Targets as (T, 1) or (T, 2) ids on the data's device, with their labels behind them where
+        they have one.
+        """
+        return (
+            read_targets(targets, self.level, self.num_targets(), self.labels)
+            .to(self.source.device)
+            .clone()
+        )
 
     def asked(self, target: Tensor) -> Tensor:
-        """Targets as people give them.  (T, 1) -> (T,) nodes or graphs, (T, 2) -> (T, 2) links, or with labels as they are"""
+        """Targets as people give them.
+        (T, 1) -> (T,) nodes or graphs, (T, 2) -> (T, 2) links, or with labels as they are
+        """
         return target if target.size(1) > 1 else target[:, 0]
 
     def first_call(self) -> Tensor:
@@ -398,8 +456,14 @@ class BaseModel(ABC):
                 raise OutOfMemory(
                     "one pass over the whole graph does not fit into memory: use a larger machine or a smaller graph."
                 ) from error
-            shapes = {"edge_index": self.source.edge_index, **self.source.node_attrs, **self.source.edge_attrs}
-            given = ", ".join(f"{name} {tuple(value.shape)} {value.dtype}" for name, value in shapes.items())
+            shapes = {
+                "edge_index": self.source.edge_index,
+                **self.source.node_attrs,
+                **self.source.edge_attrs,
+            }
+            given = ", ".join(
+                f"{name} {tuple(value.shape)} {value.dtype}" for name, value in shapes.items()
+            )
             raise BadModel(
                 f"{type(self.net).__name__} could not be run on data: {type(error).__name__}: {error}. It was given {given}."
             ) from error
@@ -409,7 +473,9 @@ class BaseModel(ABC):
         places = {tensor.device for tensor in all_tensors(self.net)}
         if places and places != {self.source.device}:
             names = ", ".join(sorted(map(str, places)))
-            raise BadModel(f"the net is on {names} and data on {self.source.device}: move one, for example data.to({names!r}).")
+            raise BadModel(
+                f"the net is on {names} and data on {self.source.device}: move one, for example data.to({names!r})."
+            )
 
     def check_repeatable(self, first: Tensor, second: Tensor) -> None:
         """Refuse a net whose second answer to the same question is another one."""
@@ -421,9 +487,13 @@ class BaseModel(ABC):
 
     def check_room(self, target: Tensor, halo: int) -> None:
         """Refuse to list the whole graph for more targets than memory holds."""
-        words = 6 * (self.source.num_nodes + self.source.num_edges)  # ids, positions and what sorting them takes
+        words = 6 * (
+            self.source.num_nodes + self.source.num_edges
+        )  # ids, positions and what sorting them takes
         needed = len(target) * words * 8
-        if HALOS[halo] == "whole graph" and needed > budget_bytes(self.engine.budget, self.source.device):
+        if HALOS[halo] == "whole graph" and needed > budget_bytes(
+            self.engine.budget, self.source.device
+        ):
             raise OutOfMemory(
                 f"{type(self.net).__name__} needs the whole graph for each target, and {len(target)} copies of it take about "
                 f"{needed / 2**30:.1f} GiB. Ask for fewer targets at a time, or raise memory_budget."
@@ -432,31 +502,45 @@ class BaseModel(ABC):
 
 @contextmanager
 def plain_arithmetic(device: torch.device) -> Iterator[None]:
-    """Neither inference mode nor autocast, whatever surrounds the call; gradients recorded or not as before."""
+    """Neither inference mode nor autocast, whatever surrounds the call; gradients recorded or not
+    as before.
+    """
     needs_grad = torch.is_grad_enabled()
-    with torch.inference_mode(False), torch.autocast(device.type, enabled=False), torch.set_grad_enabled(needs_grad):
+    with (
+        torch.inference_mode(False),
+        torch.autocast(device.type, enabled=False),
+        torch.set_grad_enabled(needs_grad),
+    ):
         yield
 
 
 def check_union(edited: Any) -> Union:
     """Refuse an edit that does not return a union."""
     if not isinstance(edited, Union):
-        raise BadSetting(f"edit must return a union, such as union.without_edges(...), but returned {type(edited).__name__}.")
+        raise BadSetting(
+            f"edit must return a union, such as union.without_edges(...), but returned {type(edited).__name__}."
+        )
     return edited
 
 
 def check_scope(edge_scope: str) -> str:
     """Refuse an unknown scope."""
     if edge_scope not in SCOPES:
-        raise BadSetting(f"edge_scope must be 'messages' or 'induced', but {edge_scope!r} was given.")
+        raise BadSetting(
+            f"edge_scope must be 'messages' or 'induced', but {edge_scope!r} was given."
+        )
     return edge_scope
 
 
 def check_options(num_hops: Any, memory_budget: Any, embedding: Any) -> None:
     """Refuse options that cannot be."""
-    if num_hops is not None and (isinstance(num_hops, bool) or not isinstance(num_hops, int) or num_hops < 0):
+    if num_hops is not None and (
+        isinstance(num_hops, bool) or not isinstance(num_hops, int) or num_hops < 0
+    ):
         raise BadSetting(f"num_hops must be a whole number of hops, but {num_hops!r} was given.")
     if memory_budget is not None:
         parse_bytes(memory_budget)
     if embedding is not None and not isinstance(embedding, Tensor) and not callable(embedding):
-        raise BadSetting(f"embedding must be a tensor or a function (net, g) -> tensor, but is {type(embedding).__name__}.")
+        raise BadSetting(
+            f"embedding must be a tensor or a function (net, g) -> tensor, but is {type(embedding).__name__}."
+        )

@@ -5,7 +5,8 @@
     net.decode(net.encode(x, edge_index), edge_label_index)     for links too
     forward(net, g)                           whatever the user says; g is a ``Data`` with everything in it
 
-``batch`` is passed where data has it, where forward cannot do without, and where copies in one union have to be told apart.
+``batch`` is passed where data has it, where forward cannot do without, and where copies in one
+union have to be told apart.
 """
 
 import inspect
@@ -26,7 +27,9 @@ OWN = ("edge_label_index", "batch")  #: arguments that come from us, not from ``
 
 @dataclass(frozen=True)
 class Call:
-    """A network and the way to call it. ``names``: the attributes of ``data`` it takes by keyword (None: all)."""
+    """A network and the way to call it. ``names``: the attributes of ``data`` it takes by keyword
+    (None: all).
+    """
 
     net: Module
     style: str  #: "forward", "edge_label_index", "encode_decode" or "custom"
@@ -61,19 +64,29 @@ class Call:
     def arguments(self, g: Data) -> dict[str, Any]:
         """What goes by keyword."""
         named = {name: g[name] for name in self.names or ()}
-        return {**named, "batch": g.batch} if self.takes_batch and g.get("batch") is not None else named
+        return (
+            {**named, "batch": g.batch}
+            if self.takes_batch and g.get("batch") is not None
+            else named
+        )
 
 
 def call_of(net: Any, level: str, held: set[str], forward: Forward | None) -> Call:
-    """How to call ``net`` for "node", "link" or "graph" targets, given the names of what ``data`` holds."""
+    """How to call ``net`` for "node", "link" or "graph" targets, given the names of what ``data``
+    holds.
+    """
     net = check_net(net)
     if forward is not None:
         if not callable(forward):
-            raise BadModel(f"forward must be a function (net, g) -> tensor, but is {type(forward).__name__}.")
+            raise BadModel(
+                f"forward must be a function (net, g) -> tensor, but is {type(forward).__name__}."
+            )
         return Call(net, "custom", None, takes_batch=True, forward=forward)
     style, entry = style_of(net, level)
     takes = parameters_of(entry)
-    missing = [name for name, needed in takes.items() if needed and name not in held and name not in OWN]
+    missing = [
+        name for name, needed in takes.items() if needed and name not in held and name not in OWN
+    ]
     if missing:
         raise BadModel(
             f"{type(net).__name__}.{entry.__name__} needs {missing[0]!r}, which data does not have. "
@@ -81,12 +94,16 @@ def call_of(net: Any, level: str, held: set[str], forward: Forward | None) -> Ca
         )
     ours = OWN if level == "graph" else OWN[:1]
     names = tuple(name for name in takes if name in held and name not in ours)
-    return Call(net, style, names, takes_batch="batch" in takes, needs_batch=takes.get("batch", False))
+    return Call(
+        net, style, names, takes_batch="batch" in takes, needs_batch=takes.get("batch", False)
+    )
 
 
 def check_net(net: Any) -> Module:
     """The plain module inside ``net``, or an error that says why it cannot be used."""
-    if isinstance(net, torch.export.ExportedProgram) or (isinstance(net, torch.fx.GraphModule) and "eval" in vars(net)):
+    if isinstance(net, torch.export.ExportedProgram) or (
+        isinstance(net, torch.fx.GraphModule) and "eval" in vars(net)
+    ):
         raise BadModel(
             "net was made by torch.export: its graph is fixed, and it has no evaluation mode. Wrap the module that was exported; "
             "its weights are in net.state_dict()."
@@ -99,7 +116,9 @@ def check_net(net: Any) -> Module:
     tensors = [*net.named_parameters(), *net.named_buffers()]
     lazy = [name for name, value in tensors if is_lazy(value)]
     if lazy:
-        raise BadModel(f"net has lazy parameters without a shape yet ({lazy[0]}): run one forward pass, or train it, first.")
+        raise BadModel(
+            f"net has lazy parameters without a shape yet ({lazy[0]}): run one forward pass, or train it, first."
+        )
     frozen = [name for name, value in tensors if value.is_inference()]
     if frozen:
         raise BadModel(
@@ -113,7 +132,9 @@ def embeddings_of(net: Any) -> list[str]:
     if not isinstance(net, Module):
         return []
     return [
-        name for name, module in net.named_modules() if name and isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag))
+        name
+        for name, module in net.named_modules()
+        if name and isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag))
     ]
 
 
@@ -132,7 +153,9 @@ def style_of(net: Module, level: str) -> tuple[str, Callable[..., Any]]:
 
 
 def parameters_of(entry: Callable[..., Any], skip: int = 2) -> dict[str, bool]:
-    """Names that a function takes after its first ``skip`` (x and edge_index), and whether each must be given."""
+    """Names that a function takes after its first ``skip`` (x and edge_index), and whether each
+    must be given.
+    """
     try:
         signature = signature_of(entry)
     except ValueError as error:
@@ -148,19 +171,25 @@ def parameters_of(entry: Callable[..., Any], skip: int = 2) -> dict[str, bool]:
             "Say how to call it, for example forward=lambda net, g: net(g)."
         )
     if skip and len(given) > 1 and given[1].name == "adj_t":
-        raise BadModel(f"{entry.__qualname__} takes a sparse adj_t; graphgauge passes edge_index. Use forward=lambda net, g: ...")
+        raise BadModel(
+            f"{entry.__qualname__} takes a sparse adj_t; graphgauge passes edge_index. Use forward=lambda net, g: ..."
+        )
     return {item.name: item.default is inspect.Parameter.empty for item in given[skip:]}
 
 
 def signature_of(entry: Callable[..., Any]) -> inspect.Signature:
-    """The signature of a function, or of a method that `torch.jit.trace` made, which has only a schema."""
+    """The signature of a function, or of a method that `torch.jit.trace` made, which has only a
+    schema.
+    """
     if not isinstance(entry, torch.ScriptMethod):
         return inspect.signature(entry)
     empty = inspect.Parameter.empty
     return inspect.Signature(
         [
             inspect.Parameter(
-                item.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None if item.has_default_value() else empty
+                item.name,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                default=None if item.has_default_value() else empty,
             )
             for item in entry.schema.arguments[1:]
         ]
@@ -168,10 +197,14 @@ def signature_of(entry: Callable[..., Any]) -> inspect.Signature:
 
 
 def column_of(rows: Tensor, column: int) -> Tensor:
-    """One column of raw rows, or an error that says how many there are.  (rows, columns) -> (rows, 1)"""
+    """One column of raw rows, or an error that says how many there are.
+    (rows, columns) -> (rows, 1)
+    """
     columns = rows.size(1) if rows.dim() == 2 else 1
     if column >= columns:
-        raise BadModel(f"output_column={column} was asked for, but the net returns {columns} column(s), counted from 0.")
+        raise BadModel(
+            f"output_column={column} was asked for, but the net returns {columns} column(s), counted from 0."
+        )
     return rows.reshape(len(rows), columns)[:, column : column + 1]
 
 
@@ -203,7 +236,11 @@ def rows_of(output: Any) -> Tensor:
     if not isinstance(output, Tensor):
         raise BadModel(f"the net returned {not_a_tensor(output)}")
     if output.dim() == 0:
-        raise BadModel("the net returned a single number; one row per node, link or graph is needed.")
+        raise BadModel(
+            "the net returned a single number; one row per node, link or graph is needed."
+        )
     if not output.is_floating_point():
-        raise BadModel(f"the net returned {output.dtype}; probabilities, logits or values (floats) are needed.")
+        raise BadModel(
+            f"the net returned {output.dtype}; probabilities, logits or values (floats) are needed."
+        )
     return output

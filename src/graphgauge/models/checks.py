@@ -35,16 +35,22 @@ class CheckResult:
 def check_model(
     model: BaseModel, targets: Any = None, only: Iterable[str] | None = None, on_fail: str = "raise"
 ) -> list[CheckResult]:
-    """Run the checks (or those named in ``only``) on up to 12 ``targets``, by default spread over the population.
+    """Run the checks (or those named in ``only``) on up to 12 ``targets``, by default spread over
+    the population.
 
-    With ``on_fail="raise"`` all failures are raised together as one `FailedCheck`; with ``"return"`` they are only listed.
+    With ``on_fail="raise"`` all failures are raised together as one `FailedCheck`; with
+    ``"return"`` they are only listed.
     """
     if not isinstance(model, BaseModel):
-        raise BadModel(f"check_model needs a wrapped network such as gg.NodeClassificationModel, but got {type(model).__name__}.")
+        raise BadModel(
+            f"check_model needs a wrapped network such as gg.NodeClassificationModel, but got {type(model).__name__}."
+        )
     check_on_fail(on_fail)
     chosen = list(MODEL_CHECKS) if only is None else list(only)
     checks = {name: lookup(MODEL_CHECKS, name, "model check") for name in chosen}
-    target = (spaced(model.everything, NUM_TARGETS) if targets is None else model.read(targets))[:NUM_TARGETS]
+    target = (spaced(model.everything, NUM_TARGETS) if targets is None else model.read(targets))[
+        :NUM_TARGETS
+    ]
     asked = model.asked(target)
     results = [run_check(name, check, model, asked) for name, check in checks.items()]
     return reported(results, repr(model), on_fail)
@@ -67,7 +73,10 @@ def reported(results: list[CheckResult], subject: str, on_fail: str) -> list[Che
     """The results; or with ``on_fail="raise"`` all failures as one error."""
     failed = [result for result in results if result.status == "failed"]
     if failed and on_fail == "raise":
-        raise FailedCheck(f"{subject} fails {len(failed)} of {len(results)} checks:\n" + "\n".join(map(str, failed)))
+        raise FailedCheck(
+            f"{subject} fails {len(failed)} of {len(results)} checks:\n"
+            + "\n".join(map(str, failed))
+        )
     return results
 
 

@@ -1,13 +1,15 @@
-"""Computation graphs: the part of the graph that decides one target's prediction, for many targets in one batch.
+"""Computation graphs: the part of the graph that decides one target's prediction, for many targets
+in one batch.
 
 Each computation graph lists, in this order,
 
     nodes   the n nodes within L hops of the target (the target itself first), then the halo (often one stand-in node)
     edges   the E_rel relevant edges, then edges that only complete the model: stored self-loops, edges from the halo ...
 
-Scores, neighbours and edits concern the first n nodes and the first E_rel edges. The rest is there because the prediction
-on the extracted graph must be the model's prediction on the whole graph. T graphs are packed into flat tensors;
-graph i owns ``node[node_ptr[i]:node_ptr[i+1]]``, and likewise for edges.
+Scores, neighbours and edits concern the first n nodes and the first E_rel edges. The rest is there
+because the prediction on the extracted graph must be the model's prediction on the whole graph. T
+graphs are packed into flat tensors; graph i owns ``node[node_ptr[i]:node_ptr[i+1]]``, and likewise
+for edges.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,9 +36,12 @@ class ComputationGraphs:
     """T packed computation graphs. ``len``, ``[i]`` and iteration give single ones."""
 
     source: Graphs
-    target: Tensor  #: (T, 1) node or graph ids, (T, 2) links; one column more where targets have a label (see `label`)
+    #: (T, 1) node or graph ids, (T, 2) links; one column more where targets have a label (see
+    #: `label`)
+    target: Tensor
     node: Tensor  #: (sum of nodes,) ids in the whole graph
-    hop: Tensor  #: (sum of nodes,) distance to the target in messages; L + 1 in the halo, 0 in graph tasks
+    #: (sum of nodes,) distance to the target in messages; L + 1 in the halo, 0 in graph tasks
+    hop: Tensor
     node_ptr: Tensor  #: (T + 1,)
     num_nodes: Tensor  #: (T,) n: nodes within L hops
     edge: Tensor  #: (sum of edges,) ids in the whole graph
@@ -45,10 +50,16 @@ class ComputationGraphs:
     num_edges: Tensor  #: (T,) E_rel: relevant edges
     target_row: Tensor  #: (T, 1) or (T, 2) positions of the target's nodes; (T, 0) in graph tasks
     halo: Tensor  #: (T,) index into HALOS: how much had to be taken along
-    offset: Tensor  #: (T,) id of the first node of the graph it is cut from (0 except in graph tasks)
+    offset: (
+        Tensor  #: (T,) id of the first node of the graph it is cut from (0 except in graph tasks)
+    )
     edge_offset: Tensor  #: (T,) likewise for edges
-    weights: Weights | None = None  #: of the whole graph's edges, where some that set degrees were left out (see `lean`)
-    chosen_class: Tensor | None = None  #: (T,) class to explain of each target; None: the predicted one
+    weights: Weights | None = (
+        None  #: of the whole graph's edges, where some that set degrees were left out (see `lean`)
+    )
+    chosen_class: Tensor | None = (
+        None  #: (T,) class to explain of each target; None: the predicted one
+    )
 
     def __len__(self) -> int:
         return len(self.num_nodes)
@@ -58,9 +69,13 @@ class ComputationGraphs:
 
     def __getitem__(self, number: int) -> "ComputationGraph":
         if not isinstance(number, int):
-            raise TypeError(f"one computation graph is taken by its number; for several use take(tensor), not [{number!r}].")
+            raise TypeError(
+                f"one computation graph is taken by its number; for several use take(tensor), not [{number!r}]."
+            )
         if not -len(self) <= number < len(self):
-            raise IndexError(f"computation graph {number} was asked for, but there are {len(self)}.")
+            raise IndexError(
+                f"computation graph {number} was asked for, but there are {len(self)}."
+            )
         return ComputationGraph(self, range(len(self))[number])
 
     def __iter__(self) -> Iterator["ComputationGraph"]:
@@ -68,7 +83,9 @@ class ComputationGraphs:
 
     @property
     def label(self) -> Tensor | None:
-        """The label that is asked about, where targets have one: the column of the network's output.  (T,)"""
+        """The label that is asked about, where targets have one: the column of the network's
+        output.  (T,)
+        """
         return self.target[:, -1] if self.target.size(1) > max(1, self.target_row.size(1)) else None
 
     @property
@@ -88,8 +105,12 @@ class ComputationGraphs:
 
     @property
     def edge_place(self) -> Tensor:
-        """The place of each edge in its own graph; relevant are those below ``num_edges``.  (sum of edges,)"""
-        return torch.arange(len(self.edge), device=self.edge.device) - self.edge_ptr[self.edge_owner]
+        """The place of each edge in its own graph; relevant are those below ``num_edges``.
+        (sum of edges,)
+        """
+        return (
+            torch.arange(len(self.edge), device=self.edge.device) - self.edge_ptr[self.edge_owner]
+        )
 
     @cached_property
     def bounds(self) -> tuple[list[int], list[int]]:
@@ -103,8 +124,12 @@ class ComputationGraphs:
 
     @cached_property
     def by_head(self) -> Tensor:
-        """Edges of each graph in the order of the nodes they go to, as places in ``edge``.  (sum of edges,)"""
-        return (self.edge_index[1] + self.node_ptr[:-1].repeat_interleave(self.edge_sizes)).argsort(stable=True)
+        """Edges of each graph in the order of the nodes they go to, as places in ``edge``.
+        (sum of edges,)
+        """
+        return (self.edge_index[1] + self.node_ptr[:-1].repeat_interleave(self.edge_sizes)).argsort(
+            stable=True
+        )
 
     @cached_property
     def widest_halo(self) -> int:
@@ -143,7 +168,10 @@ class ComputationGraphs:
             node_ptr=starts(torch.cat([part.sizes for part in parts])),
             edge_ptr=starts(torch.cat([part.edge_sizes for part in parts])),
             edge_index=torch.cat([part.edge_index for part in parts], dim=1),
-            **{name: torch.cat([getattr(part, name) for part in parts]) for name in ("node", "hop", "edge", *PER_GRAPH)},
+            **{
+                name: torch.cat([getattr(part, name) for part in parts])
+                for name in ("node", "hop", "edge", *PER_GRAPH)
+            },
         )
 
     def notes(self) -> dict[str, int]:
@@ -230,7 +258,11 @@ class ComputationGraph:
     @property
     def data(self) -> Data:
         """As a PyG ``Data`` with every attribute the net takes."""
-        source, node, edge = self.batch.source, self.batch.node[self.node_slice], self.batch.edge[self.edge_slice]
+        source, node, edge = (
+            self.batch.source,
+            self.batch.node[self.node_slice],
+            self.batch.edge[self.edge_slice],
+        )
         attrs: dict[str, Any] = {name: value[node] for name, value in source.node_attrs.items()}
         attrs |= {name: value[edge] for name, value in source.edge_attrs.items()}
         return Data(edge_index=self.edge_index, **attrs)
@@ -262,7 +294,8 @@ class ComputationGraph:
 
 
 def whole_graphs(source: Graphs, index: Tensor, as_stored: bool = False) -> ComputationGraphs:
-    """For graph tasks: all nodes and edges of each graph; relevant are all edges but stored self-loops, which come last.
+    """For graph tasks: all nodes and edges of each graph; relevant are all edges but stored
+    self-loops, which come last.
 
     ``as_stored``: all edges in their order, self-loops among them.
     """
@@ -292,4 +325,6 @@ def whole_graphs(source: Graphs, index: Tensor, as_stored: bool = False) -> Comp
 def refuse_foreign(graphs: ComputationGraphs, source: Graphs) -> None:
     """Refuse computation graphs that were cut from other data."""
     if graphs.source is not source:
-        raise BadTarget("these computation graphs were cut by another model: use this model's computation_graphs(targets).")
+        raise BadTarget(
+            "these computation graphs were cut by another model: use this model's computation_graphs(targets)."
+        )

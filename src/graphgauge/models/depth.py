@@ -1,10 +1,13 @@
-"""How far a network looks: its message-passing depth, the direction of its messages, and the halo its layers need.
+"""How far a network looks: its message-passing depth, the direction of its messages, and the halo
+its layers need.
 
-Each call of `propagate` moves information by one hop, so K of SGConv, APPNP and TAGConv, K - 1 of ChebConv, num_layers of
-GatedGraphConv and layers that are called twice count by themselves. Layers side by side do not add up: what counts is the
-longest chain of propagations on the way of the data, which is followed from operation to operation. It is there whatever the
-weights and features are, and also where gradients end (frozen layers under `no_grad`, ``h.detach()``, ``x > 0``). Only what
-torch does not compute, such as a step in NumPy, cuts it. That features further away do not matter is then verified on real targets.
+Each call of `propagate` moves information by one hop, so K of SGConv, APPNP and TAGConv, K - 1 of
+ChebConv, num_layers of GatedGraphConv and layers that are called twice count by themselves. Layers
+side by side do not add up: what counts is the longest chain of propagations on the way of the data,
+which is followed from operation to operation. It is there whatever the weights and features are,
+and also where gradients end (frozen layers under `no_grad`, ``h.detach()``, ``x > 0``). Only what
+torch does not compute, such as a step in NumPy, cuts it. That features further away do not matter
+is then verified on real targets.
 """
 
 from collections.abc import Callable
@@ -27,19 +30,25 @@ from graphgauge.models.union import Union
 if TYPE_CHECKING:
     from graphgauge.models.base import BaseModel
 
-#: layers of torch_geometric.nn whose messages depend on their two ends and on the receiver's incoming messages only
+#: layers of torch_geometric.nn whose messages depend on their two ends and on the receiver's
+#: incoming messages only
 LOCAL = set(
     """AGNNConv CGConv EdgeConv FeaStConv FiLMConv GATConv GATv2Conv GENConv GINConv GINEConv GatedGraphConv GeneralConv
     GraphConv LEConv MFConv NNConv PNAConv RGATConv RGCNConv ResGatedGraphConv SAGEConv SuperGATConv TransformerConv""".split()
 )
-#: layers of torch_geometric.nn that divide a message by its sender's in-degree, unless told not to normalise
-DEGREE_NORMALISED = set("APPNP ARMAConv ClusterGCNConv FAConv GCN2Conv GCNConv LGConv MixHopConv SGConv SSGConv TAGConv".split())
+#: layers of torch_geometric.nn that divide a message by its sender's in-degree, unless told not to
+#: normalise
+DEGREE_NORMALISED = set(
+    "APPNP ARMAConv ClusterGCNConv FAConv GCN2Conv GCNConv LGConv MixHopConv SGConv SSGConv TAGConv".split()
+)
 
 
 class Depths(TorchDispatchMode):
-    """Follows tensors through all operations: of those that an operation reads, what it writes is as deep as the deepest.
+    """Follows tensors through all operations: of those that an operation reads, what it writes is
+    as deep as the deepest.
 
-    Depths belong to memory, which views share and writing in place goes to; ``held`` keeps it from being used again.
+    Depths belong to memory, which views share and writing in place goes to; ``held`` keeps it from
+    being used again.
     """
 
     def __init__(self) -> None:
@@ -47,7 +56,13 @@ class Depths(TorchDispatchMode):
         self.depth: dict[int, int] = {}
         self.held: list[Tensor] = []
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
         """Run the operation."""
         out = func(*args, **(kwargs or {}))
         deepest = self.deepest((args, kwargs))
@@ -69,7 +84,9 @@ class Depths(TorchDispatchMode):
         self.held.append(tensor)
 
     def further(self, values: Any) -> Any:
-        """The same values behind one more propagation, in memory of their own: layers may go on in place."""
+        """The same values behind one more propagation, in memory of their own: layers may go on in
+        place.
+        """
         own = tree_map_only(Tensor, torch.clone, values)
         for tensor in tensors_in(own):
             self.set(tensor, self.of(tensor) + 1)
@@ -82,7 +99,9 @@ def tensors_in(values: Any) -> list[Tensor]:
 
 
 def memory_of(tensor: Tensor) -> int:
-    """A number of the memory that a tensor stands in, also under `vmap`; of itself where it has several parts (sparse)."""
+    """A number of the memory that a tensor stands in, also under `vmap`; of itself where it has
+    several parts (sparse).
+    """
     while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         tensor = torch._C._functorch.get_unwrapped(tensor)
     return tensor.untyped_storage()._cdata if tensor.layout == torch.strided else id(tensor)
@@ -93,7 +112,9 @@ TURNED = {"source_to_target": "target_to_source", "target_to_source": "source_to
 
 @dataclass(frozen=True)
 class Trace:
-    """What one forward pass showed: how often `propagate` ran, in which directions, and the longest chain of runs."""
+    """What one forward pass showed: how often `propagate` ran, in which directions, and the longest
+    chain of runs.
+    """
 
     calls: int
     flows: frozenset[str]
@@ -102,7 +123,13 @@ class Trace:
     @property
     def flow(self) -> str:
         """The direction of all messages along the stored edges, or "both"."""
-        return next(iter(self.flows)) if len(self.flows) == 1 else "both" if self.flows else "source_to_target"
+        return (
+            next(iter(self.flows))
+            if len(self.flows) == 1
+            else "both"
+            if self.flows
+            else "source_to_target"
+        )
 
 
 def trace(net: Module, run: Callable[[], Tensor], edge_index: Tensor) -> Trace:
@@ -132,7 +159,9 @@ def counted_hops(model: "BaseModel") -> int:
     if model.trace.calls == 0 and model.level != "graph":
         is_hidden = isinstance(model.net, torch.jit.ScriptModule)
         hidden = (
-            " torch.jit hides the layers: better wrap the module that was compiled, whose edges can be masked." if is_hidden else ""
+            " torch.jit hides the layers: better wrap the module that was compiled, whose edges can be masked."
+            if is_hidden
+            else ""
         )
         raise BadModel(
             f"{type(model.net).__name__} has no torch_geometric MessagePassing layer that runs, so how far it looks cannot be "
@@ -142,7 +171,9 @@ def counted_hops(model: "BaseModel") -> int:
 
 
 def direction(flow: str, edge_index: Tensor, used: Any) -> str:
-    """Which way messages go along the stored edges when a layer with ``flow`` runs on the edges ``used``."""
+    """Which way messages go along the stored edges when a layer with ``flow`` runs on the edges
+    ``used``.
+    """
     if not isinstance(used, Tensor) or used.layout != torch.strided:
         return "both"
     for flipped in (False, True):
@@ -153,7 +184,9 @@ def direction(flow: str, edge_index: Tensor, used: Any) -> str:
     stored, links = pair_keys(edge_index, size), used[:, used[0] != used[1]]
     if bool(torch.isin(pair_keys(links, size), stored).all()):
         return flow
-    return TURNED[flow] if bool(torch.isin(pair_keys(links.flip(0), size), stored).all()) else "both"
+    return (
+        TURNED[flow] if bool(torch.isin(pair_keys(links.flip(0), size), stored).all()) else "both"
+    )
 
 
 def pair_keys(edge_index: Tensor, size: int) -> Tensor:
@@ -162,7 +195,9 @@ def pair_keys(edge_index: Tensor, size: int) -> Tensor:
 
 
 def needed_halo(net: Module) -> int:
-    """The smallest halo that the network's layers are known to need; unknown layers get edges in and out."""
+    """The smallest halo that the network's layers are known to need; unknown layers get edges in
+    and out.
+    """
     layers = message_layers(net)
     return max((layer_halo(layer) for layer in layers), default=HALOS.index("in and out"))
 
@@ -170,7 +205,9 @@ def needed_halo(net: Module) -> int:
 def layer_halo(layer: MessagePassing) -> int:
     """The halo of one layer, by its exact class; a subclass may normalise in its own way."""
     name, is_ours = type(layer).__name__, type(layer).__module__.startswith("torch_geometric.nn.")
-    if is_ours and (name in LOCAL or (name in DEGREE_NORMALISED and getattr(layer, "normalize", True) is False)):
+    if is_ours and (
+        name in LOCAL or (name in DEGREE_NORMALISED and getattr(layer, "normalize", True) is False)
+    ):
         return HALOS.index("none")
     return HALOS.index("in") if is_ours and name in DEGREE_NORMALISED else HALOS.index("in and out")
 
@@ -178,12 +215,21 @@ def layer_halo(layer: MessagePassing) -> int:
 def gradient_reaches(outputs: Callable[[Union], Tensor], union: Union, is_far: Tensor) -> Tensor:
     """Whether a gradient of a copy's output reaches one of its nodes under ``is_far`` (num_nodes,).  (K,) bool
 
-    The gradient is that of a random combination of the output's columns, since probabilities add up to a constant.
+    The gradient is that of a random combination of the output's columns, since probabilities add up
+    to a constant.
     """
     with torch.enable_grad():
         x = union.x.detach().requires_grad_(True)
         rows = outputs(union.with_x(x))
-        weight = torch.rand(rows.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(rows)
-        (grad,) = torch.autograd.grad((rows * weight).sum(), x, allow_unused=True) if rows.requires_grad else (None,)
-    reached = torch.zeros_like(is_far) if grad is None else (grad[union.node_at] != 0).any(1) & is_far
+        weight = torch.rand(
+            rows.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+        ).to(rows)
+        (grad,) = (
+            torch.autograd.grad((rows * weight).sum(), x, allow_unused=True)
+            if rows.requires_grad
+            else (None,)
+        )
+    reached = (
+        torch.zeros_like(is_far) if grad is None else (grad[union.node_at] != 0).any(1) & is_far
+    )
     return torch.bincount(union.node_copy[reached], minlength=len(union)) > 0

@@ -1,15 +1,18 @@
-"""Which stored edge each column of an edge list belongs to, followed through the operations that a network makes it with.
+"""Which stored edge each column of an edge list belongs to, followed through the operations that a
+network makes it with.
 
-Some layers do not run on all edges of the graph, but on some of them: RGCNConv on those of one relation after another, layers
-behind TopKPooling on those between the nodes that are left, with other numbers. Such lists are made of ``edge_index`` by selecting,
-reordering and renumbering columns. Each of these operations says where its columns come from, whoever wrote the network:
+Some layers do not run on all edges of the graph, but on some of them: RGCNConv on those of one
+relation after another, layers behind TopKPooling on those between the nodes that are left, with
+other numbers. Such lists are made of ``edge_index`` by selecting, reordering and renumbering
+columns. Each of these operations says where its columns come from, whoever wrote the network:
 
     selecting       edge_index[:, kept], row[kept], index_select, slices         the columns that are left
     reordering      edge_index[:, order], flip                                   likewise, in another order
     renumbering     number[row], row + offset                                    the same columns
     putting together    stack, cat, with self-loops for example                  -1 for what is not the graph's
 
-What any other operation makes (a product of adjacency matrices, a search for neighbours) belongs to no edge.
+What any other operation makes (a product of adjacency matrices, a search for neighbours) belongs to
+no edge.
 """
 
 from collections.abc import Callable
@@ -20,7 +23,9 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-Origin = tuple[int, Tensor]  #: along which dimension the edges lie, and the number of each; -1: none of the graph's
+Origin = tuple[
+    int, Tensor
+]  #: along which dimension the edges lie, and the number of each; -1: none of the graph's
 Lookup = Callable[[Any], Origin | None]
 
 aten = torch.ops.aten
@@ -32,11 +37,14 @@ class EdgeTracker(TorchDispatchMode):
     def __init__(self, edge_index: Tensor) -> None:
         super().__init__()
         self.origins: dict[tuple[Any, ...], Origin] = {}
-        self.held: list[Tensor] = []  # so that no other tensor gets the memory of one that is followed
+        self.held: list[
+            Tensor
+        ] = []  # so that no other tensor gets the memory of one that is followed
         self.note(edge_index, (1, torch.arange(edge_index.size(1), device=edge_index.device)))
 
     def columns(self, edges: Any) -> Tensor | None:
-        """The number of the stored edge behind each column, -1 where there is none; None: nothing here is the graph's.
+        """The number of the stored edge behind each column, -1 where there is none; None: nothing
+        here is the graph's.
 
         (2, M) -> (M,)
         """
@@ -53,7 +61,13 @@ class EdgeTracker(TorchDispatchMode):
             self.origins[_place(value)] = origin
             self.held.append(value)
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
         """Run the operation."""
         out = func(*args, **(kwargs or {}))
         if func._schema.is_mutable:
@@ -70,7 +84,9 @@ class EdgeTracker(TorchDispatchMode):
         for value in tree_leaves(args[:1]):
             if _is_plain(value):
                 memory = value.untyped_storage()._cdata
-                self.origins = {place: origin for place, origin in self.origins.items() if place[0] != memory}
+                self.origins = {
+                    place: origin for place, origin in self.origins.items() if place[0] != memory
+                }
 
 
 def _is_plain(value: Any) -> bool:
@@ -80,14 +96,22 @@ def _is_plain(value: Any) -> bool:
 
 def _place(value: Tensor) -> tuple[Any, ...]:
     """Where a tensor's entries stand in memory: views made twice are the same."""
-    return value.untyped_storage()._cdata, value.storage_offset(), tuple(value.shape), tuple(value.stride())
+    return (
+        value.untyped_storage()._cdata,
+        value.storage_offset(),
+        tuple(value.shape),
+        tuple(value.stride()),
+    )
 
 
-# --- where the entries of a result come from -------------------------------------------------------------------------
+# --- where the entries of a result come from ------------------------------------------------------
 
 
 def _index(of: Lookup, values: Tensor, indices: list[Tensor | None]) -> Origin | None:
-    origin, used = of(values), [(dim, index) for dim, index in enumerate(indices) if index is not None]
+    origin, used = (
+        of(values),
+        [(dim, index) for dim, index in enumerate(indices) if index is not None],
+    )
     if len(used) != 1:
         return None
     ((dim, index),) = used
@@ -112,10 +136,14 @@ def _select(of: Lookup, values: Tensor, dim: int, index: int) -> Origin | None:
 
 def _unbind(of: Lookup, values: Tensor, dim: int = 0) -> Origin | None:
     origin, dim = of(values), dim % values.dim()
-    return None if origin is None or origin[0] == dim else (origin[0] - (dim < origin[0]), origin[1])
+    return (
+        None if origin is None or origin[0] == dim else (origin[0] - (dim < origin[0]), origin[1])
+    )
 
 
-def _slice(of: Lookup, values: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Origin | None:
+def _slice(
+    of: Lookup, values: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> Origin | None:
     origin = of(values)
     if origin is None or origin[0] != dim % values.dim():
         return origin
@@ -138,7 +166,11 @@ def _transpose(of: Lookup, values: Tensor, first: int = 0, second: int = 1) -> O
 
 def _stack(of: Lookup, parts: list[Tensor], dim: int = 0) -> Origin | None:
     origin = _shared([of(part) for part in parts])
-    return None if origin is None else (origin[0] + (dim % (parts[0].dim() + 1) <= origin[0]), origin[1])
+    return (
+        None
+        if origin is None
+        else (origin[0] + (dim % (parts[0].dim() + 1) <= origin[0]), origin[1])
+    )
 
 
 def _cat(of: Lookup, parts: list[Tensor], dim: int = 0) -> Origin | None:
@@ -149,7 +181,12 @@ def _cat(of: Lookup, parts: list[Tensor], dim: int = 0) -> Origin | None:
         return _shared(origins)
     none = known[0][1]
     pairs = zip(parts, origins, strict=True)
-    return dim, torch.cat([none.new_full((part.size(dim),), -1) if origin is None else origin[1] for part, origin in pairs])
+    return dim, torch.cat(
+        [
+            none.new_full((part.size(dim),), -1) if origin is None else origin[1]
+            for part, origin in pairs
+        ]
+    )
 
 
 def _same(of: Lookup, *values: Any, **_: Any) -> Origin | None:
@@ -162,7 +199,9 @@ def _same(of: Lookup, *values: Any, **_: Any) -> Origin | None:
 
 
 def _view(of: Lookup, values: Tensor, size: list[int], *_: Any, **__: Any) -> Origin | None:
-    keeps_shape = len(size) == values.dim() and all(new in (old, -1) for new, old in zip(size, values.shape, strict=True))
+    keeps_shape = len(size) == values.dim() and all(
+        new in (old, -1) for new, old in zip(size, values.shape, strict=True)
+    )
     return of(values) if keeps_shape else None
 
 
@@ -171,7 +210,10 @@ def _shared(origins: list[Origin | None]) -> Origin | None:
     if not origins or origins[0] is None:
         return None
     first = origins[0]
-    agree = (other is not None and other[0] == first[0] and torch.equal(other[1], first[1]) for other in origins[1:])
+    agree = (
+        other is not None and other[0] == first[0] and torch.equal(other[1], first[1])
+        for other in origins[1:]
+    )
     return first if all(agree) else None
 
 
@@ -191,5 +233,17 @@ RULES: dict[Any, Callable[..., Origin | None]] = {
     aten.reshape: _view,
     aten._unsafe_view: _view,
     aten.expand: _view,
-    **dict.fromkeys((aten.clone, aten.detach, aten.alias, aten._to_copy, aten.contiguous, aten.add, aten.sub, aten.mul), _same),
+    **dict.fromkeys(
+        (
+            aten.clone,
+            aten.detach,
+            aten.alias,
+            aten._to_copy,
+            aten.contiguous,
+            aten.add,
+            aten.sub,
+            aten.mul,
+        ),
+        _same,
+    ),
 }

@@ -32,7 +32,9 @@ def last_hidden(net: Module, run: Callable[[], Any]) -> Tensor:
             stack.callback(module.register_forward_pre_hook(keep, with_kwargs=True).remove)
         run()
     if not latest or latest[0].dim() != 2:
-        raise BadModel("the last hidden space of the net was not found. Say what it is: embedding=lambda net, g: ...")
+        raise BadModel(
+            "the last hidden space of the net was not found. Say what it is: embedding=lambda net, g: ..."
+        )
     return latest[0]
 
 

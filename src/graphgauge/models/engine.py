@@ -2,12 +2,13 @@
 
     outputs = engine.map(work, graphs, of)        work: Union of some copies -> (copies, ...) tensor
 
-Copies are taken in their order in as few unions as the budget allows. What one copy costs is measured once per kind of work
-by counting the bytes that it allocates; a union that still does not fit is halved until it does. The result does not depend
-on where the copies were cut (see `union`).
+Copies are taken in their order in as few unions as the budget allows. What one copy costs is
+measured once per kind of work by counting the bytes that it allocates; a union that still does not
+fit is halved until it does. The result does not depend on where the copies were cut (see `union`).
 
-Most networks take n times the bytes for n copies. Some take n * n times, such as those that write out an adjacency matrix: so
-before a large union is planned, unions that fit even then are counted, each larger than the one before.
+Most networks take n times the bytes for n copies. Some take n * n times, such as those that write
+out an adjacency matrix: so before a large union is planned, unions that fit even then are counted,
+each larger than the one before.
 """
 
 import gc
@@ -30,7 +31,14 @@ from graphgauge.models.computation import HALOS, ComputationGraphs
 from graphgauge.models.edge_tracking import EdgeTracker
 from graphgauge.models.features import Unwritten, written_out
 from graphgauge.models.fused import Fused, NotAProduct, can_be_fused, fused_messages
-from graphgauge.models.masking import Edit, Factors, OtherEdges, Scaling, edited_messages, masked_messages
+from graphgauge.models.masking import (
+    Edit,
+    Factors,
+    OtherEdges,
+    Scaling,
+    edited_messages,
+    masked_messages,
+)
 from graphgauge.models.normalisation import shared_loops, shared_normalisation
 from graphgauge.models.outputs import as_rows, label_column
 from graphgauge.models.reach import Reach, only_arriving
@@ -39,15 +47,22 @@ from graphgauge.models.union import ALIGN, Union, assemble, room
 T = TypeVar("T")
 Sizes = tuple[Tensor, Tensor, Tensor]
 Work = Callable[[Union], Tensor]
-ALLOCATION_FAILED = ("out of memory", "can't allocate memory", "not enough memory", "cannot allocate memory")
+ALLOCATION_FAILED = (
+    "out of memory",
+    "can't allocate memory",
+    "not enough memory",
+    "cannot allocate memory",
+)
 
-#: bytes allocated per union and thread beyond which a CPU hardly gets faster, or slower (measured: docs/performance.md)
+#: bytes allocated per union and thread beyond which a CPU hardly gets faster, or slower (measured:
+#: docs/performance.md)
 FASTEST_PER_THREAD = 256 * 2**20
 
 #: a copy so many times the size of the one whose cost is known is measured itself
 MUCH_LARGER = 2
 
-#: a union that takes so many times the bytes of its copies one by one shows that bytes grow faster than copies
+#: a union that takes so many times the bytes of its copies one by one shows that bytes grow faster
+#: than copies
 GROWS = 1.1
 
 #: how copies can share a call of the network
@@ -56,14 +71,19 @@ TOGETHER, WITH_BATCH, ALONE = "together", "together with batch=", "one by one"
 
 @dataclass(frozen=True)
 class Cost:
-    """Bytes that one copy of ``nodes`` nodes, ``edges`` edges and ``relevant`` edges among them allocated."""
+    """Bytes that one copy of ``nodes`` nodes, ``edges`` edges and ``relevant`` edges among them
+    allocated.
+    """
 
     total: int
     nodes: int
     edges: int
     relevant: int
-    joined: float = 1.0  #: size of the largest union, in copies like this one, that is known to take no more than its copies
-    square: float = 0.0  #: bytes of a union of n copies like this one over n * n, where a union takes more; else 0
+    #: size of the largest union, in copies like this one, that is known to take no more than its
+    #: copies
+    joined: float = 1.0
+    #: bytes of a union of n copies like this one over n * n, where a union takes more; else 0
+    square: float = 0.0
 
     @property
     def size(self) -> int:
@@ -71,39 +91,60 @@ class Cost:
         return self.nodes + self.edges + self.relevant
 
     def surely(self, budget: int) -> float:
-        """How many copies like this one fit even if the bytes of a union grow with its square from here on."""
-        return sqrt(budget / self.square) if self.square else sqrt(self.joined * budget / max(self.total, 1))
+        """How many copies like this one fit even if the bytes of a union grow with its square from
+        here on.
+        """
+        return (
+            sqrt(budget / self.square)
+            if self.square
+            else sqrt(self.joined * budget / max(self.total, 1))
+        )
 
     def allowance(self, budget: int) -> float:
         """What the costs of the copies in a union may add up to."""
         return min(budget, self.total * self.surely(budget)) if self.square else budget
 
     def of(self, nodes: Tensor, edges: Tensor, relevant: Tensor) -> Tensor:
-        """An upper bound for other sizes, for costs a * nodes + b * edges + c * relevant with any a, b, c >= 0.  (K,)"""
+        """An upper bound for other sizes, for costs a * nodes + b * edges + c * relevant with any
+        a, b, c >= 0.  (K,)
+        """
         sizes = zip((nodes, edges, relevant), (self.nodes, self.edges, self.relevant), strict=True)
         return self.total * torch.stack([size / max(own, 1) for size, own in sizes]).amax(0)
 
 
 @dataclass
 class Engine:
-    """Runs a network on unions. ``joining`` says how copies may share a call: together, with batch=, or one by one."""
+    """Runs a network on unions. ``joining`` says how copies may share a call: together, with
+    batch=, or one by one.
+    """
 
     call: Call
     budget: int | str | None = None
     joining: str = TOGETHER
     copies_input: bool = False  #: for networks that write into what they are given
-    cuts: tuple[bool, ...] = ()  #: rounds of messages in which those that cannot arrive are not sent (see `reach`)
+    cuts: tuple[
+        bool, ...
+    ] = ()  #: rounds of messages in which those that cannot arrive are not sent (see `reach`)
     fuses: bool = False  #: whether messages that nobody looks at stay unwritten (see `fused`)
-    tracks_edges: bool = False  #: whether a layer was seen to run on some of the edges only (see `edge_tracking`)
+    tracks_edges: bool = (
+        False  #: whether a layer was seen to run on some of the edges only (see `edge_tracking`)
+    )
     lazy: bool = False  #: whether features may stay unwritten where no gradient is asked for
     costs: dict[str, Cost] = field(default_factory=dict)
     halvings: int = 0  #: how often a union did not fit, over the engine's life
 
-    def outputs(self, union: Union, edit: Edit | None = None, every_message: bool = False, written: bool = False) -> Tensor:
-        """Raw rows of the network for the copies' targets, differentiable; ``edit`` may see and replace the messages that are sent.
+    def outputs(
+        self,
+        union: Union,
+        edit: Edit | None = None,
+        every_message: bool = False,
+        written: bool = False,
+    ) -> Tensor:
+        """Raw rows of the network for the copies' targets, differentiable; ``edit`` may see and
+        replace the messages that are sent.
 
-        ``every_message``: also those that cannot arrive; ``written``: for rules that must find each operation of a layer, messages
-        are written out.  (K, columns)
+        ``every_message``: also those that cannot arrive; ``written``: for rules that must find each
+        operation of a layer, messages are written out.  (K, columns)
         """
         fuses = self.fuses and not written and can_be_fused(self.call.net)
         try:
@@ -119,7 +160,9 @@ class Engine:
 
     def answers(self, union: Union, edit: Edit | None, every_message: bool, fuses: bool) -> Tensor:
         """Likewise; where it ``fuses``, all layers must be products (see `fused`)."""
-        unwritten = self.lazy and edit is None and not self.copies_input and not torch.is_grad_enabled()
+        unwritten = (
+            self.lazy and edit is None and not self.copies_input and not torch.is_grad_enabled()
+        )
         lazy = unwritten or union.features.has_gradient
         g = union.data(self.passes_batch(union), lazy)
         if self.copies_input:
@@ -129,38 +172,73 @@ class Engine:
         is_tracked = self.tracks_edges and (edit is not None or union.edge_mask is not None)
         tracker = EdgeTracker(g.edge_index) if is_tracked else None
         messages = self.messages(union, edit, reach, fuses and tracker is None, tracker)
-        with shared_normalisation(net, shared[0]), shared_loops(net, shared[1]), messages, tracker or nullcontext():
+        with (
+            shared_normalisation(net, shared[0]),
+            shared_loops(net, shared[1]),
+            messages,
+            tracker or nullcontext(),
+        ):
             raw = self.call(g)
         rows, label = union.answers(as_rows(raw)), union.graphs.label
         return rows if label is None else label_column(rows, label[union.of])
 
     @contextmanager
     def messages(
-        self, union: Union, edit: Edit | None, reach: Reach | None, fuses: bool, tracker: EdgeTracker | None
+        self,
+        union: Union,
+        edit: Edit | None,
+        reach: Reach | None,
+        fuses: bool,
+        tracker: EdgeTracker | None,
     ) -> Iterator[None]:
         """Masks, edits and what is not sent."""
         net, edge_index, mask = self.call.net, union.edge_index, union.full_mask()
         scaling = None if mask is None else Factors(mask)
         if fuses and (edit is None or (isinstance(edit, Scaling) and mask is None)):
-            with only_arriving(net, reach), fused_messages(net, Fused(union, reach, scaling if edit is None else edit)):
+            with (
+                only_arriving(net, reach),
+                fused_messages(net, Fused(union, reach, scaling if edit is None else edit)),
+            ):
                 yield
             return
-        seen = nullcontext() if edit is None else edited_messages(net, edge_index, edit, union.edge_use, reach, tracker)
-        masked = masked_messages(net, edge_index, mask, memo=union.edge_use, reach=reach, tracker=tracker)
+        seen = (
+            nullcontext()
+            if edit is None
+            else edited_messages(net, edge_index, edit, union.edge_use, reach, tracker)
+        )
+        masked = masked_messages(
+            net, edge_index, mask, memo=union.edge_use, reach=reach, tracker=tracker
+        )
         with masked, seen, only_arriving(net, reach):
             yield
 
     def reach(self, union: Union) -> Reach | None:
-        """What keeps messages back that cannot arrive; None where more than degrees may hang on the edges outside."""
-        return Reach(union, self.cuts) if any(self.cuts) and union.graphs.widest_halo <= HALOS.index("in and out") else None
+        """What keeps messages back that cannot arrive; None where more than degrees may hang on the
+        edges outside.
+        """
+        return (
+            Reach(union, self.cuts)
+            if any(self.cuts) and union.graphs.widest_halo <= HALOS.index("in and out")
+            else None
+        )
 
     def passes_batch(self, union: Union) -> bool:
-        """Whether the net is told which graph a node belongs to: always in graph tasks, else where it has to be."""
+        """Whether the net is told which graph a node belongs to: always in graph tasks, else where
+        it has to be.
+        """
         has_to = self.joining == WITH_BATCH or self.call.needs_batch or "batch" in union.node_attrs
         return self.call.takes_batch and (has_to or union.target_rows.size(1) == 0)
 
-    def map(self, work: Work, graphs: ComputationGraphs, of: Tensor | None = None, kind: str | None = None) -> Tensor:
-        """``work`` on copies of ``graphs[of]`` (default: each graph once), its rows put together.  (K, ...)"""
+    def map(
+        self,
+        work: Work,
+        graphs: ComputationGraphs,
+        of: Tensor | None = None,
+        kind: str | None = None,
+    ) -> Tensor:
+        """``work`` on copies of ``graphs[of]`` (default: each graph once), its rows put together.
+        (K, ...)
+        """
         return self.rows(work, Copies.of_graphs(graphs, of), kind or name_of(work))
 
     def rows(self, work: Work, copies: "Copies", kind: str) -> Tensor:
@@ -182,11 +260,13 @@ class Engine:
         kind: str | None = None,
         probe: Callable[[Union], Any] | None = None,
     ) -> None:
-        """``work`` on unions of copies of ``graphs[of]``; ``consume`` gets each result once, in the order of the copies.
+        """``work`` on unions of copies of ``graphs[of]``; ``consume`` gets each result once, in the
+        order of the copies.
 
-        Work is a pure function: it may run once more on some of the copies (the probes), and again on halves. What a copy costs is
-        kept under ``kind``, by default the name of the function; the same function with larger needs should get another one.
-        ``probe`` is what the cost is measured on: work that repeats itself measures one round, since all count.
+        Work is a pure function: it may run once more on some of the copies (the probes), and again
+        on halves. What a copy costs is kept under ``kind``, by default the name of the function;
+        the same function with larger needs should get another one. ``probe`` is what the cost is
+        measured on: work that repeats itself measures one round, since all count.
         """
         self.run(work, consume, Copies.of_graphs(graphs, of), kind or name_of(work), probe)
 
@@ -210,8 +290,11 @@ class Engine:
             consume(done[0])
             start = end
 
-    def attempt(self, work: Callable[[Union], T], copies: "Copies", start: int, end: int, again: bool = True) -> tuple[T] | None:
-        """The result of the work on copies start..end-1, or None if their union does not fit into memory.
+    def attempt(
+        self, work: Callable[[Union], T], copies: "Copies", start: int, end: int, again: bool = True
+    ) -> tuple[T] | None:
+        """The result of the work on copies start..end-1, or None if their union does not fit into
+        memory.
 
         A single copy is tried once more, after what earlier work left behind was given back.
         """
@@ -235,7 +318,9 @@ class Engine:
         return None
 
     def union(self, copies: "Copies", start: int, end: int) -> Union:
-        """The union of copies start..end-1. A copy that cannot share a call gets no filling either; nor does a GPU need it."""
+        """The union of copies start..end-1. A copy that cannot share a call gets no filling either;
+        nor does a GPU need it.
+        """
         return copies.union(start, end, self.align(copies.of))
 
     def align(self, of: Tensor) -> int:
@@ -261,7 +346,8 @@ class Engine:
         return budget
 
     def cost(self, work: Callable[[Union], Any], copies: "Copies", sizes: Sizes, kind: str) -> Cost:
-        """What a copy costs in this kind of work, from one probe on the largest copy at hand; anew for a much larger one.
+        """What a copy costs in this kind of work, from one probe on the largest copy at hand; anew
+        for a much larger one.
 
         What every call takes whatever its size would be counted with each node of a small copy.
         """
@@ -271,17 +357,25 @@ class Engine:
         if known is None or int(together[largest]) > MUCH_LARGER * known.size:
             with CountAllocations() as counted:
                 self.attempt(work, copies, largest, largest + 1)
-            found = Cost(counted.bytes, *copies.alone(self.union(copies, largest, largest + 1), largest))
-            joined = max((cost.joined * cost.size for cost in self.costs.values() if cost.joined > 1), default=0.0)
+            found = Cost(
+                counted.bytes, *copies.alone(self.union(copies, largest, largest + 1), largest)
+            )
+            joined = max(
+                (cost.joined * cost.size for cost in self.costs.values() if cost.joined > 1),
+                default=0.0,
+            )
             self.costs[kind] = replace(found, joined=max(1.0, joined / max(found.size, 1)))
         return self.costs[kind]
 
-    def joint_cost(self, work: Callable[[Union], Any], copies: "Copies", cost: Cost, each: Tensor, budget: int) -> Cost:
+    def joint_cost(
+        self, work: Callable[[Union], Any], copies: "Copies", cost: Cost, each: Tensor, budget: int
+    ) -> Cost:
         """``cost``, and whether unions take more than their copies, which cost ``each`` (K,) bytes.
 
-        If a union of n copies took no more than n copies, and the budget is B copies, one of sqrt(n * B) fits even if bytes grow
-        with the square from there on. It is counted next, until it holds half of what is planned: so no union allocates more
-        than 4 budgets, one after another, before that is noticed. What one kind of work found serves the others.
+        If a union of n copies took no more than n copies, and the budget is B copies, one of sqrt(n
+        * B) fits even if bytes grow with the square from there on. It is counted next, until it
+        holds half of what is planned: so no union allocates more than 4 budgets, one after another,
+        before that is noticed. What one kind of work found serves the others.
         """
         upto = each.cumsum(0)
         planned = min(budget, float(upto[-1]))
@@ -293,7 +387,11 @@ class Engine:
             if not is_done:
                 break
             grows = counted.bytes > GROWS * size * cost.total
-            cost = replace(cost, square=counted.bytes / size**2) if grows else replace(cost, joined=size)
+            cost = (
+                replace(cost, square=counted.bytes / size**2)
+                if grows
+                else replace(cost, joined=size)
+            )
         return cost
 
 
@@ -307,7 +405,12 @@ class Copies:
     @staticmethod
     def of_graphs(graphs: ComputationGraphs, of: Tensor | None) -> "Copies":
         """Copies of ``graphs[of]``; by default each graph once."""
-        return Copies(graphs, torch.arange(len(graphs), device=graphs.node.device) if of is None else check_copies(of, graphs))
+        return Copies(
+            graphs,
+            torch.arange(len(graphs), device=graphs.node.device)
+            if of is None
+            else check_copies(of, graphs),
+        )
 
     def __len__(self) -> int:
         return len(self.of)
@@ -315,7 +418,10 @@ class Copies:
     def sizes(self, align: int) -> Sizes:
         """Nodes, edges and relevant edges of each copy, filling included.  (K,) each"""
         graphs = self.graphs
-        nodes, edges, relevant = (room(size[self.of], align) for size in (graphs.sizes, graphs.edge_sizes, graphs.num_edges))
+        nodes, edges, relevant = (
+            room(size[self.of], align)
+            for size in (graphs.sizes, graphs.edge_sizes, graphs.num_edges)
+        )
         return nodes, edges, relevant
 
     @cached_property
@@ -324,7 +430,9 @@ class Copies:
         return {}
 
     def union(self, start: int, end: int, align: int) -> Union:
-        """The union of copies start..end-1; of the same graphs as the last one, it is that one with other numbers."""
+        """The union of copies start..end-1; of the same graphs as the last one, it is that one with
+        other numbers.
+        """
         of, copy = self.of[start:end], torch.arange(start, end, device=self.of.device)
         known = self.latest.get(align)
         if known is None or not torch.equal(known.of, of):
@@ -341,9 +449,13 @@ class Copies:
 def check_copies(of: Tensor, graphs: ComputationGraphs) -> Tensor:
     """Refuse numbers that name no graph."""
     if not isinstance(of, Tensor) or of.dtype != torch.int64 or of.dim() != 1:
-        raise BadSetting(f"of must be a list of graph numbers as an int64 tensor (K,), but is {of!r}.")
+        raise BadSetting(
+            f"of must be a list of graph numbers as an int64 tensor (K,), but is {of!r}."
+        )
     if len(of) and not (int(of.min()) >= 0 and int(of.max()) < len(graphs)):
-        raise BadSetting(f"of must name graphs 0..{len(graphs) - 1}, but reaches from {int(of.min())} to {int(of.max())}.")
+        raise BadSetting(
+            f"of must name graphs 0..{len(graphs) - 1}, but reaches from {int(of.min())} to {int(of.max())}."
+        )
     return of
 
 
@@ -351,7 +463,9 @@ def check_work(rows: Any, count: int) -> Tensor:
     """Refuse work that does not give one row per copy."""
     if not isinstance(rows, Tensor) or rows.dim() == 0 or len(rows) != count:
         found = tuple(rows.shape) if isinstance(rows, Tensor) else type(rows).__name__
-        raise BadSetting(f"work must return a tensor with one row for each of {count} copies, but returned {found}.")
+        raise BadSetting(
+            f"work must return a tensor with one row for each of {count} copies, but returned {found}."
+        )
     return rows
 
 
@@ -363,19 +477,27 @@ def name_of(work: Callable[..., Any]) -> str:
 def next_end(filled: Tensor, start: int) -> int:
     """The copy behind the last that fits into one budget, counted from copy ``start``."""
     before = float(filled[start - 1]) if start else 0.0
-    fitting = int(torch.searchsorted(filled, torch.tensor(before + 1.0 + 1e-9, dtype=filled.dtype, device=filled.device)))
+    fitting = int(
+        torch.searchsorted(
+            filled, torch.tensor(before + 1.0 + 1e-9, dtype=filled.dtype, device=filled.device)
+        )
+    )
     return max(fitting, start + 1)
 
 
 class CountAllocations(TorchDispatchMode):
-    """Adds up the bytes of every tensor that is made inside: an upper bound of what is held at any one time."""
+    """Adds up the bytes of every tensor that is made inside: an upper bound of what is held at any
+    one time.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.bytes = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run one operation; count its outputs unless they are views of, or written into, its inputs."""
+        """Run one operation; count its outputs unless they are views of, or written into, its
+        inputs.
+        """
         kwargs = kwargs or {}
         if Unwritten in types:
             with self:  # what is written out for this operation counts too
@@ -387,7 +509,9 @@ class CountAllocations(TorchDispatchMode):
 
 
 def storages(value: Any) -> Iterator[tuple[Any, int]]:
-    """Identity and bytes of the memory behind the tensors that an operation takes or gives; layouts without storage have none."""
+    """Identity and bytes of the memory behind the tensors that an operation takes or gives; layouts
+    without storage have none.
+    """
     if isinstance(value, Tensor) and value.layout == torch.strided:
         storage = value.untyped_storage()
         yield storage._cdata, storage.nbytes()
@@ -400,7 +524,9 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory ran out, on a GPU or on the CPU."""
     if isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)):
         return not isinstance(error, OutOfMemory)
-    return isinstance(error, RuntimeError) and any(words in str(error).lower() for words in ALLOCATION_FAILED)
+    return isinstance(error, RuntimeError) and any(
+        words in str(error).lower() for words in ALLOCATION_FAILED
+    )
 
 
 def release_memory() -> None:

@@ -1,8 +1,10 @@
-"""Cutting the computation graphs of many nodes or links out of one graph, at the cost of what is cut.
+"""Cutting the computation graphs of many nodes or links out of one graph, at the cost of what is
+cut.
 
-All targets walk backwards along the messages at the same time. A place in the walk is the pair (target number t, node v),
-kept as one integer t * N + v, so that "seen before?" for all targets is one search in one sorted list.
-With d(v) the number of messages from v to the target along the shortest route:
+All targets walk backwards along the messages at the same time. A place in the walk is the pair
+(target number t, node v), kept as one integer t * N + v, so that "seen before?" for all targets is
+one search in one sorted list. With d(v) the number of messages from v to the target along the
+shortest route:
 
     nodes                                 d(v) <= L
     relevant edges, scope "messages"      head at d <= L - 1               (each carries a message that can arrive)
@@ -12,9 +14,10 @@ With d(v) the number of messages from v to the target along the shortest route:
     halo "one ring more"                  the same for the nodes of that halo
     halo "whole graph"                    everything
 
-No message from beyond the L hops can arrive in time, so what stands at the far end of a halo edge does not matter. The first two
-halos therefore have one node, which stands in for all nodes outside (the lowest of their ids is shown); on hubs this is
-what keeps extracted graphs small. Stored self-loops are kept but never relevant.
+No message from beyond the L hops can arrive in time, so what stands at the far end of a halo edge
+does not matter. The first two halos therefore have one node, which stands in for all nodes outside
+(the lowest of their ids is shown); on hubs this is what keeps extracted graphs small. Stored
+self-loops are kept but never relevant.
 """
 
 from dataclasses import dataclass
@@ -32,7 +35,9 @@ SCOPES = ("messages", "induced")
 
 @dataclass(frozen=True)
 class Extractor:
-    """Cuts computation graphs out of ``source``; its two lists of arcs are built on first use and kept."""
+    """Cuts computation graphs out of ``source``; its two lists of arcs are built on first use and
+    kept.
+    """
 
     source: Graphs
     flow: str = "source_to_target"
@@ -47,8 +52,12 @@ class Extractor:
         """Who receives from a node."""
         return arcs_out_of(self.source.edge_index, self.source.num_nodes, self.flow)
 
-    def extract(self, target: Tensor, hops: int, halo: int = 0, scope: str = "messages") -> ComputationGraphs:
-        """The computation graphs of ``target`` (T, 1) nodes or (T, 2) links, with ``HALOS[halo]`` around them."""
+    def extract(
+        self, target: Tensor, hops: int, halo: int = 0, scope: str = "messages"
+    ) -> ComputationGraphs:
+        """The computation graphs of ``target`` (T, 1) nodes or (T, 2) links, with ``HALOS[halo]``
+        around them.
+        """
         walk = self.walk(target, hops)
         relevant, rest = self.edges_of(walk, halo, scope)
         return self.pack(target, walk, relevant, rest, halo)
@@ -78,7 +87,9 @@ class Extractor:
         return Steps(places[owner], other, edge_key)
 
     def arcs_at(self, places: Tensor, arcs: Arcs) -> tuple[Tensor, Tensor, Tensor]:
-        """Arcs looked up at ``places``: position in ``places``, place of the other end, key t * E + e of the edge."""
+        """Arcs looked up at ``places``: position in ``places``, place of the other end, key t * E +
+        e of the edge.
+        """
         size = self.source.num_nodes
         owner, other, edge = arcs.of(places % size)
         number = quotient(places, size)[owner]
@@ -87,13 +98,21 @@ class Extractor:
     def edges_of(self, walk: "Walk", halo: int, scope: str) -> tuple["Steps", "Steps"]:
         """The relevant edges, and the others that the extracted graph holds; no edge comes twice."""
         relevant = walk.messages
-        border = self.arcs_into(walk.frontier) if scope == "induced" or halo > 0 else relevant.where(slice(0))
+        border = (
+            self.arcs_into(walk.frontier)
+            if scope == "induced" or halo > 0
+            else relevant.where(slice(0))
+        )
         is_inner = contains(walk.sorted_places, border.tail) & (scope == "induced")
         relevant = Steps.join([relevant, border.where(is_inner)])
         is_loop = relevant.tail == relevant.head
-        rest = Steps.join([relevant.where(is_loop), *self.halo_arcs(walk, border.where(~is_inner), halo)])
+        rest = Steps.join(
+            [relevant.where(is_loop), *self.halo_arcs(walk, border.where(~is_inner), halo)]
+        )
         relevant = relevant.where(~is_loop)
-        if self.flow == "both" or halo > HALOS.index("in"):  # an edge can be met from both of its ends
+        if self.flow == "both" or halo > HALOS.index(
+            "in"
+        ):  # an edge can be met from both of its ends
             relevant, rest = relevant.distinct(), rest.distinct()
             rest = rest.where(~contains(relevant.edge_key, rest.edge_key))
         return relevant, rest
@@ -113,18 +132,28 @@ class Extractor:
 
     def all_arcs(self, walk: "Walk") -> "Steps":
         """Every edge of the graph, for every target."""
-        number = torch.arange(walk.num_targets(self.source.num_nodes), device=walk.sorted_places.device)[:, None]
+        number = torch.arange(
+            walk.num_targets(self.source.num_nodes), device=walk.sorted_places.device
+        )[:, None]
         one_way = self.flow if self.flow != "both" else "source_to_target"
         *ends, edge = message_routes(self.source.edge_index, one_way)
         tail, head = (number * self.source.num_nodes + end[None] for end in ends)
-        return Steps(tail.reshape(-1), head.reshape(-1), (number * self.source.num_edges + edge).reshape(-1))
+        return Steps(
+            tail.reshape(-1), head.reshape(-1), (number * self.source.num_edges + edge).reshape(-1)
+        )
 
-    def pack(self, target: Tensor, walk: "Walk", relevant: "Steps", rest: "Steps", halo: int) -> ComputationGraphs:
-        """Number the nodes of each graph (by hop, then id, halo last) and express its edges in these numbers."""
+    def pack(
+        self, target: Tensor, walk: "Walk", relevant: "Steps", rest: "Steps", halo: int
+    ) -> ComputationGraphs:
+        """Number the nodes of each graph (by hop, then id, halo last) and express its edges in
+        these numbers.
+        """
         size, count, hops = self.source.num_nodes, len(target), len(walk.rings) - 1
         rings = [*walk.rings, self.outer_places(walk, rest, halo)]
         place = torch.cat(rings)
-        hop = torch.repeat_interleave(torch.tensor([len(ring) for ring in rings], device=place.device))
+        hop = torch.repeat_interleave(
+            torch.tensor([len(ring) for ring in rings], device=place.device)
+        )
         order = (quotient(place, size) * len(rings) + hop).argsort(stable=True)
         place, hop = place[order], hop[order]
         number = quotient(place, size)
@@ -141,7 +170,9 @@ class Extractor:
             edge=edge,
             edge_index=self.stored(steps, edge_number, edge, rows),
             edge_ptr=starts(torch.bincount(edge_number, minlength=count)),
-            num_edges=torch.bincount(quotient(relevant.edge_key, self.source.num_edges), minlength=count),
+            num_edges=torch.bincount(
+                quotient(relevant.edge_key, self.source.num_edges), minlength=count
+            ),
             target_row=rows(torch.arange(count, device=target.device)[:, None] * size + target),
             halo=target.new_full((count,), halo),
             offset=target.new_zeros(count),
@@ -149,18 +180,31 @@ class Extractor:
         )
 
     def outer_places(self, walk: "Walk", rest: "Steps", halo: int) -> Tensor:
-        """The halo's places: one that stands in for all that edges reach outside; or all of these; or all there are."""
+        """The halo's places: one that stands in for all that edges reach outside; or all of these;
+        or all there are.
+        """
         if HALOS[halo] == "whole graph":
-            ends = torch.arange(walk.num_targets(self.source.num_nodes) * self.source.num_nodes, device=rest.tail.device)
+            ends = torch.arange(
+                walk.num_targets(self.source.num_nodes) * self.source.num_nodes,
+                device=rest.tail.device,
+            )
             return ends[~contains(walk.sorted_places, ends)]
         ends = torch.cat([rest.tail, rest.head] if halo > HALOS.index("in") else [rest.tail])
         outer = ends[~contains(walk.sorted_places, ends)]
-        return outer.unique() if HALOS[halo] == "one ring more" else lowest(outer, self.source.num_nodes)
+        return (
+            outer.unique()
+            if HALOS[halo] == "one ring more"
+            else lowest(outer, self.source.num_nodes)
+        )
 
     def ordered(self, relevant: "Steps", rest: "Steps") -> tuple["Steps", Tensor, Tensor]:
-        """All edges by graph, relevant ones first, then by id; with their graph's number and their id."""
+        """All edges by graph, relevant ones first, then by id; with their graph's number and their
+        id.
+        """
         steps, size = Steps.join([relevant, rest]), self.source.num_edges
-        is_rest = torch.arange(len(steps.edge_key), device=steps.edge_key.device) >= len(relevant.edge_key)
+        is_rest = torch.arange(len(steps.edge_key), device=steps.edge_key.device) >= len(
+            relevant.edge_key
+        )
         number = quotient(steps.edge_key, size)
         order = (steps.edge_key + (number + is_rest) * size).argsort()  # = (2 t + is_rest) E + e
         return steps.where(order), number[order], remainder(steps.edge_key, size)[order]
@@ -169,13 +213,19 @@ class Extractor:
         """Arcs in the direction in which their edge is stored, as rows of their graph.  (2, S)"""
         if self.flow == "both":
             return rows(number * self.source.num_nodes + self.source.edge_index[:, edge])
-        ends = [steps.tail, steps.head] if self.flow == "source_to_target" else [steps.head, steps.tail]
+        ends = (
+            [steps.tail, steps.head]
+            if self.flow == "source_to_target"
+            else [steps.head, steps.tail]
+        )
         return rows(torch.stack(ends))
 
 
 @dataclass(frozen=True)
 class Steps:
-    """Arcs met in a walk: places of tail and head, and the key t * E + e of the stored edge, each (S,)."""
+    """Arcs met in a walk: places of tail and head, and the key t * E + e of the stored edge, each
+    (S,).
+    """
 
     tail: Tensor
     head: Tensor
@@ -201,7 +251,10 @@ class Steps:
     @staticmethod
     def join(parts: "list[Steps]") -> "Steps":
         """The arcs of all parts."""
-        tail, head, edge_key = (torch.cat([getattr(part, name) for part in parts]) for name in ("tail", "head", "edge_key"))
+        tail, head, edge_key = (
+            torch.cat([getattr(part, name) for part in parts])
+            for name in ("tail", "head", "edge_key")
+        )
         return Steps(tail, head, edge_key)
 
 
@@ -220,11 +273,15 @@ class Walk:
 
     def num_targets(self, num_nodes: int) -> int:
         """T; every target has a place of its own."""
-        return int(quotient(self.sorted_places[-1:], num_nodes)) + 1 if len(self.sorted_places) else 0
+        return (
+            int(quotient(self.sorted_places[-1:], num_nodes)) + 1 if len(self.sorted_places) else 0
+        )
 
 
 class RowOf:
-    """Finds where a place stands in its own graph's list of nodes; one that is not listed is the stand-in, after the n nodes."""
+    """Finds where a place stands in its own graph's list of nodes; one that is not listed is the
+    stand-in, after the n nodes.
+    """
 
     def __init__(self, place: Tensor, node_ptr: Tensor, num_nodes: Tensor, size: int) -> None:
         self.sorted_place, self.order = place.sort()
@@ -233,7 +290,9 @@ class RowOf:
     def __call__(self, places: Tensor) -> Tensor:
         """Rows of ``places`` (any shape), counted from each graph's first node."""
         number = quotient(places, self.size)
-        found = torch.searchsorted(self.sorted_place, places.contiguous()).clamp(max=max(len(self.order) - 1, 0))
+        found = torch.searchsorted(self.sorted_place, places.contiguous()).clamp(
+            max=max(len(self.order) - 1, 0)
+        )
         row = self.order[found] - self.node_ptr[number]
         return torch.where(self.sorted_place[found] == places, row, self.num_nodes[number])
 

@@ -1,7 +1,9 @@
-"""What edges do that no message carries to the target, measured by dropping some of them one at a time.
+"""What edges do that no message carries to the target, measured by dropping some of them one at a
+time.
 
-Edges are scored that can carry a message to the target within the counted hops. Networks in which all nodes attend to each other,
-or that normalise over all of them, look further: their predictions are made on the whole graph, and other edges act on them, too.
+Edges are scored that can carry a message to the target within the counted hops. Networks in which
+all nodes attend to each other, or that normalise over all of them, look further: their predictions
+are made on the whole graph, and other edges act on them, too.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -20,27 +22,40 @@ MOST_ROWS = 2**21  #: nodes and edges of all copies together
 
 
 def find_far_edges(model: "BaseModel") -> dict[str, Any] | None:
-    """How many edges there are and are scored, on average, and the largest change of a prediction by dropping one of the others.
+    """How many edges there are and are scored, on average, and the largest change of a prediction
+    by dropping one of the others.
 
-    None where targets are cut out of their graph, since their predictions do not depend on the others then.
+    None where targets are cut out of their graph, since their predictions do not depend on the
+    others then.
     """
     if model.level == "graph" or HALOS[model.base_halo] != "whole graph":
         return None
-    graphs = model.cut(spaced(model.probes, NUM_TARGETS), model.hops, model.base_halo, model.edge_scope)
+    graphs = model.cut(
+        spaced(model.probes, NUM_TARGETS), model.hops, model.base_halo, model.edge_scope
+    )
     is_far = graphs.edge_place >= graphs.num_edges[graphs.edge_owner]
     count = max(1, min(NUM_EDGES, MOST_ROWS // max(len(graphs.node) + len(graphs.edge), 1)))
-    far = torch.cat([spaced((is_far & (graphs.edge_owner == k)).nonzero(), count)[:, 0] for k in range(len(graphs))])
+    far = torch.cat(
+        [
+            spaced((is_far & (graphs.edge_owner == k)).nonzero(), count)[:, 0]
+            for k in range(len(graphs))
+        ]
+    )
     if not len(far):
         return None
     owner = graphs.edge_owner[far]
 
     def dropped(union: Union) -> torch.Tensor:
-        return model.engine.outputs(union.without_edges(union.edge_row == far[union.copy][union.edge_copy]))
+        return model.engine.outputs(
+            union.without_edges(union.edge_row == far[union.copy][union.edge_copy])
+        )
 
     model.prepare_engine()
     try:
         with torch.no_grad():
-            start = model.interpret(model.engine.map(model.engine.outputs, graphs, kind="far edges, unedited"))
+            start = model.interpret(
+                model.engine.map(model.engine.outputs, graphs, kind="far edges, unedited")
+            )
             after = model.interpret(model.engine.map(dropped, graphs, owner, kind="far edges"))
     except FORWARD_ERRORS:
         return None

@@ -1,13 +1,15 @@
 """Features of a union that are not written out before somebody needs them.
 
-The first thing most networks do with x is a linear map, x W' + b. In a union of thousands of copies of a few graphs the rows of x
-repeat, or differ from each other in a few columns, and the map of all rows follows from that of the few:
+The first thing most networks do with x is a linear map, x W' + b. In a union of thousands of copies
+of a few graphs the rows of x repeat, or differ from each other in a few columns, and the map of all
+rows follows from that of the few:
 
     rows that repeat            (x W')_i = (table W')_index[i]
     rows that are mostly 0      (x W')_i = Σ_e in row i  entry_e W_column[e]              differentiable in the entries
 
-So a network is handed an `Unwritten` tensor. A linear map of it is worked out the short way; any other operation makes it write
-itself out first and gets an ordinary tensor. With 1,433 features a copy takes a hundredth of the memory that way.
+So a network is handed an `Unwritten` tensor. A linear map of it is worked out the short way; any
+other operation makes it write itself out first and gets an ordinary tensor. With 1,433 features a
+copy takes a hundredth of the memory that way.
 """
 
 from abc import ABC, abstractmethod
@@ -24,9 +26,13 @@ from graphgauge.core.errors import BadModel
 
 
 class Features(ABC):
-    """The features of all rows of a union: how to write them out, and the short way to a linear map of them."""
+    """The features of all rows of a union: how to write them out, and the short way to a linear map
+    of them.
+    """
 
-    has_gradient: ClassVar[bool] = False  #: whether outputs are differentiated with respect to something in here
+    has_gradient: ClassVar[bool] = (
+        False  #: whether outputs are differentiated with respect to something in here
+    )
 
     @property
     @abstractmethod
@@ -84,10 +90,11 @@ class Written(Features):
 
 @dataclass(frozen=True)
 class Gathered(Features):
-    """Rows ``table[index]`` of a table that is itself rows ``source[node]``, or 0 where ``node`` is -1.
+    """Rows ``table[index]`` of a table that is itself rows ``source[node]``, or 0 where ``node`` is
+    -1.
 
-    Each graph of a union stands in the table once. As in unions its rows start at a multiple of 16 and filling is 0, so that
-    their bits do not depend on what else is in the table.
+    Each graph of a union stands in the table once. As in unions its rows start at a multiple of 16
+    and filling is 0, so that their bits do not depend on what else is in the table.
     """
 
     source: Tensor  #: (N, F)
@@ -116,7 +123,9 @@ class Gathered(Features):
 
 @dataclass(frozen=True)
 class Scattered(Features):
-    """M entries at (row, column), in the order of their rows; 0 elsewhere. Outputs can be differentiated in the entries."""
+    """M entries at (row, column), in the order of their rows; 0 elsewhere. Outputs can be
+    differentiated in the entries.
+    """
 
     has_gradient: ClassVar[bool] = True
 
@@ -149,7 +158,9 @@ class Scattered(Features):
     def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
         """The sum over the entries of each row."""
         columns = weight.detach().t().contiguous()
-        total = F.embedding_bag(self.column, columns, self.first, mode="sum", per_sample_weights=self.entry)
+        total = F.embedding_bag(
+            self.column, columns, self.first, mode="sum", per_sample_weights=self.entry
+        )
         return total if bias is None else total + bias.detach()
 
 
@@ -191,8 +202,22 @@ def rows_or_zero(source: Tensor, node: Tensor) -> Tensor:
 
 #: what can be asked of features without writing them out
 METADATA = {
-    *(getattr(Tensor, name).__get__ for name in ("shape", "dtype", "device", "layout", "ndim", "is_cuda", "requires_grad")),
-    *(getattr(Tensor, name) for name in ("size", "dim", "numel", "is_floating_point", "element_size", "__len__", "stride")),
+    *(
+        getattr(Tensor, name).__get__
+        for name in ("shape", "dtype", "device", "layout", "ndim", "is_cuda", "requires_grad")
+    ),
+    *(
+        getattr(Tensor, name)
+        for name in (
+            "size",
+            "dim",
+            "numel",
+            "is_floating_point",
+            "element_size",
+            "__len__",
+            "stride",
+        )
+    ),
 }
 
 
@@ -204,20 +229,30 @@ class Unwritten(Tensor):
     @staticmethod
     def __new__(cls, features: Features) -> "Unwritten":
         like = features.like
-        shell: Unwritten = Tensor._make_wrapper_subclass(cls, features.shape, dtype=like.dtype, device=like.device)
+        shell: Unwritten = Tensor._make_wrapper_subclass(
+            cls, features.shape, dtype=like.dtype, device=like.device
+        )
         shell.features = features
         return shell
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """A linear map goes the short way; dropout in evaluation mode does nothing; the rest is written out below."""
+        """A linear map goes the short way; dropout in evaluation mode does nothing; the rest is
+        written out below.
+        """
         kwargs = kwargs or {}
         if func is F.linear and args and isinstance(args[0], Unwritten):
             return args[0].features.linear(*linear_arguments(*args[1:], **kwargs))
-        if func is F.dropout and isinstance(args[0], Unwritten) and not is_training(*args[1:], **kwargs):
+        if (
+            func is F.dropout
+            and isinstance(args[0], Unwritten)
+            and not is_training(*args[1:], **kwargs)
+        ):
             return args[0]
         if torch.is_grad_enabled() and func not in METADATA:
-            args, kwargs = tree_map(written_out, (args, kwargs))  # above autograd, so that gradients find their way
+            args, kwargs = tree_map(
+                written_out, (args, kwargs)
+            )  # above autograd, so that gradients find their way
         with torch._C.DisableTorchFunctionSubclass():
             return func(*args, **kwargs)
 
@@ -225,7 +260,9 @@ class Unwritten(Tensor):
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
         """Any operation, on the features written out."""
         if func._schema.is_mutable:
-            raise BadModel(f"features of a union cannot be changed in place ({func}): work on a copy, x = x.clone().")
+            raise BadModel(
+                f"features of a union cannot be changed in place ({func}): work on a copy, x = x.clone()."
+            )
         return func(*tree_map(written_out, args), **tree_map(written_out, kwargs or {}))
 
     def __repr__(self) -> str:  # type: ignore[override]

@@ -1,7 +1,8 @@
 """Short names of exactly this network and of exactly these data.
 
-There is one name of a network, 24 hexadecimal digits, and every place that shows one shows this one: a decision, a saved run, the
-gate, the log of answers, the monitor, an explanation. So an answer can be matched to the validation behind it by eye.
+There is one name of a network, 24 hexadecimal digits, and every place that shows one shows this
+one: a decision, a saved run, the gate, the log of answers, the monitor, an explanation. So an
+answer can be matched to the validation behind it by eye.
 
     network   4 bytes of the kind of model, its hops and the names of its tensors, 8 bytes of their shapes, types and bits
     data      4 bytes of the names of the attributes, 8 bytes of the edges and of all attributes
@@ -17,14 +18,20 @@ from torch import Tensor
 
 from graphgauge.models.base import BaseModel
 
-TENSORS_ONLY = 16  #: digits of the names of networks in older baselines of the monitor: without those of names and kind
+#: digits of the names of networks in older baselines of the monitor: without those of names and
+#: kind
+TENSORS_ONLY = 16
 
 
 def digest(tensors: Iterable[Tensor], size: int = 8) -> str:
     """A name of the shapes, types and bits of tensors, of ``size`` bytes."""
     found = hashlib.blake2b(digest_size=size)
     for tensor in tensors:
-        plain = (tensor.detach() if tensor.layout == torch.strided else tensor.detach().to_dense()).cpu().contiguous()
+        plain = (
+            (tensor.detach() if tensor.layout == torch.strided else tensor.detach().to_dense())
+            .cpu()
+            .contiguous()
+        )
         found.update(f"{plain.dtype}{tuple(plain.shape)}".encode())
         found.update(plain.flatten().view(torch.uint8).numpy().tobytes())
     return found.hexdigest()
@@ -36,34 +43,47 @@ def digest_of_text(texts: Iterable[str]) -> str:
 
 
 def digest_of_network(model: BaseModel) -> str:
-    """The name of a network: its parameters and buffers, their names, the kind of model; made anew when they change."""
+    """The name of a network: its parameters and buffers, their names, the kind of model; made anew
+    when they change.
+    """
 
     def find() -> str:
         parts = [*model.net.named_parameters(), *model.net.named_buffers()]
-        names = digest_of_text([type(model).__name__, str(model.hops), *(name for name, _ in parts)])
+        names = digest_of_text(
+            [type(model).__name__, str(model.hops), *(name for name, _ in parts)]
+        )
         return f"{names}{digest(tensor for _, tensor in parts)}"
 
     return model.known("digest of the network", find)
 
 
 def digest_of_data(model: BaseModel) -> str:
-    """The name of the data: edges, features and all other attributes that the network reads; made anew when they change."""
+    """The name of the data: edges, features and all other attributes that the network reads; made
+    anew when they change.
+    """
 
     def find() -> str:
         source = model.source
         attributes = {**source.node_attrs, **source.edge_attrs}
-        return f"{digest_of_text(list(attributes))}{digest([source.edge_index, *attributes.values()])}"
+        return (
+            f"{digest_of_text(list(attributes))}{digest([source.edge_index, *attributes.values()])}"
+        )
 
     return model.known("digest of the data", find)
 
 
 def identity_of(model: BaseModel) -> dict[str, str]:
     """What was measured: the kind of task, the network and the data."""
-    return {"task": f"{model.level}_{model.task}", "network": digest_of_network(model), "data": digest_of_data(model)}
+    return {
+        "task": f"{model.level}_{model.task}",
+        "network": digest_of_network(model),
+        "data": digest_of_data(model),
+    }
 
 
 def is_same_network(one: str, other: str) -> bool:
-    """Whether two names are of one network; older baselines of the monitor have the second part of the name only.
+    """Whether two names are of one network; older baselines of the monitor have the second part of
+    the name only.
 
     >>> is_same_network("0123456789abcdef01234567", "89abcdef01234567"), is_same_network("a", "b")
     (True, False)

@@ -1,20 +1,23 @@
 """Messages that are numbers times rows, added up without being written out.
 
-A layer whose message along an edge (u, v) is w_uv x_u, and which adds them up, takes the product with a sparse matrix,
+A layer whose message along an edge (u, v) is w_uv x_u, and which adds them up, takes the product
+with a sparse matrix,
 
     out_v = Σ_u w_uv x_u        out = W x,    W (rows, rows), w_uv in row v and column u
 
-PyG writes all messages out first, (edges, H) numbers, three times over, and again on the way back. On a GPU the product is taken
-here instead: the layer is left no edge for its `propagate`, and the product is put in place of the zeros that come out. With
-g = dL/d out the gradients are products too,
+PyG writes all messages out first, (edges, H) numbers, three times over, and again on the way back.
+On a GPU the product is taken here instead: the layer is left no edge for its `propagate`, and the
+product is put in place of the zeros that come out. With g = dL/d out the gradients are products
+too,
 
     dL/dx = W' g                dL/dw_uv = g_v · x_u                for the entries of W only
 
-Self-loops that a layer appends, one for each row, are a diagonal: w_vv x_v. Where messages are changed on their way to
-z m + (1 - z) b, with a number z for each and one vector b for all (`Scaling`), the sum is that of z w_uv x_u, and (Σ_u 1 - z_uv) b.
+Self-loops that a layer appends, one for each row, are a diagonal: w_vv x_v. Where messages are
+changed on their way to z m + (1 - z) b, with a number z for each and one vector b for all
+(`Scaling`), the sum is that of z w_uv x_u, and (Σ_u 1 - z_uv) b.
 
-A sparse matrix wants its entries row by row. The edges of each computation graph are sorted by their heads once; the order of
-those of a union follows from that without sorting.
+A sparse matrix wants its entries row by row. The edges of each computation graph are sorted by
+their heads once; the order of those of a union follows from that without sorting.
 """
 
 import warnings
@@ -36,7 +39,8 @@ from graphgauge.models.union import Union
 
 Inputs = tuple[Tensor, Any, dict[str, Any]]
 
-#: layers whose messages are rows times numbers, and the name under which `propagate` gets the numbers
+#: layers whose messages are rows times numbers, and the name under which `propagate` gets the
+#: numbers
 WEIGHTS = {GCNConv: "edge_weight", GATConv: "alpha"}
 
 
@@ -52,14 +56,24 @@ def can_be_fused(net: Module) -> bool:
 
 def is_product(layer: MessagePassing) -> bool:
     """Whether a layer adds up rows times numbers, and nobody looks at its messages."""
-    is_plain = type(layer) in WEIGHTS and layer.flow == "source_to_target" and layer.aggr in ("add", "sum", "SumAggregation()")
-    is_seen = layer._message_forward_pre_hooks or layer._message_forward_hooks or layer._aggregate_forward_pre_hooks
+    is_plain = (
+        type(layer) in WEIGHTS
+        and layer.flow == "source_to_target"
+        and layer.aggr in ("add", "sum", "SumAggregation()")
+    )
+    is_seen = (
+        layer._message_forward_pre_hooks
+        or layer._message_forward_hooks
+        or layer._aggregate_forward_pre_hooks
+    )
     return is_plain and not is_seen and not layer._aggregate_forward_hooks and not layer.explain
 
 
 @contextmanager
 def fused_messages(net: Module, fused: "Fused") -> Iterator[None]:
-    """Let the layers of ``net`` take products. To be entered after `only_arriving`, whose hooks come first."""
+    """Let the layers of ``net`` take products. To be entered after `only_arriving`, whose hooks
+    come first.
+    """
     with ExitStack() as stack:
         for layer in message_layers(net):
             stack.callback(layer.register_propagate_forward_pre_hook(fused.before).remove)
@@ -68,7 +82,9 @@ def fused_messages(net: Module, fused: "Fused") -> Iterator[None]:
 
 
 class Fused:
-    """The hooks around `propagate`, for one pass over a union; ``scaling`` changes the messages of its edges on their way."""
+    """The hooks around `propagate`, for one pass over a union; ``scaling`` changes the messages of
+    its edges on their way.
+    """
 
     def __init__(self, union: Union, reach: Reach | None, scaling: Scaling | None = None) -> None:
         self.union, self.reach, self.scaling = union, reach, scaling
@@ -89,7 +105,9 @@ class Fused:
             self.product = entries.times(weight.view(len(weight), -1), heads).view(x.shape)
         else:
             z, baseline = change
-            self.product = entries.times(z[:, None] * weight.view(len(weight), -1), heads).view(x.shape)
+            self.product = entries.times(z[:, None] * weight.view(len(weight), -1), heads).view(
+                x.shape
+            )
             if baseline is not None:
                 closed = x.new_zeros(len(x)).index_add(0, used[1], 1 - z)
                 self.product = self.product + (closed[:, None] * baseline).view(x.shape)
@@ -101,7 +119,9 @@ class Fused:
         return product
 
     def entries(self, used: Tensor) -> "Entries":
-        """The messages of the running call as entries; found once for each union and number of messages."""
+        """The messages of the running call as entries; found once for each union and number of
+        messages.
+        """
         at = None if self.reach is None else self.reach.at
         key = (self.calls if at is not None else -1, used.size(1))
         if key not in self.union.entries:
@@ -135,7 +155,8 @@ class Product(torch.autograd.Function):
 class Entries:
     """Messages as entries of a sparse matrix, row by row, and of a diagonal."""
 
-    messages: Tensor  #: (messages,) the column of ``edge_index`` that each goes along; -1: an appended self-loop
+    #: (messages,) the column of ``edge_index`` that each goes along; -1: an appended self-loop
+    messages: Tensor
     place: Tensor  #: (entries,) which message each is
     start: Tensor  #: (rows + 1,) the first entry of each row
     column: Tensor  #: (entries,)
@@ -152,13 +173,19 @@ class Entries:
         """The transposed matrix: start of each column, row of each entry, which entry it is."""
         order = self.column.argsort(stable=True)
         row = torch.repeat_interleave(self.start.diff().long(), output_size=len(self.column))
-        return index2ptr(self.column[order].long(), self.rows).to(self.start), row[order].to(self.start), order
+        return (
+            index2ptr(self.column[order].long(), self.rows).to(self.start),
+            row[order].to(self.start),
+            order,
+        )
 
     def times(self, weight: Tensor, x: Tensor) -> Tensor:
         """W x for each head.  (messages, heads), (rows, heads, H) -> (rows, heads, H)"""
         heads = range(x.size(1))
         value = weight.index_select(0, self.place)
-        found = torch.stack([Product.apply(value[:, head], x[:, head].contiguous(), self) for head in heads], 1)
+        found = torch.stack(
+            [Product.apply(value[:, head], x[:, head].contiguous(), self) for head in heads], 1
+        )
         on_loops = weight.index_select(0, self.loop)[:, :, None] * x.index_select(0, self.loop_row)
         return found.index_add(0, self.loop_row, on_loops)
 
@@ -186,17 +213,23 @@ def sparse(start: Tensor, column: Tensor, value: Tensor, rows: int) -> Tensor:
 def no_remarks() -> Iterator[None]:
     """Without torch's remarks that sparse tensors are new to it, and that it does not check them."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse (CSR tensor support|invariant checks)", UserWarning)
+        warnings.filterwarnings(
+            "ignore", "Sparse (CSR tensor support|invariant checks)", UserWarning
+        )
         yield
 
 
 def entries_of(union: Union, used: Tensor, at: Tensor | None) -> Entries:
-    """Messages along ``used``, which is what a layer uses, cut down to ``at`` (None: all; see `reach`).  (2, messages)"""
+    """Messages along ``used``, which is what a layer uses, cut down to ``at`` (None: all; see
+    `reach`).  (2, messages)
+    """
     edges, rows = union.edge_index, union.num_rows
     place = torch.arange(used.size(1), device=used.device) if at is None else at
     loop_row, is_edge = place - edges.size(1), place < edges.size(1)
     has_all = edges.size(1) > 0 and (at is not None or used.size(1) >= edges.size(1))
-    if not has_all or not torch.equal(used, torch.where(is_edge, edges[:, place.where(is_edge, 0)], loop_row)):
+    if not has_all or not torch.equal(
+        used, torch.where(is_edge, edges[:, place.where(is_edge, 0)], loop_row)
+    ):
         raise NotAProduct
     order = by_head(union)
     if at is not None:
@@ -208,7 +241,14 @@ def entries_of(union: Union, used: Tensor, at: Tensor | None) -> Entries:
     (loop,) = (~is_edge).nonzero(as_tuple=True)
     narrow = torch.int32 if max(used.size(1), rows) < 2**31 else torch.int64
     start = index2ptr(used[1, order], rows)
-    return Entries(place.where(is_edge, -1), order, start.to(narrow), used[0, order].to(narrow), loop, loop_row[loop])
+    return Entries(
+        place.where(is_edge, -1),
+        order,
+        start.to(narrow),
+        used[0, order].to(narrow),
+        loop,
+        loop_row[loop],
+    )
 
 
 def by_head(union: Union) -> Tensor:

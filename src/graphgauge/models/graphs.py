@@ -1,7 +1,8 @@
 """The user's graph, or list of graphs, checked once at the door and laid out flat.
 
-A list of graphs becomes one numbering: graph g owns the nodes ``node_ptr[g]..node_ptr[g+1]-1`` and the edges
-``edge_ptr[g]..edge_ptr[g+1]-1``. A single graph is the case G = 1. Nothing here is ever written to.
+A list of graphs becomes one numbering: graph g owns the nodes ``node_ptr[g]..node_ptr[g+1]-1`` and
+the edges ``edge_ptr[g]..edge_ptr[g+1]-1``. A single graph is the case G = 1. Nothing here is ever
+written to.
 """
 
 from collections.abc import Iterable, Sequence
@@ -101,7 +102,9 @@ def many_graphs(data: Any, names: set[str] | None) -> Graphs:
 
 def part_of(source: Graphs, nodes: Tensor, edges: Tensor) -> tuple[Graphs, Tensor]:
     """The graph of ``edges`` and of ``nodes`` (any shape), and where these nodes stand in it."""
-    kept, row = torch.cat([nodes.reshape(-1), source.edge_index[:, edges].reshape(-1)]).unique(return_inverse=True)
+    kept, row = torch.cat([nodes.reshape(-1), source.edge_index[:, edges].reshape(-1)]).unique(
+        return_inverse=True
+    )
     part = Graphs(
         edge_index=row[nodes.numel() :].view(2, -1),
         node_attrs={name: value[kept] for name, value in source.node_attrs.items()},
@@ -116,7 +119,9 @@ def part_of(source: Graphs, nodes: Tensor, edges: Tensor) -> tuple[Graphs, Tenso
 def as_list(data: Any) -> list[Data]:
     """The graphs of a list or dataset, or an error that says what was given instead."""
     if isinstance(data, Data) or not (isinstance(data, Iterable) and hasattr(data, "__len__")):
-        raise BadGraph(f"data of a graph model must be a list or Dataset of Data, but is {type(data).__name__}: write [data].")
+        raise BadGraph(
+            f"data of a graph model must be a list or Dataset of Data, but is {type(data).__name__}: write [data]."
+        )
     graphs = list(data)
     if not graphs:
         raise BadGraph("data of a graph model must hold at least one graph, but the list is empty.")
@@ -129,10 +134,16 @@ def check_alike(graphs: Sequence[Data]) -> None:
     for number, graph in enumerate(graphs):
         if set(graph.keys()) != set(first.keys()):
             differ = ", ".join(sorted(set(graph.keys()) ^ set(first.keys())))
-            raise BadGraph(f"data[{number}] and data[0] must have the same attributes, but differ in: {differ}.")
+            raise BadGraph(
+                f"data[{number}] and data[0] must have the same attributes, but differ in: {differ}."
+            )
         for name in first.keys():  # noqa: SIM118 (Data is no mapping)
             here, there = graph[name], first[name]
-            if isinstance(there, Tensor) and is_cut_by_rows(first, name) and row_form(here) != row_form(there):
+            if (
+                isinstance(there, Tensor)
+                and is_cut_by_rows(first, name)
+                and row_form(here) != row_form(there)
+            ):
                 raise BadGraph(
                     f"data[{number}].{name} has rows of {row_form(here)}, data[0].{name} of {row_form(there)}: make them alike."
                 )
@@ -140,56 +151,88 @@ def check_alike(graphs: Sequence[Data]) -> None:
 
 def row_form(value: Any) -> str:
     """Width and type of a tensor's rows, for people."""
-    return f"{tuple(value.shape[1:])} {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
+    return (
+        f"{tuple(value.shape[1:])} {value.dtype}"
+        if isinstance(value, Tensor)
+        else type(value).__name__
+    )
 
 
 def check_one_row_per_graph(name: str, value: Any, num_graphs: int) -> None:
     """Refuse a graph attribute that cannot be cut by graph."""
     if not isinstance(value, Tensor) or value.dim() == 0 or value.size(0) != num_graphs:
-        raise BadGraph(f"data.{name} is neither per node nor per edge, so each graph must store it with one row, shape (1, ...).")
+        raise BadGraph(
+            f"data.{name} is neither per node nor per edge, so each graph must store it with one row, shape (1, ...)."
+        )
 
 
 def attributes(data: Data, names: set[str] | None) -> set[str]:
-    """Names of the attributes to keep beside x and edge_index; unless named, not those that list nodes or link labels."""
+    """Names of the attributes to keep beside x and edge_index; unless named, not those that list
+    nodes or link labels.
+    """
     held = {str(name) for name in data.keys() if name not in ("x", "edge_index")}  # noqa: SIM118 (Data is no mapping)
     if names is not None:
         return held & names
-    return {name for name in held if isinstance(data[name], Tensor) and is_cut_by_rows(data, name) and name != "edge_label"}
+    return {
+        name
+        for name in held
+        if isinstance(data[name], Tensor) and is_cut_by_rows(data, name) and name != "edge_label"
+    }
 
 
 def is_cut_by_rows(data: Data, name: str) -> bool:
-    """Whether PyG joins this attribute by its rows; lists of nodes such as ``edge_label_index`` are joined by columns."""
+    """Whether PyG joins this attribute by its rows; lists of nodes such as ``edge_label_index`` are
+    joined by columns.
+    """
     return data.__cat_dim__(name, data[name]) == 0
 
 
-def split_attributes(graphs: Sequence[Data], names: set[str]) -> tuple[set[str], set[str], set[str]]:
+def split_attributes(
+    graphs: Sequence[Data], names: set[str]
+) -> tuple[set[str], set[str], set[str]]:
     """Attributes per node, per edge, and the rest, judged over all graphs."""
     for name in names:
         if isinstance(graphs[0][name], Tensor) and not is_cut_by_rows(graphs[0], name):
-            raise BadGraph(f"data.{name} lists nodes of the whole graph, which cannot be cut along: compute it inside the net.")
+            raise BadGraph(
+                f"data.{name} lists nodes of the whole graph, which cannot be cut along: compute it inside the net."
+            )
     node = {name for name in names if belongs(graphs, name, "num_nodes", "num_edges")}
     edge = {name for name in names - node if belongs(graphs, name, "num_edges", "num_nodes")}
     return node, edge, names - node - edge
 
 
 def belongs(graphs: Sequence[Data], name: str, owner: str, other: str) -> bool:
-    """Whether an attribute has one row per node (or edge) in all graphs; where it fits both, PyG decides by its name."""
+    """Whether an attribute has one row per node (or edge) in all graphs; where it fits both, PyG
+    decides by its name.
+    """
     if not isinstance(graphs[0][name], Tensor) or graphs[0][name].dim() == 0:
         return False
     rows = [graph[name].size(0) for graph in graphs]
-    fits, fits_other = (rows == [getattr(graph, size) for graph in graphs] for size in (owner, other))
+    fits, fits_other = (
+        rows == [getattr(graph, size) for graph in graphs] for size in (owner, other)
+    )
     return fits and (not fits_other or graphs[0].is_node_attr(name) == (owner == "num_nodes"))
 
 
 def check_graph(data: Any, name: str, embeddings: Sequence[str] = ()) -> None:
-    """Refuse, by field, a graph that cannot be used as it is; ``embeddings`` names those of the network, for advice."""
+    """Refuse, by field, a graph that cannot be used as it is; ``embeddings`` names those of the
+    network, for advice.
+    """
     if isinstance(data, HeteroData):
-        raise BadGraph(f"{name} is a HeteroData; graphgauge works on one node and one edge type: use {name}.to_homogeneous().")
+        raise BadGraph(
+            f"{name} is a HeteroData; graphgauge works on one node and one edge type: use {name}.to_homogeneous()."
+        )
     if not isinstance(data, Data):
         raise BadGraph(f"{name} must be a torch_geometric.data.Data, but is {type(data).__name__}.")
-    places = {field: data[field].device for field in ("x", "edge_index") if isinstance(data.get(field), Tensor)}
+    places = {
+        field: data[field].device
+        for field in ("x", "edge_index")
+        if isinstance(data.get(field), Tensor)
+    }
     if len(set(places.values())) > 1:
-        raise BadGraph(f"{name}.x is on {places['x']} and {name}.edge_index on {places['edge_index']}: use {name}.to(device).")
+        raise BadGraph(
+            f"{name}.x is on {places['x']} and {name}.edge_index on {places['edge_index']}: use {name}.to(device)."
+        )
     check_features(data.x, f"{name}.x", embeddings)
     check_edges(data, f"{name}.edge_index", data.x.size(0))
     for attribute in ("edge_weight", "edge_attr"):
@@ -197,9 +240,13 @@ def check_graph(data: Any, name: str, embeddings: Sequence[str] = ()) -> None:
 
 
 def check_features(x: Any, name: str, embeddings: Sequence[str] = ()) -> None:
-    """Refuse features that are not a dense, finite float matrix with at least one row and one column."""
+    """Refuse features that are not a dense, finite float matrix with at least one row and one
+    column.
+    """
     if not isinstance(x, Tensor):
-        raise BadGraph(f"{name} must be a tensor of node features (N, F), but is {type(x).__name__}.")
+        raise BadGraph(
+            f"{name} must be a tensor of node features (N, F), but is {type(x).__name__}."
+        )
     if x.layout != torch.strided:
         raise BadGraph(f"{name} is stored as {x.layout}: use {name}.to_dense().")
     if x.dtype in WHOLE_NUMBERS and embeddings:
@@ -212,7 +259,9 @@ def check_features(x: Any, name: str, embeddings: Sequence[str] = ()) -> None:
     if x.dtype not in (torch.float32, torch.float64):
         raise BadGraph(f"{name} is {x.dtype}; scores need float32 or float64: use {name}.float().")
     if x.dim() != 2 or 0 in x.shape:
-        raise BadGraph(f"{name} must be (N, F) with at least one node and one feature, but has shape {tuple(x.shape)}.")
+        raise BadGraph(
+            f"{name} must be (N, F) with at least one node and one feature, but has shape {tuple(x.shape)}."
+        )
     check_finite(x, name)
 
 
@@ -229,15 +278,21 @@ def check_edges(data: Data, name: str, num_nodes: int) -> None:
     """Refuse edges that are not (2, E) whole numbers in [0, N)."""
     edge_index = data.edge_index
     if edge_index is None and data.get("adj_t") is not None:
-        raise BadGraph(f"the graph is stored as a sparse adj_t; {name} is needed: leave out the ToSparseTensor transform.")
+        raise BadGraph(
+            f"the graph is stored as a sparse adj_t; {name} is needed: leave out the ToSparseTensor transform."
+        )
     if not isinstance(edge_index, Tensor):
-        raise BadGraph(f"{name} must be an integer tensor (2, E), but is {type(edge_index).__name__}.")
+        raise BadGraph(
+            f"{name} must be an integer tensor (2, E), but is {type(edge_index).__name__}."
+        )
     if edge_index.layout != torch.strided:
         raise BadGraph(
             f"{name} is stored as {edge_index.layout}; (2, E) pairs are needed: use torch_geometric.utils.to_edge_index."
         )
     if edge_index.dtype not in (torch.int64, torch.int32):
-        raise BadGraph(f"{name} must hold whole numbers (int64), but is {edge_index.dtype}: use {name}.long().")
+        raise BadGraph(
+            f"{name} must hold whole numbers (int64), but is {edge_index.dtype}: use {name}.long()."
+        )
     if edge_index.dim() != 2 or edge_index.size(0) != 2:
         hint = f": use {name}.t()" if edge_index.dim() == 2 and edge_index.size(1) == 2 else ""
         raise BadGraph(f"{name} must have shape (2, E), but has {tuple(edge_index.shape)}{hint}.")
@@ -255,7 +310,9 @@ def check_edge_values(values: Any, name: str, num_edges: int) -> None:
     if not isinstance(values, Tensor):
         return
     if values.dim() == 0 or values.size(0) != num_edges:
-        raise BadGraph(f"{name} must have one row for each of the {num_edges} edges, but has shape {tuple(values.shape)}.")
+        raise BadGraph(
+            f"{name} must have one row for each of the {num_edges} edges, but has shape {tuple(values.shape)}."
+        )
     check_finite(values, name)
 
 
@@ -264,12 +321,22 @@ def check_feature_names(names: Sequence[str] | None, num_features: int) -> tuple
     if names is None:
         return None
     if isinstance(names, str) or len(names) != num_features:
-        raise BadGraph(f"feature_names must name each of the {num_features} features once, but {len(names)} were given.")
+        raise BadGraph(
+            f"feature_names must name each of the {num_features} features once, but {len(names)} were given."
+        )
     for number, name in enumerate(names):
         if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_NAME:
-            found = f"{len(name)} characters" if isinstance(name, str) and name.strip() else repr(name)
-            raise BadGraph(f"feature_names[{number}] must be a text of 1 to {LONGEST_NAME} characters, but is {found}.")
-    twice = {name for name in names if list(names).count(name) > 1} if len(set(names)) < len(names) else set()
+            found = (
+                f"{len(name)} characters" if isinstance(name, str) and name.strip() else repr(name)
+            )
+            raise BadGraph(
+                f"feature_names[{number}] must be a text of 1 to {LONGEST_NAME} characters, but is {found}."
+            )
+    twice = (
+        {name for name in names if list(names).count(name) > 1}
+        if len(set(names)) < len(names)
+        else set()
+    )
     if twice:
         raise BadGraph(f"feature_names must differ, but {min(twice)!r} is given more than once.")
     return tuple(names)

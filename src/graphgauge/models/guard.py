@@ -1,8 +1,10 @@
-"""The user's network is sacred: after every call, also one that failed, it is bit for bit what it was.
+"""The user's network is sacred: after every call, also one that failed, it is bit for bit what it
+was.
 
-`untouched(net)` puts the network into evaluation mode with its caches of normalised edges switched off, and afterwards
-restores parameters, buffers, gradients, `requires_grad`, hooks, training flags and every other attribute of every module
-(tensors, arrays and containers by value, at any depth), and the global random states of torch, NumPy and Python.
+`untouched(net)` puts the network into evaluation mode with its caches of normalised edges switched
+off, and afterwards restores parameters, buffers, gradients, `requires_grad`, hooks, training flags
+and every other attribute of every module (tensors, arrays and containers by value, at any depth),
+and the global random states of torch, NumPy and Python.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,11 +34,16 @@ Checksum = tuple[int, int]
 @contextmanager
 def untouched(net: Module) -> Iterator[None]:
     """Use ``net`` in evaluation mode and leave no trace."""
-    restores = [*(keep_module(module) for module in net.modules()), *(keep_tensor(tensor) for tensor in all_tensors(net))]
+    restores = [
+        *(keep_module(module) for module in net.modules()),
+        *(keep_tensor(tensor) for tensor in all_tensors(net)),
+    ]
     precision = torch.get_float32_matmul_precision()
     restores.append(lambda: torch.set_float32_matmul_precision(precision))
     try:
-        torch.set_float32_matmul_precision("highest")  # no TF32: results must not depend on the card
+        torch.set_float32_matmul_precision(
+            "highest"
+        )  # no TF32: results must not depend on the card
         net.eval()
         without_caches(net)
         with preserved_randomness():
@@ -66,7 +73,9 @@ def keep_module(module: Module) -> Restore:
     """Remember a module's attributes; the returned function puts them back."""
     if isinstance(module, torch.jit.ScriptModule):
         return keep_scripted(module)
-    held = {name: value if name not in MEMBERS else dict(value) for name, value in vars(module).items()}
+    held = {
+        name: value if name not in MEMBERS else dict(value) for name, value in vars(module).items()
+    }
     kept = {name: keep_value(value) for name, value in vars(module).items() if name not in MEMBERS}
 
     def restore() -> None:
@@ -85,7 +94,9 @@ def keep_module(module: Module) -> Restore:
 
 
 def keep_scripted(module: torch.jit.ScriptModule) -> Restore:
-    """Likewise for a module that `torch.jit` made; its members cannot be exchanged, and reading an attribute gives a copy."""
+    """Likewise for a module that `torch.jit` made; its members cannot be exchanged, and reading an
+    attribute gives a copy.
+    """
     before = {name: deepcopy(value) for name, value in scripted_attributes(module).items()}
 
     def restore() -> None:
@@ -97,9 +108,14 @@ def keep_scripted(module: torch.jit.ScriptModule) -> Restore:
 
 
 def scripted_attributes(module: torch.jit.ScriptModule) -> dict[str, Any]:
-    """Attributes of a module that `torch.jit` made, the training flag among them; parameters, buffers and members are not."""
+    """Attributes of a module that `torch.jit` made, the training flag among them; parameters,
+    buffers and members are not.
+    """
     names = module._concrete_type.get_attributes()
-    members = {*dict(module.named_parameters(recurse=False)), *dict(module.named_buffers(recurse=False))}
+    members = {
+        *dict(module.named_parameters(recurse=False)),
+        *dict(module.named_buffers(recurse=False)),
+    }
     return {name: getattr(module, name) for name in names if name not in members}
 
 
@@ -110,12 +126,16 @@ def is_same(first: Any, second: Any) -> bool:
     if isinstance(first, (list, tuple)) and isinstance(second, (list, tuple)):
         return len(first) == len(second) and all(map(is_same, first, second))
     if isinstance(first, dict) and isinstance(second, dict):
-        return first.keys() == second.keys() and all(is_same(value, second[key]) for key, value in first.items())
+        return first.keys() == second.keys() and all(
+            is_same(value, second[key]) for key, value in first.items()
+        )
     return type(first) is type(second) and bool(first == second)
 
 
 def keep_value(value: Any, depth: int = 0) -> Restore:
-    """Remember the content of an attribute: of tensors and arrays their numbers, of containers their items."""
+    """Remember the content of an attribute: of tensors and arrays their numbers, of containers
+    their items.
+    """
     if isinstance(value, Tensor):
         return keep_tensor(value)
     if isinstance(value, np.ndarray):
@@ -124,7 +144,10 @@ def keep_value(value: Any, depth: int = 0) -> Restore:
     if not isinstance(value, (dict, list, set, tuple)) or depth > 8:
         return lambda: None
     items = value.copy() if isinstance(value, (dict, list, set)) else value
-    inner = [keep_value(item, depth + 1) for item in (items.values() if isinstance(items, dict) else items)]
+    inner = [
+        keep_value(item, depth + 1)
+        for item in (items.values() if isinstance(items, dict) else items)
+    ]
 
     def restore() -> None:
         refill(value, items)
@@ -144,9 +167,19 @@ def refill(container: Any, items: Any) -> None:
 
 
 def keep_tensor(tensor: Tensor) -> Restore:
-    """Remember a tensor's numbers, gradient and `requires_grad`. Writes only what differs, so autograd's versions stay."""
-    data, values, version = tensor.data, tensor.detach().clone(), tensor._version if not tensor.is_inference() else 0
-    was_leaf, needs_grad, grad = tensor.is_leaf, tensor.requires_grad, tensor.grad if tensor.is_leaf else None
+    """Remember a tensor's numbers, gradient and `requires_grad`. Writes only what differs, so
+    autograd's versions stay.
+    """
+    data, values, version = (
+        tensor.data,
+        tensor.detach().clone(),
+        tensor._version if not tensor.is_inference() else 0,
+    )
+    was_leaf, needs_grad, grad = (
+        tensor.is_leaf,
+        tensor.requires_grad,
+        tensor.grad if tensor.is_leaf else None,
+    )
     keep_grad = None if grad is None else keep_tensor(grad)
 
     def restore() -> None:
@@ -168,16 +201,24 @@ def keep_tensor(tensor: Tensor) -> Restore:
 
 def is_elsewhere(tensor: Tensor, data: Tensor) -> bool:
     """Whether a tensor was given other memory."""
-    return tensor.layout == torch.strided and (tensor.data_ptr() != data.data_ptr() or tensor.shape != data.shape)
+    return tensor.layout == torch.strided and (
+        tensor.data_ptr() != data.data_ptr() or tensor.shape != data.shape
+    )
 
 
 def is_changed(tensor: Tensor, values: Tensor, version: int) -> bool:
     """Whether a tensor holds other numbers; sparse ones cannot be compared and go by their version."""
-    return not torch.equal(tensor.detach(), values) if tensor.layout == torch.strided else tensor._version != version
+    return (
+        not torch.equal(tensor.detach(), values)
+        if tensor.layout == torch.strided
+        else tensor._version != version
+    )
 
 
 def without_caches(net: Module) -> None:
-    """Forget cached edges and features, and keep none: a cached layer ignores the graph it is given."""
+    """Forget cached edges and features, and keep none: a cached layer ignores the graph it is
+    given.
+    """
     for module in net.modules():
         held = attributes_of(module)
         for name in CACHES:
@@ -189,7 +230,10 @@ def without_caches(net: Module) -> None:
 
 def attributes_of(module: Module) -> dict[str, Any]:
     """What a module holds by name."""
-    return {**vars(module), **(scripted_attributes(module) if isinstance(module, torch.jit.ScriptModule) else {})}
+    return {
+        **vars(module),
+        **(scripted_attributes(module) if isinstance(module, torch.jit.ScriptModule) else {}),
+    }
 
 
 def fingerprint(net: Module) -> Any:
@@ -218,7 +262,8 @@ def checksums(tensors: list[Tensor]) -> list[Checksum]:
 
 
 def checksum(tensor: Tensor) -> Tensor:
-    """Of the bits of each value, as whole numbers, the sum and the sum of each times its place; else the version.  (2,)
+    """Of the bits of each value, as whole numbers, the sum and the sum of each times its place;
+    else the version.  (2,)
 
     Whole numbers add up to the same in any order, and NaN is as good as any other bits.
     """
@@ -227,4 +272,6 @@ def checksum(tensor: Tensor) -> Tensor:
     values = tensor.detach() if tensor.layout == torch.strided else tensor.detach()._values()
     plain = torch.view_as_real(values.resolve_conj()) if values.is_complex() else values
     bits = plain.resolve_neg().contiguous().flatten().view(WHOLE[plain.element_size()]).long()
-    return torch.stack([bits.sum(), (bits * torch.arange(1, len(bits) + 1, device=bits.device)).sum()])
+    return torch.stack(
+        [bits.sum(), (bits * torch.arange(1, len(bits) + 1, device=bits.device)).sum()]
+    )

@@ -1,4 +1,6 @@
-"""How many hops L matter to a target: what was counted along the data, and more where features further away matter."""
+"""How many hops L matter to a target: what was counted along the data, and more where features
+further away matter.
+"""
 
 import warnings
 from collections.abc import Callable
@@ -21,12 +23,17 @@ MOST_EXTRA_HOPS = 4
 
 
 def find_hops(model: "BaseModel") -> int:
-    """The counted hops, and more if features further away matter because of edges, not because all nodes do."""
+    """The counted hops, and more if features further away matter because of edges, not because all
+    nodes do.
+    """
     counted = depth.counted_hops(model)
     if model.level == "graph" or not reaches_beyond(model, counted):
         return counted
     if model.num_hops is not None:
-        warnings.warn(f"num_hops={counted} was given, but the prediction depends on features further away.", stacklevel=2)
+        warnings.warn(
+            f"num_hops={counted} was given, but the prediction depends on features further away.",
+            stacklevel=2,
+        )
         return counted
     if mixes_all_nodes(model, counted):
         return counted
@@ -37,7 +44,9 @@ def find_hops(model: "BaseModel") -> int:
 
 
 def reaches_beyond(model: "BaseModel", hops: int) -> bool:
-    """Whether features of nodes ``hops + 1`` away matter on some probe; False also where no probe has such a node."""
+    """Whether features of nodes ``hops + 1`` away matter on some probe; False also where no probe
+    has such a node.
+    """
     graphs = model.cut(model.probes, hops + 1, depth.needed_halo(model.net), "messages")
     return matters(model, graphs, graphs.hop == hops + 1)
 
@@ -46,31 +55,53 @@ def mixes_all_nodes(model: "BaseModel", hops: int) -> bool:
     """Whether features of other nodes matter even where there is no edge."""
     graphs = model.cut(model.probes, hops + 1, depth.needed_halo(model.net), "messages")
     return matters(
-        model, graphs, graphs.hop > 0, lambda union: union.without_edges(torch.ones_like(union.edge_at, dtype=torch.bool))
+        model,
+        graphs,
+        graphs.hop > 0,
+        lambda union: union.without_edges(torch.ones_like(union.edge_at, dtype=torch.bool)),
     )
 
 
-def matters(model: "BaseModel", graphs: ComputationGraphs, is_far: Tensor, edit: Callable[[Union], Union] | None = None) -> bool:
-    """Whether an output depends on the features of the nodes under ``is_far``: a gradient reaches one, or others change it.
+def matters(
+    model: "BaseModel",
+    graphs: ComputationGraphs,
+    is_far: Tensor,
+    edit: Callable[[Union], Union] | None = None,
+) -> bool:
+    """Whether an output depends on the features of the nodes under ``is_far``: a gradient reaches
+    one, or others change it.
 
-    Gradients are those at random features, where no unit need be silent; the others are features of other nodes, which a network
-    takes that cannot work with just any number, and notices that has no gradient in them.
+    Gradients are those at random features, where no unit need be silent; the others are features of
+    other nodes, which a network takes that cannot work with just any number, and notices that has
+    no gradient in them.
     """
     engine = Engine(model.call, model.engine.budget, model.joining, model.writes_input)
     x, edited = model.source.x, edit or (lambda union: union)
     scale = float(x.std(correction=0) + x.abs().mean()) or 1.0
 
     def by_gradient(union: Union) -> Tensor:
-        noise = torch.randn(union.x.shape, generator=generator(0), dtype=torch.float64).to(union.x) * scale
-        return depth.gradient_reaches(engine.outputs, edited(union.with_x(noise)), is_far[union.node_row])
+        noise = (
+            torch.randn(union.x.shape, generator=generator(0), dtype=torch.float64).to(union.x)
+            * scale
+        )
+        return depth.gradient_reaches(
+            engine.outputs, edited(union.with_x(noise)), is_far[union.node_row]
+        )
 
     def exchanged(union: Union) -> Tensor:
         (far,) = is_far[union.node_row].nonzero(as_tuple=True)
         other = (union.graphs.node[union.node_row[far]] + len(x) // 2) % len(x)
-        return engine.outputs(edited(union.with_x(union.x.index_copy(0, union.node_at[far], x[other]))))
+        return engine.outputs(
+            edited(union.with_x(union.x.index_copy(0, union.node_at[far], x[other])))
+        )
 
     return tried(lambda: bool(engine.map(by_gradient, graphs).any())) or tried(
-        lambda: not is_close(engine.map(lambda union: engine.outputs(edited(union)), graphs), engine.map(exchanged, graphs))
+        lambda: (
+            not is_close(
+                engine.map(lambda union: engine.outputs(edited(union)), graphs),
+                engine.map(exchanged, graphs),
+            )
+        )
     )
 
 

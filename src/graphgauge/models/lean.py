@@ -1,12 +1,14 @@
 """Computation graphs without the edges that only set degrees.
 
-GCN layers divide messages by the degrees of sender and receiver. So the graph of a target with L hops holds all edges into nodes
-L hops away, though no message along them arrives: around a hub there are hundreds of them for each edge that counts. As long as
-no edge is removed, degrees are those of the whole graph, and so are the weights of its messages. They are worked out once, and
-the edges left out.
+GCN layers divide messages by the degrees of sender and receiver. So the graph of a target with L
+hops holds all edges into nodes L hops away, though no message along them arrives: around a hub
+there are hundreds of them for each edge that counts. As long as no edge is removed, degrees are
+those of the whole graph, and so are the weights of its messages. They are worked out once, and the
+edges left out.
 
-For networks whose only use of degrees is that of GCNConv, on edges without weights of their own, after a trial. Degrees are whole
-numbers, so the weights have the same bits as those of the graph with its halo.
+For networks whose only use of degrees is that of GCNConv, on edges without weights of their own,
+after a trial. Degrees are whole numbers, so the weights have the same bits as those of the graph
+with its halo.
 """
 
 from dataclasses import replace
@@ -40,15 +42,25 @@ def graphs_of(model: "BaseModel", target: Tensor, scope: str, lean: bool) -> Com
 
 def leaned(model: "BaseModel", graphs: ComputationGraphs) -> ComputationGraphs:
     """``graphs`` without what only sets degrees, or as they are where that cannot be done."""
-    if not model.known("lean", lambda: can_be_lean(model)) or graphs.widest_halo > HALOS.index("in"):
+    if not model.known("lean", lambda: can_be_lean(model)) or graphs.widest_halo > HALOS.index(
+        "in"
+    ):
         return graphs
     return without_halo_edges(graphs, model.hops, model.known("weights", lambda: weights_of(model)))
 
 
 def can_be_lean(model: "BaseModel") -> bool:
     """Whether nothing but GCNConv asks for degrees, and the probes' rows stay the same."""
-    is_plain = model.level != "graph" and model.joining == TOGETHER and model.trace.flow == "source_to_target"
-    if not is_plain or "edge_weight" in model.source.edge_attrs or model.base_halo != HALOS.index("in"):
+    is_plain = (
+        model.level != "graph"
+        and model.joining == TOGETHER
+        and model.trace.flow == "source_to_target"
+    )
+    if (
+        not is_plain
+        or "edge_weight" in model.source.edge_attrs
+        or model.base_halo != HALOS.index("in")
+    ):
         return False
     if any(layer_halo(layer) > 0 and not normalises(layer) for layer in message_layers(model.net)):
         return False
@@ -68,7 +80,9 @@ def weights_of(model: "BaseModel") -> Weights:
 
 
 def without_halo_edges(graphs: ComputationGraphs, hops: int, weights: Weights) -> ComputationGraphs:
-    """The relevant edges, and others whose messages can arrive: those into nodes fewer than ``hops`` away."""
+    """The relevant edges, and others whose messages can arrive: those into nodes fewer than
+    ``hops`` away.
+    """
     owner = graphs.edge_owner
     hop = graphs.hop[graphs.node_ptr[owner] + graphs.edge_index[1]]
     (kept,) = ((graphs.edge_place < graphs.num_edges[owner]) | (hop < hops)).nonzero(as_tuple=True)

@@ -1,8 +1,9 @@
 """An explainer uses the user's network, and the next one finds it as it was.
 
-`lent(model, borrower)` puts back all that a borrower leaves behind: training mode, hooks, frozen parameters, attributes. One that
-changes weights or data has explained something else, and that is an error by its name. Networks may change themselves when they are
-called (an embedding with ``max_norm``, a counter): nobody is blamed for that.
+`lent(model, borrower)` puts back all that a borrower leaves behind: training mode, hooks, frozen
+parameters, attributes. One that changes weights or data has explained something else, and that is
+an error by its name. Networks may change themselves when they are called (an embedding with
+``max_norm``, a counter): nobody is blamed for that.
 """
 
 from collections.abc import Iterator
@@ -33,12 +34,18 @@ def lent(model: "BaseModel", borrower: str) -> Iterator[None]:
     finally:
         model.is_lent = False
     if was_changed(model, before, after):
-        raise ChangedModel(f"{borrower} changed the network's weights while explaining. They were put back.")
+        raise ChangedModel(
+            f"{borrower} changed the network's weights while explaining. They were put back."
+        )
     if model.versions_of_data() != data:
-        raise ChangedModel(f"{borrower} wrote into the data while explaining. Load the data again and wrap the network anew.")
+        raise ChangedModel(
+            f"{borrower} wrote into the data while explaining. Load the data again and wrap the network anew."
+        )
 
 
-def was_changed(model: "BaseModel", before: dict[str, Checksum], after: dict[str, Checksum]) -> bool:
+def was_changed(
+    model: "BaseModel", before: dict[str, Checksum], after: dict[str, Checksum]
+) -> bool:
     """Whether weights have changed, those aside that the network writes itself when it is called."""
     changed = [name for name, bits in before.items() if after.get(name) != bits]
     if not changed:

@@ -45,10 +45,14 @@ class OneGraph(BaseModel):
 
     def cut(self, target: Tensor, hops: int, halo: int, scope: str) -> ComputationGraphs:
         """Cut out of the one graph."""
-        return replace(self.extractor.extract(self.ids_of(target), hops, halo, scope), target=target)
+        return replace(
+            self.extractor.extract(self.ids_of(target), hops, halo, scope), target=target
+        )
 
     def trial_rows(self, target: Tensor, x: Tensor, kept: Tensor) -> Tensor:
-        """Raw rows for ``target`` on the whole graph with other features and with the edges under ``kept`` only."""
+        """Raw rows for ``target`` on the whole graph with other features and with the edges under
+        ``kept`` only.
+        """
         ids = self.ids_of(target)
         g = self.whole_data(ids.t() if self.level == "link" else None)
         g.x, g.edge_index = x.clone(), g.edge_index[:, kept]
@@ -58,9 +62,16 @@ class OneGraph(BaseModel):
         return self.own_columns(rows if self.level == "link" else rows[ids[:, 0]], target)
 
     def whole_data(self, pairs: Tensor | None = None) -> Data:
-        """The whole graph as the net sees it; copies, so that a net that writes into its input does no harm."""
+        """The whole graph as the net sees it; copies, so that a net that writes into its input does
+        no harm.
+        """
         source = self.source
-        everything = {**source.node_attrs, **source.edge_attrs, **source.graph_attrs, "edge_index": source.edge_index}
+        everything = {
+            **source.node_attrs,
+            **source.edge_attrs,
+            **source.graph_attrs,
+            "edge_index": source.edge_index,
+        }
         g = Data(**{name: copied(value) for name, value in everything.items()})
         if self.call.needs_batch and "batch" not in source.node_attrs:
             g.batch = torch.zeros(source.num_nodes, dtype=torch.int64, device=source.device)
@@ -84,7 +95,9 @@ class NodeLevel(OneGraph):
 
     def all_rows(self) -> Tensor:
         """Raw rows of all nodes.  (N, columns)"""
-        first, second = (check_rows(self.first_call(), self.source.num_nodes, "node") for _ in range(2))
+        first, second = (
+            check_rows(self.first_call(), self.source.num_nodes, "node") for _ in range(2)
+        )
         check_finite_rows(first, "node")
         self.check_repeatable(first, second)
         return first
@@ -146,7 +159,9 @@ class LinkLevel(OneGraph):
         self.first_call()
         together = self.rows_for(self.some_ids)
         self.check_repeatable(together, self.rows_for(self.some_ids, fresh=True))
-        alone = torch.cat([self.rows_for(self.some_ids[k : k + 1]) for k in range(min(3, len(self.some_ids)))])
+        alone = torch.cat(
+            [self.rows_for(self.some_ids[k : k + 1]) for k in range(min(3, len(self.some_ids)))]
+        )
         if not is_close(together[: len(alone)], alone):
             raise BadModel(
                 f"{type(self.net).__name__} answers a link differently when others are asked with it (does it normalise over the "
@@ -162,7 +177,8 @@ class LinkLevel(OneGraph):
     def rows_for(self, target: Tensor, fresh: bool = False) -> Tensor:
         """Raw rows for pairs, a million at a time.  (T, columns)
 
-        Up to 10,000 pairs each stand at a multiple of 16, as in a union, so that each gets the bits that it gets alone.
+        Up to 10,000 pairs each stand at a multiple of 16, as in a union, so that each gets the bits
+        that it gets alone.
         """
         align = ALIGN if len(target) <= ALIGNED_PAIRS and target.device.type == "cpu" else 1
         asked = spread_out(target, align)
@@ -191,12 +207,20 @@ class LinkLevel(OneGraph):
         return ends_of(check_hidden(hidden, self.source.num_nodes, "nodes"), target)
 
     def pairs_unlike_nodes(self, target: Tensor) -> Tensor:
-        """``target``, with one pair more where there are as many pairs as nodes: rows must tell what they are of."""
-        return torch.cat([target, self.some_ids[:1]]) if len(target) == self.source.num_nodes else target
+        """``target``, with one pair more where there are as many pairs as nodes: rows must tell
+        what they are of.
+        """
+        return (
+            torch.cat([target, self.some_ids[:1]])
+            if len(target) == self.source.num_nodes
+            else target
+        )
 
 
 def spread_out(target: Tensor, align: int) -> Tensor:
-    """Pairs at multiples of ``align``, the first pair in all other places, as many places as a union has.  (places, 2)"""
+    """Pairs at multiples of ``align``, the first pair in all other places, as many places as a
+    union has.  (places, 2)
+    """
     if align == 1 or not len(target):
         return target
     places = target[:1].repeat(Layout.of(torch.ones_like(target[:, 0]), align, spare=0).size, 1)
@@ -242,7 +266,9 @@ class GraphLevel(BaseModel):
         self.first_call()
         ids = self.all_ids()
         some = find_probes(self, ids)
-        first, second = (self.map(self.engine.outputs, self.cut(part, 0, 0, "messages")) for part in (ids, some))
+        first, second = (
+            self.map(self.engine.outputs, self.cut(part, 0, 0, "messages")) for part in (ids, some)
+        )
         rows = check_rows(first, self.source.num_graphs, "graph")
         check_finite_rows(rows, "graph")
         self.check_repeatable(rows[some[:, 0]], check_rows(second, len(some), "graph"))
@@ -277,7 +303,9 @@ def ends_of(z: Tensor, target: Tensor) -> Tensor:
 
 
 def non_edges(stored: Tensor, num_nodes: int, wanted: int) -> Tensor:
-    """``wanted`` different ordered pairs (u, v), u != v, that are not stored, or all there are.  (<= wanted, 2)"""
+    """``wanted`` different ordered pairs (u, v), u != v, that are not stored, or all there are.
+    (<= wanted, 2)
+    """
     random = generator(derive_seed(0, "population", "non-edges"))
     taken = (stored[:, 0] * num_nodes + stored[:, 1]).cpu().unique()
     if num_nodes**2 <= max(4 * wanted, 1_000_000):
@@ -290,12 +318,16 @@ def non_edges(stored: Tensor, num_nodes: int, wanted: int) -> Tensor:
             keys = torch.randint(num_nodes**2, (2 * wanted,), generator=random)
             keys = torch.cat([found, keys[free_pairs(keys, taken, num_nodes)]])
             found = first_of_each(keys)[:wanted]
-    return torch.stack([torch.div(found, num_nodes, rounding_mode="floor"), found % num_nodes], dim=1)
+    return torch.stack(
+        [torch.div(found, num_nodes, rounding_mode="floor"), found % num_nodes], dim=1
+    )
 
 
 def free_pairs(keys: Tensor, taken: Tensor, num_nodes: int) -> Tensor:
     """Which keys u * N + v join two different nodes that are not linked."""
-    return (torch.div(keys, num_nodes, rounding_mode="floor") != keys % num_nodes) & ~torch.isin(keys, taken)
+    return (torch.div(keys, num_nodes, rounding_mode="floor") != keys % num_nodes) & ~torch.isin(
+        keys, taken
+    )
 
 
 def first_of_each(keys: Tensor) -> Tensor:

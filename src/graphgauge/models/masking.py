@@ -1,14 +1,17 @@
 """Changing the messages of single edges, in every message-passing layer of a network.
 
-With its messages multiplied by 0 an edge is silenced while degrees and attention stay as they were (``edge_removal="mask"``).
-Layers may drop stored self-loops and append their own before they send messages. Which message belongs to which edge is
-read off the edges that each layer really uses, never guessed from their number (where every node stores a self-loop, the
-numbers agree and the order does not). Messages of self-loops keep their strength.
+With its messages multiplied by 0 an edge is silenced while degrees and attention stay as they were
+(``edge_removal="mask"``). Layers may drop stored self-loops and append their own before they send
+messages. Which message belongs to which edge is read off the edges that each layer really uses,
+never guessed from their number (where every node stores a self-loop, the numbers agree and the
+order does not). Messages of self-loops keep their strength.
 
-Layers that run on other edges than these make a pass stop (`OtherEdges`); the next one follows the edges through the network's
-operations (`edge_tracking`). Messages along some of the graph's edges, those of one relation or those that a pooling layer has
-left, are then told apart by their edges. Messages along edges of another kind (to a node that stands for the graph, between atoms
-that are near) belong to no edge and stay as they are. Whether that leaves the edges another way to act is tried out (`probing`).
+Layers that run on other edges than these make a pass stop (`OtherEdges`); the next one follows the
+edges through the network's operations (`edge_tracking`). Messages along some of the graph's edges,
+those of one relation or those that a pooling layer has left, are then told apart by their edges.
+Messages along edges of another kind (to a node that stands for the graph, between atoms that are
+near) belong to no edge and stay as they are. Whether that leaves the edges another way to act is
+tried out (`probing`).
 """
 
 from abc import ABC, abstractmethod
@@ -42,10 +45,12 @@ class OtherEdges(BadModel):
 
 @dataclass(frozen=True)
 class Messages:
-    """What one layer sends at one time: ``value`` (..., messages, ...), along the edges ``used[:, at]``.
+    """What one layer sends at one time: ``value`` (..., messages, ...), along the edges ``used[:,
+    at]``.
 
-    The first of ``used`` belong to the graph's edges (all, or those under ``kept``), the last ``num_loops`` to self-loops that
-    the layer appended; or ``column`` says for each which edge it belongs to.
+    The first of ``used`` belong to the graph's edges (all, or those under ``kept``), the last
+    ``num_loops`` to self-loops that the layer appended; or ``column`` says for each which edge it
+    belongs to.
     """
 
     number: int  #: which messages of the pass these are, from 0
@@ -56,7 +61,9 @@ class Messages:
     num_loops: int
     inputs: dict[str, Any]  #: what `propagate` was given
     at: Tensor | None = None  #: (messages,) which of those along ``used`` are sent; None: all
-    column: Tensor | None = None  #: (used,) the edge that each goes along, -1: none of the graph's; None: as said above
+    column: Tensor | None = (
+        None  #: (used,) the edge that each goes along, -1: none of the graph's; None: as said above
+    )
 
     def factors(self, factor: Tensor, loop_factor: float) -> Tensor:
         """Factors of the graph's edges (E,) as they belong to the messages.  (messages,)"""
@@ -66,7 +73,11 @@ class Messages:
             own = torch.cat([factor, factor.new_tensor([1.0, loop_factor])]).index_select(0, place)
         else:
             own = factor if self.kept is None else factor[self.kept]
-            own = torch.cat([own, own.new_full((self.num_loops,), loop_factor)]) if self.num_loops else own
+            own = (
+                torch.cat([own, own.new_full((self.num_loops,), loop_factor)])
+                if self.num_loops
+                else own
+            )
         return own if self.at is None else own.index_select(0, self.at)
 
     def columns(self) -> Tensor:
@@ -74,13 +85,19 @@ class Messages:
         if self.column is not None:
             return self.column
         num_own = self.used.size(1) - self.num_loops
-        own = torch.arange(num_own, device=self.used.device) if self.kept is None else self.kept.nonzero()[:, 0]
+        own = (
+            torch.arange(num_own, device=self.used.device)
+            if self.kept is None
+            else self.kept.nonzero()[:, 0]
+        )
         return torch.cat([own, own.new_full((self.num_loops,), -1)])
 
     def rows_of(self, column: Tensor) -> Tensor:
         """Which message goes along each of some edges; -1: none does.  (n,) -> (n,)"""
         used = self.columns() if self.at is None else self.columns()[self.at]
-        row = column.new_full((max(int(value.max()) if len(value) else 0 for value in (used, column)) + 1,), -1)
+        row = column.new_full(
+            (max(int(value.max()) if len(value) else 0 for value in (used, column)) + 1,), -1
+        )
         is_own = used >= 0
         row[used[is_own]] = torch.arange(len(used), device=used.device)[is_own]
         return row[column]
@@ -96,11 +113,14 @@ Edit = Callable[[Messages], Tensor | None]
 
 
 class Scaling(ABC):
-    """Edits that need not see the messages: each m becomes z m + (1 - z) b, or z m where there is no b."""
+    """Edits that need not see the messages: each m becomes z m + (1 - z) b, or z m where there is
+    no b.
+    """
 
     @abstractmethod
     def of(self, number: int, column: Tensor) -> tuple[Tensor, Tensor | None] | None:
-        """Numbers z of a round's messages, which go along ``column`` of ``edge_index`` (-1: a self-loop), and b; None: as they are.
+        """Numbers z of a round's messages, which go along ``column`` of ``edge_index`` (-1: a
+        self-loop), and b; None: as they are.
 
         (messages,) -> (messages,), (width,)
         """
@@ -126,9 +146,11 @@ class Factors(Scaling):
         return sent.times(sent.factors(self.factor, 1.0))
 
 
-#: number of a call of `propagate` -> which edges it used (see `kept_edges`), how many, and how many columns there were
+#: number of a call of `propagate` -> which edges it used (see `kept_edges`), how many, and how many
+#: columns there were
 EdgeUse = dict[int, tuple[Tensor | None, int, int]]
-#: number of a call of `propagate` -> which of its messages can arrive (see `reach`), and how many there were
+#: number of a call of `propagate` -> which of its messages can arrive (see `reach`), and how many
+#: there were
 Arrivals = dict[int, tuple[Tensor, int]]
 
 
@@ -142,11 +164,20 @@ def masked_messages(
     reach: Any = None,
     tracker: EdgeTracker | None = None,
 ) -> Iterator[None]:
-    """Multiply the messages of edge e by ``factor[e]`` (E,), and those of self-loops that layers append by ``loop_factor``."""
+    """Multiply the messages of edge e by ``factor[e]`` (E,), and those of self-loops that layers
+    append by ``loop_factor``.
+    """
     if factor is None:
         yield
         return
-    with edited_messages(net, edge_index, lambda sent: sent.times(sent.factors(factor, loop_factor)), memo, reach, tracker):
+    with edited_messages(
+        net,
+        edge_index,
+        lambda sent: sent.times(sent.factors(factor, loop_factor)),
+        memo,
+        reach,
+        tracker,
+    ):
         yield
 
 
@@ -161,8 +192,9 @@ def edited_messages(
 ) -> Iterator[None]:
     """Let ``edit`` see, and replace, all messages that are sent along ``edge_index`` (2, E).
 
-    ``memo`` keeps what was seen of the edges for further passes over the same graph; ``reach`` (a `Reach`, whose hooks come
-    after these) says which messages are sent; an active ``tracker`` tells where a layer's edges come from.
+    ``memo`` keeps what was seen of the edges for further passes over the same graph; ``reach`` (a
+    `Reach`, whose hooks come after these) says which messages are sent; an active ``tracker`` tells
+    where a layer's edges come from.
     """
     editor = Editor(edge_index, edit, {} if memo is None else memo, reach, tracker)
     with ExitStack() as stack:
@@ -181,9 +213,20 @@ class Editor:
     """The hooks: before `propagate` its edges are seen, after `message` its messages are edited."""
 
     def __init__(
-        self, edge_index: Tensor, edit: Edit, memo: EdgeUse, reach: Any = None, tracker: EdgeTracker | None = None
+        self,
+        edge_index: Tensor,
+        edit: Edit,
+        memo: EdgeUse,
+        reach: Any = None,
+        tracker: EdgeTracker | None = None,
     ) -> None:
-        self.edge_index, self.edit, self.memo, self.reach, self.tracker = edge_index, edit, memo, reach, tracker
+        self.edge_index, self.edit, self.memo, self.reach, self.tracker = (
+            edge_index,
+            edit,
+            memo,
+            reach,
+            tracker,
+        )
         self.calls, self.number = 0, 0
         self.inputs: tuple[Any, ...] = ()
         self.column: Tensor | None = None
@@ -202,7 +245,9 @@ class Editor:
         self.calls += 1
 
     def follow_edges(self, layer: MessagePassing, used: Any, tracker: EdgeTracker) -> None:
-        """Find the edge behind each column of ``used``; edges that are none of the graph's are left alone."""
+        """Find the edge behind each column of ``used``; edges that are none of the graph's are left
+        alone.
+        """
         name = type(layer).__name__
         if not isinstance(used, Tensor) or used.layout != torch.strided:
             raise OtherEdges(cannot_be_masked(name))
@@ -218,7 +263,9 @@ class Editor:
         count = self.edge_index.size(1) if kept is None else int(kept.sum())
         self.memo[self.calls] = (kept, count, used.size(1))
 
-    def see_messages(self, layer: MessagePassing, inputs: tuple[Any, ...], message: Tensor) -> Tensor | None:
+    def see_messages(
+        self, layer: MessagePassing, inputs: tuple[Any, ...], message: Tensor
+    ) -> Tensor | None:
         """After `message`."""
         if self.is_foreign:
             return None
@@ -226,13 +273,18 @@ class Editor:
         self.number += 1
         at = None if self.reach is None else self.reach.at
         if self.column is not None:
-            return self.edit(Messages(number, layer, message, used, None, 0, self.inputs[2], at, self.column))
+            return self.edit(
+                Messages(number, layer, message, used, None, 0, self.inputs[2], at, self.column)
+            )
         kept, num_own, _ = self.memo[self.calls - 1]
-        return self.edit(Messages(number, layer, message, used, kept, used.size(1) - num_own, self.inputs[2], at))
+        return self.edit(
+            Messages(number, layer, message, used, kept, used.size(1) - num_own, self.inputs[2], at)
+        )
 
 
 def kept_edges(layer: str, edge_index: Tensor, used: Any) -> Tensor | None:
-    """Which of the graph's edges (or these turned around) a layer uses before new self-loops: all (None), or those under a mask.
+    """Which of the graph's edges (or these turned around) a layer uses before new self-loops: all
+    (None), or those under a mask.
 
     (E,) bool
     """
@@ -251,7 +303,9 @@ def cannot_be_masked(layer: str) -> str:
 
 
 def check_followed(layer: str, edge_index: Tensor, used: Tensor, column: Tensor) -> None:
-    """Refuse edges that are more than a selection of the graph's: each at most once, all one way, their nodes renumbered as one."""
+    """Refuse edges that are more than a selection of the graph's: each at most once, all one way,
+    their nodes renumbered as one.
+    """
     is_own = column >= 0
     edge, sent = column[is_own], used[:, is_own]
     ends = edge_index[:, edge]
@@ -277,8 +331,16 @@ def same_edges(used: Tensor, edges: Tensor) -> bool:
 
 
 def doubtful_aggregations(net: Module) -> list[str]:
-    """Layers under whose aggregation a silenced message can still win (max), or that aggregate in a way of their own."""
-    return sorted({f"{type(layer).__name__}(aggr={layer.aggr!r})" for layer in message_layers(net) if not is_faithful(layer)})
+    """Layers under whose aggregation a silenced message can still win (max), or that aggregate in a
+    way of their own.
+    """
+    return sorted(
+        {
+            f"{type(layer).__name__}(aggr={layer.aggr!r})"
+            for layer in message_layers(net)
+            if not is_faithful(layer)
+        }
+    )
 
 
 def is_faithful(layer: MessagePassing) -> bool:

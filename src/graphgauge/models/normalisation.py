@@ -1,16 +1,19 @@
-"""Normalised edges, and edges with self-loops, worked out once for each union that a network is run on.
+"""Normalised edges, and edges with self-loops, worked out once for each union that a network is run
+on.
 
-PyG's GCNConv turns ``edge_index`` into normalised edges before it sends messages, in every layer and every pass. The result
-depends on nothing but the edges, their weights, the number of nodes and three options, so the layers of one network, and the
-many passes of one optimisation, share it here. Shared is only what was made from the very same tensors, unchanged since, and
-without a gradient: never what was made from equal ones. The numbers are the layer's own: its attributes ``cached`` and
+PyG's GCNConv turns ``edge_index`` into normalised edges before it sends messages, in every layer
+and every pass. The result depends on nothing but the edges, their weights, the number of nodes and
+three options, so the layers of one network, and the many passes of one optimisation, share it here.
+Shared is only what was made from the very same tensors, unchanged since, and without a gradient:
+never what was made from equal ones. The numbers are the layer's own: its attributes ``cached`` and
 ``_cached_edge_index`` carry them in and out of its forward pass, and are put back after each.
 
-GATConv and GATv2Conv drop stored self-loops and append one for each node, in every pass. They are handed edges for which PyG's own
-functions have done so, with ``add_self_loops`` off until they are through. (On a GPU looking for stored self-loops means waiting.)
+GATConv and GATv2Conv drop stored self-loops and append one for each node, in every pass. They are
+handed edges for which PyG's own functions have done so, with ``add_self_loops`` off until they are
+through. (On a GPU looking for stored self-loops means waiting.)
 
-Where the edges are not all there that set degrees (see `lean`), normalised edges are prepared from those of the whole graph, and a
-layer that would make its own is refused.
+Where the edges are not all there that set degrees (see `lean`), normalised edges are prepared from
+those of the whole graph, and a layer that would make its own is refused.
 """
 
 from collections.abc import Iterator
@@ -33,7 +36,9 @@ Made = tuple[Tensor, Tensor | None]  #: edges, and their weights or attributes
 
 @dataclass
 class Seen:
-    """What was made of the last edges seen; ``source`` holds those tensors, so that no other can take their place."""
+    """What was made of the last edges seen; ``source`` holds those tensors, so that no other can
+    take their place.
+    """
 
     source: list[Any] = field(default_factory=list)
     written: list[int] = field(default_factory=list)
@@ -42,7 +47,11 @@ class Seen:
     def remember(self, source: list[Any]) -> None:
         """Forget what was made of other tensors."""
         written = [item._version for item in source if item is not None]
-        if not self.source or any(new is not old for new, old in zip(source, self.source, strict=True)) or written != self.written:
+        if (
+            not self.source
+            or any(new is not old for new, old in zip(source, self.source, strict=True))
+            or written != self.written
+        ):
             self.source, self.written, self.made = source, written, {}
 
 
@@ -54,7 +63,9 @@ class Normalised(Seen):
         """Hand the layer what another layer, or another pass, has made of the same tensors."""
         found = dict(zip(("x", "edge_index", "edge_weight"), args, strict=False)) | kwargs
         source = [found.get("edge_index"), found.get("edge_weight")]
-        if not isinstance(found.get("x"), Tensor) or not all(can_be_shared(item) for item in source):
+        if not isinstance(found.get("x"), Tensor) or not all(
+            can_be_shared(item) for item in source
+        ):
             return
         self.remember(source)
         layer.cached = True  # type: ignore[assignment]
@@ -92,9 +103,13 @@ class Prepared(Normalised):
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights of a whole graph's edges, for each way in which the layers of a network normalise them."""
+    """The weights of a whole graph's edges, for each way in which the layers of a network normalise
+    them.
+    """
 
-    edge: dict[Way, Tensor]  #: (E,) of the edges; those of stored self-loops count only where no others are added
+    edge: dict[
+        Way, Tensor
+    ]  #: (E,) of the edges; those of stored self-loops count only where no others are added
     loop: dict[Way, Tensor]  #: (N,) of the self-loops that are added
 
     @staticmethod
@@ -110,25 +125,45 @@ class Weights:
                 found.loop[way] = weight[len(weight) - len(x) :]
         return found
 
-    def prepared(self, edge_index: Tensor, edge: Tensor, edge_at: Tensor, node: Tensor, node_at: Tensor, rows: int) -> Prepared:
-        """For a union of ``rows`` nodes with ``node`` and ``edge`` of the whole graph at these places; 1 for the filling."""
+    def prepared(
+        self,
+        edge_index: Tensor,
+        edge: Tensor,
+        edge_at: Tensor,
+        node: Tensor,
+        node_at: Tensor,
+        rows: int,
+    ) -> Prepared:
+        """For a union of ``rows`` nodes with ``node`` and ``edge`` of the whole graph at these
+        places; 1 for the filling.
+        """
         found = Prepared()
         found.remember([edge_index, None])
         (kept,) = (edge_index[0] != edge_index[1]).nonzero(as_tuple=True)
         every = torch.arange(rows, device=edge_index.device)
         for way, weight in self.edge.items():
-            used, value = edge_index, weight.new_ones(edge_index.size(1)).index_copy(0, edge_at, weight[edge])
+            used, value = (
+                edge_index,
+                weight.new_ones(edge_index.size(1)).index_copy(0, edge_at, weight[edge]),
+            )
             if way in self.loop:
                 own = weight.new_ones(rows).index_copy(0, node_at, self.loop[way][node])
-                used, value = torch.cat([edge_index[:, kept], every.expand(2, -1)], 1), torch.cat([value[kept], own])
+                used, value = (
+                    torch.cat([edge_index[:, kept], every.expand(2, -1)], 1),
+                    torch.cat([value[kept], own]),
+                )
             key = (rows, weight.dtype, *way)
             found.made[key] = used, value
         return found
 
 
 def can_be_shared(item: Any) -> bool:
-    """Whether a tensor (or the lack of one) stays what it is as long as its version does, and takes no gradient."""
-    return item is None or (isinstance(item, Tensor) and not item.requires_grad and not item.is_inference())
+    """Whether a tensor (or the lack of one) stays what it is as long as its version does, and takes
+    no gradient.
+    """
+    return item is None or (
+        isinstance(item, Tensor) and not item.requires_grad and not item.is_inference()
+    )
 
 
 def way_of(layer: Any) -> Way:
@@ -146,30 +181,45 @@ def without_cache(layer: Module) -> None:
     layer.cached, layer._cached_edge_index = False, None  # type: ignore[assignment]
 
 
-# --- self-loops ------------------------------------------------------------------------------------------------------
+# --- self-loops -----------------------------------------------------------------------------------
 
 ATTENTION = (GATConv, GATv2Conv)
 
 
 @dataclass
 class Looped(Seen):
-    """Edges with the self-loops that attention layers put in place of stored ones, and their attributes."""
+    """Edges with the self-loops that attention layers put in place of stored ones, and their
+    attributes.
+    """
 
-    def before(self, layer: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    def before(
+        self, layer: Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """Hand the layer edges that have their self-loops already, and tell it to add none."""
         found = dict(zip(("x", "edge_index", "edge_attr"), args, strict=False)) | kwargs
         source = [found.get("edge_index"), found.get("edge_attr")]
-        is_plain = isinstance(found.get("x"), Tensor) and isinstance(source[0], Tensor) and len(args) <= 3 and not found.get("size")
+        is_plain = (
+            isinstance(found.get("x"), Tensor)
+            and isinstance(source[0], Tensor)
+            and len(args) <= 3
+            and not found.get("size")
+        )
         if not is_plain or not all(can_be_shared(item) for item in source):
             return None
         self.remember(source)
         key = (found["x"].size(0), str(layer.fill_value))
         if key not in self.made:
             bare = remove_self_loops(*source)
-            self.made[key] = add_self_loops(*bare, fill_value=layer.fill_value, num_nodes=found["x"].size(0))
+            self.made[key] = add_self_loops(
+                *bare, fill_value=layer.fill_value, num_nodes=found["x"].size(0)
+            )
         layer.add_self_loops = False  # type: ignore[assignment]
         edge_index, edge_attr = self.made[key]
-        rest = {name: value for name, value in kwargs.items() if name not in ("x", "edge_index", "edge_attr")}
+        rest = {
+            name: value
+            for name, value in kwargs.items()
+            if name not in ("x", "edge_index", "edge_attr")
+        }
         return (found["x"], edge_index, edge_attr), rest
 
 
@@ -190,12 +240,14 @@ def shared_loops(net: Module, memo: Looped) -> Iterator[None]:
         yield
 
 
-# --- normalised edges ------------------------------------------------------------------------------------------------
+# --- normalised edges -----------------------------------------------------------------------------
 
 
 @contextmanager
 def shared_normalisation(net: Module, memo: Normalised) -> Iterator[None]:
-    """Let the GCNConv layers of ``net``, whose caches are off, share their normalised edges through ``memo``."""
+    """Let the GCNConv layers of ``net``, whose caches are off, share their normalised edges through
+    ``memo``.
+    """
     layers = [layer for layer in net.modules() if normalises(layer) and not layer.cached]
     with ExitStack() as stack:
         for layer in layers:

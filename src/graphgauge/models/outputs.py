@@ -7,7 +7,8 @@ from torch.nn.functional import logsigmoid
 from graphgauge.core.errors import BadModel, BadSetting
 
 KINDS = ("logits", "log_probs", "probs", "multi_label", "multi_label_logits")
-#: for networks with several labels that do not exclude each other: how one column, asked for alone, is read
+#: for networks with several labels that do not exclude each other: how one column, asked for alone,
+#: is read
 MULTI_LABEL = {"multi_label": "probs", "multi_label_logits": "logits"}
 SUM_TOLERANCE = 1e-4  #: how far from 1 the probabilities of a row may add up
 
@@ -21,22 +22,32 @@ def check_rows(raw: Tensor, count: int, what: str) -> Tensor:
     """Raw rows as (count, columns); refuses another number of rows or dimensions."""
     rows = as_rows(raw)
     if rows.dim() != 2 or len(rows) != count or rows.size(1) == 0:
-        raise BadModel(f"the net must return one row per {what}, here ({count}, C), but returned shape {tuple(raw.shape)}.")
+        raise BadModel(
+            f"the net must return one row per {what}, here ({count}, C), but returned shape {tuple(raw.shape)}."
+        )
     return rows
 
 
 def check_finite_rows(raw: Tensor, what: str) -> None:
-    """Refuse NaN and infinities. Minus infinity passes beside a finite entry: a log-probability of zero, a masked logit."""
-    is_number = raw.isfinite() | ((raw == -torch.inf) & (raw.size(-1) > 1) & raw.isfinite().any(-1, keepdim=True))
+    """Refuse NaN and infinities. Minus infinity passes beside a finite entry: a log-probability of
+    zero, a masked logit.
+    """
+    is_number = raw.isfinite() | (
+        (raw == -torch.inf) & (raw.size(-1) > 1) & raw.isfinite().any(-1, keepdim=True)
+    )
     bad = (~is_number).any(-1).nonzero()
     if len(bad):
-        raise BadModel(f"the net gives NaN or infinity for {len(bad)} of {len(raw)} {what}s, the first is number {int(bad[0])}.")
+        raise BadModel(
+            f"the net gives NaN or infinity for {len(bad)} of {len(raw)} {what}s, the first is number {int(bad[0])}."
+        )
 
 
 def label_column(rows: Tensor, label: Tensor) -> Tensor:
     """Of each row the column of its label.  (T, columns), (T,) -> (T, 1)"""
     if rows.size(1) == 0 or (len(label) and int(label.max()) >= rows.size(1)):
-        raise BadModel(f"label {int(label.max())} was asked for, but the net returned {rows.size(1)} columns this time.")
+        raise BadModel(
+            f"label {int(label.max())} was asked for, but the net returned {rows.size(1)} columns this time."
+        )
     return rows.gather(1, label[:, None])
 
 
@@ -51,7 +62,9 @@ def infer_kind(raw: Tensor) -> str:
         return "logits"
     if is_distribution(raw):
         return "probs"
-    if is_inside_unit(raw) and bool(raw.any()):  # all zeros are logits of a network that knows nothing
+    if is_inside_unit(raw) and bool(
+        raw.any()
+    ):  # all zeros are logits of a network that knows nothing
         raise BadModel(
             f"the net returns {raw.size(1)} columns inside [0, 1] whose rows do not add up to 1, for example {example(raw)}. "
             "If each is the probability of a label that does not exclude the others (a sigmoid for each), say "
@@ -64,24 +77,38 @@ def infer_kind(raw: Tensor) -> str:
 def check_kind(raw: Tensor, kind: str) -> None:
     """Refuse rows that cannot be what the user said they are."""
     if kind not in KINDS:
-        raise BadSetting(f"output must be one of {', '.join(map(repr, KINDS))} or None, but {kind!r} was given.")
+        raise BadSetting(
+            f"output must be one of {', '.join(map(repr, KINDS))} or None, but {kind!r} was given."
+        )
     if kind == "multi_label_logits":
         return
     prob = raw.exp() if kind == "log_probs" else raw
-    fits = is_inside_unit(prob) if raw.size(1) == 1 or kind == "multi_label" else is_distribution(prob)
+    fits = (
+        is_inside_unit(prob) if raw.size(1) == 1 or kind == "multi_label" else is_distribution(prob)
+    )
     if kind != "logits" and not fits:
-        advice = {"probs": "multi_label"} if is_inside_unit(prob) else {"multi_label": "multi_label_logits"}
+        advice = (
+            {"probs": "multi_label"}
+            if is_inside_unit(prob)
+            else {"multi_label": "multi_label_logits"}
+        )
         raise BadModel(
             f"output={kind!r} was said, but the net's rows are not that, for example {example(raw)}. "
             f"Is it output={advice.get(kind, 'logits')!r}?"
         )
     if kind == "logits" and raw.size(1) > 1 and fits:
-        raise BadModel(f"output='logits' was said, but all rows are probabilities, for example {example(raw)}: use output='probs'.")
+        raise BadModel(
+            f"output='logits' was said, but all rows are probabilities, for example {example(raw)}: use output='probs'."
+        )
 
 
 def example(raw: Tensor) -> str:
     """The first row for people."""
-    return "[" + ", ".join(f"{value:.3g}" for value in raw[0, :4].tolist()) + (", ...]" if raw.size(1) > 4 else "]")
+    return (
+        "["
+        + ", ".join(f"{value:.3g}" for value in raw[0, :4].tolist())
+        + (", ...]" if raw.size(1) > 4 else "]")
+    )
 
 
 def is_inside_unit(values: Tensor) -> bool:
@@ -113,10 +140,16 @@ def log_probabilities(raw: Tensor, kind: str) -> Tensor:
     tensor([[-200.,    0.]])
     """
     if kind == "logits":
-        return torch.cat([logsigmoid(-raw), logsigmoid(raw)], 1) if raw.size(1) == 1 else raw.log_softmax(1)
+        return (
+            torch.cat([logsigmoid(-raw), logsigmoid(raw)], 1)
+            if raw.size(1) == 1
+            else raw.log_softmax(1)
+        )
     if kind == "log_probs" and raw.size(1) > 1:
         return raw
-    return probabilities(raw, kind).clamp(min=torch.finfo(raw.dtype).tiny).log()  # of 0, a number that has a gradient
+    return (
+        probabilities(raw, kind).clamp(min=torch.finfo(raw.dtype).tiny).log()
+    )  # of 0, a number that has a gradient
 
 
 def likeliest(prob: Tensor) -> Tensor:

@@ -2,10 +2,14 @@
 
 Two promises are tested:
 
-1. The extracted graph is the model. Its prediction must equal the whole graph's within 1e-5 of a probability (or of the
-   standard deviation of the predictions). Where it does not, the halo grows, at last to the whole graph.
-2. A union does not change the model. Different copies in one union must give what each gives alone. Where they do not
-   (layers that normalise over all nodes), ``batch=`` is passed if forward takes it; else copies run one by one.
+1. The extracted graph is the model. Its prediction must equal the whole graph's within 1e-5 of a
+   probability (or of the
+   standard deviation of the predictions). Where it does not, the halo grows, at last to the whole
+   graph.
+2. A union does not change the model. Different copies in one union must give what each gives alone.
+   Where they do not
+   (layers that normalise over all nodes), ``batch=`` is passed if forward takes it; else copies run
+   one by one.
 """
 
 from contextlib import ExitStack
@@ -36,19 +40,28 @@ FINE = 1e-4  #: of the SD of raw rows, for probes on changed data
 NUM_PROBES = {"node": 12, "link": 12, "graph": 32}
 WORTH_CUTTING = 0.75  #: messages are left out of a round where fewer than this share can arrive
 MOST_TRACED_EDGES = 512
-FIRST_PART, BYTES_TO_CUT = 16, 160  #: targets cut out first, and what cutting takes at most for each node and edge it lists
+FIRST_PART, BYTES_TO_CUT = (
+    16,
+    160,
+)  #: targets cut out first, and what cutting takes at most for each node and edge it lists
 
 #: what networks raise on graphs they cannot work on, such as a norm on a single node
 FORWARD_ERRORS = (RuntimeError, ValueError, LookupError, AssertionError, TypeError, AttributeError)
 
 
 def find_probes(model: "BaseModel", everything: Tensor) -> Tensor:
-    """Evenly spaced targets: half of them among all, half among those with the longest walks of messages around them."""
+    """Evenly spaced targets: half of them among all, half among those with the longest walks of
+    messages around them.
+    """
     count = NUM_PROBES[model.level]
     if model.level == "graph":
         return spaced(everything, count)
-    deep = everything[deep_nodes(model.source.edge_index, model.source.num_nodes)[model.ids_of(everything)].any(1)]
-    return torch.cat([spaced(everything, count // 2), spaced(deep, count - count // 2)]).unique(dim=0)
+    deep = everything[
+        deep_nodes(model.source.edge_index, model.source.num_nodes)[model.ids_of(everything)].any(1)
+    ]
+    return torch.cat([spaced(everything, count // 2), spaced(deep, count - count // 2)]).unique(
+        dim=0
+    )
 
 
 def deep_nodes(edge_index: Tensor, num_nodes: int, steps: int = 4) -> Tensor:
@@ -68,11 +81,13 @@ def spaced(targets: Tensor, count: int) -> Tensor:
     return targets[steps.round().long().unique()] if len(targets) else targets
 
 
-# --- how far it looks ------------------------------------------------------------------------------------------------
+# --- how far it looks -----------------------------------------------------------------------------
 
 
 def find_trace(model: "BaseModel") -> depth.Trace:
-    """Watch the network on a small part of the data, or on all of it if it cannot work on a small part."""
+    """Watch the network on a small part of the data, or on all of it if it cannot work on a small
+    part.
+    """
     union, engine = small_union(model), Engine(model.call, None, ALONE, model.writes_input)
     try:
         return depth.trace(model.net, lambda: engine.outputs(union), union.edge_index)
@@ -98,19 +113,24 @@ def small_union(model: "BaseModel") -> Union:
     if model.level == "graph":
         graphs = model.cut(model.probes, 0, 0, "messages")
     else:
-        edges = spaced(torch.arange(model.source.num_edges, device=model.source.device), MOST_TRACED_EDGES)
+        edges = spaced(
+            torch.arange(model.source.num_edges, device=model.source.device), MOST_TRACED_EDGES
+        )
         part, target = part_of(model.source, model.ids_of(model.probes[-1:]), edges)
         graphs = Extractor(part).extract(target, 0, HALOS.index("whole graph"))
     largest = graphs.edge_sizes.argmax()[None]
     return assemble(graphs, largest, largest, align=1)
 
 
-# --- whether copies can share a call ---------------------------------------------------------------------------------
+# --- whether copies can share a call --------------------------------------------------------------
 
 
 def find_joining(model: "BaseModel") -> str:
     """Whether different copies in one union give what each gives alone."""
-    hops, probes = depth.counted_hops(model), model.probes if model.level == "graph" else model.probes[:4]
+    hops, probes = (
+        depth.counted_hops(model),
+        model.probes if model.level == "graph" else model.probes[:4],
+    )
     of = torch.arange(len(probes), device=model.source.device).repeat(2)
     try:
         graphs = model.cut(probes, hops, depth.needed_halo(model.net), "messages")
@@ -120,7 +140,9 @@ def find_joining(model: "BaseModel") -> str:
         try:
             alone = joint_rows(model, graphs, of, ALONE)
         except FORWARD_ERRORS as error:
-            raise BadModel(cannot_be_renumbered(model, f"could not be run ({type(error).__name__}: {error})")) from error
+            raise BadModel(
+                cannot_be_renumbered(model, f"could not be run ({type(error).__name__}: {error})")
+            ) from error
     check_finite_rows(alone, "probe")
     for joining in [TOGETHER, WITH_BATCH] if model.call.takes_batch else [TOGETHER]:
         if agrees(model, graphs, of, joining, alone):
@@ -128,8 +150,12 @@ def find_joining(model: "BaseModel") -> str:
     return ALONE
 
 
-def agrees(model: "BaseModel", graphs: ComputationGraphs, of: Tensor, joining: str, alone: Tensor) -> bool:
-    """Whether a union in this way gives the rows that the copies give alone; a net that cannot take it does not."""
+def agrees(
+    model: "BaseModel", graphs: ComputationGraphs, of: Tensor, joining: str, alone: Tensor
+) -> bool:
+    """Whether a union in this way gives the rows that the copies give alone; a net that cannot take
+    it does not.
+    """
     try:
         joint = joint_rows(model, graphs, of, joining)
     except FORWARD_ERRORS:
@@ -138,12 +164,18 @@ def agrees(model: "BaseModel", graphs: ComputationGraphs, of: Tensor, joining: s
 
 
 def joint_rows(model: "BaseModel", graphs: ComputationGraphs, of: Tensor, joining: str) -> Tensor:
-    """Raw rows of copies, the second half of them with their features turned upside down.  (K, columns)"""
-    return mirrored_rows(Engine(model.call, model.engine.budget, joining, model.writes_input), graphs, of)
+    """Raw rows of copies, the second half of them with their features turned upside down.
+    (K, columns)
+    """
+    return mirrored_rows(
+        Engine(model.call, model.engine.budget, joining, model.writes_input), graphs, of
+    )
 
 
 def mirrored_rows(engine: Engine, graphs: ComputationGraphs, of: Tensor) -> Tensor:
-    """Raw rows of copies, the second half of them with their features turned upside down.  (K, columns)"""
+    """Raw rows of copies, the second half of them with their features turned upside down.
+    (K, columns)
+    """
     half = len(of) // 2
 
     def work(union: Union) -> Tensor:
@@ -156,17 +188,32 @@ def mirrored_rows(engine: Engine, graphs: ComputationGraphs, of: Tensor) -> Tens
 
 
 def find_cuts(model: "BaseModel") -> tuple[bool, ...]:
-    """In which rounds of messages those that cannot arrive are left out: where that saves much, if the rows stay the same."""
+    """In which rounds of messages those that cannot arrive are left out: where that saves much, if
+    the rows stay the same.
+    """
     chain = model.trace.chain
-    if model.level == "graph" or model.joining != TOGETHER or not model.trace.calls == chain == model.hops:
+    if (
+        model.level == "graph"
+        or model.joining != TOGETHER
+        or not model.trace.calls == chain == model.hops
+    ):
         return ()
-    graphs = model.cut(model.probes, chain, min(depth.needed_halo(model.net), HALOS.index("in and out")), "messages")
+    graphs = model.cut(
+        model.probes,
+        chain,
+        min(depth.needed_halo(model.net), HALOS.index("in and out")),
+        "messages",
+    )
     of = torch.arange(len(graphs), device=model.source.device).repeat(2)
     cuts = tuple(share < WORTH_CUTTING for share in arriving_shares(graphs, chain))
     few = Engine(model.call, model.engine.budget, TOGETHER, model.writes_input, cuts)
     every = Engine(model.call, model.engine.budget, TOGETHER, model.writes_input)
     try:
-        return cuts if is_close(mirrored_rows(few, graphs, of), mirrored_rows(every, graphs, of)) else ()
+        return (
+            cuts
+            if is_close(mirrored_rows(few, graphs, of), mirrored_rows(every, graphs, of))
+            else ()
+        )
     except (BadModel, *FORWARD_ERRORS):
         return ()
 
@@ -174,7 +221,8 @@ def find_cuts(model: "BaseModel") -> tuple[bool, ...]:
 def find_feature_use(model: "BaseModel") -> str:
     """Whether the network works on features that are written out only where it needs them.
 
-    "linear": a linear map is all it does with them; "written": they are written out on the way; "no": it gives other rows.
+    "linear": a linear map is all it does with them; "written": they are written out on the way;
+    "no": it gives other rows.
     """
     graphs = model.cut(model.probes[:4], model.hops, model.base_halo, "messages")
     of = torch.arange(len(graphs), device=model.source.device).repeat(2)
@@ -197,11 +245,13 @@ def find_feature_use(model: "BaseModel") -> str:
     return "written" if any(seen) or model.writes_input else "linear"
 
 
-# --- whether an extracted graph is the model -------------------------------------------------------------------------
+# --- whether an extracted graph is the model ------------------------------------------------------
 
 
 def find_halo(model: "BaseModel") -> int:
-    """The smallest halo, from what the layers are known to need upwards, with which all probes pass."""
+    """The smallest halo, from what the layers are known to need upwards, with which all probes
+    pass.
+    """
     if model.level == "graph":
         return HALOS.index("none")
     for halo in range(depth.needed_halo(model.net), len(HALOS)):
@@ -211,9 +261,15 @@ def find_halo(model: "BaseModel") -> int:
 
 
 def cannot_be_renumbered(model: "BaseModel", found: str) -> str:
-    """Why a network is refused that does not work, or works otherwise, on nodes and edges in another order."""
+    """Why a network is refused that does not work, or works otherwise, on nodes and edges in
+    another order.
+    """
     source = model.source
-    fits_both = [name for name in source.node_attrs if name != "x"] if torch.equal(source.node_ptr, source.edge_ptr) else []
+    fits_both = (
+        [name for name in source.node_attrs if name != "x"]
+        if torch.equal(source.node_ptr, source.edge_ptr)
+        else []
+    )
     advice = [
         f" data.{name} has a row for each node and for each edge, and counts as the nodes': call it edge_{name} if it is the "
         "edges'."
@@ -227,7 +283,9 @@ def cannot_be_renumbered(model: "BaseModel", found: str) -> str:
 
 
 def passes(model: "BaseModel", graphs: ComputationGraphs) -> bool:
-    """Whether all extracted graphs give the whole graph's prediction; a graph the net cannot work on does not."""
+    """Whether all extracted graphs give the whole graph's prediction; a graph the net cannot work
+    on does not.
+    """
     try:
         return not bool(differs(model, graphs).any()) and passes_trial(model, graphs)
     except FORWARD_ERRORS as error:
@@ -235,22 +293,33 @@ def passes(model: "BaseModel", graphs: ComputationGraphs) -> bool:
             return False
         if isinstance(error, GraphgaugeError):
             raise
-        raise BadModel(cannot_be_renumbered(model, f"could not be run ({type(error).__name__}: {error})")) from error
+        raise BadModel(
+            cannot_be_renumbered(model, f"could not be run ({type(error).__name__}: {error})")
+        ) from error
 
 
 def passes_trial(model: "BaseModel", graphs: ComputationGraphs) -> bool:
-    """Whether extracted graphs follow the whole graph when it is changed: random features, and a third of the edges gone.
+    """Whether extracted graphs follow the whole graph when it is changed: random features, and a
+    third of the edges gone.
 
-    Zero or constant features, or saturated outputs, can hide that an extracted graph lacks something; edits would show it.
+    Zero or constant features, or saturated outputs, can hide that an extracted graph lacks
+    something; edits would show it.
     """
     random = generator(0)
     scale = float(model.source.x.std(correction=0) + model.source.x.abs().mean()) or 1.0
-    x = torch.randn(model.source.x.shape, generator=random, dtype=model.source.x.dtype).to(model.source.device) * scale
+    x = (
+        torch.randn(model.source.x.shape, generator=random, dtype=model.source.x.dtype).to(
+            model.source.device
+        )
+        * scale
+    )
     gone = (torch.rand(model.source.num_edges, generator=random) < 1 / 3).to(model.source.device)
 
     def edit(union: Union) -> Union:
         rows = x[graphs.node[union.node_row]]
-        return union.with_x(union.x.index_copy(0, union.node_at, rows)).without_edges(gone[graphs.edge[union.edge_row]])
+        return union.with_x(union.x.index_copy(0, union.node_at, rows)).without_edges(
+            gone[graphs.edge[union.edge_row]]
+        )
 
     try:
         whole = model.trial_rows(graphs.target, x, ~gone)
@@ -263,8 +332,8 @@ def passes_trial(model: "BaseModel", graphs: ComputationGraphs) -> bool:
 def differs(model: "BaseModel", graphs: ComputationGraphs) -> Tensor:
     """Which extracted graphs give another prediction than the whole graph.  (T,) bool
 
-    Beside the prediction the raw rows are compared, coarsely (1e-3 of their SD): a probability of 0.9999999 would hide a
-    wrong graph that shows as soon as an edge is removed.
+    Beside the prediction the raw rows are compared, coarsely (1e-3 of their SD): a probability of
+    0.9999999 would hide a wrong graph that shows as soon as an edge is removed.
     """
     raw, whole = model.map(model.engine.outputs, graphs), model.whole_rows(graphs.target)
     gap = largest_gap(model.interpret(raw), model.interpret(whole))
@@ -272,7 +341,9 @@ def differs(model: "BaseModel", graphs: ComputationGraphs) -> Tensor:
 
 
 def find_raw_spread(model: "BaseModel") -> float:
-    """Never less than the rows' resolution: a constant network differs from itself by rounding only."""
+    """Never less than the rows' resolution: a constant network differs from itself by rounding
+    only.
+    """
     rows = model.whole_rows(model.everything).double()
     rows = rows[rows.isfinite().all(1)]
     resolution = 1e-3 * float(rows.abs().max()) if rows.numel() else 1.0
@@ -295,7 +366,9 @@ def checked_graphs(model: "BaseModel", target: Tensor, scope: str) -> Computatio
 
 
 def cut_in_parts(model: "BaseModel", target: Tensor, halo: int, scope: str) -> ComputationGraphs:
-    """Computation graphs, cut so many at a time that what cutting takes fits into the budget, going by the first few."""
+    """Computation graphs, cut so many at a time that what cutting takes fits into the budget, going
+    by the first few.
+    """
     budget = budget_bytes(model.engine.budget, model.source.device)
     most = len(target) * (model.source.num_nodes + model.source.num_edges) * BYTES_TO_CUT
     if model.level == "graph" or most <= budget:
@@ -309,21 +382,24 @@ def cut_in_parts(model: "BaseModel", target: Tensor, halo: int, scope: str) -> C
     return ComputationGraphs.join(parts)
 
 
-def replaced(graphs: ComputationGraphs, index: Tensor, others: ComputationGraphs) -> ComputationGraphs:
+def replaced(
+    graphs: ComputationGraphs, index: Tensor, others: ComputationGraphs
+) -> ComputationGraphs:
     """``graphs`` with those at ``index`` exchanged for ``others``."""
     order = torch.arange(len(graphs), device=index.device)
     order[index] = len(graphs) + torch.arange(len(index), device=index.device)
     return ComputationGraphs.join([graphs, others]).take(order)
 
 
-# --- whether messages can be masked ----------------------------------------------------------------------------------
+# --- whether messages can be masked ---------------------------------------------------------------
 
 
 def find_mask_support(model: "BaseModel") -> str:
     """Silence every message: does it then no longer matter whether there are edges?
 
-    Where a silenced message can win it does matter, and nothing is compared; messages must let themselves be silenced all the same.
-    What a silent layer hands on is moved away from zero: rows of zeros would hide that an adjacency matrix is multiplied by them.
+    Where a silenced message can win it does matter, and nothing is compared; messages must let
+    themselves be silenced all the same. What a silent layer hands on is moved away from zero: rows
+    of zeros would hide that an adjacency matrix is multiplied by them.
     """
     doubtful = masking.doubtful_aggregations(model.net)
     graphs = model.cut(model.probes, model.hops, model.base_halo, "messages")
@@ -333,7 +409,9 @@ def find_mask_support(model: "BaseModel") -> str:
         with ExitStack() as stack:
             for layer in masking.message_layers(model.net):
                 stack.callback(layer.register_propagate_forward_hook(moved_from_zero).remove)
-            return model.engine.outputs(union, lambda sent: sent.times(sent.factors(factor, 0.0)), every_message=True)
+            return model.engine.outputs(
+                union, lambda sent: sent.times(sent.factors(factor, 0.0)), every_message=True
+            )
 
     def silent_without_edges(union: Union) -> Tensor:
         return silent(union.without_edges(torch.ones_like(union.edge_at, dtype=torch.bool)))
@@ -343,14 +421,18 @@ def find_mask_support(model: "BaseModel") -> str:
         if doubtful:
             return f"doubtful: a silenced message can win in {', '.join(doubtful)}; use drop"
         without = model.map(silent_without_edges, graphs, kind="silent")
-        is_gap = ~(with_edges.isfinite() | without.isfinite())  # moved numbers may be none that the network can work with
+        is_gap = ~(
+            with_edges.isfinite() | without.isfinite()
+        )  # moved numbers may be none that the network can work with
         with_edges, without = with_edges.where(~is_gap, 0), without.where(~is_gap, 0)
     except BadModel as error:
         return f"refused: {error}"
     except FORWARD_ERRORS as error:
         return f"refused: the network cannot work without edges ({type(error).__name__}: {error}); use drop"
     return (
-        "exact" if is_close(with_edges, without) else "refused: edges act outside the messages of MessagePassing layers; use drop"
+        "exact"
+        if is_close(with_edges, without)
+        else "refused: edges act outside the messages of MessagePassing layers; use drop"
     )
 
 
@@ -366,15 +448,20 @@ def find_edge_use(model: "BaseModel") -> bool:
     graphs = model.cut(model.probes, model.hops, model.base_halo, "messages")
 
     def without_edges(union: Union) -> Tensor:
-        return model.engine.outputs(union.without_edges(torch.ones_like(union.edge_at, dtype=torch.bool)))
+        return model.engine.outputs(
+            union.without_edges(torch.ones_like(union.edge_at, dtype=torch.bool))
+        )
 
     try:
-        return not is_close(model.map(model.engine.outputs, graphs), model.map(without_edges, graphs, kind="without edges"))
+        return not is_close(
+            model.map(model.engine.outputs, graphs),
+            model.map(without_edges, graphs, kind="without edges"),
+        )
     except FORWARD_ERRORS:
         return True
 
 
-# --- comparing rows --------------------------------------------------------------------------------------------------
+# --- comparing rows -------------------------------------------------------------------------------
 
 
 def is_close(first: Tensor, second: Tensor) -> bool:
@@ -387,15 +474,21 @@ def is_close(first: Tensor, second: Tensor) -> bool:
 
 
 def is_alike(here: Tensor, whole: Tensor, share: float) -> bool:
-    """Equal within ``share`` of the SD of the rows, or 1e-5 of the largest; columns that are not finite are left out."""
+    """Equal within ``share`` of the SD of the rows, or 1e-5 of the largest; columns that are not
+    finite are left out.
+    """
     finite = whole[:, whole.isfinite().all(0)].double()
     if not finite.numel():
         return True
-    allowed = max(share * float(finite.std(0, correction=0).max()), TOLERANCE * float(finite.abs().max()))
+    allowed = max(
+        share * float(finite.std(0, correction=0).max()), TOLERANCE * float(finite.abs().max())
+    )
     return bool((largest_gap(here, whole) <= allowed).all())
 
 
 def largest_gap(first: Tensor, second: Tensor, allowed: Tensor | float = 0.0) -> Tensor:
-    """Largest difference in each row, less what is allowed; equal infinities differ by nothing.  (T, ...) -> (T,)"""
+    """Largest difference in each row, less what is allowed; equal infinities differ by nothing.
+    (T, ...) -> (T,)
+    """
     gap = torch.where(first == second, torch.zeros_like(first), (first - second).abs() - allowed)
     return gap.reshape(len(gap), -1).amax(1) if gap.numel() else gap.new_zeros(len(gap))

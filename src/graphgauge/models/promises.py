@@ -1,7 +1,7 @@
 """The promises of a wrapped network, one small function each, named for what must be true.
 
-A function returns nothing (kept), returns a remark (kept, but people should know), raises `Inapplicable` (says nothing about
-this model) or an AssertionError with the reason (broken).
+A function returns nothing (kept), returns a remark (kept, but people should know), raises
+`Inapplicable` (says nothing about this model) or an AssertionError with the reason (broken).
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ class Inapplicable(Exception):
     """Raised by a check that says nothing about this model; the message says why."""
 
 
-# --- predictions -----------------------------------------------------------------------------------------------------
+# --- predictions ----------------------------------------------------------------------------------
 
 
 def predictions_have_one_row_per_target(model: BaseModel, targets: Tensor) -> None:
@@ -40,7 +40,10 @@ def predictions_have_one_row_per_target(model: BaseModel, targets: Tensor) -> No
 
 def predictions_are_finite(model: BaseModel, targets: Tensor) -> None:
     """No NaN, no infinity."""
-    ensure(bool(model.pred_continuous(model.population()).isfinite().all()), "some predictions are NaN or infinite")
+    ensure(
+        bool(model.pred_continuous(model.population()).isfinite().all()),
+        "some predictions are NaN or infinite",
+    )
 
 
 def probabilities_add_up_to_one(model: BaseModel, targets: Tensor) -> None:
@@ -57,18 +60,29 @@ def classes_are_the_likeliest(model: BaseModel, targets: Tensor) -> None:
     need(model, "classification")
     prob, label = model.pred_continuous(targets), model.pred_discrete(targets)
     expected = [int(np.argmax(row.cpu().numpy())) for row in prob]
-    ensure(label.tolist() == expected, f"classes {label.tolist()} where probabilities say {expected}")
+    ensure(
+        label.tolist() == expected, f"classes {label.tolist()} where probabilities say {expected}"
+    )
 
 
 def sides_follow_the_flip_band(model: BaseModel, targets: Tensor) -> None:
     """`pred_discrete` of a regression is 0 around the target's own value, and -1 or +1 far from it."""
     need(model, "regression")
     value, width = model.pred_continuous(targets), model.spread  # type: ignore[attr-defined]
-    ensure(bool(model.pred_discrete(targets, around=value).eq(0).all()), "a value is not inside the band around itself")
+    ensure(
+        bool(model.pred_discrete(targets, around=value).eq(0).all()),
+        "a value is not inside the band around itself",
+    )
     if width == 0:
         raise Inapplicable("all predictions are equal, so there is no band")
-    ensure(bool(model.pred_discrete(targets, around=value + width).eq(-1).all()), "a value one SD below is not called below")
-    ensure(bool(model.pred_discrete(targets, around=value - width).eq(1).all()), "a value one SD above is not called above")
+    ensure(
+        bool(model.pred_discrete(targets, around=value + width).eq(-1).all()),
+        "a value one SD below is not called below",
+    )
+    ensure(
+        bool(model.pred_discrete(targets, around=value - width).eq(1).all()),
+        "a value one SD above is not called above",
+    )
 
 
 def more_than_one_answer_is_given(model: BaseModel, targets: Tensor) -> str | None:
@@ -77,8 +91,15 @@ def more_than_one_answer_is_given(model: BaseModel, targets: Tensor) -> str | No
     constant = len(pred) > 1 and is_close(pred, pred[:1].expand_as(pred))
     if constant:
         return "the network gives every target the same prediction"
-    one_class = model.task == "classification" and len(model.pred_discrete(model.population()).unique()) == 1
-    return "the network predicts one class only: there is no reference of another class" if one_class else None
+    one_class = (
+        model.task == "classification"
+        and len(model.pred_discrete(model.population()).unique()) == 1
+    )
+    return (
+        "the network predicts one class only: there is no reference of another class"
+        if one_class
+        else None
+    )
 
 
 def same_question_same_answer(model: BaseModel, targets: Tensor) -> None:
@@ -90,7 +111,10 @@ def same_question_same_answer(model: BaseModel, targets: Tensor) -> None:
 
 def order_of_targets_does_not_matter(model: BaseModel, targets: Tensor) -> None:
     """Reversed targets give reversed rows."""
-    ensure(torch.equal(model.pred_continuous(targets.flip(0)), model.pred_continuous(targets).flip(0)), "rows depend on the order")
+    ensure(
+        torch.equal(model.pred_continuous(targets.flip(0)), model.pred_continuous(targets).flip(0)),
+        "rows depend on the order",
+    )
 
 
 def repeated_targets_get_equal_rows(model: BaseModel, targets: Tensor) -> None:
@@ -99,7 +123,10 @@ def repeated_targets_get_equal_rows(model: BaseModel, targets: Tensor) -> None:
     graphs = model.computation_graphs(twice)
     pred = model.pred_continuous(twice)
     ensure(torch.equal(pred[0], pred[1]), "a repeated target gets two predictions")
-    ensure(torch.equal(graphs[0].all_edges, graphs[1].all_edges), "a repeated target gets two computation graphs")
+    ensure(
+        torch.equal(graphs[0].all_edges, graphs[1].all_edges),
+        "a repeated target gets two computation graphs",
+    )
 
 
 def no_targets_give_no_rows(model: BaseModel, targets: Tensor) -> None:
@@ -133,10 +160,13 @@ def wrong_targets_are_refused(model: BaseModel, targets: Tensor) -> None:
     for wrong in wrong_targets(model):
         refusal = refusal_of(model, wrong)
         ensure(refusal is not None, f"target {wrong!r} is accepted")
-        ensure(str(wrong) in str(refusal), f"the error about target {wrong!r} does not name it: {refusal}")
+        ensure(
+            str(wrong) in str(refusal),
+            f"the error about target {wrong!r} does not name it: {refusal}",
+        )
 
 
-# --- the network stays what it was -----------------------------------------------------------------------------------
+# --- the network stays what it was ----------------------------------------------------------------
 
 
 def network_is_untouched_by_calls(model: BaseModel, targets: Tensor) -> None:
@@ -167,7 +197,11 @@ def network_is_untouched_by_failures(model: BaseModel, targets: Tensor) -> None:
 
 def data_is_untouched(model: BaseModel, targets: Tensor) -> None:
     """No call writes into the data, not even a network that changes its input."""
-    tensors = [model.source.edge_index, *model.source.node_attrs.values(), *model.source.edge_attrs.values()]
+    tensors = [
+        model.source.edge_index,
+        *model.source.node_attrs.values(),
+        *model.source.edge_attrs.values(),
+    ]
     before = [tensor.clone() for tensor in tensors]
     model.refresh()
     model.pred_copies(model.computation_graphs(targets))
@@ -175,30 +209,40 @@ def data_is_untouched(model: BaseModel, targets: Tensor) -> None:
 
 
 def evaluation_mode_is_used(model: BaseModel, targets: Tensor) -> None:
-    """A network in training mode is asked in evaluation mode, and is in training mode again afterwards."""
+    """A network in training mode is asked in evaluation mode, and is in training mode again
+    afterwards.
+    """
     expected = model.pred_continuous(targets)
     flags = {module: module.training for module in model.net.modules()}
     try:
         model.net.train()
         model.refresh()
         pred = model.pred_continuous(targets)
-        ensure(all(module.training for module in model.net.modules()), "training mode was not restored")
+        ensure(
+            all(module.training for module in model.net.modules()), "training mode was not restored"
+        )
     finally:
         for module, flag in flags.items():
             module.training = flag
     ensure(is_close(pred, expected), "predictions depend on the training mode")
 
 
-# --- computation graphs ----------------------------------------------------------------------------------------------
+# --- computation graphs ---------------------------------------------------------------------------
 
 
-def extracted_graphs_give_the_whole_graphs_prediction(model: BaseModel, targets: Tensor) -> str | None:
+def extracted_graphs_give_the_whole_graphs_prediction(
+    model: BaseModel, targets: Tensor
+) -> str | None:
     """Within 1e-5 of a probability, or of the SD of predictions."""
     graphs = model.computation_graphs(targets)
     gap = float((model.pred_copies(graphs) - model.pred_continuous(targets)).abs().max())
     ensure(gap <= model.tolerance(), f"extracted graphs differ from the whole graph by {gap:.2g}")
     whole = graphs.notes().get("whole graph", 0)
-    return f"{whole} of {len(graphs)} targets need the whole graph: this network looks further than its messages" if whole else None
+    return (
+        f"{whole} of {len(graphs)} targets need the whole graph: this network looks further than its messages"
+        if whole
+        else None
+    )
 
 
 def hops_go_as_far_as_features_matter(model: BaseModel, targets: Tensor) -> str | None:
@@ -211,11 +255,17 @@ def hops_go_as_far_as_features_matter(model: BaseModel, targets: Tensor) -> str 
         further = reaches_beyond(model, model.hops)
     ensure(not further, f"num_hops is {model.hops}, but features further away matter")
     chain = model.trace.chain
-    return f"{chain} propagations follow each other, but features {model.hops} hops away matter" if chain != model.hops else None
+    return (
+        f"{chain} propagations follow each other, but features {model.hops} hops away matter"
+        if chain != model.hops
+        else None
+    )
 
 
 def features_outside_do_not_matter(model: BaseModel, targets: Tensor) -> None:
-    """Changing the features of all nodes beyond L hops leaves the prediction on the whole graph as it was."""
+    """Changing the features of all nodes beyond L hops leaves the prediction on the whole graph as
+    it was.
+    """
     if model.level == "graph":
         raise Inapplicable("a graph target is decided by its whole graph")
     if HALOS[model.base_halo] == "whole graph":
@@ -225,11 +275,16 @@ def features_outside_do_not_matter(model: BaseModel, targets: Tensor) -> None:
     inside[graph.nodes] = True
     changed = torch.where(inside[:, None], model.source.x, 1 - model.source.x)
     before, after = model.pred_continuous(targets[:1]), answer_with(model, changed, targets[:1])
-    ensure(float((before - after).abs().max()) <= model.tolerance(), "features beyond the hops change the prediction")
+    ensure(
+        float((before - after).abs().max()) <= model.tolerance(),
+        "features beyond the hops change the prediction",
+    )
 
 
 def relevant_edges_carry_messages(model: BaseModel, targets: Tensor) -> None:
-    """Every relevant edge ends within L - 1 hops (or, induced, inside the L hops), and none is a self-loop."""
+    """Every relevant edge ends within L - 1 hops (or, induced, inside the L hops), and none is a
+    self-loop.
+    """
     graphs = model.computation_graphs(targets)
     for graph in graphs:
         source, end = graph.edge_index[:, : len(graph.edges)]
@@ -237,7 +292,10 @@ def relevant_edges_carry_messages(model: BaseModel, targets: Tensor) -> None:
         if model.level == "graph" or model.edge_scope == "induced" or model.trace.flow == "both":
             continue
         head = end if model.trace.flow == "source_to_target" else source
-        ensure(bool((graph.hops[head] < model.hops).all()), f"an edge of target {graph.target} cannot carry a message to it")
+        ensure(
+            bool((graph.hops[head] < model.hops).all()),
+            f"an edge of target {graph.target} cannot carry a message to it",
+        )
 
 
 def renumbering_nodes_changes_nothing(model: BaseModel, targets: Tensor) -> None:
@@ -249,17 +307,26 @@ def renumbering_nodes_changes_nothing(model: BaseModel, targets: Tensor) -> None
     ensure(gap <= model.tolerance(), f"renumbered nodes change a prediction by {gap:.2g}")
 
 
-# --- unions ----------------------------------------------------------------------------------------------------------
+# --- unions ---------------------------------------------------------------------------------------
 
 
 def copies_in_a_union_answer_as_alone(model: BaseModel, targets: Tensor) -> str | None:
     """Each copy gives in a union what it gives alone."""
     graphs = model.computation_graphs(targets)
     joint = model.pred_copies(graphs)
-    alone = torch.cat([model.pred_copies(graphs.take(torch.tensor([k], device=targets.device))) for k in range(len(graphs))])
+    alone = torch.cat(
+        [
+            model.pred_copies(graphs.take(torch.tensor([k], device=targets.device)))
+            for k in range(len(graphs))
+        ]
+    )
     gap = float((joint - alone).abs().max())
     ensure(gap <= model.tolerance(), f"a union changes a prediction by {gap:.2g}")
-    return "copies run one by one: this network mixes nodes that share no edge" if model.joining == ALONE else None
+    return (
+        "copies run one by one: this network mixes nodes that share no edge"
+        if model.joining == ALONE
+        else None
+    )
 
 
 def chunks_give_the_same_bits(model: BaseModel, targets: Tensor) -> str | None:
@@ -274,7 +341,9 @@ def chunks_give_the_same_bits(model: BaseModel, targets: Tensor) -> str | None:
         whole, singles = (
             torch.cat(
                 [
-                    model.engine.outputs(model.engine.union(Copies(graphs, everything), k, min(k + n, len(graphs))))
+                    model.engine.outputs(
+                        model.engine.union(Copies(graphs, everything), k, min(k + n, len(graphs)))
+                    )
                     for k in range(0, len(graphs), n)
                 ]
             )
@@ -283,20 +352,29 @@ def chunks_give_the_same_bits(model: BaseModel, targets: Tensor) -> str | None:
     if torch.equal(whole, singles):
         return None
     ensure(is_close(whole, singles), "predictions change with the size of a union")
-    return (
-        "the last bits change with the size of a union: this network regroups its rows; results repeat only with the same batches"
-    )
+    return "the last bits change with the size of a union: this network regroups its rows; results repeat only with the same batches"
 
 
 def unedited_copies_are_the_model(model: BaseModel, targets: Tensor) -> None:
     """Dropping no edge, and where masks work multiplying all messages by 1, changes nothing."""
     graphs = model.computation_graphs(targets)
     pred = model.pred_copies(graphs)
-    kept = model.pred_copies(graphs, edit=lambda union: union.without_edges(torch.zeros_like(union.edge_at, dtype=torch.bool)))
-    ensure(float((pred - kept).abs().max()) <= model.tolerance(), "dropping no edge changes a prediction")
+    kept = model.pred_copies(
+        graphs,
+        edit=lambda union: union.without_edges(torch.zeros_like(union.edge_at, dtype=torch.bool)),
+    )
+    ensure(
+        float((pred - kept).abs().max()) <= model.tolerance(),
+        "dropping no edge changes a prediction",
+    )
     if not model.mask_support.startswith("refused"):
-        ones = model.pred_copies(graphs, edit=lambda union: union.with_mask(union.x.new_ones(union.num_edges)))
-        ensure(float((pred - ones).abs().max()) <= model.tolerance(), "multiplying messages by 1 changes a prediction")
+        ones = model.pred_copies(
+            graphs, edit=lambda union: union.with_mask(union.x.new_ones(union.num_edges))
+        )
+        ensure(
+            float((pred - ones).abs().max()) <= model.tolerance(),
+            "multiplying messages by 1 changes a prediction",
+        )
 
 
 def messages_can_be_masked(model: BaseModel, targets: Tensor) -> str | None:
@@ -304,18 +382,28 @@ def messages_can_be_masked(model: BaseModel, targets: Tensor) -> str | None:
     if model.mask_support == "exact":
         return None
     with_masks = not model.mask_support.startswith("refused")
-    return model.mask_support if with_masks else f"{model.mask_support.rstrip('.')}. For edge scores {WITHOUT_MASKS}"
+    return (
+        model.mask_support
+        if with_masks
+        else f"{model.mask_support.rstrip('.')}. For edge scores {WITHOUT_MASKS}"
+    )
 
 
-# --- what explainers and references need -----------------------------------------------------------------------------
+# --- what explainers and references need ----------------------------------------------------------
 
 
 def embedding_has_one_row_per_target(model: BaseModel, targets: Tensor) -> None:
     """The last hidden space is found, finite, and does not depend on the order of the targets."""
     hidden = model.embed(targets)
-    ensure(hidden.dim() == 2 and len(hidden) == len(targets), f"the embedding has shape {tuple(hidden.shape)}")
+    ensure(
+        hidden.dim() == 2 and len(hidden) == len(targets),
+        f"the embedding has shape {tuple(hidden.shape)}",
+    )
     ensure(bool(hidden.isfinite().all()), "the embedding has NaN or infinite entries")
-    ensure(is_close(model.embed(targets.flip(0)), hidden.flip(0)), "the embedding depends on the order of the targets")
+    ensure(
+        is_close(model.embed(targets.flip(0)), hidden.flip(0)),
+        "the embedding depends on the order of the targets",
+    )
 
 
 def gradients_reach_the_features(model: BaseModel, targets: Tensor) -> str | None:
@@ -328,15 +416,23 @@ def gradients_reach_the_features(model: BaseModel, targets: Tensor) -> str | Non
             best = rows.amax(1) if rows.dim() == 2 else rows
             (grad,) = torch.autograd.grad(best.sum(), x, allow_unused=True)
         size = x.new_zeros(len(union))
-        return size if grad is None else size.index_add(0, union.node_copy, grad[union.node_at].abs().sum(1))
+        return (
+            size
+            if grad is None
+            else size.index_add(0, union.node_copy, grad[union.node_at].abs().sum(1))
+        )
 
     size = model.map(gradient, model.computation_graphs(targets), kind="gradient")
     ensure(bool(size.isfinite().all()), "a gradient is NaN or infinite")
     silent = int((size == 0).sum())
-    return f"{silent} of {len(size)} targets have no gradient at all: gradient explainers will score them 0" if silent else None
+    return (
+        f"{silent} of {len(size)} targets have no gradient at all: gradient explainers will score them 0"
+        if silent
+        else None
+    )
 
 
-# --- helpers ---------------------------------------------------------------------------------------------------------
+# --- helpers --------------------------------------------------------------------------------------
 
 
 def need(model: BaseModel, task: str) -> None:
@@ -378,27 +474,46 @@ def nothing_changes(model: BaseModel) -> Iterator[None]:
 def ensure_unchanged(before: dict[str, Any], after: dict[str, Any]) -> None:
     """Fail with the names of what differs between two states."""
     changed = [name for name in before if not same(before[name], after.get(name))]
-    ensure(not changed and before.keys() == after.keys(), f"changed: {', '.join(changed) or 'attributes came or went'}")
+    ensure(
+        not changed and before.keys() == after.keys(),
+        f"changed: {', '.join(changed) or 'attributes came or went'}",
+    )
 
 
 def state_of(model: BaseModel) -> dict[str, Any]:
     """Everything that must stay: values, flags, hooks, random states."""
     net = model.net
-    state: dict[str, Any] = {f"value of {name}": value.detach().clone() for name, value in net.state_dict().items()}
+    state: dict[str, Any] = {
+        f"value of {name}": value.detach().clone() for name, value in net.state_dict().items()
+    }
     state |= {
-        f"tensor {number}": (id(tensor), tensor.requires_grad, id(tensor.grad), tuple(tensor._backward_hooks or ()))
+        f"tensor {number}": (
+            id(tensor),
+            tensor.requires_grad,
+            id(tensor.grad),
+            tuple(tensor._backward_hooks or ()),
+        )
         for number, tensor in enumerate(all_tensors(net))
     }
     for name, module in net.named_modules():
-        hooks = {key: tuple(value) for key, value in vars(module).items() if key.endswith("_hooks") and isinstance(value, dict)}
+        hooks = {
+            key: tuple(value)
+            for key, value in vars(module).items()
+            if key.endswith("_hooks") and isinstance(value, dict)
+        }
         state[f"hooks of {name or 'net'}"] = hooks
         state[f"mode of {name or 'net'}"] = module.training
         state[f"attributes of {name or 'net'}"] = sorted(vars(module))
         state[f"settings of {name or 'net'}"] = {
-            key: value for key, value in vars(module).items() if value is None or isinstance(value, (bool, int, float, str))
+            key: value
+            for key, value in vars(module).items()
+            if value is None or isinstance(value, (bool, int, float, str))
         }
     state["torch's gradient mode"] = torch.is_grad_enabled()
-    return state | {"torch's random state": torch.get_rng_state(), "NumPy's random state": str(np.random.get_state())}
+    return state | {
+        "torch's random state": torch.get_rng_state(),
+        "NumPy's random state": str(np.random.get_state()),
+    }
 
 
 def same(first: Any, second: Any) -> bool:

@@ -1,16 +1,19 @@
 """Messages that cannot arrive are not sent.
 
-In a network of L rounds of messages, one after another, a message of round r = 1..L reaches the target only if its head is at most
-L - r messages away from it. In the last round that is the target's own neighbourhood; halo edges, which set degrees, carry no
-message that arrives in any round. What the network makes of all other nodes is not its answer, and never comes near it.
+In a network of L rounds of messages, one after another, a message of round r = 1..L reaches the
+target only if its head is at most L - r messages away from it. In the last round that is the
+target's own neighbourhood; halo edges, which set degrees, carry no message that arrives in any
+round. What the network makes of all other nodes is not its answer, and never comes near it.
 
-So before each call of `propagate` its edges, and what it is given for each of them, are cut down to the messages that can arrive.
-Degrees and attention are worked out before, on all edges. Whether a network's rounds are such a chain is traced, and that its rows
-stay the same is tried out (`probing`), before anything relies on it.
+So before each call of `propagate` its edges, and what it is given for each of them, are cut down to
+the messages that can arrive. Degrees and attention are worked out before, on all edges. Whether a
+network's rounds are such a chain is traced, and that its rows stay the same is tried out
+(`probing`), before anything relies on it.
 
-On a CPU each copy's messages start at a multiple of 16 as before, with messages between nodes of the filling in the gaps (`union`).
-Still, with far fewer rows a matrix product may go another way and change its last bits. So there only layers are cut down whose
-messages are numbers times rows, in which no bit depends on its place.
+On a CPU each copy's messages start at a multiple of 16 as before, with messages between nodes of
+the filling in the gaps (`union`). Still, with far fewer rows a matrix product may go another way
+and change its last bits. So there only layers are cut down whose messages are numbers times rows,
+in which no bit depends on its place.
 """
 
 from collections.abc import Iterator
@@ -43,7 +46,9 @@ PLAIN = (GCNConv, GATConv, GATv2Conv, SAGEConv, GraphConv, GINConv, SGConv, TAGC
 
 
 class Reach:
-    """The hook before `propagate`, for one pass. ``at`` says which messages the running call sends; None: all."""
+    """The hook before `propagate`, for one pass. ``at`` says which messages the running call sends;
+    None: all.
+    """
 
     def __init__(self, union: Union, cuts: tuple[bool, ...]) -> None:
         self.union, self.cuts, self.calls = union, cuts, 0
@@ -58,29 +63,55 @@ class Reach:
         known = self.union.arrivals.get(self.calls)
         if known is None or known[1] != used.size(1):
             head = used[1 if layer.flow == "source_to_target" else 0]
-            known = self.union.arrivals[self.calls] = (self.arriving(head, len(self.cuts) - self.calls), used.size(1))
+            known = self.union.arrivals[self.calls] = (
+                self.arriving(head, len(self.cuts) - self.calls),
+                used.size(1),
+            )
         self.at = at = known[0]
-        return used[:, at], size, {name: per_message(value, at, used.size(1)) for name, value in given.items()}
+        return (
+            used[:, at],
+            size,
+            {name: per_message(value, at, used.size(1)) for name, value in given.items()},
+        )
 
     def can_be_cut(self, layer: MessagePassing, used: Any) -> bool:
-        """Whether bits stay, and what belongs to messages can be told apart: not with as many nodes as messages."""
+        """Whether bits stay, and what belongs to messages can be told apart: not with as many nodes
+        as messages.
+        """
         if self.union.align > 1 and type(layer) not in PLAIN:
             return False
-        return isinstance(used, Tensor) and used.layout == torch.strided and used.size(1) != self.union.num_rows
+        return (
+            isinstance(used, Tensor)
+            and used.layout == torch.strided
+            and used.size(1) != self.union.num_rows
+        )
 
     def arriving(self, head: Tensor, left: int) -> Tensor:
-        """Places of the messages whose ``head`` is at most ``left`` hops from its target, with filling between the copies.  (M,)"""
+        """Places of the messages whose ``head`` is at most ``left`` hops from its target, with
+        filling between the copies.  (M,)
+        """
         union, beyond = self.union, len(self.cuts) + 2
-        hop = head.new_full((union.num_rows,), beyond).index_copy(0, union.node_at, union.graphs.hop[union.node_row])[head]
+        hop = head.new_full((union.num_rows,), beyond).index_copy(
+            0, union.node_at, union.graphs.hop[union.node_row]
+        )[head]
         (place,) = (hop <= left).nonzero(as_tuple=True)
         if union.align == 1:
             return place
-        owner = head.new_zeros(union.num_rows).index_copy(0, union.node_at, union.node_copy)[head[place]]
-        place, count = place[owner.argsort(stable=True)], torch.bincount(owner, minlength=len(union.of))
+        owner = head.new_zeros(union.num_rows).index_copy(0, union.node_at, union.node_copy)[
+            head[place]
+        ]
+        place, count = (
+            place[owner.argsort(stable=True)],
+            torch.bincount(owner, minlength=len(union.of)),
+        )
         layout = Layout.of(count, union.align, spare=1)
-        rank = torch.arange(len(place), device=place.device) - (count.cumsum(0) - count).repeat_interleave(count)
+        rank = torch.arange(len(place), device=place.device) - (
+            count.cumsum(0) - count
+        ).repeat_interleave(count)
         filling = (hop == beyond).nonzero()[-1]
-        return filling.repeat(layout.size).index_copy(0, layout.start.repeat_interleave(count) + rank, place)
+        return filling.repeat(layout.size).index_copy(
+            0, layout.start.repeat_interleave(count) + rank, place
+        )
 
 
 def arriving_shares(graphs: ComputationGraphs, rounds: int) -> list[float]:
@@ -88,12 +119,21 @@ def arriving_shares(graphs: ComputationGraphs, rounds: int) -> list[float]:
     owner = torch.repeat_interleave(graphs.node_ptr[:-1], graphs.edge_sizes)
     head = graphs.hop[graphs.edge_index[1] + owner]
     hop = torch.cat([head, graphs.hop])
-    return [float((hop <= left).double().mean()) if len(hop) else 1.0 for left in reversed(range(rounds))]
+    return [
+        float((hop <= left).double().mean()) if len(hop) else 1.0
+        for left in reversed(range(rounds))
+    ]
 
 
 def per_message(value: Any, at: Tensor, count: int) -> Any:
-    """What `propagate` is given for each of ``count`` messages, for those at ``at``; anything else as it is."""
-    return value.index_select(0, at) if isinstance(value, Tensor) and value.dim() and value.size(0) == count else value
+    """What `propagate` is given for each of ``count`` messages, for those at ``at``; anything else
+    as it is.
+    """
+    return (
+        value.index_select(0, at)
+        if isinstance(value, Tensor) and value.dim() and value.size(0) == count
+        else value
+    )
 
 
 @contextmanager

@@ -1,8 +1,9 @@
 """The computation graphs that were asked for last.
 
-A comparison asks for the graphs of the same targets for each explainer, for its repetitions and for the curves: some fifty times.
-Cutting and checking ten of them takes 5 ms on a CPU, and 15 on a GPU, as long as most explainers take. So the last few are kept,
-until the network or the data change, unless they are large. Callers get copies: what they do to them stays with them.
+A comparison asks for the graphs of the same targets for each explainer, for its repetitions and for
+the curves: some fifty times. Cutting and checking ten of them takes 5 ms on a CPU, and 15 on a GPU,
+as long as most explainers take. So the last few are kept, until the network or the data change,
+unless they are large. Callers get copies: what they do to them stays with them.
 """
 
 from collections.abc import Iterator
@@ -30,9 +31,13 @@ def recent_graphs(model: "BaseModel", target: Tensor, scope: str) -> Computation
     key = (scope, tuple(target.shape), target.cpu().numpy().tobytes())
     graphs = kept.pop(key) if key in kept else checked_graphs(model, target, scope)
     parts: dict[str, Any] = {
-        entry.name: part for entry in fields(graphs) if isinstance(part := getattr(graphs, entry.name), Tensor)
+        entry.name: part
+        for entry in fields(graphs)
+        if isinstance(part := getattr(graphs, entry.name), Tensor)
     }
-    if sum(part.nbytes for part in parts.values()) * SHARE > budget_bytes(model.engine.budget, model.source.device):
+    if sum(part.nbytes for part in parts.values()) * SHARE > budget_bytes(
+        model.engine.budget, model.source.device
+    ):
         return graphs
     kept[key] = graphs
     for oldest in list(kept)[:-MOST]:

@@ -1,4 +1,5 @@
-"""Reading a list of targets: node ids, pairs of node ids, or graph indices; with several labels, each with one of these.
+"""Reading a list of targets: node ids, pairs of node ids, or graph indices; with several labels,
+each with one of these.
 
 A wrong target is refused by name.
 """
@@ -41,19 +42,30 @@ class Labels:
                 return list(self.names).index(value)
             close = get_close_matches(value, self.names or (), n=1)
             known = (
-                f" Did you mean {close[0]!r}?" if close else "" if self.names else " data.class_names, which would say, is missing."
+                f" Did you mean {close[0]!r}?"
+                if close
+                else ""
+                if self.names
+                else " data.class_names, which would say, is missing."
             )
-            raise BadTarget(f"target {item!r}: no label is called {value!r}.{known} Labels are 0..{self.count - 1}.")
+            raise BadTarget(
+                f"target {item!r}: no label is called {value!r}.{known} Labels are 0..{self.count - 1}."
+            )
         number = whole_number(value)
         if number is None:
-            raise BadTarget(f"target {item!r}: the label {value!r} is neither a whole number nor a name.")
+            raise BadTarget(
+                f"target {item!r}: the label {value!r} is neither a whole number nor a name."
+            )
         if not 0 <= number < self.count:
-            raise BadTarget(f"target {item!r}: there is no label {number}, the {self.count} labels are 0..{self.count - 1}.")
+            raise BadTarget(
+                f"target {item!r}: there is no label {number}, the {self.count} labels are 0..{self.count - 1}."
+            )
         return number
 
 
 def read_targets(targets: Any, level: str, size: int, labels: Labels | None = None) -> Tensor:
-    """Targets as (T, 1) or (T, 2) whole numbers in [0, size), and one column more where there are ``labels``.
+    """Targets as (T, 1) or (T, 2) whole numbers in [0, size), and one column more where there are
+    ``labels``.
 
     Repeated ones are kept.
 
@@ -64,7 +76,11 @@ def read_targets(targets: Any, level: str, size: int, labels: Labels | None = No
     tensor([[0, 1],
             [3, 0]])
     """
-    if isinstance(targets, (str, bytes, dict)) or not isinstance(targets, Iterable) or is_scalar(targets):
+    if (
+        isinstance(targets, (str, bytes, dict))
+        or not isinstance(targets, Iterable)
+        or is_scalar(targets)
+    ):
         raise BadTarget(f"targets must be {form_of(level, labels)}, but {targets!r} was given.")
     if isinstance(targets, np.ndarray) and targets.dtype.kind in "iu":
         targets = torch.from_numpy(targets.astype(np.int64))
@@ -72,7 +88,10 @@ def read_targets(targets: Any, level: str, size: int, labels: Labels | None = No
     if isinstance(targets, Tensor) and is_well_formed(targets, level, size, labels):
         return targets.detach().to(torch.int64).reshape(len(targets), width)
     items = targets.tolist() if isinstance(targets, (Tensor, np.ndarray)) else list(targets)
-    rows = [read_one(item, level, size) if labels is None else read_labelled(item, level, size, labels) for item in items]
+    rows = [
+        read_one(item, level, size) if labels is None else read_labelled(item, level, size, labels)
+        for item in items
+    ]
     return torch.tensor(rows, dtype=torch.int64).reshape(len(rows), width)
 
 
@@ -107,7 +126,11 @@ def read_labelled(item: Any, level: str, size: int, labels: Labels) -> list[int]
             f"be {LABELLED_FORM[level]}."
         )
     *ids, label = parts
-    own = read_ids(ids, level, size, item) if level == "link" else [read_id(ids[0], level, size, item)]
+    own = (
+        read_ids(ids, level, size, item)
+        if level == "link"
+        else [read_id(ids[0], level, size, item)]
+    )
     return [*own, labels.read(label, item)]
 
 
@@ -125,7 +148,9 @@ def read_ids(pair: Sequence[Any], level: str, size: int, item: Any) -> list[int]
     """Both ends of a link."""
     ids = [read_id(end, level, size, item) for end in pair]
     if ids[0] == ids[1]:
-        raise BadTarget(f"target {item!r} links node {ids[0]} to itself: a link target joins two different nodes.")
+        raise BadTarget(
+            f"target {item!r} links node {ids[0]} to itself: a link target joins two different nodes."
+        )
     return ids
 
 
@@ -133,12 +158,18 @@ def read_id(value: Any, level: str, size: int, item: Any) -> int:
     """A whole number in [0, size), or an error that names the target."""
     number = whole_number(value)
     if number is None:
-        value = value.item() if isinstance(value, (Tensor, np.generic)) and value.ndim == 0 else value
+        value = (
+            value.item() if isinstance(value, (Tensor, np.generic)) and value.ndim == 0 else value
+        )
         mask = " Of a mask take mask.nonzero()[:, 0]." if isinstance(value, bool) else ""
-        raise BadTarget(f"target {item!r} is not a whole number: targets must be {FORM[level]}.{mask}")
+        raise BadTarget(
+            f"target {item!r} is not a whole number: targets must be {FORM[level]}.{mask}"
+        )
     kind = "graph" if level == "graph" else "node"
     if not 0 <= number < size:
-        raise BadTarget(f"target {item!r} is not in this data: its {size} {kind}s are 0..{size - 1}.")
+        raise BadTarget(
+            f"target {item!r} is not in this data: its {size} {kind}s are 0..{size - 1}."
+        )
     return number
 
 

@@ -10,7 +10,15 @@ from torch.nn import Module
 from graphgauge.core.errors import BadModel, BadSetting
 from graphgauge.models.base import BaseModel
 from graphgauge.models.levels import GraphLevel, LinkLevel, NodeLevel
-from graphgauge.models.outputs import MULTI_LABEL, as_rows, check_kind, infer_kind, likeliest, probabilities, side
+from graphgauge.models.outputs import (
+    MULTI_LABEL,
+    as_rows,
+    check_kind,
+    infer_kind,
+    likeliest,
+    probabilities,
+    side,
+)
 from graphgauge.models.probing import TOLERANCE
 from graphgauge.models.targets import Labels, whole_number
 
@@ -18,17 +26,21 @@ FLIP = 0.2  #: half-width of the flip band of regression, in SD of predictions
 
 
 class Classification(BaseModel):
-    """Classes. ``output`` says what the net returns: "logits", "log_probs", "probs", or None to find out.
+    """Classes. ``output`` says what the net returns: "logits", "log_probs", "probs", or None to
+    find out.
 
-    "multi_label" (a probability for each of several labels that do not exclude each other) or "multi_label_logits" (the same
-    before the sigmoid): a target is then a node, link or graph and a label, ``(node, label)``, ``(node, node, label)`` or
-    ``(graph, label)``, and stands for the question whether it has this label: class 1, or not: class 0. A label is a number or
-    one of ``data.class_names``.
+    "multi_label" (a probability for each of several labels that do not exclude each other) or
+    "multi_label_logits" (the same before the sigmoid): a target is then a node, link or graph and a
+    label, ``(node, label)``, ``(node, node, label)`` or ``(graph, label)``, and stands for the
+    question whether it has this label: class 1, or not: class 0. A label is a number or one of
+    ``data.class_names``.
     """
 
     task: ClassVar[str] = "classification"
 
-    def __init__(self, net: Module, data: Any, *, output: str | None = None, **options: Any) -> None:
+    def __init__(
+        self, net: Module, data: Any, *, output: str | None = None, **options: Any
+    ) -> None:
         if output is not None:
             check_kind(torch.zeros(0, 1), output)
         self.output = output
@@ -36,7 +48,9 @@ class Classification(BaseModel):
 
     @property
     def kind(self) -> str:
-        """How rows are read, as said or as found over the whole population: "logits", "log_probs" or "probs"."""
+        """How rows are read, as said or as found over the whole population: "logits", "log_probs"
+        or "probs".
+        """
         return self.known("kind", self.find_kind)
 
     def find_kind(self) -> str:
@@ -54,12 +68,16 @@ class Classification(BaseModel):
             return None
         count = self.known("labels", lambda: as_rows(self.first_call()).size(1))
         names = getattr(self.data[0] if self.level == "graph" else self.data, "class_names", None)
-        return Labels(count, names if isinstance(names, (list, tuple)) and len(names) == count else None)
+        return Labels(
+            count, names if isinstance(names, (list, tuple)) and len(names) == count else None
+        )
 
     @property
     def num_classes(self) -> int:
         """C; two for nets with one output column."""
-        return self.known("classes", lambda: self.interpret(self.whole_rows(self.everything[:1])).size(1))
+        return self.known(
+            "classes", lambda: self.interpret(self.whole_rows(self.everything[:1])).size(1)
+        )
 
     def interpret(self, raw: Tensor) -> Tensor:
         """Class probabilities.  (T, C)"""
@@ -72,18 +90,26 @@ class Classification(BaseModel):
     def pred_discrete(self, targets: Any, around: None = None) -> Tensor:
         """Predicted classes; among equal probabilities the lowest number.  (T,)"""
         if around is not None:
-            raise BadSetting("around= is the centre of a regression's flip band; classification has none: leave it out.")
+            raise BadSetting(
+                "around= is the centre of a regression's flip band; classification has none: leave it out."
+            )
         return likeliest(self.pred_continuous(targets))
 
 
 class Regression(BaseModel):
-    """Values. ``output_column`` says which column of the net's output they are, where it has several."""
+    """Values. ``output_column`` says which column of the net's output they are, where it has
+    several.
+    """
 
     task: ClassVar[str] = "regression"
 
-    def __init__(self, net: Module, data: Any, *, output_column: int | None = None, **options: Any) -> None:
+    def __init__(
+        self, net: Module, data: Any, *, output_column: int | None = None, **options: Any
+    ) -> None:
         if output_column is not None and (whole_number(output_column) is None or output_column < 0):
-            raise BadSetting(f"output_column must be the number of a column, from 0, but {output_column!r} was given.")
+            raise BadSetting(
+                f"output_column must be the number of a column, from 0, but {output_column!r} was given."
+            )
         super().__init__(net, data, **options)
         self.output_column = output_column
         if output_column is not None:
@@ -103,40 +129,62 @@ class Regression(BaseModel):
     @property
     def mean(self) -> float:
         """Mean prediction over the population."""
-        return self.known("mean", lambda: float(self.interpret(self.whole_rows(self.everything)).double().mean()))
+        return self.known(
+            "mean", lambda: float(self.interpret(self.whole_rows(self.everything)).double().mean())
+        )
 
     @property
     def spread(self) -> float:
-        """Standard deviation of the predictions over the population (of the population, not of a sample)."""
-        return self.known("spread", lambda: float(self.interpret(self.whole_rows(self.everything)).double().std(correction=0)))
+        """Standard deviation of the predictions over the population (of the population, not of a
+        sample).
+        """
+        return self.known(
+            "spread",
+            lambda: float(
+                self.interpret(self.whole_rows(self.everything)).double().std(correction=0)
+            ),
+        )
 
     def tolerance(self) -> float:
-        """1e-5 of the predictions' SD, but never finer than what the values' float type can tell apart."""
+        """1e-5 of the predictions' SD, but never finer than what the values' float type can tell
+        apart.
+        """
         return self.known("tolerance", self.find_tolerance)
 
     def find_tolerance(self) -> float:
         """From all predictions of the population."""
         values = self.interpret(self.whole_rows(self.everything))
-        return max(TOLERANCE * self.spread, 16 * torch.finfo(values.dtype).eps * float(values.abs().max()))
+        return max(
+            TOLERANCE * self.spread, 16 * torch.finfo(values.dtype).eps * float(values.abs().max())
+        )
 
     def pred_discrete(self, targets: Any, around: Any = None, flip: float = FLIP) -> Tensor:
-        """-1, 0 or +1: below, inside or above the band ``around`` ± ``flip`` SD of predictions.  (T,)
+        """-1, 0 or +1: below, inside or above the band ``around`` ± ``flip`` SD of predictions.
+        (T,)
 
         ``around`` is a number, or one number per target; default the mean prediction.
         """
         if not (isinstance(flip, (int, float)) and 0 <= flip < float("inf")):
-            raise BadSetting(f"flip must be a number of standard deviations, 0 or more, but {flip!r} was given.")
+            raise BadSetting(
+                f"flip must be a number of standard deviations, 0 or more, but {flip!r} was given."
+            )
         value = self.pred_continuous(targets)
         return side(value, self.centre(around, value), flip * self.spread)
 
     def centre(self, around: Any, value: Tensor) -> Tensor:
         """``around`` as one number or one per target, finite."""
         try:
-            centre = torch.as_tensor(self.mean if around is None else around, dtype=value.dtype, device=value.device)
+            centre = torch.as_tensor(
+                self.mean if around is None else around, dtype=value.dtype, device=value.device
+            )
         except (TypeError, ValueError, RuntimeError) as error:
-            raise BadSetting(f"around must be a number, or one for each target, but {around!r} was given.") from error
+            raise BadSetting(
+                f"around must be a number, or one for each target, but {around!r} was given."
+            ) from error
         if centre.dim() and centre.shape != value.shape:
-            raise BadSetting(f"around must be one number, or one for each of {len(value)} targets, but has {tuple(centre.shape)}.")
+            raise BadSetting(
+                f"around must be one number, or one for each of {len(value)} targets, but has {tuple(centre.shape)}."
+            )
         if not bool(centre.isfinite().all()):
             raise BadSetting("around must be finite, but has NaN or infinite entries.")
         return centre

@@ -1,14 +1,16 @@
-"""Has any of many columns moved? One exact p-value for all of them together, and how far each has moved.
+"""Has any of many columns moved? One exact p-value for all of them together, and how far each has
+moved.
 
-For N rows (targets), n of them new, and a column with mean 0 and SD 1 over all rows, the sum S over the new rows has variance
-n (N - n) / (N - 1) if new rows are drawn at random, so
+For N rows (targets), n of them new, and a column with mean 0 and SD 1 over all rows, the sum S over
+the new rows has variance n (N - n) / (N - 1) if new rows are drawn at random, so
 
     z = S / sqrt(n (N - n) / (N - 1))        one for each column;        the statistic is max |z|
 
-Its distribution comes from drawing the new rows at random again and again. Rows move as a whole, so columns may depend on each
-other in any way, and no correction for their number is needed. With B draws, p = (1 + draws at least as large) / (1 + B), valid for
-any B. Draws end early once ten were as large and p is far above the level: such a p-value decides nothing. A column whose |z|
-cannot reach what was seen, whichever rows are new, is left out of the draws: no p-value changes.
+Its distribution comes from drawing the new rows at random again and again. Rows move as a whole, so
+columns may depend on each other in any way, and no correction for their number is needed. With B
+draws, p = (1 + draws at least as large) / (1 + B), valid for any B. Draws end early once ten were
+as large and p is far above the level: such a p-value decides nothing. A column whose |z| cannot
+reach what was seen, whichever rows are new, is left out of the draws: no p-value changes.
 """
 
 import math
@@ -39,12 +41,18 @@ class Movement:
 
 
 def movement(
-    new: Values, old: Values, level: float, generator: torch.Generator, counted: NDArray[np.bool_] | None = None
+    new: Values,
+    old: Values,
+    level: float,
+    generator: torch.Generator,
+    counted: NDArray[np.bool_] | None = None,
 ) -> Movement:
-    """Compare rows new (n, D) and old (m, D); p-values near ``level`` are known well enough to decide at it.
+    """Compare rows new (n, D) and old (m, D); p-values near ``level`` are known well enough to
+    decide at it.
 
-    ``counted`` (D,) says which columns the statistic is the largest |z| of (default: all). It may be chosen by looking at the data,
-    because the draws still take the largest of all columns: p can only grow.
+    ``counted`` (D,) says which columns the statistic is the largest |z| of (default: all). It may
+    be chosen by looking at the data, because the draws still take the largest of all columns: p can
+    only grow.
     """
     if not len(new) or not len(old) or new.shape[1] != old.shape[1]:
         raise UndefinedScore(
@@ -64,7 +72,9 @@ def movement(
 
 
 def ranked(rows: Values) -> Values:
-    """Each column's values replaced by their mean ranks, so that no single value weighs more than another.  (N, D)"""
+    """Each column's values replaced by their mean ranks, so that no single value weighs more than
+    another.  (N, D)
+    """
     return np.stack([double_ranks(column) / 2 for column in rows.T], axis=1)
 
 
@@ -90,7 +100,9 @@ def most_extreme(columns: torch.Tensor, n: int) -> torch.Tensor:
     return torch.maximum(ordered[-n:].sum(0), -ordered[:n].sum(0)) / scale + 1e-9
 
 
-def exceeding(columns: torch.Tensor, n: int, seen: float, draws: int, generator: torch.Generator) -> int:
+def exceeding(
+    columns: torch.Tensor, n: int, seen: float, draws: int, generator: torch.Generator
+) -> int:
     """In how many of so many random draws max |z| is at least what was seen."""
     found = 0
     for start in range(0, draws, 1000):

@@ -1,10 +1,13 @@
-"""Drift against the baseline: metrics, the ranking of features, the data. Each kind has `Plan.level` to spend at a look.
+"""Drift against the baseline: metrics, the ranking of features, the data. Each kind has
+`Plan.level` to spend at a look.
 
-Metrics: for every metric, both tests of `two_samples`, on the targets of this run and on those of the last few runs together, with
-Holm's correction over all of them. Accuracy: the same tests on how wrong predictions are, where labels are known; only more errors
-are a drop. Ranking: per feature, is it among the strongest few of an explanation (0 or 1)? Data: the distribution of every column.
-Relations: how columns go together, with the label, and with the neighbours (`data_tests`). These three by `columns.movement`, one
-p-value for all columns. Where the data shifted, a relation of a column that moved is not counted: its own trigger names it already.
+Metrics: for every metric, both tests of `two_samples`, on the targets of this run and on those of
+the last few runs together, with Holm's correction over all of them. Accuracy: the same tests on how
+wrong predictions are, where labels are known; only more errors are a drop. Ranking: per feature, is
+it among the strongest few of an explanation (0 or 1)? Data: the distribution of every column.
+Relations: how columns go together, with the label, and with the neighbours (`data_tests`). These
+three by `columns.movement`, one p-value for all columns. Where the data shifted, a relation of a
+column that moved is not counted: its own trigger names it already.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +36,10 @@ from graphgauge.monitor.two_samples import TESTS, Difference, difference
 NAMES = {"ks": "Kolmogorov-Smirnov", "rank": "Mann-Whitney"}
 LEAST = 5  #: values on both sides below which nothing is compared
 CLEAR_Z, MOST_NAMED = 3.0, 20  #: columns that are named beside the one that moved most
-MOST_SENTENCES, NAMED_BESIDE = 3, 2  #: about relations in one trigger; columns that another one no longer follows, in one of them
+MOST_SENTENCES, NAMED_BESIDE = (
+    3,
+    2,
+)  #: about relations in one trigger; columns that another one no longer follows, in one of them
 
 
 @dataclass(frozen=True)
@@ -69,15 +75,25 @@ class Labels(NamedTuple):
     @property
     def predictions(self) -> list[int]:
         """Numbers of the columns that hold what the network says."""
-        return [k for k, name in enumerate(self.columns) if k >= len(self.features) and is_prediction(name)]
+        return [
+            k
+            for k, name in enumerate(self.columns)
+            if k >= len(self.features) and is_prediction(name)
+        ]
 
     def place(self, k: int) -> str:
         """The name of a column with its number, where it is a feature: "column 3 'income'"."""
         name = self.column(k)
-        return f"column {k} {name!r}" if k < len(self.features) and name not in (f"feature {k}", f"column {k}") else name
+        return (
+            f"column {k} {name!r}"
+            if k < len(self.features) and name not in (f"feature {k}", f"column {k}")
+            else name
+        )
 
 
-def drift_triggers(baseline: Sample, runs: Sequence[Sample], plan: Plan, labels: Labels, seed: int = 0) -> list[Trigger]:
+def drift_triggers(
+    baseline: Sample, runs: Sequence[Sample], plan: Plan, labels: Labels, seed: int = 0
+) -> list[Trigger]:
     """All drift that the last of the runs since the baseline shows."""
     number, last = len(runs), runs[-1]
     ranking = ranking_movement(baseline, last, plan, derive_seed(seed, number))
@@ -89,20 +105,33 @@ def drift_triggers(baseline: Sample, runs: Sequence[Sample], plan: Plan, labels:
     ]
 
 
-def metric_tests(baseline: Sample, runs: Sequence[Sample], plan: Plan, kind: str = METRIC) -> list[Compared]:
-    """All metrics of the last run, alone and with those before it; ``runs`` are all since the baseline, the last one last."""
+def metric_tests(
+    baseline: Sample, runs: Sequence[Sample], plan: Plan, kind: str = METRIC
+) -> list[Compared]:
+    """All metrics of the last run, alone and with those before it; ``runs`` are all since the
+    baseline, the last one last.
+    """
     level = plan.level(kind)
     spans = {
         1: runs[-1],
-        **({min(plan.window, len(runs)): pooled(runs[-plan.window :])} if len(runs) > 1 and plan.window > 1 else {}),
+        **(
+            {min(plan.window, len(runs)): pooled(runs[-plan.window :])}
+            if len(runs) > 1 and plan.window > 1
+            else {}
+        ),
     }
     found = {
-        (metric, count): (len(own.known(metric)), difference(own.known(metric), baseline.known(metric), level))
+        (metric, count): (
+            len(own.known(metric)),
+            difference(own.known(metric), baseline.known(metric), level),
+        )
         for count, own in spans.items()
         for metric in baseline.metrics
         if min(len(own.known(metric)), len(baseline.known(metric))) >= LEAST
     }
-    corrected = holm({(*key, test): own.p[test] for key, (_, own) in found.items() for test in TESTS})
+    corrected = holm(
+        {(*key, test): own.p[test] for key, (_, own) in found.items() for test in TESTS}
+    )
     return [
         Compared(metric, count, n, own, {test: corrected[metric, count, test] for test in TESTS})
         for (metric, count), (n, own) in found.items()
@@ -127,31 +156,50 @@ def metric_trigger(own: Compared, plan: Plan) -> Trigger:
         f"{own.metric} of {where} ({own.n} targets) is not distributed as in the baseline: {NAMES[own.best]} p = {p:.2g} after "
         f"correction, limit {plan.level():.2g}; Cliff's delta {signed(found.effect)}{moved}, largest distance {found.distance:.2f}."
     )
-    details = {"runs": own.runs, "test": own.best, "distance": found.distance, "shift": found.shift, "n": own.n, "p": found.p}
+    details = {
+        "runs": own.runs,
+        "test": own.best,
+        "distance": found.distance,
+        "shift": found.shift,
+        "n": own.n,
+        "p": found.p,
+    }
     return Trigger(METRIC, own.metric, told, p, plan.level(), found.effect, details)
 
 
 def accuracy_triggers(baseline: Sample, runs: Sequence[Sample], plan: Plan) -> list[Trigger]:
     """The trigger of a model that errs more than at the baseline; none where labels are not known."""
-    judged = metric_tests(baseline.errors_as_metrics, [run.errors_as_metrics for run in runs], plan, ACCURACY)
+    judged = metric_tests(
+        baseline.errors_as_metrics, [run.errors_as_metrics for run in runs], plan, ACCURACY
+    )
     level, worse = plan.level(ACCURACY), [own for own in judged if own.found.effect > 0]
     own = min(worse, key=lambda own: own.corrected[own.best], default=None)
     if own is None or own.corrected[own.best] > level:
         return []
     new = pooled([run.errors_as_metrics for run in runs[-own.runs :]]).known(own.metric)
-    old, where = baseline.errors[own.metric], "this run" if own.runs == 1 else f"the last {own.runs} runs"
+    old, where = (
+        baseline.errors[own.metric],
+        "this run" if own.runs == 1 else f"the last {own.runs} runs",
+    )
     p = own.corrected[own.best]
     told = (
         f"the model errs more than at the baseline: the {own.metric} is {np.nanmean(old):.3g} on average there, and "
         f"{new.mean():.3g} in {where} ({own.n} targets with a label): {NAMES[own.best]} p = {p:.2g} after correction, "
         f"limit {level:.2g}; Cliff's delta {signed(own.found.effect)}."
     )
-    details = {"runs": own.runs, "test": own.best, "error": own.metric, "then": float(np.nanmean(old)), "now": float(new.mean())}
+    details = {
+        "runs": own.runs,
+        "test": own.best,
+        "error": own.metric,
+        "then": float(np.nanmean(old)),
+        "now": float(new.mean()),
+    }
     return [Trigger(ACCURACY, "", told, p, level, own.found.effect, details)]
 
 
 def control_limits(baseline: Sample, metric: str, n: int, plan: Plan) -> tuple[float, float] | None:
-    """Where the mean of n targets is expected, for a picture; the tests decide. None where the baseline has too few values.
+    """Where the mean of n targets is expected, for a picture; the tests decide. None where the
+    baseline has too few values.
 
     mean ± z SD sqrt(1/n + 1/m)        z: the normal quantile at the level of the strictest test of a look
     """
@@ -163,7 +211,7 @@ def control_limits(baseline: Sample, metric: str, n: int, plan: Plan) -> tuple[f
     return float(values.mean()) - reach, float(values.mean()) + reach
 
 
-# --- features ----------------------------------------------------------------------------------------------------------
+# --- features -------------------------------------------------------------------------------------
 
 
 def ranking_movement(baseline: Sample, run: Sample, plan: Plan, seed: int) -> Movement | None:
@@ -175,7 +223,9 @@ def ranking_movement(baseline: Sample, run: Sample, plan: Plan, seed: int) -> Mo
     return movement(new, old, plan.level(RANKING), generator(derive_seed(seed, RANKING)))
 
 
-def ranking_triggers(found: Movement | None, label: Callable[[int], str], plan: Plan) -> list[Trigger]:
+def ranking_triggers(
+    found: Movement | None, label: Callable[[int], str], plan: Plan
+) -> list[Trigger]:
     """The trigger of a ranking that moved; none if it did not."""
     if found is None or found.p > plan.level(RANKING):
         return []
@@ -185,36 +235,62 @@ def ranking_triggers(found: Movement | None, label: Callable[[int], str], plan: 
         f"the features that lead explanations are not those of the baseline: p = {found.p:.2g}, limit {plan.level(RANKING):.2g}; "
         f"moved most (z): {named}."
     )
-    return [Trigger(RANKING, "", told, found.p, plan.level(RANKING), float(np.abs(found.z).max()), {"z": moved})]
+    return [
+        Trigger(
+            RANKING,
+            "",
+            told,
+            found.p,
+            plan.level(RANKING),
+            float(np.abs(found.z).max()),
+            {"z": moved},
+        )
+    ]
 
 
 def clearest(found: Movement) -> list[int]:
     """The column that moved most, and others that moved clearly, the largest first."""
-    return [k for k in found.largest[:MOST_NAMED] if abs(found.z[k]) >= CLEAR_Z or k == found.largest[0]]
+    return [
+        k for k in found.largest[:MOST_NAMED] if abs(found.z[k]) >= CLEAR_Z or k == found.largest[0]
+    ]
 
 
-# --- data ----------------------------------------------------------------------------------------------------------------
+# --- data -----------------------------------------------------------------------------------------
 
 
-def data_triggers(baseline: Sample, run: Sample, plan: Plan, labels: Labels, seed: int) -> list[Trigger]:
-    """The triggers of columns that moved, and of relations that broke; none where the data are not known."""
+def data_triggers(
+    baseline: Sample, run: Sample, plan: Plan, labels: Labels, seed: int
+) -> list[Trigger]:
+    """The triggers of columns that moved, and of relations that broke; none where the data are not
+    known.
+    """
     if baseline.data is None or run.data is None or min(len(baseline), len(run)) < LEAST:
         return []
     shift = shift_columns(run, baseline)
     moved = looked_movement(shift, len(run), plan.level(DATA), derive_seed(seed, DATA))
     has_shifted = moved is not None and moved.p <= plan.level(DATA)
-    named = {shift.about[k].own for k in np.flatnonzero(np.abs(moved.z) >= CLEAR_Z)} if moved is not None and has_shifted else set()
+    named = (
+        {shift.about[k].own for k in np.flatnonzero(np.abs(moved.z) >= CLEAR_Z)}
+        if moved is not None and has_shifted
+        else set()
+    )
     relations = relation_columns(run, baseline, labels.predictions)
     counted = np.array([not named & {own.own, *own.others} for own in relations.about], dtype=bool)
-    broken = looked_movement(relations, len(run), plan.level(RELATION), derive_seed(seed, RELATION), counted)
+    broken = looked_movement(
+        relations, len(run), plan.level(RELATION), derive_seed(seed, RELATION), counted
+    )
     width = baseline.data.shape[1]
     return [
         *shift_triggers(shift, moved, plan, name_with(labels.column, shift, width)),
-        *relation_triggers(relations, broken, counted, plan, name_with(labels.place, relations, width)),
+        *relation_triggers(
+            relations, broken, counted, plan, name_with(labels.place, relations, width)
+        ),
     ]
 
 
-def looked_movement(looked: Looked, n: int, level: float, seed: int, counted: NDArray[np.bool_] | None = None) -> Movement | None:
+def looked_movement(
+    looked: Looked, n: int, level: float, seed: int, counted: NDArray[np.bool_] | None = None
+) -> Movement | None:
     """Whether a column has moved over the first n rows; None where there is no column to count."""
     if not looked.about or (counted is not None and not counted.any()):
         return None
@@ -226,8 +302,12 @@ def name_with(label: Callable[[int], str], looked: Looked, width: int) -> Callab
     return lambda k: label(k) if k < width else looked.names[k - width]
 
 
-def shift_triggers(looked: Looked, found: Movement | None, plan: Plan, label: Callable[[int], str]) -> list[Trigger]:
-    """The trigger of columns whose distribution moved; each column is named once, by what moved most."""
+def shift_triggers(
+    looked: Looked, found: Movement | None, plan: Plan, label: Callable[[int], str]
+) -> list[Trigger]:
+    """The trigger of columns whose distribution moved; each column is named once, by what moved
+    most.
+    """
     level = plan.level(DATA)
     if found is None or found.p > level:
         return []
@@ -235,13 +315,19 @@ def shift_triggers(looked: Looked, found: Movement | None, plan: Plan, label: Ca
     for k in clearest(found):
         first.setdefault(looked.about[k].own, k)
     moved = {label(own): float(found.z[k]) for own, k in first.items()}
-    named = listed([told_shift(looked.about[k], float(found.z[k]), label(own)) for own, k in first.items()])
+    named = listed(
+        [told_shift(looked.about[k], float(found.z[k]), label(own)) for own, k in first.items()]
+    )
     told = f"the data of the targets are not those of the baseline: p = {found.p:.2g}, limit {level:.2g}; moved most (z): {named}."
     return [Trigger(DATA, "", told, found.p, level, float(np.abs(found.z).max()), {"z": moved})]
 
 
 def relation_triggers(
-    looked: Looked, found: Movement | None, counted: NDArray[np.bool_], plan: Plan, label: Callable[[int], str]
+    looked: Looked,
+    found: Movement | None,
+    counted: NDArray[np.bool_],
+    plan: Plan,
+    label: Callable[[int], str],
 ) -> list[Trigger]:
     """The trigger of relations that broke: each column is named once, with what moved most."""
     level = plan.level(RELATION)
@@ -252,9 +338,15 @@ def relation_triggers(
     sentences: dict[int, str] = {}
     for k in clear:
         about = looked.about[k]
-        said = told_relation(about, float(found.z[k]), [label(own) for own in (about.own, *about.others[:NAMED_BESIDE])])
+        said = told_relation(
+            about,
+            float(found.z[k]),
+            [label(own) for own in (about.own, *about.others[:NAMED_BESIDE])],
+        )
         sentences.setdefault(about.own, said)
-    named = sorted({label(own) for k in clear for own in (looked.about[k].own, *looked.about[k].others[:1])})
+    named = sorted(
+        {label(own) for k in clear for own in (looked.about[k].own, *looked.about[k].others[:1])}
+    )
     told = f"{'; '.join(list(sentences.values())[:MOST_SENTENCES])}: p = {found.p:.2g} for all relations, limit {level:.2g}."
     largest = float(np.abs(found.z[order]).max())
     return [Trigger(RELATION, "", told, found.p, level, largest, {"columns": named})]

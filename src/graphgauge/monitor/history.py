@@ -1,4 +1,5 @@
-"""What the monitoring store holds, read: the baseline in force, the runs since, the triggers that wait.
+"""What the monitoring store holds, read: the baseline in force, the runs since, the triggers that
+wait.
 
     entries of the store   key          body                                                          rows
     baseline               1, 2, ...    at, plan, facts, missing, summary; replaces the one before;    one per target, with data
@@ -8,8 +9,8 @@
     settled                1, 2, ...    at, the trigger's name, a note
     examples               a run's      explanations of the run as people see them: sentences and pictures; only the last are read
 
-The second trigger of run 7 is called 7.2, the first one raised by hand m1. A trigger waits until it is settled with a note, or
-until a newer baseline says that validation was done again.
+The second trigger of run 7 is called 7.2, the first one raised by hand m1. A trigger waits until it
+is settled with a note, or until a newer baseline says that validation was done again.
 """
 
 import os
@@ -75,7 +76,11 @@ class History:
     @cached_property
     def since(self) -> list[Look]:
         """Runs that were held against the baseline in force."""
-        return [run for run in self.runs if run.body["baseline"] == (self.baseline.number if self.baseline else 0)]
+        return [
+            run
+            for run in self.runs
+            if run.body["baseline"] == (self.baseline.number if self.baseline else 0)
+        ]
 
     @property
     def waiting(self) -> list[Raised]:
@@ -93,29 +98,49 @@ def read_history(path: str | os.PathLike[str]) -> History:
 def history_of(store: Store) -> History:
     """Everything in an open store."""
     try:
-        baselines, runs = ([look_of(store, entry) for entry in store.entries(kind)] for kind in (BASELINE, RUN))
+        baselines, runs = (
+            [look_of(store, entry) for entry in store.entries(kind)] for kind in (BASELINE, RUN)
+        )
         notes = {entry.body["trigger"]: entry.body["note"] for entry in store.entries(SETTLED)}
-        raised = [*(own for run in runs for own in raised_by(run, notes)), *(by_hand(e, notes) for e in store.entries(TRIGGER))]
+        raised = [
+            *(own for run in runs for own in raised_by(run, notes)),
+            *(by_hand(e, notes) for e in store.entries(TRIGGER)),
+        ]
         examples = examples_of(store, runs[-1] if runs else None)
     except (LookupError, TypeError, ValueError) as error:
         raise BadFile(
             f"{store.path} is no monitoring store: {error!r}. Name the file that `graphgauge monitor baseline` made."
         ) from error
-    return History(tuple(baselines), tuple(runs), tuple(sorted(raised, key=lambda own: own.at)), examples)
+    return History(
+        tuple(baselines), tuple(runs), tuple(sorted(raised, key=lambda own: own.at)), examples
+    )
 
 
 def look_of(store: Store, entry: Entry) -> Look:
     """A baseline or a run."""
     body = entry.body
     facts = Facts.from_record(body["facts"])
-    sample = sample_of_rows(store.rows(entry), body["metrics"], body["missing"], len(facts.columns), len(facts.features))
-    return Look(int(entry.key), datetime.fromisoformat(body["at"]), Plan.from_record(body["plan"]), facts, sample, body)
+    sample = sample_of_rows(
+        store.rows(entry), body["metrics"], body["missing"], len(facts.columns), len(facts.features)
+    )
+    return Look(
+        int(entry.key),
+        datetime.fromisoformat(body["at"]),
+        Plan.from_record(body["plan"]),
+        facts,
+        sample,
+        body,
+    )
 
 
 def examples_of(store: Store, last: Look | None) -> tuple[dict[str, Any], ...]:
     """What the last run kept for people; nothing if it kept nothing."""
     found = store.last(EXAMPLES)
-    return tuple(found.body) if found is not None and last is not None and found.key == str(last.number) else ()
+    return (
+        tuple(found.body)
+        if found is not None and last is not None and found.key == str(last.number)
+        else ()
+    )
 
 
 def raised_by(run: Look, notes: dict[str, str]) -> list[Raised]:
@@ -130,7 +155,13 @@ def raised_by(run: Look, notes: dict[str, str]) -> list[Raised]:
 def by_hand(entry: Entry, notes: dict[str, str]) -> Raised:
     """A trigger that someone raised."""
     body, name = entry.body, f"m{entry.key}"
-    return Raised(name, datetime.fromisoformat(body["at"]), body["baseline"], Trigger.from_record(body["trigger"]), notes.get(name))
+    return Raised(
+        name,
+        datetime.fromisoformat(body["at"]),
+        body["baseline"],
+        Trigger.from_record(body["trigger"]),
+        notes.get(name),
+    )
 
 
 def grouped(waiting: Sequence[Raised]) -> list[list[Raised]]:

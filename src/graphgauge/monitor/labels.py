@@ -5,8 +5,9 @@
     link    data.edge_label of the pair in data.edge_label_index    pairs that are not listed
     graph   y of the graph
 
-Regression: |prediction - y|. Classification: whether the class is wrong, and the probability that the right class lacks. Where y
-has several columns, the one counts that the target (node, label) or ``output_column`` asks for.
+Regression: |prediction - y|. Classification: whether the class is wrong, and the probability that
+the right class lacks. Where y has several columns, the one counts that the target (node, label) or
+``output_column`` asks for.
 """
 
 import math
@@ -20,7 +21,11 @@ from graphgauge.core.xplanation import WIDTH, Target, numbers_of
 from graphgauge.models import BaseModel
 from graphgauge.monitor.two_samples import Values
 
-ABSOLUTE, WRONG, LACKING = "absolute error", "share of wrong classes", "probability that the right class lacks"
+ABSOLUTE, WRONG, LACKING = (
+    "absolute error",
+    "share of wrong classes",
+    "probability that the right class lacks",
+)
 
 
 def labels_of(model: BaseModel, targets: Sequence[Target]) -> Values | None:
@@ -41,7 +46,8 @@ def labels_of(model: BaseModel, targets: Sequence[Target]) -> Values | None:
 
 
 def pick(table: Values | None, column: int | None) -> float:
-    """The number of a target that is asked for: the only one, or that of a column; NaN where there is none.
+    """The number of a target that is asked for: the only one, or that of a column; NaN where there
+    is none.
 
     >>> pick(np.array([3.0]), None), pick(np.array([0.0, 1.0]), 1), pick(np.array([0.0, 1.0]), None)
     (3.0, 1.0, nan)
@@ -85,14 +91,23 @@ def as_rows(y: Any, size: int) -> Values | None:
     return rows
 
 
-def errors_of(model: BaseModel, targets: Sequence[Target], labels: Values | None) -> Mapping[str, Values]:
+def errors_of(
+    model: BaseModel, targets: Sequence[Target], labels: Values | None
+) -> Mapping[str, Values]:
     """How wrong each prediction is, NaN without a label; nothing where no label is known."""
     if labels is None:
         return {}
     predicted = model.pred_continuous(list(targets)).double().cpu().numpy()
     if model.task == "regression":
-        return {ABSOLUTE: np.abs(predicted.reshape(len(targets), -1)[:, 0] - labels)} if predicted.size == len(targets) else {}
-    if predicted.ndim != 2 or not np.isin(labels[np.isfinite(labels)], np.arange(predicted.shape[1])).all():
+        return (
+            {ABSOLUTE: np.abs(predicted.reshape(len(targets), -1)[:, 0] - labels)}
+            if predicted.size == len(targets)
+            else {}
+        )
+    if (
+        predicted.ndim != 2
+        or not np.isin(labels[np.isfinite(labels)], np.arange(predicted.shape[1])).all()
+    ):
         return {}
     known = np.isfinite(labels)
     right = np.where(known, labels, 0).astype(np.int64)

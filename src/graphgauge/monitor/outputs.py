@@ -1,4 +1,6 @@
-"""Tell others: a line in a file for every run, a POST to a webhook. What fails is reported, not raised: the run is stored."""
+"""Tell others: a line in a file for every run, a POST to a webhook. What fails is reported, not
+raised: the run is stored.
+"""
 
 import json
 import os
@@ -23,12 +25,16 @@ def check_webhook(url: str) -> str:
     """Refuse an address that is no web address."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise BadSetting(f"a webhook is an address such as https://example.org/hook, but its scheme is {parts.scheme!r}.")
+        raise BadSetting(
+            f"a webhook is an address such as https://example.org/hook, but its scheme is {parts.scheme!r}."
+        )
     return url
 
 
 def post(url: str, record: dict[str, Any], seconds: float = SECONDS) -> str:
-    """Send a record as JSON; '' if it was taken, else why not. The address may hold a secret, so only its host is told."""
+    """Send a record as JSON; '' if it was taken, else why not. The address may hold a secret, so
+    only its host is told.
+    """
     host = urlsplit(check_webhook(url)).hostname
     body = json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
     request = Request(url, body, {"Content-Type": "application/json; charset=utf-8"}, method="POST")

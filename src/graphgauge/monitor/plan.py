@@ -1,13 +1,15 @@
 """How a model in use is watched: how many targets, which limits, how many false alarms at most.
 
-Every look tests many things, and there are many looks. `budget` bounds the chance that anything at all is called drift, in any
-`looks` looks one after the other, while nothing has changed. It is spent evenly over looks:
+Every look tests many things, and there are many looks. `budget` bounds the chance that anything at
+all is called drift, in any `looks` looks one after the other, while nothing has changed. It is
+spent evenly over looks:
 
     level of one kind of drift at one look  =  share of the kind · budget / looks
 
-Metrics, of which there are many tests, have most of it. Inside a kind, Holm's correction (metrics, accuracy), or one p-value for
-all columns (ranking, data, relations), takes care of the number of tests. By Boole's inequality the chance of a false alarm is at
-most the budget, however tests and looks depend on each other; they do, for all looks share one baseline. Power is the same at each
+Metrics, of which there are many tests, have most of it. Inside a kind, Holm's correction (metrics,
+accuracy), or one p-value for all columns (ranking, data, relations), takes care of the number of
+tests. By Boole's inequality the chance of a false alarm is at most the budget, however tests and
+looks depend on each other; they do, for all looks share one baseline. Power is the same at each
 look.
 """
 
@@ -19,7 +21,13 @@ from graphgauge.core.errors import BadSetting
 
 METRIC, RANKING, DATA = "metric drift", "ranking drift", "data shift"
 RELATION, ACCURACY = "broken relation", "accuracy drop"
-SHARES = {METRIC: 0.8, RANKING: 0.05, DATA: 0.05, RELATION: 0.05, ACCURACY: 0.05}  #: of the budget, by kind of drift
+SHARES = {
+    METRIC: 0.8,
+    RANKING: 0.05,
+    DATA: 0.05,
+    RELATION: 0.05,
+    ACCURACY: 0.05,
+}  #: of the budget, by kind of drift
 DIRECTIONS = ("at least", "at most", "below")
 NEAR = 1e-9  #: rounding that never decides
 
@@ -34,7 +42,9 @@ class Threshold:
     def __post_init__(self) -> None:
         if self.direction not in DIRECTIONS:
             known = ", ".join(map(repr, DIRECTIONS))
-            raise BadSetting(f"the direction of a threshold is one of {known}, but {self.direction!r} was given.")
+            raise BadSetting(
+                f"the direction of a threshold is one of {known}, but {self.direction!r} was given."
+            )
 
     def excess(self, mean: float) -> float:
         """How far a mean lies beyond the limit; 0 or less: not at all."""
@@ -51,16 +61,23 @@ class Plan:
     number: int = 50  #: targets of a run
     budget: float = 0.01  #: chance of a false drift trigger in ``looks`` looks
     looks: int = 26
-    window: int = 4  #: the last so many runs are also tested together: a slow drift shows there first
+    window: int = (
+        4  #: the last so many runs are also tested together: a slow drift shows there first
+    )
     top: int = 10  #: features of an explanation that count for the ranking, at most a third of all
     age: int = 180  #: days after which a validation is too old
     overdue: int | None = None  #: days after which the next run should have come; None: not watched
     thresholds: Mapping[str, Threshold] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        counts = {name: getattr(self, name) for name in ("number", "looks", "window", "top", "age", "overdue")}
+        counts = {
+            name: getattr(self, name)
+            for name in ("number", "looks", "window", "top", "age", "overdue")
+        }
         problems = [
-            f"{name} must be a whole number, 1 or more, but is {value!r}" for name, value in counts.items() if not is_count(value)
+            f"{name} must be a whole number, 1 or more, but is {value!r}"
+            for name, value in counts.items()
+            if not is_count(value)
         ]
         if not 0 < self.budget < 1:
             problems.append(f"budget must be a share between 0 and 1, but is {self.budget!r}")

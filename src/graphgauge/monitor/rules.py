@@ -1,12 +1,13 @@
 """The triggers that are no drift: thresholds, the network's weights, the age of the baseline.
 
-A threshold is crossed where the mean of the run is beyond it and chance is no explanation: with n values of SD s, the mean is
-farther beyond the limit than
+A threshold is crossed where the mean of the run is beyond it and chance is no explanation: with n
+values of SD s, the mean is farther beyond the limit than
 
     t s / sqrt(n)        t: the quantile of Student's distribution (n - 1 degrees) at budget / (looks · number of thresholds)
 
-so that a metric whose true mean is just inside its limit is called crossed at most with the budget's chance in so many looks
-(nearly: Student's distribution is exact for normal values only). A mean beyond the limit by less is "near": told, no trigger.
+so that a metric whose true mean is just inside its limit is called crossed at most with the
+budget's chance in so many looks (nearly: Student's distribution is exact for normal values only). A
+mean beyond the limit by less is "near": told, no trigger.
 """
 
 import math
@@ -45,7 +46,11 @@ class Held:
 def held(sample: Sample, plan: Plan) -> list[Held]:
     """Every metric that has a threshold and at least two values."""
     chance = plan.budget / (plan.looks * max(1, len(plan.thresholds)))
-    return [held_one(sample, metric, limit, chance) for metric, limit in plan.thresholds.items() if len(sample.known(metric)) >= 2]
+    return [
+        held_one(sample, metric, limit, chance)
+        for metric, limit in plan.thresholds.items()
+        if len(sample.known(metric)) >= 2
+    ]
 
 
 def held_one(sample: Sample, metric: str, limit: Threshold, chance: float) -> Held:
@@ -83,14 +88,29 @@ def model_triggers(now: str, validated: str) -> list[Trigger]:
     return [Trigger(MODEL, "", told, details={"now": now, "validated": validated})]
 
 
-def age_triggers(taken: datetime, now: datetime, plan: Plan, what: str = "the baseline") -> list[Trigger]:
+def age_triggers(
+    taken: datetime, now: datetime, plan: Plan, what: str = "the baseline"
+) -> list[Trigger]:
     """Whether a baseline, or the validation before it, is too old."""
     days = math.ceil((now - taken) / timedelta(days=1))
     if days <= plan.age:
         return []
-    return [Trigger(AGE, "", f"{what} is {days} days old, the limit is {plan.age}.", float(days), float(plan.age))]
+    return [
+        Trigger(
+            AGE,
+            "",
+            f"{what} is {days} days old, the limit is {plan.age}.",
+            float(days),
+            float(plan.age),
+        )
+    ]
 
 
 def manual_trigger(reason: str, who: str) -> Trigger:
     """Someone says that validation is due."""
-    return Trigger(MANUAL, reason, f"{reason}{f' (raised by {who})' if who else ''}.", details={"who": who} if who else {})
+    return Trigger(
+        MANUAL,
+        reason,
+        f"{reason}{f' (raised by {who})' if who else ''}.",
+        details={"who": who} if who else {},
+    )

@@ -1,4 +1,5 @@
-"""What one look keeps of its targets: the metrics, the strongest features, and the data each target was predicted from.
+"""What one look keeps of its targets: the metrics, the strongest features, and the data each target
+was predicted from.
 
     values    metric -> (T,)    NaN where a target has no value; `missing` counts the reasons
     top       T lists           numbers of the features that count for the ranking, the strongest first
@@ -7,9 +8,10 @@
     labels    (T,)              what is right, where it is known; else NaN
     errors    name -> (T,)      how wrong the prediction is, where the label is known; else NaN
 
-In a store a sample is one row per target, as plain data; of `data` and `gaps` only what is not 0. Runs are stored without data,
-gaps and labels (a comparison needs the baseline's only), with the mean of each column and with their errors. Stores of earlier
-versions hold no gaps, labels and errors: what needs them is not tested then.
+In a store a sample is one row per target, as plain data; of `data` and `gaps` only what is not 0.
+Runs are stored without data, gaps and labels (a comparison needs the baseline's only), with the
+mean of each column and with their errors. Stores of earlier versions hold no gaps, labels and
+errors: what needs them is not tested then.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +25,10 @@ from graphgauge.evaluation import Results
 from graphgauge.evaluation.cells import OK
 from graphgauge.monitor.two_samples import Values
 
-CLOCKS = ("time", "time_batched")  #: they depend on the machine's other work: held against thresholds, not tested for drift
+CLOCKS = (
+    "time",
+    "time_batched",
+)  #: they depend on the machine's other work: held against thresholds, not tested for drift
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,9 @@ class Sample:
 
     targets: tuple[Target, ...]
     values: Mapping[str, Values]
-    missing: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  #: metric -> reason -> number of targets
+    missing: Mapping[str, Mapping[str, int]] = field(
+        default_factory=dict
+    )  #: metric -> reason -> number of targets
     top: tuple[tuple[int, ...], ...] | None = None
     data: Values | None = None
     gaps: Values | None = None
@@ -59,7 +66,9 @@ class Sample:
     def row(self, k: int, with_data: bool) -> dict[str, Any]:
         """What is kept of one target."""
         found: dict[str, Any] = {"target": self.targets[k], "values": {}}
-        found["values"] = {metric: float(own[k]) for metric, own in self.values.items() if np.isfinite(own[k])}
+        found["values"] = {
+            metric: float(own[k]) for metric, own in self.values.items() if np.isfinite(own[k])
+        }
         if self.top is not None:
             found["top"] = list(self.top[k])
         for name, rows in (("data", self.data), ("gaps", self.gaps)):
@@ -77,19 +86,36 @@ class Sample:
 
 
 def sample_of_rows(
-    rows: list[dict[str, Any]], metrics: Iterable[str], missing: Mapping[str, Any], width: int, features: int = 0
+    rows: list[dict[str, Any]],
+    metrics: Iterable[str],
+    missing: Mapping[str, Any],
+    width: int,
+    features: int = 0,
 ) -> Sample:
-    """What `Sample.rows` gave; ``width`` is the number of columns of the data, 0 if none is kept, ``features`` that of the gaps."""
-    targets = tuple(tuple(row["target"]) if isinstance(row["target"], list) else row["target"] for row in rows)
-    values = {metric: np.array([row["values"].get(metric, np.nan) for row in rows], dtype=np.float64) for metric in metrics}
+    """What `Sample.rows` gave; ``width`` is the number of columns of the data, 0 if none is kept,
+    ``features`` that of the gaps.
+    """
+    targets = tuple(
+        tuple(row["target"]) if isinstance(row["target"], list) else row["target"] for row in rows
+    )
+    values = {
+        metric: np.array([row["values"].get(metric, np.nan) for row in rows], dtype=np.float64)
+        for metric in metrics
+    }
     top = tuple(tuple(row["top"]) for row in rows) if rows and "top" in rows[0] else None
     data, gaps = (
         filled([row[name] for row in rows], size) if rows and name in rows[0] else None
         for name, size in (("data", width), ("gaps", features))
     )
-    labels = np.array([row.get("label", np.nan) for row in rows]) if any("label" in row for row in rows) else None
+    labels = (
+        np.array([row.get("label", np.nan) for row in rows])
+        if any("label" in row for row in rows)
+        else None
+    )
     names = dict.fromkeys(name for row in rows for name in row.get("errors", {}))
-    errors = {name: np.array([row.get("errors", {}).get(name, np.nan) for row in rows]) for name in names}
+    errors = {
+        name: np.array([row.get("errors", {}).get(name, np.nan) for row in rows]) for name in names
+    }
     return Sample(targets, values, missing, top, data, gaps, labels, errors)
 
 
@@ -119,7 +145,9 @@ def sample_of_results(results: Results, explainer: str) -> Sample:
             values[row.metric][targets[row.target]] = row.cell.value
         else:
             missing[row.metric][row.cell.status] = missing[row.metric].get(row.cell.status, 0) + 1
-    return Sample(tuple(targets), values, {metric: reasons for metric, reasons in missing.items() if reasons})
+    return Sample(
+        tuple(targets), values, {metric: reasons for metric, reasons in missing.items() if reasons}
+    )
 
 
 def pooled(samples: Iterable[Sample]) -> Sample:
@@ -128,7 +156,12 @@ def pooled(samples: Iterable[Sample]) -> Sample:
     metrics = dict.fromkeys(metric for own, _ in last.values() for metric in own.values)
     nothing = np.array([np.nan])
     values = {
-        metric: np.array([own.values[metric][k] if metric in own.values else nothing[0] for own, k in last.values()])
+        metric: np.array(
+            [
+                own.values[metric][k] if metric in own.values else nothing[0]
+                for own, k in last.values()
+            ]
+        )
         for metric in metrics
     }
     return Sample(tuple(last), values)

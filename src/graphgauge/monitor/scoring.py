@@ -1,8 +1,9 @@
 """Measure targets of a model in use the cheap way: binomial stability, early stopping, no twins.
 
-Baseline and runs must be alike in everything but the date: the same settings (so a baseline is measured with the cheap forms too,
-for a number with more noise has another distribution), the same explainer, and targets drawn the same way. Uniform draws are
-right here: strata would hide that one class has become more frequent.
+Baseline and runs must be alike in everything but the date: the same settings (so a baseline is
+measured with the cheap forms too, for a number with more noise has another distribution), the same
+explainer, and targets drawn the same way. Uniform draws are right here: strata would hide that one
+class has become more frequent.
 """
 
 from collections.abc import Sequence
@@ -48,7 +49,9 @@ class Facts:
     @staticmethod
     def from_record(record: dict[str, Any]) -> "Facts":
         """From plain data."""
-        return Facts(**{**record, "features": tuple(record["features"]), "columns": tuple(record["columns"])})
+        return Facts(
+            **{**record, "features": tuple(record["features"]), "columns": tuple(record["columns"])}
+        )
 
 
 def cheap(settings: Settings) -> Settings:
@@ -61,26 +64,44 @@ def cheap(settings: Settings) -> Settings:
     stop = settings.early_stop if settings.early_stop != "none" else "paper"
     least, most = settings.trials
     trials = (min(30, most), most) if least == most else (least, most)
-    return replace(settings, stability="binomial", twins=False, extras=False, early_stop=stop, trials=trials, headline="paper")
+    return replace(
+        settings,
+        stability="binomial",
+        twins=False,
+        extras=False,
+        early_stop=stop,
+        trials=trials,
+        headline="paper",
+    )
 
 
 def cheap_evaluator(evaluator: Evaluator) -> Evaluator:
     """An evaluator of the same model with cheap settings."""
     own = cheap(evaluator.settings).record()
-    same = {name: getattr(evaluator, name) for name in ("seed", "task", "name", "metrics", "seed_scope")}
+    same = {
+        name: getattr(evaluator, name) for name in ("seed", "task", "name", "metrics", "seed_scope")
+    }
     return Evaluator(evaluator.model, **same, **own)
 
 
 def sample_recent(model: BaseModel, number: int, among: Any = None, seed: int = 0) -> list[Target]:
-    """So many targets, or all if there are fewer, each as likely as any other; ``among``: only these (default: the population)."""
+    """So many targets, or all if there are fewer, each as likely as any other; ``among``: only
+    these (default: the population).
+    """
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise BadSetting(f"number must be a number of targets, 1 or more, but is {number!r}.")
     pool = (model.population() if among is None else model.asked(model.read(among))).unique(dim=0)
-    chosen = torch.randperm(len(pool), generator=generator(derive_seed(seed, "recent")))[:number].sort().values
+    chosen = (
+        torch.randperm(len(pool), generator=generator(derive_seed(seed, "recent")))[:number]
+        .sort()
+        .values
+    )
     return [plain_target(target) for target in pool[chosen.to(pool.device)].tolist()]
 
 
-def score(evaluator: Evaluator, explainer: BaseExplainer, targets: Sequence[Target], top: int = 10) -> tuple[Sample, Facts]:
+def score(
+    evaluator: Evaluator, explainer: BaseExplainer, targets: Sequence[Target], top: int = 10
+) -> tuple[Sample, Facts]:
     """Explain and measure targets in the cheap forms."""
     return score_fully(evaluator, explainer, targets, top)[:2]
 
@@ -90,7 +111,9 @@ def score_fully(
 ) -> tuple[Sample, Facts, Results]:
     """The same, with the results behind the sample."""
     if not isinstance(explainer, BaseExplainer) or isinstance(explainer, OtherTaskExplainer):
-        raise BadSetting(f"monitoring needs an explainer that gives scores, such as gg.InputXGradient(), but got {explainer!r}.")
+        raise BadSetting(
+            f"monitoring needs an explainer that gives scores, such as gg.InputXGradient(), but got {explainer!r}."
+        )
     own = cheap_evaluator(evaluator)
     results = own.compare({explainer.name: explainer}, targets)
     xs = explainer.explain(own.model, targets, seed=own.seed)
@@ -108,11 +131,19 @@ def score_fully(
 
 
 def facts_of_results(results: Results, explainer: str) -> Facts:
-    """With what stored results were measured; refuses settings whose numbers have more or less noise than a run's."""
+    """With what stored results were measured; refuses settings whose numbers have more or less
+    noise than a run's.
+    """
     own, usual = results.settings, cheap(results.settings)
-    differing = [name for name in ("stability", "early_stop", "trials") if getattr(own, name) != getattr(usual, name)]
+    differing = [
+        name
+        for name in ("stability", "early_stop", "trials")
+        if getattr(own, name) != getattr(usual, name)
+    ]
     if differing:
-        told = ", ".join(f"{name}={getattr(own, name)!r}, not {getattr(usual, name)!r}" for name in differing)
+        told = ", ".join(
+            f"{name}={getattr(own, name)!r}, not {getattr(usual, name)!r}" for name in differing
+        )
         raise BadSetting(
             f"these results cannot be a baseline: they were measured with {told}, so their values scatter otherwise than a run's. "
             "Measure a baseline with the cheap settings: Monitor.take_baseline, or `graphgauge monitor baseline PROJECT`."
@@ -128,13 +159,22 @@ def facts_of(evaluator: Evaluator, explainer: BaseExplainer) -> Facts:
     names = tuple(model.feature_names or (f"feature {k}" for k in range(width)))
     return Facts(
         explainer=explainer.name,
-        params={name: value if is_plain(value) else repr(value) for name, value in explainer.params.items()},
+        params={
+            name: value if is_plain(value) else repr(value)
+            for name, value in explainer.params.items()
+        },
         settings=evaluator.settings.digest,
         model=digest_of_network(model),
         data=digest_of_data(model),
         version=graphgauge.__version__,
         features=names,
-        columns=(*names, "nodes within reach", "edges within reach", *prediction_names(model), *edge_names(model)),
+        columns=(
+            *names,
+            "nodes within reach",
+            "edges within reach",
+            *prediction_names(model),
+            *edge_names(model),
+        ),
     )
 
 
@@ -143,13 +183,17 @@ def is_plain(value: Any) -> bool:
     return value is None or isinstance(value, (bool, int, float, str))
 
 
-# --- what an explanation and a target look like -------------------------------------------------------------------------
+# --- what an explanation and a target look like ---------------------------------------------------
 
 
-def top_features(xs: Sequence[Xplanation], settings: Settings, top: int) -> tuple[tuple[int, ...], ...] | None:
-    """The strongest features of each explanation, at most ``top``; None where an explainer gives no feature scores.
+def top_features(
+    xs: Sequence[Xplanation], settings: Settings, top: int
+) -> tuple[tuple[int, ...], ...] | None:
+    """The strongest features of each explanation, at most ``top``; None where an explainer gives no
+    feature scores.
 
-    A feature is as strong as its highest score in the target-centric view; scores of 0 or less lead nothing.
+    A feature is as strong as its highest score in the target-centric view; scores of 0 or less lead
+    nothing.
     """
     if any(x.feature_score is None for x in xs):
         return None
@@ -157,7 +201,8 @@ def top_features(xs: Sequence[Xplanation], settings: Settings, top: int) -> tupl
 
 
 def leading(top: int, features: int) -> int:
-    """How many features of an explanation lead: ``top``, but no more than a third of all, or everyone would.
+    """How many features of an explanation lead: ``top``, but no more than a third of all, or
+    everyone would.
 
     >>> leading(10, 1433), leading(10, 8), leading(10, 2)
     (10, 2, 1)
@@ -174,7 +219,9 @@ def strongest(x: Xplanation, settings: Settings, top: int) -> tuple[int, ...]:
 
 
 def data_of(model: BaseModel, xs: Sequence[Xplanation]) -> Values:
-    """Features of each target (mean over its ends, or its nodes), sizes of its computation graph, predictions, edges.  (T, D)"""
+    """Features of each target (mean over its ends, or its nodes), sizes of its computation graph,
+    predictions, edges.  (T, D)
+    """
     features = torch.stack([own_rows(model, x).double().mean(0) for x in xs]).cpu()
     sizes = torch.tensor([[len(x.nodes), len(x.edges)] for x in xs], dtype=torch.float64)
     predicted = model.pred_continuous([x.target for x in xs]).double().reshape(len(xs), -1).cpu()
@@ -191,18 +238,24 @@ def own_rows(model: BaseModel, x: Xplanation) -> torch.Tensor:
 
 
 def edge_means(model: BaseModel, x: Xplanation) -> torch.Tensor:
-    """Mean of every attribute that the network reads over the edges at the target (of a graph: all); 0 without edges.  (A,)
+    """Mean of every attribute that the network reads over the edges at the target (of a graph:
+    all); 0 without edges.  (A,)
 
-    Edges farther away belong to other targets too. With them, rows would depend on each other, and the test on rows could not
-    be trusted.
+    Edges farther away belong to other targets too. With them, rows would depend on each other, and
+    the test on rows could not be trusted.
     """
     own = own_edges(model, x)
-    parts = [as_columns(value)[own].double().sum(0) / max(1, len(own)) for value in model.source.edge_attrs.values()]
+    parts = [
+        as_columns(value)[own].double().sum(0) / max(1, len(own))
+        for value in model.source.edge_attrs.values()
+    ]
     return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64)
 
 
 def gaps_of(model: BaseModel, xs: Sequence[Xplanation]) -> Values:
-    """How far apart the two ends' features are, mean over the edges at the target (of a graph: all); 0 without edges.  (T, F)"""
+    """How far apart the two ends' features are, mean over the edges at the target (of a graph:
+    all); 0 without edges.  (T, F)
+    """
     rows = []
     for x in xs:
         start, end = model.source.edge_index[:, own_edges(model, x)]
@@ -213,7 +266,9 @@ def gaps_of(model: BaseModel, xs: Sequence[Xplanation]) -> Values:
 
 
 def own_edges(model: BaseModel, x: Xplanation) -> torch.Tensor:
-    """Numbers in the source of the edges that bring the target a message and end or begin at it; of a graph, all its edges."""
+    """Numbers in the source of the edges that bring the target a message and end or begin at it; of
+    a graph, all its edges.
+    """
     if x.level == "graph":  # whose edges count from 0 in each graph
         return x.edges + model.source.bounds[1][x.target_ids[0]]
     ends = model.source.edge_index[:, x.edges]
@@ -226,7 +281,9 @@ def as_columns(value: torch.Tensor) -> torch.Tensor:
 
 
 def edge_names(model: BaseModel) -> list[str]:
-    """What the columns of `edge_means` are called: by ``data.edge_attr_names`` (for ``edge_attr``), else by their number."""
+    """What the columns of `edge_means` are called: by ``data.edge_attr_names`` (for ``edge_attr``),
+    else by their number.
+    """
     data = model.data[0] if model.level == "graph" else model.data
     found = []
     for name, value in model.source.edge_attrs.items():
@@ -255,4 +312,7 @@ def prediction_names(model: BaseModel) -> tuple[str, ...]:
     """What the columns of predictions are called."""
     if model.task == "regression":
         return (VALUE,)
-    return tuple(f"{PROBABILITY} {c}" for c in range(model.pred_continuous(model.asked(model.probes[:1])).size(1)))
+    return tuple(
+        f"{PROBABILITY} {c}"
+        for c in range(model.pred_continuous(model.asked(model.probes[:1])).size(1))
+    )

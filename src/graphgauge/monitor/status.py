@@ -31,7 +31,12 @@ class Due:
 
     def record(self) -> dict[str, Any]:
         """As plain data."""
-        times = {"first": self.first.isoformat(), "last": self.last.isoformat(), "times": self.times, "id": self.name}
+        times = {
+            "first": self.first.isoformat(),
+            "last": self.last.isoformat(),
+            "times": self.times,
+            "id": self.name,
+        }
         return {**self.trigger.record(), **times}
 
 
@@ -73,15 +78,27 @@ def status_of(history: History, now: datetime) -> Status:
     baseline, last = history.baseline, history.since[-1] if history.since else None
     due = [due_of(group) for group in grouped(history.waiting)]
     if baseline is not None and not any(own.trigger.name == AGE for own in due):
-        due += [Due(own, now, now, 1, "") for own in too_old(baseline, now, (last or baseline).plan)]
+        due += [
+            Due(own, now, now, 1, "") for own in too_old(baseline, now, (last or baseline).plan)
+        ]
     gaps = gaps_of(baseline, last, now)
     code = DUE if due else INCOMPLETE if gaps else FINE
     times = (baseline.at if baseline else None, last.at if last else None)
-    return Status(code, now, tuple(due), tuple(gaps), tuple(notes_of(baseline, last)), len(history.since), *times)
+    return Status(
+        code,
+        now,
+        tuple(due),
+        tuple(gaps),
+        tuple(notes_of(baseline, last)),
+        len(history.since),
+        *times,
+    )
 
 
 def too_old(baseline: Look, now: datetime, plan: Plan) -> list[Trigger]:
-    """The trigger of an old validation; its age counts from the decision where there was one, else from the baseline."""
+    """The trigger of an old validation; its age counts from the decision where there was one, else
+    from the baseline.
+    """
     if baseline.validated is None:
         return age_triggers(baseline.at, now, plan)
     at = baseline.validated.at
@@ -100,7 +117,11 @@ def gaps_of(baseline: Look | None, last: Look | None, now: datetime) -> list[str
     if last is None:
         return ["no run was held against the baseline yet"]
     days, limit = (now - last.at).days, last.plan.overdue
-    late = [f"the last run is {days} days old, the next was due after {limit}"] if limit is not None and days > limit else []
+    late = (
+        [f"the last run is {days} days old, the next was due after {limit}"]
+        if limit is not None and days > limit
+        else []
+    )
     return late + [
         f"{metric} has {len(last.sample.known(metric))} values in the last run, {LEAST} are needed"
         for metric in baseline.sample.metrics
@@ -122,7 +143,11 @@ def notes_of(baseline: Look | None, last: Look | None) -> list[str]:
     if not baseline.facts.is_whole:
         found.append("the baseline holds metrics only: ranking, data and weights are not watched")
     if len(baseline.sample) < 100:
-        found.append(f"the baseline has {len(baseline.sample)} targets; 100 or more make drift easier to see")
+        found.append(
+            f"the baseline has {len(baseline.sample)} targets; 100 or more make drift easier to see"
+        )
     if baseline.facts.version != last.facts.version:
-        found.append(f"the baseline was measured by graphgauge {baseline.facts.version}, the last run by {last.facts.version}")
+        found.append(
+            f"the baseline was measured by graphgauge {baseline.facts.version}, the last run by {last.facts.version}"
+        )
     return found

@@ -1,4 +1,5 @@
-"""Triggers: what makes a new validation necessary, with the number that says so and what to validate again.
+"""Triggers: what makes a new validation necessary, with the number that says so and what to
+validate again.
 
 threshold crossed     the mean of a metric is surely beyond its limit
 metric drift          the distribution of a metric is not the baseline's
@@ -43,7 +44,9 @@ class Trigger:
     told: str  #: a sentence with the evidence
     number: float | None = None  #: what was found: a mean, a corrected p-value, days
     limit: float | None = None  #: what it was held against
-    effect: float | None = None  #: how large the difference is, for drift: Cliff's delta, or the largest z
+    effect: float | None = (
+        None  #: how large the difference is, for drift: Cliff's delta, or the largest z
+    )
     details: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -66,7 +69,13 @@ class Trigger:
     @staticmethod
     def from_record(record: dict[str, Any]) -> "Trigger":
         """What `record` gave."""
-        return Trigger(**{name: value for name, value in record.items() if name in Trigger.__dataclass_fields__})
+        return Trigger(
+            **{
+                name: value
+                for name, value in record.items()
+                if name in Trigger.__dataclass_fields__
+            }
+        )
 
 
 def signed(value: float, digits: int = 2) -> str:

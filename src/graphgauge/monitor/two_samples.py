@@ -1,21 +1,24 @@
-"""Do two samples come from one distribution? Exact p-values with ties, and how large the difference is.
+"""Do two samples come from one distribution? Exact p-values with ties, and how large the difference
+is.
 
-With x_1..x_n new values, y_1..y_m old ones, N = n + m, both tests condition on the pooled values: if nothing has changed, each of
-the C(N, n) ways to call n of them new is as likely as any other. So p-values are exact for any distribution and any ties:
+With x_1..x_n new values, y_1..y_m old ones, N = n + m, both tests condition on the pooled values:
+if nothing has changed, each of the C(N, n) ways to call n of them new is as likely as any other. So
+p-values are exact for any distribution and any ties:
 
     Kolmogorov-Smirnov    D = max over v of |share of x <= v - share of y <= v|          P(D >= what was seen)
     Mann-Whitney          W = sum of the mean ranks of x among all                       2 P(W as far out, same side), at most 1
 
-D: the pooled values are drawn in rising order, each is new with chance (n - i) / (N - t) after t draws with i new ones; the chance
-that reaches the bound is collected, only where a group of equal values ends.
-W: the same draws, with the sum of ranks beside i. Where that table would be too large, ranks are rounded to a coarser grid first
-(it is then an exact test of the rounded ranks).
+D: the pooled values are drawn in rising order, each is new with chance (n - i) / (N - t) after t
+draws with i new ones; the chance that reaches the bound is collected, only where a group of equal
+values ends. W: the same draws, with the sum of ranks beside i. Where that table would be too large,
+ranks are rounded to a coarser grid first (it is then an exact test of the rounded ranks).
 
-Far above the level at which a decision is made, the large-sample value is given instead, which is cheaper. Whatever is at or
-below the level is exact, so such a decision errs at most as often as the level says.
+Far above the level at which a decision is made, the large-sample value is given instead, which is
+cheaper. Whatever is at or below the level is exact, so such a decision errs at most as often as the
+level says.
 
-How large: `effect` is Cliff's delta, P(x > y) - P(x < y), between -1 and 1 and 0 without a difference; `shift` is the difference
-of the means in SD of the old values.
+How large: `effect` is Cliff's delta, P(x > y) - P(x < y), between -1 and 1 and 0 without a
+difference; `shift` is the difference of the means in SD of the old values.
 """
 
 import math
@@ -28,7 +31,10 @@ from numpy.typing import NDArray
 from graphgauge.core.errors import UndefinedScore
 
 Values = NDArray[np.float64]
-FAR = {"ks": 0.05, "rank": 0.0}  #: large-sample p-values above these, and above ten times the level, are taken as they are
+FAR = {
+    "ks": 0.05,
+    "rank": 0.0,
+}  #: large-sample p-values above these, and above ten times the level, are taken as they are
 SMALL = 40  #: values up to which everything is exact
 MOST_CELLS = 2**18  #: of the table behind an exact rank test
 TESTS = ("ks", "rank")
@@ -52,15 +58,19 @@ def difference(new: Values, old: Values, level: float = 0.1) -> Difference:
     (0.1, 0.1, 1.0, 3.0)
     """
     if min(len(new), len(old)) < 2:
-        raise UndefinedScore(f"samples of {len(new)} and {len(old)} values were to be compared; each needs two or more.")
+        raise UndefinedScore(
+            f"samples of {len(new)} and {len(old)} values were to be compared; each needs two or more."
+        )
     spread = float(old.std(ddof=1))
     shift = None if spread == 0 else float(new.mean() - old.mean()) / spread
     above = rank_sum(new, old) / 2 - len(new) * (len(new) + 1) / 2
     p = {"ks": smirnov_p(new, old, level), "rank": rank_p(new, old, level)}
-    return Difference(p, distance(new, old) / (len(new) * len(old)), 2 * above / (len(new) * len(old)) - 1, shift)
+    return Difference(
+        p, distance(new, old) / (len(new) * len(old)), 2 * above / (len(new) * len(old)) - 1, shift
+    )
 
 
-# --- Kolmogorov and Smirnov -------------------------------------------------------------------------------------------
+# --- Kolmogorov and Smirnov -----------------------------------------------------------------------
 
 
 def distance(new: Values, old: Values) -> int:
@@ -79,7 +89,9 @@ def smirnov_p(new: Values, old: Values, level: float = 0.1) -> float:
     """P(D >= what was seen), given the pooled values."""
     seen, size = distance(new, old), math.sqrt(len(new) * len(old) / (len(new) + len(old)))
     rough = kolmogorov_tail(size * seen / (len(new) * len(old)))
-    return rough if is_far("ks", rough, level, len(new) + len(old)) else exact_smirnov(new, old, seen)
+    return (
+        rough if is_far("ks", rough, level, len(new) + len(old)) else exact_smirnov(new, old, seen)
+    )
 
 
 def kolmogorov_tail(x: float) -> float:
@@ -90,7 +102,10 @@ def kolmogorov_tail(x: float) -> float:
     """
     if x < 0.2:
         return 1.0
-    return min(1.0, max(0.0, 2 * sum((-1) ** (k - 1) * math.exp(-2 * k * k * x * x) for k in range(1, 101))))
+    return min(
+        1.0,
+        max(0.0, 2 * sum((-1) ** (k - 1) * math.exp(-2 * k * k * x * x) for k in range(1, 101))),
+    )
 
 
 def exact_smirnov(new: Values, old: Values, seen: int) -> float:
@@ -111,7 +126,7 @@ def exact_smirnov(new: Values, old: Values, seen: int) -> float:
     return min(1.0, reached)
 
 
-# --- Mann and Whitney --------------------------------------------------------------------------------------------------
+# --- Mann and Whitney -----------------------------------------------------------------------------
 
 
 def double_ranks(values: Values) -> NDArray[np.int64]:
@@ -137,11 +152,15 @@ def rank_p(new: Values, old: Values, level: float = 0.1) -> float:
     if is_far("rank", rough, level, len(ranks)):
         return rough
     is_low = ranks[: len(small)].sum() <= len(small) * (len(ranks) + 1)
-    return min(1.0, 2 * exact_lower_tail(ranks if is_low else 2 * len(ranks) + 2 - ranks, len(small)))
+    return min(
+        1.0, 2 * exact_lower_tail(ranks if is_low else 2 * len(ranks) + 2 - ranks, len(small))
+    )
 
 
 def normal_p(ranks: NDArray[np.int64], n: int) -> float:
-    """The large-sample p-value; double ranks of all (N,), the first n of which are the smaller sample's."""
+    """The large-sample p-value; double ranks of all (N,), the first n of which are the smaller
+    sample's.
+    """
     total, spread = len(ranks), float(ranks.var() / 4)
     variance = n * (total - n) / (total - 1) * spread
     if variance == 0:
@@ -158,7 +177,9 @@ def exact_lower_tail(ranks: NDArray[np.int64], n: int) -> float:
     table = np.zeros((n + 1, most + 1))
     table[0, 0] = 1.0
     for t, own in enumerate(sorted(score[score <= most].tolist())):
-        low = max(0, n - most // own) if own else 0  # with fewer so far, the rest would exceed the sum
+        low = (
+            max(0, n - most // own) if own else 0
+        )  # with fewer so far, the rest would exceed the sum
         top = min(t, n - 1) + 1
         wide = min(most, top * own) + 1  # no sum is larger yet
         share = ((n - np.arange(low, top)) / (len(score) - t))[:, None]

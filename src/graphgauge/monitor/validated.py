@@ -1,7 +1,9 @@
-"""What a validation decided before the baseline was taken: the explainer in use, since when it is valid, who answers for it.
+"""What a validation decided before the baseline was taken: the explainer in use, since when it is
+valid, who answers for it.
 
-It is kept with the baseline, so that runs need no other file: they are measured with this explainer and held against the limits of
-the baseline's plan, and the age of the validation counts from its own date, not from the baseline's.
+It is kept with the baseline, so that runs need no other file: they are measured with this explainer
+and held against the limits of the baseline's plan, and the age of the validation counts from its
+own date, not from the baseline's.
 """
 
 from collections.abc import Mapping
@@ -19,7 +21,9 @@ class Validated:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     decision: str = ""  #: digest of the decision file
     signed_by: str = ""  #: '': nobody
-    may_stop_early: bool = True  #: whether early stopping left every verdict and mean of the validation as it was
+    may_stop_early: bool = (
+        True  #: whether early stopping left every verdict and mean of the validation as it was
+    )
 
     def record(self) -> dict[str, Any]:
         """As plain data."""
@@ -28,4 +32,8 @@ class Validated:
     @staticmethod
     def from_record(record: Mapping[str, Any] | None) -> "Validated | None":
         """What `record` gave; None where there was no decision."""
-        return None if record is None else Validated(**{**record, "at": datetime.fromisoformat(record["at"])})
+        return (
+            None
+            if record is None
+            else Validated(**{**record, "at": datetime.fromisoformat(record["at"])})
+        )

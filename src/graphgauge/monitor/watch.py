@@ -1,4 +1,5 @@
-"""Watching a model in use: take a baseline, then look again and again; everything goes into one append-only store.
+"""Watching a model in use: take a baseline, then look again and again; everything goes into one
+append-only store.
 
 monitor = Monitor("monitor.sqlite")
 monitor.take_baseline(evaluator, explainer, validation_targets)        # once, and after every new validation
@@ -20,7 +21,17 @@ from graphgauge.core.seeds import derive_seed
 from graphgauge.evaluation import Evaluator, Results
 from graphgauge.explainers import BaseExplainer
 from graphgauge.monitor.drift import Labels, drift_triggers
-from graphgauge.monitor.history import BASELINE, EXAMPLES, RUN, SETTLED, TRIGGER, History, Look, history_of, read_history
+from graphgauge.monitor.history import (
+    BASELINE,
+    EXAMPLES,
+    RUN,
+    SETTLED,
+    TRIGGER,
+    History,
+    Look,
+    history_of,
+    read_history,
+)
 from graphgauge.monitor.plan import Plan
 from graphgauge.monitor.rules import manual_trigger, model_triggers, threshold_triggers
 from graphgauge.monitor.samples import CLOCKS, Sample, sample_of_results
@@ -31,7 +42,9 @@ from graphgauge.monitor.validated import Validated
 from graphgauge.store import Lock, Store
 
 BASELINE_NUMBER = 200  #: targets of a baseline
-Show = Callable[[Results], list[dict[str, Any]]]  #: what people see of a few explanations, as plain data
+Show = Callable[
+    [Results], list[dict[str, Any]]
+]  #: what people see of a few explanations, as plain data
 
 
 @dataclass(frozen=True)
@@ -53,7 +66,7 @@ class Monitor:
         """What is due."""
         return status_of(self.history(), utc(at))
 
-    # --- measuring -------------------------------------------------------------------------------------------------------
+    # --- measuring --------------------------------------------------------------------------------
 
     def take_baseline(
         self,
@@ -64,14 +77,37 @@ class Monitor:
         at: datetime | None = None,
         validated: Validated | None = None,
     ) -> Look:
-        """Measure targets drawn from ``among`` (default: the population), as what later runs are held against."""
-        targets = sample_recent(evaluator.model, number, among, derive_seed(evaluator.seed, BASELINE))
-        return self.add_baseline(*score(evaluator, explainer, targets, self.plan.top), at=at, validated=validated)
+        """Measure targets drawn from ``among`` (default: the population), as what later runs are
+        held against.
+        """
+        targets = sample_recent(
+            evaluator.model, number, among, derive_seed(evaluator.seed, BASELINE)
+        )
+        return self.add_baseline(
+            *score(evaluator, explainer, targets, self.plan.top), at=at, validated=validated
+        )
 
-    def baseline_of(self, results: Results, explainer: str, at: datetime | None = None, validated: Validated | None = None) -> Look:
-        """Take metrics measured before, in cheap settings, as baseline; ranking, data and weights are then not watched."""
-        lookup(dict.fromkeys(row.explainer for row in results.rows), explainer, "explainer of these results")
-        return self.add_baseline(sample_of_results(results, explainer), facts_of_results(results, explainer), at, validated)
+    def baseline_of(
+        self,
+        results: Results,
+        explainer: str,
+        at: datetime | None = None,
+        validated: Validated | None = None,
+    ) -> Look:
+        """Take metrics measured before, in cheap settings, as baseline; ranking, data and weights
+        are then not watched.
+        """
+        lookup(
+            dict.fromkeys(row.explainer for row in results.rows),
+            explainer,
+            "explainer of these results",
+        )
+        return self.add_baseline(
+            sample_of_results(results, explainer),
+            facts_of_results(results, explainer),
+            at,
+            validated,
+        )
 
     def run(
         self,
@@ -82,9 +118,11 @@ class Monitor:
         at: datetime | None = None,
         show: Show | None = None,
     ) -> "Run":
-        """Measure targets drawn from ``among`` (recent ones), compare with the baseline, and store both.
+        """Measure targets drawn from ``among`` (recent ones), compare with the baseline, and store
+        both.
 
-        ``show`` says what is kept for people of a few explanations; see `graphgauge.lifecycle.shown_examples`.
+        ``show`` says what is kept for people of a few explanations; see
+        `graphgauge.lifecycle.shown_examples`.
         """
         now, before = utc(at), self.history()
         baseline = needed_baseline(before, self.path)
@@ -93,9 +131,15 @@ class Monitor:
         sample, facts, results = score_fully(evaluator, explainer, targets, baseline.plan.top)
         return self.add_run(sample, facts, at=now, examples=[] if show is None else show(results))
 
-    # --- writing ---------------------------------------------------------------------------------------------------------
+    # --- writing ----------------------------------------------------------------------------------
 
-    def add_baseline(self, sample: Sample, facts: Facts, at: datetime | None = None, validated: Validated | None = None) -> Look:
+    def add_baseline(
+        self,
+        sample: Sample,
+        facts: Facts,
+        at: datetime | None = None,
+        validated: Validated | None = None,
+    ) -> Look:
         """Store a sample as the baseline from now on."""
         if len(sample) < 2 or not sample.metrics:
             raise BadSetting(
@@ -109,7 +153,13 @@ class Monitor:
             store.append(BASELINE, str(number), body, sample.rows(with_data=True))
             return history_of(store).baselines[-1]
 
-    def add_run(self, sample: Sample, facts: Facts, at: datetime | None = None, examples: Sequence[dict[str, Any]] = ()) -> "Run":
+    def add_run(
+        self,
+        sample: Sample,
+        facts: Facts,
+        at: datetime | None = None,
+        examples: Sequence[dict[str, Any]] = (),
+    ) -> "Run":
         """Compare a sample with the baseline; store the run and its triggers."""
         now = utc(at)
         with self.writing() as store:
@@ -118,8 +168,14 @@ class Monitor:
             check_order(before, now)
             check_alike(facts, baseline.facts)
             number = 1 + len(before.runs)
-            triggers = judged(baseline, [*(own.sample for own in before.since), sample], facts, self.plan, now)
-            body = {**self.body_of(sample, facts, now), "baseline": baseline.number, "triggers": [own.record() for own in triggers]}
+            triggers = judged(
+                baseline, [*(own.sample for own in before.since), sample], facts, self.plan, now
+            )
+            body = {
+                **self.body_of(sample, facts, now),
+                "baseline": baseline.number,
+                "triggers": [own.record() for own in triggers],
+            }
             if sample.data is not None:
                 body["data"] = sample.data.mean(0).tolist()
             store.append(RUN, str(number), body, sample.rows(with_data=False))
@@ -133,30 +189,45 @@ class Monitor:
             raise BadSetting("a manual trigger needs a reason, such as 'regulatory update'.")
         with self.writing() as store:
             own, baselines = manual_trigger(reason.strip(), who.strip()), len(store.keys(BASELINE))
-            store.note(TRIGGER, {"at": utc(at).isoformat(), "baseline": baselines, "trigger": own.record()})
+            store.note(
+                TRIGGER, {"at": utc(at).isoformat(), "baseline": baselines, "trigger": own.record()}
+            )
         return own
 
     def settle(self, name: str, note: str, at: datetime | None = None) -> list[str]:
-        """Close a trigger, and all that wait about the same thing, with a note that says why; returns their names."""
+        """Close a trigger, and all that wait about the same thing, with a note that says why;
+        returns their names.
+        """
         if not note.strip():
-            raise BadSetting("a trigger is settled with a note that says why nothing, or what, was done.")
+            raise BadSetting(
+                "a trigger is settled with a note that says why nothing, or what, was done."
+            )
         with self.writing() as store:
             waiting = history_of(store).waiting
             keys = [own.trigger.key for own in waiting if own.name == name]
             if not keys:
                 known = ", ".join(own.name for own in waiting) or "none"
-                raise BadSetting(f"trigger {name!r} was to be settled, but those that wait are: {known}.")
+                raise BadSetting(
+                    f"trigger {name!r} was to be settled, but those that wait are: {known}."
+                )
             chosen = [own.name for own in waiting if own.trigger.key == keys[0]]
             for own in chosen:
-                store.note(SETTLED, {"at": utc(at).isoformat(), "trigger": own, "note": note.strip()})
+                store.note(
+                    SETTLED, {"at": utc(at).isoformat(), "trigger": own, "note": note.strip()}
+                )
         return chosen
 
     @contextmanager
     def writing(self) -> Iterator[Store]:
         """The store for one writer."""
         if not self.path.parent.is_dir():
-            raise BadFile(f"the folder of {self.path} is not there. Make it, or choose another place.")
-        with Lock(self.path.with_name(self.path.name + ".lock")), Store(self.path, write=True) as store:
+            raise BadFile(
+                f"the folder of {self.path} is not there. Make it, or choose another place."
+            )
+        with (
+            Lock(self.path.with_name(self.path.name + ".lock")),
+            Store(self.path, write=True) as store,
+        ):
             yield store
 
     def body_of(self, sample: Sample, facts: Facts, at: datetime) -> dict[str, Any]:
@@ -178,12 +249,27 @@ class Run:
 
     def record(self) -> dict[str, Any]:
         """As plain data."""
-        means = {metric: float(self.sample.known(metric).mean()) for metric in self.sample.values if len(self.sample.known(metric))}
-        head = {"run": self.number, "at": self.at.isoformat(), "targets": len(self.sample), "means": means}
-        return {**head, "triggers": [own.record() for own in self.triggers], "status": self.status.record()}
+        means = {
+            metric: float(self.sample.known(metric).mean())
+            for metric in self.sample.values
+            if len(self.sample.known(metric))
+        }
+        head = {
+            "run": self.number,
+            "at": self.at.isoformat(),
+            "targets": len(self.sample),
+            "means": means,
+        }
+        return {
+            **head,
+            "triggers": [own.record() for own in self.triggers],
+            "status": self.status.record(),
+        }
 
 
-def judged(baseline: Look, samples: list[Sample], facts: Facts, plan: Plan, now: datetime) -> list[Trigger]:
+def judged(
+    baseline: Look, samples: list[Sample], facts: Facts, plan: Plan, now: datetime
+) -> list[Trigger]:
     """Every trigger of the last sample."""
     labels = Labels(facts.features, facts.columns)
     return [
@@ -194,7 +280,7 @@ def judged(baseline: Look, samples: list[Sample], facts: Facts, plan: Plan, now:
     ]
 
 
-# --- small checks ------------------------------------------------------------------------------------------------------
+# --- small checks ---------------------------------------------------------------------------------
 
 
 def plan_in(path: Path) -> Plan:
@@ -216,7 +302,9 @@ def utc(at: datetime | None) -> datetime:
 def needed_baseline(history: History, path: Path) -> Look:
     """The baseline in force; refuses a store without one."""
     if history.baseline is None:
-        raise BadFile(f"{path} holds no baseline to compare with. Take one first: graphgauge monitor baseline.")
+        raise BadFile(
+            f"{path} holds no baseline to compare with. Take one first: graphgauge monitor baseline."
+        )
     return history.baseline
 
 
@@ -224,15 +312,26 @@ def check_order(history: History, now: datetime) -> None:
     """Refuse a run before the last one, or before the baseline."""
     last = [history.baselines[-1].at, *(run.at for run in history.runs[-1:])]
     if now < max(last) - timedelta(seconds=1):
-        raise BadSetting(f"a run at {now.isoformat()} was to be added, but the store already reaches {max(last).isoformat()}.")
+        raise BadSetting(
+            f"a run at {now.isoformat()} was to be added, but the store already reaches {max(last).isoformat()}."
+        )
 
 
 def check_alike(now: Facts, then: Facts) -> None:
-    """Refuse to compare what was measured in another way; what is not known of the baseline is not compared."""
-    known = [name for name in ("explainer", "params", "settings", "columns") if getattr(then, name) not in (None, ())]
+    """Refuse to compare what was measured in another way; what is not known of the baseline is not
+    compared.
+    """
+    known = [
+        name
+        for name in ("explainer", "params", "settings", "columns")
+        if getattr(then, name) not in (None, ())
+    ]
     differing = [name for name in known if getattr(now, name) != getattr(then, name)]
     if differing:
-        told = "; ".join(f"{name}: {brief(getattr(then, name))} then, {brief(getattr(now, name))} now" for name in differing)
+        told = "; ".join(
+            f"{name}: {brief(getattr(then, name))} then, {brief(getattr(now, name))} now"
+            for name in differing
+        )
         raise BadSetting(
             f"the run cannot be compared with the baseline: they were measured differently ({told}). Take a new baseline."
         )
@@ -248,9 +347,17 @@ def summary(sample: Sample) -> dict[str, Any]:
     import numpy as np
 
     shares = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-    known = {metric: sample.known(metric) for metric in sample.values if metric not in CLOCKS or len(sample.known(metric))}
+    known = {
+        metric: sample.known(metric)
+        for metric in sample.values
+        if metric not in CLOCKS or len(sample.known(metric))
+    }
     return {
-        metric: {"n": len(own), "mean": float(own.mean()), "quantiles": [float(q) for q in np.quantile(own, shares)]}
+        metric: {
+            "n": len(own),
+            "mean": float(own.mean()),
+            "quantiles": [float(q) for q in np.quantile(own, shares)],
+        }
         for metric, own in known.items()
         if len(own)
     }

@@ -1,10 +1,12 @@
-"""The facts of one explanation as plain data: everything that a text about it may say, and every number in it.
+"""The facts of one explanation as plain data: everything that a text about it may say, and every
+number in it.
 
-Numbers are rounded once, here: scores, values and metrics to three significant digits, probabilities to a tenth of a percent (a
-probability below 1 is never rounded to 1). A text shows them as they stand, so that each number in it can be found in the facts.
+Numbers are rounded once, here: scores, values and metrics to three significant digits,
+probabilities to a tenth of a percent (a probability below 1 is never rounded to 1). A text shows
+them as they stand, so that each number in it can be found in the facts.
 
-Redacted facts hold no name and no id of another node, and so no template can tell one: of the neighbours and the connections
-there are counts and the user's groups, of a link not even its ends.
+Redacted facts hold no name and no id of another node, and so no template can tell one: of the
+neighbours and the connections there are counts and the user's groups, of a link not even its ends.
 """
 
 import math
@@ -36,7 +38,9 @@ def facts_of(
     quality: Quality = None,
     at_validation: bool = False,
 ) -> dict[str, Any]:
-    """What can be said of ``x``, as data that JSON can hold; ``at_validation``: ``quality`` is the method's, not that of ``x``."""
+    """What can be said of ``x``, as data that JSON can hold; ``at_validation``: ``quality`` is the
+    method's, not that of ``x``.
+    """
     check_fit(x, model, names)
     facts = {
         "level": x.level,
@@ -63,9 +67,16 @@ def facts_of(
 
 
 def redacted(facts: dict[str, Any]) -> dict[str, Any]:
-    """The same facts without edges that could be told, and without the ends of a link: they may be other people's."""
+    """The same facts without edges that could be told, and without the ends of a link: they may be
+    other people's.
+    """
     target = {"ids": [], "names": []} if facts["level"] == "link" else facts["target"]
-    return {**facts, "redacted": True, "target": target, "edges": {**facts["edges"], "top": [], "opposing": []}}
+    return {
+        **facts,
+        "redacted": True,
+        "target": target,
+        "edges": {**facts["edges"], "top": [], "opposing": []},
+    }
 
 
 def rounded(value: float, digits: int = 3) -> float:
@@ -132,7 +143,9 @@ def class_sizes_of(model: BaseModel) -> dict[str, int]:
 
 
 def checked_sizes(names: Names, model: BaseModel) -> dict[str, int]:
-    """How many there are of what names may speak of; refuses names that no explanation of this model could be told with."""
+    """How many there are of what names may speak of; refuses names that no explanation of this
+    model could be told with.
+    """
     sizes = {**part_sizes(model), **class_sizes_of(model)}
     names.check_fits(sizes)
     return sizes
@@ -146,16 +159,23 @@ def span(x: Xplanation, model: BaseModel, pointer: str) -> tuple[int, int]:
 
 
 def edge_ends(x: Xplanation, model: BaseModel) -> Tensor:
-    """Source and destination of each edge of the explanation, as ids in the target's graph, in main memory.  (2, E_rel)"""
+    """Source and destination of each edge of the explanation, as ids in the target's graph, in main
+    memory.  (2, E_rel)
+    """
     first_node, first_edge = span(x, model, "node_ptr")[0], span(x, model, "edge_ptr")[0]
-    return (model.source.edge_index[:, x.edges.to(model.source.device) + first_edge] - first_node).cpu()
+    return (
+        model.source.edge_index[:, x.edges.to(model.source.device) + first_edge] - first_node
+    ).cpu()
 
 
 def target_facts(x: Xplanation, names: Names) -> dict[str, Any]:
     """Ids and names of the target, of both ends of a link."""
     if x.level == "graph":
         return {"ids": list(x.target_ids), "names": [names.of_one("graphs", x.target_ids[0])]}
-    return {"ids": list(x.target_nodes), "names": [names.of_one("nodes", number) for number in x.target_nodes]}
+    return {
+        "ids": list(x.target_nodes),
+        "names": [names.of_one("nodes", number) for number in x.target_nodes],
+    }
 
 
 def prediction_facts(x: Xplanation, model: BaseModel, names: Names) -> dict[str, Any]:
@@ -169,7 +189,9 @@ def prediction_facts(x: Xplanation, model: BaseModel, names: Names) -> dict[str,
 
 
 def chosen_facts(x: Xplanation, model: BaseModel, names: Names) -> dict[str, Any] | None:
-    """The explained class with its probability, where it was chosen and is not the predicted one; else None."""
+    """The explained class with its probability, where it was chosen and is not the predicted one;
+    else None.
+    """
     numbers = predicted_numbers(x, model)
     if x.label is None or not len(numbers) or x.label == int(numbers.argmax()):
         return None
@@ -186,7 +208,8 @@ def predicted_numbers(x: Xplanation, model: BaseModel) -> Tensor:
 def class_facts(x: Xplanation, numbers: Tensor, number: int, names: Names) -> dict[str, Any]:
     """A class with its name and probability.
 
-    Of a network with several labels the class says whether the target has its label, whose name is told.
+    Of a network with several labels the class says whether the target has its label, whose name is
+    told.
     """
     label, told = x.target_label, {"class": number, "probability": share(float(numbers[number]))}
     if label is not None:
@@ -199,16 +222,30 @@ def feature_facts(x: Xplanation, names: Names, ranking: Ranking) -> dict[str, An
     """The features that are told, and how many had no part in it."""
     status = status_of(x.feature_score, len(x.nodes)) or OK
     if status != OK:
-        return {"status": status, "top": [], "opposing": [], "total": 0, "idle": 0, "idle_names": []}
+        return {
+            "status": status,
+            "top": [],
+            "opposing": [],
+            "total": 0,
+            "idle": 0,
+            "idle_names": [],
+        }
     single, columns = folded(x, names)
     rows, owners = entries(single, ranking.pooling)
     scores = rows.double().flatten().cpu()
     told = [
-        [feature_entry(columns[k % len(columns)], owners[k // len(columns)], float(scores[k]), names) for k in part]
+        [
+            feature_entry(
+                columns[k % len(columns)], owners[k // len(columns)], float(scores[k]), names
+            )
+            for k in part
+        ]
         for part in ranking.split(scores)
     ]
     is_used = (single.need("feature_score") != 0).any(0).tolist()
-    idle = [column for column, used in zip(columns, is_used, strict=True) if not used and any(is_used)]
+    idle = [
+        column for column, used in zip(columns, is_used, strict=True) if not used and any(is_used)
+    ]
     idle_names = [column.name for column in idle if column.name]
     return {
         "status": OK if any(is_used) else ZERO,
@@ -223,17 +260,28 @@ def feature_facts(x: Xplanation, names: Names, ranking: Ranking) -> dict[str, An
 def feature_entry(column: Any, owner: str, score: float, names: Names) -> dict[str, Any]:
     """One feature that is told."""
     remark = names.remarks.get(column.name, "")
-    return {"index": column.index, "name": column.name, "of": owner, "score": rounded(score), "remark": remark}
+    return {
+        "index": column.index,
+        "name": column.name,
+        "of": owner,
+        "score": rounded(score),
+        "remark": remark,
+    }
 
 
 def edge_facts(x: Xplanation, ends: Tensor, names: Names, ranking: Ranking) -> dict[str, Any]:
-    """The edges that are told, the groups they lead to, and counts; edges with score 0 do not count."""
+    """The edges that are told, the groups they lead to, and counts; edges with score 0 do not
+    count.
+    """
     status = status_of(x.edge_score, len(x.edges)) or OK
-    scores = x.need("edge_score").double().cpu() if status == OK else torch.zeros(0, dtype=torch.float64)
+    scores = (
+        x.need("edge_score").double().cpu() if status == OK else torch.zeros(0, dtype=torch.float64)
+    )
     used = scores.nonzero()[:, 0]
     others = neighbours(x, ends[:, used])
     top, opposing = (
-        [edge_entry(x, ends[:, k].tolist(), k, float(scores[k]), names) for k in part] for part in ranking.split(scores)
+        [edge_entry(x, ends[:, k].tolist(), k, float(scores[k]), names) for k in part]
+        for part in ranking.split(scores)
     )
     return {
         "status": status if len(used) or status != OK else ZERO,
@@ -248,27 +296,38 @@ def edge_facts(x: Xplanation, ends: Tensor, names: Names, ranking: Ranking) -> d
 
 
 def neighbours(x: Xplanation, ends: Tensor) -> Tensor:
-    """Which nodes of the target's graph, other than the target, are ends of these edges.  (2, E) -> (N,) bool"""
+    """Which nodes of the target's graph, other than the target, are ends of these edges.
+    (2, E) -> (N,) bool
+    """
     found = torch.zeros(x.num_nodes, dtype=torch.bool)
     found[ends.flatten()] = True
     found[list(x.target_nodes)] = False
     return found
 
 
-def edge_entry(x: Xplanation, ends: Sequence[int], k: int, score: float, names: Names) -> dict[str, Any]:
+def edge_entry(
+    x: Xplanation, ends: Sequence[int], k: int, score: float, names: Names
+) -> dict[str, Any]:
     """One edge that is told; ``other`` are the positions of its ends that are not the target."""
     source, destination = ({"id": node, "name": names.of_one("nodes", node)} for node in ends)
     return {
         "source": source,
         "destination": destination,
-        "other": [way for way, node in zip(("source", "destination"), ends, strict=True) if node not in x.target_nodes],
+        "other": [
+            way
+            for way, node in zip(("source", "destination"), ends, strict=True)
+            if node not in x.target_nodes
+        ],
         "relation": names.related(int(x.edges[k])),
         "score": rounded(score),
     }
 
 
-def group_facts(names: Names, others: Tensor, ends: Tensor, scores: Tensor, ranking: Ranking) -> list[dict[str, Any]]:
-    """Groups of nodes that used edges lead to: members there, those edges, the sum of their scores; the strongest first.
+def group_facts(
+    names: Names, others: Tensor, ends: Tensor, scores: Tensor, ranking: Ranking
+) -> list[dict[str, Any]]:
+    """Groups of nodes that used edges lead to: members there, those edges, the sum of their scores;
+    the strongest first.
 
     An edge between members of two groups counts for both.  others (N,) bool, ends (2, E), scores (E,)
     """
@@ -280,12 +339,21 @@ def group_facts(names: Names, others: Tensor, ends: Tensor, scores: Tensor, rank
         own = scores[members[ends].any(0)].tolist()
         if own:
             count = int(members.sum())
-            found.append({"one": one, "other": other, "count": count, "edges": len(own), "score": rounded(sum(own))})
+            found.append(
+                {
+                    "one": one,
+                    "other": other,
+                    "count": count,
+                    "edges": len(own),
+                    "score": rounded(sum(own)),
+                }
+            )
     return sorted(found, key=lambda group: -abs(group["score"]))[: ranking.top_k]
 
 
 def change_facts(x: Xplanation, side: str) -> dict[str, Any] | None:
-    """The effective compactness of a side: how many edits, and whether the prediction changed; None if it was not measured.
+    """The effective compactness of a side: how many edits, and whether the prediction changed; None
+    if it was not measured.
 
     Of several draws of the map between neighbours: their mean, the least and the most.
     """
@@ -302,9 +370,15 @@ def change_facts(x: Xplanation, side: str) -> dict[str, Any] | None:
 def metric_facts(x: Xplanation) -> dict[str, float]:
     """What was measured of the explanation's quality, by metric."""
     wanted = [f"{side}_{metric}" for metric in TOLD_METRICS for side in ("feature", "edge")]
-    return {name: rounded(float(x.metrics[name])) for name in wanted if is_number(x.metrics.get(name))}
+    return {
+        name: rounded(float(x.metrics[name])) for name in wanted if is_number(x.metrics.get(name))
+    }
 
 
 def is_number(value: Any) -> bool:
     """Whether there is a value, and a finite one."""
-    return isinstance(value, (int, float, torch.Tensor)) and not isinstance(value, bool) and math.isfinite(float(value))
+    return (
+        isinstance(value, (int, float, torch.Tensor))
+        and not isinstance(value, bool)
+        and math.isfinite(float(value))
+    )

@@ -1,11 +1,13 @@
-"""One language: a folder with its phrases and templates, and Babel for plurals, numbers, percentages and lists.
+"""One language: a folder with its phrases and templates, and Babel for plurals, numbers,
+percentages and lists.
 
     languages/it/phrases.toml            words and short phrases, checked against the English ones
     languages/it/expert.txt              one template per audience: internal.txt, affected-person.txt
     languages/it/paper-loan.txt ...      further templates, by name
 
-A folder given as ``languages=`` is looked through first, file by file. It can hold further languages (the folder's name is the
-language, `locale` in its phrases says whose numbers and plurals it has), or other words and templates for those that are there.
+A folder given as ``languages=`` is looked through first, file by file. It can hold further
+languages (the folder's name is the language, `locale` in its phrases says whose numbers and plurals
+it has), or other words and templates for those that are there.
 """
 
 import os
@@ -31,7 +33,10 @@ else:
 
 SHIPPED = Path(__file__).parent / "languages"
 PHRASES = "phrases.toml"
-TINY, HUGE = 1e-4, 1e15  #: numbers below and from here on are written as 2.7E-28: nobody counts zeros
+TINY, HUGE = (
+    1e-4,
+    1e15,
+)  #: numbers below and from here on are written as 2.7E-28: nobody counts zeros
 OPTIONAL = ("last_word",)  #: what some languages need and others do not
 Folder = str | os.PathLike[str] | None
 
@@ -46,13 +51,18 @@ class Language:
     phrases: Mapping[str, Any]
 
     def number(self, value: float) -> str:
-        """A number as it stands, with the language's separators; tiny and huge ones with an exponent."""
+        """A number as it stands, with the language's separators; tiny and huge ones with an
+        exponent.
+        """
         if float(value) and not TINY <= abs(value) < HUGE:
             return format_scientific(value, locale=self.locale, decimal_quantization=False)
         is_whole = float(value).is_integer()
         grouped = abs(value) >= self.phrases["group_from"]
         return format_decimal(
-            int(value) if is_whole else value, locale=self.locale, decimal_quantization=False, group_separator=grouped
+            int(value) if is_whole else value,
+            locale=self.locale,
+            decimal_quantization=False,
+            group_separator=grouped,
         )
 
     def percent(self, value: float) -> str:
@@ -66,13 +76,19 @@ class Language:
         word = self.phrases.get("last_word")
         if word and len(parts) > 1 and re.match(word["before"], parts[-1], re.IGNORECASE):
             tail = word["usual"] + parts[-1]
-            text = text.removesuffix(tail) + word["instead"] + parts[-1] if text.endswith(tail) else text
+            text = (
+                text.removesuffix(tail) + word["instead"] + parts[-1]
+                if text.endswith(tail)
+                else text
+            )
         return text
 
     def plural(self, count: float, **forms: str) -> str:
         """The form for so many (zero, one, two, few, many or other), with ``{n}`` as the number."""
         if "other" not in forms:
-            raise BadSetting(f"plural needs a form called 'other', but has {', '.join(sorted(forms)) or 'none'}.")
+            raise BadSetting(
+                f"plural needs a form called 'other', but has {', '.join(sorted(forms)) or 'none'}."
+            )
         form = forms.get(self.locale.plural_form(count), forms["other"])
         return filled(form, {"n": self.number(count)})
 
@@ -80,7 +96,9 @@ class Language:
         """So many of a thing: "3 accounts"; "accounts (1)" where the singular is not known."""
         if self.locale.plural_form(count) == "one" and not one:
             return f"{other} ({self.number(count)})"
-        return self.plural(count, one="{n} ", other="{n} ") + (one if self.locale.plural_form(count) == "one" else other)
+        return self.plural(count, one="{n} ", other="{n} ") + (
+            one if self.locale.plural_form(count) == "one" else other
+        )
 
     def phrase(self, *path: str, **values: str) -> str:
         """One of the phrases, with its gaps filled."""
@@ -101,7 +119,11 @@ def filled(phrase: str, values: Mapping[str, str]) -> str:
     >>> filled("{a} and {b}", {"a": "{b}", "b": "c"})
     '{b} and c'
     """
-    return re.sub(r"\{(\w+)\}", lambda gap: lookup(values, gap[1], f"value for {gap[0]} in {phrase!r}"), phrase)
+    return re.sub(
+        r"\{(\w+)\}",
+        lambda gap: lookup(values, gap[1], f"value for {gap[0]} in {phrase!r}"),
+        phrase,
+    )
 
 
 def find_language(code: str, languages: Folder = None) -> Language:
@@ -118,9 +140,16 @@ def known_languages(places: Iterable[Path]) -> list[str]:
     """Names of the folders with phrases, and of those that add to them."""
     for place in places:
         if not place.is_dir():
-            raise BadFile(f"languages={os.fspath(place)!r} is not a folder. Give the folder that holds one folder per language.")
+            raise BadFile(
+                f"languages={os.fspath(place)!r} is not a folder. Give the folder that holds one folder per language."
+            )
     return sorted(
-        {path.name for place in places for path in place.iterdir() if path.is_dir() and not path.name.startswith((".", "_"))}
+        {
+            path.name
+            for place in places
+            for path in place.iterdir()
+            if path.is_dir() and not path.name.startswith((".", "_"))
+        }
     )
 
 
@@ -128,11 +157,15 @@ def read_phrases(code: str, folders: tuple[Path, ...]) -> Mapping[str, Any]:
     """The first phrases that are found, complete."""
     path = next((folder / PHRASES for folder in folders if (folder / PHRASES).is_file()), None)
     if path is None:
-        raise BadFile(f"the language {code!r} has no {PHRASES} in {', '.join(map(str, folders))}. Copy {SHIPPED / 'en' / PHRASES}.")
+        raise BadFile(
+            f"the language {code!r} has no {PHRASES} in {', '.join(map(str, folders))}. Copy {SHIPPED / 'en' / PHRASES}."
+        )
     phrases, wanted = parsed(path), parsed(SHIPPED / "en" / PHRASES)
     gaps = [name for name in flat(wanted) if name not in flat(phrases)]
     if gaps:
-        raise BadFile(f"{path} has no {', '.join(gaps)}. Every phrase of {SHIPPED / 'en' / PHRASES} is needed.")
+        raise BadFile(
+            f"{path} has no {', '.join(gaps)}. Every phrase of {SHIPPED / 'en' / PHRASES} is needed."
+        )
     return phrases
 
 
@@ -164,4 +197,6 @@ def read_locale(code: str, phrases: Mapping[str, Any]) -> Locale:
     try:
         return Locale.parse(phrases["locale"])
     except (UnknownLocaleError, ValueError, TypeError) as error:
-        raise BadFile(f"locale = {phrases['locale']!r} in the phrases of {code!r} is none that Babel knows: {error}.") from error
+        raise BadFile(
+            f"locale = {phrases['locale']!r} in the phrases of {code!r} is none that Babel knows: {error}."
+        ) from error

@@ -1,7 +1,8 @@
 """What things are called: the words that turn column 3 of a matrix into "income".
 
-Every name is optional; what has none is told by its number. Names are ready phrases in the language of the text ("die Schulden",
-"a high debt ratio"): no grammar is applied to them. They are data, never code: whatever they hold is shown as text on one line.
+Every name is optional; what has none is told by its number. Names are ready phrases in the language
+of the text ("die Schulden", "a high debt ratio"): no grammar is applied to them. They are data,
+never code: whatever they hold is shown as text on one line.
 """
 
 import unicodedata
@@ -18,7 +19,9 @@ JOINERS = "\u200c\u200d"  #: invisible, but part of the spelling of some languag
 
 Listing = Sequence[str] | Mapping[int, str] | None  #: becomes {id: name}
 Noun = str | Sequence[str] | None  #: becomes (singular, plural); ("", "") if there is none
-Groups = Mapping[Any, Iterable[int]]  #: becomes {(singular, plural): ids}; a singular that was not given is ""
+Groups = Mapping[
+    Any, Iterable[int]
+]  #: becomes {(singular, plural): ids}; a singular that was not given is ""
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,12 @@ class Names:
         for kind, longest in (("unit", LONGEST), ("decision", LONGEST), ("role", LONGEST_SENTENCE)):
             self.put(kind, read_text(kind, getattr(self, kind), longest))
         is_one = isinstance(self.relation, str)
-        self.put("relation", read_text("relation", self.relation) if is_one else read_listing("relation", self.relation))
+        self.put(
+            "relation",
+            read_text("relation", self.relation)
+            if is_one
+            else read_listing("relation", self.relation),
+        )
         self.put("groups", read_groups("groups", self.groups))
         self.put("feature_groups", read_groups("feature_groups", self.feature_groups))
         self.put("remarks", read_remarks(self.remarks))
@@ -78,14 +86,19 @@ class Names:
 
     @staticmethod
     def of(data: Any) -> "Names":
-        """The names that a data set carries: ``feature_names``, ``class_names``, ``node_names`` and ``unit``.
+        """The names that a data set carries: ``feature_names``, ``class_names``, ``node_names`` and
+        ``unit``.
 
         >>> from types import SimpleNamespace
         >>> Names.of(SimpleNamespace(class_names=["no", "yes"], unit="stars")).classes
         {0: 'no', 1: 'yes'}
         """
-        features, nodes, classes = (getattr(data, f"{kind}_names", None) for kind in ("feature", "node", "class"))
-        return Names(features=features, nodes=nodes, classes=classes, unit=getattr(data, "unit", None) or "")
+        features, nodes, classes = (
+            getattr(data, f"{kind}_names", None) for kind in ("feature", "node", "class")
+        )
+        return Names(
+            features=features, nodes=nodes, classes=classes, unit=getattr(data, "unit", None) or ""
+        )
 
     @staticmethod
     def read(names: Any) -> "Names":
@@ -93,14 +106,20 @@ class Names:
         if isinstance(names, Names):
             return names
         if names is not None and not isinstance(names, Mapping):
-            raise BadSetting(f"names must be gg.Names(...) or a dictionary of its fields, but is {type(names).__name__}.")
+            raise BadSetting(
+                f"names must be gg.Names(...) or a dictionary of its fields, but is {type(names).__name__}."
+            )
         for name in names or {}:
             lookup({entry.name: None for entry in fields(Names)}, name, "kind of names")
         return Names(**(names or {}))
 
     def filled(self, others: "Names") -> "Names":
         """These names, and those of ``others`` for what has none here."""
-        gaps = {entry.name: getattr(others, entry.name) for entry in fields(self) if is_missing(getattr(self, entry.name))}
+        gaps = {
+            entry.name: getattr(others, entry.name)
+            for entry in fields(self)
+            if is_missing(getattr(self, entry.name))
+        }
         return replace(self, **gaps)
 
     def of_one(self, kind: str, number: int) -> str:
@@ -113,11 +132,18 @@ class Names:
         return self.relation if isinstance(self.relation, str) else self.of_one("relation", edge)
 
     def check_fits(self, sizes: Mapping[str, int]) -> None:
-        """Refuse ids that the graph does not have; ``sizes`` holds the number of features, nodes, classes ..."""
+        """Refuse ids that the graph does not have; ``sizes`` holds the number of features, nodes,
+        classes ...
+        """
         ids = {
-            **{kind: list(getattr(self, kind)) for kind in ("features", "nodes", "graphs", "classes")},
+            **{
+                kind: list(getattr(self, kind))
+                for kind in ("features", "nodes", "graphs", "classes")
+            },
             "groups": [number for group in self.groups.values() for number in group],
-            "feature_groups": [number for group in self.feature_groups.values() for number in group],
+            "feature_groups": [
+                number for group in self.feature_groups.values() for number in group
+            ],
         }
         for kind, size in sizes.items():
             if ids[kind] and max(ids[kind]) >= size:
@@ -134,7 +160,8 @@ def is_missing(value: Any) -> bool:
 
 
 def tidy(text: str, longest: int = LONGEST) -> str:
-    r"""``text`` on one line, without control characters, not too long; right-to-left text cannot turn its surroundings.
+    r"""``text`` on one line, without control characters, not too long; right-to-left text cannot
+    turn its surroundings.
 
     >>> tidy(" net\n income\x00 ")
     'net income'
@@ -146,7 +173,9 @@ def tidy(text: str, longest: int = LONGEST) -> str:
 
 
 def shown(letter: str) -> str:
-    """A letter as it is shown: line breaks and control characters as a space, invisible ones not at all."""
+    """A letter as it is shown: line breaks and control characters as a space, invisible ones not at
+    all.
+    """
     kind = unicodedata.category(letter)
     if kind in ("Cc", "Zl", "Zp", "Zs"):
         return letter if letter in "\u00a0\u202f" else " "
@@ -165,9 +194,13 @@ def read_listing(kind: str, given: Any) -> dict[int, str]:
     if given is None:
         return {}
     if isinstance(given, (str, bytes)) or not isinstance(given, (Mapping, Sequence)):
-        raise BadSetting(f"names.{kind} must be a list of texts or a dictionary {{id: text}}, but is {type(given).__name__}.")
+        raise BadSetting(
+            f"names.{kind} must be a list of texts or a dictionary {{id: text}}, but is {type(given).__name__}."
+        )
     pairs = given.items() if isinstance(given, Mapping) else enumerate(given)
-    named = {read_id(kind, number): read_text(f"{kind}[{number!r}]", name) for number, name in pairs}
+    named = {
+        read_id(kind, number): read_text(f"{kind}[{number!r}]", name) for number, name in pairs
+    }
     return {number: name for number, name in named.items() if name}
 
 
@@ -184,7 +217,9 @@ def read_noun(kind: str, given: Any) -> tuple[str, str]:
         return "", ""
     parts = ("", given) if isinstance(given, str) else given
     if not isinstance(parts, Sequence) or len(parts) != 2:
-        raise BadSetting(f"names.{kind} must be a pair (singular, plural), such as ('account', 'accounts'), but is {given!r}.")
+        raise BadSetting(
+            f"names.{kind} must be a pair (singular, plural), such as ('account', 'accounts'), but is {given!r}."
+        )
     one, other = (read_text(kind, part) for part in parts)
     return one, other
 
@@ -192,14 +227,18 @@ def read_noun(kind: str, given: Any) -> tuple[str, str]:
 def read_groups(kind: str, given: Any) -> dict[tuple[str, str], frozenset[int]]:
     """Members by (singular, plural)."""
     if not isinstance(given, Mapping):
-        raise BadSetting(f"names.{kind} must be a dictionary {{'name of the group': [ids]}}, but is {type(given).__name__}.")
+        raise BadSetting(
+            f"names.{kind} must be a dictionary {{'name of the group': [ids]}}, but is {type(given).__name__}."
+        )
     found = {}
     for name, members in given.items():
         noun = read_noun(f"{kind}[{name!r}]", name)
         if not noun[1]:
             raise BadSetting(f"names.{kind} has a group without a name: {name!r}.")
         if isinstance(members, (str, bytes)) or not isinstance(members, Iterable):
-            raise BadSetting(f"names.{kind}[{name!r}] must list ids, but is {type(members).__name__}.")
+            raise BadSetting(
+                f"names.{kind}[{name!r}] must list ids, but is {type(members).__name__}."
+            )
         found[noun] = frozenset(read_id(kind, number) for number in members)
     return found
 
@@ -207,13 +246,24 @@ def read_groups(kind: str, given: Any) -> dict[tuple[str, str], frozenset[int]]:
 def read_remarks(given: Any) -> dict[str, str]:
     """Remarks by the name of the feature."""
     if not isinstance(given, Mapping):
-        raise BadSetting(f"names.remarks must be a dictionary {{'feature': 'remark'}}, but is {type(given).__name__}.")
-    return {read_text("remarks", name): read_text(f"remarks[{name!r}]", remark) for name, remark in given.items()}
+        raise BadSetting(
+            f"names.remarks must be a dictionary {{'feature': 'remark'}}, but is {type(given).__name__}."
+        )
+    return {
+        read_text("remarks", name): read_text(f"remarks[{name!r}]", remark)
+        for name, remark in given.items()
+    }
 
 
 def check_apart(feature_groups: Any) -> None:
     """Refuse a feature in two groups: its score would be told twice."""
     listed = [number for members in feature_groups.values() for number in members]
-    twice = sorted({number for number in listed if listed.count(number) > 1}) if len(set(listed)) < len(listed) else []
+    twice = (
+        sorted({number for number in listed if listed.count(number) > 1})
+        if len(set(listed)) < len(listed)
+        else []
+    )
     if twice:
-        raise BadSetting(f"names.feature_groups must not share features, but feature {twice[0]} is in two of them.")
+        raise BadSetting(
+            f"names.feature_groups must not share features, but feature {twice[0]} is in two of them."
+        )

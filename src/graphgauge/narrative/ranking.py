@@ -1,13 +1,15 @@
-"""Which features and edges are told: the strongest supporting ones, and the strongest opposing ones.
+"""Which features and edges are told: the strongest supporting ones, and the strongest opposing
+ones.
 
 For scores s and top_k = k,
 
     order "signed"      top: the k largest s > 0          opposing: the k smallest s < 0
     order "magnitude"   the k largest |s| > 0, then split by sign into top and opposing
 
-as far as the explainer's scores carry a sign; otherwise nothing opposes, and top is the k largest of the scores that are not 0.
-Equal scores keep the order in which features and edges are listed. Features are the entries of the metrics' priority vector:
-those of the target (of each end of a link), and those of all other nodes pooled.
+as far as the explainer's scores carry a sign; otherwise nothing opposes, and top is the k largest
+of the scores that are not 0. Equal scores keep the order in which features and edges are listed.
+Features are the entries of the metrics' priority vector: those of the target (of each end of a
+link), and those of all other nodes pooled.
 """
 
 from collections.abc import Sequence
@@ -28,7 +30,9 @@ OWNERS = {"node": ("target",), "link": ("first", "second"), "graph": ()}
 
 @dataclass(frozen=True)
 class Ranking:
-    """How many are told, in which order, whether scores carry a sign, and how the scores of neighbours are pooled."""
+    """How many are told, in which order, whether scores carry a sign, and how the scores of
+    neighbours are pooled.
+    """
 
     top_k: int = 3
     order: str = "signed"
@@ -37,7 +41,9 @@ class Ranking:
 
     def __post_init__(self) -> None:
         if isinstance(self.top_k, bool) or not hasattr(self.top_k, "__index__") or self.top_k < 1:
-            raise BadSetting(f"top_k must be a whole number, 1 or more, but {self.top_k!r} was given.")
+            raise BadSetting(
+                f"top_k must be a whole number, 1 or more, but {self.top_k!r} was given."
+            )
         lookup(dict.fromkeys(ORDERS), self.order, "order of scores")
         lookup(POOLINGS, self.pooling, "pooling")
 
@@ -73,15 +79,22 @@ class Column:
 
 
 def folded(x: Xplanation, names: Names) -> tuple[Xplanation, list[Column]]:
-    """The explanation with the columns of each feature group added up, after the columns of single features."""
+    """The explanation with the columns of each feature group added up, after the columns of single
+    features.
+    """
     score = x.need("feature_score")
     if not names.feature_groups:
-        return x, [Column(number, names.of_one("features", number)) for number in range(score.size(1))]
+        return x, [
+            Column(number, names.of_one("features", number)) for number in range(score.size(1))
+        ]
     groups = {noun[1]: sorted(members) for noun, members in names.feature_groups.items()}
     taken = {number for members in groups.values() for number in members}
     single = [number for number in range(score.size(1)) if number not in taken]
     sums = [score[:, members].sum(1, keepdim=True) for members in groups.values()]
-    columns = [*(Column(number, names.of_one("features", number)) for number in single), *(Column(None, name) for name in groups)]
+    columns = [
+        *(Column(number, names.of_one("features", number)) for number in single),
+        *(Column(None, name) for name in groups),
+    ]
     return replace(x, feature_score=torch.cat([score[:, single], *sums], 1)), columns
 
 

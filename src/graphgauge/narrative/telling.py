@@ -44,8 +44,8 @@ def textual_explanation(
     ``names``     what things are called: `Names`, or a dictionary of its fields; what is missing is taken from the data
     ``template``  a shipped one by name ("paper-loan", "paper-template"), a text with Jinja's braces, or a Path
 
-    Options: those of `explanation_facts` (``order``, ``redact``, ``quality``, ``at_validation``, ``signed``), and ``languages``,
-    a folder with further languages.
+    Options: those of `explanation_facts` (``order``, ``redact``, ``quality``, ``at_validation``,
+    ``signed``), and ``languages``, a folder with further languages.
     """
     folder: Folder = options.pop("languages", None)
     facts = explanation_facts(evaluator, x, names, audience, top_k, **options)
@@ -59,9 +59,15 @@ def text_of(
     template: str | Path | None = None,
     folder: Folder = None,
 ) -> str:
-    """Facts, as `explanation_facts` gives them, in words. For an affected person they should be redacted."""
+    """Facts, as `explanation_facts` gives them, in words. For an affected person they should be
+    redacted.
+    """
     called, chosen = read_audience(audience), find_language(language, folder)
-    return rendered(called.replace(" ", "-") if template is None else template, chosen, Wording(facts, chosen).context())
+    return rendered(
+        called.replace(" ", "-") if template is None else template,
+        chosen,
+        Wording(facts, chosen).context(),
+    )
 
 
 def explanation_facts(
@@ -86,7 +92,9 @@ def explanation_facts(
     ``signed``         whether scores carry a direction; default: what the explainer says, no for one that is not known
     """
     if not isinstance(x, Xplanation):
-        raise BadExplanation(f"a text needs one explanation (gg.Xplanation), but got {type(x).__name__}.")
+        raise BadExplanation(
+            f"a text needs one explanation (gg.Xplanation), but got {type(x).__name__}."
+        )
     evaluator.check_explanations([x])
     for option, value in (("redact", redact), ("at_validation", at_validation), ("signed", signed)):
         if value is not None and not isinstance(value, bool):
@@ -94,10 +102,19 @@ def explanation_facts(
     hidden = AUDIENCES[read_audience(audience)] if redact is None else redact
     settings = evaluator.settings
     ranking = Ranking(
-        top_k, settings.order if order is None else order, is_signed(x) if signed is None else signed, settings.pooling
+        top_k,
+        settings.order if order is None else order,
+        is_signed(x) if signed is None else signed,
+        settings.pooling,
     )
     return facts_of(
-        x, evaluator.model, all_names(evaluator, names), ranking, redact=hidden, quality=quality, at_validation=at_validation
+        x,
+        evaluator.model,
+        all_names(evaluator, names),
+        ranking,
+        redact=hidden,
+        quality=quality,
+        at_validation=at_validation,
     )
 
 
@@ -105,11 +122,19 @@ def all_names(evaluator: "Evaluator", names: Any) -> Names:
     """The user's names, then those of the wrapped model, then those of its data."""
     model = evaluator.model
     own = Names.read(names).filled(Names(features=model.feature_names))
-    return own.filled(Names.of(model.data) if model.level != "graph" else replace(Names.of(model.data[0]), nodes=None))
+    return own.filled(
+        Names.of(model.data)
+        if model.level != "graph"
+        else replace(Names.of(model.data[0]), nodes=None)
+    )
 
 
 def read_audience(audience: str) -> str:
     """The audience, also written with a hyphen or an underscore."""
-    told = audience.replace("_", " ").replace("-", " ") if isinstance(audience, str) else repr(audience)
+    told = (
+        audience.replace("_", " ").replace("-", " ")
+        if isinstance(audience, str)
+        else repr(audience)
+    )
     lookup(AUDIENCES, told, "audience")
     return told

@@ -1,7 +1,9 @@
-"""Templates: Jinja2 in a sandbox. They see the facts and a few functions, nothing else, and an unknown name is an error.
+"""Templates: Jinja2 in a sandbox. They see the facts and a few functions, nothing else, and an
+unknown name is an error.
 
-What a template is given is data: a feature called ``{{ 7 * 7 }}`` is told under that name. Output is plain text: whoever puts it
-into a page escapes it there. Each sentence can have lines of its own; lines are joined, an empty line begins a paragraph.
+What a template is given is data: a feature called ``{{ 7 * 7 }}`` is told under that name. Output
+is plain text: whoever puts it into a page escapes it there. Each sentence can have lines of its
+own; lines are joined, an empty line begins a paragraph.
 """
 
 import re
@@ -11,7 +13,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-from jinja2 import FileSystemLoader, StrictUndefined, Template, TemplateError, TemplateSyntaxError, UndefinedError, meta
+from jinja2 import (
+    FileSystemLoader,
+    StrictUndefined,
+    Template,
+    TemplateError,
+    TemplateSyntaxError,
+    UndefinedError,
+    meta,
+)
 from jinja2.exceptions import SecurityError, TemplateNotFound, TemplateRuntimeError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -63,18 +73,30 @@ def template_names(language: Language) -> list[str]:
 
 
 def source_of(template: str | Path, language: Language) -> tuple[str, str]:
-    """The text of a template and what to call it: a file's (Path), a shipped one's (its name), or the text itself."""
+    """The text of a template and what to call it: a file's (Path), a shipped one's (its name), or
+    the text itself.
+    """
     if isinstance(template, Path):
         try:
             return template.read_text(encoding="utf-8"), str(template)
         except (OSError, ValueError) as error:
             raise BadFile(f"the template {template} cannot be read: {error}.") from error
     if not isinstance(template, str):
-        raise BadSetting(f"template must be a name, a text or a Path, but is {type(template).__name__}.")
+        raise BadSetting(
+            f"template must be a name, a text or a Path, but is {type(template).__name__}."
+        )
     if re.search(r"[{}\n]", template):
         return template, "the template"
-    lookup(dict.fromkeys(template_names(language)), template, f"template in the language {language.code!r}")
-    path = next(folder / (template + ENDING) for folder in language.folders if (folder / (template + ENDING)).is_file())
+    lookup(
+        dict.fromkeys(template_names(language)),
+        template,
+        f"template in the language {language.code!r}",
+    )
+    path = next(
+        folder / (template + ENDING)
+        for folder in language.folders
+        if (folder / (template + ENDING)).is_file()
+    )
     return path.read_text(encoding="utf-8"), path.name
 
 
@@ -90,30 +112,54 @@ def rendered(template: str | Path, language: Language, context: Mapping[str, Any
     except GraphgaugeError:
         raise
     except TemplateSyntaxError as error:
-        raise BadSetting(f"{called} is no template, line {error.lineno}: {error.message}.") from error
+        raise BadSetting(
+            f"{called} is no template, line {error.lineno}: {error.message}."
+        ) from error
     except UndefinedError as error:
         refuse_unknown(called, f"{error.message} (line {line_of(error)})", context, error)
-    except (TemplateError, TemplateRuntimeError, TemplateNotFound, TypeError, ValueError, LookupError, ArithmeticError) as error:
-        raise BadSetting(f"{called} failed in line {line_of(error)}: {type(error).__name__}: {error}.") from error
+    except (
+        TemplateError,
+        TemplateRuntimeError,
+        TemplateNotFound,
+        TypeError,
+        ValueError,
+        LookupError,
+        ArithmeticError,
+    ) as error:
+        raise BadSetting(
+            f"{called} failed in line {line_of(error)}: {type(error).__name__}: {error}."
+        ) from error
 
 
-def refuse_unknown(called: str, what: str, context: Mapping[str, Any], cause: Exception | None = None) -> NoReturn:
+def refuse_unknown(
+    called: str, what: str, context: Mapping[str, Any], cause: Exception | None = None
+) -> NoReturn:
     """Tell which names there are."""
-    raise UnknownName(f"{called} asks for what is not there: {what}. Known: {', '.join(known_names(context))}.") from cause
+    raise UnknownName(
+        f"{called} asks for what is not there: {what}. Known: {', '.join(known_names(context))}."
+    ) from cause
 
 
 def known_names(context: Mapping[str, Any]) -> list[str]:
     """Dotted names of what a template can ask for."""
     names = []
     for name, value in sorted(context.items()):
-        names += [f"{name}.{part}" for part in value] if isinstance(value, Mapping) else [f"{name}()" if callable(value) else name]
+        names += (
+            [f"{name}.{part}" for part in value]
+            if isinstance(value, Mapping)
+            else [f"{name}()" if callable(value) else name]
+        )
     return names
 
 
 def line_of(error: BaseException) -> int:
     """The line of the template in which an error came up: Jinja puts it into the traceback."""
     frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno or 0 for frame in frames if frame.filename == "<template>" or frame.filename.endswith(ENDING)]
+    lines = [
+        frame.lineno or 0
+        for frame in frames
+        if frame.filename == "<template>" or frame.filename.endswith(ENDING)
+    ]
     return lines[-1] if lines else 0
 
 

@@ -1,4 +1,6 @@
-"""Perturbation: edits of computation graphs, in the order of an explanation or at random, as batched curves."""
+"""Perturbation: edits of computation graphs, in the order of an explanation or at random, as
+batched curves.
+"""
 
 from graphgauge.perturbation.curves import Edits, Lines, Points, points, points_at
 from graphgauge.perturbation.edges import EdgeEdits

@@ -1,8 +1,8 @@
 """Removing edges.
 
-``removal="mask"`` multiplies the messages of an edge by 0, normalisation and attention staying as they were; "drop" takes the
-edge out of the graph. What is removed at a step is a *unit*: one directed edge, or, with ``unit="undirected"``, all relevant edges
-between two nodes, either way.
+``removal="mask"`` multiplies the messages of an edge by 0, normalisation and attention staying as
+they were; "drop" takes the edge out of the graph. What is removed at a step is a *unit*: one
+directed edge, or, with ``unit="undirected"``, all relevant edges between two nodes, either way.
 """
 
 from dataclasses import dataclass
@@ -33,16 +33,23 @@ class EdgeEdits(Edits):
 
     graphs: ComputationGraphs
     removal: str
-    unit_of: Tensor  #: (sum of edges,) number of each relevant edge's unit in its own graph; -1 for other edges
+    #: (sum of edges,) number of each relevant edge's unit in its own graph; -1 for other edges
+    unit_of: Tensor
     num_units: Tensor  #: (T,)
 
     @staticmethod
-    def of(model: BaseModel, graphs: ComputationGraphs, removal: str = "mask", unit: str = "directed") -> "EdgeEdits":
+    def of(
+        model: BaseModel, graphs: ComputationGraphs, removal: str = "mask", unit: str = "directed"
+    ) -> "EdgeEdits":
         """Edits of the relevant edges of ``graphs``."""
         check_removal(model, removal)
         if unit not in UNITS:
-            raise BadSetting(f"removal_unit must be 'directed' or 'undirected', but {unit!r} was given.")
-        return EdgeEdits(graphs, removal, *(directed_units if unit == "directed" else undirected_units)(graphs))
+            raise BadSetting(
+                f"removal_unit must be 'directed' or 'undirected', but {unit!r} was given."
+            )
+        return EdgeEdits(
+            graphs, removal, *(directed_units if unit == "directed" else undirected_units)(graphs)
+        )
 
     @property
     def kind(self) -> str:  # type: ignore[override]
@@ -75,7 +82,9 @@ class EdgeEdits(Edits):
         unit = self.unit_of[union.edge_row]
         is_relevant = unit >= 0
         turn = when[(first[own][union.edge_copy] + unit)[is_relevant]]
-        is_gone = is_relevant.masked_scatter(is_relevant, (turn > 0) & (turn <= step[union.edge_copy][is_relevant]))
+        is_gone = is_relevant.masked_scatter(
+            is_relevant, (turn > 0) & (turn <= step[union.edge_copy][is_relevant])
+        )
         if self.removal == "drop":
             return union.without_edges(is_gone)
         return union.with_mask((~is_gone).to(union.features.like.dtype))
@@ -90,17 +99,37 @@ class EdgeEdits(Edits):
         if not can_unfold(model, self):
             return None
         unfolded, align = self.versions(model, lines, line, step), model.engine.align(line)
-        return unfolded if total(unfolded, align) < total(Copies(self.graphs, unfolded.of), align) else None
+        return (
+            unfolded
+            if total(unfolded, align) < total(Copies(self.graphs, unfolded.of), align)
+            else None
+        )
 
     def versions(self, model: BaseModel, lines: Lines, line: Tensor, step: Tensor) -> Unfolded:
         """Points as versions of single nodes."""
-        begins = 0 if self.removal == "drop" and self.graphs.widest_halo > HALOS.index("none") else 1
-        return Unfolded(self.graphs, lines.case[line], lines, line, step, self.routes, model.hops, begins, self.removal == "drop")
+        begins = (
+            0 if self.removal == "drop" and self.graphs.widest_halo > HALOS.index("none") else 1
+        )
+        return Unfolded(
+            self.graphs,
+            lines.case[line],
+            lines,
+            line,
+            step,
+            self.routes,
+            model.hops,
+            begins,
+            self.removal == "drop",
+        )
 
     def unit_scores(self, edge_score: Tensor) -> Tensor:
-        """The sum of the scores of each unit's edges, packed.  (sum of relevant edges,) -> (sum of units,)"""
+        """The sum of the scores of each unit's edges, packed.
+        (sum of relevant edges,) -> (sum of units,)
+        """
         is_relevant = self.unit_of >= 0
-        first = (self.num_units.cumsum(0) - self.num_units).repeat_interleave(self.graphs.edge_sizes)
+        first = (self.num_units.cumsum(0) - self.num_units).repeat_interleave(
+            self.graphs.edge_sizes
+        )
         total = edge_score.new_zeros(int(self.num_units.sum()))
         return total.index_add(0, (first + self.unit_of)[is_relevant], edge_score)
 
@@ -112,15 +141,25 @@ def total(copies: Copies, align: int) -> int:
 
 
 def can_unfold(model: BaseModel, edits: EdgeEdits) -> bool:
-    """Whether versions of nodes can stand in for copies of graphs: for chains of local layers, after a trial.
+    """Whether versions of nodes can stand in for copies of graphs: for chains of local layers,
+    after a trial.
 
     On a CPU only for layers in whose messages no bit depends on its place (see `reach`).
     """
     is_local = edits.graphs.widest_halo <= HALOS.index("in") and model.trace.chain == model.hops > 0
-    is_plain = model.level != "graph" and model.joining == TOGETHER and model.trace.flow == "source_to_target"
-    has_place = model.source.device.type == "cpu" and any(type(layer) not in PLAIN for layer in message_layers(model.net))
+    is_plain = (
+        model.level != "graph"
+        and model.joining == TOGETHER
+        and model.trace.flow == "source_to_target"
+    )
+    has_place = model.source.device.type == "cpu" and any(
+        type(layer) not in PLAIN for layer in message_layers(model.net)
+    )
     return (
-        is_local and is_plain and not has_place and model.known(f"unfolds, {edits.removal}", lambda: unfolds(model, edits.removal))
+        is_local
+        and is_plain
+        and not has_place
+        and model.known(f"unfolds, {edits.removal}", lambda: unfolds(model, edits.removal))
     )
 
 
@@ -128,7 +167,9 @@ def unfolds(model: BaseModel, removal: str) -> bool:
     """Whether versions give the rows of copies while a few edges of the probes' graphs are removed."""
     graphs = model.cut(model.probes, model.hops, model.base_halo, "messages")
     edits = EdgeEdits(graphs, removal, *directed_units(graphs))
-    order = random_orders(edits.candidates, list(range(len(graphs))), TRIED_STEPS, 0, 2).flatten(0, 1)
+    order = random_orders(edits.candidates, list(range(len(graphs))), TRIED_STEPS, 0, 2).flatten(
+        0, 1
+    )
     lines = Lines(torch.arange(len(graphs), device=order.device).repeat_interleave(2), order)
     line, step = steps_between(torch.zeros_like(lines.case), (order >= 0).sum(1))
     copies, engine = Copies(graphs, lines.case[line]), model.engine
@@ -139,7 +180,12 @@ def unfolds(model: BaseModel, removal: str) -> bool:
 
     try:
         wanted = engine.rows(edited, copies, f"{edits.kind}, tried")
-        return is_close(wanted, engine.rows(engine.outputs, edits.versions(model, lines, line, step), f"{edits.kind}, unfolded"))
+        return is_close(
+            wanted,
+            engine.rows(
+                engine.outputs, edits.versions(model, lines, line, step), f"{edits.kind}, unfolded"
+            ),
+        )
     except (BadModel, *FORWARD_ERRORS):
         return False
 
@@ -151,7 +197,9 @@ def directed_units(graphs: ComputationGraphs) -> tuple[Tensor, Tensor]:
 
 
 def undirected_units(graphs: ComputationGraphs) -> tuple[Tensor, Tensor]:
-    """All relevant edges of one graph between the same two nodes are a unit; units come in the order of their first edge."""
+    """All relevant edges of one graph between the same two nodes are a unit; units come in the
+    order of their first edge.
+    """
     single, _ = directed_units(graphs)
     relevant = (single >= 0).nonzero()[:, 0]
     owner = graphs.edge_owner[relevant]
@@ -160,7 +208,9 @@ def undirected_units(graphs: ComputationGraphs) -> tuple[Tensor, Tensor]:
     pair = (owner * width + ends.amin(0)) * width + ends.amax(0)
     _, group = pair.unique(return_inverse=True)
     place = torch.arange(len(group), device=group.device)
-    first_edge = torch.full((len(group),), len(group), device=group.device).scatter_reduce(0, group, place, "amin")
+    first_edge = torch.full((len(group),), len(group), device=group.device).scatter_reduce(
+        0, group, place, "amin"
+    )
     is_first = first_edge[group] == place
     num_units = torch.bincount(owner[is_first], minlength=len(graphs))
     number = is_first.cumsum(0) - 1 - (num_units.cumsum(0) - num_units)[owner]
@@ -172,4 +222,6 @@ def check_removal(model: BaseModel, removal: str) -> None:
     if removal not in REMOVALS:
         raise BadSetting(f"edge_removal must be 'mask' or 'drop', but {removal!r} was given.")
     if removal == "mask" and model.mask_support != "exact":
-        raise BadModel(f"edge_removal='mask' is not possible for {type(model.net).__name__}: {model.mask_support}.")
+        raise BadModel(
+            f"edge_removal='mask' is not possible for {type(model.net).__name__}: {model.mask_support}."
+        )

@@ -1,16 +1,18 @@
 """Substituting features from a reference.
 
-A target has 2 F candidates: its own F features, and F features of all its neighbours together (links: 3 F, with a block for each
-end; graphs: F, of all nodes; a node that stands alone: its own F). Candidate b F + j substitutes feature j in the nodes of block b:
-every such node takes the value of its *donor*, a node of the reference (see `references`).
+A target has 2 F candidates: its own F features, and F features of all its neighbours together
+(links: 3 F, with a block for each end; graphs: F, of all nodes; a node that stands alone: its own
+F). Candidate b F + j substitutes feature j in the nodes of block b: every such node takes the value
+of its *donor*, a node of the reference (see `references`).
 
-The first linear map of a network is followed step by step instead of being computed anew for every copy. With the columns
-j_1, j_2 ... of the weight W in the order of a line, and d the donor of node v,
+The first linear map of a network is followed step by step instead of being computed anew for every
+copy. With the columns j_1, j_2 ... of the weight W in the order of a line, and d the donor of node
+v,
 
     (x W')_v after k steps = (x W')_v + Σ_{i <= k, j_i in v's block} (x_d,j_i - x_v,j_i) W_j_i
 
-added up in double precision from the first step on, so that a copy gets the same bits in every union. A few steps are held at a
-time, whatever the length of a line.
+added up in double precision from the first step on, so that a copy gets the same bits in every
+union. A few steps are held at a time, whatever the length of a line.
 """
 
 from dataclasses import dataclass
@@ -34,7 +36,9 @@ class FeatureEdits(Edits):
 
     graphs: ComputationGraphs
     graph: Tensor  #: (Q,)
-    donor: Tensor  #: (sum of n,) row of the data's x that each node of each case takes its values from
+    donor: (
+        Tensor  #: (sum of n,) row of the data's x that each node of each case takes its values from
+    )
     donor_ptr: Tensor  #: (Q + 1,)
     kind: str = "features"
 
@@ -59,21 +63,34 @@ class FeatureEdits(Edits):
         x, found = self.graphs.source.x, []
         size = self.donor_ptr.diff()
         per_part = max(1, MOST_CELLS // max(self.num_features, 1))
-        for part in torch.arange(len(self.graph), device=x.device).split(cases_per_part(size, per_part)):
+        for part in torch.arange(len(self.graph), device=x.device).split(
+            cases_per_part(size, per_part)
+        ):
             case, place = ragged_ranges(self.donor_ptr[part], size[part])
             position = place - self.donor_ptr[part][case]
             graph = self.graph[part][case]
-            differs = x[self.donor[place]] != x[self.graphs.node[self.graphs.node_ptr[graph] + position]]
+            differs = (
+                x[self.donor[place]] != x[self.graphs.node[self.graphs.node_ptr[graph] + position]]
+            )
             row = case * self.num_blocks + block_of(self.graphs, graph, position)
             count = torch.zeros(len(part) * self.num_blocks, self.num_features, device=x.device)
             found.append(count.index_add_(0, row, differs.to(count)) > 0)
-        return torch.cat(found) if found else torch.zeros(0, self.num_features, dtype=torch.bool, device=x.device)
+        return (
+            torch.cat(found)
+            if found
+            else torch.zeros(0, self.num_features, dtype=torch.bool, device=x.device)
+        )
 
     def changes(self, lines: Lines) -> Tensor:
         """Whether a value differs from its donor's.  (M, K)"""
         block, column = lines.order // self.num_features, lines.order % self.num_features
         is_there = lines.order >= 0
-        return is_there & self.matters[lines.case[:, None] * self.num_blocks + torch.where(is_there, block, 0), column]
+        return (
+            is_there
+            & self.matters[
+                lines.case[:, None] * self.num_blocks + torch.where(is_there, block, 0), column
+            ]
+        )
 
     def edit(self, union: Union, lines: Lines, line: Tensor, step: Tensor) -> Union:
         """With the features substituted whose turn has come."""
@@ -81,7 +98,9 @@ class FeatureEdits(Edits):
 
 
 def cases_per_part(size: Tensor, most: int) -> list[int]:
-    """How many cases of ``size`` nodes follow one another so that each part has about ``most`` nodes.  (Q,)"""
+    """How many cases of ``size`` nodes follow one another so that each part has about ``most``
+    nodes.  (Q,)
+    """
     if not len(size):
         return [0]
     return (size.cumsum(0) // most).unique_consecutive(return_counts=True)[1].tolist()
@@ -94,7 +113,9 @@ def feature_candidates(graphs: ComputationGraphs) -> Tensor:
 
 
 def block_of(graphs: ComputationGraphs, graph: Tensor, position: Tensor) -> Tensor:
-    """The block of nodes at ``position`` in graphs number ``graph``: that of their end, or the neighbours'.  (n,), (n,) -> (n,)"""
+    """The block of nodes at ``position`` in graphs number ``graph``: that of their end, or the
+    neighbours'.  (n,), (n,) -> (n,)
+    """
     is_end = graphs.target_row[graph] == position[:, None]
     number = torch.arange(is_end.size(1), device=position.device)
     return torch.where(is_end.any(1), (is_end * number).sum(1), is_end.size(1))
@@ -102,7 +123,9 @@ def block_of(graphs: ComputationGraphs, graph: Tensor, position: Tensor) -> Tens
 
 @dataclass(frozen=True)
 class Substituted(Features):
-    """Features of a union of edited copies. L lines take part; of each, the nodes are listed once as *pairs*."""
+    """Features of a union of edited copies. L lines take part; of each, the nodes are listed once
+    as *pairs*.
+    """
 
     base: Features
     source: Tensor  #: (N, F)
@@ -117,7 +140,9 @@ class Substituted(Features):
     step: Tensor  #: (rows of scored nodes,) how many changes are made; 0: none
 
     @staticmethod
-    def of(edits: FeatureEdits, union: Union, lines: Lines, line: Tensor, step: Tensor) -> "Substituted":
+    def of(
+        edits: FeatureEdits, union: Union, lines: Lines, line: Tensor, step: Tensor
+    ) -> "Substituted":
         """From the lines and steps of a union's copies."""
         graphs = edits.graphs
         distinct, own = line.unique(return_inverse=True)
@@ -126,7 +151,9 @@ class Substituted(Features):
         made = changes.cumsum(1)
         num_made = torch.where(step > 0, made[own, (step - 1).clamp(min=0)], 0)
         graph = edits.graph[here.case]
-        pair_line, pair_place = ragged_ranges(edits.donor_ptr[here.case], edits.donor_ptr.diff()[here.case])
+        pair_line, pair_place = ragged_ranges(
+            edits.donor_ptr[here.case], edits.donor_ptr.diff()[here.case]
+        )
         position = pair_place - edits.donor_ptr[here.case][pair_line]
         pair_start = graphs.num_nodes[graph].cumsum(0) - graphs.num_nodes[graph]
         is_scored = union.is_scored
@@ -160,43 +187,75 @@ class Substituted(Features):
         """Each row with its donor's values in the columns whose turn has come."""
         blocks = int(self.pair_block.max()) + 1 if len(self.pair_block) else 1
         never = torch.iinfo(torch.int32).max
-        when = torch.full((self.order.size(0), blocks * self.num_features), never, dtype=torch.int32, device=self.order.device)
+        when = torch.full(
+            (self.order.size(0), blocks * self.num_features),
+            never,
+            dtype=torch.int32,
+            device=self.order.device,
+        )
         is_there = (self.order >= 0) & (self.order < blocks * self.num_features)
-        turn = torch.arange(1, self.order.size(1) + 1, device=self.order.device, dtype=torch.int32).expand_as(self.order)
+        turn = torch.arange(
+            1, self.order.size(1) + 1, device=self.order.device, dtype=torch.int32
+        ).expand_as(self.order)
         when[is_there.nonzero()[:, 0], self.order[is_there]] = turn[is_there]
         own = when.view(-1, self.num_features)[self.pair_line * blocks + self.pair_block][self.pair]
-        theirs, donated = self.source[self.pair_node[self.pair]], self.source[self.pair_donor[self.pair]]
-        return self.base.written.index_copy(0, self.at, torch.where(own <= self.step[:, None], donated, theirs))
+        theirs, donated = (
+            self.source[self.pair_node[self.pair]],
+            self.source[self.pair_donor[self.pair]],
+        )
+        return self.base.written.index_copy(
+            0, self.at, torch.where(own <= self.step[:, None], donated, theirs)
+        )
 
     def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
         """The map of the unedited rows, and the changes added up."""
         rows = self.base.linear(weight, bias)
         if not self.order.size(1):
             return rows
-        columns, after = weight.double().t(), rows.new_zeros(len(self.pair_line), weight.size(0), dtype=torch.float64)
+        columns, after = (
+            weight.double().t(),
+            rows.new_zeros(len(self.pair_line), weight.size(0), dtype=torch.float64),
+        )
         rows, by_step = rows.clone(), self.step.argsort(stable=True)
-        count = torch.bincount((self.step - 1) // AT_A_TIME + 1, minlength=1).tolist()  # of rows without a change, then by part
+        count = torch.bincount(
+            (self.step - 1) // AT_A_TIME + 1, minlength=1
+        ).tolist()  # of rows without a change, then by part
         for number, chosen in enumerate(by_step.split(count)[1:]):
             steps = slice(number * AT_A_TIME, (number + 1) * AT_A_TIME)
-            moved = self.changes(steps)[:, :, None] * columns[self.order[:, steps] % self.num_features][self.pair_line]
+            moved = (
+                self.changes(steps)[:, :, None]
+                * columns[self.order[:, steps] % self.num_features][self.pair_line]
+            )
             moved[:, 0] += after
             moved.cumsum_(1)  # (pairs, AT_A_TIME, H)
             after = moved[:, -1].clone()
             at = self.at[chosen]
-            rows[at] = (rows[at].double() + moved[self.pair[chosen], self.step[chosen] - 1 - steps.start]).to(rows.dtype)
+            rows[at] = (
+                rows[at].double() + moved[self.pair[chosen], self.step[chosen] - 1 - steps.start]
+            ).to(rows.dtype)
         return rows
 
     def changes(self, steps: slice) -> Tensor:
-        """By how much some steps change the column whose turn it is, in each pair; 0 outside the block.  (pairs, steps)"""
+        """By how much some steps change the column whose turn it is, in each pair; 0 outside the
+        block.  (pairs, steps)
+        """
         order = self.order[:, steps]
-        column, block = (order % self.num_features)[self.pair_line], (order // self.num_features)[self.pair_line]
+        column, block = (
+            (order % self.num_features)[self.pair_line],
+            (order // self.num_features)[self.pair_line],
+        )
         applies = (order[self.pair_line] >= 0) & (block == self.pair_block[:, None])
-        donated, theirs = (self.source[node[:, None], column].double() for node in (self.pair_donor, self.pair_node))
+        donated, theirs = (
+            self.source[node[:, None], column].double()
+            for node in (self.pair_donor, self.pair_node)
+        )
         return torch.where(applies, donated - theirs, 0)
 
 
 def changed_only(order: Tensor, changes: Tensor, size: int) -> Tensor:
-    """The steps that change something, moved together; the first ``size`` of them.  (L, K), (L, K) -> (L, size)"""
+    """The steps that change something, moved together; the first ``size`` of them.
+    (L, K), (L, K) -> (L, size)
+    """
     place = changes.cumsum(1) - 1
     is_kept = changes & (place < size)
     kept = order.new_full((len(order), size), -1)

@@ -4,14 +4,17 @@ With squared Euclidean distance, and μ the mean of the P points of a set,
 
     Σ_j |z_i - z_j|²  =  P |z_i - μ|²  +  Σ_j |z_j - μ|²
 
-so the medoid is exactly the member nearest to the mean: O(P D), where comparing all pairs takes O(P² D).
+so the medoid is exactly the member nearest to the mean: O(P D), where comparing all pairs takes
+O(P² D).
 
-Means and distances are taken in double precision, some rows at a time, so that no call holds more than the points and a few
-numbers per point. Where only some points are ``eligible``, the mean is that of all members and the choice is among the eligible.
+Means and distances are taken in double precision, some rows at a time, so that no call holds more
+than the points and a few numbers per point. Where only some points are ``eligible``, the mean is
+that of all members and the choice is among the eligible.
 
-Ties go to the lowest row, and rounding must not break one: a set of two always is a tie, and nodes in the same position of a
-graph have embeddings that differ in their last digits. Distances d are equal to the least of them, d₀, up to
-d₀ (1 + 1e-6) + 1e-12 s, where s is the mean |z|² of all points.
+Ties go to the lowest row, and rounding must not break one: a set of two always is a tie, and nodes
+in the same position of a graph have embeddings that differ in their last digits. Distances d are
+equal to the least of them, d₀, up to d₀ (1 + 1e-6) + 1e-12 s, where s is the mean |z|² of all
+points.
 """
 
 from collections.abc import Iterator
@@ -24,8 +27,11 @@ MOST_ROUNDS = 100
 AT_ONCE = 2**22  #: numbers in one piece of work
 
 
-def medoids(points: Tensor, label: Tensor, num_labels: int, eligible: Tensor | None = None) -> Tensor:
-    """Row of the medoid of each label's points; -1 for a label without eligible points.  (P, D), (P,) -> (num_labels,)
+def medoids(
+    points: Tensor, label: Tensor, num_labels: int, eligible: Tensor | None = None
+) -> Tensor:
+    """Row of the medoid of each label's points; -1 for a label without eligible points.
+    (P, D), (P,) -> (num_labels,)
 
     >>> medoids(torch.tensor([[0.0], [1.0], [5.0], [9.0]]), torch.tensor([0, 0, 0, 2]), 3)
     tensor([ 1, -1,  3])
@@ -37,16 +43,19 @@ def medoids(points: Tensor, label: Tensor, num_labels: int, eligible: Tensor | N
     own, distance = label[row], distance[row]
     least = distance.new_full((num_labels,), torch.inf).scatter_reduce(0, own, distance, "amin")
     is_near = distance <= (least * (1 + TIE) + noise(points))[own]
-    found = row.new_full((num_labels,), len(points)).scatter_reduce(0, own[is_near], row[is_near], "amin")
+    found = row.new_full((num_labels,), len(points)).scatter_reduce(
+        0, own[is_near], row[is_near], "amin"
+    )
     return found.where(found < len(points), -1)
 
 
 def k_medoids(points: Tensor, k: int, eligible: Tensor | None = None) -> Tensor:
     """Rows of up to k medoids, each of its own part of the points.  (P, D) -> (at most k,)
 
-    The first is the medoid of all points, each further one the eligible point farthest from those before it (ties: lowest row).
-    Then, until nothing changes and at most 100 times, every point joins its nearest medoid (ties: the first) and each part gets
-    its medoid. Nothing is drawn at random. Fewer than k come back where there are fewer different eligible points.
+    The first is the medoid of all points, each further one the eligible point farthest from those
+    before it (ties: lowest row). Then, until nothing changes and at most 100 times, every point
+    joins its nearest medoid (ties: the first) and each part gets its medoid. Nothing is drawn at
+    random. Fewer than k come back where there are fewer different eligible points.
 
     >>> k_medoids(torch.tensor([[0.0], [1.0], [2.0], [10.0], [11.0], [13.0]]), 2)
     tensor([4, 1])
@@ -62,7 +71,9 @@ def k_medoids(points: Tensor, k: int, eligible: Tensor | None = None) -> Tensor:
 
 
 def farthest_first(points: Tensor, k: int, eligible: Tensor | None = None) -> Tensor:
-    """The medoid, then again and again the eligible point farthest from all before it.  (P, D) -> (at most k,)"""
+    """The medoid, then again and again the eligible point farthest from all before it.
+    (P, D) -> (at most k,)
+    """
     chosen = medoids(points, torch.zeros_like(points[:, 0], dtype=torch.int64), 1, eligible)
     chosen = chosen[chosen >= 0]
     gap = points.new_full((len(points),), torch.inf, dtype=torch.float64)
@@ -75,19 +86,31 @@ def farthest_first(points: Tensor, k: int, eligible: Tensor | None = None) -> Te
     return chosen
 
 
-def medoids_of_labels(points: Tensor, label: Tensor, num_labels: int, number: int = 1, eligible: Tensor | None = None) -> Tensor:
-    """Rows of up to ``number`` medoids of each label's points, then -1.  (P, D), (P,) -> (num_labels, number)"""
+def medoids_of_labels(
+    points: Tensor, label: Tensor, num_labels: int, number: int = 1, eligible: Tensor | None = None
+) -> Tensor:
+    """Rows of up to ``number`` medoids of each label's points, then -1.
+    (P, D), (P,) -> (num_labels, number)
+    """
     if number == 1:
         return medoids(points, label, num_labels, eligible)[:, None]
     found = [medoids_among(points, label == one, number, eligible) for one in range(num_labels)]
     return torch.stack(found) if found else label.new_zeros(0, number)
 
 
-def medoids_above(points: Tensor, value: Tensor, threshold: Tensor, number: int = 1, eligible: Tensor | None = None) -> Tensor:
-    """Rows of up to ``number`` medoids of the points whose value reaches a threshold, for each.  (P, D), (P,), (T,) -> (T, number)
+def medoids_above(
+    points: Tensor,
+    value: Tensor,
+    threshold: Tensor,
+    number: int = 1,
+    eligible: Tensor | None = None,
+) -> Tensor:
+    """Rows of up to ``number`` medoids of the points whose value reaches a threshold, for each.
+    (P, D), (P,), (T,) -> (T, number)
 
-    The sets are nested, so one pass over the points gives all means: points are summed between neighbouring thresholds, and
-    these sums added up from the top. Thresholds that the same points reach are one set. -1 stands where there is no (further) one.
+    The sets are nested, so one pass over the points gives all means: points are summed between
+    neighbouring thresholds, and these sums added up from the top. Thresholds that the same points
+    reach are one set. -1 stands where there is no (further) one.
     """
     value, threshold = value.contiguous(), threshold.contiguous()
     ranked = value.sort().values
@@ -98,12 +121,18 @@ def medoids_above(points: Tensor, value: Tensor, threshold: Tensor, number: int 
     if number == 1:
         found[is_reached] = medoids_of_nested(points, value, bound, eligible)[which][:, None]
     elif len(bound):
-        found[is_reached] = torch.stack([medoids_among(points, value >= one, number, eligible) for one in bound])[which]
+        found[is_reached] = torch.stack(
+            [medoids_among(points, value >= one, number, eligible) for one in bound]
+        )[which]
     return found
 
 
-def medoids_of_nested(points: Tensor, value: Tensor, bound: Tensor, eligible: Tensor | None = None) -> Tensor:
-    """Row of the medoid of the points whose value reaches a bound, for each of the rising bounds.  (P, D), (P,), (S,) -> (S,)"""
+def medoids_of_nested(
+    points: Tensor, value: Tensor, bound: Tensor, eligible: Tensor | None = None
+) -> Tensor:
+    """Row of the medoid of the points whose value reaches a bound, for each of the rising bounds.
+    (P, D), (P,), (S,) -> (S,)
+    """
     reached = torch.searchsorted(bound, value, right=True)  # how many of the bounds
     total, size = sums(points, reached, len(bound) + 1)
     mean = from_the_top(total)[1:] / from_the_top(size)[1:, None].clamp(min=1)
@@ -116,7 +145,9 @@ def medoids_of_nested(points: Tensor, value: Tensor, bound: Tensor, eligible: Te
     return torch.cat(found) if found else number
 
 
-def medoids_among(points: Tensor, is_member: Tensor, number: int, eligible: Tensor | None = None) -> Tensor:
+def medoids_among(
+    points: Tensor, is_member: Tensor, number: int, eligible: Tensor | None = None
+) -> Tensor:
     """Rows of up to ``number`` medoids of one set, then -1.  (P, D), (P,) bool -> (number,)"""
     row = is_member.nonzero()[:, 0]
     chosen = k_medoids(points[row], number, None if eligible is None else eligible[row])
@@ -153,7 +184,9 @@ def from_the_top(values: Tensor) -> Tensor:
 
 
 def distance_to_own(points: Tensor, centre: Tensor, label: Tensor) -> Tensor:
-    """Squared distance of each point to the centre of its label.  (P, D), (num_labels, D), (P,) -> (P,)"""
+    """Squared distance of each point to the centre of its label.
+    (P, D), (num_labels, D), (P,) -> (P,)
+    """
     found = points.new_zeros(len(points), dtype=torch.float64)
     for rows in pieces(points):
         found[rows] = (points[rows].double() - centre[label[rows]]).square().sum(1)
@@ -161,10 +194,14 @@ def distance_to_own(points: Tensor, centre: Tensor, label: Tensor) -> Tensor:
 
 
 def squared_distances(points: Tensor, centre: Tensor) -> Tensor:
-    """Squared distance of each point to each centre, from differences: nothing cancels.  (P, D), (S, D) -> (S, P)"""
+    """Squared distance of each point to each centre, from differences: nothing cancels.
+    (P, D), (S, D) -> (S, P)
+    """
     found = points.new_zeros(len(centre), len(points), dtype=torch.float64)
     for rows in pieces(points):
-        apart = torch.cdist(centre.double(), points[rows].double(), compute_mode="donot_use_mm_for_euclid_dist")
+        apart = torch.cdist(
+            centre.double(), points[rows].double(), compute_mode="donot_use_mm_for_euclid_dist"
+        )
         found[:, rows] = apart.square_()
     return found
 

@@ -1,20 +1,24 @@
 """In which order edits are made: by their scores, or at random.
 
-Each target has a number of candidates (edges to remove, features to substitute). An order lists the first K of them,
+Each target has a number of candidates (edges to remove, features to substitute). An order lists the
+first K of them,
 
     order (K,)    candidate of the first edit, of the second ...; -1 behind the last
 
-and orders of many targets are one tensor (M, K). Random orders are the first K of a uniformly drawn permutation, by K swaps
-(Fisher and Yates), so that 3,000 candidates cost no more than K. They are drawn in blocks of ten trials, each from a seed of its
-own: trial 7 is the same however many trials there are.
+and orders of many targets are one tensor (M, K). Random orders are the first K of a uniformly drawn
+permutation, by K swaps (Fisher and Yates), so that 3,000 candidates cost no more than K. They are
+drawn in blocks of ten trials, each from a seed of its own: trial 7 is the same however many trials
+there are.
 
-Features are ranked in blocks: the target's own, and those of all other nodes, whose scores are pooled. Pooling alone decides much
-of which block comes first: the maximum of many random scores is a high score. So a random order that is to say whether an
-explanation ranks *features* well keeps its blocks and permutes the features within each,
+Features are ranked in blocks: the target's own, and those of all other nodes, whose scores are
+pooled. Pooling alone decides much of which block comes first: the maximum of many random scores is
+a high score. So a random order that is to say whether an explanation ranks *features* well keeps
+its blocks and permutes the features within each,
 
     random order  =  own order with the features of each block renamed at random
 
-and the scores of an explanation that knows nothing, however they are distributed, pooled and tied, are exchangeable with it.
+and the scores of an explanation that knows nothing, however they are distributed, pooled and tied,
+are exchangeable with it.
 """
 
 from collections.abc import Sequence
@@ -30,13 +34,17 @@ MOST_PLACES = 2**22  #: of the table in which candidates are swapped
 
 
 def orders_by_score(score: Tensor, count: Tensor, seeds: Sequence[int], size: int) -> Tensor:
-    """Highest score first; equal scores in an order drawn from the target's own seed.  (sum of count,), (T,) -> (T, size)
+    """Highest score first; equal scores in an order drawn from the target's own seed.
+    (sum of count,), (T,) -> (T, size)
 
     >>> orders_by_score(torch.tensor([0.1, 0.7, -3.0, 5.0]), torch.tensor([3, 1]), [0, 1], 2)
     tensor([[ 1,  0],
             [ 0, -1]])
     """
-    drawn = [uniform(derive_seed(seed, "ties"), number) for number, seed in zip(count.tolist(), seeds, strict=True)]
+    drawn = [
+        uniform(derive_seed(seed, "ties"), number)
+        for number, seed in zip(count.tolist(), seeds, strict=True)
+    ]
     owner = torch.repeat_interleave(torch.arange(len(count), device=score.device), count)
     by_chance = torch.cat([*drawn, torch.zeros(0, dtype=torch.float64)]).to(score.device).argsort()
     by_score = by_chance[score[by_chance].argsort(descending=True, stable=True)]
@@ -46,28 +54,41 @@ def orders_by_score(score: Tensor, count: Tensor, seeds: Sequence[int], size: in
 
 
 def listed_first(listed: Tensor, count: Tensor, size: int) -> Tensor:
-    """The first ``size`` of each run of ``count`` things; -1 where a run is shorter.  (sum of count,), (T,) -> (T, size)"""
+    """The first ``size`` of each run of ``count`` things; -1 where a run is shorter.
+    (sum of count,), (T,) -> (T, size)
+    """
     place = torch.arange(size, device=count.device)
     at = starts(count)[:-1, None] + place
     is_there = place < count[:, None]
-    return torch.where(is_there, listed[at.clamp(max=max(len(listed) - 1, 0))] if len(listed) else -1, -1)
+    return torch.where(
+        is_there, listed[at.clamp(max=max(len(listed) - 1, 0))] if len(listed) else -1, -1
+    )
 
 
 def random_orders(count: Tensor, seeds: Sequence[int], size: int, first: int, last: int) -> Tensor:
-    """Random orders number ``first`` to ``last`` - 1 of each of Q cases with ``count`` candidates.  (Q,) -> (Q, R, size)
+    """Random orders number ``first`` to ``last`` - 1 of each of Q cases with ``count`` candidates.
+    (Q,) -> (Q, R, size)
 
-    They depend on the case's seed, its number of candidates and ``size`` only, and serve every explainer.
+    They depend on the case's seed, its number of candidates and ``size`` only, and serve every
+    explainer.
     """
-    draws = torch.stack([trials(seed, size, first, last) for seed in seeds]) if seeds else torch.zeros(0, last - first, size)
+    draws = (
+        torch.stack([trials(seed, size, first, last) for seed in seeds])
+        if seeds
+        else torch.zeros(0, last - first, size)
+    )
     each = count.cpu().repeat_interleave(last - first)
     return swapped(draws.flatten(0, 1), each).view(len(count), last - first, size).to(count.device)
 
 
-def renamed_orders(order: Tensor, count: Tensor, block: int, seeds: Sequence[int], number: int) -> Tensor:
+def renamed_orders(
+    order: Tensor, count: Tensor, block: int, seeds: Sequence[int], number: int
+) -> Tensor:
     """Random orders that keep the blocks of given ones.  (T, M, K), (T,) -> (T, M, number, K)
 
-    ``block`` candidates follow one another in each block. A trial draws one renaming for each target, from the target's seed, and
-    applies it to all M orders: what two orders share, their random versions share, too.
+    ``block`` candidates follow one another in each block. A trial draws one renaming for each
+    target, from the target's seed, and applies it to all M orders: what two orders share, their
+    random versions share, too.
 
     >>> renamed_orders(torch.tensor([[[2, 0, 3]]]), torch.tensor([4]), 2, [7], 1)[0, 0, 0] // 2
     tensor([1, 0, 1])
@@ -75,33 +96,47 @@ def renamed_orders(order: Tensor, count: Tensor, block: int, seeds: Sequence[int
     found = order.new_full((*order.shape[:2], number, order.size(2)), -1)
     for target, (size, seed) in enumerate(zip(count.tolist(), seeds, strict=True)):
         start = torch.arange(0, size, block)[:, None]
-        names = [uniform(derive_seed(seed, "within blocks", n), size // block, block).argsort(1) + start for n in range(number)]
+        names = [
+            uniform(derive_seed(seed, "within blocks", n), size // block, block).argsort(1) + start
+            for n in range(number)
+        ]
         given = order[target]
-        renamed = torch.stack([name.flatten() for name in names], 1).to(order.device)[given.clamp(min=0)]  # (M, K, number)
+        renamed = torch.stack([name.flatten() for name in names], 1).to(order.device)[
+            given.clamp(min=0)
+        ]  # (M, K, number)
         found[target] = torch.where(given[:, None] < 0, -1, renamed.transpose(1, 2))
     return found
 
 
 def trials(seed: int, size: int, first: int, last: int) -> Tensor:
-    """Uniform numbers of trials ``first`` to ``last`` - 1, drawn on the CPU and in double precision.  (R, size)"""
+    """Uniform numbers of trials ``first`` to ``last`` - 1, drawn on the CPU and in double
+    precision.  (R, size)
+    """
     blocks = range(first // TRIALS_AT_ONCE, -(-last // TRIALS_AT_ONCE))
     drawn = [uniform(derive_seed(seed, "orders", block), TRIALS_AT_ONCE, size) for block in blocks]
     start = blocks.start * TRIALS_AT_ONCE
-    return torch.cat([*drawn, torch.zeros(0, size, dtype=torch.float64)])[first - start : last - start]
+    return torch.cat([*drawn, torch.zeros(0, size, dtype=torch.float64)])[
+        first - start : last - start
+    ]
 
 
 def swapped(draw: Tensor, count: Tensor) -> Tensor:
-    """The first entries of a permutation of 0..count-1 for each line of uniform draws.  (M, K), (M,) -> (M, K)"""
+    """The first entries of a permutation of 0..count-1 for each line of uniform draws.
+    (M, K), (M,) -> (M, K)
+    """
     widest = int(count.max()) if len(count) else 0
     if widest == 0:
         return torch.full(draw.shape, -1, dtype=torch.int64)
-    table = torch.arange(widest, dtype=torch.int32).repeat(min(len(draw), max(1, MOST_PLACES // widest)), 1)
+    table = torch.arange(widest, dtype=torch.int32).repeat(
+        min(len(draw), max(1, MOST_PLACES // widest)), 1
+    )
     parts = zip(draw.split(len(table)), count.split(len(table)), strict=True)
     return torch.cat([swapped_in(table, lines, each) for lines, each in parts])
 
 
 def swapped_in(table: Tensor, draw: Tensor, count: Tensor) -> Tensor:
-    """Likewise, in a ``table`` (lines or more, candidates or more) of 0, 1, 2 ... in each line, which is put back at the end.
+    """Likewise, in a ``table`` (lines or more, candidates or more) of 0, 1, 2 ... in each line,
+    which is put back at the end.
 
     At step k entry k is exchanged with one of the entries k..count-1.
     """

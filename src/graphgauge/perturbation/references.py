@@ -1,21 +1,25 @@
 """References: the targets whose features replace those of a target, and which node replaces which.
 
-Classification: for each class other than the one explained of the target (the predicted one, unless another was chosen), the medoid
-of the population that is predicted as that class. Regression: with σ the standard deviation of the predictions over the
-population, the medoid of those predicted at least σ above the target, and of those predicted at least σ below. The space is
-`model.embed`, the distance Euclidean, squared (see `medoids`). A class that nothing is predicted as, or a side that nothing lies
-on, gives no reference.
+Classification: for each class other than the one explained of the target (the predicted one, unless
+another was chosen), the medoid of the population that is predicted as that class. Regression: with
+σ the standard deviation of the predictions over the population, the medoid of those predicted at
+least σ above the target, and of those predicted at least σ below. The space is `model.embed`, the
+distance Euclidean, squared (see `medoids`). A class that nothing is predicted as, or a side that
+nothing lies on, gives no reference.
 
-A reference lends its neighbours' features, so it must have a neighbour: its computation graph must hold a node that is not the
-reference itself (in graph tasks, and for networks without messages, every member will do). The mean is taken over all members,
-and the medoid is the nearest to it among those with a neighbour; equally near ones: the first of the population.
+A reference lends its neighbours' features, so it must have a neighbour: its computation graph must
+hold a node that is not the reference itself (in graph tasks, and for networks without messages,
+every member will do). The mean is taken over all members, and the medoid is the nearest to it among
+those with a neighbour; equally near ones: the first of the population.
 
-The paper asks for "one medoid for class" and leaves space, population and neighbours open. In the raw features of bags of words,
-medoids are the emptiest documents and most of them are isolated; in the hidden space they are ordinary ones.
+The paper asks for "one medoid for class" and leaves space, population and neighbours open. In the
+raw features of bags of words, medoids are the emptiest documents and most of them are isolated; in
+the hidden space they are ordinary ones.
 
-The map φ of a case (target, reference): the reference's own nodes replace the target's own, in order; each other node of the
-target's computation graph gets a random one of the reference's neighbours, different ones where there are enough of them. φ is
-drawn once from the seed of the case and serves all explainers and curves.
+The map φ of a case (target, reference): the reference's own nodes replace the target's own, in
+order; each other node of the target's computation graph gets a random one of the reference's
+neighbours, different ones where there are enough of them. φ is drawn once from the seed of the case
+and serves all explainers and curves.
 """
 
 from dataclasses import dataclass
@@ -40,7 +44,8 @@ class References:
 
     num_targets: int  #: T
     target: Tensor  #: (Q,) number of the target in the list that was asked for, rising
-    reference: Tensor  #: (Q, 1) node or graph ids, (Q, 2) links; one column more where targets have a label
+    #: (Q, 1) node or graph ids, (Q, 2) links; one column more where targets have a label
+    reference: Tensor
     kind: Tensor  #: (Q,) class of the reference; regression: -1 below the target, +1 above
     rank: Tensor  #: (Q,) which medoid of its kind, from 0
     graphs: ComputationGraphs  #: of the different references
@@ -67,9 +72,11 @@ class References:
 
 @dataclass(frozen=True)
 class Donors:
-    """For each case, the node that lends its features to each node of the target's computation graph.
+    """For each case, the node that lends its features to each node of the target's computation
+    graph.
 
-    Case q owns ``node[ptr[q]:ptr[q+1]]``, one entry for each of the n nodes within L hops of its target, in their order.
+    Case q owns ``node[ptr[q]:ptr[q+1]]``, one entry for each of the n nodes within L hops of its
+    target, in their order.
     """
 
     node: Tensor  #: (sum of n,) ids as in ``ComputationGraphs.node``: rows of ``source.x``
@@ -79,27 +86,41 @@ class Donors:
         return len(self.ptr) - 1
 
 
-# --- finding references ----------------------------------------------------------------------------------------------
+# --- finding references ---------------------------------------------------------------------------
 
 
-def find_references(model: BaseModel, targets: Any, number: int = 1, label: Tensor | None = None) -> References:
-    """The references of each target: of each other class, or above and below it, up to ``number`` medoids.
+def find_references(
+    model: BaseModel, targets: Any, number: int = 1, label: Tensor | None = None
+) -> References:
+    """The references of each target: of each other class, or above and below it, up to ``number``
+    medoids.
 
-    ``label`` (T,) are the classes that are explained, by default the predicted ones: references are of all classes but that one.
+    ``label`` (T,) are the classes that are explained, by default the predicted ones: references are
+    of all classes but that one.
 
-    With ``number`` above 1 the members are split by k-medoids, so that a class with several clusters is represented by each.
-    One prediction and one embedding of the population serve all targets.
+    With ``number`` above 1 the members are split by k-medoids, so that a class with several
+    clusters is represented by each. One prediction and one embedding of the population serve all
+    targets.
     """
     check_number(number)
     asked, population = model.asked(model.read(targets)), model.population()
     if model.labels is not None:
         population = population[torch.isin(population[:, -1], asked[:, -1])]
     points = check_embedding(model.embed(population))
-    members = Members(population.reshape(len(population), -1), points, has_neighbour(model, population))
+    members = Members(
+        population.reshape(len(population), -1), points, has_neighbour(model, population)
+    )
     if isinstance(model, Regression):
         row, kind = rows_by_value(model, asked, population, members, number)
     else:
-        row, kind = rows_by_class(model, model.pred_discrete(asked) if label is None else label, asked, population, members, number)
+        row, kind = rows_by_class(
+            model,
+            model.pred_discrete(asked) if label is None else label,
+            asked,
+            population,
+            members,
+            number,
+        )
     return gathered(model, members, row, kind)
 
 
@@ -115,9 +136,11 @@ class Members:
 def rows_by_class(
     model: BaseModel, own: Tensor, asked: Tensor, population: Tensor, members: Members, number: int
 ) -> tuple[Tensor, Tensor]:
-    """Rows of the medoids of each class but ``own`` (T,), which is explained, and the classes.  (T, C, number), (C,)
+    """Rows of the medoids of each class but ``own`` (T,), which is explained, and the classes.
+    (T, C, number), (C,)
 
-    Where targets have labels, members speak for their own label only: each label has two classes of its own.
+    Where targets have labels, members speak for their own label only: each label has two classes of
+    its own.
     """
     label = model.pred_discrete(population)
     if model.labels is None:
@@ -125,20 +148,29 @@ def rows_by_class(
         row = medoids_of_labels(members.points, label, len(kind), number, members.eligible)
         return row.where((kind != own[:, None])[:, :, None], -1), kind
     named, place = population[:, -1].unique(return_inverse=True)
-    row = medoids_of_labels(members.points, 2 * place + label, 2 * len(named), number, members.eligible)
+    row = medoids_of_labels(
+        members.points, 2 * place + label, 2 * len(named), number, members.eligible
+    )
     row = row.view(len(named), 2, number)[torch.searchsorted(named, asked[:, -1].contiguous())]
     kind = torch.arange(2, device=label.device)
     return row.where((kind != own[:, None])[:, :, None], -1), kind
 
 
-def rows_by_value(model: Regression, asked: Tensor, population: Tensor, members: Members, number: int) -> tuple[Tensor, Tensor]:
-    """Rows of the medoids at least one SD below and above each target; none if predictions are constant.  (T, 2, number), (2,)"""
+def rows_by_value(
+    model: Regression, asked: Tensor, population: Tensor, members: Members, number: int
+) -> tuple[Tensor, Tensor]:
+    """Rows of the medoids at least one SD below and above each target; none if predictions are
+    constant.  (T, 2, number), (2,)
+    """
     kind = torch.tensor([-1, 1], device=population.device)
     if model.spread <= model.tolerance():
         return kind.new_full((len(asked), 2, number), -1), kind
     value, own = model.pred_continuous(population).double(), model.pred_continuous(asked).double()
     sides = [
-        medoids_above(members.points, sign * value, sign * own + model.spread, number, members.eligible) for sign in kind.tolist()
+        medoids_above(
+            members.points, sign * value, sign * own + model.spread, number, members.eligible
+        )
+        for sign in kind.tolist()
     ]
     return torch.stack(sides, 1), kind
 
@@ -155,8 +187,9 @@ def gathered(model: BaseModel, members: Members, row: Tensor, kind: Tensor) -> R
 def has_neighbour(model: BaseModel, targets: Tensor) -> Tensor:
     """Whether the computation graph of each target holds a node that is not its own.  (P,) or (P, 2) -> (P,) bool
 
-    A message must come to the node from another one; to an end of a link from one that is not the other end. It is enough to know
-    the lowest and the highest sender to each node. Graphs, and networks without messages, need no neighbour: all True.
+    A message must come to the node from another one; to an end of a link from one that is not the
+    other end. It is enough to know the lowest and the highest sender to each node. Graphs, and
+    networks without messages, need no neighbour: all True.
     """
     ids, size = model.ids_of(targets.reshape(len(targets), -1)), model.source.num_nodes
     if model.level == "graph" or model.hops == 0:
@@ -169,14 +202,18 @@ def has_neighbour(model: BaseModel, targets: Tensor) -> Tensor:
     return ((high >= 0) & ((low != other_end) | (high != other_end))).any(1)
 
 
-# --- who lends features to whom --------------------------------------------------------------------------------------
+# --- who lends features to whom -------------------------------------------------------------------
 
 
 def donors(graphs: ComputationGraphs, references: References, seeds: list[int]) -> Donors:
-    """The map φ of every case, drawn from its own seed; ``graphs`` are those of the T targets, ``seeds`` one for each case."""
+    """The map φ of every case, drawn from its own seed; ``graphs`` are those of the T targets,
+    ``seeds`` one for each case.
+    """
     check_cases(graphs, references, seeds)
     lent, lent_ptr = neighbours(references.graphs)
-    case, place = ragged_ranges(starts(graphs.num_nodes)[references.target], graphs.num_nodes[references.target])
+    case, place = ragged_ranges(
+        starts(graphs.num_nodes)[references.target], graphs.num_nodes[references.target]
+    )
     is_own = own_nodes(graphs)[place]
     wanted = torch.bincount(case[~is_own], minlength=len(references))
     drawn = draws(wanted, lent_ptr.diff()[references.graph], references, seeds)
@@ -185,19 +222,26 @@ def donors(graphs: ComputationGraphs, references: References, seeds: list[int]) 
     ptr = starts(graphs.num_nodes[references.target])
     for end in range(graphs.target_row.size(1)):
         lender = references.graphs.node_ptr[:-1] + references.graphs.target_row[:, end]
-        node[ptr[:-1] + graphs.target_row[references.target, end]] = references.graphs.node[lender[references.graph]]
+        node[ptr[:-1] + graphs.target_row[references.target, end]] = references.graphs.node[
+            lender[references.graph]
+        ]
     return Donors(node, ptr)
 
 
 def draws(wanted: Tensor, there: Tensor, references: References, seeds: list[int]) -> Tensor:
-    """For each case as many of its reference's neighbours as are wanted, as positions among them.  (Q,), (Q,) -> (sum of wanted,)
+    """For each case as many of its reference's neighbours as are wanted, as positions among them.
+    (Q,), (Q,) -> (sum of wanted,)
 
     Without repetition if there are enough, else with. Drawn on the CPU.
     """
     found = [torch.zeros(0, dtype=torch.int64)]
-    for case, (count, size, seed) in enumerate(zip(wanted.tolist(), there.tolist(), seeds, strict=True)):
+    for case, (count, size, seed) in enumerate(
+        zip(wanted.tolist(), there.tolist(), seeds, strict=True)
+    ):
         if count and not size:
-            raise BadTarget(f"reference {references.ids()[case]} has no neighbour to lend features: choose one with an edge.")
+            raise BadTarget(
+                f"reference {references.ids()[case]} has no neighbour to lend features: choose one with an edge."
+            )
         found.append(some_of(size, count, seed))
     return torch.cat(found).to(wanted.device)
 
@@ -210,10 +254,14 @@ def some_of(size: int, count: int, seed: int) -> Tensor:
 
 
 def neighbours(graphs: ComputationGraphs) -> tuple[Tensor, Tensor]:
-    """Nodes within L hops that are not the target's own, graph by graph, and where each graph's begin.  (sum,), (T + 1,)"""
+    """Nodes within L hops that are not the target's own, graph by graph, and where each graph's
+    begin.  (sum,), (T + 1,)
+    """
     owner, place = ragged_ranges(graphs.node_ptr[:-1], graphs.num_nodes)
     is_other = ~own_nodes(graphs)
-    return graphs.node[place[is_other]], starts(torch.bincount(owner[is_other], minlength=len(graphs)))
+    return graphs.node[place[is_other]], starts(
+        torch.bincount(owner[is_other], minlength=len(graphs))
+    )
 
 
 def own_nodes(graphs: ComputationGraphs) -> Tensor:
@@ -223,13 +271,15 @@ def own_nodes(graphs: ComputationGraphs) -> Tensor:
     return is_own
 
 
-# --- small checks ----------------------------------------------------------------------------------------------------
+# --- small checks ---------------------------------------------------------------------------------
 
 
 def check_number(number: Any) -> None:
     """Refuse a number of medoids that is not a whole number from 1."""
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise BadSetting(f"references per class must be a whole number, 1 or more, but {number!r} was given.")
+        raise BadSetting(
+            f"references per class must be a whole number, 1 or more, but {number!r} was given."
+        )
 
 
 def check_embedding(points: Tensor) -> Tensor:
@@ -253,4 +303,6 @@ def check_cases(graphs: ComputationGraphs, references: References, seeds: list[i
             "use the same list of targets for both."
         )
     if len(seeds) != len(references):
-        raise BadSetting(f"donors need one seed for each of the {len(references)} cases, but {len(seeds)} were given.")
+        raise BadSetting(
+            f"donors need one seed for each of the {len(references)} cases, but {len(seeds)} were given."
+        )

@@ -1,20 +1,25 @@
 """Edge curves on one graph for each target, instead of a copy for each step.
 
-A network of L rounds of messages cannot tell a node from another one with the same features that receives the same messages, L
-rounds back. So to follow a target while edges are removed one after another, no copies of its graph are needed, only a new
-*version* of each node that receives something else than before:
+A network of L rounds of messages cannot tell a node from another one with the same features that
+receives the same messages, L rounds back. So to follow a target while edges are removed one after
+another, no copies of its graph are needed, only a new *version* of each node that receives
+something else than before:
 
     (line, v, k) is a version of v    if step k removes an edge into v, or v receives from a node that has a version of step k,
-                                      and the change can still arrive: its round and the hops left to the target are at most L
+                                      and the change can still arrive: its round and the hops left
+                                      to the target are at most L
 
-A version has edges like v's own, each from the latest version of its tail up to step k, or from the tail in the unedited graph.
-Those removed by then are silenced ("mask") or missing ("drop"). The prediction at step k is that of the target's latest version.
+A version has edges like v's own, each from the latest version of its tail up to step k, or from the
+tail in the unedited graph. Those removed by then are silenced ("mask") or missing ("drop"). The
+prediction at step k is that of the target's latest version.
 
-A removal changes what a node receives in round 1. Where messages are divided by their sender's degree, dropping an edge into v
-also changes what v sends, in round 1, so that its receivers get new versions too: the change begins at round 0.
+A removal changes what a node receives in round 1. Where messages are divided by their sender's
+degree, dropping an edge into v also changes what v sends, in round 1, so that its receivers get new
+versions too: the change begins at round 0.
 
-With L = 2 a step costs the edges into one neighbour of the target and into the target, where a copy costs all edges within two
-hops: on a graph of 1,180 nodes and 226,272 edges about 500 times as many. The sums are those of the copy, in the same order.
+With L = 2 a step costs the edges into one neighbour of the target and into the target, where a copy
+costs all edges within two hops: on a graph of 1,180 nodes and 226,272 edges about 500 times as
+many. The sums are those of the copy, in the same order.
 """
 
 from dataclasses import dataclass
@@ -33,7 +38,9 @@ from graphgauge.perturbation.curves import Lines, grouped
 
 @dataclass(frozen=True)
 class Routes:
-    """Who sends to whom in packed computation graphs. Nodes are rows of ``graphs.node``, edges places in ``graphs.edge``."""
+    """Who sends to whom in packed computation graphs. Nodes are rows of ``graphs.node``, edges
+    places in ``graphs.edge``.
+    """
 
     graphs: ComputationGraphs
     unit_of: Tensor  #: (sum of edges,) number of each edge's unit in its own graph; -1: none
@@ -42,12 +49,17 @@ class Routes:
     @cached_property
     def ends(self) -> Tensor:
         """Rows of tails and heads.  (2, sum of edges)"""
-        return self.graphs.edge_index + self.graphs.node_ptr[:-1].repeat_interleave(self.graphs.edge_sizes)
+        return self.graphs.edge_index + self.graphs.node_ptr[:-1].repeat_interleave(
+            self.graphs.edge_sizes
+        )
 
     @cached_property
     def into(self) -> Arcs:
         """Edges looked up by their head."""
-        order, count = self.graphs.by_head, torch.bincount(self.ends[1], minlength=len(self.graphs.node))
+        order, count = (
+            self.graphs.by_head,
+            torch.bincount(self.ends[1], minlength=len(self.graphs.node)),
+        )
         return Arcs(starts(count), self.ends[0, order], order)
 
     @cached_property
@@ -71,14 +83,17 @@ class Routes:
         """Edges to heads at most so many hops from the target, looked up by their tail; found once."""
         if most_hops not in self.known:
             (edge,) = (self.graphs.hop[self.ends[1]] <= most_hops).nonzero(as_tuple=True)
-            self.known[most_hops] = sorted_by(self.ends[0, edge], self.ends[1, edge], edge, len(self.graphs.node))
+            self.known[most_hops] = sorted_by(
+                self.ends[0, edge], self.ends[1, edge], edge, len(self.graphs.node)
+            )
         found: Arcs = self.known[most_hops]
         return found
 
     def bounds(self, hops: int, begins: int, align: int) -> tuple[Tensor, Tensor]:
         """Nodes and edges of the versions that the removal of each unit makes, at most; found once.  (sum of units,) twice
 
-        A change is followed along all walks; nodes that several of them reach are counted with each.
+        A change is followed along all walks; nodes that several of them reach are counted with
+        each.
         """
         key = (hops, begins, align)
         if key not in self.known:
@@ -89,7 +104,9 @@ class Routes:
         return nodes, edges
 
     def reached(self, own: Tensor, hops: int, begins: int) -> Tensor:
-        """The sum of ``own`` over all nodes that a change of each node reaches in time, itself included.  (sum of nodes,)"""
+        """The sum of ``own`` over all nodes that a change of each node reaches in time, itself
+        included.  (sum of nodes,)
+        """
         out = self.out_of(hops - begins - 1)
         tail, found = torch.repeat_interleave(out.ptr.diff()), torch.zeros_like(own)
         for level in range(hops, begins - 1, -1):
@@ -98,9 +115,13 @@ class Routes:
         return found
 
     def per_unit(self, value: Tensor) -> Tensor:
-        """The sum of a value over the heads of each unit's edges.  (sum of nodes,) -> (sum of units,)"""
+        """The sum of a value over the heads of each unit's edges.
+        (sum of nodes,) -> (sum of units,)
+        """
         unit = torch.repeat_interleave(self.of_unit.ptr.diff())
-        return value.new_zeros(len(self.of_unit.ptr) - 1).index_add(0, unit, value[self.of_unit.other])
+        return value.new_zeros(len(self.of_unit.ptr) - 1).index_add(
+            0, unit, value[self.of_unit.other]
+        )
 
 
 @dataclass(frozen=True)
@@ -153,7 +174,9 @@ class Versions:
 
 @dataclass(frozen=True)
 class Unfolded(Copies):
-    """Points (line, step) as copies: each takes the versions that its step makes; a graph is there once in a union."""
+    """Points (line, step) as copies: each takes the versions that its step makes; a graph is there
+    once in a union.
+    """
 
     lines: Lines
     line: Tensor  #: (K,) of each point
@@ -164,7 +187,9 @@ class Unfolded(Copies):
     drops: bool
 
     def sizes(self, align: int) -> Sizes:
-        """Nodes and edges of the versions that each point makes, at most; the graph itself is counted with its first point."""
+        """Nodes and edges of the versions that each point makes, at most; the graph itself is
+        counted with its first point.
+        """
         _, first = grouped(self.of)
         whole = (self.graphs.sizes, self.graphs.edge_sizes)
         bounds = self.routes.bounds(self.hops, self.begins, align)
@@ -175,12 +200,18 @@ class Unfolded(Copies):
         return nodes, edges, edges
 
     def per_point(self, per_unit: Tensor) -> Tensor:
-        """The sum over the units that are removed between the point before on the same line, if any, and each point.  (K,)"""
+        """The sum over the units that are removed between the point before on the same line, if
+        any, and each point.  (K,)
+        """
         order = self.lines.order
         unit = self.routes.first_unit[self.lines.case][:, None] + order
-        value = torch.where(order >= 0, per_unit[unit.clamp(min=0)] if len(per_unit) else 0, 0).cumsum(1)
+        value = torch.where(
+            order >= 0, per_unit[unit.clamp(min=0)] if len(per_unit) else 0, 0
+        ).cumsum(1)
         upto = torch.cat([torch.zeros_like(value[:, :1]), value], 1)[self.line, self.step]
-        follows = torch.cat([self.line.new_zeros(1, dtype=torch.bool), self.line[1:] == self.line[:-1]])[: len(self)]
+        follows = torch.cat(
+            [self.line.new_zeros(1, dtype=torch.bool), self.line[1:] == self.line[:-1]]
+        )[: len(self)]
         return upto - torch.where(follows, upto.roll(1), 0).clamp(max=upto)
 
     def alone(self, union: Union, number: int) -> tuple[int, int, int]:
@@ -194,31 +225,53 @@ class Unfolded(Copies):
         versions = self.versions(distinct, own, self.step[start:end])
         sheet = Sheet.of(graphs, of.unique(), versions, align)
         copy = torch.arange(start, end, device=of.device)
-        bare = without_edges(graphs, torch.cat([sheet.whole, self.lines.case[distinct][versions.line]]), copy, *sheet.nodes, align)
+        bare = without_edges(
+            graphs,
+            torch.cat([sheet.whole, self.lines.case[distinct][versions.line]]),
+            copy,
+            *sheet.nodes,
+            align,
+        )
         rows = graphs.target_row[of] + graphs.node_ptr[of][:, None]
-        answers = sheet.place(own[:, None].expand_as(rows), rows, self.step[start:end, None].expand_as(rows))
+        answers = sheet.place(
+            own[:, None].expand_as(rows), rows, self.step[start:end, None].expand_as(rows)
+        )
         return self.joined(bare.answering(answers), sheet)
 
     def joined(self, bare: Union, sheet: "Sheet") -> Union:
         """With the edges of the graphs, and those into versions."""
         graphs, versions = self.graphs, sheet.versions
-        edge_copy, edge_row = ragged_ranges(graphs.edge_ptr[sheet.whole], graphs.edge_sizes[sheet.whole])
+        edge_copy, edge_row = ragged_ranges(
+            graphs.edge_ptr[sheet.whole], graphs.edge_sizes[sheet.whole]
+        )
         owner, tail, edge = self.routes.into.of(versions.row)
         is_gone = versions.is_removed(versions.line[owner], edge, versions.step[owner])
         if self.drops:
             owner, tail, edge = owner[~is_gone], tail[~is_gone], edge[~is_gone]
-        sent = torch.stack([sheet.place(versions.line[owner], tail, versions.step[owner]), sheet.version_at[owner]])
+        sent = torch.stack(
+            [sheet.place(versions.line[owner], tail, versions.step[owner]), sheet.version_at[owner]]
+        )
         ends = torch.cat([sheet.base_of[self.routes.ends[:, edge_row]], sent], 1)
-        union = with_ends(bare, ends, torch.cat([edge_row, edge]), torch.cat([edge_copy, len(sheet.whole) + owner]))
+        union = with_ends(
+            bare,
+            ends,
+            torch.cat([edge_row, edge]),
+            torch.cat([edge_copy, len(sheet.whole) + owner]),
+        )
         if self.drops:
             return union
         like = union.features.like
         return union.with_mask(torch.cat([like.new_ones(len(edge_row)), (~is_gone).to(like.dtype)]))
 
     def versions(self, distinct: Tensor, own: Tensor, step: Tensor) -> Versions:
-        """Those that points at ``step`` of lines ``distinct[own]`` need; lines are numbered as in ``distinct``."""
+        """Those that points at ``step`` of lines ``distinct[own]`` need; lines are numbered as in
+        ``distinct``.
+        """
         order = self.lines.order[distinct]
-        first, last = (torch.zeros_like(distinct).scatter_reduce(0, own, step, how, include_self=False) for how in ("amin", "amax"))
+        first, last = (
+            torch.zeros_like(distinct).scatter_reduce(0, own, step, how, include_self=False)
+            for how in ("amin", "amax")
+        )
         turn = torch.arange(1, order.size(1) + 1, device=step.device)
         line, place = ((order >= 0) & (turn <= last[:, None])).nonzero(as_tuple=True)
         unit = self.routes.first_unit[self.lines.case[distinct]][line] + order[line, place]
@@ -245,14 +298,18 @@ class Unfolded(Copies):
 
 @dataclass(frozen=True)
 class Sheet:
-    """Where the nodes of a union stand: whole graphs first, then versions, each of these a piece of its own.
+    """Where the nodes of a union stand: whole graphs first, then versions, each of these a piece of
+    its own.
 
-    On a CPU a version is as far behind a multiple of 16 as its node, so that its row of a matrix product gets the same bits.
+    On a CPU a version is as far behind a multiple of 16 as its node, so that its row of a matrix
+    product gets the same bits.
     """
 
     whole: Tensor  #: (W,) numbers of the graphs
     versions: Versions
-    nodes: tuple[Tensor, Tensor, Tensor, Layout]  #: row in ``graphs.node``, piece and row in the union of each node; the layout
+    nodes: tuple[
+        Tensor, Tensor, Tensor, Layout
+    ]  #: row in ``graphs.node``, piece and row in the union of each node; the layout
     base_of: Tensor  #: (sum of nodes,) row in the union of each node of a graph that is there
     version_at: Tensor  #: (V,) row in the union
 
@@ -265,8 +322,19 @@ class Sheet:
         shift = torch.zeros_like(graphs.node).index_copy(0, row, position % align)[versions.row]
         layout = Layout.of(torch.cat([graphs.sizes[whole], shift + 1]), align, spare=2)
         base_at, version_at = layout.start[piece] + position, layout.start[own] + shift
-        nodes = torch.cat([row, versions.row]), torch.cat([piece, own]), torch.cat([base_at, version_at]), layout
-        return Sheet(whole, versions, nodes, torch.full_like(graphs.node, -1).index_copy(0, row, base_at), version_at)
+        nodes = (
+            torch.cat([row, versions.row]),
+            torch.cat([piece, own]),
+            torch.cat([base_at, version_at]),
+            layout,
+        )
+        return Sheet(
+            whole,
+            versions,
+            nodes,
+            torch.full_like(graphs.node, -1).index_copy(0, row, base_at),
+            version_at,
+        )
 
     def place(self, line: Tensor, row: Tensor, step: Tensor) -> Tensor:
         """Where the latest version of a node up to a step stands in the union, or the node itself."""

@@ -1,6 +1,8 @@
-"""Everything a run says, in one folder: ``analysis.md``, a CSV file for each table, and pictures of the fronts.
+"""Everything a run says, in one folder: ``analysis.md``, a CSV file for each table, and pictures of
+the fronts.
 
-What cannot be made from these results (no task of the paper, no fidelity measured) is left out, and the page says why.
+What cannot be made from these results (no task of the paper, no fidelity measured) is left out, and
+the page says why.
 """
 
 import os
@@ -44,12 +46,21 @@ class Section:
 Maker = Callable[[Study], Section]
 
 
-def write_analysis(results: Results | Study, folder: str | os.PathLike[str], draws: int = 2000, seed: int = 0) -> list[Path]:
+def write_analysis(
+    results: Results | Study, folder: str | os.PathLike[str], draws: int = 2000, seed: int = 0
+) -> list[Path]:
     """Write the page, the tables and the pictures of some results into a folder; return the paths."""
     study, place = study_of(results), Path(folder)
     drawing = (comparison_section, front_section, ranking_section)
-    makers: list[Maker] = [table_section, *(partial(maker, draws=draws, seed=seed) for maker in drawing)]
-    makers += [partial(agreement_section, draws=min(draws, 500), seed=seed), effort_section, summary_section]
+    makers: list[Maker] = [
+        table_section,
+        *(partial(maker, draws=draws, seed=seed) for maker in drawing),
+    ]
+    makers += [
+        partial(agreement_section, draws=min(draws, 500), seed=seed),
+        effort_section,
+        summary_section,
+    ]
     try:
         place.mkdir(parents=True, exist_ok=True)
         with progress(len(makers) + 1, "analyse"):
@@ -60,7 +71,9 @@ def write_analysis(results: Results | Study, folder: str | os.PathLike[str], dra
         files[PAGE] = page(study, [*sections, picture_section(pictures)])
         return [*(write_text(place / name, text) for name, text in files.items()), *pictures]
     except OSError as error:
-        raise BadFile(f"the analysis could not be written into {os.fspath(folder)}: {error}.") from error
+        raise BadFile(
+            f"the analysis could not be written into {os.fspath(folder)}: {error}."
+        ) from error
 
 
 def section_or_reason(maker: Maker, study: Study) -> Section:
@@ -69,7 +82,7 @@ def section_or_reason(maker: Maker, study: Study) -> Section:
         return maker(study)
     except UndefinedScore as reason:
         made = maker.func if isinstance(maker, partial) else maker
-        return Section((made.__doc__ or "").rstrip("."), f"Left out: {reason}\n")
+        return Section(" ".join((made.__doc__ or "").split()).rstrip("."), f"Left out: {reason}\n")
     finally:
         advance(1)
 
@@ -86,7 +99,7 @@ def page(study: Study, sections: list[Section]) -> str:
     return head + "".join(f"\n## {section.heading}\n\n{section.text}" for section in sections)
 
 
-# --- sections --------------------------------------------------------------------------------------------------------
+# --- sections -------------------------------------------------------------------------------------
 
 
 def table_section(study: Study) -> Section:
@@ -96,8 +109,13 @@ def table_section(study: Study) -> Section:
         "Means ± SD over data sets and models; in brackets the number of targets with a value. Best in bold.\n\n"
         f"{paper.as_markdown()}\nWith the calibrated twins of pertinence and stability (*):\n\n{twins.as_markdown()}"
     )
-    files = {f"table_1{name}.csv": made.as_csv() for name, made in (("", paper), ("_calibrated", twins))}
-    files |= {f"table_1{name}.tex": made.as_latex() for name, made in (("", paper), ("_calibrated", twins))}
+    files = {
+        f"table_1{name}.csv": made.as_csv() for name, made in (("", paper), ("_calibrated", twins))
+    }
+    files |= {
+        f"table_1{name}.tex": made.as_latex()
+        for name, made in (("", paper), ("_calibrated", twins))
+    }
     return Section("Table 1", text, files)
 
 
@@ -108,29 +126,52 @@ def comparison_section(study: Study, draws: int, seed: int) -> Section:
     told = as_markdown(off) if len(off) else "None.\n"
     compared = [metric for metric in METRICS if (found.cells["metric"] == metric).any()]
     beside = "\n".join(
-        f"{METRICS[metric]}, ours / the paper's:\n\n{as_markdown(found.side_by_side(metric))}" for metric in compared
+        f"{METRICS[metric]}, ours / the paper's:\n\n{as_markdown(found.side_by_side(metric))}"
+        for metric in compared
     )
     text = (
         f"{as_markdown(found.claims())}\n{beside}\n{as_markdown(found.orders)}\n"
         f"{len(off)} of {len(found.cells)} cells disagree (by more than 0.1, 10 edits, or a factor of 3 in time):\n\n{told}"
     )
-    files = {"comparison_cells.csv": found.cells, "comparison_orders.csv": found.orders, "disagreements.csv": found.disagreements}
+    files = {
+        "comparison_cells.csv": found.cells,
+        "comparison_orders.csv": found.orders,
+        "disagreements.csv": found.disagreements,
+    }
     return Section("Beside the paper", text, {name: as_csv(table) for name, table in files.items()})
 
 
 def front_section(study: Study, draws: int, seed: int) -> Section:
     """Pareto fronts."""
-    table, robust = fronts(study, draws=draws, seed=seed), robustly_non_dominated(study, draws=draws, seed=seed)
+    table, robust = (
+        fronts(study, draws=draws, seed=seed),
+        robustly_non_dominated(study, draws=draws, seed=seed),
+    )
     of_kinds = table[(table["scope"] == "kind") & table["front"]]
-    columns = ["name", "first", "second", "explainer", "first_mean", "second_mean", "share", "paper_front"]
-    everywhere = robust[robust["pair"] == ALL_PAIRS].drop(columns="pair").rename(columns={"tasks": "fronts"})
+    columns = [
+        "name",
+        "first",
+        "second",
+        "explainer",
+        "first_mean",
+        "second_mean",
+        "share",
+        "paper_front",
+    ]
+    everywhere = (
+        robust[robust["pair"] == ALL_PAIRS].drop(columns="pair").rename(columns={"tasks": "fronts"})
+    )
     text = (
         "On the front of each kind of task; share: of bootstrap draws in which it is.\n\n"
         f"{as_markdown(of_kinds[columns])}\nOn the front in every task:\n\n"
         f"{as_markdown(robust[robust['robust'] & (robust['pair'] != ALL_PAIRS)]) if robust['robust'].any() else 'None.' + chr(10)}"
         f"\nOver all pairs of metrics and all tasks:\n\n{as_markdown(everywhere)}"
     )
-    return Section("Pareto fronts", text, {"fronts.csv": as_csv(table), "robustly_non_dominated.csv": as_csv(robust)})
+    return Section(
+        "Pareto fronts",
+        text,
+        {"fronts.csv": as_csv(table), "robustly_non_dominated.csv": as_csv(robust)},
+    )
 
 
 def ranking_section(study: Study, draws: int, seed: int) -> Section:
@@ -143,22 +184,39 @@ def ranking_section(study: Study, draws: int, seed: int) -> Section:
                 found = ranking(own, metric, draws=draws, seed=seed)
             except UndefinedScore:
                 continue
-            place = {"kind": kind, "metric": metric, "targets": found.targets, "configurations": found.configurations}
+            place = {
+                "kind": kind,
+                "metric": metric,
+                "targets": found.targets,
+                "configurations": found.configurations,
+            }
             best.append({**place, **found.best.to_dict()})
             pairs.append(found.as_table().assign(kind=kind, metric=metric))
     if not best:
-        raise UndefinedScore("in no kind of task do all explainers have values for the same targets.")
-    text = "Share of bootstrap draws in which each explainer is best, on the targets that all have:\n\n" + as_markdown(
-        pd.DataFrame(best), 2
+        raise UndefinedScore(
+            "in no kind of task do all explainers have values for the same targets."
+        )
+    text = (
+        "Share of bootstrap draws in which each explainer is best, on the targets that all have:\n\n"
+        + as_markdown(pd.DataFrame(best), 2)
     )
-    return Section("Which explainer is best", text, {"best.csv": as_csv(pd.DataFrame(best)), "pairs.csv": as_csv(pd.concat(pairs))})
+    return Section(
+        "Which explainer is best",
+        text,
+        {"best.csv": as_csv(pd.DataFrame(best)), "pairs.csv": as_csv(pd.concat(pairs))},
+    )
 
 
 def agreement_section(study: Study, draws: int, seed: int) -> Section:
     """Fidelity beside Pertinence and EC."""
     table = agreement(study, draws=draws, seed=seed)
-    whole = table[(table["kind"] == "all") & (table["explainer"] == "all")].drop(columns=["kind", "explainer"])
-    text = "Spearman's ρ, over targets (within explainer, task and model) and over the explainers' means:\n\n" + as_markdown(whole)
+    whole = table[(table["kind"] == "all") & (table["explainer"] == "all")].drop(
+        columns=["kind", "explainer"]
+    )
+    text = (
+        "Spearman's ρ, over targets (within explainer, task and model) and over the explainers' means:\n\n"
+        + as_markdown(whole)
+    )
     return Section("Fidelity beside Pertinence and EC", text, {"agreement.csv": as_csv(table)})
 
 
@@ -166,7 +224,11 @@ def effort_section(study: Study) -> Section:
     """Effort."""
     found = effort(study)
     text = "\n".join(map(as_markdown, (found.trials, found.stops, found.explanations)))
-    files = {"trials.csv": found.trials, "stops.csv": found.stops, "explanations.csv": found.explanations}
+    files = {
+        "trials.csv": found.trials,
+        "stops.csv": found.stops,
+        "explanations.csv": found.explanations,
+    }
     return Section("Effort", text, {name: as_csv(table) for name, table in files.items()})
 
 
@@ -180,10 +242,14 @@ def summary_section(study: Study) -> Section:
 def picture_section(pictures: list[Path]) -> Section:
     """The pictures of the fronts."""
     shown = [path.name for path in pictures if path.suffix == ".png"]
-    return Section("Pictures", "".join(f"![{name}]({name})\n\n" for name in shown) or "None: no pair of metrics was measured.\n")
+    return Section(
+        "Pictures",
+        "".join(f"![{name}]({name})\n\n" for name in shown)
+        or "None: no pair of metrics was measured.\n",
+    )
 
 
-# --- files -----------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
 
 
 def write_pictures(study: Study, place: Path, draws: int, seed: int) -> Iterator[Path]:

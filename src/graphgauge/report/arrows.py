@@ -1,15 +1,17 @@
 """What a picture of an explanation shows: the strongest arrows, and what is left.
 
-Nodes of a group count as one, and the scores of all edges from one drawn node u to another v add up,
+Nodes of a group count as one, and the scores of all edges from one drawn node u to another v add
+up,
 
     S(u, v) = sum of s over the edges from u to v
 
-so that an arrow is one edge, or all edges between two groups. The ``top`` arrows with the largest |S| are drawn. The rest is
-counted, in edges and as a share of the total:
+so that an arrow is one edge, or all edges between two groups. The ``top`` arrows with the largest
+|S| are drawn. The rest is counted, in edges and as a share of the total:
 
     rest = sum of |S| over the arrows that are not drawn / sum of |S| over all arrows          drawn share + rest = 1
 
-The target is never part of a group; a node in several groups belongs to the first of them. S = 0 is not drawn.
+The target is never part of a group; a node in several groups belongs to the first of them. S = 0 is
+not drawn.
 """
 
 from collections import defaultdict
@@ -54,7 +56,9 @@ class Shown:
 
     def share(self) -> float:
         """Share of the score that is drawn, between 0 and 1."""
-        part, rest = (sum(abs(arrow.score) for arrow in arrows) for arrows in (self.drawn, self.rest))
+        part, rest = (
+            sum(abs(arrow.score) for arrow in arrows) for arrows in (self.drawn, self.rest)
+        )
         return part / (part + rest)
 
     def caption(self) -> str:
@@ -65,9 +69,15 @@ class Shown:
         """
         shown, left = (sum(arrow.count for arrow in arrows) for arrows in (self.drawn, self.rest))
         if not self.drawn:
-            return f"None of {counted(left, 'edge')} has a score other than 0." if left else "No edge can reach the target."
+            return (
+                f"None of {counted(left, 'edge')} has a score other than 0."
+                if left
+                else "No edge can reach the target."
+            )
         if not self.rest:
-            return f"All {counted(shown, 'edge')} drawn." if shown > 1 else "The only edge is drawn."
+            return (
+                f"All {counted(shown, 'edge')} drawn." if shown > 1 else "The only edge is drawn."
+            )
         return (
             f"{shown:,} of {counted(shown + left, 'edge')} drawn, with {percent(self.share())} of the score, "
             f"and {counted(left, 'further edge')} with {percent(1 - self.share())} of the score."
@@ -84,15 +94,19 @@ def shown_arrows(x: Xplanation, ways: Ways, top: int) -> Shown:
     ends = ways.ends[:, first[drawn]].t().tolist()
     arrows = [
         Arrow(ways.node(source), ways.node(destination), *own)
-        for (source, destination), *own in zip(ends, score[drawn].tolist(), count[drawn].tolist(), strict=True)
+        for (source, destination), *own in zip(
+            ends, score[drawn].tolist(), count[drawn].tolist(), strict=True
+        )
     ]
     return Shown(tuple(arrows), added_up(score, count, drawn))
 
 
 def summed(ends: Tensor, score: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """For each different pair of ends, in the order in which they first come: its first edge, its sum of scores, its edges.
+    """For each different pair of ends, in the order in which they first come: its first edge, its
+    sum of scores, its edges.
 
-    A sum is Python's own, in the order of the edges: the bits of parallel sums would depend on the machine.
+    A sum is Python's own, in the order of the edges: the bits of parallel sums would depend on the
+    machine.
 
     >>> import torch
     >>> summed(torch.tensor([[5, 2, 5], [0, 0, 0]]), torch.tensor([0.5, 1.0, 0.25]))
@@ -104,13 +118,17 @@ def summed(ends: Tensor, score: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     first, several = order[start], count > 1
     own = score[order].tolist() if several.any() else []
     spans = zip(start[several].tolist(), (start + count)[several].tolist(), strict=True)
-    total = score[first].masked_scatter(several, score.new_tensor([sum(own[begin:end]) for begin, end in spans]))
+    total = score[first].masked_scatter(
+        several, score.new_tensor([sum(own[begin:end]) for begin, end in spans])
+    )
     first, order = first.sort()
     return first, total[order], count[order]
 
 
 def added_up(score: Tensor, count: Tensor, drawn: list[int]) -> tuple[Arrow, ...]:
-    """Arrows that are not drawn as one: their edges, and the sum of their absolute scores, the largest first; none stay none."""
+    """Arrows that are not drawn as one: their edges, and the sum of their absolute scores, the
+    largest first; none stay none.
+    """
     if len(drawn) == len(score):
         return ()
     strengths = np.sort(score.abs().numpy())[::-1][len(drawn) :].tolist()
@@ -118,18 +136,24 @@ def added_up(score: Tensor, count: Tensor, drawn: list[int]) -> tuple[Arrow, ...
 
 
 def node_strength(x: Xplanation, names: Names) -> dict[Node, float]:
-    """Sum of the absolute feature scores of each drawn node (of all members of a group); empty without feature scores."""
+    """Sum of the absolute feature scores of each drawn node (of all members of a group); empty
+    without feature scores.
+    """
     if x.feature_score is None:
         return {}
     check_drawable(x, "feature")
     place, total = folded_nodes(x, names), defaultdict[Node, float](float)
-    for node, score in zip(x.nodes.tolist(), x.feature_score.double().abs().sum(1).tolist(), strict=True):
+    for node, score in zip(
+        x.nodes.tolist(), x.feature_score.double().abs().sum(1).tolist(), strict=True
+    ):
         total[place.get(node, node)] += score
     return dict(total)
 
 
 def ends_of_edges(x: Xplanation, data: Any) -> Tensor:
-    """Source and destination of each edge of ``x``; ``data`` is the wrapped model, the graph, or the list of graphs.  (2, E_rel)"""
+    """Source and destination of each edge of ``x``; ``data`` is the wrapped model, the graph, or
+    the list of graphs.  (2, E_rel)
+    """
     if isinstance(data, BaseModel):
         check_same_graph("edges", x.num_edges, num_edges_of(x, data), x)
         return edge_ends(x, data)
@@ -147,7 +171,12 @@ def num_edges_of(x: Xplanation, model: BaseModel) -> int:
 
 def edge_index_of(x: Xplanation, data: Any) -> Tensor:
     """The ``edge_index`` of the graph that was explained."""
-    is_list = x.level == "graph" and not hasattr(data, "keys") and hasattr(data, "__getitem__") and not isinstance(data, Tensor)
+    is_list = (
+        x.level == "graph"
+        and not hasattr(data, "keys")
+        and hasattr(data, "__getitem__")
+        and not isinstance(data, Tensor)
+    )
     graph = data[x.target_ids[0]] if is_list else data
     found = graph if isinstance(graph, Tensor) else getattr(graph, "edge_index", None)
     if not isinstance(found, Tensor) or found.dim() != 2 or found.size(0) != 2:

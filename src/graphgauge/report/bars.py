@@ -1,7 +1,8 @@
 """Scores as bars, the strongest on top: of features, and of edges.
 
-Features are the entries that the metrics rank: those of the target (of each end of a link), and those of all other nodes
-pooled. Feature groups of the names are one bar, and their scores add up. What is not drawn is counted in a caption.
+Features are the entries that the metrics rank: those of the target (of each end of a link), and
+those of all other nodes pooled. Feature groups of the names are one bar, and their scores add up.
+What is not drawn is counted in a caption.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,17 @@ from graphgauge.narrative.facts import is_signed
 from graphgauge.narrative.ranking import entries, folded
 from graphgauge.report import colours
 from graphgauge.report.arrows import ends_of_edges
-from graphgauge.report.labels import PLAIN, check_drawable, counted, cut, node_label, percent, title_of, write_caption, write_title
+from graphgauge.report.labels import (
+    PLAIN,
+    check_drawable,
+    counted,
+    cut,
+    node_label,
+    percent,
+    title_of,
+    write_caption,
+    write_title,
+)
 from graphgauge.report.subgraph import picture_names
 
 if TYPE_CHECKING:
@@ -34,7 +45,13 @@ class Bars:
     signed: bool
 
 
-OWNERS = {"target": "", "first": "of the first", "second": "of the second", "neighbours": "of neighbours", "nodes": ""}
+OWNERS = {
+    "target": "",
+    "first": "of the first",
+    "second": "of the second",
+    "neighbours": "of neighbours",
+    "nodes": "",
+}
 
 
 def plot_feature_bars(
@@ -65,12 +82,16 @@ def plot_edge_bars(
     *,
     signed: bool | None = None,
 ) -> "Axes":
-    """Draw the ``top`` strongest edge scores of ``x``; without ``data`` the edges are told by their ids."""
+    """Draw the ``top`` strongest edge scores of ``x``; without ``data`` the edges are told by their
+    ids.
+    """
     called = picture_names(x, data, names)
     return draw_bars(shown_bars(x, called, edge_bars(x, called, data), "edge", top, signed), ax)
 
 
-def shown_features(x: Xplanation, names: Names, top: int, pooling: str = "max", signed: bool | None = None) -> Bars:
+def shown_features(
+    x: Xplanation, names: Names, top: int, pooling: str = "max", signed: bool | None = None
+) -> Bars:
     """What a picture of the feature scores shows."""
     return shown_bars(x, names, feature_bars(x, names, pooling), "feature", top, signed)
 
@@ -93,12 +114,24 @@ def edge_bars(x: Xplanation, names: Names, data: Any) -> list[Bar]:
     check_drawable(x, "edge")
     scores = x.need("edge_score").double().tolist()
     if data is None:
-        return [(f"edge {edge}", score) for edge, score in zip(x.edges.tolist(), scores, strict=True)]
+        return [
+            (f"edge {edge}", score) for edge, score in zip(x.edges.tolist(), scores, strict=True)
+        ]
     ends = ends_of_edges(x, data).t().tolist()
-    return [(f"{node_label(u, names)} → {node_label(v, names)}", score) for (u, v), score in zip(ends, scores, strict=True)]
+    return [
+        (f"{node_label(u, names)} → {node_label(v, names)}", score)
+        for (u, v), score in zip(ends, scores, strict=True)
+    ]
 
 
-def shown_bars(x: Xplanation, names: Names, bars: Sequence[Bar], noun: str, top: int, signed: bool | None = None) -> Bars:
+def shown_bars(
+    x: Xplanation,
+    names: Names,
+    bars: Sequence[Bar],
+    noun: str,
+    top: int,
+    signed: bool | None = None,
+) -> Bars:
     """The ``top`` strongest bars, and a caption that counts the rest."""
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise BadSetting(f"top must be a whole number, 1 or more, but {top!r} was given.")
@@ -113,14 +146,20 @@ def draw_bars(bars: Bars, ax: "Axes | None" = None) -> "Axes":
     from matplotlib.ticker import MaxNLocator
 
     drawn = bars.drawn
-    axes = ax if ax is not None else plt.subplots(figsize=(7, figure_height(len(drawn))), layout="constrained")[1]
+    axes = (
+        ax
+        if ax is not None
+        else plt.subplots(figsize=(7, figure_height(len(drawn))), layout="constrained")[1]
+    )
     strongest = max((abs(score) for _, score in drawn), default=0.0)
     tints = [colours.score_colour(score, strongest, bars.signed) for _, score in drawn]
     axes.barh(range(len(drawn)), [score for _, score in drawn], color=tints, height=0.7)
     axes.set_yticks(range(len(drawn)), [label for label, _ in drawn], fontsize=9, **PLAIN)
     axes.invert_yaxis()
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.3g}")  # no common factor, which would stand in the caption
+    axes.xaxis.set_major_formatter(
+        lambda value, _: f"{value:.3g}"
+    )  # no common factor, which would stand in the caption
     axes.axvline(0, color=colours.OUTLINE, linewidth=0.8)
     axes.tick_params(axis="y", length=0)
     axes.spines[["top", "right", "left"]].set_visible(False)
@@ -144,5 +183,13 @@ def bars_caption(drawn: Sequence[Bar], bars: Sequence[Bar], noun: str, signed: b
     left = len(bars) - len(drawn)
     meaning = f"{noun} score" + (" (above 0: raises the output)" if signed else "")
     if not total:
-        return f"{meaning}: none of {len(bars):,} is other than 0" if bars else f"{meaning}: there is none"
-    return f"{meaning}, and {counted(left, 'further score')} with {percent(1 - part / total)} of the sum" if left else meaning
+        return (
+            f"{meaning}: none of {len(bars):,} is other than 0"
+            if bars
+            else f"{meaning}: there is none"
+        )
+    return (
+        f"{meaning}, and {counted(left, 'further score')} with {percent(1 - part / total)} of the sum"
+        if left
+        else meaning
+    )

@@ -1,4 +1,5 @@
-"""The table of a task: a line for each explainer, a score for each number that is judged, with n, interval and verdict.
+"""The table of a task: a line for each explainer, a score for each number that is judged, with n,
+interval and verdict.
 
 Means are those of the recommendation: over the targets of a network, then over networks.
 """
@@ -19,7 +20,11 @@ from graphgauge.guidelines.requirements import Requirements
 
 REASONS = {**STATUSES, **FAULTS}
 DIGITS = {"pertinence": 2, "stability": 2, "ec": 1}
-SHORT = {"Time": "Seconds", "effective compactness": "EC", "pertinence (ties half)": "pertinence, tied"}
+SHORT = {
+    "Time": "Seconds",
+    "effective compactness": "EC",
+    "pertinence (ties half)": "pertinence, tied",
+}
 
 
 @dataclass(frozen=True)
@@ -50,18 +55,26 @@ class Line:
     scores: list[Score]
 
 
-def board(found: Measured, task: str, wanted: Requirements, numbers: dict[str, int], chosen: str) -> list[Line]:
-    """The lines of a task, the chosen explainer first, the baseline last, all others as they were measured."""
+def board(
+    found: Measured, task: str, wanted: Requirements, numbers: dict[str, int], chosen: str
+) -> list[Line]:
+    """The lines of a task, the chosen explainer first, the baseline last, all others as they were
+    measured.
+    """
     lines = [line_of(found, subject, wanted, numbers, chosen) for subject in found.subjects(task)]
     return sorted(lines, key=lambda line: (line.is_baseline, not line.is_chosen, line.number))
 
 
-def line_of(found: Measured, subject: Subject, wanted: Requirements, numbers: dict[str, int], chosen: str) -> Line:
+def line_of(
+    found: Measured, subject: Subject, wanted: Requirements, numbers: dict[str, int], chosen: str
+) -> Line:
     """The line of one explainer."""
     name = subject[2]
     verdicts = [verdict(found, subject, metric, wanted) for metric in found.judged()]
     scores = [score_of(found, subject, own) for own in verdicts]
-    return Line(numbers[name], name, worst(verdicts), name == chosen, name == wanted.baseline, scores)
+    return Line(
+        numbers[name], name, worst(verdicts), name == chosen, name == wanted.baseline, scores
+    )
 
 
 def score_of(found: Measured, subject: Subject, own: Any) -> Score:
@@ -71,7 +84,9 @@ def score_of(found: Measured, subject: Subject, own: Any) -> Score:
     missing = dict(measure.missing) if measure is not None else {}
     gap = "" if own.number is not None else told_gap(missing)
     n = own.n or 0
-    return Score(own.metric, own.number, n, low, high, missing, own.outcome, own.threshold, own.reason, gap)
+    return Score(
+        own.metric, own.number, n, low, high, missing, own.outcome, own.threshold, own.reason, gap
+    )
 
 
 def told_gap(missing: dict[str, int]) -> str:
@@ -80,7 +95,11 @@ def told_gap(missing: dict[str, int]) -> str:
     >>> told_gap({"empty": 3}), told_gap({})
     ('3 empty: no edge can carry a message to the target', 'not measured')
     """
-    told = [f"{count} {status}: {REASONS.get(status, 'unknown')}" for status, count in missing.items() if count]
+    told = [
+        f"{count} {status}: {REASONS.get(status, 'unknown')}"
+        for status, count in missing.items()
+        if count
+    ]
     return "; ".join(told) or "not measured"
 
 
@@ -94,11 +113,18 @@ def heading(metric: str) -> dict[str, Any]:
     for long, word in SHORT.items():
         short = short.replace(long, word)
     better = "higher is better" if higher_is_better(metric) else "lower is better"
-    return {"metric": metric, "title": short, "full": full, "better": better, "digits": DIGITS.get(family_of(metric))}
+    return {
+        "metric": metric,
+        "title": short,
+        "full": full,
+        "better": better,
+        "digits": DIGITS.get(family_of(metric)),
+    }
 
 
 def figure(value: float | None, metric: str) -> str:
-    """A number for people, with as many digits as the recommendation compares; seconds have two that count.
+    """A number for people, with as many digits as the recommendation compares; seconds have two
+    that count.
 
     >>> figure(1, "edge_stability"), figure(3.14, "edge_ec"), figure(0.01234, "time"), figure(None, "time")
     ('1.00', '3.1', '0.012', '–')

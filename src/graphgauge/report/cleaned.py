@@ -1,8 +1,10 @@
-"""Results whose names are safe to show anywhere: on one line, not too long, nothing invisible in them.
+"""Results whose names are safe to show anywhere: on one line, not too long, nothing invisible in
+them.
 
-Tasks, networks and explainers are named by people. A name can hold line breaks, control characters, marks that turn the direction
-of the text around it, or ten thousand letters. Names are tidied once, before anything is said about them, so that every sentence,
-table and picture of a report has the same ones. Names that become equal get a number.
+Tasks, networks and explainers are named by people. A name can hold line breaks, control characters,
+marks that turn the direction of the text around it, or ten thousand letters. Names are tidied once,
+before anything is said about them, so that every sentence, table and picture of a report has the
+same ones. Names that become equal get a number.
 """
 
 from collections.abc import Iterable
@@ -32,10 +34,18 @@ class Cleaned:
 
 def cleaned(results: Results) -> Cleaned:
     """Tidy every name of a task, a network and an explainer."""
-    given = [dict.fromkeys(getattr(row, kind) for row in results.rows) for kind in ("task", "model", "explainer")]
+    given = [
+        dict.fromkeys(getattr(row, kind) for row in results.rows)
+        for kind in ("task", "model", "explainer")
+    ]
     task, model, explainer = map(tidy_names, given)
-    rows = tuple(renamed(row, task[row.task], model[row.model], explainer[row.explainer]) for row in results.rows)
-    before = ({tidied: name for name, tidied in names.items()} for names in (task, model, explainer))
+    rows = tuple(
+        renamed(row, task[row.task], model[row.model], explainer[row.explainer])
+        for row in results.rows
+    )
+    before = (
+        {tidied: name for name, tidied in names.items()} for names in (task, model, explainer)
+    )
     return Cleaned(replace(results, rows=rows), *before)
 
 

@@ -1,6 +1,8 @@
-"""The colours of every picture: told apart with any kind of colour vision, and in a grey print by their depth.
+"""The colours of every picture: told apart with any kind of colour vision, and in a grey print by
+their depth.
 
-The hues are those of Okabe and Ito. A score s is shown by hue and depth, with |s| measured against the strongest, m:
+The hues are those of Okabe and Ito. A score s is shown by hue and depth, with |s| measured against
+the strongest, m:
 
     signed     blue for s > 0 (raises the output), vermilion for s < 0 (lowers it)
     unsigned   green

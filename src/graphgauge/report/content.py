@@ -33,7 +33,13 @@ from graphgauge.report.truth_table import truth_tables
 FORMAT = "graphgauge.report/1"
 TITLE = "Quality of explanations"
 #: an outcome as one word or two
-BADGES = {PASS: "Pass", WARN: "Caution", UNDECIDED: "Undecided", FAIL: "Below threshold", NOT_APPLICABLE: "Not judged"}
+BADGES = {
+    PASS: "Pass",
+    WARN: "Caution",
+    UNDECIDED: "Undecided",
+    FAIL: "Below threshold",
+    NOT_APPLICABLE: "Not judged",
+}
 #: what an outcome means for the explainer that comes first
 ANSWERS = {
     PASS: "Use {name}",
@@ -85,19 +91,27 @@ class Part:
 def content_of(given: Results, asked: Asked) -> dict[str, Any]:
     """Everything a report says."""
     if not given.rows:
-        raise UndefinedScore("a report needs rows, but these results have none: did the run write any?")
+        raise UndefinedScore(
+            "a report needs rows, but these results have none: did the run write any?"
+        )
     clean = cleaned(given)
     results, wanted = clean.results, known_requirements(given, asked.requirements)
     found = of_run(results, wanted, merge_models=True)
-    numbers = {name: k for k, name in enumerate(dict.fromkeys(row.explainer for row in results.rows), 1)}
-    stage = Stage(results, wanted, found.pertinence, clean.given, asked.names, asked.language, asked.audience)
+    numbers = {
+        name: k for k, name in enumerate(dict.fromkeys(row.explainer for row in results.rows), 1)
+    }
+    stage = Stage(
+        results, wanted, found.pertinence, clean.given, asked.names, asked.language, asked.audience
+    )
     study, accuracy = study_of(results), asked.accuracy or given.accuracy
     parts = [part_of(found, task, numbers, stage, study) for task in study.tasks]
     return {
         "format": FORMAT,
         "title": asked.title,
         "answer": with_doubt(answer(parts), accuracy),
-        "accuracy": None if accuracy is None else {"told": str(accuracy), "warning": accuracy.warning, **accuracy.record()},
+        "accuracy": None
+        if accuracy is None
+        else {"told": str(accuracy), "warning": accuracy.warning, **accuracy.record()},
         "facts": facts(results, parts),
         "explainers": [{"number": number, "name": name} for name, number in numbers.items()],
         "columns": [heading(metric) for metric in found.judged()],
@@ -110,7 +124,9 @@ def content_of(given: Results, asked: Asked) -> dict[str, Any]:
         "requirements": wanted.record(),
         "settings": settings_of(results),
         "provenance": provenance(given, asked.run),
-        "is_shown": any(example.text or example.pictures for part in parts for example in part.examples),
+        "is_shown": any(
+            example.text or example.pictures for part in parts for example in part.examples
+        ),
     }
 
 
@@ -120,7 +136,9 @@ def known_requirements(results: Results, wanted: Requirements) -> Requirements:
     if len(kinds) != 1:
         return wanted
     ((kind, size),) = kinds
-    return replace(wanted, task_kind=wanted.task_kind or kind, num_features=wanted.num_features or size)
+    return replace(
+        wanted, task_kind=wanted.task_kind or kind, num_features=wanted.num_features or size
+    )
 
 
 def kinds_of(results: Results) -> set[tuple[str, int]]:
@@ -129,10 +147,14 @@ def kinds_of(results: Results) -> set[tuple[str, int]]:
         model = results.source.evaluator.model
         return {(f"{model.level}_{model.task}", int(model.source.x.size(1)))}
     told = [(kept["facts"], kept["num_features"]) for kept in results.kept().values()]
-    return {(f"{facts['level']}_{facts['task']}", size) for facts, size in told if facts is not None}
+    return {
+        (f"{facts['level']}_{facts['task']}", size) for facts, size in told if facts is not None
+    }
 
 
-def part_of(found: Measured, task: str, numbers: dict[str, int], stage: Stage, study: Study) -> Part:
+def part_of(
+    found: Measured, task: str, numbers: dict[str, int], stage: Stage, study: Study
+) -> Part:
     """One task: who to use, the numbers of all, and examples."""
     part = brief(stage.results, found, task, stage.wanted, numbers)
     chosen = part.recommendation.chosen if part.recommendation is not None else ""
@@ -143,7 +165,9 @@ def part_of(found: Measured, task: str, numbers: dict[str, int], stage: Stage, s
     )
 
 
-def brief(results: Results, found: Measured, task: str, wanted: Requirements, numbers: dict[str, int]) -> Part:
+def brief(
+    results: Results, found: Measured, task: str, wanted: Requirements, numbers: dict[str, int]
+) -> Part:
     """One task without pictures and examples."""
     own = recommended(found, task, wanted)
     rows = [row for row in results.rows if row.task == task]
@@ -173,21 +197,41 @@ def answer(parts: list[Part]) -> dict[str, Any]:
     outcome = max((part.outcome for part in parts), key=OUTCOMES.index)
     told = [part.recommendation for part in parts if part.recommendation is not None]
     if not told:
-        headline, reason = "No explainer can be recommended", "no explainer has a value of any quality metric"
+        headline, reason = (
+            "No explainer can be recommended",
+            "no explainer has a value of any quality metric",
+        )
     elif len(parts) == 1:
         headline, reason = ANSWERS[outcome].format(name=told[0].chosen), told[0].reason
     else:
-        headline, reason = over_tasks(outcome, parts), told[0].reason if len(told) == 1 else "see the table of tasks"
+        headline, reason = (
+            over_tasks(outcome, parts),
+            told[0].reason if len(told) == 1 else "see the table of tasks",
+        )
     verdicts = [verdict for own in told for verdict in own.verdicts]
-    counts = {name: sum(verdict.outcome == name for verdict in verdicts) for name in (PASS, WARN, UNDECIDED, FAIL, NOT_APPLICABLE)}
-    return {"outcome": outcome, "badge": BADGES[outcome], "headline": headline, "reason": reason, "counts": counts}
+    counts = {
+        name: sum(verdict.outcome == name for verdict in verdicts)
+        for name in (PASS, WARN, UNDECIDED, FAIL, NOT_APPLICABLE)
+    }
+    return {
+        "outcome": outcome,
+        "badge": BADGES[outcome],
+        "headline": headline,
+        "reason": reason,
+        "counts": counts,
+    }
 
 
 def with_doubt(found: dict[str, Any], accuracy: ModelAccuracy | None) -> dict[str, Any]:
     """The answer, which is no clear pass where the model itself is poor."""
     if accuracy is None or not accuracy.is_poor or found["outcome"] != PASS:
         return found
-    return {**found, "outcome": WARN, "badge": BADGES[WARN], "headline": f"{found['headline']}, but the model itself is poor"}
+    return {
+        **found,
+        "outcome": WARN,
+        "badge": BADGES[WARN],
+        "headline": f"{found['headline']}, but the model itself is poor",
+    }
 
 
 def over_tasks(outcome: str, parts: list[Part]) -> str:
@@ -205,7 +249,12 @@ def facts(results: Results, parts: list[Part]) -> dict[str, int]:
         "networks": len({(row.task, row.model) for row in results.rows}),
         "explainers": len({row.explainer for row in results.rows}),
         "targets": len({(row.task, row.target) for row in results.rows}),
-        "explanations": len({(row.task, row.model, row.explainer, row.target, row.occurrence) for row in results.rows}),
+        "explanations": len(
+            {
+                (row.task, row.model, row.explainer, row.target, row.occurrence)
+                for row in results.rows
+            }
+        ),
     }
 
 
@@ -215,8 +264,12 @@ def overall(results: Results, found: Measured, numbers: dict[str, int]) -> list[
     lines = []
     for name, number in numbers.items():
         own = table.loc[name]
-        cells = [own.loc[metric].to_dict() if metric in own.index else None for metric in found.judged()]
-        scores = [cell and {key: cell[key] for key in ("mean", "sd", "n", "missing")} for cell in cells]
+        cells = [
+            own.loc[metric].to_dict() if metric in own.index else None for metric in found.judged()
+        ]
+        scores = [
+            cell and {key: cell[key] for key in ("mean", "sd", "n", "missing")} for cell in cells
+        ]
         lines.append({"number": number, "explainer": name, "scores": scores})
     return lines
 
@@ -227,7 +280,12 @@ def grouped(found: list[Finding]) -> list[dict[str, Any]]:
     for finding in found:
         groups.setdefault((finding.name, finding.advice), []).append(finding)
     return [
-        {"name": name, "advice": advice, "source": own[0].source, "findings": [finding.text for finding in own]}
+        {
+            "name": name,
+            "advice": advice,
+            "source": own[0].source,
+            "findings": [finding.text for finding in own],
+        }
         for (name, advice), own in groups.items()
     ]
 

@@ -25,7 +25,9 @@ class Curve:
     reference: Any
     start: float
     curve: Sequence[float]  #: K outputs, after 1..K edits
-    band: Sequence[Sequence[float | None]]  #: low, median and high of the random orders, K each; None where none was followed
+    band: Sequence[
+        Sequence[float | None]
+    ]  #: low, median and high of the random orders, K each; None where none was followed
     ec: int
     flipped: bool
     score: float
@@ -34,8 +36,9 @@ class Curve:
 def plot_deletion_curve(story: Story, reference: Any = None, ax: "Axes | None" = None) -> "Axes":
     """Draw one case of a story: by default that with the lowest EC, else that of ``reference``.
 
-    The line is the output after each edit in the order of the explanation, the band holds 80 % of the random orders, the dashed
-    line is their median, and the upright line marks the EC: where the prediction changes.
+    The line is the output after each edit in the order of the explanation, the band holds 80 % of
+    the random orders, the dashed line is their median, and the upright line marks the EC: where the
+    prediction changes.
     """
     return draw_curve(curve_of(story, reference), ax)
 
@@ -43,7 +46,10 @@ def plot_deletion_curve(story: Story, reference: Any = None, ax: "Axes | None" =
 def curve_of(story: Story, reference: Any = None) -> Curve:
     """What is drawn of a story."""
     case = chosen_case(story, reference)
-    band = [[height if math.isfinite(height) else None for height in line] for line in case.band().tolist()]
+    band = [
+        [height if math.isfinite(height) else None for height in line]
+        for line in case.band().tolist()
+    ]
     return Curve(
         story.explainer,
         story.target,
@@ -65,15 +71,24 @@ def draw_curve(case: Curve, ax: "Axes | None" = None) -> "Axes":
 
     axes = ax if ax is not None else plt.subplots(figsize=(6, 3.6), layout="constrained")[1]
     steps = range(len(case.curve) + 1)
-    low, middle, high = ([case.start, *(math.nan if height is None else height for height in line)] for line in case.band)
-    axes.fill_between(steps, low, high, color=RANDOM, alpha=0.3, linewidth=0, label="random orders, 80 %")
+    low, middle, high = (
+        [case.start, *(math.nan if height is None else height for height in line)]
+        for line in case.band
+    )
+    axes.fill_between(
+        steps, low, high, color=RANDOM, alpha=0.3, linewidth=0, label="random orders, 80 %"
+    )
     axes.plot(steps, middle, color=RANDOM, linestyle="--", label="random orders, median")
     name = cut(case.explainer, LONGEST_TITLE)
-    axes.plot(steps, [case.start, *case.curve], color=EXPLAINED, marker="o", markersize=3, label=name)
+    axes.plot(
+        steps, [case.start, *case.curve], color=EXPLAINED, marker="o", markersize=3, label=name
+    )
     word = "prediction changes" if case.flipped else "no change up to here"
     axes.axvline(case.ec, color=CHANGE, linewidth=1, label=f"{word}: {case.ec}")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.8g}")  # no common factor, which would stand in the legend
+    axes.yaxis.set_major_formatter(
+        lambda value, _: f"{value:.8g}"
+    )  # no common factor, which would stand in the legend
     axes.set_xlabel("edges removed" if case.side == "edge" else "features substituted")
     axes.set_ylabel("output")
     against = "" if case.reference is None else f", reference {case.reference}"
@@ -89,5 +104,7 @@ def chosen_case(story: Story, reference: Any) -> Case:
     cases = [case for case in story.cases if reference is None or case.reference == reference]
     if not cases:
         known = ", ".join(str(case.reference) for case in story.cases)
-        raise UndefinedScore(f"there is no curve against reference {reference!r}; there are {known or 'none'}.")
+        raise UndefinedScore(
+            f"there is no curve against reference {reference!r}; there are {known or 'none'}."
+        )
     return min(cases, key=lambda case: (not case.flipped, case.ec))

@@ -1,5 +1,5 @@
-"""What a report says as data frames, for pages that sort and draw by themselves. Column names are fixed; names of people's
-things are in cells only.
+"""What a report says as data frames, for pages that sort and draw by themselves. Column names are
+fixed; names of people's things are in cells only.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,13 +31,19 @@ Fronts = list[tuple[str, str, "pd.DataFrame"]]
 
 
 def headline_frame(lines: Sequence[Line]) -> "tuple[pd.DataFrame, pd.DataFrame]":
-    """The means of each explainer, and the outcomes of the same cells; the column 'Verdict' is the worst of a line."""
+    """The means of each explainer, and the outcomes of the same cells; the column 'Verdict' is the
+    worst of a line.
+    """
     import pandas as pd
 
     titles = [heading(score.metric)["title"] for score in lines[0].scores] if lines else []
     index = pd.Index([line.explainer for line in lines], name="Explainer")
-    means = pd.DataFrame([[score.mean for score in line.scores] for line in lines], index, titles, dtype=float)
-    outcomes = pd.DataFrame([[score.outcome for score in line.scores] for line in lines], index, titles, dtype=object)
+    means = pd.DataFrame(
+        [[score.mean for score in line.scores] for line in lines], index, titles, dtype=float
+    )
+    outcomes = pd.DataFrame(
+        [[score.outcome for score in line.scores] for line in lines], index, titles, dtype=object
+    )
     means.insert(0, "Verdict", [BADGES[line.outcome] for line in lines])
     outcomes.insert(0, "Verdict", [line.outcome for line in lines])
     return means, outcomes
@@ -47,8 +53,14 @@ def task_frame(parts: Sequence[Part]) -> "pd.DataFrame":
     """A row for each task: whom to use there, and why; the table of tasks that a report has."""
     import pandas as pd
 
-    reasons = [part.recommendation.reason if part.recommendation else "nothing was measured" for part in parts]
-    rows = [(part.title, BADGES[part.outcome], part.chosen or "–", why) for part, why in zip(parts, reasons, strict=True)]
+    reasons = [
+        part.recommendation.reason if part.recommendation else "nothing was measured"
+        for part in parts
+    ]
+    rows = [
+        (part.title, BADGES[part.outcome], part.chosen or "–", why)
+        for part, why in zip(parts, reasons, strict=True)
+    ]
     return pd.DataFrame(rows, columns=["Task", "Verdict", "Recommended", "Because"])
 
 
@@ -57,12 +69,17 @@ def score_frame(lines: Sequence[Line]) -> "pd.DataFrame":
     import pandas as pd
 
     pairs = ((line, score) for line in lines for score in line.scores)
-    rows = [(line.explainer, heading(score.metric)["title"], BADGES[score.outcome], score.reason) for line, score in pairs]
+    rows = [
+        (line.explainer, heading(score.metric)["title"], BADGES[score.outcome], score.reason)
+        for line, score in pairs
+    ]
     return pd.DataFrame(rows, columns=VERDICTS)
 
 
 def front_frames(results: Results, task: str, wanted: Requirements) -> Fronts:
-    """Of one task: label of x, label of y, and the points, for each pair that was measured by two explainers or more."""
+    """Of one task: label of x, label of y, and the points, for each pair that was measured by two
+    explainers or more.
+    """
     study = study_of(results).only(task=task)
     try:
         pairs = known_pairs(study, pairs_of(of_run(results, wanted).pertinence))
@@ -80,32 +97,47 @@ def labels(pair: tuple[str, str]) -> tuple[str, str]:
 def points(table: "pd.DataFrame") -> "pd.DataFrame":
     """A front with short column names, and words for who is on it."""
     places = {"first": "x", "second": "y"}
-    named = {f"{place}_{part}": f"{axis}_{part}" for place, axis in places.items() for part in ("low", "high")}
+    named = {
+        f"{place}_{part}": f"{axis}_{part}"
+        for place, axis in places.items()
+        for part in ("low", "high")
+    }
     own = table.rename(columns={**named, "first_mean": "x", "second_mean": "y"})
     own = own.round(12)  # so that equal numbers are equal
     own["place"] = np.where(own["front"], "on the front", "beaten")
-    own["here"] = own.groupby(["x", "y"])["explainer"].transform(", ".join)  # on one spot, one mark can be pointed at
+    own["here"] = own.groupby(["x", "y"])["explainer"].transform(
+        ", ".join
+    )  # on one spot, one mark can be pointed at
     return own[["explainer", "here", "x", "y", "x_low", "x_high", "y_low", "y_high", "place"]]
 
 
-# --- single targets -----------------------------------------------------------------------------------------------------
+# --- single targets -------------------------------------------------------------------------------
 
 
 def rows_of_target(results: Results, task: str, model: str, target: Any) -> Results:
     """The part of results that is about one target."""
-    rows = tuple(row for row in results.rows if (row.task, row.model, row.target) == (task, model, target))
+    rows = tuple(
+        row for row in results.rows if (row.task, row.model, row.target) == (task, model, target)
+    )
     return Results(rows, results.settings)
 
 
 def target_frame(results: Results, metrics: Sequence[str]) -> "pd.DataFrame":
-    """A row for each explanation, a column for each number that is judged; texts where there is none say why."""
+    """A row for each explanation, a column for each number that is judged; texts where there is
+    none say why.
+    """
     import pandas as pd
 
     keys = dict.fromkeys((row.explainer, row.occurrence) for row in results.rows)
     known = {(row.explainer, row.occurrence, row.metric): told(row) for row in results.rows}
     lines = [[known.get((*key, metric), "not measured") for metric in metrics] for key in keys]
     names = [name + (f", again {occurrence}" if occurrence else "") for name, occurrence in keys]
-    return pd.DataFrame(lines, pd.Index(names, name="Explainer"), [heading(metric)["title"] for metric in metrics], dtype=str)
+    return pd.DataFrame(
+        lines,
+        pd.Index(names, name="Explainer"),
+        [heading(metric)["title"] for metric in metrics],
+        dtype=str,
+    )
 
 
 def told(row: Row) -> str:
@@ -118,7 +150,10 @@ def verdict_frame(verdicts: Iterable[Verdict]) -> "pd.DataFrame":
     """A row for each verdict."""
     import pandas as pd
 
-    rows = [(own.explainer, heading(own.metric)["title"], BADGES[own.outcome], own.reason) for own in verdicts]
+    rows = [
+        (own.explainer, heading(own.metric)["title"], BADGES[own.outcome], own.reason)
+        for own in verdicts
+    ]
     return pd.DataFrame(rows, columns=VERDICTS)
 
 
@@ -138,15 +173,25 @@ def changes_frame(found: WhatIf) -> "pd.DataFrame":
         )
         for old, new in found.changed
     ]
-    columns = ["Explainer", "Number", "Mean", "Threshold before", "Threshold now", "Verdict before", "Verdict now"]
+    columns = [
+        "Explainer",
+        "Number",
+        "Mean",
+        "Threshold before",
+        "Threshold now",
+        "Verdict before",
+        "Verdict now",
+    ]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[2:5], float))
 
 
-# --- monitoring ----------------------------------------------------------------------------------------------------------
+# --- monitoring -----------------------------------------------------------------------------------
 
 
 def history_frames(history: History) -> "list[tuple[str, pd.DataFrame]]":
-    """Of each watched metric its title and a row per run: mean, quartiles, the baseline with control limits, threshold."""
+    """Of each watched metric its title and a row per run: mean, quartiles, the baseline with
+    control limits, threshold.
+    """
     import pandas as pd
 
     runs, bases = list(history.runs[-MOST:]), {own.number: own for own in history.baselines}
@@ -185,10 +230,31 @@ def last_run_frame(history: History) -> "pd.DataFrame":
 
     lines = metric_lines(history, history.since[-1] if history.since else None)
     rows = [
-        (title(own["metric"]), own["then"], own["now"], own["n"], told_limit(own), told_drift(own), own["effect"], own["p"])
+        (
+            title(own["metric"]),
+            own["then"],
+            own["now"],
+            own["n"],
+            told_limit(own),
+            told_drift(own),
+            own["effect"],
+            own["p"],
+        )
         for own in lines
     ]
-    return pd.DataFrame(rows, columns=["Metric", "Baseline", "Now", "Targets", "Threshold", "Drift", "Cliff's delta", "p"])
+    return pd.DataFrame(
+        rows,
+        columns=[
+            "Metric",
+            "Baseline",
+            "Now",
+            "Targets",
+            "Threshold",
+            "Drift",
+            "Cliff's delta",
+            "p",
+        ],
+    )
 
 
 def told_limit(line: dict[str, Any]) -> str:
@@ -208,10 +274,19 @@ def due_frame(status: Status) -> "pd.DataFrame":
     import pandas as pd
 
     rows = [
-        (own.name or "–", own.trigger.name, own.trigger.told, own.trigger.revalidate, str(own.first.date()), own.times)
+        (
+            own.name or "–",
+            own.trigger.name,
+            own.trigger.told,
+            own.trigger.revalidate,
+            str(own.first.date()),
+            own.times,
+        )
         for own in status.due
     ]
-    return pd.DataFrame(rows, columns=["Name", "Trigger", "Evidence", "What to do", "Since", "Times"])
+    return pd.DataFrame(
+        rows, columns=["Name", "Trigger", "Evidence", "What to do", "Since", "Times"]
+    )
 
 
 def raised_frame(history: History) -> "pd.DataFrame":

@@ -1,9 +1,11 @@
-"""Charts of metrics over time as hand-made SVG: the mean of each run, where chance lets it be, the threshold, what was raised.
+"""Charts of metrics over time as hand-made SVG: the mean of each run, where chance lets it be, the
+threshold, what was raised.
 
-A chart is geometry only (points in a box of WIDTH x HEIGHT); the page's template draws it. Per run: a thin line from the lower to
-the upper quartile, a dot at the mean: vermilion where the run raised a trigger for this metric, a ring where the mean is outside
-the band and the tests called no drift. A line with a triangle stands at every run that raised any trigger. The band shows the
-control limits around the mean of the baseline that was in force.
+A chart is geometry only (points in a box of WIDTH x HEIGHT); the page's template draws it. Per run:
+a thin line from the lower to the upper quartile, a dot at the mean: vermilion where the run raised
+a trigger for this metric, a ring where the mean is outside the band and the tests called no drift.
+A line with a triangle stands at every run that raised any trigger. The band shows the control
+limits around the mean of the baseline that was in force.
 """
 
 from collections.abc import Sequence
@@ -55,8 +57,15 @@ def charts(history: History) -> list[Chart]:
     if history.baseline is None:
         return []
     runs = list(history.runs[-MOST:])
-    metrics = [*history.baseline.sample.metrics, *(["time"] if "time" in history.baseline.sample.values else [])]
-    return [chart(metric, runs, history) for metric in metrics if any(len(run.sample.known(metric)) for run in runs)]
+    metrics = [
+        *history.baseline.sample.metrics,
+        *(["time"] if "time" in history.baseline.sample.values else []),
+    ]
+    return [
+        chart(metric, runs, history)
+        for metric in metrics
+        if any(len(run.sample.known(metric)) for run in runs)
+    ]
 
 
 def chart(metric: str, every: Sequence[Look], history: History) -> Chart:
@@ -80,10 +89,19 @@ def chart(metric: str, every: Sequence[Look], history: History) -> Chart:
         return round(TOP + (high - value) / (high - low) * (HEIGHT - TOP - BOTTOM), 1)
 
     outside = [
-        own is not None and metric != "time" and not own[0] <= mean <= own[2] for own, mean in zip(limits, means, strict=True)
+        own is not None and metric != "time" and not own[0] <= mean <= own[2]
+        for own, mean in zip(limits, means, strict=True)
     ]
     dots = tuple(
-        Dot(x, up(mean), up(spread[0]), up(spread[1]), has_raised(run, metric), is_out, told_dot(run, metric, mean, is_out))
+        Dot(
+            x,
+            up(mean),
+            up(spread[0]),
+            up(spread[1]),
+            has_raised(run, metric),
+            is_out,
+            told_dot(run, metric, mean, is_out),
+        )
         for run, x, mean, spread, is_out in zip(runs, xs, means, spreads, outside, strict=True)
     )
     known = [(x, own) for x, own in zip(xs, limits, strict=True) if own is not None]
@@ -120,8 +138,9 @@ def told_dot(run: Look, metric: str, mean: float, is_outside: bool) -> str:
     """What a dot says when it is pointed at."""
     raised = [own["name"] for own in run.body["triggers"] if own["subject"] == metric]
     said = raised or ([OUTSIDE] if is_outside else [])
-    return f"run {run.number}, {run.at.date()}: mean {mean:.3g}, {len(run.sample.known(metric))} targets" + "".join(
-        f"; {own}" for own in said
+    return (
+        f"run {run.number}, {run.at.date()}: mean {mean:.3g}, {len(run.sample.known(metric))} targets"
+        + "".join(f"; {own}" for own in said)
     )
 
 
@@ -131,14 +150,16 @@ def told_mark(run: Look) -> str:
     return f"run {run.number}, {run.at.date()} raised: {', '.join(raised)}"
 
 
-def told_chart(metric: str, means: Sequence[float], threshold: Threshold | None, raised: int) -> str:
+def told_chart(
+    metric: str, means: Sequence[float], threshold: Threshold | None, raised: int
+) -> str:
     """A chart in a sentence."""
     limit = f", threshold {threshold}" if threshold else ""
     course = f"{len(means)} runs, first mean {means[0]:.3g}, last mean {means[-1]:.3g}"
     return f"{metric}: {course}{limit}; {raised} of the runs raised a trigger"
 
 
-# --- geometry -----------------------------------------------------------------------------------------------------------
+# --- geometry -------------------------------------------------------------------------------------
 
 
 def padded(low: float, high: float) -> tuple[float, float]:
@@ -176,12 +197,17 @@ def ticks(low: float, high: float) -> list[float]:
     rough = (high - low) / 5
     power = 10.0 ** np.floor(np.log10(rough))
     step = next(s * power for s in (1, 2, 5, 10) if s * power >= rough * 0.999)
-    return [round(float(k * step), 12) for k in range(int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9)) + 1)]
+    return [
+        round(float(k * step), 12)
+        for k in range(int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9)) + 1)
+    ]
 
 
 def dates(runs: Sequence[Look]) -> tuple[tuple[float, str, str], ...]:
     """The first and the last date."""
     first, last = runs[0].at, runs[-1].at
     if len(runs) == 1 or first.date() == last.date():
-        return ((across(first, first, last), str(first.date()), "start" if len(runs) > 1 else "middle"),)
+        return (
+            (across(first, first, last), str(first.date()), "start" if len(runs) > 1 else "middle"),
+        )
     return ((LEFT, str(first.date()), "start"), (WIDTH - RIGHT, str(last.date()), "end"))

@@ -1,8 +1,9 @@
-"""What a notebook shows of an explanation and of results: a little HTML with the pictures inside it.
+"""What a notebook shows of an explanation and of results: a little HTML with the pictures inside
+it.
 
-Nothing is fetched and nothing runs: inline SVG, no script, no outside address, every text escaped. The same input gives the
-same bytes. An explanation knows the ids of its edges, not their ends, so that its edges are bars here; `x.draw(data)` draws them
-as a graph.
+Nothing is fetched and nothing runs: inline SVG, no script, no outside address, every text escaped.
+The same input gives the same bytes. An explanation knows the ids of its edges, not their ends, so
+that its edges are bars here; `x.draw(data)` draws them as a graph.
 """
 
 import io
@@ -46,16 +47,23 @@ def side_html(x: Xplanation, side: str, plot: Callable[..., Any]) -> str:
     status = status_of(score, len(x.nodes) if side == "feature" else len(x.edges))
     if status:
         return f"<p>No {side} scores to show: {escape(STATUSES[status])}.</p>"
-    figure = Figure(figsize=(7, figure_height(min(MOST_BARS, int((score != 0).sum())))), layout="constrained")
+    figure = Figure(
+        figsize=(7, figure_height(min(MOST_BARS, int((score != 0).sum())))), layout="constrained"
+    )
     plot(x, top=MOST_BARS, ax=figure.subplots()).set_title("")
     return svg_of(figure)
 
 
 def metrics_html(metrics: Mapping[str, Any]) -> str:
     """Numbers that were measured, as a table; '' if there are none."""
-    numbers = {name: value for name, value in metrics.items() if isinstance(value, (int, float)) and not isinstance(value, bool)}
+    numbers = {
+        name: value
+        for name, value in metrics.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    }
     rows = "".join(
-        f"<tr><td>{escape(str(name))}</td><td>{escape(shown_number(value))}</td></tr>" for name, value in numbers.items()
+        f"<tr><td>{escape(str(name))}</td><td>{escape(shown_number(value))}</td></tr>"
+        for name, value in numbers.items()
     )
     return f"<table><tr><th>metric</th><th>value</th></tr>{rows}</table>" if rows else ""
 
@@ -78,12 +86,18 @@ def strips_html(results: Results, metrics: list[str]) -> str:
     """Stability and pertinence of every target, a panel for each; '' if there is nothing to draw."""
     from matplotlib.figure import Figure
 
-    values = {metric: values_by_explainer(results, metric) for metric in metrics if any(word in metric for word in BOUNDED)}
+    values = {
+        metric: values_by_explainer(results, metric)
+        for metric in metrics
+        if any(word in metric for word in BOUNDED)
+    }
     panels = {metric: rows for metric, rows in values.items() if rows}
     if not panels:
         return ""
     figure = Figure(figsize=(8, 0.8 + 0.35 * max(map(len, panels.values()))), layout="constrained")
-    for axes, (metric, rows) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+    for axes, (metric, rows) in zip(
+        figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
+    ):
         draw_strips(axes, rows)
         axes.set_title(metric.replace("_", " "), fontsize=9, **PLAIN)
         if axes is not figure.axes[0] and list(rows) == list(next(iter(panels.values()))):
@@ -101,7 +115,9 @@ def values_by_explainer(results: Results, metric: str) -> dict[str, list[float]]
 
 
 def svg_of(figure: "Figure") -> str:
-    """A figure as an ``<svg>`` element: no date, no outside request, the same bytes for the same figure."""
+    """A figure as an ``<svg>`` element: no date, no outside request, the same bytes for the same
+    figure.
+    """
     import matplotlib as mpl
 
     file = io.StringIO()
@@ -112,7 +128,8 @@ def svg_of(figure: "Figure") -> str:
 
 
 def inlined(svg: str) -> str:
-    """An SVG that can stand in a page: its style stays inside, it shrinks with the page, and it carries no metadata.
+    """An SVG that can stand in a page: its style stays inside, it shrinks with the page, and it
+    carries no metadata.
 
     >>> inlined('<svg width="9pt"><metadata>x</metadata><style type="text/css">*{a: b}</style></svg>')
     '<svg style="max-width: 100%; height: auto; a: b" width="9pt"></svg>'

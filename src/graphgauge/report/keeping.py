@@ -1,6 +1,8 @@
-"""What a run keeps of its explanations when it is saved: exhibits of the worst and the best of each explainer.
+"""What a run keeps of its explanations when it is saved: exhibits of the worst and the best of each
+explainer.
 
-The worst of a whole run are among the worst of each of its parts, so a benchmark can keep those of every shard by itself.
+The worst of a whole run are among the worst of each of its parts, so a benchmark can keep those of
+every shard by itself.
 """
 
 from collections.abc import Mapping
@@ -16,7 +18,8 @@ from graphgauge.report.showcase import EACH, Stage
 
 
 def records_to_keep(results: Results, names: Any = None) -> list[dict[str, Any]]:
-    """A record for each explanation that is kept, as plain data; of results that were loaded, those they came with.
+    """A record for each explanation that is kept, as plain data; of results that were loaded, those
+    they came with.
 
     Names of what the data do not have are refused: no explanation could be told with them.
     """
@@ -29,7 +32,9 @@ def records_to_keep(results: Results, names: Any = None) -> list[dict[str, Any]]
 
 
 def records_of(stage: Stage, cases: Mapping[Key, list[Row]]) -> list[dict[str, Any]]:
-    """Those of one explainer on one task. What an explainer from elsewhere cannot do again is not kept."""
+    """Those of one explainer on one task. What an explainer from elsewhere cannot do again is not
+    kept.
+    """
     order = stage.ordered(cases)
     keys = list(dict.fromkeys([*order[:EACH], *order[::-1][:EACH]]))
     made = made_together(stage, keys)
@@ -45,7 +50,9 @@ def records_of(stage: Stage, cases: Mapping[Key, list[Row]]) -> list[dict[str, A
 
 
 def made_together(stage: Stage, keys: list[Key]) -> dict[Key, Xplanation]:
-    """The explanations in one batch; none where that fails: each is then made by itself, and one that can be is kept."""
+    """The explanations in one batch; none where that fails: each is then made by itself, and one
+    that can be is kept.
+    """
     try:
         return stage.explanations(keys)
     except Exception:  # foreign code, and no number depends on it

@@ -1,8 +1,8 @@
 """Texts in pictures: names are data, and stay what they are.
 
-Matplotlib reads $...$ as mathematics and hands texts to TeX where the user has switched it on; neither happens to a name here
-(`PLAIN`). Long names are cut, numbers have three significant digits, and the marks that keep right-to-left text apart, which
-no font draws, are left out.
+Matplotlib reads $...$ as mathematics and hands texts to TeX where the user has switched it on;
+neither happens to a name here (`PLAIN`). Long names are cut, numbers have three significant digits,
+and the marks that keep right-to-left text apart, which no font draws, are left out.
 """
 
 import math
@@ -41,7 +41,11 @@ def node_label(node: int, names: Names) -> str:
 def target_label(x: Xplanation, names: Names) -> str:
     """'node 4', 'link 4 → 7', 'node 4, label 2', or names where there are some."""
     label = x.target_label
-    told = "" if label is None else f", label {cut(names.of_one('classes', label), LONGEST_TITLE) or label}"
+    told = (
+        ""
+        if label is None
+        else f", label {cut(names.of_one('classes', label), LONGEST_TITLE) or label}"
+    )
     if x.level == "graph":
         (graph,) = x.target_ids
         return (cut(names.of_one("graphs", graph), LONGEST_TITLE) or f"graph {graph}") + told
@@ -50,7 +54,9 @@ def target_label(x: Xplanation, names: Names) -> str:
 
 
 def prediction_label(x: Xplanation, names: Names) -> str:
-    """The predicted class with its probability, or the value with its unit; '' where none is stored."""
+    """The predicted class with its probability, or the value with its unit; '' where none is
+    stored.
+    """
     numbers = [] if x.prediction is None else x.prediction.double().flatten().tolist()
     if not numbers or not all(map(math.isfinite, numbers)):
         return ""
@@ -69,7 +75,8 @@ def title_of(x: Xplanation, names: Names) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as people read it; what is not all is never shown as all, and what is not nothing never as nothing.
+    """A share as people read it; what is not all is never shown as all, and what is not nothing
+    never as nothing.
 
     >>> percent(0.12), percent(0.9999), percent(1.0), percent(0.0004), percent(0.0)
     ('12 %', '> 99 %', '100 %', '< 1 %', '0 %')
@@ -102,7 +109,9 @@ def write_title(axes: "Axes", text: str, share: float = 1.0, pad: float = 6) -> 
 
 
 def letters(axes: "Axes", size: float, share: float) -> int:
-    """How many letters of a size fit into this share of the width of the axes, at least 20; a letter is half as wide as high."""
+    """How many letters of a size fit into this share of the width of the axes, at least 20; a
+    letter is half as wide as high.
+    """
     points = axes.get_window_extent().width * 72 / axes.figure.dpi
     return max(20, int(share * points / (0.5 * size)))
 

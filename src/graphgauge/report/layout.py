@@ -1,10 +1,13 @@
-"""Where the nodes of a picture stand, and where their labels go. No chance is involved: one explanation, one picture.
+"""Where the nodes of a picture stand, and where their labels go. No chance is involved: one
+explanation, one picture.
 
-Node targets: the target in the middle, and a node that is h steps away on the h-th ring. The nodes of a ring hang on those of
-the ring inside it like the branches of a tree, and every branch has a sector as wide as its number of leaves. Links: two such
-trees side by side, one for each end, each with half of the circle. Graphs have no centre: springs, from a fixed start.
+Node targets: the target in the middle, and a node that is h steps away on the h-th ring. The nodes
+of a ring hang on those of the ring inside it like the branches of a tree, and every branch has a
+sector as wide as its number of leaves. Links: two such trees side by side, one for each end, each
+with half of the circle. Graphs have no centre: springs, from a fixed start.
 
-Rings with more nodes are wider. Positions lie between -1 and 1 and are stretched to the box that is there.
+Rings with more nodes are wider. Positions lie between -1 and 1 and are stretched to the box that is
+there.
 """
 
 import math
@@ -22,14 +25,22 @@ APART = 0.22  #: of the two ends of a link from the middle
 NARROWEST = 0.6  #: the width of an almost empty ring, that of the fullest being 1
 
 
-def rings(drawn: Sequence[Arrow], steps: Mapping[Node, int], targets: Sequence[Node]) -> dict[Node, int]:
-    """The ring of each node that is drawn: its hops along all edges; nodes that cannot reach the target come outside all."""
+def rings(
+    drawn: Sequence[Arrow], steps: Mapping[Node, int], targets: Sequence[Node]
+) -> dict[Node, int]:
+    """The ring of each node that is drawn: its hops along all edges; nodes that cannot reach the
+    target come outside all.
+    """
     outside = max(steps.values()) + 1
-    nodes = dict.fromkeys([*targets, *(node for arrow in drawn for node in (arrow.source, arrow.destination))])
+    nodes = dict.fromkeys(
+        [*targets, *(node for arrow in drawn for node in (arrow.source, arrow.destination))]
+    )
     return {node: steps.get(node, outside) for node in nodes}
 
 
-def shells(drawn: Sequence[Arrow], ways: Ways, targets: Sequence[int]) -> tuple[dict[Node, Point], list[float]]:
+def shells(
+    drawn: Sequence[Arrow], ways: Ways, targets: Sequence[int]
+) -> tuple[dict[Node, Point], list[float]]:
     """Positions around the target(s), and the radii of the rings, from 0 to 1."""
     steps = ways.hops(targets)
     ring = rings(drawn, steps, targets)
@@ -40,17 +51,24 @@ def shells(drawn: Sequence[Arrow], ways: Ways, targets: Sequence[int]) -> tuple[
     for k, target in enumerate(targets):
         start = math.pi / 2 if len(targets) == 1 else (1.5 * math.pi if k == 0 else math.pi / 2)
         spread(target, start, span, branches, angle)
-    side = {node: (-APART if math.cos(angle[node]) < 0 else APART) if len(targets) == 2 else 0.0 for node in ring}
+    side = {
+        node: (-APART if math.cos(angle[node]) < 0 else APART) if len(targets) == 2 else 0.0
+        for node in ring
+    }
     side.update(dict(zip(targets, (-APART, APART), strict=False)) if len(targets) == 2 else {})
     place = {
-        node: (side[node] + (1 - abs(side[node])) * radius[r] * math.cos(angle[node]), radius[r] * math.sin(angle[node]))
+        node: (
+            side[node] + (1 - abs(side[node])) * radius[r] * math.cos(angle[node]),
+            radius[r] * math.sin(angle[node]),
+        )
         for node, r in ring.items()
     }
     return place, radius
 
 
 def radii(ring: Mapping[Node, int]) -> list[float]:
-    """The radius of each ring, the target's first; a ring is as wide as it is full, the emptiest NARROWEST of the fullest.
+    """The radius of each ring, the target's first; a ring is as wide as it is full, the emptiest
+    NARROWEST of the fullest.
 
     >>> radii({0: 0, 1: 1, 2: 2})
     [0.0, 0.5, 1.0]
@@ -62,7 +80,9 @@ def radii(ring: Mapping[Node, int]) -> list[float]:
 
 @dataclass(frozen=True)
 class Tree:
-    """How drawn nodes hang on each other; ``steps`` are the hops of all nodes, ``ring`` those of the drawn ones."""
+    """How drawn nodes hang on each other; ``steps`` are the hops of all nodes, ``ring`` those of
+    the drawn ones.
+    """
 
     drawn: Sequence[Arrow]
     ways: Ways
@@ -90,8 +110,13 @@ class Tree:
 
     def closer(self, node: Node) -> list[Node]:
         """The next nodes on the ways to the target, those of arrows first."""
-        others = [*(arrow.destination for arrow in self.drawn if arrow.source == node), *self.ways.onward(node)]
-        return [other for other in others if self.steps.get(other, self.steps[node]) < self.steps[node]]
+        others = [
+            *(arrow.destination for arrow in self.drawn if arrow.source == node),
+            *self.ways.onward(node),
+        ]
+        return [
+            other for other in others if self.steps.get(other, self.steps[node]) < self.steps[node]
+        ]
 
 
 def leaves(node: Node, branches: Mapping[Node, Sequence[Node]]) -> int:
@@ -99,8 +124,16 @@ def leaves(node: Node, branches: Mapping[Node, Sequence[Node]]) -> int:
     return sum(leaves(other, branches) for other in branches.get(node, ())) or 1
 
 
-def spread(node: Node, start: float, span: float, branches: Mapping[Node, Sequence[Node]], angle: dict[Node, float]) -> None:
-    """Give every branch of ``node`` its sector, clockwise from ``start``, and every node the middle of its own."""
+def spread(
+    node: Node,
+    start: float,
+    span: float,
+    branches: Mapping[Node, Sequence[Node]],
+    angle: dict[Node, float],
+) -> None:
+    """Give every branch of ``node`` its sector, clockwise from ``start``, and every node the middle
+    of its own.
+    """
     angle[node] = start - span / 2
     whole = leaves(node, branches)
     for other in branches.get(node, ()):
@@ -113,14 +146,25 @@ def springs(drawn: Sequence[Arrow], ways: Ways) -> dict[Node, Point]:
     """Positions without a centre: nodes with an edge between them pull each other, all others push."""
     import networkx as nx
 
-    nodes = list(dict.fromkeys(node for arrow in drawn for node in (arrow.source, arrow.destination)))
+    nodes = list(
+        dict.fromkeys(node for arrow in drawn for node in (arrow.source, arrow.destination))
+    )
     graph = nx.Graph()
     graph.add_nodes_from(nodes)
     graph.add_edges_from((u, v) for u, v in ways.among(nodes) if u != v)
     rows = circles(nodes)
-    found = nx.spring_layout(graph, k=2 / math.sqrt(len(nodes)), pos=rows, iterations=300, seed=0) if len(nodes) > 2 else rows
-    low, high = ([pick(place[k] for place in found.values()) for k in (0, 1)] for pick in (min, max))
-    return {node: tuple(2 * fraction(place[k], low[k], high[k]) - 1 for k in (0, 1)) for node, place in found.items()}  # type: ignore[misc]
+    found = (
+        nx.spring_layout(graph, k=2 / math.sqrt(len(nodes)), pos=rows, iterations=300, seed=0)
+        if len(nodes) > 2
+        else rows
+    )
+    low, high = (
+        [pick(place[k] for place in found.values()) for k in (0, 1)] for pick in (min, max)
+    )
+    return {
+        node: tuple(2 * fraction(place[k], low[k], high[k]) - 1 for k in (0, 1))
+        for node, place in found.items()
+    }  # type: ignore[misc]
 
 
 def fraction(value: float, low: float, high: float) -> float:
@@ -144,7 +188,12 @@ class Disc:
 
     def box(self) -> Box:
         """The square around it."""
-        return self.x - self.radius, self.y - self.radius, self.x + self.radius, self.y + self.radius
+        return (
+            self.x - self.radius,
+            self.y - self.radius,
+            self.x + self.radius,
+            self.y + self.radius,
+        )
 
 
 def overlap(first: Box, second: Box) -> float:
@@ -159,10 +208,19 @@ def overlap(first: Box, second: Box) -> float:
 
 
 def label_places(
-    sizes: Mapping[Node, Point], discs: Mapping[Node, Disc], lines: Sequence[tuple[Disc, Disc]], room: Box
+    sizes: Mapping[Node, Point],
+    discs: Mapping[Node, Disc],
+    lines: Sequence[tuple[Disc, Disc]],
+    room: Box,
 ) -> dict[Node, Point]:
-    """The middle of each label, beside its node: where it hides the least of nodes, labels placed before it, and lines."""
-    points = [(a.x + (b.x - a.x) * k / 24, a.y + (b.y - a.y) * k / 24) for a, b in lines for k in range(1, 24)]
+    """The middle of each label, beside its node: where it hides the least of nodes, labels placed
+    before it, and lines.
+    """
+    points = [
+        (a.x + (b.x - a.x) * k / 24, a.y + (b.y - a.y) * k / 24)
+        for a, b in lines
+        for k in range(1, 24)
+    ]
     taken = [disc.box() for disc in discs.values()]
     found: dict[Node, Point] = {}
     for node, (width, height) in sizes.items():
@@ -180,18 +238,32 @@ def beside(disc: Disc, width: float, height: float) -> list[Point]:
     for gap in (2.0, 10.0, 20.0):
         across, up = disc.radius + gap + width / 2, disc.radius + gap + height / 2
         near = disc.radius * 0.7 + gap
-        corners = [(sx * (near + width / 2), sy * (near + height / 2)) for sy in (-1, 1) for sx in (1, -1)]
-        places += [(disc.x + dx, disc.y + dy) for dx, dy in ((0, -up), (0, up), (across, 0), (-across, 0), *corners)]
+        corners = [
+            (sx * (near + width / 2), sy * (near + height / 2)) for sy in (-1, 1) for sx in (1, -1)
+        ]
+        places += [
+            (disc.x + dx, disc.y + dy)
+            for dx, dy in ((0, -up), (0, up), (across, 0), (-across, 0), *corners)
+        ]
     return places
 
 
 def around(middle: Point, width: float, height: float) -> Box:
     """The box of a label."""
-    return middle[0] - width / 2, middle[1] - height / 2, middle[0] + width / 2, middle[1] + height / 2
+    return (
+        middle[0] - width / 2,
+        middle[1] - height / 2,
+        middle[0] + width / 2,
+        middle[1] + height / 2,
+    )
 
 
 def hidden(box: Box, taken: Sequence[Box], points: Sequence[Point], room: Box) -> float:
-    """What a label would hide: areas, crossed lines a little, and most of all its own parts outside the room."""
+    """What a label would hide: areas, crossed lines a little, and most of all its own parts outside
+    the room.
+    """
     area = (box[2] - box[0]) * (box[3] - box[1])
     crossed = sum(box[0] <= x <= box[2] and box[1] <= y <= box[3] for x, y in points)
-    return sum(overlap(box, other) for other in taken) + 10 * crossed + 5 * (area - overlap(box, room))
+    return (
+        sum(overlap(box, other) for other in taken) + 10 * crossed + 5 * (area - overlap(box, room))
+    )

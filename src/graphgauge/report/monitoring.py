@@ -1,8 +1,10 @@
-"""The monitoring page: what is due, metrics over time, leading features, latest runs and explanations, a checklist; one HTML file.
+"""The monitoring page: what is due, metrics over time, leading features, latest runs and
+explanations, a checklist; one HTML file.
 
-Nothing is fetched and nothing runs: no script at all, the page's security policy allows none, every text is escaped by Jinja.
-Pictures of explanations come from the store as SVG. They are shown as images (``data:``), in which browsers run no script and load
-nothing, so that not even a store that someone has tampered with can do anything to the page.
+Nothing is fetched and nothing runs: no script at all, the page's security policy allows none, every
+text is escaped by Jinja. Pictures of explanations come from the store as SVG. They are shown as
+images (``data:``), in which browsers run no script and load nothing, so that not even a store that
+someone has tampered with can do anything to the page.
 """
 
 import base64
@@ -56,7 +58,9 @@ def monitoring_html(history: History, now: datetime) -> str:
         "charts": charts(history),
         "metrics": metric_lines(history, last),
         "features": feature_lines(history.baseline, last),
-        "leading": leading(history.baseline.plan.top, len(history.baseline.facts.features)) if history.baseline else 0,
+        "leading": leading(history.baseline.plan.top, len(history.baseline.facts.features))
+        if history.baseline
+        else 0,
         "runs": list(reversed(history.runs[-RUNS:])),
         "explanations": explanation_lines(last),
         "examples": history.examples,
@@ -74,9 +78,19 @@ def template() -> "Template":
     """The page's template: strict about names it does not know, escaping everything."""
     from jinja2 import Environment, StrictUndefined
 
-    room = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    room.filters.update(num=number, signed=signed, title=title, shown=lambda text: tidy(str(text), 2000), image=image)
-    return room.from_string((files("graphgauge.report") / "templates" / "monitoring.html").read_text(encoding="utf-8"))
+    room = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    room.filters.update(
+        num=number,
+        signed=signed,
+        title=title,
+        shown=lambda text: tidy(str(text), 2000),
+        image=image,
+    )
+    return room.from_string(
+        (files("graphgauge.report") / "templates" / "monitoring.html").read_text(encoding="utf-8")
+    )
 
 
 def number(value: float | None) -> str:
@@ -108,7 +122,7 @@ def title(metric: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-# --- tables -------------------------------------------------------------------------------------------------------------
+# --- tables ---------------------------------------------------------------------------------------
 
 
 def metric_lines(history: History, last: Look | None) -> list[dict[str, Any]]:
@@ -118,14 +132,22 @@ def metric_lines(history: History, last: Look | None) -> list[dict[str, Any]]:
         return []
     tested = metric_tests(baseline.sample, [run.sample for run in history.since], last.plan)
     limits = {own.metric: own for own in held(last.sample, last.plan)}
-    return [metric_line(metric, baseline, last, tested, limits) for metric in baseline.sample.values if metric != "time_batched"]
+    return [
+        metric_line(metric, baseline, last, tested, limits)
+        for metric in baseline.sample.values
+        if metric != "time_batched"
+    ]
 
 
-def metric_line(metric: str, baseline: Look, last: Look, tested: Sequence[Compared], limits: dict[str, Any]) -> dict[str, Any]:
+def metric_line(
+    metric: str, baseline: Look, last: Look, tested: Sequence[Compared], limits: dict[str, Any]
+) -> dict[str, Any]:
     """One metric."""
     own = [each for each in tested if each.metric == metric]
     alone = next((each for each in own if each.runs == 1), None)
-    known = {look: look_.sample.known(metric) for look, look_ in (("then", baseline), ("now", last))}
+    known = {
+        look: look_.sample.known(metric) for look, look_ in (("then", baseline), ("now", last))
+    }
     means = {name: float(values.mean()) if len(values) else None for name, values in known.items()}
     return {
         "metric": metric,
@@ -136,26 +158,40 @@ def metric_line(metric: str, baseline: Look, last: Look, tested: Sequence[Compar
         "limit": last.plan.thresholds.get(metric),
         "state": limits[metric].state if metric in limits else "",
         "is_outside": is_outside(baseline, last, metric, means["now"]),
-        "has_drifted": any(each["subject"] == metric and each["name"] == "metric drift" for each in last.body["triggers"]),
+        "has_drifted": any(
+            each["subject"] == metric and each["name"] == "metric drift"
+            for each in last.body["triggers"]
+        ),
         "missing": last.sample.missing.get(metric, {}) if metric != "time" else {},
     }
 
 
 def is_outside(baseline: Look, last: Look, metric: str, mean: float | None) -> bool:
     """Whether the mean of the last run lies outside the control limits of the chart."""
-    limits = limits_of(baseline, metric, last) if mean is not None and metric not in CLOCKS else None
+    limits = (
+        limits_of(baseline, metric, last) if mean is not None and metric not in CLOCKS else None
+    )
     return limits is not None and mean is not None and not limits[0] <= mean <= limits[2]
 
 
 def feature_lines(baseline: Look | None, last: Look | None) -> list[dict[str, Any]]:
-    """Share of targets in whose explanation a feature is among the strongest, then and now; the largest first."""
+    """Share of targets in whose explanation a feature is among the strongest, then and now; the
+    largest first.
+    """
     if baseline is None or last is None or baseline.sample.top is None or last.sample.top is None:
         return []
     then, now = (shares(look) for look in (baseline, last))
-    order = sorted({*then, *now}, key=lambda k: (-max(then.get(k, 0.0), now.get(k, 0.0)), k))[:LEADING]
+    order = sorted({*then, *now}, key=lambda k: (-max(then.get(k, 0.0), now.get(k, 0.0)), k))[
+        :LEADING
+    ]
     names = last.facts.features
     return [
-        {"name": names[k] if k < len(names) else f"feature {k}", "then": then.get(k, 0.0), "now": now.get(k, 0.0)} for k in order
+        {
+            "name": names[k] if k < len(names) else f"feature {k}",
+            "then": then.get(k, 0.0),
+            "now": now.get(k, 0.0),
+        }
+        for k in order
     ]
 
 
@@ -173,7 +209,11 @@ def explanation_lines(last: Look | None) -> list[dict[str, Any]]:
     if last is None:
         return []
     return [
-        {"target": row["target"], "top": first_names(last, row.get("top", [])), "values": row["values"]}
+        {
+            "target": row["target"],
+            "top": first_names(last, row.get("top", [])),
+            "values": row["values"],
+        }
         for row in last.sample.rows(with_data=False)[:EXPLANATIONS]
     ]
 
@@ -184,7 +224,7 @@ def first_names(look: Look, top: Sequence[int]) -> list[str]:
     return [names[k] if k < len(names) else f"feature {k}" for k in top[:3]]
 
 
-# --- the checklist -------------------------------------------------------------------------------------------------------
+# --- the checklist --------------------------------------------------------------------------------
 
 
 def monitoring_checklist(history: History, status: Status) -> list[Point]:
@@ -197,24 +237,42 @@ def monitoring_checklist(history: History, status: Status) -> list[Point]:
         shown["revalidation"] = DONE, f"triggers below; again after {plan.age} days at the latest"
     if last is not None:
         beyond = [own.metric for own in held(last.sample, last.plan) if own.state != INSIDE]
-        shown["thresholds"] = (NOT_DONE if beyond else DONE), told_thresholds(beyond, len(last.plan.thresholds), last)
-        shown["monitoring"] = DONE, f"{status.runs} runs since the baseline, the last on {last.at.date()}"
+        shown["thresholds"] = (
+            (NOT_DONE if beyond else DONE),
+            told_thresholds(beyond, len(last.plan.thresholds), last),
+        )
+        shown["monitoring"] = (
+            DONE,
+            f"{status.runs} runs since the baseline, the last on {last.at.date()}",
+        )
     if not last or not last.plan.thresholds:
         shown.pop("thresholds", None)
     return [
-        Point(entry["name"], entry["point"], *shown.get(entry["name"], (OPEN, "for the owner to show")))
+        Point(
+            entry["name"],
+            entry["point"],
+            *shown.get(entry["name"], (OPEN, "for the owner to show")),
+        )
         for entry in guide("practice")["checklist"]
     ]
 
 
 def validation_sentence(baseline: Look) -> str:
-    """The targets of a baseline are followed, they validate nothing; the decision kept with it says what was validated."""
-    least = next(entry["least_targets"] for entry in guide("practice")["checklist"] if entry["name"] == "validation")
-    known = baseline.validated
-    where = f"the decision of {known.at.date()} says on how many" if known is not None else "no decision is kept with the baseline"
-    return (
-        f"a validation needs {least} targets, and {where}; the {len(baseline.sample)} of the baseline are followed, not validated"
+    """The targets of a baseline are followed, they validate nothing; the decision kept with it says
+    what was validated.
+    """
+    least = next(
+        entry["least_targets"]
+        for entry in guide("practice")["checklist"]
+        if entry["name"] == "validation"
     )
+    known = baseline.validated
+    where = (
+        f"the decision of {known.at.date()} says on how many"
+        if known is not None
+        else "no decision is kept with the baseline"
+    )
+    return f"a validation needs {least} targets, and {where}; the {len(baseline.sample)} of the baseline are followed, not validated"
 
 
 def told_thresholds(beyond: list[str], limits: int, last: Look) -> str:

@@ -1,9 +1,10 @@
-"""The report of a run: one page that says which explainer to trust, why, and what speaks against it.
+"""The report of a run: one page that says which explainer to trust, why, and what speaks against
+it.
 
     results.report().save("report.html")          # or .md, .json, .csv, .pdf
 
-The page is one file: no outside request, its script is named by its digest in the page's own security policy, every name is
-escaped. The same results give the same bytes.
+The page is one file: no outside request, its script is named by its digest in the page's own
+security policy, every name is escaped. The same results give the same bytes.
 """
 
 import os
@@ -39,11 +40,17 @@ class Report:
         return f'<iframe sandbox="allow-scripts" style="width: 100%; height: 640px; border: 0" srcdoc="{page}"></iframe>'
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> Path:
-        """Write the report; the suffix of the path says how (html, md, json, csv, pdf), unless ``format`` does."""
+        """Write the report; the suffix of the path says how (html, md, json, csv, pdf), unless
+        ``format`` does.
+        """
         place = Path(path)
-        write = lookup(FORMATS, format or place.suffix.lower().removeprefix("."), "format of a report")
+        write = lookup(
+            FORMATS, format or place.suffix.lower().removeprefix("."), "format of a report"
+        )
         written = write(self.content)
-        write_whole(place, written if isinstance(written, bytes) else written.encode("utf-8", "replace"))
+        write_whole(
+            place, written if isinstance(written, bytes) else written.encode("utf-8", "replace")
+        )
         return place
 
 
@@ -81,7 +88,15 @@ def report(
         raise BadSetting(
             f"report takes requirements first, but got {requirements!r}. A path goes to save: results.report().save(path)."
         )
-    asked = Asked(requirements or Requirements(), ModelAccuracy.read(accuracy), names, title, language, audience, run)
+    asked = Asked(
+        requirements or Requirements(),
+        ModelAccuracy.read(accuracy),
+        names,
+        title,
+        language,
+        audience,
+        run,
+    )
     return Report(content_of(results, asked))
 
 

@@ -1,7 +1,9 @@
-"""Pareto fronts drawn: pertinence to the right, what it costs upwards, so that the bottom right corner is the best.
+"""Pareto fronts drawn: pertinence to the right, what it costs upwards, so that the bottom right
+corner is the best.
 
-Every explainer has its own marker and colour (told apart with any kind of colour vision). Those on the front are filled and
-named, and a stepped line joins them: whatever lies above and left of it is beaten. Bars are 95 % intervals of the means.
+Every explainer has its own marker and colour (told apart with any kind of colour vision). Those on
+the front are filled and named, and a stepped line joins them: whatever lies above and left of it is
+beaten. Bars are 95 % intervals of the means.
 """
 
 import textwrap
@@ -23,18 +25,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Okabe and Ito's colours, with Tol's wine in the place of their yellow, which is too light for lines
+#: Okabe and Ito's colours, with Tol's wine in the place of their yellow, which is too light for
+#: lines
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h")
 GREY = "#999999"
 WORDS = {"ec": "EC, edits", "time": "seconds", "time_batched": "seconds in a batch"}
-OFFSETS = [(x, y) for y in (8, -14, 20, -26, 32, -38) for x in (8, -8)]  #: where a name may stand, in points from its marker
+OFFSETS = [
+    (x, y) for y in (8, -14, 20, -26, 32, -38) for x in (8, -8)
+]  #: where a name may stand, in points from its marker
 BEHIND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.6}
 LINE = {"arrowstyle": "-", "color": GREY, "linewidth": 0.6}
 FAR = 14  #: points above or below the marker from which a line leads to the name
 NEAR = 3.0  #: pixels within which markers are named together
 SIZE = 8  #: of the letters of a name
-SHARE = 0.4  #: of the width of a panel that a name may take: less than half, so that it fits on one side of its marker
+#: of the width of a panel that a name may take: less than half, so that it fits on one side of its
+#: marker
+SHARE = 0.4
 MOST_LINES = 6  #: of names that stand together; the legend has them all
 
 
@@ -46,35 +53,64 @@ def plot_pareto(
     draws: int = 500,
     seed: int = 0,
 ) -> "Axes":
-    """Draw one front over all tasks of the results: the first metric to the right, the second upwards."""
+    """Draw one front over all tasks of the results: the first metric to the right, the second
+    upwards.
+    """
     import matplotlib.pyplot as plt
 
     study = study_of(results)
     axes = ax if ax is not None else plt.subplots(figsize=(7, 4.5), layout="constrained")[1]
     table = draw_panel(axes, study, known_pairs(study, [(first, second)])[0], draws, seed)
     if ax is None:
-        axes.legend(handles=handles(study.explainers), loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
+        axes.legend(
+            handles=handles(study.explainers),
+            loc="center left",
+            bbox_to_anchor=(1.0, 0.5),
+            frameon=False,
+            fontsize=8,
+        )
     lay_out(axes.figure)
     name_the_front(axes, table)
     return axes
 
 
 def plot_fronts(
-    results: Results | Study, title: str = "", pairs: Sequence[Pair] = PAIRS, draws: int = 500, seed: int = 0
+    results: Results | Study,
+    title: str = "",
+    pairs: Sequence[Pair] = PAIRS,
+    draws: int = 500,
+    seed: int = 0,
 ) -> "Figure":
-    """One figure with a panel for each pair of metrics; give it the results of one task, or of one kind."""
+    """One figure with a panel for each pair of metrics; give it the results of one task, or of one
+    kind.
+    """
     import matplotlib.pyplot as plt
 
     study = study_of(results)
     wanted = known_pairs(study, pairs)
     rows = (len(wanted) + 1) // 2
-    figure, panels = plt.subplots(rows, min(2, len(wanted)), figsize=(10, 0.8 + 3.9 * rows), squeeze=False, layout="constrained")
+    figure, panels = plt.subplots(
+        rows,
+        min(2, len(wanted)),
+        figsize=(10, 0.8 + 3.9 * rows),
+        squeeze=False,
+        layout="constrained",
+    )
     for axes in panels.ravel()[len(wanted) :]:
         axes.set_visible(False)
     entries = handles(study.explainers)
-    figure.legend(handles=entries, loc="outside lower center", ncols=min(9, (len(entries) + 1) // 2), frameon=False, fontsize=9)
+    figure.legend(
+        handles=entries,
+        loc="outside lower center",
+        ncols=min(9, (len(entries) + 1) // 2),
+        frameon=False,
+        fontsize=9,
+    )
     figure.suptitle(title or ", ".join(map(shown_kind, study.kinds)))
-    drawn = [(axes, draw_panel(axes, study, pair, draws, seed)) for axes, pair in zip(panels.ravel(), wanted, strict=False)]
+    drawn = [
+        (axes, draw_panel(axes, study, pair, draws, seed))
+        for axes, pair in zip(panels.ravel(), wanted, strict=False)
+    ]
     lay_out(figure)
     figure.set_layout_engine("none")  # names are placed for this layout
     for axes, table in drawn:
@@ -97,10 +133,17 @@ def draw_panel(axes: "Axes", study: Study, pair: Pair, draws: int, seed: int) ->
 
 
 def looks(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Colour and marker of each explainer: the paper's methods always have the same, baselines are grey."""
+    """Colour and marker of each explainer: the paper's methods always have the same, baselines are
+    grey.
+    """
     chosen = [*EXPLAINERS, *(label for label in labels if label not in EXPLAINERS)]
-    numbered = {label: k for k, label in enumerate(label for label in chosen if label not in BASELINES)}
-    own = {label: (COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]) for label, k in numbered.items()}
+    numbered = {
+        label: k for k, label in enumerate(label for label in chosen if label not in BASELINES)
+    }
+    own = {
+        label: (COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)])
+        for label, k in numbered.items()
+    }
     return {**own, **dict.fromkeys(BASELINES, (GREY, "x"))}
 
 
@@ -110,7 +153,15 @@ def handles(labels: Sequence[str]) -> list[Any]:
 
     look, names = looks(labels), papers_order(list(labels))
     return [
-        Line2D([], [], color=look[name][0], marker=look[name][1], label=shown_explainer(name), linestyle="none", markersize=7)
+        Line2D(
+            [],
+            [],
+            color=look[name][0],
+            marker=look[name][1],
+            label=shown_explainer(name),
+            linestyle="none",
+            markersize=7,
+        )
         for name in names
     ]
 
@@ -146,7 +197,9 @@ def draw_steps(axes: "Axes", table: "pd.DataFrame", pair: Pair) -> None:
     """The front as a stepped line, from the best in the second metric to the best in the first."""
     own = table[table["front"]].sort_values("first_mean", ascending=higher_is_better(pair[0]))
     x, y = own["first_mean"].to_numpy(), own["second_mean"].to_numpy()
-    corners = np.stack([np.repeat(x, 2)[:-1], np.repeat(y, 2)[1:]]) if len(own) else np.zeros((2, 0))
+    corners = (
+        np.stack([np.repeat(x, 2)[:-1], np.repeat(y, 2)[1:]]) if len(own) else np.zeros((2, 0))
+    )
     axes.plot(*corners, color=GREY, linewidth=1.2, zorder=1)
 
 
@@ -170,7 +223,9 @@ def axis_label(metric: str, more: str, less: str) -> str:
     >>> axis_label("edge_ec", "↑", "↓"), axis_label("time", "↑", "↓"), axis_label("edge_pertinence", "→", "←")
     ('edge EC, edits (fewer is better ↓)', 'seconds (less is better ↓)', 'edge pertinence (higher is better →)')
     """
-    side, _, form = metric.partition("_") if metric.startswith(("edge_", "feature_")) else ("", "", metric)
+    side, _, form = (
+        metric.partition("_") if metric.startswith(("edge_", "feature_")) else ("", "", metric)
+    )
     name = f"{side} {WORDS.get(form, form.replace('_', ' '))}".strip()
     if higher_is_better(metric):
         return f"{name} (higher is better {more})"
@@ -178,14 +233,23 @@ def axis_label(metric: str, more: str, less: str) -> str:
 
 
 def name_the_front(axes: "Axes", table: "pd.DataFrame") -> None:
-    """Write names beside those on the front, where no other name or marker stands; markers on one spot are named together."""
-    places = {row.explainer: axes.transData.transform((row.first_mean, row.second_mean)) for row in table.itertuples(index=False)}
+    """Write names beside those on the front, where no other name or marker stands; markers on one
+    spot are named together.
+    """
+    places = {
+        row.explainer: axes.transData.transform((row.first_mean, row.second_mean))
+        for row in table.itertuples(index=False)
+    }
     written: list[Any] = []
     for names in together({name: places[name] for name in table[table["front"]]["explainer"]}):
         text = in_lines(map(shown_explainer, names), letters(axes, SIZE, SHARE))
-        own, *others = (around(places[name]) for name in sorted(places, key=lambda name: name != names[0]))
+        own, *others = (
+            around(places[name]) for name in sorted(places, key=lambda name: name != names[0])
+        )
         row = table[table["explainer"] == names[0]].iloc[0]
-        written.append(write_name(axes, text, (row["first_mean"], row["second_mean"]), own, others, written))
+        written.append(
+            write_name(axes, text, (row["first_mean"], row["second_mean"]), own, others, written)
+        )
 
 
 def in_lines(names: Iterable[str], width: int) -> str:
@@ -194,7 +258,9 @@ def in_lines(names: Iterable[str], width: int) -> str:
     >>> in_lines(["Saliency", "IntGrad", "LRP"], 20)
     'Saliency, IntGrad,\nLRP'
     """
-    return textwrap.fill(", ".join(names), width, max_lines=MOST_LINES, placeholder=" …", break_on_hyphens=False)
+    return textwrap.fill(
+        ", ".join(names), width, max_lines=MOST_LINES, placeholder=" …", break_on_hyphens=False
+    )
 
 
 def around(place: Any, size: float = 5.0) -> Any:
@@ -212,7 +278,9 @@ def together(places: dict[str, Any]) -> list[list[str]]:
     """
     groups: list[list[str]] = []
     for name, place in places.items():
-        near = (group for group in groups if np.hypot(*np.subtract(places[group[0]], place)) <= NEAR)
+        near = (
+            group for group in groups if np.hypot(*np.subtract(places[group[0]], place)) <= NEAR
+        )
         found = next(near, None)
         if found is None:
             groups.append([name])
@@ -221,23 +289,46 @@ def together(places: dict[str, Any]) -> list[list[str]]:
     return groups
 
 
-def write_name(axes: "Axes", text: str, point: tuple[float, float], own: Any, others: list[Any], written: list[Any]) -> Any:
-    """Write one name at the best offset; return its box. ``own``, ``others``: boxes of markers; ``written``: of names."""
-    note = axes.annotate(text, point, xytext=OFFSETS[0], textcoords="offset points", fontsize=SIZE, zorder=6, bbox=BEHIND)
+def write_name(
+    axes: "Axes",
+    text: str,
+    point: tuple[float, float],
+    own: Any,
+    others: list[Any],
+    written: list[Any],
+) -> Any:
+    """Write one name at the best offset; return its box. ``own``, ``others``: boxes of markers;
+    ``written``: of names.
+    """
+    note = axes.annotate(
+        text,
+        point,
+        xytext=OFFSETS[0],
+        textcoords="offset points",
+        fontsize=SIZE,
+        zorder=6,
+        bbox=BEHIND,
+    )
     boxes = {offset: box_at(note, offset) for offset in OFFSETS}
     panel, whole = axes.get_window_extent(), axes.figure.bbox
 
     def cost(offset: tuple[int, int]) -> int:
-        """Leaving the figure is worst, then leaving the panel, then standing beside another marker, then covering something."""
+        """Leaving the figure is worst, then leaving the panel, then standing beside another marker,
+        then covering something.
+        """
         box = boxes[offset]
-        is_astray = abs(offset[1]) <= FAR and any(gap(box, other) < gap(box, own) for other in others)
+        is_astray = abs(offset[1]) <= FAR and any(
+            gap(box, other) < gap(box, own) for other in others
+        )
         covered = sum(map(box.overlaps, [own, *others, *written]))
         return 100 * leaves(whole, box) + 3 * leaves(panel, box) + 2 * is_astray + covered
 
     chosen = min(OFFSETS, key=cost)
     box_at(note, chosen)
     if abs(chosen[1]) > FAR:
-        axes.annotate("", point, xytext=chosen, textcoords="offset points", arrowprops=LINE, zorder=2)
+        axes.annotate(
+            "", point, xytext=chosen, textcoords="offset points", arrowprops=LINE, zorder=2
+        )
     return boxes[chosen]
 
 

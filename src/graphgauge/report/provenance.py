@@ -1,4 +1,6 @@
-"""Where numbers come from: settings, seeds, versions, the network, and, for a benchmark, its calls and machines."""
+"""Where numbers come from: settings, seeds, versions, the network, and, for a benchmark, its calls
+and machines.
+"""
 
 import hashlib
 import json
@@ -40,13 +42,24 @@ def listed(values: set[str]) -> str:
 
 def digest(results: Results) -> str:
     """A short name of exactly these rows, whatever their order."""
-    lines = sorted(repr((*(getattr(row, name) for name in ROW), *vars(row.cell).values())) for row in results.rows)
-    return hashlib.blake2b("\n".join(lines).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    lines = sorted(
+        repr((*(getattr(row, name) for name in ROW), *vars(row.cell).values()))
+        for row in results.rows
+    )
+    return hashlib.blake2b(
+        "\n".join(lines).encode("utf-8", "surrogatepass"), digest_size=8
+    ).hexdigest()
 
 
 def facts_of_run(folder: Path) -> dict[str, Any]:
-    """What a benchmark run, or a saved project, knows of itself; nothing for results that were saved without one."""
-    for name, read in ((STORE, facts_of_benchmark), (PROJECT, facts_of_project), (MACHINE, facts_of_machine)):
+    """What a benchmark run, or a saved project, knows of itself; nothing for results that were
+    saved without one.
+    """
+    for name, read in (
+        (STORE, facts_of_benchmark),
+        (PROJECT, facts_of_project),
+        (MACHINE, facts_of_machine),
+    ):
         if (folder / name).exists():
             return read(folder / name)
     return {}
@@ -56,24 +69,43 @@ def facts_of_benchmark(path: Path) -> dict[str, Any]:
     """The experiment, how much of it is done, and each call."""
     run = Run(path.parent)
     done, planned = run.num_shards
-    facts = {"experiment": shown(run.config.get("name", "")), "shards": f"{done} of {planned} finished"}
+    facts = {
+        "experiment": shown(run.config.get("name", "")),
+        "shards": f"{done} of {planned} finished",
+    }
     for number, session in enumerate(run.sessions(), 1):
         facts[f"call {number}"] = shown(
-            {name: session[name] for name in ("at", "engine", "versions", "machine") if name in session}
+            {
+                name: session[name]
+                for name in ("at", "engine", "versions", "machine")
+                if name in session
+            }
         )
     return facts
 
 
 def facts_of_project(path: Path) -> dict[str, Any]:
-    """The network and the data that `graphgauge evaluate` has noted: addresses, checksums, device, versions."""
+    """The network and the data that `graphgauge evaluate` has noted: addresses, checksums, device,
+    versions.
+    """
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         project = record["project"]
         named = {name: project[name] for name in ("model", "weights", "data")}
-        parts = {**named, **{f"SHA-256 of {name}": digest for name, digest in record["sha256"].items()}}
-        return {name: shown(value) for name, value in (parts | {name: record[name] for name in ("device", "versions")}).items()}
+        parts = {
+            **named,
+            **{f"SHA-256 of {name}": digest for name, digest in record["sha256"].items()},
+        }
+        return {
+            name: shown(value)
+            for name, value in (
+                parts | {name: record[name] for name in ("device", "versions")}
+            ).items()
+        }
     except (OSError, LookupError, ValueError, TypeError, AttributeError) as error:
-        raise BadFile(f"{path} does not say what the run is of: {error!r}. Remove it, or evaluate again.") from error
+        raise BadFile(
+            f"{path} does not say what the run is of: {error!r}. Remove it, or evaluate again."
+        ) from error
 
 
 def facts_of_machine(path: Path) -> dict[str, Any]:
@@ -81,7 +113,9 @@ def facts_of_machine(path: Path) -> dict[str, Any]:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         shards = {"shards": f"{record['shards']} of {record['shards planned']} finished"}
-        return shards | {f"call {number}": shown(call) for number, call in enumerate(record["calls"], 1)}
+        return shards | {
+            f"call {number}": shown(call) for number, call in enumerate(record["calls"], 1)
+        }
     except (OSError, LookupError, ValueError, TypeError) as error:
         raise BadFile(
             f"{path} does not say how the run was made: {error!r}. Take it from where it was published, or remove it."

@@ -1,8 +1,9 @@
 """Pareto fronts as small drawings for a page: geometry only, the page's template draws it.
 
-Pertinence to the right, what it costs upwards, so that the bottom right corner is the best. Explainers are numbers in discs, so
-that no colour has to be told from another: full discs are on the front, empty ones are beaten, and those that lie on one spot
-share a pill. Thin bars are 95 % intervals of the means. Lengths are in units of the drawing; pages scale it.
+Pertinence to the right, what it costs upwards, so that the bottom right corner is the best.
+Explainers are numbers in discs, so that no colour has to be told from another: full discs are on
+the front, empty ones are beaten, and those that lie on one spot share a pill. Thin bars are 95 %
+intervals of the means. Lengths are in units of the drawing; pages scale it.
 """
 
 import math
@@ -49,17 +50,25 @@ class Axis:
 def pairs_of(form: str) -> list[Pair]:
     """The paper's pairs of metrics, with the form of pertinence that is judged."""
     sides = ("feature", "edge")
-    return [(f"{side}_{form}", f"{side}_ec") for side in sides] + [(f"{side}_{form}", "time") for side in sides]
+    return [(f"{side}_{form}", f"{side}_ec") for side in sides] + [
+        (f"{side}_{form}", "time") for side in sides
+    ]
 
 
-def drawings(study: Study, form: str, numbers: dict[str, int], baseline: str) -> list[dict[str, Any]]:
+def drawings(
+    study: Study, form: str, numbers: dict[str, int], baseline: str
+) -> list[dict[str, Any]]:
     """A drawing for each pair that was measured by two explainers or more."""
     try:
         pairs = known_pairs(study, pairs_of(form))
     except UndefinedScore:
         return []
     tables = [(pair, front(study, pair, DRAWS)[0]) for pair in pairs]
-    return [drawing(table, pair, numbers, baseline) for pair, table in tables if is_drawable(table, pair)]
+    return [
+        drawing(table, pair, numbers, baseline)
+        for pair, table in tables
+        if is_drawable(table, pair)
+    ]
 
 
 def is_drawable(table: "pd.DataFrame", pair: Pair) -> bool:
@@ -67,7 +76,9 @@ def is_drawable(table: "pd.DataFrame", pair: Pair) -> bool:
     return len(table) > 1 and (pair[1] != "time" or bool((table["second_low"] > 0).all()))
 
 
-def drawing(table: "pd.DataFrame", pair: Pair, numbers: dict[str, int], baseline: str) -> dict[str, Any]:
+def drawing(
+    table: "pd.DataFrame", pair: Pair, numbers: dict[str, int], baseline: str
+) -> dict[str, Any]:
     """Axes, bars, the stepped front and the markers."""
     x = axis_of(table, "first", LEFT, WIDTH - RIGHT, is_log=False)
     y = axis_of(table, "second", HEIGHT - BOTTOM, TOP, is_log=pair[1] == "time")
@@ -122,8 +133,16 @@ def decades(low: float, high: float) -> list[float]:
 
 def bar(row: dict[str, Any], x: Axis, y: Axis) -> dict[str, float]:
     """The intervals of one explainer."""
-    ends = {"x1": x(row["first_low"]), "x2": x(row["first_high"]), "y1": y(row["second_low"]), "y2": y(row["second_high"])}
-    return {name: rounded(at) for name, at in {**ends, "x": x(row["first_mean"]), "y": y(row["second_mean"])}.items()}
+    ends = {
+        "x1": x(row["first_low"]),
+        "x2": x(row["first_high"]),
+        "y1": y(row["second_low"]),
+        "y2": y(row["second_high"]),
+    }
+    return {
+        name: rounded(at)
+        for name, at in {**ends, "x": x(row["first_mean"]), "y": y(row["second_mean"])}.items()
+    }
 
 
 def steps(rows: Sequence[dict[str, Any]], x: Axis, y: Axis) -> str:
@@ -135,22 +154,31 @@ def steps(rows: Sequence[dict[str, Any]], x: Axis, y: Axis) -> str:
     return " ".join(f"{rounded(a)},{rounded(b)}" for a, b in corners) if len(own) > 1 else ""
 
 
-def markers(rows: Sequence[dict[str, Any]], x: Axis, y: Axis, numbers: dict[str, int], baseline: str) -> list[dict[str, Any]]:
+def markers(
+    rows: Sequence[dict[str, Any]], x: Axis, y: Axis, numbers: dict[str, int], baseline: str
+) -> list[dict[str, Any]]:
     """Discs, or pills where several explainers lie on one spot; those on the front on top."""
     groups: list[list[dict[str, Any]]] = []
     for row in rows:
         spot = {**row, "x": x(row["first_mean"]), "y": y(row["second_mean"])}
         near = next((group for group in groups if is_near(group[0], spot)), None)
         groups.append([spot]) if near is None else near.append(spot)
-    return sorted((marker(group, numbers, baseline) for group in groups), key=lambda own: bool(own["front"]))
+    return sorted(
+        (marker(group, numbers, baseline) for group in groups), key=lambda own: bool(own["front"])
+    )
 
 
 def is_near(spot: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether two discs would hide each other; one on the front and one that is not stay apart."""
-    return spot["front"] == other["front"] and math.dist((spot["x"], spot["y"]), (other["x"], other["y"])) < 1.5 * RADIUS
+    return (
+        spot["front"] == other["front"]
+        and math.dist((spot["x"], spot["y"]), (other["x"], other["y"])) < 1.5 * RADIUS
+    )
 
 
-def marker(group: Sequence[dict[str, Any]], numbers: dict[str, int], baseline: str) -> dict[str, Any]:
+def marker(
+    group: Sequence[dict[str, Any]], numbers: dict[str, int], baseline: str
+) -> dict[str, Any]:
     """One disc or pill."""
     half = RADIUS + WIDER * (len(group) - 1) / 2
     middle = sum(spot["x"] for spot in group) / len(group)
@@ -160,7 +188,10 @@ def marker(group: Sequence[dict[str, Any]], numbers: dict[str, int], baseline: s
         "half": half,
         "radius": RADIUS,
         "text": " ".join(str(numbers[spot["explainer"]]) for spot in group),
-        "told": "; ".join(f"{spot['explainer']}: {spot['first_mean']:.3g}, {spot['second_mean']:.3g}" for spot in group),
+        "told": "; ".join(
+            f"{spot['explainer']}: {spot['first_mean']:.3g}, {spot['second_mean']:.3g}"
+            for spot in group
+        ),
         "front": any(spot["front"] for spot in group),
         "is_baseline": all(spot["explainer"] == baseline for spot in group),
     }

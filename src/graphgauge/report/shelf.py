@@ -3,7 +3,8 @@
     run.sqlite                     a run of `graphgauge benchmark`
     rows.csv and settings.json     what `Results.save` wrote; rows.csv.xz: a published run
 
-Hidden folders and links are not entered, so that every run lies under the folder itself, not somewhere else on the machine.
+Hidden folders and links are not entered, so that every run lies under the folder itself, not
+somewhere else on the machine.
 """
 
 import os
@@ -18,10 +19,14 @@ DEEPEST = 4  #: folders below the root that are looked into
 
 
 def runs_under(root: str | os.PathLike[str]) -> dict[str, Path]:
-    """The runs under a folder: name -> where it is, in the order of names. A name is the path below the root, safe to show."""
+    """The runs under a folder: name -> where it is, in the order of names. A name is the path below
+    the root, safe to show.
+    """
     top = Path(root)
     if not top.is_dir():
-        raise BadFile(f"{top} is no folder: name one that holds runs, such as the 'runs' that `graphgauge evaluate` writes to.")
+        raise BadFile(
+            f"{top} is no folder: name one that holds runs, such as the 'runs' that `graphgauge evaluate` writes to."
+        )
     found = {str(place.relative_to(top)): place for place in folders(top, DEEPEST) if is_run(place)}
     return {tidied: found[name] for name, tidied in tidy_names(sorted(found)).items()}
 
@@ -31,7 +36,11 @@ def folders(top: Path, depth: int) -> list[Path]:
     if depth == 0:
         return [top]
     try:
-        inside = [Path(entry) for entry in os.scandir(top) if entry.is_dir(follow_symlinks=False) and entry.name[0] != "."]
+        inside = [
+            Path(entry)
+            for entry in os.scandir(top)
+            if entry.is_dir(follow_symlinks=False) and entry.name[0] != "."
+        ]
     except OSError:
         inside = []
     return [top, *(deeper for place in inside for deeper in folders(place, depth - 1))]
@@ -39,7 +48,9 @@ def folders(top: Path, depth: int) -> list[Path]:
 
 def is_run(place: Path) -> bool:
     """Whether a folder holds the files of a run."""
-    return is_own_file(place / RUN) or (is_own_file(place / SETTINGS) and any(is_own_file(place / name) for name in ROWS))
+    return is_own_file(place / RUN) or (
+        is_own_file(place / SETTINGS) and any(is_own_file(place / name) for name in ROWS)
+    )
 
 
 def is_own_file(path: Path) -> bool:

@@ -1,8 +1,10 @@
-"""The worst and the best explanations of the recommended explainer, with pictures and sentences where they can be made.
+"""The worst and the best explanations of the recommended explainer, with pictures and sentences
+where they can be made.
 
-Explanations are ordered by their pertinence, the mean of both sides where both were measured. Ties with random orders count half
-(`pertinence_tied`) wherever that was measured, whichever form is judged: an explanation whose first edit changes all there is to
-change ties with every random order that begins in the same way, and is among the best. What is shown of one comes from this very
+Explanations are ordered by their pertinence, the mean of both sides where both were measured. Ties
+with random orders count half (`pertinence_tied`) wherever that was measured, whichever form is
+judged: an explanation whose first edit changes all there is to change ties with every random order
+that begins in the same way, and is among the best. What is shown of one comes from this very
 process, or from what a saved run has kept of it (see `exhibits`).
 """
 
@@ -34,11 +36,13 @@ from graphgauge.report.subgraph import draw_sketch
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-EACH = 2  #: explanations at either end; one where there are more than FEW tasks, for pictures take time
+#: explanations at either end; one where there are more than FEW tasks, for pictures take time
+EACH = 2
 FEW = 3
 TIED = "pertinence_tied"
 CURVES = {"edge": "Edges removed, best first", "feature": "Features substituted, best first"}
-#: matplotlib measures texts with its own font; the page draws them with the reader's, which has more letters
+#: matplotlib measures texts with its own font; the page draws them with the reader's, which has
+#: more letters
 FONTS = "Glyph .* missing from|Matplotlib currently does not support"
 
 
@@ -60,7 +64,9 @@ class Example:
 
 @dataclass(frozen=True)
 class Stage:
-    """What is needed to show explanations; ``given`` tells the name of one before the names in it were tidied."""
+    """What is needed to show explanations; ``given`` tells the name of one before the names in it
+    were tidied.
+    """
 
     results: Results
     wanted: Requirements
@@ -78,14 +84,21 @@ class Stage:
     @cached_property
     def called(self) -> Names:
         """The names of nodes, features and classes, read once."""
-        return Names.read(self.names) if self.source is None else all_names(self.source.evaluator, self.names)
+        return (
+            Names.read(self.names)
+            if self.source is None
+            else all_names(self.source.evaluator, self.names)
+        )
 
     def examples(self, task: str, explainer: str) -> list[Example]:
         """The worst, then the best explanations of an explainer on a task."""
         cases = self.cases.get((task, explainer), {})
         order = self.ordered(cases)
         each = min(EACH if len({own for own, _ in self.cases}) <= FEW else 1, len(order) // 2)
-        ends = [*(("worst", key) for key in order[:each]), *(("best", key) for key in order[::-1][:each])]
+        ends = [
+            *(("worst", key) for key in order[:each]),
+            *(("best", key) for key in order[::-1][:each]),
+        ]
         verdicts = self.verdicts([row for _, key in ends for row in cases[key]])
         return [self.example(end, key, cases[key], verdicts.get(key, [])) for end, key in ends]
 
@@ -97,19 +110,29 @@ class Stage:
     def verdicts(self, rows: list[Row]) -> dict[Key, list[Verdict]]:
         """The verdicts on single explanations, by explanation."""
         found: dict[Key, list[Verdict]] = {}
-        for own in explanation_verdicts(Results(tuple(rows), self.results.settings), self.wanted) if rows else ():
+        for own in (
+            explanation_verdicts(Results(tuple(rows), self.results.settings), self.wanted)
+            if rows
+            else ()
+        ):
             if own.target is not None:
-                found.setdefault((own.task, own.model, own.explainer, own.target, own.occurrence), []).append(own)
+                found.setdefault(
+                    (own.task, own.model, own.explainer, own.target, own.occurrence), []
+                ).append(own)
         return found
 
     def pertinence(self, rows: list[Row]) -> float | None:
-        """The mean of both sides, ties counting half where that is known; None where neither was measured."""
+        """The mean of both sides, ties counting half where that is known; None where neither was
+        measured.
+        """
         found = [value_of(rows, f"{side}_{self.form_of(side)}") for side in SIDES]
         own = [value for value in found if value is not None]
         return sum(own) / len(own) if own else None
 
     def form_of(self, side: str) -> str:
-        """The form that orders the explanations of a side: with ties counting half, if any row of the run has it."""
+        """The form that orders the explanations of a side: with ties counting half, if any row of
+        the run has it.
+        """
         return TIED if f"{side}_{TIED}" in self.metrics else self.form
 
     @cached_property
@@ -126,12 +149,31 @@ class Stage:
         """One explanation, with all that can be shown of it."""
         task, model, explainer, target, _ = key
         missed = [own.reason for own in verdicts if own.outcome == FAIL]
-        judged = {own.metric: (own.number, own.threshold, own.outcome != FAIL) for own in verdicts if own.threshold is not None}
+        judged = {
+            own.metric: (own.number, own.threshold, own.outcome != FAIL)
+            for own in verdicts
+            if own.threshold is not None
+        }
         numbers = {row.metric: row.cell.value for row in rows if row.cell.value is not None}
         exhibit = self.exhibit(key, rows)
-        text, pictures = ("", {}) if exhibit is None else (self.text(exhibit, target, judged), self.pictures(exhibit))
+        text, pictures = (
+            ("", {})
+            if exhibit is None
+            else (self.text(exhibit, target, judged), self.pictures(exhibit))
+        )
         label = self.label(target, exhibit)
-        return Example(end, task, model, explainer, label, self.pertinence(rows) or 0.0, numbers, missed, text, pictures)
+        return Example(
+            end,
+            task,
+            model,
+            explainer,
+            label,
+            self.pertinence(rows) or 0.0,
+            numbers,
+            missed,
+            text,
+            pictures,
+        )
 
     @property
     def level(self) -> str:
@@ -140,16 +182,24 @@ class Stage:
             return str(self.source.evaluator.model.level)
         if is_labelled(self.results):
             return str(self.results.made["network"]["level"])
-        return "link" if any(isinstance(row.target, tuple) for row in self.results.rows[:1]) else "node"
+        return (
+            "link"
+            if any(isinstance(row.target, tuple) for row in self.results.rows[:1])
+            else "node"
+        )
 
     @cached_property
     def cases(self) -> dict[tuple[str, str], dict[Key, list[Row]]]:
-        """The rows of each explanation by task and explainer; those of faults, which have no verdict, are left out."""
+        """The rows of each explanation by task and explainer; those of faults, which have no
+        verdict, are left out.
+        """
         found: dict[tuple[str, str], dict[Key, list[Row]]] = {}
         for row in self.results.rows:
             if row.cell.status in STATUSES:
                 own = found.setdefault((row.task, row.explainer), {})
-                own.setdefault((row.task, row.model, row.explainer, row.target, row.occurrence), []).append(row)
+                own.setdefault(
+                    (row.task, row.model, row.explainer, row.target, row.occurrence), []
+                ).append(row)
         return found
 
     @cached_property
@@ -160,14 +210,22 @@ class Stage:
     def explanations(self, keys: list[Key]) -> dict[Key, Xplanation]:
         """Those of one explainer that can be made, all in one batch."""
         given = {key: self.given(key)[2:] for key in keys}
-        known = {key: own for key, own in given.items() if self.source is not None and own in self.source.explanations}
+        known = {
+            key: own
+            for key, own in given.items()
+            if self.source is not None and own in self.source.explanations
+        }
         if self.source is None or not known:
             return {}
         label = next(iter(known.values()))[0]
-        return dict(zip(known, self.source.several(label, [own[1:] for own in known.values()]), strict=True))
+        return dict(
+            zip(known, self.source.several(label, [own[1:] for own in known.values()]), strict=True)
+        )
 
     def exhibit(self, key: Key, rows: list[Row], x: Xplanation | None = None) -> Exhibit | None:
-        """What can be shown of an explanation, ``x`` where it has been made; None where it is not at hand."""
+        """What can be shown of an explanation, ``x`` where it has been made; None where it is not
+        at hand.
+        """
         given = self.given(key)
         if self.source is None:
             return read_exhibit(self.kept[given]) if given in self.kept else None
@@ -175,7 +233,13 @@ class Stage:
             return None
         own = self.source.explanations[given[2:]]() if x is None else x
         found = [self.results.stories.get((*given[2:], side)) for side in CURVES]
-        return exhibit_of(self.source.evaluator, own, rows, [story for story in found if story is not None], self.called)
+        return exhibit_of(
+            self.source.evaluator,
+            own,
+            rows,
+            [story for story in found if story is not None],
+            self.called,
+        )
 
     def label(self, target: Target, exhibit: Exhibit | None) -> str:
         """A target for people, with its name where it is known."""
@@ -183,7 +247,9 @@ class Stage:
         if facts is None:
             return target_name(target, self.level, self.called)
         named = dict(zip(facts["target"]["ids"], facts["target"]["names"], strict=True))
-        return target_name(target, facts["level"], Names(nodes=named, graphs=named, classes=self.called.classes))
+        return target_name(
+            target, facts["level"], Names(nodes=named, graphs=named, classes=self.called.classes)
+        )
 
     @property
     def is_redacted(self) -> bool:
@@ -195,7 +261,9 @@ class Stage:
         facts = exhibit.redacted if self.is_redacted else exhibit.facts
         if facts is None:
             return ""
-        return text_of({**facts, "quality": quality_facts(judged, target)}, self.language, self.audience)
+        return text_of(
+            {**facts, "quality": quality_facts(judged, target)}, self.language, self.audience
+        )
 
     def pictures(self, exhibit: Exhibit) -> dict[str, str]:
         """The subgraph (not where neighbours stay unnamed), the features, and the deletion curves."""
@@ -211,7 +279,9 @@ class Stage:
 def curve_with_key(curve: Curve, ax: "Axes") -> None:
     """A deletion curve, its legend above it, where it hides nothing."""
     draw_curve(curve, ax)
-    above = ax.legend(loc="lower center", bbox_to_anchor=(0.45, 1.0), ncols=2, frameon=False, fontsize=8)
+    above = ax.legend(
+        loc="lower center", bbox_to_anchor=(0.45, 1.0), ncols=2, frameon=False, fontsize=8
+    )
     for text in above.get_texts():
         text.set(**PLAIN)
 
@@ -229,7 +299,9 @@ def read_exhibit(record: Mapping[str, Any]) -> Exhibit:
     try:
         return Exhibit.read(record)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise BadFile(f"what the run has kept of an explanation cannot be read: {error!r}. Save the run again.") from error
+        raise BadFile(
+            f"what the run has kept of an explanation cannot be read: {error!r}. Save the run again."
+        ) from error
 
 
 def picture(draw: Callable[["Axes"], Any], height: float) -> str:
@@ -266,5 +338,8 @@ def target_name(target: Target, level: str, names: Names) -> str:
     kind, numbers = "graphs" if level == "graph" else "nodes", numbers_of(target)
     ids, labels = numbers[: WIDTH[level]], numbers[WIDTH[level] :]
     ends = [f"{end} ({name})" if (name := names.of_one(kind, end)) else str(end) for end in ids]
-    told = [f", label {label}" + (f" ({name})" if (name := names.of_one("classes", label)) else "") for label in labels]
+    told = [
+        f", label {label}" + (f" ({name})" if (name := names.of_one("classes", label)) else "")
+        for label in labels
+    ]
     return f"{level} {' → '.join(ends)}{''.join(told)}"

@@ -1,4 +1,5 @@
-"""What a picture of an explanation's edges shows, as plain data: it can be kept, and drawn where network and data are not at hand.
+"""What a picture of an explanation's edges shows, as plain data: it can be kept, and drawn where
+network and data are not at hand.
 
 drawn    the strongest arrows          rest     the others, as one arrow: their number, and the sum of their absolute scores
 spots    the nodes with their places   rings    the radii of hops
@@ -23,7 +24,9 @@ LONGEST_GROUP = 32  #: characters of a group's name
 
 @dataclass(frozen=True)
 class Spot:
-    """A node that is drawn: its place between -1 and 1, the sum of its absolute feature scores, and what is written there."""
+    """A node that is drawn: its place between -1 and 1, the sum of its absolute feature scores, and
+    what is written there.
+    """
 
     node: Node
     x: float
@@ -48,12 +51,23 @@ class Sketch:
     @staticmethod
     def read(record: Mapping[str, Any]) -> "Sketch":
         """From plain data, as ``dataclasses.asdict`` and JSON make it."""
-        drawn, rest = (tuple(Arrow(**arrow) for arrow in record["shown"][part]) for part in ("drawn", "rest"))
+        drawn, rest = (
+            tuple(Arrow(**arrow) for arrow in record["shown"][part]) for part in ("drawn", "rest")
+        )
         spots = tuple(Spot(**spot) for spot in record["spots"])
-        return Sketch(**{**record, "targets": tuple(record["targets"]), "shown": Shown(drawn, rest), "spots": spots})
+        return Sketch(
+            **{
+                **record,
+                "targets": tuple(record["targets"]),
+                "shown": Shown(drawn, rest),
+                "spots": spots,
+            }
+        )
 
 
-def sketch_of(x: Xplanation, ends: Tensor, names: Names, top: int, signed: bool | None = None) -> Sketch:
+def sketch_of(
+    x: Xplanation, ends: Tensor, names: Names, top: int, signed: bool | None = None
+) -> Sketch:
     """The picture of the ``top`` strongest edges of ``x``, whose ends (2, E) these are."""
     ways = ways_of(x, ends, names)
     shown = shown_arrows(x, ways, top)
@@ -64,7 +78,10 @@ def sketch_of(x: Xplanation, ends: Tensor, names: Names, top: int, signed: bool 
         level=x.level,
         targets=x.target_nodes,
         shown=shown,
-        spots=tuple(Spot(node, *place, strength.get(node, 0.0), label_of(node, x, names)) for node, place in places.items()),
+        spots=tuple(
+            Spot(node, *place, strength.get(node, 0.0), label_of(node, x, names))
+            for node, place in places.items()
+        ),
         rings=rings,
         has_features=x.feature_score is not None,
         signed=is_signed(x) if signed is None else signed,

@@ -1,8 +1,8 @@
 """Strips: every value as a thin mark, a row for each explainer, its mean as a dot.
 
-For stability the values are likenesses of repeated explanations, between 0 (opposite) and 1 (equal). A mean hides whether all
-repetitions are a little alike or some are equal and some are not; a strip does not. 0 is not chance: where the likeness of
-permuted scores is given, it is marked.
+For stability the values are likenesses of repeated explanations, between 0 (opposite) and 1
+(equal). A mean hides whether all repetitions are a little alike or some are equal and some are not;
+a strip does not. 0 is not chance: where the likeness of permuted scores is given, it is marked.
 """
 
 import math
@@ -18,30 +18,60 @@ if TYPE_CHECKING:
 
 
 def plot_stability_strips(
-    likeness: Mapping[str, Sequence[float]], chance: Mapping[str, float] | None = None, ax: "Axes | None" = None
+    likeness: Mapping[str, Sequence[float]],
+    chance: Mapping[str, float] | None = None,
+    ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw the likenesses of repetitions of each explainer; ``chance`` is what permuted scores reach, by explainer.
+    """Draw the likenesses of repetitions of each explainer; ``chance`` is what permuted scores
+    reach, by explainer.
 
     ``likeness``  {"saliency": [1.0, 1.0], "gnn_explainer": [0.93, 0.95, 0.9]}: of pairs of repetitions, or the mean of each target
     """
     import matplotlib.pyplot as plt
 
-    axes = ax if ax is not None else plt.subplots(figsize=(6, 1.1 + 0.4 * len(likeness)), layout="constrained")[1]
+    axes = (
+        ax
+        if ax is not None
+        else plt.subplots(figsize=(6, 1.1 + 0.4 * len(likeness)), layout="constrained")[1]
+    )
     draw_strips(axes, likeness, (0.0, 1.0))
     for row, name in enumerate(likeness):
         if chance is not None and name in chance:
-            axes.plot([chance[name]], [row], marker="D", markersize=5, color=colours.CHANGE, linestyle="", zorder=4)
-    axes.set_xlabel("likeness of repetitions (dot: mean" + (", diamond: by chance)" if chance else ")"), fontsize=9)
+            axes.plot(
+                [chance[name]],
+                [row],
+                marker="D",
+                markersize=5,
+                color=colours.CHANGE,
+                linestyle="",
+                zorder=4,
+            )
+    axes.set_xlabel(
+        "likeness of repetitions (dot: mean" + (", diamond: by chance)" if chance else ")"),
+        fontsize=9,
+    )
     return axes
 
 
-def draw_strips(axes: "Axes", values: Mapping[str, Sequence[float]], bounds: tuple[float, float] | None = None) -> None:
+def draw_strips(
+    axes: "Axes", values: Mapping[str, Sequence[float]], bounds: tuple[float, float] | None = None
+) -> None:
     """A row for each name, the first on top."""
     for row, (name, numbers) in enumerate(values.items()):
         check_values(name, numbers, bounds)
-        axes.plot(list(numbers), [row] * len(numbers), marker="|", markersize=11, linestyle="", color=colours.EXPLAINED, alpha=0.45)
+        axes.plot(
+            list(numbers),
+            [row] * len(numbers),
+            marker="|",
+            markersize=11,
+            linestyle="",
+            color=colours.EXPLAINED,
+            alpha=0.45,
+        )
         mean = math.fsum(numbers) / len(numbers)
-        axes.plot([mean], [row], marker="o", markersize=5, color=colours.INK, linestyle="", zorder=3)
+        axes.plot(
+            [mean], [row], marker="o", markersize=5, color=colours.INK, linestyle="", zorder=3
+        )
     axes.set_yticks(range(len(values)), [cut(name) for name in values], fontsize=9, **PLAIN)
     axes.set_ylim(len(values) - 0.5, -0.5)
     if bounds is not None:
@@ -56,8 +86,16 @@ def draw_strips(axes: "Axes", values: Mapping[str, Sequence[float]], bounds: tup
 def check_values(name: str, values: Sequence[float], bounds: tuple[float, float] | None) -> None:
     """Refuse an empty row, and values that cannot be."""
     if len(values) == 0:
-        raise UndefinedScore(f"a strip of {name!r} was asked for, but it has no values. Leave it out.")
+        raise UndefinedScore(
+            f"a strip of {name!r} was asked for, but it has no values. Leave it out."
+        )
     low, high = bounds if bounds is not None else (-math.inf, math.inf)
-    wrong = [value for value in values if not math.isfinite(value) or not low - 1e-6 <= value <= high + 1e-6]
+    wrong = [
+        value
+        for value in values
+        if not math.isfinite(value) or not low - 1e-6 <= value <= high + 1e-6
+    ]
     if wrong:
-        raise UndefinedScore(f"the strip of {name!r} holds {wrong[0]}, but values must be numbers between {low:g} and {high:g}.")
+        raise UndefinedScore(
+            f"the strip of {name!r} holds {wrong[0]}, but values must be numbers between {low:g} and {high:g}."
+        )

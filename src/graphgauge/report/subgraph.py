@@ -1,8 +1,10 @@
-"""An explanation as a picture of its edges: the target in the middle, rings by hops, width and colour by score.
+"""An explanation as a picture of its edges: the target in the middle, rings by hops, width and
+colour by score.
 
-Only the ``top`` strongest edges are drawn; a caption counts the rest. Blue raises the output, vermilion lowers it; scores of
-explainers without a direction are green. The area of a node grows with the sum of its absolute feature scores. Groups of nodes
-(``names.groups``) are one node, and the scores of their edges add up.
+Only the ``top`` strongest edges are drawn; a caption counts the rest. Blue raises the output,
+vermilion lowers it; scores of explainers without a direction are green. The area of a node grows
+with the sum of its absolute feature scores. Groups of nodes (``names.groups``) are one node, and
+the scores of their edges add up.
 """
 
 import math
@@ -45,7 +47,9 @@ def draw_explanation(
     ``names``   what things are called: `Names`, or a dictionary of its fields; what is missing is taken from the data
     ``signed``  whether scores carry a direction; default: what the explainer says, no for one that is not known
     """
-    return draw_sketch(sketch_of(x, ends_of_edges(x, data), picture_names(x, data, names), top, signed), ax)
+    return draw_sketch(
+        sketch_of(x, ends_of_edges(x, data), picture_names(x, data, names), top, signed), ax
+    )
 
 
 def draw_sketch(sketch: Sketch, ax: "Axes | None" = None) -> "Axes":
@@ -57,7 +61,9 @@ def draw_sketch(sketch: Sketch, ax: "Axes | None" = None) -> "Axes":
 
 
 def picture_names(x: Xplanation, data: Any, names: Any) -> Names:
-    """The user's names, then those of the wrapped model and of its data; refuses ids that the graph does not have."""
+    """The user's names, then those of the wrapped model and of its data; refuses ids that the graph
+    does not have.
+    """
     own = Names.read(names)
     source = data
     if isinstance(data, BaseModel):
@@ -69,7 +75,11 @@ def picture_names(x: Xplanation, data: Any, names: Any) -> Names:
 
 def check_names(x: Xplanation, names: Names) -> None:
     """Refuse names of nodes and features that the graph does not have."""
-    width = {} if x.feature_score is None else dict.fromkeys(("features", "feature_groups"), x.feature_score.size(1))
+    width = (
+        {}
+        if x.feature_score is None
+        else dict.fromkeys(("features", "feature_groups"), x.feature_score.size(1))
+    )
     names.check_fits({"nodes": x.num_nodes, "groups": x.num_nodes, **width})
 
 
@@ -114,13 +124,24 @@ class Picture:
         from matplotlib.lines import Line2D
 
         words = {True: "raises the output", False: "lowers the output"}
-        wanted = dict.fromkeys(sorted((arrow.score > 0 for arrow in self.drawn), reverse=True)) if self.sketch.signed else {}
+        wanted = (
+            dict.fromkeys(sorted((arrow.score > 0 for arrow in self.drawn), reverse=True))
+            if self.sketch.signed
+            else {}
+        )
         lines = [(words[up], colours.hue_of(1 if up else -1, True)) for up in wanted]
         if self.drawn and not self.sketch.signed:
             lines = [("importance, without a direction", colours.UNSIGNED)]
         handles = [Line2D([], [], color=colour, linewidth=3, label=word) for word, colour in lines]
         if handles:
-            self.axes.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=9)
+            self.axes.legend(
+                handles=handles,
+                loc="lower center",
+                bbox_to_anchor=(0.5, 1.0),
+                ncols=2,
+                frameon=False,
+                fontsize=9,
+            )
 
     def draw(self) -> None:
         """Nodes, arrows and labels."""
@@ -150,7 +171,11 @@ class Picture:
         largest = max((spot.strength for spot in spots), default=0.0)
         scale = min(1.0, max(0.65, min(middle) / 150))  # smaller in a small picture
         return {
-            spot.node: Disc(middle[0] + half[0] * spot.x, middle[1] + half[1] * spot.y, scale * radius_of(spot.strength, largest))
+            spot.node: Disc(
+                middle[0] + half[0] * spot.x,
+                middle[1] + half[1] * spot.y,
+                scale * radius_of(spot.strength, largest),
+            )
             for spot in spots
         }
 
@@ -164,7 +189,9 @@ class Picture:
 
         for share in self.sketch.rings[1:] if self.sketch.level == "node" else ():
             size = 2 * half[0] * share, 2 * half[1] * share
-            self.axes.add_patch(Ellipse(middle, *size, fill=False, color=colours.NODE, linewidth=0.8, zorder=0))
+            self.axes.add_patch(
+                Ellipse(middle, *size, fill=False, color=colours.NODE, linewidth=0.8, zorder=0)
+            )
 
     def draw_arrow(self, arrow: Arrow, discs: Mapping[Node, Disc], is_bent: bool) -> None:
         """One arrow: bent where there is one the other way, a loop where both ends are one node."""
@@ -174,7 +201,11 @@ class Picture:
         width = line_width(arrow.score, self.sketch.shown.strongest)
         is_loop = arrow.source == arrow.destination
         side = 0.7 * a.radius  # a loop leaves and enters at the upper border
-        ends = ((a.x - side, a.y + side), (a.x + side, a.y + side)) if is_loop else ((a.x, a.y), (b.x, b.y))
+        ends = (
+            ((a.x - side, a.y + side), (a.x + side, a.y + side))
+            if is_loop
+            else ((a.x, a.y), (b.x, b.y))
+        )
         bend = -1.8 if is_loop else (0.14 if is_bent else 0.0)
         self.axes.add_patch(
             FancyArrowPatch(
@@ -183,7 +214,9 @@ class Picture:
                 connectionstyle=f"arc3,rad={bend}",
                 mutation_scale=7 + 2.2 * width,
                 linewidth=width,
-                color=colours.score_colour(arrow.score, self.sketch.shown.strongest, self.sketch.signed),
+                color=colours.score_colour(
+                    arrow.score, self.sketch.shown.strongest, self.sketch.signed
+                ),
                 shrinkA=1 if is_loop else a.radius + 1,
                 shrinkB=1 if is_loop else b.radius + 1.5,
                 zorder=2,
@@ -194,7 +227,13 @@ class Picture:
         """Discs: the target yellow with a thick outline, groups blue, all others grey."""
         if self.sketch.level == "link" and len(discs) > 1:
             first, second = (discs[node] for node in self.sketch.targets)
-            self.axes.plot([first.x, second.x], [first.y, second.y], color=colours.OUTLINE, linestyle=":", zorder=1)
+            self.axes.plot(
+                [first.x, second.x],
+                [first.y, second.y],
+                color=colours.OUTLINE,
+                linestyle=":",
+                zorder=1,
+            )
         is_target = [node in self.sketch.targets for node in discs]
         self.axes.scatter(
             [disc.x for disc in discs.values()],
@@ -206,22 +245,42 @@ class Picture:
             zorder=3,
         )
 
-    def write_labels(self, discs: Mapping[Node, Disc], room: tuple[float, float, float, float]) -> None:
+    def write_labels(
+        self, discs: Mapping[Node, Disc], room: tuple[float, float, float, float]
+    ) -> None:
         """Short labels inside their nodes, long ones beside them."""
         labels = {spot.node: spot.label for spot in self.sketch.spots}
-        sizes = {node: (FONT * LETTER * len(text) + 4, FONT + 4) for node, text in labels.items() if len(text) > SHORT}
+        sizes = {
+            node: (FONT * LETTER * len(text) + 4, FONT + 4)
+            for node, text in labels.items()
+            if len(text) > SHORT
+        }
         lines = [(discs[arrow.source], discs[arrow.destination]) for arrow in self.drawn]
-        lines += [(discs[self.sketch.targets[0]], discs[self.sketch.targets[1]])] if self.sketch.level == "link" else []
+        lines += (
+            [(discs[self.sketch.targets[0]], discs[self.sketch.targets[1]])]
+            if self.sketch.level == "link"
+            else []
+        )
         outside = label_places(sizes, discs, lines, room)
         for node, text in labels.items():
             x, y = outside.get(node, (discs[node].x, discs[node].y))
-            back = {"boxstyle": "round,pad=0.1", "facecolor": "white", "alpha": 0.75, "linewidth": 0} if node in outside else None
-            style: dict[str, Any] = {"fontsize": FONT if node in outside else FONT - 1, "color": colours.INK, "zorder": 5}
+            back = (
+                {"boxstyle": "round,pad=0.1", "facecolor": "white", "alpha": 0.75, "linewidth": 0}
+                if node in outside
+                else None
+            )
+            style: dict[str, Any] = {
+                "fontsize": FONT if node in outside else FONT - 1,
+                "color": colours.INK,
+                "zorder": 5,
+            }
             self.axes.text(x, y, text, ha="center", va="center", bbox=back, **style, **PLAIN)
 
 
 def half_axes(room: Point, is_wide: bool) -> Point:
-    """Half the width and height that positions are stretched to; long labels need a margin at the sides."""
+    """Half the width and height that positions are stretched to; long labels need a margin at the
+    sides.
+    """
     return room[0] / 2 - (60 if is_wide else 20), room[1] / 2 - (30 if is_wide else 20)
 
 

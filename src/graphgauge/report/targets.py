@@ -1,6 +1,8 @@
-"""The numbers of single targets, packed for the picker of a page: a number with four digits, or why there is none.
+"""The numbers of single targets, packed for the picker of a page: a number with four digits, or why
+there is none.
 
-A missing value is a text: the place of its reason in ``statuses``. What was never asked for is null.
+A missing value is a text: the place of its reason in ``statuses``. What was never asked for is
+null.
 """
 
 import math
@@ -15,7 +17,9 @@ from graphgauge.report.showcase import is_labelled, target_name
 def packed(results: Results, metrics: list[str], names: Names, level: str) -> dict[str, Any]:
     """Every target by task and network: ``groups[g].values[target][explainer][metric]``."""
     explainers = list(dict.fromkeys(row.explainer for row in results.rows))
-    statuses = list(dict.fromkeys(row.cell.status for row in results.rows if row.cell.value is None))
+    statuses = list(
+        dict.fromkeys(row.cell.status for row in results.rows if row.cell.value is None)
+    )
     groups: dict[tuple[str, str], dict[Any, dict[tuple[str, str], Row]]] = {}
     for row in results.rows:
         if row.metric in metrics:
@@ -24,14 +28,22 @@ def packed(results: Results, metrics: list[str], names: Names, level: str) -> di
     return {
         "metrics": [heading(metric) for metric in metrics],
         "explainers": explainers,
-        "statuses": [{"name": status, "told": REASONS.get(status, "unknown")} for status in statuses],
+        "statuses": [
+            {"name": status, "told": REASONS.get(status, "unknown")} for status in statuses
+        ],
         "groups": [
             {
                 "task": task,
                 "model": model,
-                "targets": [called(target, occurrence, level, names, is_labelled(results)) for target, occurrence in group],
+                "targets": [
+                    called(target, occurrence, level, names, is_labelled(results))
+                    for target, occurrence in group
+                ],
                 "values": [
-                    [[cell(rows.get((name, metric)), statuses) for metric in metrics] for name in explainers]
+                    [
+                        [cell(rows.get((name, metric)), statuses) for metric in metrics]
+                        for name in explainers
+                    ]
                     for rows in group.values()
                 ],
             }

@@ -1,7 +1,7 @@
 """A report as JSON, CSV and Markdown.
 
-JSON has no NaN: what is no number is null. A spreadsheet runs cells that begin with = + - @ as formulas; texts that do get an
-apostrophe in front, numbers stay numbers.
+JSON has no NaN: what is no number is null. A spreadsheet runs cells that begin with = + - @ as
+formulas; texts that do get an apostrophe in front, numbers stay numbers.
 """
 
 import csv
@@ -18,11 +18,24 @@ from graphgauge.narrative.names import tidy
 from graphgauge.report.boards import Line, Score
 
 FORMULA = "=+-@"
-COLUMNS = ("task", "explainer", "recommended", "metric", "mean", "low", "high", "n", "missing", "verdict", "threshold", "reason")
+COLUMNS = (
+    "task",
+    "explainer",
+    "recommended",
+    "metric",
+    "mean",
+    "low",
+    "high",
+    "n",
+    "missing",
+    "verdict",
+    "threshold",
+    "reason",
+)
 MARKS = {"pass": "✓", "warn": "!", "undecided": "?", "fail": "✗", "not applicable": "–"}
 
 
-# --- JSON ------------------------------------------------------------------------------------------------------------
+# --- JSON -----------------------------------------------------------------------------------------
 
 
 def as_json(content: dict[str, Any]) -> str:
@@ -48,7 +61,7 @@ def finite(value: Any) -> Any:
     return value
 
 
-# --- CSV -------------------------------------------------------------------------------------------------------------
+# --- CSV ------------------------------------------------------------------------------------------
 
 
 def as_csv(content: dict[str, Any]) -> str:
@@ -58,7 +71,10 @@ def as_csv(content: dict[str, Any]) -> str:
     writer.writerow(COLUMNS)
     for part in content["tasks"]:
         for line in part.lines:
-            writer.writerows([harmless(value) for value in csv_row(part.title, line, score)] for score in line.scores)
+            writer.writerows(
+                [harmless(value) for value in csv_row(part.title, line, score)]
+                for score in line.scores
+            )
     return file.getvalue()
 
 
@@ -66,7 +82,17 @@ def csv_row(task: str, line: Line, own: Score) -> list[Any]:
     """One number."""
     missing = "; ".join(f"{count} {status}" for status, count in own.missing.items())
     named = [task, line.explainer, "yes" if line.is_chosen else "no", own.metric]
-    return [*named, own.mean, own.low, own.high, own.n, missing, own.outcome, own.threshold, own.reason]
+    return [
+        *named,
+        own.mean,
+        own.low,
+        own.high,
+        own.n,
+        missing,
+        own.outcome,
+        own.threshold,
+        own.reason,
+    ]
 
 
 def harmless(value: Any) -> Any:
@@ -84,12 +110,14 @@ def harmless(value: Any) -> Any:
 
 
 def is_formula(text: str) -> bool:
-    """Whether a spreadsheet could read a text as a formula: its first visible letter, also a full-width one, says so."""
+    """Whether a spreadsheet could read a text as a formula: its first visible letter, also a
+    full-width one, says so.
+    """
     seen = unicodedata.normalize("NFKC", text.lstrip("\u2066\u2067\u2068\u2069 "))
     return seen[:1] in tuple(FORMULA)
 
 
-# --- Markdown --------------------------------------------------------------------------------------------------------
+# --- Markdown -------------------------------------------------------------------------------------
 
 
 def as_markdown(content: dict[str, Any]) -> str:
@@ -100,7 +128,10 @@ def as_markdown(content: dict[str, Any]) -> str:
         *truth_lines(content["truth"]),
         "## Diagnosis",
         "",
-        *(f"- **{said(own['advice'])}**: {' · '.join(map(said, own['findings']))}" for own in content["diagnosis"]),
+        *(
+            f"- **{said(own['advice'])}**: {' · '.join(map(said, own['findings']))}"
+            for own in content["diagnosis"]
+        ),
         "",
         "## Before deployment",
         "",
@@ -111,7 +142,10 @@ def as_markdown(content: dict[str, Any]) -> str:
         "",
         "## Settings and provenance",
         "",
-        table(["fact", "value"], [[name, said_raw(value)] for name, value in content["provenance"].items()]),
+        table(
+            ["fact", "value"],
+            [[name, said_raw(value)] for name, value in content["provenance"].items()],
+        ),
         "",
         table(["setting", "value"], [[own["name"], own["value"]] for own in content["settings"]]),
     ]
@@ -143,7 +177,13 @@ def answer_lines(content: dict[str, Any]) -> list[str]:
     ]
     if len(content["tasks"]) > 1:
         rows = [[part.title, part.chosen or "-", part.outcome] for part in content["tasks"]]
-        head += [table(["task", "recommended", "verdict"], [[said_raw(cell) for cell in row] for row in rows]), ""]
+        head += [
+            table(
+                ["task", "recommended", "verdict"],
+                [[said_raw(cell) for cell in row] for row in rows],
+            ),
+            "",
+        ]
     return head
 
 
@@ -160,7 +200,10 @@ def task_lines(part: Any, columns: list[dict[str, Any]]) -> list[str]:
     lines = [f"## {said(part.title)}", ""]
     own = part.recommendation
     if own is not None:
-        lines += [f"Recommended: **{said(own.chosen)}**, because {said(own.reason)}. The paper: {said(own.paper)}.", ""]
+        lines += [
+            f"Recommended: **{said(own.chosen)}**, because {said(own.reason)}. The paper: {said(own.paper)}.",
+            "",
+        ]
         lines += [f"- not {said(name)}: {said(why)}" for name, why in own.others.items()]
         lines += [f"- disagreement: {said(each)}" for each in own.disagreements]
     rows = [[line.explainer, *map(score_text, line.scores)] for line in part.lines]
@@ -179,7 +222,10 @@ def truth_lines(tables: list[dict[str, Any]]) -> list[str]:
     """Agreement with a known truth, where there is one."""
     lines = ["## Agreement with the known truth", ""] if tables else []
     for own in tables:
-        rows = [[said_raw(line["explainer"]), *(score["text"] for score in line["scores"])] for line in own["lines"]]
+        rows = [
+            [said_raw(line["explainer"]), *(score["text"] for score in line["scores"])]
+            for line in own["lines"]
+        ]
         lines += [said(own["task"]), ""] if own["task"] else []
         lines += [table(["explainer", *(column["title"] for column in own["columns"])], rows), ""]
         lines += [*(f"- {column['title']}: {column['meaning']}" for column in own["columns"]), ""]

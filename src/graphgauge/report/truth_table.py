@@ -1,4 +1,6 @@
-"""The table of how well explanations agree with a known truth, one for each task that has one. No verdict reads it."""
+"""The table of how well explanations agree with a known truth, one for each task that has one. No
+verdict reads it.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,17 +11,30 @@ from graphgauge.report.boards import told_gap
 
 
 def truth_tables(found: Measured, tasks: Sequence[str]) -> list[dict[str, Any]]:
-    """Columns with their meaning, and a line for each explainer; nothing for a task without a truth."""
+    """Columns with their meaning, and a line for each explainer; nothing for a task without a
+    truth.
+    """
     tables = []
     for task in tasks:
         subjects = found.subjects(task)
         names = [f"{kind}_{name}" for kind in KINDS for name in MEANINGS]
-        metrics = [name for name in names if any(found.get(subject, name) is not None for subject in subjects)]
+        metrics = [
+            name
+            for name in names
+            if any(found.get(subject, name) is not None for subject in subjects)
+        ]
         if not metrics:
             continue
-        columns = [{"metric": name, "title": _title(name), "meaning": MEANINGS[name.partition("_")[2]]} for name in metrics]
+        columns = [
+            {"metric": name, "title": _title(name), "meaning": MEANINGS[name.partition("_")[2]]}
+            for name in metrics
+        ]
         lines = [
-            {"explainer": subject[2], "scores": [_score(found.get(subject, name)) for name in metrics]} for subject in subjects
+            {
+                "explainer": subject[2],
+                "scores": [_score(found.get(subject, name)) for name in metrics],
+            }
+            for subject in subjects
         ]
         tables.append({"task": task, "columns": columns, "lines": lines})
     return tables
@@ -45,4 +60,11 @@ def _score(measure: Measure | None) -> dict[str, Any]:
     if measure.mean is not None:
         between = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
         text = f"{measure.mean:.2f}{between}, n {measure.n}"
-    return {"text": text, "mean": measure.mean, "low": low, "high": high, "n": measure.n or 0, "gap": gap}
+    return {
+        "text": text,
+        "mean": measure.mean,
+        "low": low,
+        "high": high,
+        "n": measure.n or 0,
+        "gap": gap,
+    }

@@ -1,7 +1,9 @@
-"""The ways between the nodes of a picture, before any of them is drawn: its layout stands on all edges, also on those left out.
+"""The ways between the nodes of a picture, before any of them is drawn: its layout stands on all
+edges, also on those left out.
 
-Nodes of a group count as one. A drawn node has a number: a node its id, the k-th group N + k, N being the number of nodes. So a
-graph of many edges stays a tensor, and only what is drawn becomes Python's own.
+Nodes of a group count as one. A drawn node has a number: a node its id, the k-th group N + k, N
+being the number of nodes. So a graph of many edges stays a tensor, and only what is drawn becomes
+Python's own.
 """
 
 from collections.abc import Sequence
@@ -40,15 +42,22 @@ class Ways:
 
     def onward(self, node: Node) -> list[Node]:
         """Where the edges of a node lead to, in the order of the edges."""
-        return [self.node(number) for number in self.ends[1, self.ends[0] == self.number(node)].tolist()]
+        return [
+            self.node(number) for number in self.ends[1, self.ends[0] == self.number(node)].tolist()
+        ]
 
     def among(self, nodes: Sequence[Node]) -> list[tuple[Node, Node]]:
         """The edges between these nodes."""
         inside = torch.isin(self.ends, torch.tensor([self.number(node) for node in nodes])).all(0)
-        return [(self.node(source), self.node(destination)) for source, destination in self.ends[:, inside].t().tolist()]
+        return [
+            (self.node(source), self.node(destination))
+            for source, destination in self.ends[:, inside].t().tolist()
+        ]
 
     def hops(self, targets: Sequence[int]) -> dict[Node, int]:
-        """Steps along the edges from each node to the nearest target; nodes without a way there are not listed."""
+        """Steps along the edges from each node to the nearest target; nodes without a way there are
+        not listed.
+        """
         order, size = self.ends[1].argsort(), self.num_nodes + len(self.groups)
         source, first = self.ends[0, order], starts(self.ends[1].bincount(minlength=size))
         steps, front, number = torch.full((size,), -1), torch.tensor(targets), 0
@@ -57,21 +66,37 @@ class Ways:
             behind = source[ragged_ranges(first[front], first.diff()[front])[1]]
             front = behind[steps[behind] < 0].unique()
         reached = (steps >= 0).nonzero()[:, 0]
-        return {self.node(number): step for number, step in zip(reached.tolist(), steps[reached].tolist(), strict=True)}
+        return {
+            self.node(number): step
+            for number, step in zip(reached.tolist(), steps[reached].tolist(), strict=True)
+        }
 
 
 def ways_of(x: Xplanation, ends: Tensor, names: Names) -> Ways:
     """The ways of an explanation whose edges have these ends (2, E)."""
     place = folded_nodes(x, names)
-    size, groups = max(x.num_nodes, int(ends.max()) + 1 if ends.numel() else 0), tuple(dict.fromkeys(place.values()))
+    size, groups = (
+        max(x.num_nodes, int(ends.max()) + 1 if ends.numel() else 0),
+        tuple(dict.fromkeys(place.values())),
+    )
     number = torch.arange(size)
-    number[list(place)] = torch.tensor([size + groups.index(group) for group in place.values()], dtype=torch.int64)
+    number[list(place)] = torch.tensor(
+        [size + groups.index(group) for group in place.values()], dtype=torch.int64
+    )
     return Ways(number[ends] if place else ends, size, groups)
 
 
 def folded_nodes(x: Xplanation, names: Names) -> dict[int, str]:
-    """The group of each node that is drawn as part of one; the target is part of none, other nodes of their first."""
+    """The group of each node that is drawn as part of one; the target is part of none, other nodes
+    of their first.
+    """
     found: dict[int, str] = {}
     for (_, plural), members in names.groups.items():
-        found.update({node: plural for node in sorted(members) if node not in found and node not in x.target_nodes})
+        found.update(
+            {
+                node: plural
+                for node in sorted(members)
+                if node not in found and node not in x.target_nodes
+            }
+        )
     return found

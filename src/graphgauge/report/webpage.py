@@ -1,9 +1,10 @@
 """A report as one HTML file, and as PDF from it.
 
-Three files in ``templates`` make the page: the template (every value in it is escaped by Jinja), the style sheet and the script,
-all written into the page. The page's security policy allows nothing from outside and one script only, by its digest: text that
-looked like a script would not run even if it got past the escaping. Data for the script is JSON in which ``<``, ``>`` and ``&``
-are written by their numbers, so that no text can end the element it stands in.
+Three files in ``templates`` make the page: the template (every value in it is escaped by Jinja),
+the style sheet and the script, all written into the page. The page's security policy allows nothing
+from outside and one script only, by its digest: text that looked like a script would not run even
+if it got past the escaping. Data for the script is JSON in which ``<``, ``>`` and ``&`` are written
+by their numbers, so that no text can end the element it stands in.
 """
 
 import base64
@@ -66,7 +67,9 @@ def template() -> "Template":
     """The page's template: strict about names it does not know, escaping everything."""
     from jinja2 import Environment, StrictUndefined
 
-    room = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    room = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     room.filters.update(num=number, figure=figure, shown=shown, label=label, split_long=split_long)
     room.filters.update(picture=own_ids, title_of=title_of)
     return room.from_string(part("report.html"))
@@ -95,7 +98,7 @@ def script_json(data: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-# --- filters of the template -----------------------------------------------------------------------------------------
+# --- filters of the template ----------------------------------------------------------------------
 
 
 def shown(text: Any) -> str:
@@ -113,7 +116,8 @@ def title_of(name: str) -> str:
 
 
 def split_long(text: str) -> tuple[str, str]:
-    """A text, and the rest of it that is shown on demand: so many letters stay, to the end of a word.
+    """A text, and the rest of it that is shown on demand: so many letters stay, to the end of a
+    word.
 
     >>> split_long("Short."), split_long("word " * 40 + "end")[1].split()[-1]
     (('Short.', ''), 'end')
@@ -136,18 +140,23 @@ def label(name: str) -> "Markup":
 
 
 def own_ids(svg: str, prefix: str) -> "Markup":
-    """An SVG whose ids are its own on the page, as large as its place; ids that nothing refers to are left out.
+    """An SVG whose ids are its own on the page, as large as its place; ids that nothing refers to
+    are left out.
 
     >>> print(own_ids('<svg width="9pt" height="8pt"><g id="axes_1"><path id="m1"/><use href="#m1"/></g></svg>', "p2"))
     <svg><g><path id="p2-m1"/><use href="#p2-m1"/></g></svg>
     """
     svg = re.sub(r'(<svg\b[^>]*?) width="[^"]*" height="[^"]*"', r"\1", svg, count=1)
     used = set(re.findall(r"#([\w-]+)", svg))
-    kept = re.sub(r' id="([\w.-]+)"', lambda found: f' id="{prefix}-{found[1]}"' if found[1] in used else "", svg)
+    kept = re.sub(
+        r' id="([\w.-]+)"',
+        lambda found: f' id="{prefix}-{found[1]}"' if found[1] in used else "",
+        svg,
+    )
     return marked()(re.sub(r'(href="|url\()#([\w-]+)', rf"\1#{prefix}-\2", kept))
 
 
-# --- PDF -------------------------------------------------------------------------------------------------------------
+# --- PDF ------------------------------------------------------------------------------------------
 
 
 def as_pdf(content: dict[str, Any]) -> bytes:
@@ -155,7 +164,9 @@ def as_pdf(content: dict[str, Any]) -> bytes:
     try:
         from weasyprint import HTML
     except (ImportError, OSError) as error:
-        raise MissingExtra(f'PDF needs weasyprint, which cannot be loaded ({error}): pip install "graphgauge[pdf]".') from error
+        raise MissingExtra(
+            f'PDF needs weasyprint, which cannot be loaded ({error}): pip install "graphgauge[pdf]".'
+        ) from error
     written: bytes = HTML(string=as_html(content, paper=True), url_fetcher=refuse).write_pdf()
     return written
 

@@ -1,4 +1,6 @@
-"""Serve: explanations of one model over HTTP, each in the audit log before it is sent (extra ``serve``)."""
+"""Serve: explanations of one model over HTTP, each in the audit log before it is sent (extra
+``serve``).
+"""
 
 from graphgauge.serve.app import create_app
 from graphgauge.serve.running import run_service

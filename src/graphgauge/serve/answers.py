@@ -59,8 +59,16 @@ class Draft:
 
 def plain_value(value: Any) -> Any:
     """A parameter as JSON holds it; what it cannot hold is told as text."""
-    is_plain = value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and value == value)
-    return value if is_plain and abs(value if isinstance(value, float) else 0) != float("inf") else repr(value)
+    is_plain = (
+        value is None
+        or isinstance(value, (bool, int, str))
+        or (isinstance(value, float) and value == value)
+    )
+    return (
+        value
+        if is_plain and abs(value if isinstance(value, float) else 0) != float("inf")
+        else repr(value)
+    )
 
 
 def answer_body(draft: Draft, link: Link) -> dict[str, Any]:
@@ -92,7 +100,7 @@ def edge_body(item: Mapping[str, Any]) -> dict[str, Any]:
     return {name: item[name] for name in ("source", "destination", "relation", "score")}
 
 
-# --- for the OpenAPI -----------------------------------------------------------------------------------------------------
+# --- for the OpenAPI ------------------------------------------------------------------------------
 
 
 class Feature(Described):
@@ -128,7 +136,9 @@ class Flag(Described):
 
 
 class Receipt(Described):
-    """Where the answer stands in the audit log: keep it, and the log can later be checked against it."""
+    """Where the answer stands in the audit log: keep it, and the log can later be checked against
+    it.
+    """
 
     number: int
     digest: str

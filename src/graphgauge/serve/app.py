@@ -1,4 +1,5 @@
-"""The HTTP side of the service: routes, OpenAPI, start and stop. FastAPI is imported when an app is made.
+"""The HTTP side of the service: routes, OpenAPI, start and stop. FastAPI is imported when an app is
+made.
 
     POST /explain        a question in, an answer out
     GET  /health         the process answers (no token)
@@ -54,7 +55,9 @@ def create_app(
     settings: Settings | None = None,
     **options: Any,
 ) -> "FastAPI":
-    """The service as an ASGI app; options are those of `Service`: ``names``, ``quality``, ``fallback``."""
+    """The service as an ASGI app; options are those of `Service`: ``names``, ``quality``,
+    ``fallback``.
+    """
     check_extra()
     return app_of(Service(model, explainers, audit, settings=settings, **options))
 
@@ -66,12 +69,16 @@ def check_extra() -> None:
         import prometheus_client
         import uvicorn
     except ImportError as error:
-        raise MissingExtra(f'the service needs more packages ({error}): pip install "graphgauge[serve]".') from error
+        raise MissingExtra(
+            f'the service needs more packages ({error}): pip install "graphgauge[serve]".'
+        ) from error
     del fastapi, prometheus_client, uvicorn
 
 
 def app_of(service: Service) -> "FastAPI":
-    """The routes of a service; it is started with the app unless it runs already, and stopped with it."""
+    """The routes of a service; it is started with the app unless it runs already, and stopped with
+    it.
+    """
     from fastapi import FastAPI
 
     @asynccontextmanager
@@ -108,12 +115,18 @@ def add_routes(app: "FastAPI", service: Service) -> None:
     settings, bucket = service.settings, Bucket(service.settings.rate, service.settings.burst)
     body = {"required": True, "content": {"application/json": {"schema": service.reader.schema()}}}
 
-    @app.post("/explain", responses=described(Answer, 400, 408, 413, 415, 422, 429, 500, 503), openapi_extra={"requestBody": body})
+    @app.post(
+        "/explain",
+        responses=described(Answer, 400, 408, 413, 415, 422, 429, 500, 503),
+        openapi_extra={"requestBody": body},
+    )
     async def explain(request: Request) -> Response:
         """Explain one prediction."""
         bucket.take()
         check_body_head(request.headers, settings.max_body)
-        question = service.reader.read(await read_body(request.stream(), settings.max_body, settings.body_ms / 1000))
+        question = service.reader.read(
+            await read_body(request.stream(), settings.max_body, settings.body_ms / 1000)
+        )
         answer = await asyncio.wrap_future(service.ask(question))
         return as_json(answer)
 
@@ -126,7 +139,12 @@ def add_routes(app: "FastAPI", service: Service) -> None:
     async def ready() -> Response:
         """Whether questions are answered now."""
         if not service.is_ready:
-            raise Refused(503, "not_ready", "the service is starting or stopping, or the audit log cannot be written.", 1)
+            raise Refused(
+                503,
+                "not_ready",
+                "the service is starting or stopping, or the audit log cannot be written.",
+                1,
+            )
         return as_json({"status": "ready"})
 
     @app.get("/metrics", response_class=Response, responses=described(None))
@@ -154,7 +172,9 @@ def add_refusals(app: "FastAPI") -> None:
     @app.exception_handler(HTTPException)
     async def no_route(request: Request, error: HTTPException) -> Response:
         code, message = (
-            ("bad_method", "not with this method.") if error.status_code == 405 else ("no_route", "there is no such route.")
+            ("bad_method", "not with this method.")
+            if error.status_code == 405
+            else ("no_route", "there is no such route.")
         )
         return refused(Refused(error.status_code, code, message), error.headers)
 
@@ -164,13 +184,16 @@ def add_refusals(app: "FastAPI") -> None:
 
     @app.exception_handler(Exception)
     async def failed(request: Request, error: Exception) -> Response:
-        return refused(Refused(500, "failed", "the service failed on this request; its own log says why."))
+        return refused(
+            Refused(500, "failed", "the service failed on this request; its own log says why.")
+        )
 
 
 def described(model: Any, *statuses: int) -> dict[int | str, dict[str, Any]]:
     """The responses of a route, for the OpenAPI; without a model it answers with text."""
     problems: dict[int | str, dict[str, Any]] = {
-        status: {"model": Problem, "description": REASONS[status]} for status in (*EVERYWHERE, *statuses)
+        status: {"model": Problem, "description": REASONS[status]}
+        for status in (*EVERYWHERE, *statuses)
     }
     return {200: {"model": model, "description": "the answer"}, **problems}
 
@@ -181,11 +204,17 @@ def describe_token(app: "FastAPI") -> None:
 
     def with_token() -> dict[str, Any]:
         found = made()
-        found.setdefault("components", {})["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        found.setdefault("components", {})["securitySchemes"] = {
+            "token": {"type": "http", "scheme": "bearer"}
+        }
         for path, operations in found["paths"].items():
             for operation in operations.values():
                 operation["security"] = [] if path in OPEN_PATHS else [{"token": []}]
-                operation["responses"] = {code: each for code, each in operation["responses"].items() if is_needed(path, code)}
+                operation["responses"] = {
+                    code: each
+                    for code, each in operation["responses"].items()
+                    if is_needed(path, code)
+                }
         return found
 
     def is_needed(path: str, code: str) -> bool:

@@ -1,8 +1,9 @@
 """How long explainers take, so that a question is not given to one that cannot answer it in time.
 
-The expected time of an explainer is a running mean of its batches, c <- 0.8 c + 0.2 t. A batch that was cut off after t seconds
-tells only that it takes more: c <- max(c, 1.5 t). Each question that was therefore given to the fallback lowers c by 2 %, so that
-an explainer that was slow once is tried again.
+The expected time of an explainer is a running mean of its batches, c <- 0.8 c + 0.2 t. A batch that
+was cut off after t seconds tells only that it takes more: c <- max(c, 1.5 t). Each question that
+was therefore given to the fallback lowers c by 2 %, so that an explainer that was slow once is
+tried again.
 """
 
 KEPT, OVERRUN, FORGOTTEN = 0.8, 1.5, 0.98

@@ -1,7 +1,9 @@
-"""What every request passes before it is read: Host, Origin, token, rate; and the safe reading of its body.
+"""What every request passes before it is read: Host, Origin, token, rate; and the safe reading of
+its body.
 
-A page in a browser can make the browser call 127.0.0.1, also under a name of its own (DNS rebinding). So the Host must be one of
-the service's names, a request with an Origin is refused, and a token is asked for, which only a header can carry.
+A page in a browser can make the browser call 127.0.0.1, also under a name of its own (DNS
+rebinding). So the Host must be one of the service's names, a request with an Origin is refused, and
+a token is asked for, which only a header can carry.
 """
 
 import asyncio
@@ -43,7 +45,11 @@ class Door:
         if scope["type"] != "http":  # there are no WebSockets here
             await send({"type": "websocket.close", "code": 1008})
             return
-        known = scope["path"] if scope["path"] in ("/explain", "/metrics", "/openapi.json", *OPEN_PATHS) else "other"
+        known = (
+            scope["path"]
+            if scope["path"] in ("/explain", "/metrics", "/openapi.json", *OPEN_PATHS)
+            else "other"
+        )
 
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -69,8 +75,12 @@ class Door:
     def check_token(self, given: list[bytes]) -> None:
         """Compare in constant time; digests, so that not even the length shows."""
         kind, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
-        if kind.lower() != b"bearer" or not hmac.compare_digest(digest(token.strip(b" ")), self.token):
-            raise Refused(401, "bad_token", "show the service's token: Authorization: Bearer TOKEN.")
+        if kind.lower() != b"bearer" or not hmac.compare_digest(
+            digest(token.strip(b" ")), self.token
+        ):
+            raise Refused(
+                401, "bad_token", "show the service's token: Authorization: Bearer TOKEN."
+            )
 
 
 def digest(text: bytes) -> bytes:
@@ -95,7 +105,9 @@ def check_host(given: list[bytes], allowed: frozenset[str]) -> None:
 
 def problem(refused: Refused) -> tuple[bytes, list[tuple[bytes, bytes]]]:
     """Body and headers of a refusal."""
-    body = json.dumps({"error": refused.code, "message": refused.message}, ensure_ascii=True).encode()
+    body = json.dumps(
+        {"error": refused.code, "message": refused.message}, ensure_ascii=True
+    ).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if refused.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
@@ -114,7 +126,9 @@ async def respond(refused: Refused, send: Send) -> None:
 class Bucket:
     """A token bucket: ``rate`` a second over time, ``burst`` at once."""
 
-    def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.rate, self.burst, self.clock = rate, float(burst), clock
         self.level, self.last = float(burst), clock()
 
@@ -124,7 +138,9 @@ class Bucket:
         self.level = min(self.burst, self.level + (now - self.last) * self.rate)
         self.last = now
         if self.level < 1:
-            raise Refused(429, "too_many", f"more than {self.rate:g} questions a second.", retry_after=1)
+            raise Refused(
+                429, "too_many", f"more than {self.rate:g} questions a second.", retry_after=1
+            )
         self.level -= 1
 
 
@@ -133,7 +149,9 @@ def check_body_head(headers: Any, most: int) -> None:
     kind = headers.get("content-type", "").partition(";")
     charset = kind[2].replace(" ", "").replace('"', "").lower()
     if kind[0].strip().lower() != "application/json" or charset not in ("", "charset=utf-8"):
-        raise Refused(415, "bad_type", "the body must be sent as Content-Type: application/json, in UTF-8.")
+        raise Refused(
+            415, "bad_type", "the body must be sent as Content-Type: application/json, in UTF-8."
+        )
     if headers.get("content-encoding", "identity").lower() != "identity":
         raise Refused(415, "bad_encoding", "the body must not be compressed.")
     length = headers.get("content-length", "0")

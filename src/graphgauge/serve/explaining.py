@@ -1,13 +1,15 @@
 """Explaining a batch of questions within their time budgets.
 
-A target that is asked for several times in a batch is explained once. Seeds derive from the target alone, and the library's
-batches do not change a number, so an explanation does not depend on who else asked (on a CPU to the last bit).
+A target that is asked for several times in a batch is explained once. Seeds derive from the target
+alone, and the library's batches do not change a number, so an explanation does not depend on who
+else asked (on a CPU to the last bit).
 
-Within the time budget the asked explainer answers. A question goes to the fallback, with a flag, when the explainer
+Within the time budget the asked explainer answers. A question goes to the fallback, with a flag,
+when the explainer
 
-    is expected to take longer than what is left of the budget (see `budget`),
-    or has taken longer: it is ended at its next step (learned explainers take one per epoch, gradients one per pass),
-    or fails.
+    is expected to take longer than what is left of the budget (see `budget`), or has taken longer:
+    it is ended at its next step (learned explainers take one per epoch, gradients one per pass), or
+    fails.
 
 The fallback itself is not cut.
 """
@@ -55,12 +57,18 @@ class Choice:
 
     def record(self) -> dict[str, Any]:
         """As plain data."""
-        return {"label": self.label, "name": self.explainer.name, "params": params_of(self.explainer)}
+        return {
+            "label": self.label,
+            "name": self.explainer.name,
+            "params": params_of(self.explainer),
+        }
 
 
 @dataclass(frozen=True)
 class Explained:
-    """A question with its explanation, who made it, of which model and data, and why it was not the one asked for ("": it was)."""
+    """A question with its explanation, who made it, of which model and data, and why it was not the
+    one asked for ("": it was).
+    """
 
     waiting: Waiting
     x: Xplanation
@@ -73,7 +81,12 @@ class Explaining:
     """The explainers of a service at work on its model; by the worker's thread only."""
 
     def __init__(
-        self, model: BaseModel, explainers: Explainers, fallback: BaseExplainer, settings: Settings, figures: Figures
+        self,
+        model: BaseModel,
+        explainers: Explainers,
+        fallback: BaseExplainer,
+        settings: Settings,
+        figures: Figures,
     ) -> None:
         self.model, self.settings, self.figures, self.costs = model, settings, figures, Costs()
         self.choices = choices_of(explainers)
@@ -82,10 +95,15 @@ class Explaining:
 
     def record(self) -> dict[str, Any]:
         """The explainers as plain data."""
-        return {"explainers": [choice.record() for choice in self.choices.values()], "fallback": self.fallback.record()}
+        return {
+            "explainers": [choice.record() for choice in self.choices.values()],
+            "fallback": self.fallback.record(),
+        }
 
     def warm_up(self) -> None:
-        """Run every explainer on one target, twice: the first call finds out about the network, the second is timed."""
+        """Run every explainer on one target, twice: the first call finds out about the network, the
+        second is timed.
+        """
         target = self.model.population()[:1].tolist()
         probe = [tuple(item) if isinstance(item, list) else item for item in target]
         for choice in (*self.choices.values(), self.fallback):
@@ -137,20 +155,31 @@ class Explaining:
         alone = waiting if len(waiting) > 1 else []
         return [found for one in alone for found in self.one_by_one(choice, [one], flag)]
 
-    def together(self, choice: Choice, waiting: list[Waiting], seconds: float, flag: str) -> list[Explained]:
+    def together(
+        self, choice: Choice, waiting: list[Waiting], seconds: float, flag: str
+    ) -> list[Explained]:
         """One call of the explainer for all questions, each target once."""
         if not waiting:
             return []
-        xs, made_of = self.explained(choice, dict.fromkeys(one.question.target for one in waiting), seconds)
+        xs, made_of = self.explained(
+            choice, dict.fromkeys(one.question.target for one in waiting), seconds
+        )
         return [Explained(one, xs[one.question.target], choice, made_of, flag) for one in waiting]
 
-    def explained(self, choice: Choice, targets: Iterable[Target], seconds: float) -> tuple[dict[Target, Xplanation], Digests]:
-        """Explanations by target within so many seconds, and the digests of the model and the data that they are of."""
+    def explained(
+        self, choice: Choice, targets: Iterable[Target], seconds: float
+    ) -> tuple[dict[Target, Xplanation], Digests]:
+        """Explanations by target within so many seconds, and the digests of the model and the data
+        that they are of.
+        """
         start, asked = time.monotonic(), list(targets)
         try:
             with time_limit(seconds), warnings.catch_warnings(), self.model.session():
                 warnings.simplefilter("ignore")  # what they tell of one answer is among its flags
-                xs, made_of = choice.explainer.explain(self.model, asked, seed=self.settings.seed), digests(self.model)
+                xs, made_of = (
+                    choice.explainer.explain(self.model, asked, seed=self.settings.seed),
+                    digests(self.model),
+                )
         except OutOfTime:
             self.costs.overran(choice.label, time.monotonic() - start)
             raise
@@ -170,15 +199,22 @@ def choices_of(explainers: Explainers) -> dict[str, Choice]:
     wrong = [item for _, item in pairs if not isinstance(item, BaseExplainer)]
     if wrong or not pairs:
         found = repr(wrong[0]) if wrong else "none"
-        raise BadSetting(f"a service needs explainers such as gg.InputXGradient(), but got {found}.")
+        raise BadSetting(
+            f"a service needs explainers such as gg.InputXGradient(), but got {found}."
+        )
     if len(dict(pairs)) < len(pairs):
-        raise BadSetting("two of the service's explainers have one name: give labels, {'short': ..., 'long': ...}.")
+        raise BadSetting(
+            "two of the service's explainers have one name: give labels, {'short': ..., 'long': ...}."
+        )
     return {label: Choice(label, item) for label, item in pairs}
 
 
 def fallback_of(explainer: BaseExplainer, choices: Mapping[str, Choice]) -> Choice:
     """The fallback, under the label that it has among the explainers, if it is one of them."""
-    return next((choice for choice in choices.values() if choice.explainer == explainer), Choice(explainer.name, explainer))
+    return next(
+        (choice for choice in choices.values() if choice.explainer == explainer),
+        Choice(explainer.name, explainer),
+    )
 
 
 def params_of(explainer: BaseExplainer) -> dict[str, Any]:

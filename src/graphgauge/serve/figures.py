@@ -15,17 +15,29 @@ class Figures:
         try:
             import prometheus_client as prometheus
         except ImportError as error:
-            raise MissingExtra('the service needs prometheus-client: pip install "graphgauge[serve]".') from error
+            raise MissingExtra(
+                'the service needs prometheus-client: pip install "graphgauge[serve]".'
+            ) from error
         self.registry = prometheus.CollectorRegistry()
         self.made = prometheus.generate_latest
         self.content_type = prometheus.CONTENT_TYPE_LATEST
         own: dict[str, Any] = {"registry": self.registry}
         name = "graphgauge_{}".format
-        self.requests = prometheus.Counter(name("requests"), "Requests by route and status.", ["route", "status"], **own)
-        self.seconds = prometheus.Histogram(name("answer_seconds"), "From arrival to answer.", buckets=SECONDS, **own)
-        self.batch = prometheus.Histogram(name("batch_size"), "Questions in one call.", buckets=SIZES, **own)
-        self.fallbacks = prometheus.Counter(name("fallbacks"), "Answers by the fallback.", ["reason"], **own)
-        self.failures = prometheus.Counter(name("failures"), "Questions without an answer.", ["reason"], **own)
+        self.requests = prometheus.Counter(
+            name("requests"), "Requests by route and status.", ["route", "status"], **own
+        )
+        self.seconds = prometheus.Histogram(
+            name("answer_seconds"), "From arrival to answer.", buckets=SECONDS, **own
+        )
+        self.batch = prometheus.Histogram(
+            name("batch_size"), "Questions in one call.", buckets=SIZES, **own
+        )
+        self.fallbacks = prometheus.Counter(
+            name("fallbacks"), "Answers by the fallback.", ["reason"], **own
+        )
+        self.failures = prometheus.Counter(
+            name("failures"), "Questions without an answer.", ["reason"], **own
+        )
         self.waiting = prometheus.Gauge(name("waiting"), "Questions that wait.", **own)
         self.entries = prometheus.Gauge(name("audit_entries"), "Entries of the audit log.", **own)
         prometheus.ProcessCollector(**own)

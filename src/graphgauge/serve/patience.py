@@ -1,13 +1,14 @@
 """How long the service waits for a request that does not come: the clock of every connection.
 
-A caller who opens connections and sends nothing, or a byte now and then ("slow loris"), keeps them from others; uvicorn has no
-clock for that. Here each connection has one. It runs while the caller owes something,
+A caller who opens connections and sends nothing, or a byte now and then ("slow loris"), keeps them
+from others; uvicorn has no clock for that. Here each connection has one. It runs while the caller
+owes something,
 
     a head   from the connection, or from the first byte of a further request, until its last line       head_ms
     a body   from the head until the last byte, also where nobody reads it                               body_ms and a second
 
-and does not start anew with a byte: what is not there in time ends the connection. A body that is read is refused with 408 before.
-Between two requests the usual time for keeping a connection holds.
+and does not start anew with a byte: what is not there in time ends the connection. A body that is
+read is refused with 408 before. Between two requests the usual time for keeping a connection holds.
 """
 
 import asyncio
@@ -26,7 +27,10 @@ def patient(settings: Settings) -> "type[H11Protocol]":
     import h11
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    seconds: dict[Any, float] = {h11.IDLE: settings.head_ms / 1000, h11.SEND_BODY: settings.body_ms / 1000 + GRACE}
+    seconds: dict[Any, float] = {
+        h11.IDLE: settings.head_ms / 1000,
+        h11.SEND_BODY: settings.body_ms / 1000 + GRACE,
+    }
 
     class Patient(H11Protocol):
         """A connection that ends when its request does not come."""

@@ -1,8 +1,9 @@
 """A service for a project: its network, data and names, and the explainer that was decided on.
 
-With a decision (`graphgauge validate`) the chosen explainer is the selected one, and its numbers and thresholds are told with
-every answer. A decision that is of another network, unsigned or expired is refused; with ``force`` every answer says so instead.
-Other data than those of the validation are normal in use: answers say so, and the monitor watches them.
+With a decision (`graphgauge validate`) the chosen explainer is the selected one, and its numbers
+and thresholds are told with every answer. A decision that is of another network, unsigned or
+expired is refused; with ``force`` every answer says so instead. Other data than those of the
+validation are normal in use: answers say so, and the monitor watches them.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,12 +38,17 @@ def service_of(
     model = project.model()
     options: dict[str, Any] = {"names": project.names(model), "fallback": fallback}
     if decision is not None:
-        options |= {"quality": {decision.label: quality_of(decision.numbers())}, "decision": decision.digest}
+        options |= {
+            "quality": {decision.label: quality_of(decision.numbers())},
+            "decision": decision.digest,
+        }
         options["flags"] = flags_of(decision, decision.check(model), force)
     return Service(model, explainers, audit, settings=settings, **options)
 
 
-def chosen_explainers(project: Project, decision: Decision | None, allowed: Sequence[str]) -> dict[str, BaseExplainer]:
+def chosen_explainers(
+    project: Project, decision: Decision | None, allowed: Sequence[str]
+) -> dict[str, BaseExplainer]:
     """The selected explainer first, then those that are allowed beside it."""
     known = project.explainers()
     if decision is not None:
@@ -50,17 +56,35 @@ def chosen_explainers(project: Project, decision: Decision | None, allowed: Sequ
     else:
         usual = [label for label in known if label != project.form.use.baseline]
         if not usual:
-            raise BadSetting("the project names no explainer but the baseline: add one to `explainers`, such as input_x_gradient.")
+            raise BadSetting(
+                "the project names no explainer but the baseline: add one to `explainers`, such as input_x_gradient."
+            )
         first = allowed[0] if allowed else usual[0]
         chosen = {first: lookup(known, first, "explainer of this project")}
-    return {**chosen, **{label: lookup(known, label, "explainer of this project") for label in allowed if label not in chosen}}
+    return {
+        **chosen,
+        **{
+            label: lookup(known, label, "explainer of this project")
+            for label in allowed
+            if label not in chosen
+        },
+    }
 
 
-def flags_of(decision: Decision, problems: Sequence[Problem], force: bool) -> Callable[[], list[str]]:
-    """What every answer must say of the decision, also once it expires; refuses one that does not hold at the start."""
+def flags_of(
+    decision: Decision, problems: Sequence[Problem], force: bool
+) -> Callable[[], list[str]]:
+    """What every answer must say of the decision, also once it expires; refuses one that does not
+    hold at the start.
+    """
     grave = [problem for problem in problems if problem.kind != ANY_DATA]
     if grave and not force:
         told = " ".join(problem.message for problem in grave)
-        raise BadSetting(f"the decision does not hold: {told} With --force it is served all the same, and every answer says so.")
-    lasting, end = [f"decision_{problem.kind}" for problem in problems if problem.kind != EXPIRED], read_time(decision.expires)
+        raise BadSetting(
+            f"the decision does not hold: {told} With --force it is served all the same, and every answer says so."
+        )
+    lasting, end = (
+        [f"decision_{problem.kind}" for problem in problems if problem.kind != EXPIRED],
+        read_time(decision.expires),
+    )
     return lambda: lasting + ([f"decision_{EXPIRED}"] if datetime.now(timezone.utc) >= end else [])

@@ -1,6 +1,7 @@
 """A question to the service: strict JSON, every field checked, nothing that is not expected.
 
-Strict: one object, each key once, no NaN or infinity, no number beyond what a target can be, UTF-8 only.
+Strict: one object, each key once, no NaN or infinity, no number beyond what a target can be, UTF-8
+only.
 """
 
 import json
@@ -21,14 +22,21 @@ from graphgauge.narrative.telling import read_audience
 LONGEST_NAME = 200  #: characters of ``asked_by``
 MOST_EXACT = 2**53  #: up to here every whole number is a float
 NO_CONTROLS = r"^[^\x00-\x1f\x7f]*$"
-#: every audience, also as the command line and a program may write it: affected_person, affected-person
-SPELLINGS = tuple(dict.fromkeys(audience.replace(" ", space) for space in " _-" for audience in AUDIENCES))
+#: every audience, also as the command line and a program may write it: affected_person,
+#: affected-person
+SPELLINGS = tuple(
+    dict.fromkeys(audience.replace(" ", space) for space in " _-" for audience in AUDIENCES)
+)
 
 
 class Refused(Exception):
-    """A request that is not answered: the HTTP status, a short code for programs, a message for people."""
+    """A request that is not answered: the HTTP status, a short code for programs, a message for
+    people.
+    """
 
-    def __init__(self, status: int, code: str, message: str, retry_after: int | None = None) -> None:
+    def __init__(
+        self, status: int, code: str, message: str, retry_after: int | None = None
+    ) -> None:
         super().__init__(message)
         self.status, self.code, self.message, self.retry_after = status, code, message, retry_after
 
@@ -55,20 +63,35 @@ class Reader:
     labels: Labels | None = None  #: of a network with several
 
     @staticmethod
-    def of(model: BaseModel, explainers: Sequence[str], languages: Sequence[str], max_top: int) -> "Reader":
+    def of(
+        model: BaseModel, explainers: Sequence[str], languages: Sequence[str], max_top: int
+    ) -> "Reader":
         """Questions that this model, these explainers and these languages can answer."""
         size, labels = model.num_targets(), model.labels
-        form = question_form(model.level, size, explainers, languages, max_top, None if labels is None else labels.count)
+        form = question_form(
+            model.level,
+            size,
+            explainers,
+            languages,
+            max_top,
+            None if labels is None else labels.count,
+        )
         return Reader(model.level, size, form, labels)
 
     def read(self, body: bytes) -> Question:
-        """The question in a body, or `Refused`: 400 for what is no JSON, 422 for what is no question."""
+        """The question in a body, or `Refused`: 400 for what is no JSON, 422 for what is no
+        question.
+        """
         try:
             found = self.form.model_validate(strict_json(body)).model_dump()
             target = plain_target(found["target"])
             read_targets([target], self.level, self.size, self.labels)
         except ValidationError as error:
-            raise Refused(422, "bad_question", "; ".join(map(told, error.errors(include_input=False, include_url=False)))) from None
+            raise Refused(
+                422,
+                "bad_question",
+                "; ".join(map(told, error.errors(include_input=False, include_url=False))),
+            ) from None
         except BadTarget as error:
             raise Refused(422, "bad_target", str(error)) from None
         return Question(**{**found, "target": target})
@@ -79,37 +102,56 @@ class Reader:
 
 
 def question_form(
-    level: str, size: int, explainers: Sequence[str], languages: Sequence[str], max_top: int, num_labels: int | None = None
+    level: str,
+    size: int,
+    explainers: Sequence[str],
+    languages: Sequence[str],
+    max_top: int,
+    num_labels: int | None = None,
 ) -> type[Checked]:
     """The fields of a question, and what they may hold."""
     fields: dict[str, Any] = {
         "target": target_field(level, size, num_labels),
         "explainer": (
             Literal[tuple(explainers)] | None,
-            Field(default=None, description="One of those that the service allows; default: the selected one."),
+            Field(
+                default=None,
+                description="One of those that the service allows; default: the selected one.",
+            ),
         ),
         "language": (Literal[tuple(languages)], Field(default="en", description="Of the text.")),
         "audience": (
             Annotated[Literal[SPELLINGS], AfterValidator(read_audience)],
             Field(default="internal", description="Whom the text is for."),
         ),
-        "top_k": (Annotated[int, Field(ge=1, le=max_top)], Field(default=3, description="Features and edges to name.")),
+        "top_k": (
+            Annotated[int, Field(ge=1, le=max_top)],
+            Field(default=3, description="Features and edges to name."),
+        ),
         "asked_by": (
             Annotated[str, Field(max_length=LONGEST_NAME, pattern=NO_CONTROLS)],
-            Field(default="", description="Who asks, for the audit log: kept as given, not checked."),
+            Field(
+                default="", description="Who asks, for the audit log: kept as given, not checked."
+            ),
         ),
     }
     return create_model("Question", __config__=ConfigDict(extra="forbid", strict=True), **fields)
 
 
 def target_field(level: str, size: int, num_labels: int | None) -> tuple[Any, Any]:
-    """The form of a target: an id, the two ends of a link, and behind them a label where there are several."""
+    """The form of a target: an id, the two ends of a link, and behind them a label where there are
+    several.
+    """
     one = Annotated[int, Field(ge=0, lt=size)]
     width = WIDTH[level] + (num_labels is not None)
     ids = Annotated[list[one], Field(min_length=width, max_length=width)]
     ids_and_label = Annotated[list[int], Field(min_length=width, max_length=width)]
     several = ids if num_labels is None else ids_and_label
-    told = f"The {level} to explain." if num_labels is None else f"The {level} to explain, and one of its {num_labels} labels."
+    told = (
+        f"The {level} to explain."
+        if num_labels is None
+        else f"The {level} to explain, and one of its {num_labels} labels."
+    )
     return several if width > 1 else one, Field(description=told)
 
 
@@ -120,10 +162,17 @@ def strict_json(body: bytes) -> Any:
     {'target': 5}
     """
     try:
-        return json.loads(body.decode("utf-8"), object_pairs_hook=each_once, parse_constant=no_constant, parse_float=number)
+        return json.loads(
+            body.decode("utf-8"),
+            object_pairs_hook=each_once,
+            parse_constant=no_constant,
+            parse_float=number,
+        )
     except (ValueError, RecursionError) as error:
         why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)[:200]
-        raise Refused(400, "bad_json", f"the body must be one JSON object in UTF-8: {why}.") from None
+        raise Refused(
+            400, "bad_json", f"the body must be one JSON object in UTF-8: {why}."
+        ) from None
 
 
 def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

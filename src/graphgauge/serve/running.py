@@ -1,4 +1,6 @@
-"""Start the service and keep it up until it is told to stop (Ctrl-C or SIGTERM: what waits is answered first)."""
+"""Start the service and keep it up until it is told to stop (Ctrl-C or SIGTERM: what waits is
+answered first).
+"""
 
 import gc
 import os
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 
 TOKEN = "GRAPHGAUGE_TOKEN"  #: environment variable with the token
 SECONDS_TO_STOP = 10
-LEAST_CONNECTIONS = 256  #: at once, idle ones too; more than questions that may wait, so that those are told why they are refused
+#: at once, idle ones too; more than questions that may wait, so that those are told why they are
+#: refused
+LEAST_CONNECTIONS = 256
 TURN = 0.0005  #: seconds
 
 
@@ -39,12 +43,16 @@ def run_service(service: Service, say: Any = None) -> None:
         server = uvicorn.Server(config_of(service))
         with ended_in_order(server), short_pauses():
             port = listening.getsockname()[1]
-            (say or told)(f"graphgauge serves on http://{bracketed(settings.host)}:{port} (audit log: {service.audit_path})")
+            (say or told)(
+                f"graphgauge serves on http://{bracketed(settings.host)}:{port} (audit log: {service.audit_path})"
+            )
             server.run(sockets=[listening])
 
 
 def config_of(service: Service) -> "uvicorn.Config":
-    """What uvicorn is told: HTTP only, nothing about us in headers or logs, and bounds for everything that waits."""
+    """What uvicorn is told: HTTP only, nothing about us in headers or logs, and bounds for
+    everything that waits.
+    """
     import uvicorn
 
     return uvicorn.Config(
@@ -76,7 +84,9 @@ def worked(service: Service) -> Iterator[None]:
 
 @contextmanager
 def ended_in_order(server: Any) -> Iterator[None]:
-    """Let SIGTERM and Ctrl-C be the ordinary end: uvicorn stops in order, then raises the signal again, and nobody minds."""
+    """Let SIGTERM and Ctrl-C be the ordinary end: uvicorn stops in order, then raises the signal
+    again, and nobody minds.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -96,8 +106,9 @@ def ended_in_order(server: Any) -> Iterator[None]:
 def short_pauses() -> Iterator[None]:
     """Let no answer wait for Python itself.
 
-    Threads take turns every half millisecond: with Python's five the network would wait for the worker at every call. And what is
-    there after the start (torch alone brings several 100,000 objects) is not looked through for garbage again and again.
+    Threads take turns every half millisecond: with Python's five the network would wait for the
+    worker at every call. And what is there after the start (torch alone brings several 100,000
+    objects) is not looked through for garbage again and again.
     """
     before = sys.getswitchinterval()
     gc.collect()
@@ -113,9 +124,13 @@ def short_pauses() -> Iterator[None]:
 def listener(host: str, port: int) -> socket.socket:
     """A socket that listens, or an error that says why not."""
     try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        return socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+        )
     except OSError as error:
-        raise BadSetting(f"{bracketed(host)}:{port} cannot be listened on: {error}. Choose another port, or 0 for any.") from error
+        raise BadSetting(
+            f"{bracketed(host)}:{port} cannot be listened on: {error}. Choose another port, or 0 for any."
+        ) from error
 
 
 def told(line: str) -> None:
@@ -123,25 +138,31 @@ def told(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def with_token(settings: Settings, file: str | None, environment: Mapping[str, str]) -> tuple[Settings, str]:
+def with_token(
+    settings: Settings, file: str | None, environment: Mapping[str, str]
+) -> tuple[Settings, str]:
     """The settings with the token that was given, and where it came from, for people.
 
-    GRAPHGAUGE_TOKEN comes first, then the file; a file that is not there is made, for its owner's eyes only. Without both the
-    token is a random one.
+    GRAPHGAUGE_TOKEN comes first, then the file; a file that is not there is made, for its owner's
+    eyes only. Without both the token is a random one.
     """
     if environment.get(TOKEN):
         return replace(settings, token=environment[TOKEN]), f"from {TOKEN}"
     if file is None:
         return settings, "random"
     path = Path(file)
-    return replace(settings, token=read_token(path) if path.exists() else write_token(path)), f"in {path}"
+    return replace(
+        settings, token=read_token(path) if path.exists() else write_token(path)
+    ), f"in {path}"
 
 
 def write_token(path: Path) -> str:
     """A new token, in a file that only its owner can read."""
     token = secrets.token_urlsafe(32)
     try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+        with os.fdopen(
+            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii"
+        ) as file:
             file.write(token + "\n")
     except OSError as error:
         raise BadFile(f"the token could not be written to {path}: {error}.") from error
@@ -152,16 +173,22 @@ def read_token(path: Path) -> str:
     """The token in a file; refuses one that others can read."""
     try:
         if os.name == "posix" and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise BadFile(f"others can read the token in {path}: chmod 600 {path}, and better make a new one.")
+            raise BadFile(
+                f"others can read the token in {path}: chmod 600 {path}, and better make a new one."
+            )
         return path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         if isinstance(error, BadFile):
             raise
-        raise BadFile(f"the token could not be read from {path}: {error}. It needs {LEAST_TOKEN} ASCII characters.") from error
+        raise BadFile(
+            f"the token could not be read from {path}: {error}. It needs {LEAST_TOKEN} ASCII characters."
+        ) from error
 
 
 def check_exposure(settings: Settings, expose: bool) -> str:
-    """Refuse an address that others can reach unless that was asked for; then a warning, for people ("": none)."""
+    """Refuse an address that others can reach unless that was asked for; then a warning, for people
+    ("": none).
+    """
     if settings.is_loopback:
         return ""
     if not expose:

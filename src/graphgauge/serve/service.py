@@ -1,8 +1,9 @@
-"""The worker behind the service: one thread owns the model and the audit log, and answers questions in batches.
+"""The worker behind the service: one thread owns the model and the audit log, and answers questions
+in batches.
 
-The first question of a batch waits a few milliseconds for others; while a batch is being explained the next one gathers. How a
-batch is explained, and what happens when time is short, is told in `explaining`. Nothing is sent before its entry is on the disk;
-a batch shares one transaction.
+The first question of a batch waits a few milliseconds for others; while a batch is being explained
+the next one gathers. How a batch is explained, and what happens when time is short, is told in
+`explaining`. Nothing is sent before its entry is on the disk; a batch shares one transaction.
 """
 
 import logging
@@ -33,7 +34,11 @@ from graphgauge.store.database import now
 log = logging.getLogger("graphgauge.serve")
 #: why a question gets no answer
 REFUSALS: Mapping[str, tuple[int, str, int | None]] = {
-    "not_explained": (500, "no explainer could answer this question; the service's own log says why.", None),
+    "not_explained": (
+        500,
+        "no explainer could answer this question; the service's own log says why.",
+        None,
+    ),
     "audit_unavailable": (503, "the audit log cannot be written, so nothing is answered.", 30),
     "starting": (503, "the service is starting.", 1),
     "stopping": (503, "the service is stopping.", 5),
@@ -66,10 +71,17 @@ class Service:
     ) -> None:
         self.model, self.audit_path = check_wrapped(model), audit
         self.settings, self.figures = settings or Settings(), Figures()
-        self.explaining = Explaining(model, explainers, fallback or InputXGradient(), self.settings, self.figures)
+        self.explaining = Explaining(
+            model, explainers, fallback or InputXGradient(), self.settings, self.figures
+        )
         self.flags, self.decision = flags, decision
         self.teller = Teller(model, names, quality)
-        self.reader = Reader.of(model, list(self.explaining.choices), sorted(self.teller.languages), self.settings.max_top)
+        self.reader = Reader.of(
+            model,
+            list(self.explaining.choices),
+            sorted(self.teller.languages),
+            self.settings.max_top,
+        )
         self.settings_digest = settings_digest(self.record())
         self.queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self.audit_count, self.is_audit_well = 0, True
@@ -79,10 +91,14 @@ class Service:
 
     def record(self) -> dict[str, Any]:
         """What decides the answers, as plain data; its digest is in every entry of the log."""
-        deciding = {"decision": self.decision, "flags": self.flags(), "telling": self.teller.record()}
+        deciding = {
+            "decision": self.decision,
+            "flags": self.flags(),
+            "telling": self.teller.record(),
+        }
         return {**self.explaining.record(), "service": self.settings.record(), **deciding}
 
-    # --- from any thread -----------------------------------------------------------------------------------------------
+    # --- from any thread --------------------------------------------------------------------------
 
     def start(self) -> None:
         """Start the worker; returns when the audit log is open, or raises why it is not."""
@@ -107,7 +123,8 @@ class Service:
         if self.queue.qsize() >= self.settings.max_waiting:
             raise refusal("busy")
         waiting = Waiting(question, time.monotonic(), Future())
-        waiting.answer.set_running_or_notify_cancel()  # a caller who goes away takes nothing from the batch
+        # a caller who goes away takes nothing from the batch
+        waiting.answer.set_running_or_notify_cancel()
         with self.stopping:
             if self.is_stopping:
                 raise refusal("stopping")
@@ -122,7 +139,7 @@ class Service:
         if self.thread is not None:
             self.thread.join()
 
-    # --- in the worker ---------------------------------------------------------------------------------------------------
+    # --- in the worker ----------------------------------------------------------------------------
 
     def work(self) -> None:
         """Open the log, warm up, answer until told to stop."""
@@ -142,7 +159,13 @@ class Service:
     def open(self) -> AuditLog:
         """The log, with the start of this service in it."""
         audit = AuditLog(self.audit_path)
-        begun = {"what": START, "time": now(), "settings": self.settings_digest, "service": self.record(), "versions": versions()}
+        begun = {
+            "what": START,
+            "time": now(),
+            "settings": self.settings_digest,
+            "service": self.record(),
+            "versions": versions(),
+        }
         try:
             audit.append([begun])
         except Exception:
@@ -171,8 +194,14 @@ class Service:
         """Explain, log, answer: in this order."""
         self.figures.batch.observe(len(batch))
         try:
-            drafts = [(one.waiting, draft) for one in self.explaining.explanations(batch) if (draft := self.draft(one)) is not None]
-            links = self.append(audit, [draft.record(self.explaining.selected) for _, draft in drafts])
+            drafts = [
+                (one.waiting, draft)
+                for one in self.explaining.explanations(batch)
+                if (draft := self.draft(one)) is not None
+            ]
+            links = self.append(
+                audit, [draft.record(self.explaining.selected) for _, draft in drafts]
+            )
             for (waiting, draft), link in zip(drafts, links, strict=False):
                 self.figures.seconds.observe(time.monotonic() - waiting.arrived)
                 waiting.answer.set_result(answer_body(draft, link))
@@ -185,7 +214,9 @@ class Service:
                 waiting.answer.set_exception(refusal(code))
 
     def append(self, audit: AuditLog, records: list[Any]) -> list[Link]:
-        """Entries that are on the disk; none if the log cannot be written, which is told by `is_ready`."""
+        """Entries that are on the disk; none if the log cannot be written, which is told by
+        `is_ready`.
+        """
         try:
             links = audit.append(records)
         except (GraphgaugeError, ValueError):
@@ -203,7 +234,9 @@ class Service:
             flags = [*([one.flag] if one.flag else []), *self.flags()]
             told = self.teller.tell(one.x, choice.label, choice.explainer.signed, asked, flags)
             own = {**one.digests, "settings": self.settings_digest}
-            return Draft(asked, one.x, choice.explainer, told, own, time.monotonic() - one.waiting.arrived)
+            return Draft(
+                asked, one.x, choice.explainer, told, own, time.monotonic() - one.waiting.arrived
+            )
         except Exception:
             log.exception("an explanation by %s could not be told", choice.label)
             return None

@@ -47,11 +47,25 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_token(self.token)
-        for name in ("budget_ms", "rate", "head_ms", "body_ms", "max_batch", "max_waiting", "burst", "max_body", "max_top"):
+        for name in (
+            "budget_ms",
+            "rate",
+            "head_ms",
+            "body_ms",
+            "max_batch",
+            "max_waiting",
+            "burst",
+            "max_body",
+            "max_top",
+        ):
             if not 0 < getattr(self, name) < float("inf"):
-                raise BadSetting(f"{name} must be a number above 0, but {getattr(self, name)!r} was given.")
+                raise BadSetting(
+                    f"{name} must be a number above 0, but {getattr(self, name)!r} was given."
+                )
         if not 0 <= self.gather_ms < float("inf") or not 0 <= self.port < 65536:
-            raise BadSetting(f"gather_ms must be 0 or more and port in 0..65535, but are {self.gather_ms!r} and {self.port!r}.")
+            raise BadSetting(
+                f"gather_ms must be 0 or more and port in 0..65535, but are {self.gather_ms!r} and {self.port!r}."
+            )
 
     @property
     def is_loopback(self) -> bool:
@@ -66,7 +80,9 @@ class Settings:
 
     def record(self) -> dict[str, object]:
         """Everything but the token."""
-        shown = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "token"}
+        shown = {
+            entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "token"
+        }
         return {**shown, "hosts": list(self.hosts)}
 
 
@@ -90,4 +106,6 @@ def bracketed(host: str) -> str:
 def check_token(token: str) -> None:
     """Refuse a token that is easy to guess or that no header can carry; the message never holds it."""
     if len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
-        raise BadSetting(f"the token must have at least {LEAST_TOKEN} printable ASCII characters and no space.")
+        raise BadSetting(
+            f"the token must have at least {LEAST_TOKEN} printable ASCII characters and no space."
+        )

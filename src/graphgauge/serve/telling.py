@@ -1,7 +1,9 @@
-"""From an explanation to an answer: the facts for the asked audience, the text, and flags that say how far to trust it.
+"""From an explanation to an answer: the facts for the asked audience, the text, and flags that say
+how far to trust it.
 
-Languages, templates and names are read once, when the service starts: a question never reaches the file system. What is left out
-for an audience (other people's nodes) is left out of the whole answer, not of the text alone.
+Languages, templates and names are read once, when the service starts: a question never reaches the
+file system. What is left out for an audience (other people's nodes) is left out of the whole
+answer, not of the text alone.
 """
 
 from collections.abc import Iterable, Mapping
@@ -48,29 +50,49 @@ class Told:
 
 
 class Teller:
-    """Tells what explanations of one model mean; ``quality`` holds what validation found, by explainer's label.
+    """Tells what explanations of one model mean; ``quality`` holds what validation found, by
+    explainer's label.
 
-    An answer is not measured itself, so it tells what validation found of the method, and says that this is all that is known.
+    An answer is not measured itself, so it tells what validation found of the method, and says that
+    this is all that is known.
     """
 
-    def __init__(self, model: BaseModel, names: Any = None, quality: Mapping[str, Quality] | None = None) -> None:
+    def __init__(
+        self, model: BaseModel, names: Any = None, quality: Mapping[str, Quality] | None = None
+    ) -> None:
         evaluator = Evaluator(model)
-        self.model, self.names, self.quality = model, all_names(evaluator, names), dict(quality or {})
+        self.model, self.names, self.quality = (
+            model,
+            all_names(evaluator, names),
+            dict(quality or {}),
+        )
         self.order, self.pooling = evaluator.settings.order, evaluator.settings.pooling
-        self.languages: dict[str, Language] = {code: find_language(code) for code in known_languages([SHIPPED])}
+        self.languages: dict[str, Language] = {
+            code: find_language(code) for code in known_languages([SHIPPED])
+        }
         self.templates = {
             (code, audience): source_of(audience.replace(" ", "-"), language)[0]
             for code, language in self.languages.items()
             for audience in AUDIENCES
         }
 
-    def tell(self, x: Xplanation, label: str, signed: bool, question: Question, flags: Iterable[str] = ()) -> Told:
-        """Facts, text and flags of one answer; ``label`` is the explainer's, ``signed`` whether its scores carry a direction."""
+    def tell(
+        self, x: Xplanation, label: str, signed: bool, question: Question, flags: Iterable[str] = ()
+    ) -> Told:
+        """Facts, text and flags of one answer; ``label`` is the explainer's, ``signed`` whether its
+        scores carry a direction.
+        """
         ranking = Ranking(question.top_k, self.order, signed, self.pooling)
         redact, quality = AUDIENCES[question.audience], self.quality.get(label)
-        facts = facts_of(x, self.model, self.names, ranking, redact=redact, quality=quality, at_validation=True)
+        facts = facts_of(
+            x, self.model, self.names, ranking, redact=redact, quality=quality, at_validation=True
+        )
         language = self.languages[question.language]
-        text = rendered(self.templates[question.language, question.audience], language, Wording(facts, language).context())
+        text = rendered(
+            self.templates[question.language, question.audience],
+            language,
+            Wording(facts, language).context(),
+        )
         return Told(text, facts, [*flags, *flags_of(facts)])
 
     def record(self) -> dict[str, Any]:
@@ -100,6 +122,10 @@ def flags_of(facts: Mapping[str, Any]) -> list[str]:
 def names_record(names: Names) -> dict[str, Any]:
     """Names in an order that is always the same."""
     values = {entry.name: getattr(names, entry.name) for entry in fields(names)}
-    return {kind: sorted(value.items(), key=repr) if isinstance(value, dict) else value for kind, value in values.items()} | {
-        kind: sorted((noun, sorted(members)) for noun, members in values[kind].items()) for kind in ("groups", "feature_groups")
+    return {
+        kind: sorted(value.items(), key=repr) if isinstance(value, dict) else value
+        for kind, value in values.items()
+    } | {
+        kind: sorted((noun, sorted(members)) for noun, members in values[kind].items())
+        for kind in ("groups", "feature_groups")
     }

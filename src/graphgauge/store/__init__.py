@@ -1,4 +1,6 @@
-"""The one append-only store: entries with keys, each with its rows, in one SQLite file; and the audit log on top of it."""
+"""The one append-only store: entries with keys, each with its rows, in one SQLite file; and the
+audit log on top of it.
+"""
 
 from graphgauge.store.audit import AuditLog
 from graphgauge.store.chain import Chain, Link, Verification

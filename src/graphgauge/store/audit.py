@@ -1,7 +1,8 @@
-"""The audit log: every answer of a service, on the disk before it is sent, chained so that a change is found (see `chain`).
+"""The audit log: every answer of a service, on the disk before it is sent, chained so that a change
+is found (see `chain`).
 
-A record is plain data. Its `what` is "start" (the service's settings in full), "answer" or "stop"; a log that ends without a
-"stop" belongs to a service that runs or was killed. An answer holds
+A record is plain data. Its `what` is "start" (the service's settings in full), "answer" or "stop";
+a log that ends without a "stop" belongs to a service that runs or was killed. An answer holds
 
     time           UTC, ISO 8601                          model, data, settings     SHA-256 of each
     answer         the answer's id                        versions                  of the packages that made it
@@ -31,7 +32,19 @@ COLUMNS = (
     "what time answer asked_by target explainer params asked_explainer seed language audience top_k prediction text flags scores "
     "model data settings versions seconds"
 ).split()
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  #: what makes a spreadsheet compute a cell
+FORMULA = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\t",
+    "\r",
+    "\n",
+    "＝",
+    "＋",
+    "－",
+    "＠",
+)  #: what makes a spreadsheet compute a cell
 Where = str | os.PathLike[str]
 
 
@@ -55,7 +68,12 @@ class AuditLog:
     def __enter__(self) -> "AuditLog":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -63,7 +81,9 @@ class AuditLog:
         self.resources.close()
 
     def append(self, records: Sequence[Any]) -> list[Link]:
-        """Write records in one transaction; returns when all are on the disk, with their numbers and digests."""
+        """Write records in one transaction; returns when all are on the disk, with their numbers
+        and digests.
+        """
         return self.chain.extend(records)
 
 
@@ -81,23 +101,30 @@ def json_lines(path: Where) -> Iterator[str]:
 
 
 def csv_lines(path: Where) -> Iterator[str]:
-    """The log as CSV, a header first; what holds more than one value is JSON, and no cell is a formula to a spreadsheet."""
+    """The log as CSV, a header first; what holds more than one value is JSON, and no cell is a
+    formula to a spreadsheet.
+    """
     yield csv_line(["number", *COLUMNS, "digest"])
     with Store(path) as store:
         for link in links(store, KIND):
             record = link.record if isinstance(link.record, dict) else {}
-            yield csv_line([link.number, *(cell(record.get(name)) for name in COLUMNS), link.digest])
+            yield csv_line(
+                [link.number, *(cell(record.get(name)) for name in COLUMNS), link.digest]
+            )
 
 
 def csv_line(values: Sequence[Any]) -> str:
     """One line, quoted where needed."""
     line = io.StringIO()
-    csv.writer(line, lineterminator="\r\n").writerow(values)  # so that line breaks inside cells are quoted
+    csv.writer(line, lineterminator="\r\n").writerow(
+        values
+    )  # so that line breaks inside cells are quoted
     return line.getvalue().removesuffix("\r\n")
 
 
 def cell(value: Any) -> Any:
-    """A value for a spreadsheet: numbers as they are; a text that would be computed gets an apostrophe in front.
+    """A value for a spreadsheet: numbers as they are; a text that would be computed gets an
+    apostrophe in front.
 
     >>> cell("=1+1"), cell(-1), cell(["=1"]), cell(None)
     ("'=1+1", -1, '["=1"]', '')

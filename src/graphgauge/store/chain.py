@@ -1,12 +1,14 @@
-"""A log whose entries are chained: each holds the digest of the one before, so that a change or a removal is found.
+"""A log whose entries are chained: each holds the digest of the one before, so that a change or a
+removal is found.
 
 Entry n of the records r_1, r_2, ... holds
 
     d_n = SHA-256 of the JSON of [n, d_(n-1), r_n]        keys sorted, ASCII only;  d_0 = 64 zeros
 
-`verified` makes every digest again. An entry that was changed, taken out, put in or moved breaks the chain there. Entries cut
-off at the end leave a shorter chain that is whole: they are found only by somebody who noted a later head, so note heads
-elsewhere. (Who can write the file can also write a whole new chain: it does not hold the heads that were noted.)
+`verified` makes every digest again. An entry that was changed, taken out, put in or moved breaks
+the chain there. Entries cut off at the end leave a shorter chain that is whole: they are found only
+by somebody who noted a later head, so note heads elsewhere. (Who can write the file can also write
+a whole new chain: it does not hold the heads that were noted.)
 """
 
 import hashlib
@@ -33,7 +35,9 @@ class Link:
 
 @dataclass(frozen=True)
 class Verification:
-    """How many entries are whole, the digest of the last of them, and what is wrong with the next ("": nothing)."""
+    """How many entries are whole, the digest of the last of them, and what is wrong with the next
+    ("": nothing).
+    """
 
     count: int
     head: str
@@ -61,7 +65,9 @@ def end_of(last: Link, store: Store) -> tuple[int, str]:
     """Number and digest of the last entry; refuses to write on after one that was changed."""
     fault = fault_of(last, last.number - 1, last.previous)
     if fault:
-        raise BadFile(f"nothing can be added to {store.path}: {fault}. Keep the file for a check, and start a new log.")
+        raise BadFile(
+            f"nothing can be added to {store.path}: {fault}. Keep the file for a check, and start a new log."
+        )
     return last.number, last.digest
 
 
@@ -79,7 +85,13 @@ def digest_of(number: int, previous: str, record: Any) -> str:
     >>> digest_of(1, FIRST, {"b": 1, "a": 2}) == digest_of(1, FIRST, {"a": 2, "b": 1})
     True
     """
-    text = json.dumps([number, previous, record], sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(
+        [number, previous, record],
+        sort_keys=True,
+        ensure_ascii=True,
+        allow_nan=False,
+        separators=(",", ":"),
+    )
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -101,7 +113,9 @@ def link_of(entry: Entry) -> Link:
 
 
 def verified(found: Iterable[Link], noted: str | None = None) -> Verification:
-    """Make every digest again; ``noted`` is a head seen earlier, which must be in the chain (or be its beginning)."""
+    """Make every digest again; ``noted`` is a head seen earlier, which must be in the chain (or be
+    its beginning).
+    """
     count, head, is_seen = 0, FIRST, noted in (None, FIRST)
     for link in found:
         fault = fault_of(link, count, head)
@@ -109,7 +123,11 @@ def verified(found: Iterable[Link], noted: str | None = None) -> Verification:
             return Verification(count, head, fault)
         count, head = link.number, link.digest
         is_seen = is_seen or head == noted
-    lost = "" if is_seen else f"no entry has the digest {noted}: entries were cut off, or this is another log"
+    lost = (
+        ""
+        if is_seen
+        else f"no entry has the digest {noted}: entries were cut off, or this is another log"
+    )
     return Verification(count, head, lost)
 
 
@@ -118,7 +136,9 @@ def fault_of(link: Link, count: int, head: str) -> str:
     if link.number != count + 1:
         return f"entry {count + 1} was expected, but entry {link.number} is there: entries were removed, added or moved"
     if link.previous != head:
-        return f"entry {link.number} does not follow the entry before it: one of the two was changed"
+        return (
+            f"entry {link.number} does not follow the entry before it: one of the two was changed"
+        )
     if digest_of(link.number, link.previous, link.record) != link.digest:
         return f"entry {link.number} was changed: its digest is another"
     return ""

@@ -1,11 +1,13 @@
 """An append-only store in one SQLite file. It knows entries and rows, not what they mean.
 
-An entry has a kind, a key, the time it was written and a body (plain data); it may carry many rows. `append` writes an entry
-with all its rows in one transaction and returns when they are on the disk: what was acknowledged survives `kill -9`, and half
-an entry is never seen. Nothing is changed or deleted: triggers refuse it. Each (kind, key) exists once.
+An entry has a kind, a key, the time it was written and a body (plain data); it may carry many rows.
+`append` writes an entry with all its rows in one transaction and returns when they are on the disk:
+what was acknowledged survives `kill -9`, and half an entry is never seen. Nothing is changed or
+deleted: triggers refuse it. Each (kind, key) exists once.
 
-One process writes (see `Lock`), any number may read at the same time (write-ahead log). Bodies are JSON, so that any SQLite
-client can read them: `select json_extract(body, '$.seconds') from entries where kind = 'shard'`.
+One process writes (see `Lock`), any number may read at the same time (write-ahead log). Bodies are
+JSON, so that any SQLite client can read them: `select json_extract(body, '$.seconds') from entries
+where kind = 'shard'`.
 """
 
 import json
@@ -22,7 +24,9 @@ from typing import Any
 from graphgauge.core.errors import BadFile
 
 FORMAT = 1  #: of the tables; a store of a later format is refused
-APPLICATION = 0x67676167  #: "ggag": written into the file's head, so that other SQLite files are told apart
+APPLICATION = (
+    0x67676167  #: "ggag": written into the file's head, so that other SQLite files are told apart
+)
 TABLES = """
 create table entries (id integer primary key, kind text not null, key text not null, at text not null, body text not null,
                       unique (kind, key));
@@ -59,7 +63,12 @@ class Store:
     def __enter__(self) -> "Store":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -72,23 +81,32 @@ class Store:
         with self.told("written"), self.database:
             self.database.execute("begin immediate")
             found = self.database.execute(
-                "insert into entries (kind, key, at, body) values (?, ?, ?, ?)", (kind, key, now(), as_text(body))
+                "insert into entries (kind, key, at, body) values (?, ?, ?, ?)",
+                (kind, key, now(), as_text(body)),
             )
             number = int(found.lastrowid or 0)
-            self.database.executemany(f"insert into rows (entry, body) values ({number}, ?)", packed)
+            self.database.executemany(
+                f"insert into rows (entry, body) values ({number}, ?)", packed
+            )
         return number
 
     def append_all(self, kind: str, bodies: Mapping[str, Any]) -> None:
-        """Write many entries without rows (key -> body) in one transaction, all or nothing; returns when they are on the disk."""
+        """Write many entries without rows (key -> body) in one transaction, all or nothing; returns
+        when they are on the disk.
+        """
         packed = [(kind, key, now(), as_text(body)) for key, body in bodies.items()]
         with self.told("written"), self.database:
             self.database.execute("begin immediate")
-            self.database.executemany("insert into entries (kind, key, at, body) values (?, ?, ?, ?)", packed)
+            self.database.executemany(
+                "insert into entries (kind, key, at, body) values (?, ?, ?, ?)", packed
+            )
 
     def note(self, kind: str, body: Any) -> int:
         """Append an entry that needs no key of its own: its number is its key."""
         with self.told("read"):
-            (last,) = self.database.execute("select count(*) from entries where kind = ?", (kind,)).fetchone()
+            (last,) = self.database.execute(
+                "select count(*) from entries where kind = ?", (kind,)
+            ).fetchone()
         return self.append(kind, str(last + 1), body)
 
     def entries(self, kind: str) -> list[Entry]:
@@ -96,9 +114,13 @@ class Store:
         return list(self.scan(kind))
 
     def scan(self, kind: str) -> Iterator[Entry]:
-        """The entries of a kind one by one, in the order of writing: as many as there are take the memory of one."""
+        """The entries of a kind one by one, in the order of writing: as many as there are take the
+        memory of one.
+        """
         with self.told("read"):
-            found = self.database.execute("select id, kind, key, at, body from entries where kind = ? order by id", (kind,))
+            found = self.database.execute(
+                "select id, kind, key, at, body from entries where kind = ? order by id", (kind,)
+            )
             for number, _, key, at, body in found:
                 yield Entry(number, kind, key, at, json.loads(body))
 
@@ -106,24 +128,39 @@ class Store:
         """The entry of a kind that was written last."""
         with self.told("read"):
             found = self.database.execute(
-                "select id, key, at, body from entries where kind = ? order by id desc limit 1", (kind,)
+                "select id, key, at, body from entries where kind = ? order by id desc limit 1",
+                (kind,),
             ).fetchone()
-        return None if found is None else Entry(found[0], kind, found[1], found[2], json.loads(found[3]))
+        return (
+            None
+            if found is None
+            else Entry(found[0], kind, found[1], found[2], json.loads(found[3]))
+        )
 
     def keys(self, kind: str) -> set[str]:
         """The keys of a kind."""
         with self.told("read"):
-            return {key for (key,) in self.database.execute("select key from entries where kind = ?", (kind,))}
+            return {
+                key
+                for (key,) in self.database.execute(
+                    "select key from entries where kind = ?", (kind,)
+                )
+            }
 
     def rows(self, entry: Entry) -> list[Any]:
         """The rows of an entry, in the order they were given."""
         with self.told("read"):
-            found = self.database.execute("select body from rows where entry = ? order by id", (entry.id,))
+            found = self.database.execute(
+                "select body from rows where entry = ? order by id", (entry.id,)
+            )
             return [json.loads(body) for (body,) in found]
 
     def check_format(self, write: bool) -> None:
         """Make the tables of a new file; refuse what is no store, or one of a later format."""
-        (mark,), (found,) = (self.database.execute(f"pragma {name}").fetchone() for name in ("application_id", "user_version"))
+        (mark,), (found,) = (
+            self.database.execute(f"pragma {name}").fetchone()
+            for name in ("application_id", "user_version")
+        )
         is_empty = found == 0 and mark == 0 and not has_tables(self.database)
         if is_empty and not write:
             raise BadFile(f"the store {self.path} holds nothing yet.")
@@ -131,7 +168,11 @@ class Store:
             marks = f"pragma application_id = {APPLICATION}; pragma user_version = {FORMAT};"
             self.database.executescript(f"begin immediate; {TABLES} {REFUSALS} {marks} commit;")
         elif mark != APPLICATION or found > FORMAT:
-            why = f"its format {found} is later than {FORMAT}" if mark == APPLICATION else "graphgauge did not make it"
+            why = (
+                f"its format {found} is later than {FORMAT}"
+                if mark == APPLICATION
+                else "graphgauge did not make it"
+            )
             raise BadFile(f"{self.path} cannot be used as a store: {why}.")
 
     @contextmanager
@@ -142,7 +183,9 @@ class Store:
         except (sqlite3.Error, OSError) as error:
             if isinstance(error, BadFile):
                 raise
-            raise BadFile(f"the store {self.path} could not be {what}: {error}. {ADVICE[what]}") from error
+            raise BadFile(
+                f"the store {self.path} could not be {what}: {error}. {ADVICE[what]}"
+            ) from error
 
 
 ADVICE = {
@@ -157,7 +200,9 @@ def opened(path: Path, write: bool) -> sqlite3.Connection:
     if not write and not path.exists():
         raise BadFile(f"there is no store {path}.")
     mode = "rwc" if write else "ro"
-    database = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=30)
+    database = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=30
+    )
     if write:
         database.execute("pragma journal_mode = wal")
         database.execute("pragma synchronous = full")

@@ -1,7 +1,7 @@
 """One writer per folder: a lock that the system lets go of when its process ends, however it ends.
 
-The file says who holds it, for people; what counts is the system's lock on it, so a file left behind by a killed process
-locks nothing.
+The file says who holds it, for people; what counts is the system's lock on it, so a file left
+behind by a killed process locks nothing.
 """
 
 import json
@@ -26,16 +26,27 @@ class Lock:
         try:
             self.file = open(self.path, "a+", encoding="utf-8")
         except OSError as error:
-            raise BadFile(f"{self.path} could not be opened: {error}. Choose a folder that can be written.") from error
+            raise BadFile(
+                f"{self.path} could not be opened: {error}. Choose a folder that can be written."
+            ) from error
         if not seized(self.file):
             self.file.close()
-            raise BadFile(f"{self.path.parent} is in use by {holder(self.path)}. Wait for it, stop it, or choose another folder.")
+            raise BadFile(
+                f"{self.path.parent} is in use by {holder(self.path)}. Wait for it, stop it, or choose another folder."
+            )
         self.file.truncate(0)
-        self.file.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": now()}))
+        self.file.write(
+            json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": now()})
+        )
         self.file.flush()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self.file is not None:
             self.file.truncate(0)
             self.file.close()

@@ -1,4 +1,6 @@
-"""Explainers that do what foreign code may do. Installed as a plug-in for the tests, by a folder on the path."""
+"""Explainers that do what foreign code may do. Installed as a plug-in for the tests, by a folder on
+the path.
+"""
 
 import os
 import sys
@@ -25,7 +27,11 @@ class Bad(BaseExplainer):
     def scores(self, model, graphs, seeds):
         """Ones."""
         spoiled = self.misdeed(model, graphs)
-        return Scores(empty_features(graphs) + 1, empty_edges(graphs) + 1) if spoiled is None else spoiled
+        return (
+            Scores(empty_features(graphs) + 1, empty_edges(graphs) + 1)
+            if spoiled is None
+            else spoiled
+        )
 
 
 @dataclass(frozen=True)
@@ -107,7 +113,9 @@ class EditsX(Bad):
 
 @dataclass(frozen=True)
 class LeavesTraces(Bad):
-    """Leaves the network in training mode, without gradients and with a hook that turns its answers around."""
+    """Leaves the network in training mode, without gradients and with a hook that turns its answers
+    around.
+    """
 
     name = "leaves_traces"
 
@@ -156,7 +164,9 @@ class Mended(Bad):
 
 @dataclass(frozen=True)
 class Waiting(Bad):
-    """Takes its time where there is a gate, and waits while the gate is closed; its process is then known to be there."""
+    """Takes its time where there is a gate, and waits while the gate is closed; its process is then
+    known to be there.
+    """
 
     name = "waiting"
 

@@ -15,7 +15,11 @@ ENGINES = {
 __all__ = ["ENGINES", "Engine", "engine_of"]
 
 
-def engine_of(name: str, workers: int | None = None, address: str | None = None, gpus: bool = False) -> Engine:
-    """An engine by name. ``workers``: local processes; ``address``: of a running cluster; ``gpus``: one for each piece of work."""
+def engine_of(
+    name: str, workers: int | None = None, address: str | None = None, gpus: bool = False
+) -> Engine:
+    """An engine by name. ``workers``: local processes; ``address``: of a running cluster; ``gpus``:
+    one for each piece of work.
+    """
     make: type[Engine] = resolve(lookup(ENGINES, name, "engine"))
     return make(workers=workers, address=address, gpus=gpus)

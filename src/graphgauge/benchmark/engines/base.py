@@ -1,4 +1,6 @@
-"""What an engine is: something that runs functions elsewhere and gives futures of the standard library."""
+"""What an engine is: something that runs functions elsewhere and gives futures of the standard
+library.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -14,11 +16,16 @@ class Engine(ABC):
 
     name: ClassVar[str]
     can_stop: ClassVar[bool] = True
-    shares: bool = True  #: whether what runs at the same time runs on one machine, so that clocks are disturbed
+    #: whether what runs at the same time runs on one machine, so that clocks are disturbed
+    shares: bool = True
 
     @abstractmethod
-    def __init__(self, workers: int | None = None, address: str | None = None, gpus: bool = False) -> None:
-        """``workers``: processes on this machine; ``address``: of a cluster; ``gpus``: each piece of work needs one."""
+    def __init__(
+        self, workers: int | None = None, address: str | None = None, gpus: bool = False
+    ) -> None:
+        """``workers``: processes on this machine; ``address``: of a cluster; ``gpus``: each piece
+        of work needs one.
+        """
 
     @property
     @abstractmethod
@@ -44,14 +51,21 @@ class Engine(ABC):
     def __enter__(self) -> "Engine":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
 
 def check_no_address(name: str, address: str | None) -> None:
     """Refuse the address of a cluster where none is used."""
     if address is not None:
-        raise BadSetting(f"the engine {name!r} runs on this machine and takes no address. Use --engine dask or --engine ray.")
+        raise BadSetting(
+            f"the engine {name!r} runs on this machine and takes no address. Use --engine dask or --engine ray."
+        )
 
 
 def check_workers(workers: int | None) -> None:

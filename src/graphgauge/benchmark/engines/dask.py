@@ -1,8 +1,10 @@
-"""A Dask cluster that is already running: `--engine dask --address tcp://127.0.0.1:8786`; or two processes started here.
+"""A Dask cluster that is already running: `--engine dask --address tcp://127.0.0.1:8786`; or two
+processes started here.
 
-Start workers with one thread each (`dask worker ADDRESS --nthreads 1`): a process measures one shard at a time. Dask itself
-moves the work of a worker that died to another one, as often as its scheduler allows (`distributed.scheduler.allowed-failures`,
-3 unless set); then the runner takes over. A cluster that is started here leaves it to the runner at once.
+Start workers with one thread each (`dask worker ADDRESS --nthreads 1`): a process measures one
+shard at a time. Dask itself moves the work of a worker that died to another one, as often as its
+scheduler allows (`distributed.scheduler.allowed-failures`, 3 unless set); then the runner takes
+over. A cluster that is started here leaves it to the runner at once.
 """
 
 from collections.abc import Callable
@@ -20,23 +22,36 @@ class DaskEngine(Engine):
 
     name = "dask"
 
-    def __init__(self, workers: int | None = None, address: str | None = None, gpus: bool = False) -> None:
+    def __init__(
+        self, workers: int | None = None, address: str | None = None, gpus: bool = False
+    ) -> None:
         check_workers(workers)
         try:
             import distributed
         except ImportError as error:
-            raise MissingExtra("the engine 'dask' needs Dask: pip install \"graphgauge[dask]\".") from error
+            raise MissingExtra(
+                "the engine 'dask' needs Dask: pip install \"graphgauge[dask]\"."
+            ) from error
         self.distributed, self.shares = distributed, address is None
         try:
-            self.client = distributed.Client(address or self.local(workers), timeout=SECONDS_TO_CONNECT)
+            self.client = distributed.Client(
+                address or self.local(workers), timeout=SECONDS_TO_CONNECT
+            )
         except (OSError, ValueError, TimeoutError) as error:
             raise BadSetting(f"there is no Dask scheduler at {address!r}: {error}.") from error
         self.tasks: dict[Future[Any], Any] = {}
 
     def local(self, workers: int | None) -> Any:
         """A cluster of this machine that listens to this machine only."""
-        own = {"threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None, "processes": True}
-        return self.distributed.LocalCluster(n_workers=workers or 2, scheduler_kwargs={"allowed_failures": 0}, **own)
+        own = {
+            "threads_per_worker": 1,
+            "host": "127.0.0.1",
+            "dashboard_address": None,
+            "processes": True,
+        }
+        return self.distributed.LocalCluster(
+            n_workers=workers or 2, scheduler_kwargs={"allowed_failures": 0}, **own
+        )
 
     @property
     def places(self) -> int:
@@ -48,18 +63,27 @@ class DaskEngine(Engine):
         task = self.client.submit(function, *args, pure=False)
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
-        self.tasks = {own: other for own, other in self.tasks.items() if not own.done()} | {future: task}
+        self.tasks = {own: other for own, other in self.tasks.items() if not own.done()} | {
+            future: task
+        }
         task.add_done_callback(lambda done: settle(future, done))
         return future
 
     def is_death(self, error: BaseException) -> bool:
         """Dask gave up after a worker died, or several."""
-        return isinstance(error, (self.distributed.scheduler.KilledWorker, self.distributed.client.FutureCancelledError))
+        return isinstance(
+            error,
+            (self.distributed.scheduler.KilledWorker, self.distributed.client.FutureCancelledError),
+        )
 
     def abandon(self, future: "Future[Any]") -> None:
         """Restart the worker that works on it."""
         task = self.tasks.pop(future)
-        busy = [worker for worker, keys in self.client.processing().items() if task.key in map(str, keys)]
+        busy = [
+            worker
+            for worker, keys in self.client.processing().items()
+            if task.key in map(str, keys)
+        ]
         task.cancel(force=True)
         if busy:
             self.client.restart_workers(busy, raise_for_error=False)

@@ -14,7 +14,9 @@ class InlineEngine(Engine):
     can_stop = False
     places = 1
 
-    def __init__(self, workers: int | None = None, address: str | None = None, gpus: bool = False) -> None:
+    def __init__(
+        self, workers: int | None = None, address: str | None = None, gpus: bool = False
+    ) -> None:
         check_no_address(self.name, address)
 
     def submit(self, function: Callable[..., Any], *args: Any) -> "Future[Any]":

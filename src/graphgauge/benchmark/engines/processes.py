@@ -1,7 +1,8 @@
 """Processes on this machine: each place is a pool of one process (loky).
 
-One process per pool, because when a worker dies loky gives up the whole pool: so it is known which piece of work was under way,
-and no other is disturbed. A hanging worker is killed the same way. A pool that is gone is built anew when it is next needed.
+One process per pool, because when a worker dies loky gives up the whole pool: so it is known which
+piece of work was under way, and no other is disturbed. A hanging worker is killed the same way. A
+pool that is gone is built anew when it is next needed.
 """
 
 import contextlib
@@ -27,7 +28,9 @@ class ProcessesEngine(Engine):
 
     name = "processes"
 
-    def __init__(self, workers: int | None = None, address: str | None = None, gpus: bool = False) -> None:
+    def __init__(
+        self, workers: int | None = None, address: str | None = None, gpus: bool = False
+    ) -> None:
         check_no_address(self.name, address)
         check_workers(workers)
         self.workers = workers or os.cpu_count() or 1
@@ -60,12 +63,16 @@ class ProcessesEngine(Engine):
         """The pool of a place."""
         found = self.pools[number]
         if found is None:
-            found = ProcessPoolExecutor(max_workers=1, initializer=prepare, initargs=(os.getpid(), threads_of(self.workers)))
+            found = ProcessPoolExecutor(
+                max_workers=1, initializer=prepare, initargs=(os.getpid(), threads_of(self.workers))
+            )
             self.pools[number] = found
         return found
 
     def start_all(self) -> None:
-        """Start the processes that are missing, all at once; the time limit of a shard does not pay for their imports."""
+        """Start the processes that are missing, all at once; the time limit of a shard does not pay
+        for their imports.
+        """
         new = [number for number, pool in enumerate(self.pools) if pool is None]
         for begun in [self.pool(number).submit(import_what_is_needed) for number in new]:
             begun.result()
@@ -94,11 +101,14 @@ class ProcessesEngine(Engine):
 def threads_of(workers: int) -> int:
     """Threads of each process: as OMP_NUM_THREADS says, else the cores are shared."""
     said = os.environ.get("OMP_NUM_THREADS", "")
-    return int(said) if said.isdigit() and int(said) > 0 else max(1, (os.cpu_count() or 1) // workers)
+    return (
+        int(said) if said.isdigit() and int(said) > 0 else max(1, (os.cpu_count() or 1) // workers)
+    )
 
 
 def prepare(parent: int, threads: int) -> None:
-    """In a new process: Ctrl-C is the runner's business, the cores are shared, and no process outlives the runner.
+    """In a new process: Ctrl-C is the runner's business, the cores are shared, and no process
+    outlives the runner.
 
     A worker keeps models open. Loky would take that for a leak and start it anew after every shard.
     """

@@ -1,9 +1,11 @@
-"""A Ray cluster: `--engine ray --address 10.0.0.1:6379`, or without an address one that is started on this machine.
+"""A Ray cluster: `--engine ray --address 10.0.0.1:6379`, or without an address one that is started
+on this machine.
 
-With a GPU each shard asks Ray for one, and Ray decides where. When a worker or a node dies, Ray tells and the runner hands the
-shard out again (Ray's own attempts are off: an explainer that ends its process would cost eight of them instead of two).
-All sides must have the same `RAY_AUTH_MODE`: a token that an earlier `ray.init()` left in the home directory is enforced by a
-later `ray start`, but not picked up by `ray.init(address=...)`. A Ray head listens on all interfaces.
+With a GPU each shard asks Ray for one, and Ray decides where. When a worker or a node dies, Ray
+tells and the runner hands the shard out again (Ray's own attempts are off: an explainer that ends
+its process would cost eight of them instead of two). All sides must have the same `RAY_AUTH_MODE`:
+a token that an earlier `ray.init()` left in the home directory is enforced by a later `ray start`,
+but not picked up by `ray.init(address=...)`. A Ray head listens on all interfaces.
 """
 
 import contextlib
@@ -22,14 +24,22 @@ class RayEngine(Engine):
 
     name = "ray"
 
-    def __init__(self, workers: int | None = None, address: str | None = None, gpus: bool = False) -> None:
+    def __init__(
+        self, workers: int | None = None, address: str | None = None, gpus: bool = False
+    ) -> None:
         check_workers(workers)
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         try:
             import ray
         except ImportError as error:
-            raise MissingExtra("the engine 'ray' needs Ray: pip install \"graphgauge[ray]\".") from error
-        self.ray, self.resource, self.was_started = ray, "GPU" if gpus else "CPU", ray.is_initialized()
+            raise MissingExtra(
+                "the engine 'ray' needs Ray: pip install \"graphgauge[ray]\"."
+            ) from error
+        self.ray, self.resource, self.was_started = (
+            ray,
+            "GPU" if gpus else "CPU",
+            ray.is_initialized(),
+        )
         self.tasks: dict[Future[Any], Any] = {}
         self.shares = address is None
         self.connect(workers, address)
@@ -37,9 +47,18 @@ class RayEngine(Engine):
 
     def connect(self, workers: int | None, address: str | None) -> None:
         """To a cluster, or to one that is started here."""
-        options: dict[str, Any] = {"address": address} if address else {"num_cpus": workers or 2, "include_dashboard": False}
+        options: dict[str, Any] = (
+            {"address": address}
+            if address
+            else {"num_cpus": workers or 2, "include_dashboard": False}
+        )
         try:
-            self.ray.init(ignore_reinit_error=True, log_to_driver=False, logging_level=logging.ERROR, **options)
+            self.ray.init(
+                ignore_reinit_error=True,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                **options,
+            )
         except (ConnectionError, OSError, ValueError, RuntimeError) as error:
             raise BadSetting(
                 f"no Ray cluster answers at {address!r}: {str(error).rstrip('. ')}. Start one with `ray start --head`; if it runs, "
@@ -55,13 +74,22 @@ class RayEngine(Engine):
         """Run it where Ray has room."""
         task = self.remote.remote(function, *args)
         future: Future[Any] = task.future()
-        self.tasks = {own: other for own, other in self.tasks.items() if not own.done()} | {future: task}
+        self.tasks = {own: other for own, other in self.tasks.items() if not own.done()} | {
+            future: task
+        }
         return future
 
     def is_death(self, error: BaseException) -> bool:
-        """A worker or a node died, with the work or with its result, or the task was cancelled with them."""
+        """A worker or a node died, with the work or with its result, or the task was cancelled with
+        them.
+        """
         kinds = self.ray.exceptions
-        deaths = (kinds.WorkerCrashedError, kinds.NodeDiedError, kinds.ObjectLostError, kinds.OutOfMemoryError)
+        deaths = (
+            kinds.WorkerCrashedError,
+            kinds.NodeDiedError,
+            kinds.ObjectLostError,
+            kinds.OutOfMemoryError,
+        )
         return isinstance(error, (*deaths, kinds.TaskCancelledError))
 
     def abandon(self, future: "Future[Any]") -> None:
