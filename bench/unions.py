@@ -52,9 +52,9 @@ def main() -> None:
         limited = NodeClassificationModel(model.net, data, memory_budget=budget)
         chosen = limited.computation_graphs(range(300, 700, 40))
         spent = seconds(
-            lambda limited=limited, chosen=chosen: limited.pred_copies(chosen, of, silence_one),
+            lambda limited=limited, chosen=chosen: limited.pred_copies(chosen, of, silence_one),  # type: ignore[misc]
             options.repeat,
-        )  # type: ignore[misc]
+        )
         print(f"  budget {budget:>7}: {options.copies / spent:10.0f} copies per second")
 
 

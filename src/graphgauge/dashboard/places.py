@@ -31,11 +31,11 @@ class Places:
         if self.project is not None and not Path(self.project).is_file():
             raise BadFile(f"there is no project file {self.project}: `graphgauge init` writes one.")
         return Places(
-            *(
+            *(  # type: ignore[arg-type]
                 None if own is None else os.path.abspath(own)
                 for own in (self.root, self.monitor, self.project)
             )
-        )  # type: ignore[arg-type]
+        )
 
     def line(self) -> str:
         """For the command line of the pages.

@@ -239,10 +239,10 @@ def last_bias(net: nn.Module) -> nn.Parameter | None:
     if not isinstance(net, LinkNetwork):
         return net.second.bias  # type: ignore[union-attr, return-value]
     return (
-        net.encoder.second.bias
+        net.encoder.second.bias  # type: ignore[return-value, union-attr]
         if isinstance(net.decoder, Sum)
         else getattr(net.decoder, "bias", None)
-    )  # type: ignore[union-attr, return-value]
+    )
 
 
 def labels(data: Data) -> Tensor:

@@ -506,9 +506,9 @@ def read_row(text: dict[str, str]) -> Row:
         status=text["status"],
         flipped=flipped,
         message=text.get("message") or None,
-        **numbers,
-        **lists,
-    )  # type: ignore[arg-type]
+        **numbers,  # type: ignore[arg-type]
+        **lists,  # type: ignore[arg-type]
+    )
     kept = {
         name: text[name] for name in ("task", "model", "explainer", "metric", "settings", "version")
     }

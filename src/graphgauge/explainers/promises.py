@@ -199,9 +199,9 @@ def predictions_are_the_models(trial: Trial) -> None:
         there = x.prediction is not None and x.prediction.shape == pred.shape
         ensure(there, f"target {x.target} has no prediction like the model's")
         ensure(
-            bool(torch.allclose(x.prediction, pred, atol=1e-5)),
+            bool(torch.allclose(x.prediction, pred, atol=1e-5)),  # type: ignore[arg-type]
             f"the prediction of target {x.target} is not the model's",
-        )  # type: ignore[arg-type]
+        )
 
 
 def explanations_say_how_they_were_made(trial: Trial) -> None:
@@ -503,9 +503,9 @@ def wrong_targets_are_refused(trial: Trial) -> None:
     """Out of range, negative, or of another kind."""
     for target in wrong_targets(trial.model):
         ensure(
-            is_refused(lambda target=target: trial.run([target]), BadTarget),
+            is_refused(lambda target=target: trial.run([target]), BadTarget),  # type: ignore[misc]
             f"target {target!r} is accepted",
-        )  # type: ignore[misc]
+        )
 
 
 def wrong_seeds_are_refused(trial: Trial) -> None:

@@ -162,9 +162,9 @@ def springs(drawn: Sequence[Arrow], ways: Ways) -> dict[Node, Point]:
         [pick(place[k] for place in found.values()) for k in (0, 1)] for pick in (min, max)
     )
     return {
-        node: tuple(2 * fraction(place[k], low[k], high[k]) - 1 for k in (0, 1))
+        node: tuple(2 * fraction(place[k], low[k], high[k]) - 1 for k in (0, 1))  # type: ignore[misc]
         for node, place in found.items()
-    }  # type: ignore[misc]
+    }
 
 
 def fraction(value: float, low: float, high: float) -> float:
