@@ -13,7 +13,9 @@ from timing import once
 from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 
-from graphgauge.datasets import Recipe, Stopping, ba_shapes, network, train
+from graphgauge.datasets import ba_shapes, network
+from graphgauge.datasets.stopping import Stopping
+from graphgauge.datasets.training import Recipe, train
 
 
 def task(device: str) -> Data:

@@ -4,7 +4,7 @@ import networks
 import pytest
 
 from graphgauge.core.errors import BadFile
-from graphgauge.datasets.kept import as_toml
+from graphgauge.datasets.network_files import as_toml
 
 SCORES = {"train": 1.0, "val": 0.7, "test": 0.6, "all": 0.9}
 

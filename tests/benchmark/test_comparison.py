@@ -14,7 +14,8 @@ from graphgauge.benchmark import (
     with_variants,
 )
 from graphgauge.benchmark.comparison import labels_in_place, repeatability
-from graphgauge.benchmark.paper import EXPLAINERS, METRICS
+from graphgauge.benchmark.explainer_names import EXPLAINERS
+from graphgauge.benchmark.paper import METRICS
 from graphgauge.benchmark.reasons import RULES, UNEXPLAINED, likely_reason
 from graphgauge.core.errors import BadSetting, UndefinedScore
 from graphgauge.evaluation.settings import Settings

@@ -14,8 +14,9 @@ from graphgauge.benchmark import (
     table_1,
     table_1_of_the_paper,
 )
+from graphgauge.benchmark.explainer_names import EXPLAINERS, papers_order
 from graphgauge.benchmark.kinds import KINDS
-from graphgauge.benchmark.paper import EXPLAINERS, METRICS, papers_order
+from graphgauge.benchmark.paper import METRICS
 from graphgauge.core.errors import BadFile, UndefinedScore, UnknownName
 from graphgauge.datasets.descriptions import DATASETS
 from graphgauge.explainers import EXPLAINERS as KNOWN

@@ -15,7 +15,7 @@ import yaml
 from graphgauge.benchmark import Call, Place, Run, carry_out, plan_of, read_experiment
 from graphgauge.benchmark.engines import engine_of
 from graphgauge.datasets.grid import Search, search
-from graphgauge.datasets.kept import keep
+from graphgauge.datasets.network_files import keep
 from graphgauge.datasets.stopping import Stopping
 from graphgauge.datasets.tasks import find_task
 

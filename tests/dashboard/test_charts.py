@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("streamlit")
 
-from graphgauge.benchmark.paper import EXPLAINERS
+from graphgauge.benchmark.explainer_names import EXPLAINERS
 from graphgauge.dashboard.charts import SHAPES, front_chart
 from graphgauge.report.pareto import MARKERS, looks
 

@@ -3,7 +3,7 @@
 import pytest
 
 from graphgauge.datasets import trained, trained_record
-from graphgauge.datasets.grid import digest
+from graphgauge.datasets.fingerprints import digest
 from graphgauge.datasets.scores import SCORED_PARTS, scores
 from graphgauge.datasets.tasks import TASKS
 

@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 from typer.testing import CliRunner
 
 from graphgauge.benchmark import read_summary, summary_table
-from graphgauge.benchmark.paper import shown_explainer
+from graphgauge.benchmark.explainer_names import shown_explainer
 from graphgauge.cli.main import app
 from graphgauge.core.errors import BadFile, UndefinedScore
 from graphgauge.report import plot_fronts, plot_pareto, write_analysis

@@ -25,14 +25,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from graphgauge.benchmark.explainer_names import EXPLAINERS, method_of, shown_explainer
 from graphgauge.benchmark.kinds import KINDS
-from graphgauge.benchmark.paper import (
-    EXPLAINERS,
-    METRICS,
-    method_of,
-    shown_explainer,
-    table_1_of_the_paper,
-)
+from graphgauge.benchmark.paper import METRICS, table_1_of_the_paper
 from graphgauge.benchmark.ranks import spearman
 from graphgauge.benchmark.reasons import likely_reason
 from graphgauge.benchmark.study import CONFIGURATION, Study, study_of

@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from graphgauge.benchmark.draws import Configuration, drawn_means, interval, mean_of_known
-from graphgauge.benchmark.paper import BASELINES
+from graphgauge.benchmark.explainer_names import BASELINES
 from graphgauge.benchmark.ranks import Floats, spearman
 from graphgauge.benchmark.study import CONFIGURATION, Study, study_of
 from graphgauge.core.errors import UndefinedScore

@@ -22,19 +22,6 @@ METRICS = {
     "time": "Execution Time",
 }
 
-#: the paper's names of its eight explainers
-EXPLAINERS = {
-    "deconvolution": "Deconv",
-    "gnn_explainer": "GNNExp",
-    "graphmask": "GraphMask",
-    "guided_backprop": "GuidedBP",
-    "input_x_gradient": "Input×Grad",
-    "integrated_gradients": "IntGrad",
-    "lrp": "LRP",
-    "saliency": "Saliency",
-}
-
-BASELINES = ("random",)  #: no choice of anybody, only something to compare with
 MEAN_TRIALS = (35, 40)  #: "an average of 35-40" trials with early stopping
 EXPLANATIONS = 2_000_000  #: "~2M explanations"
 FEWER_RUNS = {
@@ -66,33 +53,3 @@ def table_1_of_the_paper() -> dict[tuple[str, str, str], Reported]:
 def configurations(kind: str, explainer: str) -> int:
     """How many (data set, model) means a cell is made of."""
     return FEWER_RUNS.get((kind, explainer), 4 if kind.endswith("regression") else 6)
-
-
-def method_of(label: str) -> str | None:
-    """The paper's method behind a label of results, variants included; None if it has none.
-
-    >>> method_of("lrp(variant=captum)"), method_of("graphmask_pyg"), method_of("random")
-    ('lrp', 'graphmask', None)
-    """
-    names = [
-        name
-        for name in EXPLAINERS
-        if label == name or (label.startswith(name) and not label[len(name)].isalnum())
-    ]
-    return max(names, key=len, default=None)
-
-
-def shown_explainer(label: str) -> str:
-    """The paper's short name where there is one, with what follows it.
-
-    >>> shown_explainer("lrp(variant=captum)"), shown_explainer("random")
-    ('LRP(variant=captum)', 'random')
-    """
-    method = method_of(label)
-    return label if method is None else EXPLAINERS[method] + label[len(method) :]
-
-
-def papers_order(labels: list[str]) -> list[str]:
-    """The paper's methods first, as in its table, then the others as they come."""
-    place = {name: k for k, name in enumerate(EXPLAINERS)}
-    return sorted(labels, key=lambda label: place.get(method_of(label) or "", len(place)))

@@ -21,8 +21,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from graphgauge.benchmark.draws import DRAWS, SAME, configurations, drawn_means
+from graphgauge.benchmark.explainer_names import BASELINES, EXPLAINERS, papers_order
 from graphgauge.benchmark.kinds import KINDS
-from graphgauge.benchmark.paper import BASELINES, EXPLAINERS, papers_order, table_1_of_the_paper
+from graphgauge.benchmark.paper import table_1_of_the_paper
 from graphgauge.benchmark.ranks import Floats
 from graphgauge.benchmark.study import Study, study_of
 from graphgauge.core.errors import UndefinedScore

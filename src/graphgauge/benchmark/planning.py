@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 from graphgauge.benchmark.experiment import Experiment, TaskChoice
 from graphgauge.benchmark.shards import FORMAT, Named, Shard, blocks
 from graphgauge.datasets import benchmark_targets, load, trained
-from graphgauge.datasets.grid import digest as digest_of_data
+from graphgauge.datasets.fingerprints import digest as digest_of_data
 from graphgauge.evaluation import Evaluator
 from graphgauge.models import (
     BaseModel,

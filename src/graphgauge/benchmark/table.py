@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from graphgauge.benchmark.explainer_names import BASELINES, papers_order, shown_explainer
 from graphgauge.benchmark.kinds import shown_kind
-from graphgauge.benchmark.paper import BASELINES, METRICS, papers_order, shown_explainer
+from graphgauge.benchmark.paper import METRICS
 from graphgauge.benchmark.study import CONFIGURATION, Study, study_of
 from graphgauge.benchmark.typeset import BOLD, as_latex, as_markdown
 from graphgauge.core.registry import lookup

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from graphgauge.benchmark.paper import method_of
+from graphgauge.benchmark.explainer_names import method_of
 from graphgauge.core.errors import BadSetting
 from graphgauge.evaluation.results import Results, Row
 

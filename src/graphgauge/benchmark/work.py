@@ -30,7 +30,7 @@ from graphgauge.core.later import later, resolve
 from graphgauge.core.phases import clocked, phase
 from graphgauge.core.progress import replaced
 from graphgauge.datasets import load, trained
-from graphgauge.datasets.grid import digest as digest_of_data
+from graphgauge.datasets.fingerprints import digest as digest_of_data
 from graphgauge.evaluation import Evaluator, Results, Settings
 from graphgauge.explainers import find_explainer
 from graphgauge.metrics import METRICS

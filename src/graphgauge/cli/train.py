@@ -15,8 +15,9 @@ import typer
 from graphgauge.core.devices import chosen_device
 from graphgauge.core.errors import GraphgaugeError
 from graphgauge.datasets.files import cache_folder
-from graphgauge.datasets.grid import Found, Search, digest, search
-from graphgauge.datasets.kept import keep as write_network
+from graphgauge.datasets.fingerprints import digest
+from graphgauge.datasets.grid import Found, Search, search
+from graphgauge.datasets.network_files import keep as write_network
 from graphgauge.datasets.scores import SCORED_PARTS
 from graphgauge.datasets.tasks import Task, find_tasks
 

@@ -7,10 +7,8 @@ from graphgauge.datasets.kept import trained, trained_record
 from graphgauge.datasets.loading import load
 from graphgauge.datasets.networks import GAT, GCN, accuracy, architecture, network, trained_gcn
 from graphgauge.datasets.own import load_graph, save_graph
-from graphgauge.datasets.stopping import Stopping
 from graphgauge.datasets.synthetic import synthetic
 from graphgauge.datasets.targets import benchmark_targets, targets_of
-from graphgauge.datasets.training import Recipe, train
 
 __all__ = [
     "DATASETS",
@@ -18,8 +16,6 @@ __all__ = [
     "GCN",
     "Description",
     "RawFile",
-    "Recipe",
-    "Stopping",
     "accuracy",
     "architecture",
     "ba_shapes",
@@ -34,7 +30,6 @@ __all__ = [
     "state_of",
     "synthetic",
     "targets_of",
-    "train",
     "trained",
     "trained_gcn",
     "trained_record",

@@ -11,7 +11,6 @@ A search can be broken off: after each stack its rows go to one file, and the sa
 from there.
 """
 
-import hashlib
 import json
 import statistics
 from collections.abc import Iterator
@@ -20,13 +19,13 @@ from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.core.progress import progress
 from graphgauge.datasets.files import write_whole
+from graphgauge.datasets.fingerprints import digest
 from graphgauge.datasets.networks import Architecture, architecture, decoder_of, rebuilt
 from graphgauge.datasets.scores import SCORED_PARTS, scores
 from graphgauge.datasets.stopping import Stopping
@@ -222,18 +221,3 @@ class Rows:
         if self.path is not None:
             lines = (json.dumps(row) + "\n" for row in (self.asked, *self.known.values()))
             write_whole(self.path, "".join(lines).encode())
-
-
-def digest(data: Data) -> str:
-    """Names a task's content: all its tensors and what is asked of them."""
-    content = hashlib.blake2b(
-        f"{data.name} {data.level} {data.task} {list(data.get('class_names') or [])}".encode(),
-        digest_size=16,
-    )
-    for name in sorted(
-        key for key, value in data.to_dict().items() if isinstance(value, torch.Tensor)
-    ):
-        value = data[name].detach().cpu().contiguous()
-        content.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-        content.update(value.numpy().tobytes())
-    return content.hexdigest()

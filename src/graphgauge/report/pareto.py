@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphgauge.benchmark.explainer_names import (
+    BASELINES,
+    EXPLAINERS,
+    papers_order,
+    shown_explainer,
+)
 from graphgauge.benchmark.kinds import shown_kind
-from graphgauge.benchmark.paper import BASELINES, EXPLAINERS, papers_order, shown_explainer
 from graphgauge.benchmark.pareto import PAIRS, Pair, front, known_pairs
 from graphgauge.benchmark.study import Study, study_of
 from graphgauge.evaluation.meanings import higher_is_better
