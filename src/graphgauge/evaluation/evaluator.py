@@ -54,7 +54,7 @@ from graphgauge.explainers.chosen_classes import chosen_classes, num_classes
 from graphgauge.metrics import Metric
 from graphgauge.models import BaseModel
 from graphgauge.models.fingerprints import digest_of_network, identity_of
-from graphgauge.models.lending import lent
+from graphgauge.models.guard import lent
 from graphgauge.perturbation import References, find_references
 
 MOST_HEIGHTS = (

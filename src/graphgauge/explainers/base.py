@@ -28,7 +28,7 @@ from graphgauge.core.xplanation import Target, Xplanation, plain_target
 from graphgauge.explainers.chosen_classes import chosen_classes
 from graphgauge.models import BaseModel, ComputationGraphs
 from graphgauge.models.fingerprints import digest_of_network
-from graphgauge.models.lending import lent
+from graphgauge.models.guard import lent
 from graphgauge.models.masking import WITHOUT_MASKS
 
 _WARNS_OF_MISSING_EDGES: ContextVar[bool] = ContextVar(

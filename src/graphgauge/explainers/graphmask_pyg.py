@@ -32,7 +32,8 @@ from graphgauge.core.seeds import derive_seed, generator
 from graphgauge.explainers.gates import TEMPERATURE
 from graphgauge.explainers.learned import Entries, Learned
 from graphgauge.models import BaseModel, Union
-from graphgauge.models.masking import Messages, message_layers
+from graphgauge.models.depth import message_layers
+from graphgauge.models.masking import Messages
 
 TILE = 16
 FEATURE_STD, START, LOW, HIGH = 0.1, 2.0, -0.2, 1.2

@@ -25,7 +25,7 @@ from graphgauge.explainers.base import BaseExplainer, Scores
 from graphgauge.explainers.one_by_one import OBJECT, one_by_one
 from graphgauge.models import BaseModel, ComputationGraph, ComputationGraphs
 from graphgauge.models.calling import Call
-from graphgauge.models.masking import message_layers
+from graphgauge.models.depth import message_layers
 
 if TYPE_CHECKING:
     from torch_geometric.explain import ExplainerAlgorithm

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import Module
 from torch.overrides import TorchFunctionMode
 
-from graphgauge.models.masking import message_layers
+from graphgauge.models.depth import message_layers
 
 #: from an activation and its input, the output with other derivatives
 Rule = Callable[[Callable[[Tensor], Tensor], Tensor], Tensor]

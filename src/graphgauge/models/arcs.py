@@ -81,3 +81,11 @@ def starts(count: Tensor) -> Tensor:
     ptr = count.new_zeros(len(count) + 1)
     ptr[1:] = count.cumsum(0)
     return ptr
+
+
+def same_edges(used: Tensor, edges: Tensor) -> bool:
+    """Whether ``used`` is ``edges`` followed by nothing but self-loops."""
+    count = edges.size(1)
+    if used.size(1) < count or not torch.equal(used[:, :count], edges):
+        return False
+    return bool((used[0, count:] == used[1, count:]).all())

@@ -27,7 +27,7 @@ from graphgauge.models.guard import all_tensors, fingerprint, untouched
 from graphgauge.models.hops import find_hops
 from graphgauge.models.lean import graphs_of
 from graphgauge.models.masking import edge_score_sources
-from graphgauge.models.outputs import label_column
+from graphgauge.models.output_rows import label_column
 from graphgauge.models.targets import Labels, read_targets
 from graphgauge.models.union import Union
 

@@ -24,8 +24,8 @@ from torch_geometric.data import Data
 from graphgauge.core.errors import BadTarget
 from graphgauge.core.xplanation import Target, plain_target
 from graphgauge.models.arcs import ragged_ranges, starts
+from graphgauge.models.edge_weights import Weights
 from graphgauge.models.graphs import Graphs
-from graphgauge.models.normalisation import Weights
 
 #: what an extracted graph holds beside the messages, from the least to everything
 HALOS = ("none", "in", "in and out", "one ring more", "whole graph")

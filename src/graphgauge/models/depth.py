@@ -13,7 +13,7 @@ is then verified on real targets.
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,13 +22,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 from torch_geometric.nn import MessagePassing
 
-from graphgauge.core.errors import BadModel
+from graphgauge.models.arcs import same_edges
 from graphgauge.models.computation import HALOS
-from graphgauge.models.masking import message_layers, same_edges
-from graphgauge.models.union import Union
-
-if TYPE_CHECKING:
-    from graphgauge.models.base import BaseModel
 
 #: layers of torch_geometric.nn whose messages depend on their two ends and on the receiver's
 #: incoming messages only
@@ -132,6 +127,11 @@ class Trace:
         )
 
 
+def message_layers(net: Module) -> list[MessagePassing]:
+    """The message-passing layers of a network."""
+    return [module for module in net.modules() if isinstance(module, MessagePassing)]
+
+
 def trace(net: Module, run: Callable[[], Tensor], edge_index: Tensor) -> Trace:
     """Run the network once on a graph with ``edge_index`` and watch its message-passing layers."""
     flows: list[str] = []
@@ -150,24 +150,6 @@ def trace(net: Module, run: Callable[[], Tensor], edge_index: Tensor) -> Trace:
         with depths:
             out = run()
     return Trace(len(flows), frozenset(flows), depths.of(out) or len(flows))
-
-
-def counted_hops(model: "BaseModel") -> int:
-    """What the user said, or the longest chain of propagations in one forward pass."""
-    if model.num_hops is not None:
-        return model.num_hops
-    if model.trace.calls == 0 and model.level != "graph":
-        is_hidden = isinstance(model.net, torch.jit.ScriptModule)
-        hidden = (
-            " torch.jit hides the layers: better wrap the module that was compiled, whose edges can be masked."
-            if is_hidden
-            else ""
-        )
-        raise BadModel(
-            f"{type(model.net).__name__} has no torch_geometric MessagePassing layer that runs, so how far it looks cannot be "
-            f"counted. Say it: num_hops=2.{hidden}"
-        )
-    return model.trace.chain
 
 
 def direction(flow: str, edge_index: Tensor, used: Any) -> str:
@@ -210,26 +192,3 @@ def layer_halo(layer: MessagePassing) -> int:
     ):
         return HALOS.index("none")
     return HALOS.index("in") if is_ours and name in DEGREE_NORMALISED else HALOS.index("in and out")
-
-
-def gradient_reaches(outputs: Callable[[Union], Tensor], union: Union, is_far: Tensor) -> Tensor:
-    """Whether a gradient of a copy's output reaches one of its nodes under ``is_far`` (num_nodes,).  (K,) bool
-
-    The gradient is that of a random combination of the output's columns, since probabilities add up
-    to a constant.
-    """
-    with torch.enable_grad():
-        x = union.x.detach().requires_grad_(True)
-        rows = outputs(union.with_x(x))
-        weight = torch.rand(
-            rows.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64
-        ).to(rows)
-        (grad,) = (
-            torch.autograd.grad((rows * weight).sum(), x, allow_unused=True)
-            if rows.requires_grad
-            else (None,)
-        )
-    reached = (
-        torch.zeros_like(is_far) if grad is None else (grad[union.node_at] != 0).any(1) & is_far
-    )
-    return torch.bincount(union.node_copy[reached], minlength=len(union)) > 0

@@ -40,7 +40,7 @@ from graphgauge.models.masking import (
     masked_messages,
 )
 from graphgauge.models.normalisation import shared_loops, shared_normalisation
-from graphgauge.models.outputs import as_rows, label_column
+from graphgauge.models.output_rows import as_rows, label_column
 from graphgauge.models.reach import Reach, only_arriving
 from graphgauge.models.union import ALIGN, Union, assemble, room
 

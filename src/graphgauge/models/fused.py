@@ -33,7 +33,8 @@ from torch.nn import Module
 from torch_geometric.nn import GATConv, GCNConv, MessagePassing
 from torch_geometric.utils.sparse import index2ptr
 
-from graphgauge.models.masking import Scaling, message_layers
+from graphgauge.models.depth import message_layers
+from graphgauge.models.masking import Scaling
 from graphgauge.models.reach import Reach
 from graphgauge.models.union import Union
 

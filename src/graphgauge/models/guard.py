@@ -5,19 +5,29 @@ was.
 off, and afterwards restores parameters, buffers, gradients, `requires_grad`, hooks, training flags
 and every other attribute of every module (tensors, arrays and containers by value, at any depth),
 and the global random states of torch, NumPy and Python.
+
+`lent(model, borrower)` gives the network to an explainer and puts back all that it leaves behind:
+training mode, hooks, frozen parameters, attributes. An explainer that changes weights or data has
+explained another network, so that raises `ChangedModel`, naming the explainer. Networks may change
+themselves when they are called (an embedding with ``max_norm``, a counter): no explainer is blamed
+for that.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import Module
 
+from graphgauge.core.errors import ChangedModel
 from graphgauge.core.randomness import preserved_randomness
+
+if TYPE_CHECKING:
+    from graphgauge.models.base import BaseModel
 
 #: attributes in which PyG's layers keep normalised edges or propagated features between calls
 CACHES = ("_cached_edge_index", "_cached_adj_t", "_cached_x", "_cached_h")
@@ -275,3 +285,43 @@ def checksum(tensor: Tensor) -> Tensor:
     return torch.stack(
         [bits.sum(), (bits * torch.arange(1, len(bits) + 1, device=bits.device)).sum()]
     )
+
+
+# --- lending the network to an explainer -------------------------------------------------------
+
+
+@contextmanager
+def lent(model: "BaseModel", borrower: str) -> Iterator[None]:
+    """Let ``borrower`` use the network, in a session; a loan within a loan is the same one."""
+    if model.is_lent:
+        yield
+        return
+    data, before = model.versions_of_data(), weights_of(model.net)
+    model.is_lent = True
+    try:
+        with untouched(model.net):
+            yield
+            after = weights_of(model.net)
+    finally:
+        model.is_lent = False
+    if was_changed(model, before, after):
+        raise ChangedModel(
+            f"{borrower} changed the network's weights while explaining. They were put back."
+        )
+    if model.versions_of_data() != data:
+        raise ChangedModel(
+            f"{borrower} wrote into the data while explaining. Load the data again and wrap the network anew."
+        )
+
+
+def was_changed(
+    model: "BaseModel", before: dict[str, Checksum], after: dict[str, Checksum]
+) -> bool:
+    """Whether weights have changed, those aside that the network writes itself when it is called."""
+    changed = [name for name, bits in before.items() if after.get(name) != bits]
+    if not changed:
+        return False
+    with untouched(model.net), torch.no_grad():
+        model.run_once()
+        called = weights_of(model.net)
+    return any(called.get(name) == before[name] for name in changed)

@@ -13,7 +13,7 @@ from graphgauge.core.seeds import generator
 from graphgauge.models import depth
 from graphgauge.models.computation import ComputationGraphs
 from graphgauge.models.engine import Engine
-from graphgauge.models.probing import FORWARD_ERRORS, is_close
+from graphgauge.models.probing import FORWARD_ERRORS, counted_hops, is_close
 from graphgauge.models.union import Union
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def find_hops(model: "BaseModel") -> int:
     """The counted hops, and more if features further away matter because of edges, not because all
     nodes do.
     """
-    counted = depth.counted_hops(model)
+    counted = counted_hops(model)
     if model.level == "graph" or not reaches_beyond(model, counted):
         return counted
     if model.num_hops is not None:
@@ -84,9 +84,7 @@ def matters(
             torch.randn(union.x.shape, generator=generator(0), dtype=torch.float64).to(union.x)
             * scale
         )
-        return depth.gradient_reaches(
-            engine.outputs, edited(union.with_x(noise)), is_far[union.node_row]
-        )
+        return gradient_reaches(engine.outputs, edited(union.with_x(noise)), is_far[union.node_row])
 
     def exchanged(union: Union) -> Tensor:
         (far,) = is_far[union.node_row].nonzero(as_tuple=True)
@@ -103,6 +101,29 @@ def matters(
             )
         )
     )
+
+
+def gradient_reaches(outputs: Callable[[Union], Tensor], union: Union, is_far: Tensor) -> Tensor:
+    """Whether a gradient of a copy's output reaches one of its nodes under ``is_far`` (num_nodes,).  (K,) bool
+
+    The gradient is that of a random combination of the output's columns, since probabilities add up
+    to a constant.
+    """
+    with torch.enable_grad():
+        x = union.x.detach().requires_grad_(True)
+        rows = outputs(union.with_x(x))
+        weight = torch.rand(
+            rows.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+        ).to(rows)
+        (grad,) = (
+            torch.autograd.grad((rows * weight).sum(), x, allow_unused=True)
+            if rows.requires_grad
+            else (None,)
+        )
+    reached = (
+        torch.zeros_like(is_far) if grad is None else (grad[union.node_at] != 0).any(1) & is_far
+    )
+    return torch.bincount(union.node_copy[reached], minlength=len(union)) > 0
 
 
 def tried(look: Callable[[], bool]) -> bool:

@@ -20,10 +20,10 @@ from torch import Tensor
 from graphgauge.core.errors import BadModel
 from graphgauge.models.arcs import starts
 from graphgauge.models.computation import HALOS, ComputationGraphs
-from graphgauge.models.depth import layer_halo
+from graphgauge.models.depth import layer_halo, message_layers
+from graphgauge.models.edge_weights import Weights
 from graphgauge.models.engine import TOGETHER
-from graphgauge.models.masking import message_layers
-from graphgauge.models.normalisation import Weights, normalises
+from graphgauge.models.normalisation import normalised_weights, normalises
 from graphgauge.models.probing import FORWARD_ERRORS, is_close, mirrored_rows
 from graphgauge.models.recent import recent_graphs
 
@@ -76,7 +76,7 @@ def can_be_lean(model: "BaseModel") -> bool:
 
 def weights_of(model: "BaseModel") -> Weights:
     """What the layers multiply the messages of the whole graph by."""
-    return Weights.of(model.net, model.source.edge_index, model.source.x)
+    return normalised_weights(model.net, model.source.edge_index, model.source.x)
 
 
 def without_halo_edges(graphs: ComputationGraphs, hops: int, weights: Weights) -> ComputationGraphs:

@@ -17,7 +17,7 @@ from graphgauge.models.embedding import check_hidden, last_hidden
 from graphgauge.models.engine import ALONE, Engine
 from graphgauge.models.extraction import Extractor
 from graphgauge.models.graphs import Graphs, as_list, check_graph, many_graphs, one_graph
-from graphgauge.models.outputs import as_rows, check_finite_rows, check_rows
+from graphgauge.models.output_rows import as_rows, check_finite_rows, check_rows
 from graphgauge.models.probing import COARSE, cannot_be_renumbered, find_probes, is_alike, is_close
 from graphgauge.models.union import ALIGN, Layout, Union, copied
 

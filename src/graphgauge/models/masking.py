@@ -26,6 +26,8 @@ from torch.nn import Module
 from torch_geometric.nn import FastRGCNConv, MessagePassing
 
 from graphgauge.core.errors import BadModel
+from graphgauge.models.arcs import same_edges
+from graphgauge.models.depth import message_layers
 from graphgauge.models.edge_tracking import EdgeTracker
 
 #: aggregations under which a message times 0 adds nothing
@@ -204,11 +206,6 @@ def edited_messages(
         yield
 
 
-def message_layers(net: Module) -> list[MessagePassing]:
-    """The message-passing layers of a network."""
-    return [module for module in net.modules() if isinstance(module, MessagePassing)]
-
-
 class Editor:
     """The hooks: before `propagate` its edges are seen, after `message` its messages are edited."""
 
@@ -320,14 +317,6 @@ def check_followed(layer: str, edge_index: Tensor, used: Tensor, column: Tensor)
 def follows(used: Tensor, edges: Tensor) -> bool:
     """Whether ``used`` is ``edges``, one way or the other, followed by nothing but self-loops."""
     return same_edges(used, edges) or same_edges(used, edges.flip(0))
-
-
-def same_edges(used: Tensor, edges: Tensor) -> bool:
-    """Whether ``used`` is ``edges`` followed by nothing but self-loops."""
-    count = edges.size(1)
-    if used.size(1) < count or not torch.equal(used[:, :count], edges):
-        return False
-    return bool((used[0, count:] == used[1, count:]).all())
 
 
 def doubtful_aggregations(net: Module) -> list[str]:

@@ -29,8 +29,8 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import add_self_loops, remove_self_loops
 
 from graphgauge.core.errors import BadModel
+from graphgauge.models.edge_weights import Way, Weights
 
-Way = tuple[bool, bool, str]  #: a GCN layer's improved, add_self_loops, flow
 Made = tuple[Tensor, Tensor | None]  #: edges, and their weights or attributes
 
 
@@ -101,60 +101,49 @@ class Prepared(Normalised):
             )
 
 
-@dataclass(frozen=True)
-class Weights:
-    """The weights of a whole graph's edges, for each way in which the layers of a network normalise
-    them.
+def normalised_weights(net: Module, edge_index: Tensor, x: Tensor) -> Weights:
+    """By PyG's own function, for edges without weights."""
+    is_link, found = edge_index[0] != edge_index[1], Weights({}, {})
+    for way in {way_of(layer) for layer in net.modules() if normalises(layer)}:
+        improved, adds_loops, flow = way
+        _, weight = gcn_norm(edge_index, None, len(x), improved, adds_loops, flow, x.dtype)
+        found.edge[way] = weight
+        if adds_loops:
+            found.edge[way] = x.new_ones(len(is_link)).masked_scatter(is_link, weight)
+            found.loop[way] = weight[len(weight) - len(x) :]
+    return found
+
+
+def prepared(
+    weights: Weights,
+    edge_index: Tensor,
+    edge: Tensor,
+    edge_at: Tensor,
+    node: Tensor,
+    node_at: Tensor,
+    rows: int,
+) -> Prepared:
+    """For a union of ``rows`` nodes with ``node`` and ``edge`` of the whole graph at these
+    places; 1 for the filling.
     """
-
-    edge: dict[
-        Way, Tensor
-    ]  #: (E,) of the edges; those of stored self-loops count only where no others are added
-    loop: dict[Way, Tensor]  #: (N,) of the self-loops that are added
-
-    @staticmethod
-    def of(net: Module, edge_index: Tensor, x: Tensor) -> "Weights":
-        """By PyG's own function, for edges without weights."""
-        is_link, found = edge_index[0] != edge_index[1], Weights({}, {})
-        for way in {way_of(layer) for layer in net.modules() if normalises(layer)}:
-            improved, adds_loops, flow = way
-            _, weight = gcn_norm(edge_index, None, len(x), improved, adds_loops, flow, x.dtype)
-            found.edge[way] = weight
-            if adds_loops:
-                found.edge[way] = x.new_ones(len(is_link)).masked_scatter(is_link, weight)
-                found.loop[way] = weight[len(weight) - len(x) :]
-        return found
-
-    def prepared(
-        self,
-        edge_index: Tensor,
-        edge: Tensor,
-        edge_at: Tensor,
-        node: Tensor,
-        node_at: Tensor,
-        rows: int,
-    ) -> Prepared:
-        """For a union of ``rows`` nodes with ``node`` and ``edge`` of the whole graph at these
-        places; 1 for the filling.
-        """
-        found = Prepared()
-        found.remember([edge_index, None])
-        (kept,) = (edge_index[0] != edge_index[1]).nonzero(as_tuple=True)
-        every = torch.arange(rows, device=edge_index.device)
-        for way, weight in self.edge.items():
+    found = Prepared()
+    found.remember([edge_index, None])
+    (kept,) = (edge_index[0] != edge_index[1]).nonzero(as_tuple=True)
+    every = torch.arange(rows, device=edge_index.device)
+    for way, weight in weights.edge.items():
+        used, value = (
+            edge_index,
+            weight.new_ones(edge_index.size(1)).index_copy(0, edge_at, weight[edge]),
+        )
+        if way in weights.loop:
+            own = weight.new_ones(rows).index_copy(0, node_at, weights.loop[way][node])
             used, value = (
-                edge_index,
-                weight.new_ones(edge_index.size(1)).index_copy(0, edge_at, weight[edge]),
+                torch.cat([edge_index[:, kept], every.expand(2, -1)], 1),
+                torch.cat([value[kept], own]),
             )
-            if way in self.loop:
-                own = weight.new_ones(rows).index_copy(0, node_at, self.loop[way][node])
-                used, value = (
-                    torch.cat([edge_index[:, kept], every.expand(2, -1)], 1),
-                    torch.cat([value[kept], own]),
-                )
-            key = (rows, weight.dtype, *way)
-            found.made[key] = used, value
-        return found
+        key = (rows, weight.dtype, *way)
+        found.made[key] = used, value
+    return found
 
 
 def can_be_shared(item: Any) -> bool:

@@ -27,7 +27,7 @@ from graphgauge.models.engine import ALONE, TOGETHER, WITH_BATCH, Engine
 from graphgauge.models.extraction import Extractor
 from graphgauge.models.features import Watched
 from graphgauge.models.graphs import part_of
-from graphgauge.models.outputs import check_finite_rows
+from graphgauge.models.output_rows import check_finite_rows
 from graphgauge.models.reach import arriving_shares
 from graphgauge.models.union import Union, assemble
 
@@ -84,6 +84,24 @@ def spaced(targets: Tensor, count: int) -> Tensor:
 # --- how far it looks -----------------------------------------------------------------------------
 
 
+def counted_hops(model: "BaseModel") -> int:
+    """What the user said, or the longest chain of propagations in one forward pass."""
+    if model.num_hops is not None:
+        return model.num_hops
+    if model.trace.calls == 0 and model.level != "graph":
+        is_hidden = isinstance(model.net, torch.jit.ScriptModule)
+        hidden = (
+            " torch.jit hides the layers: better wrap the module that was compiled, whose edges can be masked."
+            if is_hidden
+            else ""
+        )
+        raise BadModel(
+            f"{type(model.net).__name__} has no torch_geometric MessagePassing layer that runs, so how far it looks cannot be "
+            f"counted. Say it: num_hops=2.{hidden}"
+        )
+    return model.trace.chain
+
+
 def find_trace(model: "BaseModel") -> depth.Trace:
     """Watch the network on a small part of the data, or on all of it if it cannot work on a small
     part.
@@ -128,7 +146,7 @@ def small_union(model: "BaseModel") -> Union:
 def find_joining(model: "BaseModel") -> str:
     """Whether different copies in one union give what each gives alone."""
     hops, probes = (
-        depth.counted_hops(model),
+        counted_hops(model),
         model.probes if model.level == "graph" else model.probes[:4],
     )
     of = torch.arange(len(probes), device=model.source.device).repeat(2)
@@ -407,7 +425,7 @@ def find_mask_support(model: "BaseModel") -> str:
     def silent(union: Union) -> Tensor:
         factor = torch.zeros_like(union.edge_index[0], dtype=union.x.dtype)
         with ExitStack() as stack:
-            for layer in masking.message_layers(model.net):
+            for layer in depth.message_layers(model.net):
                 stack.callback(layer.register_propagate_forward_hook(moved_from_zero).remove)
             return model.engine.outputs(
                 union, lambda sent: sent.times(sent.factors(factor, 0.0)), every_message=True

@@ -38,7 +38,7 @@ from torch_geometric.nn import (
 )
 
 from graphgauge.models.computation import ComputationGraphs
-from graphgauge.models.masking import message_layers
+from graphgauge.models.depth import message_layers
 from graphgauge.models.union import Layout, Union
 
 #: layers whose messages are rows of x, some times a number of their edge

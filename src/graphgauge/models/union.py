@@ -26,7 +26,7 @@ from graphgauge.models.arcs import ragged_ranges
 from graphgauge.models.computation import ComputationGraphs
 from graphgauge.models.features import Features, Gathered, Written
 from graphgauge.models.masking import Arrivals, EdgeUse
-from graphgauge.models.normalisation import Looped, Normalised
+from graphgauge.models.normalisation import Looped, Normalised, prepared
 
 ALIGN, STEP, LEAST = 16, 64, 128
 
@@ -404,7 +404,7 @@ def with_ends(union: Union, ends: Tensor, edge_row: Tensor, edge_copy: Tensor) -
         edge_use={},
         arrivals={},
         entries={},
-        normalised=Normalised() if weights is None else weights.prepared(*places),
+        normalised=Normalised() if weights is None else prepared(weights, *places),
         looped=Looped(),
     )
 

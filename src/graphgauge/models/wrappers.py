@@ -10,9 +10,9 @@ from torch.nn import Module
 from graphgauge.core.errors import BadModel, BadSetting
 from graphgauge.models.base import BaseModel
 from graphgauge.models.levels import GraphLevel, LinkLevel, NodeLevel
+from graphgauge.models.output_rows import as_rows
 from graphgauge.models.outputs import (
     MULTI_LABEL,
-    as_rows,
     check_kind,
     infer_kind,
     likeliest,

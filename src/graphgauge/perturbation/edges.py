@@ -14,8 +14,8 @@ from torch import Tensor
 from graphgauge.core.errors import BadModel, BadSetting
 from graphgauge.models import BaseModel, ComputationGraphs, Union
 from graphgauge.models.computation import HALOS
+from graphgauge.models.depth import message_layers
 from graphgauge.models.engine import TOGETHER, Copies
-from graphgauge.models.masking import message_layers
 from graphgauge.models.probing import FORWARD_ERRORS, is_close
 from graphgauge.models.reach import PLAIN
 from graphgauge.perturbation.curves import Edits, Lines, steps_between, when_edited
