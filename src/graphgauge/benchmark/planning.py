@@ -11,6 +11,7 @@ from torch_geometric.data import Data
 
 from graphgauge.benchmark.experiment import Experiment, TaskChoice
 from graphgauge.benchmark.shards import FORMAT, Named, Shard, blocks
+from graphgauge.core.digests import blake2b_hex
 from graphgauge.datasets import benchmark_targets, load, trained
 from graphgauge.datasets.fingerprints import digest as digest_of_data
 from graphgauge.evaluation import Evaluator
@@ -153,9 +154,7 @@ def digest_of_network(net: nn.Module) -> str:
 
 def digest_of_text(text: str) -> str:
     """A short name of a text."""
-    import hashlib
-
-    return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
+    return blake2b_hex(text, size=4)
 
 
 def folder_text(folder: str | Path | None) -> str | None:

@@ -5,11 +5,12 @@ content, so cutting the work otherwise changes no number. A shard's key is a dig
 that decides its rows: what was measured under a key never has to be measured again.
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+from graphgauge.core.digests import blake2b_hex
 
 FORMAT = 3  #: goes up whenever a change of the code moves a number that a run stores
 
@@ -83,7 +84,7 @@ def digest_of(content: Any) -> str:
     True
     """
     text = json.dumps(content, sort_keys=True, ensure_ascii=True, default=repr)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return blake2b_hex(text, size=16)
 
 
 def blocks(targets: list[Target], size: int, timed: int = 0) -> list[tuple[Target, ...]]:

@@ -6,7 +6,6 @@ format, so another raw file or another version never meets it. Each file is writ
 JSON last. Whatever does not match its checksum is made anew.
 """
 
-import hashlib
 import json
 import warnings
 from collections.abc import Callable, Mapping
@@ -17,6 +16,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 from torch_geometric.data import Data
 
+from graphgauge.core.digests import sha256_hex
 from graphgauge.core.errors import GraphgaugeWarning
 from graphgauge.datasets.files import cache_folder, sha256, write_whole
 
@@ -37,7 +37,7 @@ def cached(name: str, contents: Mapping[str, bytes], make: Callable[[], Data]) -
 def key_of(name: str, contents: Mapping[str, bytes]) -> str:
     """Names a parsed set by what it is made of."""
     parts = [FORMAT, name, sorted((file, sha256(content)) for file, content in contents.items())]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
+    return sha256_hex(json.dumps(parts))[:24]
 
 
 def read(stem: Path) -> Data | None:

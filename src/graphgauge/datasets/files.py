@@ -9,12 +9,12 @@ A file is read once, its sha256 is compared, and the same bytes are parsed: noth
 between.
 """
 
-import hashlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from uuid import uuid4
 
+from graphgauge.core.digests import sha256_hex
 from graphgauge.core.errors import BadFile
 from graphgauge.datasets.descriptions import Description, RawFile
 from graphgauge.datasets.downloads import download
@@ -140,7 +140,7 @@ def other_file(file: RawFile, found: str) -> str:
 
 def sha256(content: bytes) -> str:
     """The checksum, in hexadecimal digits."""
-    return hashlib.sha256(content).hexdigest()
+    return sha256_hex(content)
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -5,12 +5,12 @@ numbers best, `PRESETS["calibrated"]` those under which a number means what it s
 ranking scores 1/2, a p-value is one).
 """
 
-import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from graphgauge.core.digests import blake2b_hex
 from graphgauge.core.errors import BadSetting, UnknownName
 from graphgauge.core.registry import lookup
 from graphgauge.core.xplanation import POOLINGS
@@ -194,9 +194,7 @@ class Settings:
     @property
     def digest(self) -> str:
         """A short name of exactly these settings."""
-        return hashlib.blake2b(
-            json.dumps(self.record(), sort_keys=True).encode(), digest_size=6
-        ).hexdigest()
+        return blake2b_hex(json.dumps(self.record(), sort_keys=True), size=6)
 
 
 PRESETS = {

@@ -10,7 +10,6 @@ A folder keeps the results (`Results.save`), and in ``project.json`` what they a
 the checksums of its files, the requirements, versions.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from graphgauge.core.digests import sha256_of_file
 from graphgauge.core.errors import BadFile, BadModel, GraphgaugeError, OutOfMemory, UndefinedScore
 from graphgauge.core.verdicts import Verdict
 from graphgauge.core.versions import versions
@@ -185,9 +185,7 @@ def record_of(project: Project, wanted: Requirements) -> dict[str, Any]:
     }
     return {
         "project": form.model_dump(mode="json"),
-        "sha256": {
-            name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()
-        },
+        "sha256": {name: sha256_of_file(path) for name, path in files.items()},
         "requirements": wanted.record(),
         "device": str(project.device),
         "versions": versions(),

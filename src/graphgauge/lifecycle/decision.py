@@ -10,7 +10,6 @@ write the file can make a new digest. Keep the file under version control, or si
 of your house.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from graphgauge.core.digests import blake2b_hex, canonical_json
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.core.verdicts import Verdict
 from graphgauge.evaluation import ModelAccuracy, Results, Settings
@@ -260,8 +260,7 @@ def digest_of(content: Mapping[str, Any]) -> str:
     >>> digest_of({"a": 1, "b": 2}) == digest_of({"b": 2, "a": 1})
     True
     """
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return blake2b_hex(canonical_json(content), size=16)
 
 
 def settings_from(record: Mapping[str, Any]) -> Settings:

@@ -10,12 +10,11 @@ answer can be matched to the validation behind it by eye.
 They find mistakes, not forgery, and depend on nothing of the machine.
 """
 
-import hashlib
 from collections.abc import Iterable
 
-import torch
 from torch import Tensor
 
+from graphgauge.core.digests import digest_of_tensors, digest_of_texts
 from graphgauge.models.base import BaseModel
 
 #: digits of the names of networks in older baselines of the monitor: without those of names and
@@ -25,21 +24,12 @@ TENSORS_ONLY = 16
 
 def digest(tensors: Iterable[Tensor], size: int = 8) -> str:
     """A name of the shapes, types and bits of tensors, of ``size`` bytes."""
-    found = hashlib.blake2b(digest_size=size)
-    for tensor in tensors:
-        plain = (
-            (tensor.detach() if tensor.layout == torch.strided else tensor.detach().to_dense())
-            .cpu()
-            .contiguous()
-        )
-        found.update(f"{plain.dtype}{tuple(plain.shape)}".encode())
-        found.update(plain.flatten().view(torch.uint8).numpy().tobytes())
-    return found.hexdigest()
+    return digest_of_tensors(tensors, size)
 
 
 def digest_of_text(texts: Iterable[str]) -> str:
     """A short name of some texts, in their order."""
-    return hashlib.blake2b("\0".join(texts).encode(), digest_size=4).hexdigest()
+    return digest_of_texts(texts)
 
 
 def digest_of_network(model: BaseModel) -> str:

@@ -2,13 +2,13 @@
 and machines.
 """
 
-import hashlib
 import json
 import os
 from pathlib import Path
 from typing import Any
 
 from graphgauge.benchmark.runs import STORE, Run
+from graphgauge.core.digests import blake2b_hex
 from graphgauge.core.errors import BadFile
 from graphgauge.evaluation import PRESETS, Results
 from graphgauge.evaluation.results import ROW
@@ -46,9 +46,7 @@ def digest(results: Results) -> str:
         repr((*(getattr(row, name) for name in ROW), *vars(row.cell).values()))
         for row in results.rows
     )
-    return hashlib.blake2b(
-        "\n".join(lines).encode("utf-8", "surrogatepass"), digest_size=8
-    ).hexdigest()
+    return blake2b_hex("\n".join(lines).encode("utf-8", "surrogatepass"), size=8)
 
 
 def facts_of_run(folder: Path) -> dict[str, Any]:

@@ -2,10 +2,9 @@
 packages.
 """
 
-import hashlib
-import json
 from typing import Any
 
+from graphgauge.core.digests import canonical_json, sha256_hex
 from graphgauge.models import BaseModel
 from graphgauge.models.fingerprints import digest_of_data, digest_of_network
 
@@ -21,13 +20,9 @@ def digests(model: BaseModel) -> dict[str, str]:
 
 def text_digest(text: str) -> str:
     """SHA-256 of a text."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256_hex(text)
 
 
 def settings_digest(record: Any) -> str:
     """SHA-256 of plain data, whatever the order of its keys."""
-    return text_digest(
-        json.dumps(
-            record, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":")
-        )
-    )
+    return sha256_hex(canonical_json(record))

@@ -11,12 +11,11 @@ by somebody who noted a later head, so note heads elsewhere. (Who can write the 
 a whole new chain: it does not hold the heads that were noted.)
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from graphgauge.core.digests import canonical_json, sha256_hex
 from graphgauge.core.errors import BadFile
 from graphgauge.store.database import Entry, Store
 
@@ -85,14 +84,7 @@ def digest_of(number: int, previous: str, record: Any) -> str:
     >>> digest_of(1, FIRST, {"b": 1, "a": 2}) == digest_of(1, FIRST, {"a": 2, "b": 1})
     True
     """
-    text = json.dumps(
-        [number, previous, record],
-        sort_keys=True,
-        ensure_ascii=True,
-        allow_nan=False,
-        separators=(",", ":"),
-    )
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256_hex(canonical_json([number, previous, record]))
 
 
 def body_of(link: Link) -> dict[str, Any]:
