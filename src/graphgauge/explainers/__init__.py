@@ -1,4 +1,4 @@
-"""Explainers: one file per family; model and targets in, explanations out."""
+"""Explainers: one file per method. A wrapped model and targets go in, explanations come out."""
 
 from graphgauge.explainers.base import BaseExplainer
 from graphgauge.explainers.callables import CallableExplainer

@@ -1,9 +1,9 @@
-"""What every explainer is: a model and a list of targets in, a list of explanations out, one
-batched pass.
+"""The base class of all explainers: a model and a list of targets in, one explanation per target
+out.
 
-A subclass is a frozen dataclass whose fields are its parameters, and implements one method,
-`scores`, on a batch of computation graphs. A target named twice gets two explanations, each with a
-seed of its own.
+A subclass is a frozen dataclass whose fields are its parameters. It implements one method,
+`scores`, for a batch of computation graphs, so that all targets share the passes through the
+network. A target that is listed twice gets two explanations, each with a seed of its own.
 """
 
 import time
@@ -38,11 +38,14 @@ _WARNS_OF_MISSING_EDGES: ContextVar[bool] = ContextVar(
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of a batch of computation graphs, packed as their nodes and edges are; None: the
-    explainer has no such side.
+    """Scores of a batch of computation graphs, packed in the order of their nodes and edges.
 
-    ``feature`` (sum of nodes, F), ``edge`` (sum of edges,); what stands at halo nodes and other
-    edges is ignored.
+    Values for halo nodes, and for edges that cannot affect the target, are ignored.
+
+    Args:
+        feature: Score of each feature of each node (sum of nodes, F), or None if the explainer does
+            not score features.
+        edge: Score of each edge (sum of edges,), or None if the explainer does not score edges.
     """
 
     feature: Tensor | None
@@ -51,8 +54,28 @@ class Scores:
 
 @dataclass(frozen=True)
 class BaseExplainer(ABC):
-    """Explains predictions of a model. ``signed``: do scores carry direction? ``deterministic``: is
-    the seed without effect?
+    """Explains the predictions of a model.
+
+    A subclass sets three class attributes and implements `scores`: ``name``, under which
+    explanations are stored; ``signed``, whether scores have a direction (negative ones speak
+    against the prediction); ``deterministic``, whether the seed has no effect.
+
+        >>> from dataclasses import dataclass
+        >>> import torch, graphgauge as gg
+        >>> from graphgauge.explainers.base import Scores
+        >>> from torch_geometric.data import Data
+        >>> from torch_geometric.nn import GCN
+        >>> @dataclass(frozen=True)
+        ... class FeatureSize(gg.BaseExplainer):
+        ...     name, signed, deterministic = "feature_size", False, True
+        ...     power: float = 1.0
+        ...
+        ...     def scores(self, model, graphs, seeds):
+        ...         return Scores(graphs.source.x[graphs.node].abs() ** self.power, None)
+        >>> data = Data(x=torch.rand(6, 4), edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]))
+        >>> model = gg.NodeClassificationModel(GCN(4, 8, 2, 3), data, output="logits")
+        >>> FeatureSize(power=2.0).explain(model, [2])[0].feature_score.shape
+        torch.Size([3, 4])
     """
 
     name: ClassVar[str]
@@ -61,37 +84,52 @@ class BaseExplainer(ABC):
 
     @property
     def params(self) -> dict[str, Any]:
-        """What rebuilds this explainer: ``type(explainer)(**explainer.params)``."""
+        """The parameters that rebuild this explainer: ``type(explainer)(**explainer.params)``."""
         return asdict(self)
 
     @property
     def lean(self) -> bool:
-        """Whether it may be given graphs without the edges that only set degrees (see `lean`): it
-        looks at none, and drops none.
+        """Whether `scores` accepts computation graphs without the edges that only set node degrees.
+
+        Such graphs are smaller. The explainer must neither score nor remove these edges.
         """
         return False
 
     @property
     def needs_masks(self) -> bool:
-        """Whether it gives edges scores only where single messages can be multiplied."""
+        """Whether edges get scores only if single messages of the network can be multiplied."""
         return False
 
     @property
     def explains_labels(self) -> bool:
-        """Whether it can explain a class that is not the predicted one: `scores` looks at
-        ``graphs.chosen_class``.
+        """Whether a class other than the predicted one can be explained.
+
+        If so, `scores` explains ``graphs.chosen_class``.
         """
         return False
 
     def explain(
         self, model: BaseModel, targets: Any, seed: int = 0, label: Any = None
     ) -> list[Xplanation]:
-        """One explanation per target, all in one batch. ``seconds`` of each is its share of the
-        batch, its graph being there.
+        """Explain the predictions for all targets in one batch.
 
-        ``label`` chooses the class whose probability is explained: by default, and with
-        "predicted", the predicted one; "true" is that of the data; a number or a name in
-        ``data.class_names`` is that class; a list or tensor has one for each target.
+        Args:
+            model: The wrapped network.
+            targets: What to explain: nodes, pairs of nodes for links, or graph numbers.
+            seed: Seed of all random draws.
+            label: The class whose probability is explained. By default, and with "predicted", the
+                predicted class; with "true", the class in the data; a number or a name in
+                ``data.class_names`` means that class; a list or tensor has one entry for each
+                target.
+
+        Returns:
+            One explanation for each target, in the order of the targets. ``seconds`` of each is its
+            share of the time of the batch, without the time to extract the computation graphs.
+
+        Raises:
+            BadModel: The network is not wrapped, or the explainer cannot handle it.
+            BadTarget: A target does not exist.
+            BadSetting: The seed or the label is not valid.
         """
         seed = check_seed(seed)
         with check_wrapped(model).session(), lent(model, self.name):
@@ -105,12 +143,14 @@ class BaseExplainer(ABC):
             )
 
     def again(self, model: BaseModel, x: Xplanation) -> Xplanation:
-        """A stored explanation, made anew: with the same model, the same scores."""
+        """Compute a stored explanation again; with the same model it has the same scores."""
         chosen = {} if x.label is None else {"label": x.label}
         return self.explain(model, [x.target] * (x.occurrence + 1), seed=x.seed or 0, **chosen)[-1]
 
     def check_label(self, model: BaseModel, targets: Tensor, label: Tensor) -> Tensor:
-        """Refuse classes that are not predicted, if the explainer cannot explain them.  (T, 1) or (T, 2), (T,) -> (T,)"""
+        """Raise BadSetting for classes that are not predicted, unless the explainer can explain
+        them. (T, 1) or (T, 2), (T,) -> (T,)
+        """
         other = (
             []
             if self.explains_labels
@@ -127,8 +167,13 @@ class BaseExplainer(ABC):
     def explanations(
         self, model: BaseModel, targets: Any, seed: int, label: Tensor | None = None
     ) -> list[Xplanation]:
-        """What `explain` gives, by whoever has a session open; ``label`` (T,) are the classes to
-        explain.
+        """Do the work of `explain` for callers that have a model session open.
+
+        Args:
+            model: The wrapped network, in an open session.
+            targets: The targets, already validated.
+            seed: Seed of all random draws.
+            label: The class to explain for each target (T,), or None for the predicted classes.
         """
         graphs = model.computation_graphs(
             targets, lean=self.lean
@@ -169,11 +214,17 @@ class BaseExplainer(ABC):
 
     @abstractmethod
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
-        """Scores of all graphs; graph k draws from ``seeds[k]`` only."""
+        """Compute the scores of all graphs. This is the method that an explainer implements.
+
+        Args:
+            model: The wrapped network.
+            graphs: The computation graphs of T targets.
+            seeds: T seeds; random draws for graph k use ``seeds[k]`` only.
+        """
 
 
 def check_wrapped(model: Any) -> BaseModel:
-    """Refuse a network that is not wrapped."""
+    """Raise BadModel unless the network is wrapped."""
     if not isinstance(model, BaseModel):
         raise BadModel(
             f"explain needs a wrapped network, but got {type(model).__name__}. Wrap it with its data, for example "
@@ -183,7 +234,7 @@ def check_wrapped(model: Any) -> BaseModel:
 
 
 def check_packed(scores: Any, graphs: ComputationGraphs, name: str) -> Scores:
-    """Refuse scores that are not packed as the graphs are."""
+    """Raise BadExplanation unless the scores have the shapes of the packed graphs."""
     if not isinstance(scores, Scores):
         raise BadExplanation(
             f"{name}.scores must return Scores(feature, edge), but returned {type(scores).__name__}."
@@ -200,7 +251,7 @@ def check_packed(scores: Any, graphs: ComputationGraphs, name: str) -> Scores:
 
 
 def occurrences(targets: list[Target]) -> list[tuple[Target, int]]:
-    """Each target with how often it came before.
+    """Pair each target with the number of times that it occurs earlier in the list.
 
     >>> occurrences([5, 7, 5])
     [(5, 0), (7, 0), (5, 1)]
@@ -214,7 +265,7 @@ def occurrences(targets: list[Target]) -> list[tuple[Target, int]]:
 
 
 def unpacked(graphs: ComputationGraphs, k: int, scores: Scores, **fields: Any) -> Xplanation:
-    """The explanation of graph k, cut out of the packed scores."""
+    """Cut the explanation of graph k out of the packed scores."""
     graph = graphs[k]
     nodes, edges = graph.nodes, graph.edges
     return Xplanation(
@@ -236,9 +287,7 @@ def unpacked(graphs: ComputationGraphs, k: int, scores: Scores, **fields: Any) -
 def warn_of_missing_edges(
     model: BaseModel, explainers: Iterable[BaseExplainer], stacklevel: int = 2
 ) -> None:
-    """Say, before anything is run, which explainers will score features only, and what gives edges
-    scores instead.
-    """
+    """Warn which explainers will score features only, why, and what would score edges instead."""
     names = sorted({explainer.name for explainer in explainers if explainer.needs_masks})
     if not names or not _WARNS_OF_MISSING_EDGES.get() or can_mask(model):
         return
@@ -250,7 +299,7 @@ def warn_of_missing_edges(
 
 @contextmanager
 def missing_edges_told() -> Iterator[None]:
-    """For a run that has said so for all its explainers."""
+    """Suppress the warning about missing edge scores, for a caller that has given it already."""
     token = _WARNS_OF_MISSING_EDGES.set(False)
     try:
         yield
@@ -259,7 +308,7 @@ def missing_edges_told() -> Iterator[None]:
 
 
 def tell_gaps(name: str, scores: Scores, xs: list[Xplanation]) -> None:
-    """Warn of scores that are no numbers."""
+    """Warn about NaN and infinite scores."""
     if is_finite(scores.feature, scores.edge):
         return
     bad = [x.target for x in xs if not is_finite(x.feature_score, x.edge_score)]
@@ -273,16 +322,16 @@ def tell_gaps(name: str, scores: Scores, xs: list[Xplanation]) -> None:
 
 
 def is_finite(*sides: Tensor | None) -> bool:
-    """Whether all scores are numbers."""
+    """Whether all scores are finite."""
     return all(all_finite(side) for side in sides if side is not None)
 
 
 def explained(model: BaseModel, raw: Tensor, label: Tensor | None, what: str) -> Tensor:
-    """The number that is explained, one per copy.  raw (K, columns), label (K,) -> (K,)
+    """The number that is explained, one for each copy. raw (K, columns), label (K,) -> (K,)
 
-    Regression: the value. Classification: the probability of the class ``label``, or with
-    ``what="logit"`` its raw output (of a network with one column: the logit of the second class,
-    turned around for the first).
+    For regression this is the predicted value. For classification it is the probability of the
+    class ``label``, or with ``what="logit"`` its logit. If the network returns one column, that
+    column is the logit of the second class, and its negative is the logit of the first class.
     """
     if label is None:
         return model.interpret(raw)
@@ -294,30 +343,31 @@ def explained(model: BaseModel, raw: Tensor, label: Tensor | None, what: str) ->
 
 
 def check_explained(what: str) -> str:
-    """Refuse an unknown quantity."""
+    """Raise BadSetting unless ``what`` is "prob" or "logit"."""
     if what not in ("prob", "logit"):
         raise BadSetting(f"explain_output must be 'prob' or 'logit', but {what!r} was given.")
     return what
 
 
 def empty_features(graphs: ComputationGraphs) -> Tensor:
-    """Packed feature scores to be filled.  (sum of nodes, F)"""
+    """Packed feature scores of 0, to be filled. (sum of nodes, F)"""
     return graphs.source.x.new_zeros(len(graphs.node), graphs.source.x.size(1))
 
 
 def empty_edges(graphs: ComputationGraphs) -> Tensor:
-    """Packed edge scores to be filled.  (sum of edges,)"""
+    """Packed edge scores of 0, to be filled. (sum of edges,)"""
     return graphs.source.x.new_zeros(len(graphs.edge))
 
 
 def can_mask(model: BaseModel) -> bool:
-    """Whether single messages can be scaled, so that edges can have scores."""
+    """Whether single messages can be multiplied by a factor, so that edges can have scores."""
     return not model.mask_support.startswith("refused")
 
 
 def check_visible_operations(name: str, model: BaseModel) -> None:
-    """Refuse a network whose operations cannot be followed: compiled by `torch.jit`, or in lower
-    precision than its features.
+    """Raise BadModel if the network's operations cannot be observed or compute in low precision.
+
+    Operations that `torch.jit` has compiled cannot be observed.
     """
     if any(isinstance(module, torch.jit.ScriptModule) for module in model.net.modules()):
         raise BadModel(
@@ -328,7 +378,7 @@ def check_visible_operations(name: str, model: BaseModel) -> None:
 
 
 def check_precision(name: str, model: BaseModel) -> None:
-    """Refuse layers that compute in lower precision than the features have."""
+    """Raise BadModel if layers compute in float16 or bfloat16."""
     low = {
         weight.dtype
         for weight in model.net.parameters()
@@ -342,13 +392,13 @@ def check_precision(name: str, model: BaseModel) -> None:
 
 
 def check_count(name: str, value: int) -> None:
-    """Refuse what is no number of things."""
+    """Raise BadSetting unless ``value`` is a whole number of at least 1."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
         raise BadSetting(f"{name} must be a whole number, 1 or more, but {value!r} was given.")
 
 
 def check_numbers(explainer: Any, *names: str, least: float = 0.0) -> None:
-    """Refuse parameters that are not finite numbers, ``least`` or more."""
+    """Raise BadSetting unless the named parameters are finite numbers of at least ``least``."""
     for name in names:
         value = getattr(explainer, name)
         is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)

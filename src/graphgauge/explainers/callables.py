@@ -1,4 +1,4 @@
-"""Any function as an explainer."""
+"""An adapter that makes any function an explainer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,20 +23,32 @@ SCOPES = ("computation graph", "whole graph")
 
 @dataclass(frozen=True)
 class CallableExplainer(BaseExplainer):
-    """Any function ``(model, target) -> (feature scores, edge scores)``; one of the two may be
-    None.
+    """An explainer made from a function ``(model, target) -> (feature scores, edge scores)``.
 
-    Scores are tensors or arrays for the target's computation graph, (n, F) and (E_rel,) in the
-    order of its ``nodes`` and ``edges``, or for the whole graph, (N, F) and (E,). Where both have
-    the same sizes but not the same order, ``scope`` must say which: "computation graph" or "whole
-    graph". What the function draws from the global random states is governed by the seed. A
-    function with a parameter ``label`` is told the class to explain where one was chosen.
-    ``function`` may be an address such as "package.module:name".
+    One of the two may be None. Scores are tensors or arrays, either for the computation graph of
+    the target, (n, F) and (E_rel,) in the order of its ``nodes`` and ``edges``, or for the whole
+    graph, (N, F) and (E,). Random draws from the global states of Python, NumPy and torch are
+    seeded for each target. A function with a parameter ``label`` receives the class to explain if
+    the caller chose one.
 
-    >>> def degree(model, target):
+    Args:
+        function: The function, or its import string such as "package.module:name".
+        name: Name of the explainer; the name of the function by default.
+        signed: Whether scores have a direction.
+        deterministic: Whether the function draws nothing at random.
+        scope: "computation graph" or "whole graph". Needed only if the sizes of the two are equal
+            but their orders differ.
+
+    >>> import torch, graphgauge as gg
+    >>> from torch_geometric.data import Data
+    >>> from torch_geometric.nn import GCN
+    >>> def last_edges(model, target):
     ...     return None, model.computation_graphs([target])[0].edge_index[0].float()
-    >>> CallableExplainer(degree, deterministic=True).name
-    'degree'
+    >>> explainer = gg.CallableExplainer(last_edges, deterministic=True)
+    >>> data = Data(x=torch.rand(6, 4), edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]))
+    >>> model = gg.NodeClassificationModel(GCN(4, 8, 2, 3), data, output="logits")
+    >>> explainer.name, explainer.explain(model, [2])[0].edge_score.shape
+    ('last_edges', torch.Size([2]))
     """
 
     function: Callable[[BaseModel, Any], Sides] | str
@@ -58,8 +70,9 @@ class CallableExplainer(BaseExplainer):
 
     @property
     def params(self) -> dict[str, Any]:
-        """What rebuilds this explainer where its function can be imported; else the function is
-        only named.
+        """The parameters that rebuild this explainer.
+
+        If the function cannot be imported, ``function`` is a text that only names it.
         """
         said = {
             "name": self.name,
@@ -71,11 +84,11 @@ class CallableExplainer(BaseExplainer):
 
     @property
     def explains_labels(self) -> bool:
-        """Whether the function takes a class."""
+        """Whether the function has a parameter ``label``."""
         return takes_label(self.function)
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
-        """One target after another."""
+        """Explain one target after another."""
         classes = graphs.chosen_class
 
         def one(graph: ComputationGraph, seed: int) -> tuple[Tensor | None, Tensor | None]:
@@ -92,7 +105,7 @@ class CallableExplainer(BaseExplainer):
 
 
 def found_function(function: Any) -> Callable[..., Any]:
-    """The function itself, also from its address."""
+    """Return the function, importing it if ``function`` is an import string."""
     if isinstance(function, str):
         try:
             function = resolve(function)
@@ -108,8 +121,8 @@ def found_function(function: Any) -> Callable[..., Any]:
 
 
 def address_of(function: Any) -> str:
-    """Where a function can be imported from; of any other, a text that says what it is and cannot
-    be imported.
+    """Where a function can be imported from, or a text that names a function that cannot be
+    imported.
     """
     address = (
         f"{function.__module__}:{getattr(function, '__qualname__', type(function).__qualname__)}"
@@ -124,7 +137,7 @@ def address_of(function: Any) -> str:
 def fitted(
     given: Any, graph: ComputationGraph, explainer: CallableExplainer
 ) -> tuple[Tensor | None, Tensor | None]:
-    """What a function gave, as scores of the computation graph."""
+    """Check the scores that a function returned and cut them to the computation graph."""
     name, x = explainer.name, graph.batch.source.x
     if not isinstance(given, (tuple, list)) or len(given) != 2:
         raise BadExplanation(
@@ -148,7 +161,11 @@ def scope_of(
     graph: ComputationGraph,
     explainer: CallableExplainer,
 ) -> str:
-    """What the scores are of, told by their shapes; or an error that names the shapes that fit."""
+    """Tell from their shapes whether scores are for the computation graph or the whole graph.
+
+    Raises BadExplanation, with the shapes that are accepted, if the shapes fit neither, or fit both
+    in different orders.
+    """
     F, name = graph.batch.source.x.size(1), explainer.name
     shapes = {
         "computation graph": ((len(graph.nodes), F), (len(graph.edges),)),
@@ -179,7 +196,7 @@ def scope_of(
 
 
 def as_scores(side: Any, x: Tensor, name: str) -> Tensor | None:
-    """Scores as a tensor like the features, without a gradient."""
+    """Convert scores to a tensor with the type and device of the features, without gradient."""
     if side is None:
         return None
     if not isinstance(side, (Tensor, np.ndarray)):
@@ -194,12 +211,12 @@ def as_scores(side: Any, x: Tensor, name: str) -> Tensor | None:
 
 
 def fits_in(side: Tensor | None, shape: tuple[int, ...]) -> bool:
-    """Whether scores have this shape; no scores fit everywhere."""
+    """Whether scores have this shape; missing scores fit every shape."""
     return side is None or tuple(side.shape) == shape
 
 
 def is_in_order(graph: ComputationGraph, feature: Tensor | None, edge: Tensor | None) -> bool:
-    """Whether the given sides of the computation graph are listed as in the whole graph."""
+    """Whether nodes or edges of the computation graph have the order of the whole graph."""
     sides = ((feature, graph.nodes), (edge, graph.edges))
     return all(
         side is None or torch.equal(ids, torch.arange(len(ids), device=ids.device))

@@ -1,9 +1,8 @@
-"""Which class is explained of each target: ``explain(model, targets, label=...)``.
+"""The argument ``label`` of ``explain(model, targets, label=...)``: which class is explained.
 
-None, "predicted"    the predicted class
-"true"               the class that the data has for the target
-2, "house"           a class by its number, or by its name in ``data.class_names``
-a list or tensor     one of these for each target
+None, "predicted"    the predicted class "true"               the class of the target in the data 2,
+"house"           a class by its number, or by its name in ``data.class_names`` a list or tensor
+one of these for each target
 """
 
 import inspect
@@ -26,10 +25,12 @@ FORMS = (
 
 
 def classes_to_explain(model: BaseModel, graphs: ComputationGraphs) -> Tensor | None:
-    """The class that is explained of each graph's target: the chosen one, else the one predicted on
-    the whole graph.
+    """The class to explain for each graph's target: the chosen class, else the predicted class.
 
-    None for regression.  (T,)
+    The predicted class is that on the whole graph.
+
+    Returns:
+        The class numbers (T,), or None for regression.
     """
     if model.task == "regression":
         return None
@@ -49,7 +50,10 @@ def takes_label(function: Any) -> bool:
 
 
 def chosen_classes(model: BaseModel, targets: Tensor, label: Any) -> Tensor | None:
-    """``label``, as people give it, as the class of each target; None: the predicted ones.  (T, 1) or (T, 2) -> (T,)"""
+    """Parse the argument ``label`` into one class number for each target. (T, 1) or (T, 2) -> (T,)
+
+    Returns None if ``label`` is None: the predicted classes are explained.
+    """
     if label is None:
         return None
     if model.task == "regression":
@@ -74,7 +78,7 @@ def chosen_classes(model: BaseModel, targets: Tensor, label: Any) -> Tensor | No
 
 
 def one_per_target(label: Any, count: int) -> list[Any]:
-    """A class, or a word for one, for each of ``count`` targets."""
+    """Repeat a single label for ``count`` targets, or check that there is one label for each."""
     if isinstance(label, (Tensor, np.ndarray)):
         label = label.tolist()
     if not isinstance(label, (list, tuple)):
@@ -87,12 +91,12 @@ def one_per_target(label: Any, count: int) -> list[Any]:
 
 
 def is_looked_up(one: Any) -> bool:
-    """Whether a class is not named, but is the predicted or the true one."""
+    """Whether a label is None, "predicted" or "true"."""
     return one is None or (isinstance(one, str) and one in (PREDICTED, TRUE))
 
 
 def class_number(model: BaseModel, one: Any) -> int:
-    """A class by its number, or by its name."""
+    """Parse a class number or a class name."""
     if isinstance(one, str):
         return class_named(model, one)
     if isinstance(one, bool) or not hasattr(one, "__index__"):
@@ -103,7 +107,7 @@ def class_number(model: BaseModel, one: Any) -> int:
 
 
 def class_named(model: BaseModel, name: str) -> int:
-    """The number of the class with this name in the data."""
+    """Return the number of the class with this name in the data."""
     if model.labels is not None:
         raise BadSetting(
             f"label={name!r} is a name, but targets of this network name a label already: label=1 asks why it applies."
@@ -127,12 +131,12 @@ def class_named(model: BaseModel, name: str) -> int:
 
 
 def predicted_classes(model: BaseModel, targets: Tensor) -> Tensor:
-    """The predicted classes.  (T, 1) or (T, 2) -> (T,)"""
+    """The predicted classes. (T, 1) or (T, 2) -> (T,)"""
     return model.pred_discrete(model.asked(targets))
 
 
 def true_classes(model: BaseModel, targets: Tensor) -> Tensor:
-    """The classes that the data has for these targets.  (T, 1) or (T, 2) -> (T,)"""
+    """The classes of the targets in the data. (T, 1) or (T, 2) -> (T,)"""
     if model.labels is not None:
         raise BadSetting(
             "label='true' needs one class for each target, but this network gives labels: say label=1 or label=0."
@@ -148,7 +152,7 @@ def true_classes(model: BaseModel, targets: Tensor) -> Tensor:
 
 
 def truth_of_nodes(data: Any, targets: Tensor) -> Tensor:
-    """Rows of ``data.y``."""
+    """The entries of ``data.y`` for node targets. (T, 1) -> (T,)"""
     y = data.get("y")
     if not isinstance(y, Tensor) or y.dim() == 0 or y.numel() != data.num_nodes:
         raise BadSetting(
@@ -158,7 +162,7 @@ def truth_of_nodes(data: Any, targets: Tensor) -> Tensor:
 
 
 def truth_of_graphs(data: Any, targets: Tensor) -> Tensor:
-    """``y`` of each graph."""
+    """The ``y`` of each graph target. (T, 1) -> (T,)"""
     found = []
     for number in targets[:, 0].tolist():
         y = data[number].get("y")
@@ -169,7 +173,7 @@ def truth_of_graphs(data: Any, targets: Tensor) -> Tensor:
 
 
 def truth_of_links(data: Any, targets: Tensor) -> Tensor:
-    """``data.edge_label`` of the pairs in ``data.edge_label_index``."""
+    """The ``data.edge_label`` of link targets in ``data.edge_label_index``. (T, 2) -> (T,)"""
     pairs, y = data.get("edge_label_index"), data.get("edge_label")
     if not isinstance(pairs, Tensor) or not isinstance(y, Tensor) or y.numel() != pairs.size(1):
         raise BadSetting(
@@ -188,7 +192,7 @@ def truth_of_links(data: Any, targets: Tensor) -> Tensor:
 
 
 def found_in(y: Any) -> str:
-    """What there is instead of labels."""
+    """Describe the labels that the data has, for an error message."""
     return (
         f"but there is a tensor of shape {tuple(y.shape)}"
         if isinstance(y, Tensor)
@@ -197,7 +201,9 @@ def found_in(y: Any) -> str:
 
 
 def check_known(model: BaseModel, wanted: Tensor, targets: Tensor) -> None:
-    """Refuse true classes that the network does not have, such as -1 for nodes without a label."""
+    """Raise BadSetting for true classes that the network does not have, such as -1 for unlabelled
+    nodes.
+    """
     bad = ((wanted < 0) | (wanted >= num_classes(model))).nonzero()[:, 0].tolist()
     if bad:
         target = plain_target(model.asked(targets)[bad[0]].tolist())
@@ -208,7 +214,7 @@ def check_known(model: BaseModel, wanted: Tensor, targets: Tensor) -> None:
 
 
 def check_number(model: BaseModel, number: int) -> None:
-    """Refuse a class that the network does not have."""
+    """Raise BadSetting for a class that the network does not have."""
     if not 0 <= number < num_classes(model):
         raise BadSetting(
             f"label={number} is no class of this network: its {num_classes(model)} classes are 0..{num_classes(model) - 1}."
@@ -216,5 +222,5 @@ def check_number(model: BaseModel, number: int) -> None:
 
 
 def num_classes(model: BaseModel) -> int:
-    """C."""
+    """The number of classes C of a model."""
     return int(model.num_classes)  # type: ignore[attr-defined]

@@ -1,14 +1,20 @@
-"""Gates on messages: in each round of messages, a closed gate replaces an edge's message by a
-baseline.
+"""Message gates: a closed gate replaces the message of an edge by a baseline.
 
-    message of edge e in round r:    z m + (1 - z) b_r
+Each edge has a gate z in each round of messages (each layer that passes messages). With message m
+and the baseline b_r of round r, the layer sends
 
-A gate is drawn from a hard concrete distribution with logit a and u ~ U(0, 1),
+    z m + (1 - z) b_r
 
-    s = σ((log u - log(1 - u) + a) / β),    z = clip(s (ζ - γ) + γ, 0, 1),    β = 1/3, γ = -0.2, ζ = 1.2,
+instead of m. Gates are drawn from a hard concrete distribution (Louizos et al., 2018) with logit a
+and u ~ U(0, 1):
 
-so that it is exactly 0 or 1 most of the time and has a gradient in between. It is not closed with
-the chance P(z > 0) = σ(a - β log(-γ / ζ)).
+    s = σ((log u - log(1 - u) + a) / β)        β = 1/3
+    z = clip(s (ζ - γ) + γ, 0, 1)              γ = -0.2, ζ = 1.2
+
+Stretching s beyond [0, 1] and clipping it makes z exactly 0 or 1 most of the time, while z has a
+gradient in a in between. The gate is open, if only in part, with probability
+
+    P(z > 0) = σ(a - β log(-γ / ζ))
 """
 
 import math
@@ -27,11 +33,15 @@ TEMPERATURE, LOW, HIGH = 1 / 3, -0.2, 1.2
 
 @dataclass(frozen=True)
 class Round:
-    """One round of messages: each ``gate`` whose edge sends one that can arrive, its ``row`` among
-    all, the ``width`` of one.
+    """The gates of one round of messages.
 
-    ``column`` (M,) of all gates' edges: where a network chooses its edges by what it computes, rows
-    are found anew in each pass.
+    Args:
+        gate: Numbers of the gates whose edge sends a message in this round that can reach the
+            target.
+        row: The row of each of these messages among all messages of the round.
+        width: Number of values in a message.
+        column: Column in ``edge_index`` of the edge of every gate (M,). Networks that choose their
+            edges while they compute need it, because message rows then differ from pass to pass.
     """
 
     gate: Tensor
@@ -41,18 +51,18 @@ class Round:
 
     @staticmethod
     def of(sent: Messages, column: Tensor) -> "Round":
-        """From the messages that a layer sends, and the columns of the edges that have gates."""
+        """The round in which a layer sends ``sent``, for gates on the edges in ``column``."""
         row = sent.rows_of(column)
         (gate,) = (row >= 0).nonzero(as_tuple=True)
         return Round(gate, row[gate], as_rows(sent).size(1), column)
 
     def here(self, sent: Messages) -> "Round":
-        """The same round in the running pass."""
+        """The same round with the message rows of the pass that is running."""
         return self if sent.column is None else Round.of(sent, self.column)
 
 
 def recorded_rounds(model: BaseModel, union: Union, edges: Entries) -> list[Round]:
-    """The rounds of messages of one pass."""
+    """Run the network once and record its rounds of messages."""
     rounds: list[Round] = []
 
     def record(sent: Messages) -> None:
@@ -65,25 +75,30 @@ def recorded_rounds(model: BaseModel, union: Union, edges: Entries) -> list[Roun
 
 @dataclass(frozen=True)
 class Gated(Scaling):
-    """Messages replaced by the baseline (width,) of their round where ``gates`` (M,) close."""
+    """Replaces messages by the baseline (width,) of their round as far as ``gates`` (M,) close.
+
+    Rounds without an entry in ``gates`` pass unchanged.
+    """
 
     rounds: list[Round]
     gates: dict[int, Tensor]
     baselines: list[Tensor]
 
     def of(self, number: int, column: Tensor) -> tuple[Tensor, Tensor | None] | None:
-        """Messages without a gate pass."""
+        """Factor and baseline for the messages of a round, or None if the round has no gates."""
         if number not in self.gates:
             return None
         return self.factors(self.rounds[number], number, len(column)), self.baselines[number]
 
     def factors(self, own: Round, number: int, count: int) -> Tensor:
-        """Gates of a round as they belong to its messages, 1 for those without.  (messages,)"""
+        """The gates of a round in the order of its messages, 1 for messages without gate.
+        (messages,)
+        """
         z = self.gates[number]
         return z.new_ones(count).index_copy(0, own.row, z.index_select(0, own.gate))
 
     def __call__(self, sent: Messages) -> Tensor | None:
-        """On messages that are written out."""
+        """Edit messages that a layer has computed explicitly."""
         rows = as_rows(sent)
         if sent.number not in self.gates:
             return None
@@ -96,7 +111,10 @@ class Gated(Scaling):
 def gated_by_copy(
     rounds: list[Round], gates: dict[int, Tensor], baselines: list[Tensor], copy: Tensor
 ) -> Edit:
-    """Likewise with baselines (K, width) of each copy, ``copy`` (M,) being that of each gate."""
+    """Gate messages with a baseline (K, width) of its own for each copy.
+
+    ``copy`` (M,) is the copy to which each gate belongs.
+    """
 
     def edit(sent: Messages) -> Tensor:
         rows, own, baseline = as_rows(sent), rounds[sent.number].here(sent), baselines[sent.number]
@@ -108,29 +126,31 @@ def gated_by_copy(
 
 
 def as_rows(sent: Messages) -> Tensor:
-    """Messages as one row each, all heads in it.  (messages, width)"""
+    """Messages as one row each, with all attention heads in it. (messages, width)"""
     return sent.value.movedim(sent.layer.node_dim, 0).flatten(1)
 
 
 def as_messages(rows: Tensor, sent: Messages) -> Tensor:
-    """Rows in the shape of the messages that they are."""
+    """Reshape rows to the shape of the messages they come from."""
     shape = sent.value.movedim(sent.layer.node_dim, 0).shape
     return rows.view(shape).movedim(0, sent.layer.node_dim)
 
 
 def sampled(logit: Tensor, uniform: Tensor) -> Tensor:
-    """Hard concrete gates.  (size,), (size,) -> (size,)"""
+    """Draw hard concrete gates from uniform numbers. (size,), (size,) -> (size,)"""
     s = ((uniform.log() - (1 - uniform).log() + logit) / TEMPERATURE).sigmoid()
     return (s * (HIGH - LOW) + LOW).clamp(0, 1)
 
 
 def chance_open(logit: Tensor) -> Tensor:
-    """P(z > 0).  (size,)"""
+    """The probability P(z > 0) that a gate is not fully closed. (size,)"""
     return (logit - TEMPERATURE * math.log(-LOW / HIGH)).sigmoid()
 
 
 class Noise:
-    """Numbers from U(0, 1) for each step, round and gate, those of copy k from ``seeds[k]``."""
+    """Uniform random numbers for each step, round and gate; those of copy k come from
+    ``seeds[k]``.
+    """
 
     def __init__(self, edges: Entries, seeds: list[int], rounds: int, like: Tensor) -> None:
         self.stream, self.rounds = edges.streams(seeds, "noise"), rounds
@@ -140,7 +160,9 @@ class Noise:
         )  #: () int64, in memory: steps that a GPU replays read it there
 
     def draw(self, first: int) -> None:
-        """New numbers in ``uniform`` (rounds, size) for this step and the rounds from ``first`` on."""
+        """Fill ``uniform`` (rounds, size) for the current step, for the rounds from ``first``
+        on.
+        """
         for number in range(first, self.rounds):
             drawn = uniform(self.stream, self.step * self.rounds + number)
             self.uniform[number].copy_(drawn.clamp_(1e-6, 1 - 1e-6))

@@ -1,17 +1,23 @@
-"""GNNExplainer: masks on features and messages, learned to keep a prediction while they shrink and
-harden.
+"""GNNExplainer (Ying et al., 2019): learns masks on features and messages that keep a prediction.
 
-For one target with prediction y, features x, and mask logits a (features) and b (edges),
+For one target with prediction y and features x, let a be the logits of the feature mask and b the
+logits of the edge mask. With the entropy H(p) = -p log p - (1 - p) log(1 - p), the loss is
 
-    loss = misfit(f(x σ(a), messages σ(b)), y)  +  c₁ mean σ(a) + c₂ mean H(σ(a))  +  c₃ sum σ(b) + c₄ mean H(σ(b))
+    misfit(f(x σ(a), messages σ(b)), y)
+        + c₁ mean σ(a) + c₂ mean H(σ(a))
+        + c₃ sum σ(b) + c₄ mean H(σ(b))
 
-with H the entropy of a coin, minimised by Adam from a ~ N(0, 0.1²), b ~ N(0, 2/N): the objective
-and the defaults of PyG. Means and sums run over what had a gradient in the first step; everything
-else gets the score 0.
+    misfit    -log p of the explained class, or the squared error of a regression
+    c₁, c₂    node_feat_size, node_feat_ent
+    c₃, c₄    edge_size, edge_ent
 
-Masks of different targets never meet, and Adam works on each number alone, so the optimisation of a
-whole union is exactly the optimisation of each of its copies. The penalties have a closed gradient:
-d/da [p σ(a) + q H(σ(a))] = σ'(a) (p - q a).
+Adam minimises it from a ~ N(0, 0.1²), b ~ N(0, 2/N). This is the objective of PyG, with PyG's
+defaults. Means and sums run over the features and edges that had a gradient in the first step; all
+others get the score 0.
+
+Masks of different targets share no term of the loss, and Adam treats each number separately. So
+optimising a batch of targets gives the same result as optimising each target alone. The gradient of
+the penalties is computed in closed form: d/da [p σ(a) + q H(σ(a))] = σ'(a) (p - q a).
 """
 
 from collections.abc import Callable
@@ -39,8 +45,27 @@ FEATURE_STD = 0.1
 
 @dataclass(frozen=True)
 class GNNExplainer(BaseExplainer):
-    """Masks on features and edges, learned to keep the prediction while they shrink; parameters are
-    named as in PyG.
+    """Masks on features and edges, learned to keep the prediction while they become small and hard.
+
+    The parameters have the names and default values of PyG's GNNExplainer. Scores are mask values
+    in [0, 1].
+
+    Args:
+        epochs: Steps of the optimisation.
+        lr: Learning rate of Adam.
+        edge_size: Weight of the sum of the edge mask.
+        edge_ent: Weight of the mean entropy of the edge mask.
+        node_feat_size: Weight of the mean of the feature mask.
+        node_feat_ent: Weight of the mean entropy of the feature mask.
+
+    >>> import torch, graphgauge as gg
+    >>> from torch_geometric.data import Data
+    >>> from torch_geometric.nn import GCN
+    >>> data = Data(x=torch.rand(6, 4), edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]))
+    >>> model = gg.NodeClassificationModel(GCN(4, 8, 2, 3), data, output="logits")
+    >>> explanation = gg.GNNExplainer(epochs=10).explain(model, [2], seed=1)[0]
+    >>> explanation.feature_score.shape, explanation.edge_score.shape  # (n, F), (E_rel,)
+    (torch.Size([3, 4]), torch.Size([2]))
     """
 
     name = "gnn_explainer"
@@ -61,11 +86,11 @@ class GNNExplainer(BaseExplainer):
 
     @property
     def needs_masks(self) -> bool:
-        """Edges are learned as factors on messages."""
+        """True: edge scores are learned as factors on messages."""
         return True
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
-        """All targets as one optimisation."""
+        """Optimise the masks of all targets together."""
         optimise = self.optimiser(model, graphs, seeds)
         return learned_scores(
             model,
@@ -78,7 +103,7 @@ class GNNExplainer(BaseExplainer):
     def optimiser(
         self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]
     ) -> Callable[[Union, int], Learned]:
-        """Work that learns the masks of a union's copies in a number of epochs."""
+        """Return a function that learns the masks of a batch in a given number of epochs."""
         label, value, std = (
             classes_to_explain(model, graphs),
             first_values(model, graphs),
@@ -115,7 +140,7 @@ class GNNExplainer(BaseExplainer):
         return optimise
 
     def masks(self, copies: MaskedCopies, seeds: list[int], std: Tensor) -> list[Mask]:
-        """The masks of features and, where messages can be masked, edges, at their random start."""
+        """The randomly initialised masks of features and, if messages can be masked, of edges."""
         features, edges, like = copies.features, copies.edges, copies.value
         start = FEATURE_STD * features.drawn(seeds, "features", like)
         found = [Mask(features, start, self.node_feat_size, self.node_feat_ent, mean_size=True)]
@@ -126,7 +151,9 @@ class GNNExplainer(BaseExplainer):
 
 
 def edge_std(model: BaseModel, graphs: ComputationGraphs) -> Tensor:
-    """PyG's spread of the edges' start: sqrt(2 / N), with N the nodes of the whole graph.  (T,)"""
+    """Standard deviation sqrt(2 / N) of PyG's initial edge logits; N counts the whole graph's
+    nodes. (T,)
+    """
     num_nodes = (
         graphs.num_nodes
         if model.level == "graph"

@@ -1,15 +1,16 @@
-"""Gradient explainers: one forward and one backward pass for all targets at once.
+"""Gradient explainers: one forward and one backward pass explain all targets.
 
-With f the explained output (the probability of the predicted class or of a chosen one, or the
-value), x the features and m = 1 the factors on the messages of the edges,
+Let f be the explained output (the probability of the explained class, or the value of a
+regression), x the features, and m = 1 a factor on the messages of each edge. The scores are
 
+    explainer             features                  edges
     Saliency              |df/dx|                   |df/dm|
     InputXGradient        x df/dx                   df/dm
     IntegratedGradients   x ∫ df/dx(αx, αm) dα      ∫ df/dm(αx, αm) dα        α from 0 to 1
 
-Features and messages move along one path together, so for Integrated Gradients all scores of a
-target, features and edges, add up to f(x, 1) - f(0, 0). The integral is a Gauss-Legendre sum; its
-steps are copies in the same unions as the targets.
+Integrated Gradients scales features and messages together, so the scores of all features and edges
+of a target sum to f(x, 1) - f(0, 0). The integral is a Gauss-Legendre sum; each of its steps is one
+more copy of the target's graph in the same batch.
 """
 
 from abc import abstractmethod
@@ -43,11 +44,14 @@ Gradients = tuple[Tensor, Tensor | None]
 
 @dataclass(frozen=True)
 class GradientExplainer(BaseExplainer):
-    """Scores from gradients of the explained output.
+    """Base class of explainers whose scores come from gradients of the explained output.
 
-    ``explain_output``  "prob" (the probability of the explained class) or "logit"; regression explains its value
-    ``edge_factor``     where the factors on edges act: "message" (normalisation stays, as with edge_removal="mask") or "weight"
-                        (they multiply edge_weight and go through the normalisation, as with edge_removal="drop")
+    Args:
+        explain_output: "prob" explains the probability of the class, "logit" its logit. Regression
+            models explain their value.
+        edge_factor: Where the factors on edges act. "message": on messages, so that normalisation
+            stays as it is (as with edge_removal="mask"). "weight": on edge_weight, and so through
+            the normalisation (as with edge_removal="drop").
     """
 
     lean = True
@@ -64,35 +68,37 @@ class GradientExplainer(BaseExplainer):
 
     @property
     def needs_masks(self) -> bool:
-        """Unless the factors act on weights."""
+        """True unless the factors act on edge weights."""
         return self.edge_factor == "message"
 
     @property
     def has_rules(self) -> bool:
-        """Whether `rules` must find the operations inside message-passing layers."""
+        """Whether `rules` must see the operations inside message-passing layers."""
         return False
 
     def rules(self, model: BaseModel, union: Union) -> AbstractContextManager[Any]:
-        """Other rules for the gradient of the network's operations in a pass over ``union``; here
-        none.
+        """Context in which operations of the network have other gradient rules. By default none
+        do.
         """
         return nullcontext()
 
     def differentiate(
         self, output: Tensor, leaves: list[Tensor], rules: Any
     ) -> tuple[Tensor | None, ...]:
-        """Gradients of the explained outputs (K,) for ``leaves``; None for one that they do not
-        depend on.
+        """Gradients of the explained outputs (K,) with respect to ``leaves``.
+
+        An entry is None if the outputs do not depend on that leaf.
         """
         return torch.autograd.grad(output.sum(), leaves, allow_unused=True)
 
     def check_pass(self, model: BaseModel, union: Union, raw: Tensor) -> None:
-        """Refuse a pass whose raw rows (K, columns) show that the rules do not fit the network;
-        here none does.
+        """Raise BadModel if raw outputs (K, columns) show that the rules do not fit the network.
+
+        By default there is nothing to check.
         """
 
     def scores_edges(self, model: BaseModel) -> bool:
-        """Whether edges get scores; refuses weights that the network does not take."""
+        """Whether edges get scores. Raises BadSetting if the network does not take edge weights."""
         if self.edge_factor == "message":
             return can_mask(model)
         if "edge_weight" not in (
@@ -107,8 +113,9 @@ class GradientExplainer(BaseExplainer):
     def gradients(
         self, model: BaseModel, label: Tensor | None, scale: Tensor | None = None
     ) -> Callable[[Union], Gradients]:
-        """Work that gives the gradients of a union's copies, with features and factors multiplied
-        by ``scale`` (copies,).
+        """Return a function that computes the gradients of a batch.
+
+        Features and edge factors of copy k are multiplied by ``scale[k]``, if a scale is given.
         """
         with_edges = self.scores_edges(model)
         on_weight = self.edge_factor == "weight"
@@ -145,14 +152,14 @@ class GradientExplainer(BaseExplainer):
 
 
 def scaled_features(union: Union, scale: Tensor) -> Tensor:
-    """The union's features, those of copy k times ``scale[k]``."""
+    """The features of a batch, those of copy k multiplied by ``scale[k]``."""
     return union.x.index_copy(
         0, union.node_at, union.x[union.node_at] * scale[union.copy][union.node_copy][:, None]
     )
 
 
 def factors(union: Union, scale: Tensor | None) -> Tensor:
-    """The factors on the messages: ``scale[k]`` on the relevant edges of copy k, 1 on all others.
+    """Factors on the messages: ``scale[k]`` on the relevant edges of copy k, 1 on other edges.
     (num_edges,)
     """
     ones = union.x.new_ones(union.num_edges)
@@ -163,10 +170,13 @@ def factors(union: Union, scale: Tensor | None) -> Tensor:
 
 @dataclass(frozen=True)
 class PlainGradient(GradientExplainer):
-    """Gradients at the input as it is, turned into scores by `feature_score` and `edge_score`."""
+    """Base class of explainers that need one gradient at the input.
+
+    Subclasses turn gradients into scores with `feature_score` and `edge_score`.
+    """
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
-        """One pass."""
+        """Run one forward and one backward pass."""
         feature, edge = empty_features(graphs), empty_edges(graphs)
         work = self.gradients(model, classes_to_explain(model, graphs))
 
@@ -190,12 +200,26 @@ class PlainGradient(GradientExplainer):
 
     @abstractmethod
     def edge_score(self, gradient: Tensor) -> Tensor:
-        """Scores of edges from the gradients of their factors, which are 1.  (sum of edges,)"""
+        """Scores of edges from the gradients of their factors, which are 1. (sum of edges,)"""
 
 
 @dataclass(frozen=True)
 class Saliency(PlainGradient):
-    """The size of the gradient: how much the output reacts, not in which direction."""
+    """The absolute gradient: how strongly the output reacts to a feature or a message.
+
+    Args:
+        explain_output: "prob" or "logit"; see `GradientExplainer`.
+        edge_factor: "message" or "weight"; see `GradientExplainer`.
+
+    >>> import torch, graphgauge as gg
+    >>> from torch_geometric.data import Data
+    >>> from torch_geometric.nn import GCN
+    >>> data = Data(x=torch.rand(6, 4), edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]))
+    >>> model = gg.NodeClassificationModel(GCN(4, 8, 2, 3), data, output="logits")
+    >>> explanation = gg.Saliency().explain(model, [2])[0]
+    >>> explanation.feature_score.shape, explanation.edge_score.shape  # (n, F), (E_rel,)
+    (torch.Size([3, 4]), torch.Size([2]))
+    """
 
     name = "saliency"
     signed = False
@@ -212,8 +236,20 @@ class Saliency(PlainGradient):
 
 @dataclass(frozen=True)
 class InputXGradient(PlainGradient):
-    """The gradient times what is there: the first-order effect of taking a feature, or an edge's
-    message, away.
+    """The gradient times the input: the first-order effect of removing a feature or a message.
+
+    Args:
+        explain_output: "prob" or "logit"; see `GradientExplainer`.
+        edge_factor: "message" or "weight"; see `GradientExplainer`.
+
+    >>> import torch, graphgauge as gg
+    >>> from torch_geometric.data import Data
+    >>> from torch_geometric.nn import GCN
+    >>> data = Data(x=torch.rand(6, 4), edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]))
+    >>> model = gg.NodeClassificationModel(GCN(4, 8, 2, 3), data, output="logits")
+    >>> explanation = gg.InputXGradient(explain_output="logit").explain(model, [2], label=1)[0]
+    >>> explanation.feature_score.shape, explanation.edge_score.shape  # (n, F), (E_rel,)
+    (torch.Size([3, 4]), torch.Size([2]))
     """
 
     name = "input_x_gradient"
@@ -221,17 +257,34 @@ class InputXGradient(PlainGradient):
     deterministic = True
 
     def feature_score(self, x: Tensor, gradient: Tensor) -> Tensor:
-        """X df/dx."""
+        """The product x df/dx."""
         return x * gradient
 
     def edge_score(self, gradient: Tensor) -> Tensor:
-        """df/dm."""
+        """The gradient df/dm, since m is 1."""
         return gradient
 
 
 @dataclass(frozen=True)
 class IntegratedGradients(GradientExplainer):
-    """Gradients averaged on the way from nothing to what is there."""
+    """Gradients averaged along the straight path from an empty input to the real one.
+
+    The scores of all features and edges of a target sum to f(x, 1) - f(0, 0).
+
+    Args:
+        explain_output: "prob" or "logit"; see `GradientExplainer`.
+        edge_factor: "message" or "weight"; see `GradientExplainer`.
+        steps: Points of the Gauss-Legendre quadrature.
+
+    >>> import torch, graphgauge as gg
+    >>> from torch_geometric.data import Data
+    >>> from torch_geometric.nn import GCN
+    >>> data = Data(x=torch.rand(6, 4), edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]))
+    >>> model = gg.NodeClassificationModel(GCN(4, 8, 2, 3), data, output="logits")
+    >>> explanation = gg.IntegratedGradients(steps=20).explain(model, [2])[0]
+    >>> explanation.feature_score.shape, explanation.edge_score.shape  # (n, F), (E_rel,)
+    (torch.Size([3, 4]), torch.Size([2]))
+    """
 
     name = "integrated_gradients"
     signed = True
@@ -243,7 +296,9 @@ class IntegratedGradients(GradientExplainer):
         check_count("steps", self.steps)
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
-        """All steps of all targets as copies; the steps of one target follow each other."""
+        """Run all steps of all targets as copies in one batch; the steps of a target are
+        adjacent.
+        """
         feature, edge = empty_features(graphs), empty_edges(graphs)
         of = torch.arange(len(graphs), device=graphs.node.device).repeat_interleave(self.steps)
         alpha, weight = (
@@ -266,6 +321,6 @@ class IntegratedGradients(GradientExplainer):
 
 
 def gauss_legendre(steps: int) -> tuple[Tensor, Tensor]:
-    """Points in (0, 1) and their weights, which add up to 1.  (steps,), (steps,)"""
+    """Nodes in (0, 1) and their weights, which sum to 1. (steps,), (steps,)"""
     points, weights = np.polynomial.legendre.leggauss(steps)
     return torch.from_numpy((1 + points) / 2), torch.from_numpy(weights / 2)

@@ -1,29 +1,39 @@
-"""GraphMask: gates that replace as many messages as possible by learned baselines while the
-prediction stays.
+"""GraphMask (Schlichtkrull et al., 2021): gates that drop messages while the prediction stays.
 
-For one target with prediction f, gates z_r,e on the messages of edge e in round r (see `gates`) and
-logits a of a feature mask,
+For one target with prediction f, let z_r,e be the gate on the message of edge e in round r (see
+`gates`), which replaces the message by a learned baseline when it closes, and a the logits of a
+feature mask. Over the gates, a and a multiplier λ, GraphMask solves
 
     max over λ, min over gates and a:
 
-        c₀ Σ_r mean_e P(z_r,e > 0)  +  softplus(λ) (D(f, f gated) / D₀ - allowance)  +  c₁ mean σ(a) + c₂ mean H(σ(a))
+        c₀ Σ_r mean_e P(z_r,e > 0)
+          + softplus(λ) (D(f, f gated) / D₀ - allowance)
+          + c₁ mean σ(a) + c₂ mean H(σ(a))
 
-D is the divergence KL(f || f gated) of class probabilities (where a class is explained that is not
-predicted: of its probability and that of all others together), or the squared difference in SD of
-predictions; D₀ is D with all gates closed and no features, so that the allowance means the same for
-sure and for unsure predictions. Gates are learned from the last round of messages to the first,
-``epochs`` steps for each, later rounds going on; λ lives as long as that. Means run over gates and
-features that can matter (their gradient is not 0). An edge's score is the mean of its chances to be
-open over the rounds where it matters: a number between 0 and 1 that orders edges, not a count of
-open gates.
+    c₀        penalty_scaling
+    c₁, c₂    node_feat_size, node_feat_ent
+    H         the entropy of a coin
 
-The method is Schlichtkrull et al. (2021), with the feature mask that PyG adds. Two things follow
-from explaining one target at a time. The gates are free numbers (the paper's variant without
-amortisation). And baselines, which the paper shares between all examples, must not be learned on
-the target alone: there they take the prediction over and every gate closes (on BA-Shapes: mean gate
-0.00 while D < 0.1 for all targets). So they are learned once for a network, on a sample of its
-population, with random gates closed. ``variant="pyg"`` is PyG's code as it behaves, with nothing
-trained; see `graphmask_pyg`.
+D is the divergence KL(f || f gated) of class probabilities, or for regression the squared
+difference in standard deviations of the predictions. If a class is explained that is not predicted,
+D compares the probability of that class and the probability of all others together. D₀ is D with
+all gates closed and no features, so that the allowance has the same meaning for certain and
+uncertain predictions.
+
+Gates are learned from the last round of messages to the first, ``epochs`` steps for each round;
+gates of later rounds continue to be learned, and λ lasts for the whole optimisation. Means run over
+the gates and features with a nonzero gradient. The score of an edge is its mean open probability
+over the rounds in which it matters: a number between 0 and 1 that ranks edges, not a count of open
+gates.
+
+The feature mask is an addition of PyG. Explaining one target at a time has two consequences. The
+gates are free numbers, which is the paper's variant without amortisation. And the baselines, which
+the paper shares between all examples, must not be learned on the target alone: there they take over
+the prediction and every gate closes (on BA-Shapes the mean gate is 0.00 while D < 0.1 for all
+targets). So they are learned once for a network, on a sample of its population, with gates closed
+at random.
+
+``variant="pyg"`` does what PyG's code does, in which nothing is trained; see `graphmask_pyg`.
 """
 
 from collections.abc import Callable
@@ -79,12 +89,31 @@ BASELINE_TARGETS, BASELINE_STEPS, BASELINE_LR = 32, 50, 0.02
 
 @dataclass(frozen=True)
 class GraphMask(BaseExplainer):
-    """Gates on messages and a mask on features, really learned; parameters are named as in PyG.
+    """Learns gates on messages and a mask on features; parameters have the names that PyG uses.
 
-    ``epochs``  steps for each round of messages; ``lr`` of the gates
-    ``penalty_scaling``, ``allowance``, ``init_lambda``, ``lambda_optimizer_lr``  the Lagrangian. PyG's values (5, 0.55, 0.01) let
-    the penalty win before λ has grown: on BA-Shapes D then ends above 0.1 for all of 50 targets,
-    with these for none.
+    The default values of the Lagrangian differ from PyG's (5, 0.55, 0.01), with which the penalty
+    wins before λ has grown: on BA-Shapes D then ends above 0.1 for all of 50 targets, with the
+    values here for none.
+
+    Args:
+        epochs: Steps for each round of messages.
+        lr: Learning rate of the gates.
+        penalty_scaling: Weight of the open gates.
+        allowance: Divergence that is allowed, as a share of D₀.
+        init_lambda: Initial multiplier.
+        lambda_optimizer_lr: Learning rate of the multiplier.
+        node_feat_size: Weight of the mean of the feature mask.
+        node_feat_ent: Weight of the mean entropy of the feature mask.
+        variant: "default", or "pyg" for comparison with results of PyG's implementation.
+
+    >>> import torch, graphgauge as gg
+    >>> from torch_geometric.data import Data
+    >>> from torch_geometric.nn import GCN
+    >>> data = Data(x=torch.rand(6, 4), edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]))
+    >>> model = gg.NodeClassificationModel(GCN(4, 8, 2, 3), data, output="logits")
+    >>> explanation = gg.GraphMask(epochs=10).explain(model, [2], seed=1)[0]
+    >>> explanation.feature_score.shape, explanation.edge_score.shape  # (n, F), (E_rel,)
+    (torch.Size([3, 4]), torch.Size([2]))
     """
 
     name = "graphmask"
@@ -117,21 +146,21 @@ class GraphMask(BaseExplainer):
 
     @property
     def lean(self) -> bool:
-        """PyG's form looks at all messages."""
+        """False for PyG's variant, which looks at all messages."""
         return self.variant == "default"
 
     @property
     def explains_labels(self) -> bool:
-        """PyG's form looks at no class."""
+        """False for PyG's variant, which looks at no class."""
         return self.variant == "default"
 
     @property
     def needs_masks(self) -> bool:
-        """Edges are learned as factors on messages."""
+        """True: edge scores are learned as gates on messages."""
         return True
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
-        """All targets as one optimisation."""
+        """Optimise the gates and masks of all targets together."""
         check_precision("GraphMask", model)
         if self.variant == "pyg":
             check_untrained(model)
@@ -147,8 +176,9 @@ class GraphMask(BaseExplainer):
     def optimiser(
         self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]
     ) -> Callable[[Union, int], Learned]:
-        """Work that learns the gates of a union's copies in a number of epochs per round; 0: one
-        step with all rounds.
+        """Return a function that learns the gates of a batch in a given number of epochs per round.
+
+        With 0 epochs the function takes one step with the gates of all rounds.
         """
         label, first = classes_to_explain(model, graphs), first_values(model, graphs)
         chosen = None if graphs.chosen_class is None else unpredicted(first, graphs.chosen_class)
@@ -169,7 +199,10 @@ class GraphMask(BaseExplainer):
 
 
 class Optimisation:
-    """The learning of one union's gates and feature masks; ``chosen``: see `divergence`."""
+    """The optimisation of the gates and feature masks of one batch.
+
+    ``chosen`` holds the classes that are explained though others are predicted; see `divergence`.
+    """
 
     chosen: Tensor | None = None
 
@@ -207,14 +240,16 @@ class Optimisation:
         self.shares: list[Tensor] = []
 
     def run(self, gates: dict[int, Tensor]) -> Tensor:
-        """Raw rows with masked features and gates (size,) in some rounds.  (K, columns)"""
+        """Raw outputs with masked features, and with gates (size,) in the given rounds. (K,
+        columns)
+        """
         chosen = {number: gate.index_select(0, self.edges.slot) for number, gate in gates.items()}
         return self.model.engine.outputs(
             self.copies.edited, Gated(self.rounds, chosen, self.baselines) if chosen else None
         )
 
     def find_alive(self, label: Tensor | None) -> None:
-        """Find the gates and features that can matter: a change of theirs moves the output."""
+        """Find the gates and features that matter: those with a nonzero gradient."""
         self.copies.set_gates(self.mask.gates())
         with torch.enable_grad():
             opened = [torch.ones_like(logit, requires_grad=True) for logit in self.logits]
@@ -226,7 +261,7 @@ class Optimisation:
         self.is_alive = [gradient != 0 for gradient in for_gates]
 
     def learn(self, first: Tensor, epochs: int) -> None:
-        """From the last round to the first, ``epochs`` steps each; with 0, one step of all."""
+        """Learn from the last round to the first, ``epochs`` steps each."""
         settings = self.settings
         self.worst = self.divergence_of_nothing(first)
         self.shares = [self.share(is_alive) for is_alive in self.is_alive]
@@ -268,7 +303,7 @@ class Optimisation:
             advance(len(self.union) / len(stages))
 
     def set_gradients(self, first: Tensor, stage: int, uniform: Tensor, multiplier: Tensor) -> None:
-        """One pass with the gates from round ``stage`` on."""
+        """Compute all gradients of one step, in which rounds from ``stage`` on have gates."""
         self.copies.set_gates(self.mask.gates())
         learning = dict(enumerate(self.logits[stage:], start=stage))
         with torch.enable_grad():
@@ -294,8 +329,9 @@ class Optimisation:
 
     @torch.no_grad()
     def divergence_of_nothing(self, first: Tensor) -> Tensor:
-        """D with all features 0 and all gates closed; 1 where that does not matter, or by less than
-        rounding can tell.  (K,)
+        """D₀: the divergence with all features 0 and all gates closed. (K,)
+
+        It is replaced by 1 where it is 0 up to rounding.
         """
         self.copies.set_gates(torch.zeros_like(self.mask.logit))
         nothing = self.run({k: torch.zeros_like(logit) for k, logit in enumerate(self.logits)})
@@ -303,7 +339,7 @@ class Optimisation:
         return torch.where(worst > torch.finfo(worst.dtype).eps, worst, 1)
 
     def share(self, is_alive: Tensor) -> Tensor:
-        """What a gate counts in the mean over its copy's gates that matter.  (size,)"""
+        """Weight of each gate in the mean over its copy's gates that matter. (size,)"""
         return (
             is_alive
             / self.edges.counted(is_alive).clamp(min=1).to(self.copies.value)[self.edges.copy]
@@ -311,7 +347,7 @@ class Optimisation:
 
     @torch.no_grad()
     def scores(self) -> Learned:
-        """Scores of the union's features and edges."""
+        """Scores of the features and edges of the batch."""
         union, at, feature, edge = self.copies.scores(self.mask.score())
         if self.rounds:
             is_alive = torch.stack(self.is_alive).to(edge)
@@ -321,8 +357,10 @@ class Optimisation:
 
 
 def unpredicted(first: Tensor, label: Tensor) -> Tensor | None:
-    """The classes that are explained though another is predicted, -1 elsewhere; None: there are
-    none.  (T, C), (T,) -> (T,)
+    """The classes that are explained though another is predicted, -1 elsewhere. (T, C), (T,) ->
+    (T,)
+
+    Returns None if there are none.
     """
     is_other = label != likeliest(first)
     return torch.where(is_other, label, -1) if bool(is_other.any()) else None
@@ -331,11 +369,11 @@ def unpredicted(first: Tensor, label: Tensor) -> Tensor | None:
 def divergence(
     model: BaseModel, first: Tensor, raw: Tensor, chosen: Tensor | None = None
 ) -> Tensor:
-    """How far predictions are from the first ones: KL(first || now), or squared in SD of
-    predictions.  (K,)
+    """Divergence between original and current predictions. first (K, C) or (K,) -> (K,)
 
-    Where a class is explained that is not predicted, ``chosen`` (K,) (-1 elsewhere), all others
-    count as one.
+    For classes this is KL(first || current); for regression, the squared difference in standard
+    deviations of the predictions. Where ``chosen`` (K,) is not -1, it is the class that is
+    explained, and all other classes count as one.
     """
     if model.task == "regression":
         return ((model.interpret(raw) - first) / (model.spread or 1.0)).square()  # type: ignore[attr-defined]
@@ -352,10 +390,10 @@ def divergence(
 
 
 def learned_baselines(model: BaseModel) -> list[Tensor]:
-    """For each round of messages the vector that can best stand for any of them.  (width,) each
+    """Learn the vector that best replaces any message, for each round of messages. (width,) each
 
-    Over up to 32 targets of the population, half of all gates closed at random, Adam lowers the
-    mean divergence from the predictions with all gates open.
+    Over up to 32 targets of the population, with half of all gates closed at random, Adam minimises
+    the mean divergence from the predictions with all gates open.
     """
     targets = spaced(model.everything, BASELINE_TARGETS)
     graphs = model.computation_graphs(model.asked(targets), lean=True)
@@ -389,7 +427,7 @@ def learned_baselines(model: BaseModel) -> list[Tensor]:
 
 
 def message_widths(model: BaseModel, graphs: ComputationGraphs) -> list[int]:
-    """Numbers in a message, round by round."""
+    """Number of values in a message, for each round."""
     found: list[list[int]] = []
     model.each(
         lambda union: [
@@ -405,7 +443,10 @@ def message_widths(model: BaseModel, graphs: ComputationGraphs) -> list[int]:
 def baseline_gradients(
     model: BaseModel, first: Tensor, baselines: list[Tensor], is_open: Tensor
 ) -> Callable[[Union], list[Tensor]]:
-    """Work that gives how each copy's divergence changes with the baselines, gates being open or not.  (K, width) each"""
+    """Return a function that gives the gradients of each copy's divergence for the baselines.
+
+    Gates are open where ``is_open`` is 1. (K, width) for each round
+    """
 
     def work(union: Union) -> list[Tensor]:
         edges = edge_entries(union, align=1)

@@ -1,23 +1,21 @@
-"""What `torch_geometric.explain.GraphMaskExplainer` does on a network whose layers change their
-width: nothing is trained.
+"""PyG's `GraphMaskExplainer` on a network whose layers change their width: nothing is trained.
 
 Its feature mask is frozen, so feature scores are the random start σ(0.1 n), n ~ N(0, 1), of every
-feature of every node. Its gate networks are exchanged for new ones after the optimiser was built,
-so they stay at their random start too. Its messages are relu(LN(m)) instead of m. What is left of
-100 epochs is their last pass (of a network that is not the user's any more):
+feature of every node. Its gate networks are replaced by new ones after the optimiser was built, so
+they stay at their random start too. Its messages are relu(LN(m)) instead of m. The result of 100
+epochs is that of their last pass, on a network that is no longer the user's:
 
-    1. a pass with these messages; from the states h_u, h_v of an edge's ends and its message m, in
-       each layer,
+    1. A pass with these messages. With the states h_u, h_v of an edge's ends and its message m,
+       in each layer
            a = v · relu((LN(A h_u) + LN(B m) + LN(C h_v)) / 3) + c       A, B, C, v, c random
-    2. gates z = [s > t] from s = clip(1.4 σ((log u - log(1 - u) + a + 2) / β) - 0.2, 0, 1), t
-       halfway between the smallest and
-       the largest; a second pass with features x σ(0.1 n) and messages  z relu(LN(m)) + (1 - z) b,  b a random number
-    3. a again from that pass, s = clip(1.4 σ(a + 2) - 0.2, 0, 1), and an edge's score is its mean
-       of [s > t] over the layers:
-       with two layers 0, 1/2 or 1
+    2. Gates z = [s > t] with s = clip(1.4 σ((log u - log(1 - u) + a + 2) / β) - 0.2, 0, 1) and t
+       halfway between the smallest and the largest s. A second pass with features x σ(0.1 n) and
+       messages  z relu(LN(m)) + (1 - z) b,  b a random number.
+    3. Again a from that pass, and s = clip(1.4 σ(a + 2) - 0.2, 0, 1). The score of an edge is its
+       mean of [s > t] over the layers: with two layers 0, 1/2 or 1.
 
-Here all of this is done for many targets at once, on their computation graphs (PyG takes t over the
-whole graph). It serves to compare with published numbers, not to explain.
+This file does all of this for many targets at once, on their computation graphs (PyG takes t over
+the whole graph). It serves comparison with published numbers, not explanation.
 """
 
 from dataclasses import dataclass
@@ -40,8 +38,9 @@ FEATURE_STD, START, LOW, HIGH = 0.1, 2.0, -0.2, 1.2
 
 
 def check_untrained(model: BaseModel) -> None:
-    """Refuse networks on which PyG's code does something else: it trains gates of square layers,
-    and cannot run several heads.
+    """Raise BadModel for networks on which PyG's code behaves differently.
+
+    PyG trains the gates of layers that keep their width, and fails on several attention heads.
     """
     layers = message_layers(model.net)
     if any(getattr(layer, "heads", 1) > 1 for layer in layers):
@@ -68,7 +67,7 @@ def check_untrained(model: BaseModel) -> None:
 
 
 def untrained(model: BaseModel, union: Union, seeds: list[int]) -> Learned:
-    """Scores of a union's features and edges."""
+    """Scores of the features and edges of a batch, from gates with random weights."""
     noise = feature_noise(union, seeds)
     first = seen_layers(model, union, seeds, [])
     masked = union.with_x(union.x * at_rows(union, noise))
@@ -84,7 +83,7 @@ def untrained(model: BaseModel, union: Union, seeds: list[int]) -> Learned:
 
 
 def feature_noise(union: Union, seeds: list[int]) -> Tensor:
-    """σ(0.1 n) for every feature of every node.  (num_nodes, F)"""
+    """Random feature scores σ(0.1 n) for every feature of every node. (num_nodes, F)"""
     drawn = [
         torch.randn(
             count,
@@ -100,15 +99,19 @@ def feature_noise(union: Union, seeds: list[int]) -> Tensor:
 
 
 def at_rows(union: Union, values: Tensor) -> Tensor:
-    """Values of the nodes at the union's rows, 1 for filling.  (num_nodes, F) -> (rows, F)"""
+    """Values of the nodes at the rows of the batch, 1 in padding rows. (num_nodes, F) -> (rows,
+    F)
+    """
     return torch.ones_like(union.x).index_copy(0, union.node_at, values)
 
 
 def seen_layers(
     model: BaseModel, union: Union, seeds: list[int], gates: list[tuple[Tensor, Tensor]]
 ) -> list["SeenLayer"]:
-    """One pass with PyG's messages; ``gates`` (messages,) and what replaces a closed message
-    (messages,) of each layer, or none.
+    """Run one pass with PyG's messages and record each layer.
+
+    ``gates`` holds, for each layer, the gates (messages,) and what replaces a closed message
+    (messages,); it is empty for a pass without gates.
     """
     layers: list[SeenLayer] = []
     row_copy = torch.full((union.x.size(0),), len(union), device=union.of.device).index_copy(
@@ -132,11 +135,16 @@ def seen_layers(
 
 @dataclass(frozen=True)
 class SeenLayer:
-    """What PyG's gates of one layer say of its messages: ``logit`` a (messages,), ``copy``
-    (messages,) of each.
+    """The gate logits of the messages of one layer.
 
-    ``column`` (messages,) of each message's edge in the union's edge_index, -1 for loops that the
-    layer appended.
+    Args:
+        number: Number of the round of messages.
+        width: Number of values in a message.
+        logit: The logit a of each message (messages,).
+        copy: The copy of each message (messages,).
+        column: Column of each message's edge in the batch's edge_index (messages,); -1 for
+            self-loops that the layer added.
+        seeds: One seed for each copy.
     """
 
     number: int
@@ -148,7 +156,7 @@ class SeenLayer:
 
     @staticmethod
     def of(sent: Messages, basis: Tensor, row_copy: Tensor, seeds: list[int]) -> "SeenLayer":
-        """From the messages that a layer sends."""
+        """Compute the gate logits of the messages that a layer sends."""
         copy, column = row_copy[sent.used[1]], sent.columns()
         sender, receiver = end_states(sent)
         logit = gate_logits(
@@ -157,7 +165,7 @@ class SeenLayer:
         return SeenLayer(sent.number, basis.size(1), logit, copy, column, seeds)
 
     def sampled(self) -> tuple[Tensor, Tensor]:
-        """Random gates, and what replaces closed messages.  (messages,), (messages,)"""
+        """Random gates, and what replaces closed messages. (messages,), (messages,)"""
         order, entries = grouped(self.copy, len(self.seeds))
         drawn = [
             torch.rand(
@@ -179,7 +187,7 @@ class SeenLayer:
         return self.hard(soft), torch.cat([other[:, 0].to(soft), soft.new_zeros(1)])[self.copy]
 
     def hard(self, soft: Tensor) -> Tensor:
-        """1 above the middle of what a copy's messages reach, else 0.  (messages,)"""
+        """1 for values above the middle of the range of their copy, else 0. (messages,)"""
         s = (soft * (HIGH - LOW) + LOW).clamp(0, 1)
         none = s.new_zeros(len(self.seeds) + 1)
         low, high = (
@@ -189,8 +197,8 @@ class SeenLayer:
         return (s > ((low + high) / 2)[self.copy]).to(s)
 
     def edge_score(self, union: Union) -> Tensor:
-        """Open or not, without noise, for the union's edges; 0 for edges that the layer does not
-        use.  (num_edges,)
+        """Gates of the edges of the batch without noise; 0 for edges that the layer does not use.
+        (num_edges,)
         """
         by_column = self.logit.new_zeros(union.edge_index.size(1))
         own = self.column >= 0
@@ -199,7 +207,7 @@ class SeenLayer:
 
 
 def end_states(sent: Messages) -> tuple[Tensor, Tensor]:
-    """The states that a layer reads at the sender and the receiver of each message.  (messages, D) each"""
+    """The inputs of a layer at the sender and the receiver of each message. (messages, D) each"""
     x = sent.inputs.get("x")
     senders, receivers = x if isinstance(x, tuple) else (x, x)
     if not isinstance(senders, Tensor) or not isinstance(receivers, Tensor):
@@ -208,7 +216,7 @@ def end_states(sent: Messages) -> tuple[Tensor, Tensor]:
 
 
 def cannot_be_gated(sent: Messages) -> BadModel:
-    """For layers that PyG's gates do not fit."""
+    """The error for layers that PyG's gates do not fit."""
     return BadModel(
         f"GraphMask(variant='pyg') cannot explain {type(sent.layer).__name__}, as PyG's cannot. Use variant='default'."
     )
@@ -217,10 +225,10 @@ def cannot_be_gated(sent: Messages) -> BadModel:
 def gate_logits(
     inputs: list[Tensor], copy: Tensor, number: int, hidden: int, seeds: list[int]
 ) -> Tensor:
-    """The number a of each message, by the random network of its copy.  (messages,)
+    """The logit a of each message, from the random gate network of its copy. (messages,)
 
-    Messages of one copy are put into tiles of 16, so that one product of stacked matrices serves
-    all copies.
+    Messages of one copy are put into tiles of 16, so that one batched matrix product serves all
+    copies.
     """
     order, entries = grouped(copy, len(seeds))
     tile = entries.copy[::TILE]
@@ -246,14 +254,14 @@ def gate_logits(
 
 
 def grouped(copy: Tensor, num_copies: int) -> tuple[Tensor, Entries]:
-    """The messages of copies (not those of the filling), copy by copy, and their places in tiles."""
+    """The messages of the copies, without padding, sorted by copy, and their places in tiles."""
     order = copy.argsort(stable=True)
     order = order[copy[order] < num_copies]
     return order, Entries.of(order, copy[order], num_copies, TILE)
 
 
 def drawn_uniform(seed: int, purpose: tuple[str | int, ...], reach: float, *shape: int) -> Tensor:
-    """U(-reach, reach) from a copy's own seed, on the CPU."""
+    """Draw from U(-reach, reach) with a copy's own seed, on the CPU."""
     return (
         2 * torch.rand(shape, generator=generator(derive_seed(seed, *purpose)), dtype=torch.float64)
         - 1

@@ -1,10 +1,10 @@
-"""What the learned explainers share: masks over a union's features and edges, and the loss that
-they are learned by.
+"""What GNNExplainer and GraphMask share: learned masks over a batch, and the loss of a prediction.
 
-A mask holds one number for each feature that is not 0 at a scored node, and one for each relevant
-edge. Features that are 0 need none: their gradient is 0 whatever the mask, and their score is 0 in
-the end. The numbers of one copy stand together and start at a multiple of 16 in a vector whose
-length is a multiple of 64, so that they get the same bits in every union.
+A mask has one number for each nonzero feature of a scored node, and one for each relevant edge.
+Zero features need none: their gradient is 0 for every mask value, and so is their final score.
+
+The numbers of one copy are adjacent and start at a multiple of 16, in a vector whose length is a
+multiple of 64. Reductions over them then give the same bits in every batch.
 """
 
 from collections.abc import Callable
@@ -32,11 +32,14 @@ MOST_FILLED = (
 
 @dataclass(frozen=True)
 class Entries:
-    """The masked things of one kind (features or edges) in a union, in the order of their copies.
+    """The masked items of one kind (features or edges) of a batch, sorted by copy.
 
-    ``at`` (M,) where each stands in the flat features, or among the union's edges; ``slot`` (M,)
-    its place in a vector of ``size`` numbers; ``copy`` (size,) the copy that each place belongs to;
-    ``count`` (K,) things per copy.
+    Args:
+        at: Position of each item in the flattened features, or among the edges of the batch (M,).
+        slot: Position of each item in a padded vector of ``size`` numbers (M,).
+        copy: The copy to which each position of that vector belongs (size,).
+        count: Number of items of each copy (K,).
+        size: Length of the padded vector.
     """
 
     at: Tensor
@@ -47,7 +50,7 @@ class Entries:
 
     @staticmethod
     def of(at: Tensor, copy: Tensor, num_copies: int, align: int) -> "Entries":
-        """Lay things out that come in the order of their copies."""
+        """Lay out items that are sorted by copy."""
         count = torch.bincount(copy, minlength=num_copies)
         layout = Layout.of(count, align, spare=0)
         rank = torch.arange(len(at), device=at.device) - (count.cumsum(0) - count)[copy]
@@ -58,12 +61,12 @@ class Entries:
         return Entries(at, slot, owner, count, layout.size)
 
     def drawn(self, seeds: list[int], purpose: str, like: Tensor) -> Tensor:
-        """Standard normal numbers, those of copy k from ``seeds[k]``; 0 between them.  (size,)"""
+        """Standard normal numbers, those of copy k from ``seeds[k]``; 0 in padding. (size,)"""
         return placed(self, normal(self.streams(seeds, purpose)[self.slot], 0).to(like))
 
     def streams(self, seeds: list[int], purpose: str) -> Tensor:
-        """Streams of random numbers for all places, those of copy k from ``seeds[k]`` (see
-        `counted`).  (size,)
+        """Random streams of all positions, those of copy k from ``seeds[k]`` (see `counted`).
+        (size,)
         """
         seed = torch.tensor(
             [derive_seed(seed, purpose) for seed in seeds], device=self.copy.device
@@ -75,13 +78,13 @@ class Entries:
         return streams(seed, place - first[self.copy])
 
     def counted(self, chosen: Tensor) -> Tensor:
-        """How many places under ``chosen`` (size,) bool each copy has.  (K,)"""
+        """Number of positions of each copy for which ``chosen`` (size,) bool is True. (K,)"""
         return torch.bincount(self.copy[chosen], minlength=len(self.count))
 
 
 @dataclass(frozen=True)
 class NonZero:
-    """Features of a union that are not 0, in the order of its nodes: which node, which column, what value.  (M,) each"""
+    """The nonzero features of a batch, sorted by node: node, column and value of each. (M,) each"""
 
     node: Tensor
     column: Tensor
@@ -89,7 +92,7 @@ class NonZero:
 
     @staticmethod
     def of(union: Union) -> "NonZero":
-        """Found once for each node of the data that takes part."""
+        """List them, searching each node of the data only once."""
         source = union.graphs.source.x
         ids, which = union.graphs.node[union.node_row].unique(return_inverse=True)
         row, column = source[ids].nonzero(as_tuple=True)
@@ -99,17 +102,17 @@ class NonZero:
 
 
 def edge_entries(union: Union, align: int) -> Entries:
-    """The relevant edges."""
+    """The relevant edges of a batch."""
     (at,) = union.is_relevant.nonzero(as_tuple=True)
     return Entries.of(at, union.edge_copy[at], len(union), align)
 
 
 class MaskedCopies:
-    """A union whose features and messages are multiplied by gates; the same memory serves every
-    step of an optimisation.
+    """A batch whose features and messages are multiplied by gates.
 
-    ``leaf`` is what the network is differentiated in: the features that are not 0, listed, where
-    most are 0 and the network does nothing but linear maps with them; else all of x.
+    All steps of an optimisation use the same memory. ``leaf`` is the tensor with respect to which
+    the network is differentiated: the list of nonzero features, if most features are 0 and the
+    network uses them in linear maps only; else all of x.
     """
 
     def __init__(self, model: BaseModel, union: Union, with_edges: bool) -> None:
@@ -140,8 +143,8 @@ class MaskedCopies:
             self.factor[self.edges.at] = for_edges[self.edges.slot]
 
     def gradients(self, loss: Tensor) -> list[Tensor]:
-        """How ``loss`` changes with the gates of features and, if there are any, edges, at their
-        places.  (size,), (size,)
+        """Gradients of ``loss`` for the gates of features and, if there are any, of edges. (size,),
+        (size,)
         """
         leaves = [self.leaf] if self.edges is None else [self.leaf, self.factor]
         found = torch.autograd.grad(loss, leaves, allow_unused=True)
@@ -157,11 +160,11 @@ class MaskedCopies:
         )
 
     def at_places(self, for_leaf: Tensor) -> Tensor:
-        """From a gradient for ``leaf``, that for the gates of features.  (size,)"""
+        """Convert a gradient for ``leaf`` to one for the feature gates. (size,)"""
         return placed(self.features, self.value * for_leaf.flatten()[self.features.at])
 
     def scores(self, for_features: Tensor, for_edges: Tensor | None = None) -> Learned:
-        """Gates (size,) as scores; 0 for what has no gate."""
+        """Return gates (size,) as scores; items without a gate get 0."""
         edge = self.value.new_zeros(self.union.num_edges)
         if self.edges is not None and for_edges is not None:
             edge[self.edges.at] = for_edges[self.edges.slot]
@@ -169,7 +172,7 @@ class MaskedCopies:
 
 
 def filled(model: BaseModel) -> float:
-    """Share of the data's features that are not 0."""
+    """The share of nonzero features in the data."""
     x = model.source.x
     return model.lasting(
         "filled features", lambda: float((x != 0).double().mean()) if x.numel() else 1.0
@@ -177,13 +180,14 @@ def filled(model: BaseModel) -> float:
 
 
 def placed(entries: Entries, values: Tensor) -> Tensor:
-    """A number of each thing (M,) at its place; 0 between them.  (size,)"""
+    """Put values of items (M,) at their positions in the padded vector, 0 in padding. (size,)"""
     return values.new_zeros(entries.size).index_copy(0, entries.slot, values)
 
 
 class Mask:
-    """Logits (size,) of gates with penalties on their size and entropy, per copy over what had a
-    gradient in the first step.
+    """Logits (size,) of gates, with penalties on their size and entropy.
+
+    The penalties are per copy, over the items that had a gradient in the first step.
     """
 
     def __init__(
@@ -195,13 +199,13 @@ class Mask:
         self.for_size = self.for_entropy = torch.zeros_like(start)
 
     def gates(self) -> Tensor:
-        """σ(logit).  (size,)"""
+        """The gates σ(logit). (size,)"""
         self.gate = self.logit.sigmoid()
         return self.gate
 
     def gradient(self, for_gates: Tensor) -> Tensor:
-        """From the loss's gradient for the gates: that of loss and penalties for the logits.
-        (size,) -> (size,)
+        """Convert a gradient for the gates to one for the logits, penalties included. (size,) ->
+        (size,)
         """
         slope = self.gate * (1 - self.gate)
         if self.is_alive is None:
@@ -210,7 +214,7 @@ class Mask:
         return slope * (for_gates + self.for_size - self.for_entropy * self.logit)
 
     def start_penalties(self, is_alive: Tensor) -> None:
-        """Penalties act on what is alive, from the second step on."""
+        """Penalise the items for which ``is_alive`` is True, from the second step on."""
         share = (
             is_alive / self.entries.counted(is_alive).clamp(min=1).to(self.logit)[self.entries.copy]
         )
@@ -219,18 +223,18 @@ class Mask:
         self.for_entropy = self.entropy * share
 
     def score(self) -> Tensor:
-        """The gates at the end, 0 for what never was alive.  (size,)"""
+        """The final gates, 0 for items that never had a gradient. (size,)"""
         return self.logit.sigmoid() * (self.is_alive if self.is_alive is not None else 0)
 
 
 def first_values(model: BaseModel, graphs: ComputationGraphs) -> Tensor:
-    """The predictions that masks have to keep, on the whole graph.  (T, C) or (T,)"""
+    """The predictions on the whole graph, which masks have to keep. (T, C) or (T,)"""
     return model.pred_continuous(model.asked(graphs.target))
 
 
 def misfit(model: BaseModel, raw: Tensor, label: Tensor | None, value: Tensor) -> Tensor:
-    """-log p(label), or the squared distance from ``value``, one per copy.
-    (K, columns), (K,), (K,) -> (K,)
+    """The loss -log p(label), or for regression the squared error, of each copy. raw (K, columns)
+    -> (K,)
     """
     if label is None:
         return (model.interpret(raw) - value).square()
@@ -244,7 +248,9 @@ def learned_scores(
     probe: Callable[[Union], Learned],
     kind: str,
 ) -> Scores:
-    """Scores of all graphs from work that learns those of a union; ``probe`` is one round of it."""
+    """Collect the scores that ``work`` learns batch by batch. ``probe`` is one step of it, which
+    measures its memory.
+    """
     feature, edge = empty_features(graphs), empty_edges(graphs)
 
     def write(done: Learned) -> None:

@@ -1,26 +1,30 @@
-"""Layer-wise relevance propagation (LRP): the output, handed back layer by layer until features
-hold all of it.
+"""Layer-wise relevance propagation (LRP; Bach et al., 2015): the output, propagated back to
+features.
 
-Relevance is computed as input times gradient of a network with the same values and other
-derivatives: every operation y(x) is
-replaced by one that is homogeneous of degree 1, so that  Σ x dy/dx = y  (Euler) and nothing is lost or made on the way:
+Relevance is input times gradient of a network with the same values and other derivatives. Every
+operation y(x) is replaced by one that is homogeneous of degree 1. By Euler's theorem Σ x dy/dx = y,
+so no relevance is lost or created:
 
-    linear map      y = z' [z / z'],  z = W x + b,  z' = z + γ (sum of the positive summands of z if z > 0, else of the negative)
-    activation      y = x [act(x) / x]                                      the same for normalising a row to length 1
-    batch norm      y = x [scale] + shift                                   in evaluation mode
-    product         y = (u [v] + [u] v) / 2                                 inner products of two embeddings
-    quotient        y = u / [v]
-    attention       [α]                                                     coefficients are constants
-    sums, means, messages, maxima, concatenation, dropout: as they are
+    operation      replacement                          remark
+    linear map     y = z' [z / z'],  z = W x + b        γ-rule, see below
+    activation     y = x [act(x) / x]                   also scaling a row to length 1
+    batch norm     y = x [scale] + shift                in evaluation mode
+    product        y = (u [v] + [u] v) / 2              inner product of two embeddings
+    quotient       y = u / [v]
+    attention      [α]                                  coefficients are constants
 
-[·] is held constant. With γ = 0 and ReLU, nothing changes: LRP is input times gradient. Each linear
-map, with γ > 0, favours the summands of the sign of its sum, so that large cancelling terms do not
-blow up. Biases, shifts and the edge attributes that GINEConv adds to its messages take their share
-of the relevance: features add up to the explained output less that share, and each pass checks that
-the books balance.
+[·] is held constant. Sums, means, messages, maxima, concatenation and dropout stay as they are. The
+γ-rule uses
 
-An edge's score is the relevance that its messages carry, in all layers together: the gradient for a
-factor on them.
+    z' = z + γ (sum of the positive summands of z if z > 0, else of the negative summands)
+
+With γ = 0 and ReLU nothing changes: LRP is input times gradient. With γ > 0 each linear map favours
+the summands with the sign of their sum, so that large terms that cancel do not dominate.
+
+Biases, shifts and the edge attributes that GINEConv adds to its messages receive their share of the
+relevance: the relevance of the features and the share of the biases sum to the explained output.
+Each pass checks this. The score of an edge is the relevance that its messages carry in all layers
+together: the gradient for a factor on them.
 """
 
 from collections.abc import Callable
@@ -90,11 +94,24 @@ PRODUCTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class LRP(PlainGradient):
-    """Relevance of features and edges for the logit of the predicted class, or the value.
+    """Relevance of features and edges for the logit of the explained class, or for a regression's
+    value.
 
-    ``gamma``    how much summands of the sign of their sum are favoured; 0: not at all
-    ``variant``  "gamma", or "captum": the ε-rule as Captum applies it to PyG's networks, which loses relevance on the way and
-                 explains the probability
+    Args:
+        explain_output: "logit"; with ``variant="captum"`` also "prob", its default.
+        edge_factor: "message" or "weight"; see `GradientExplainer`.
+        variant: "gamma", or "captum": the ε-rule as Captum applies it to PyG's networks, which
+            loses relevance and explains the probability.
+        gamma: How much the γ-rule favours summands with the sign of their sum; 0 is no preference.
+
+    >>> import torch, graphgauge as gg
+    >>> from torch_geometric.data import Data
+    >>> from torch_geometric.nn import GCN
+    >>> data = Data(x=torch.rand(6, 4), edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]))
+    >>> model = gg.NodeClassificationModel(GCN(4, 8, 2, 3), data, output="logits")
+    >>> explanation = gg.LRP(gamma=0.1).explain(model, [2])[0]
+    >>> explanation.feature_score.shape, explanation.edge_score.shape  # (n, F), (E_rel,)
+    (torch.Size([3, 4]), torch.Size([2]))
     """
 
     name = "lrp"
@@ -121,7 +138,7 @@ class LRP(PlainGradient):
         super().__post_init__()
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
-        """One pass."""
+        """Run one forward and one backward pass."""
         if self.variant == "gamma":
             check_visible_operations("LRP", model)
             check_layers(model.net)
@@ -129,7 +146,7 @@ class LRP(PlainGradient):
 
     @property
     def has_rules(self) -> bool:
-        """Attention, and the sum of messages, have some."""
+        """True: attention and the aggregation of messages have rules."""
         return True
 
     def rules(self, model: BaseModel, union: Union) -> AbstractContextManager[Any]:
@@ -141,7 +158,7 @@ class LRP(PlainGradient):
     def differentiate(
         self, output: Tensor, leaves: list[Tensor], rules: Any
     ) -> tuple[Tensor | None, ...]:
-        """Gradients of the explained outputs (K,); with the books checked."""
+        """Gradients of the explained outputs (K,), after checking that relevance is conserved."""
         if self.variant == "captum":
             return torch.autograd.grad((output.detach() * output).sum(), leaves, allow_unused=True)
         ones = list(rules.ones.values())
@@ -155,9 +172,7 @@ class LRP(PlainGradient):
         return found[: len(leaves)]
 
     def check_pass(self, model: BaseModel, union: Union, raw: Tensor) -> None:
-        """What stands in front of the last softmax or sigmoid must give the network's
-        probabilities.
-        """
+        """Raise BadModel unless the logits that were found give the network's probabilities."""
         if self.variant == "captum" or ends_in_logits(model):
             return
         wanted = model.pred_continuous(model.asked(union.graphs.target[union.of]))
@@ -168,7 +183,9 @@ class LRP(PlainGradient):
             )
 
     def feature_score(self, x: Tensor, gradient: Tensor) -> Tensor:
-        """Input times gradient; Captum's hooks have multiplied already."""
+        """Input times gradient; with Captum's rules the gradient, in which the input is a factor
+        already.
+        """
         return x * gradient if self.variant == "gamma" else gradient
 
     def edge_score(self, gradient: Tensor) -> Tensor:
@@ -177,10 +194,11 @@ class LRP(PlainGradient):
 
 
 class ConservingRules(Rules):
-    """Operations of degree 1. ``ones`` are factors on the biases and shifts of rows, so that their
-    gradients are the shares.
+    """Replaces operations by homogeneous ones.
 
-    By the number of rows that an operation has: (rows,) each, all 1.
+    ``ones`` holds a factor of 1 for each row of biases and shifts, so that its gradient is their
+    share of the relevance. It is a dictionary from the number of rows of an operation to factors
+    (rows,).
     """
 
     def __init__(self, net: nn.Module, gamma: float, ends_in_logits: bool, union: Union) -> None:
@@ -190,7 +208,7 @@ class ConservingRules(Rules):
         self.ends = 0
 
     def share(self, constant: Any, shape: torch.Size | tuple[int, ...]) -> Any:
-        """A constant summand of a result of this shape, row by row times a factor of 1."""
+        """Multiply each row of a constant summand by its factor in ``ones``."""
         rows = shape[0] if shape else 1
         if rows not in self.ones:
             self.ones[rows] = self.union.x.new_ones(rows).requires_grad_(True)
@@ -201,7 +219,7 @@ class ConservingRules(Rules):
         )
 
     def add_hooks(self) -> None:
-        """Only features and factors have gradients, and attention is constant."""
+        """Let only features and edge factors have gradients, and keep attention constant."""
         self.hooks.enter_context(frozen(self.net))
         for layer in self.net.modules():
             if isinstance(layer, (GATConv, GATv2Conv)):
@@ -212,14 +230,14 @@ class ConservingRules(Rules):
                 )
 
     def apply(self, func: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]) -> Any:
-        """The rule for one operation, where it has one and something to hand on."""
+        """Apply the rule of an operation, if it has one and depends on features or edge factors."""
         rule = self.rule_of(name)
         if rule is None or not any(requires_grad(item) for item in (*args, *kwargs.values())):
             return func(*args, **kwargs)
         return rule(func, *args, **kwargs)
 
     def rule_of(self, name: str) -> Callable[..., Any] | None:
-        """The rule for the operations of a name."""
+        """Return the rule for operations of this name, or None."""
         plain = name.removesuffix("_") if not name.endswith("__") else name
         if plain in (*ACTIVATIONS, "normalize"):
             return self.activation
@@ -241,7 +259,7 @@ class ConservingRules(Rules):
     def linear(
         self, func: Callable[..., Any], input: Tensor, weight: Tensor, bias: Tensor | None = None
     ) -> Tensor:
-        """Y = z' [z / z']."""
+        """The γ-rule: y = z' [z / z']."""
         shape = (*input.shape[:-1], weight.size(0))
         return favoured(
             input, weight, None if bias is None else self.share(bias, shape), self.gamma
@@ -250,19 +268,19 @@ class ConservingRules(Rules):
     def addmm(
         self, func: Callable[..., Any], input: Tensor, mat1: Tensor, mat2: Tensor, **kwargs: Any
     ) -> Tensor:
-        """A bias and a product of matrices."""
+        """The γ-rule for a matrix product plus a bias."""
         if kwargs or requires_grad(input) or requires_grad(mat2):
             return func(input, mat1, mat2, **kwargs)
         return favoured(mat1, mat2.t(), self.share(input, (mat1.size(0), mat2.size(1))), self.gamma)
 
     def activation(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Tensor:
-        """Y = x [act(x) / x]."""
+        """The rule y = x [act(x) / x]."""
         return self.replaced(
             lambda act, x: x * ratio(act(x.detach().clone()), x.detach()), func, args, kwargs
         )
 
     def plus_constant(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """A constant summand takes its share."""
+        """A constant summand receives its share of the relevance."""
         (first, second), rest = operands(args, kwargs)
         if not both(first, second):
             shape = torch.broadcast_shapes(
@@ -274,7 +292,9 @@ class ConservingRules(Rules):
         return func(first, second, **rest)
 
     def product(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Y = (u [v] + [u] v) / 2 where both depend on features; x W with the rule of linear maps."""
+        """The rule y = (u [v] + [u] v) / 2 if both factors depend on features; the γ-rule for x
+        W.
+        """
         (first, second), rest = operands(args, kwargs)
         if both(first, second):
             return (func(first, second.detach(), **rest) + func(first.detach(), second, **rest)) / 2
@@ -287,7 +307,7 @@ class ConservingRules(Rules):
         return func(first, second, **rest)
 
     def quotient(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Y = u / [v]."""
+        """The rule y = u / [v]."""
         (first, second), rest = operands(args, kwargs)
         return func(first, second.detach() if isinstance(second, Tensor) else second, **rest)
 
@@ -303,7 +323,7 @@ class ConservingRules(Rules):
         momentum: float = 0.1,
         eps: float = 1e-5,
     ) -> Tensor:
-        """Y = x [scale] + shift."""
+        """The rule y = x [scale] + shift."""
         if training or running_mean is None or running_var is None:
             raise BadModel(
                 "LRP has no rule for batch norm without running statistics, which mixes targets. Use another explainer."
@@ -314,7 +334,7 @@ class ConservingRules(Rules):
         return input * scale.view(shape) + self.share(shift.view(shape), input.shape)
 
     def end(self, func: Callable[..., Any], input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        """The logits themselves, where the network would turn them into probabilities."""
+        """Return the logits where the network would turn them into probabilities."""
         self.ends += 1
         if self.ends > 1:
             raise BadModel(
@@ -325,7 +345,7 @@ class ConservingRules(Rules):
 
 
 def favoured(x: Tensor, weight: Tensor, bias: Tensor | None, gamma: float) -> Tensor:
-    """W x + b with the derivatives of the γ-rule.  (..., in), (out, in), (..., out) -> (..., out)"""
+    """Compute W x + b with the derivatives of the γ-rule. x (..., in), W (out, in) -> (..., out)"""
     none = x.new_zeros(())
     z = F.linear(x, weight) + (none if bias is None else bias)
     if gamma == 0:
@@ -340,22 +360,22 @@ def favoured(x: Tensor, weight: Tensor, bias: Tensor | None, gamma: float) -> Te
 
 
 def ratio(y: Tensor, x: Tensor) -> Tensor:
-    """Y / x, 0 where x is 0."""
+    """The quotient y / x, and 0 where x is 0."""
     return torch.where(x == 0, 0, y / torch.where(x == 0, 1, x))
 
 
 def requires_grad(item: Any) -> bool:
-    """Whether something depends on features or factors."""
+    """Whether a value depends on features or edge factors."""
     return isinstance(item, Tensor) and item.requires_grad
 
 
 def both(first: Any, second: Any) -> bool:
-    """Whether both depend on features or factors."""
+    """Whether both values depend on features or edge factors."""
     return requires_grad(first) and requires_grad(second)
 
 
 def check_layers(net: nn.Module) -> None:
-    """Refuse, by name, layers that have no rule."""
+    """Raise BadModel, with its name, for a layer that has no rule."""
     for module in net.modules():
         kind = type(module)
         is_foreign = not kind.__module__.startswith(("torch.nn.", "torch_geometric.nn."))
@@ -370,7 +390,7 @@ def check_layers(net: nn.Module) -> None:
 
 
 def refuse(layer: str) -> None:
-    """Say what has no rule and what has."""
+    """Raise BadModel for a layer without a rule, and list the layers that have one."""
     known = ", ".join(layer.__name__ for layer in LAYERS)
     raise BadModel(
         f"LRP has no rule for {layer}. It knows Linear, {known}, batch norm, dropout and the usual activations. "
@@ -384,7 +404,7 @@ def ends_in_logits(model: BaseModel) -> bool:
 
 
 def operands(args: Any, kwargs: dict[str, Any]) -> tuple[tuple[Any, Any], dict[str, Any]]:
-    """The two operands of an operation, given by place or by name, and what else it was given."""
+    """The two operands of an operation, given by position or keyword, and its other arguments."""
     rest = dict(kwargs)
     named = [
         rest.pop(name) for name in ("input", "other", "mat2", "tensor", "vec2") if name in rest
@@ -404,8 +424,9 @@ def check_books(
     gradient: Tensor | None,
     shares: dict[int, Tensor],
 ) -> None:
-    """Refuse a network with an operation that loses or makes relevance: features and biases must
-    add up to each output (K,).
+    """Raise BadModel if an operation loses or creates relevance.
+
+    Features and biases must sum to the output (K,) of each copy, up to rounding.
     """
     union = rules.union
     by_node = (torch.zeros_like(x) if gradient is None else x * gradient)[union.node_at]
@@ -429,8 +450,9 @@ def check_books(
 
 
 def share_per_copy(union: Union, shares: dict[int, Tensor]) -> Tensor | None:
-    """What biases keep of each copy's output, from shares by their number of rows; None where it
-    cannot be told.  (K,)
+    """The share of biases in each copy's output, from shares by their number of rows. (K,)
+
+    Returns None if it is not clear to which copies the rows belong.
     """
     kept = union.x.new_zeros(len(union))
     for rows, share in shares.items():
@@ -442,15 +464,15 @@ def share_per_copy(union: Union, shares: dict[int, Tensor]) -> Tensor | None:
 
 
 def per_copy(union: Union, values: Tensor, copy: Tensor) -> Tensor:
-    """Sums of values over the copies that they belong to.  (n,), (n,) -> (K,)"""
+    """Sum values over the copies to which they belong. (n,), (n,) -> (K,)"""
     return values.new_zeros(len(union)).index_add(0, copy, values)
 
 
 def owner_of(union: Union, rows: int) -> tuple[Tensor, Tensor] | None:
-    """Which of so many rows belong to copies, and to which: nodes, edges, or links and graphs; None
-    where that cannot be told.
+    """Which rows belong to copies, and to which ones. (n,), (n,)
 
-    (n,), (n,)
+    The number of rows tells whether rows are nodes, edges, or links and graphs. Returns None if
+    that is ambiguous.
     """
     kinds = [
         (union.x.size(0), (union.node_at, union.node_copy)),

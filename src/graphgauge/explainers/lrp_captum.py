@@ -1,23 +1,26 @@
-"""LRP as Captum computes it for a PyG network, as changed gradients of one forward pass.
+"""LRP as Captum computes it for a PyG network, as modified gradients of one forward pass.
 
-Captum's LRP lets relevance travel in the place of gradients. With g the gradient that arrives at a
-tensor, summed over all its uses, every layer without children, called as z = layer(a), changes it:
+Captum's LRP propagates relevance in place of gradients. Let g be the gradient that arrives at a
+tensor, summed over all its uses. Every layer without children, called as z = layer(a), modifies it:
 
-    ε-rule        z:  g → g / (z + ε)    and    a:  g → g · a         ε = 1e-9 with the sign of z, + at 0
-    pass-through  a:  g → what left z                                 ReLU, Dropout, Tanh: their derivative is skipped
+    ε-rule        z:  g → g / (z + ε)    and    a:  g → g · a         ε = 1e-9 with the sign of z
+    pass-through  a:  g → gradient at z                               ReLU, Dropout, Tanh
 
-An ε-rule so sends R_a = a · Wᵀ(R_z / (z + ε)) through a linear layer or an aggregation; the bias
-inside z keeps its share. Everything else (functional activations, attention, softmax, biases and
-means after the aggregation) keeps its plain gradient. What is left at the leaves, times the
-explained output f, is Captum's attribution. All rules are linear in g, so
+So an ε-rule propagates R_a = a · Wᵀ(R_z / (z + ε)) through a linear layer or an aggregation, and
+the bias in z keeps its share. Pass-through layers skip their derivative. Everything else
+(functional activations, attention, softmax, biases and means after the aggregation) keeps its plain
+gradient.
+
+The result at the leaves, times the explained output f, is Captum's attribution. All rules are
+linear in g, so
 
     with captum_rules(net):
-        f = outputs of a union
+        f = outputs of a batch
     grad((f.detach() * f).sum(), [x, factor])
 
-gives the attributions of all targets. They do not add up to f: a and a message's factor both carry
-the relevance of a message, the attention of a GAT carries some of its own, and the first gradient
-is df/dz, which the rules take for a relevance.
+gives the attributions of all targets. They do not sum to f: a message's relevance is counted both
+at a and at the message's factor, the attention of a GAT has relevance of its own, and the first
+gradient is df/dz, which the rules treat as a relevance.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,8 +38,9 @@ PASSED_THROUGH = (nn.ReLU, nn.Dropout, nn.Tanh)  #: these types alone, no subcla
 
 @contextmanager
 def captum_rules(net: nn.Module) -> Iterator[None]:
-    """Give the tensors of a forward pass Captum's backward rules. The rules stay on the tensors,
-    also on x: take a fresh leaf.
+    """Apply Captum's backward rules to the tensors of a forward pass of ``net``.
+
+    The rules stay on the tensors after the pass, also on x, so use a new leaf for each pass.
     """
     epsilon_rule, pass_through = EpsilonRule(), PassThrough()
     with ExitStack() as stack:
@@ -50,8 +54,9 @@ def captum_rules(net: nn.Module) -> Iterator[None]:
 
 
 class EpsilonRule:
-    """The ε-rule for all layers of a network. A tensor that enters several of them is multiplied
-    once, as in Captum.
+    """The ε-rule for all layers of a network.
+
+    A tensor that enters several layers is multiplied once, as in Captum.
     """
 
     def __init__(self) -> None:
@@ -60,8 +65,9 @@ class EpsilonRule:
         ] = {}  # by identity; holding the tensors keeps their identities apart
 
     def after(self, layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> Tensor:
-        """After ``layer``: hook what went in and what came out; a clone goes on, so that later
-        rules come before this one.
+        """Forward hook: add gradient hooks to the inputs and the output of ``layer``.
+
+        The layer returns a clone, so that hooks of later layers run before those of this one.
         """
         if not isinstance(output, Tensor):
             raise BadModel(
@@ -78,20 +84,20 @@ class EpsilonRule:
 
 
 class PassThrough:
-    """The gradient behind an activation, rules on its output included, replaces the one in front of
-    it.
+    """Replaces the gradient in front of an activation by the gradient behind it.
 
-    It is remembered per layer, not per call, as in Captum: two calls side by side can get each
-    other's. Of two activations in a row (ReLU, then Tanh) both derivatives are skipped here, in
-    Captum only one.
+    The gradient is remembered per layer, not per call, as in Captum: two parallel calls of a layer
+    can get each other's. If two activations follow each other (ReLU, then Tanh), both derivatives
+    are skipped here, and only one in Captum.
     """
 
     def __init__(self) -> None:
         self.left: dict[nn.Module, Tensor] = {}
 
     def before(self, layer: nn.Module, inputs: tuple[Any, ...]) -> Tensor:
-        """Before ``layer``: its input takes its output's gradient, if one arrived. A clone goes in,
-        which it may write into.
+        """Forward pre-hook: give the input of ``layer`` its output's gradient, if one has arrived.
+
+        The layer receives a clone, so that it can work in place.
         """
         (entered,) = inputs
         if is_on_the_way(entered):
@@ -99,7 +105,7 @@ class PassThrough:
         return entered.clone()
 
     def after(self, layer: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> None:
-        """After ``layer``: remember the gradient of its output once all other rules have changed
+        """Forward hook: remember the gradient of the output after all other rules have modified
         it.
         """
         if output.grad_fn is not None:
@@ -109,24 +115,22 @@ class PassThrough:
 
 
 def is_on_the_way(value: Any) -> bool:
-    """Whether relevance can pass through what enters or leaves a layer. It ends at parameters,
-    which outlive the pass.
-    """
+    """Whether a tensor carries relevance. Parameters do not; they outlive the pass."""
     return isinstance(value, Tensor) and value.requires_grad and not isinstance(value, nn.Parameter)
 
 
 def times(factor: Tensor) -> Callable[[Tensor], Tensor]:
-    """A hook that multiplies gradients."""
+    """A gradient hook that multiplies by ``factor``."""
     return lambda gradient: gradient * factor
 
 
 def divided_by(divisor: Tensor) -> Callable[[Tensor], Tensor]:
-    """A hook that divides gradients."""
+    """A gradient hook that divides by ``divisor``."""
     return lambda gradient: gradient / divisor
 
 
 def stabilised(z: Tensor) -> Tensor:
-    """Z moved away from 0 by ε.
+    """Add ε to z with the sign of z.
 
     >>> stabilised(torch.tensor([0.0], dtype=torch.float64)).item()
     1e-09

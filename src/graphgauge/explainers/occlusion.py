@@ -1,18 +1,18 @@
-"""Occlusion: what a prediction loses when one thing is taken away.  (After Zeiler and Fergus, 2014)
+"""Occlusion (after Zeiler and Fergus, 2014): the change of a prediction when one thing is removed.
 
-With f the explained output (the probability of the explained class, or the value) and G the
-target's computation graph,
+Let f be the explained output (the probability of the explained class, or the value of a regression)
+and G the computation graph of the target. The scores are
 
-    edge e                       f(G) - f(G without e)
-    a group g of features        f(G) - f(G with the features in g set to a baseline), each of them getting 1 / |g| of it
+    edge e                    f(G) - f(G without e)
+    a group g of features     f(G) - f(G with g at a baseline), divided equally among g
 
-Nothing is differentiated and no message need be masked, so it works on every network. It asks of
-each thing alone: of two edges that could stand in for each other, neither matters.
+No gradient and no message mask is needed, so occlusion works on every network. It removes one thing
+at a time: if two edges can replace each other, both get a score of 0.
 
-Groups are single cells (node, feature), all features of a node, or a column: one feature of the
+A group is a single cell (node, feature), all features of a node, or a column: one feature of the
 target itself, or of all other nodes together, as features are substituted in the evaluation. A
-feature that has the value of the baseline already takes no prediction: its score is 0. All copies
-of all targets share calls of the network, as many as the memory budget allows.
+feature that equals the baseline is not occluded and has the score 0. The copies of all targets
+share calls of the network, as many as the memory budget allows.
 """
 
 from dataclasses import dataclass
@@ -49,16 +49,28 @@ BYTES_TO_LIST = 256  #: for each cell and edge, of the copies that are planned
 
 @dataclass(frozen=True)
 class Occlusion(BaseExplainer):
-    """Differences of predictions when single edges and features are taken away.
+    """Differences of predictions when single edges and features are removed.
 
-    ``edges``           how an edge is taken away: "mask" (its messages are silenced), "drop" (it leaves the graph), "auto": masked
-                        where the network's messages can be masked exactly, else dropped; "none": no
-                        edge scores
-    ``features``        what is set to the baseline at a time: "cells", "columns", "nodes"; "auto": cells for targets that have at
-                        most ``max_cells`` cells that differ from the baseline, else columns;
-                        "none": no feature scores
-    ``baseline``        "zero", or "mean": the mean of the feature over all nodes of the data
-    ``explain_output``  "prob" (the probability of the explained class) or "logit"; regression explains its value
+    Args:
+        edges: How an edge is removed. "mask" sets its messages to 0; "drop" removes it from the
+            graph; "auto" masks if the network's messages can be masked exactly, and drops
+            otherwise; "none" gives no edge scores.
+        features: Which features are set to the baseline together: "cells", "columns" or "nodes".
+            "auto" takes cells for targets with at most ``max_cells`` cells that differ from the
+            baseline, and columns for others; "none" gives no feature scores.
+        baseline: "zero", or "mean" for the mean of the feature over all nodes of the data.
+        max_cells: The limit for "auto".
+        explain_output: "prob" explains the probability of the class, "logit" its logit. Regression
+            models explain their value.
+
+    >>> import torch, graphgauge as gg
+    >>> from torch_geometric.data import Data
+    >>> from torch_geometric.nn import GCN
+    >>> data = Data(x=torch.rand(6, 4), edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]))
+    >>> model = gg.NodeClassificationModel(GCN(4, 8, 2, 3), data, output="logits")
+    >>> explanation = gg.Occlusion(features="columns").explain(model, [2])[0]
+    >>> explanation.feature_score.shape, explanation.edge_score.shape  # (n, F), (E_rel,)
+    (torch.Size([3, 4]), torch.Size([2]))
     """
 
     name = "occlusion"
@@ -82,11 +94,11 @@ class Occlusion(BaseExplainer):
 
     @property
     def lean(self) -> bool:
-        """Only where no edge is dropped."""
+        """True if no edge is dropped."""
         return self.edges in ("mask", "none")
 
     def removal(self, model: BaseModel) -> str:
-        """How edges of this network are taken away: "mask", "drop" or "none"."""
+        """How edges of this network are removed: "mask", "drop" or "none"."""
         if self.edges == "auto":
             return "mask" if model.mask_support == "exact" else "drop"
         if self.edges == "mask" and model.mask_support != "exact":
@@ -97,7 +109,7 @@ class Occlusion(BaseExplainer):
         return self.edges
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
-        """One copy for each thing that is taken away."""
+        """Predict one copy for each thing that is removed."""
         label, removal = classes_to_explain(model, graphs), self.removal(model)
         feature = None if self.features == "none" else empty_features(graphs)
         edge = None if removal == "none" else empty_edges(graphs)
@@ -116,7 +128,7 @@ class Occlusion(BaseExplainer):
         return Scores(feature, edge)
 
     def output(self, model: BaseModel, label: Tensor | None, union: Union) -> Tensor:
-        """The explained output of each copy; ``label`` is that of each graph.  (K,)"""
+        """The explained output of each copy; ``label`` is that of each graph. (K,)"""
         raw = model.engine.outputs(union)
         return explained(
             model, raw, None if label is None else label[union.of], self.explain_output
@@ -130,8 +142,8 @@ class Occlusion(BaseExplainer):
         start: Tensor,
         score: Tensor,
     ) -> None:
-        """f(G) - f(G with a group at the baseline), spread over the group, into ``score`` (sum of
-        nodes, F).
+        """Write the share of f(G) - f(G with a group at the baseline) into ``score`` (sum of nodes,
+        F).
         """
         x = graphs.source.x
         cells = Cells.of(
@@ -157,7 +169,7 @@ def write_edges(
     removal: str,
     score: Tensor,
 ) -> None:
-    """f(G) - f(G without e) for each relevant edge, into ``score`` (sum of edges,)."""
+    """Write f(G) - f(G without e) for each relevant edge e into ``score`` (sum of edges,)."""
     (row,) = (graphs.edge_place < graphs.num_edges[graphs.edge_owner]).nonzero(as_tuple=True)
     owner = graphs.edge_owner[row]
 
@@ -176,8 +188,8 @@ def write_edges(
 
 
 def parts_of(model: BaseModel, graphs: ComputationGraphs) -> list[Tensor]:
-    """Graphs that follow one another, so many that the lists of what is taken away fit into the
-    memory budget.
+    """Split graphs into consecutive parts whose lists of removed things fit into the memory
+    budget.
     """
     number = torch.arange(len(graphs), device=graphs.node.device)
     if not len(number):
@@ -189,9 +201,7 @@ def parts_of(model: BaseModel, graphs: ComputationGraphs) -> list[Tensor]:
 
 @dataclass(frozen=True)
 class Cells:
-    """Features of scored nodes that differ from the baseline, in groups; those of one group follow
-    each other.
-    """
+    """Features of scored nodes that differ from the baseline, sorted by group."""
 
     graphs: ComputationGraphs
     baseline: Tensor  #: (F,)
@@ -201,7 +211,7 @@ class Cells:
 
     @staticmethod
     def of(graphs: ComputationGraphs, baseline: Tensor, features: str, max_cells: int) -> "Cells":
-        """Groups of each target's cells."""
+        """Group the cells of each target."""
         width = len(baseline)
         owner = torch.repeat_interleave(graphs.sizes)
         place = torch.arange(len(owner), device=owner.device) - graphs.node_ptr[owner]
@@ -226,21 +236,21 @@ class Cells:
 
     @cached_property
     def size(self) -> Tensor:
-        """Cells of each group.  (groups,)"""
+        """Number of cells in each group. (groups,)"""
         return torch.bincount(self.group)
 
     @cached_property
     def ptr(self) -> Tensor:
-        """The first cell of each group.  (groups + 1,)"""
+        """Index of the first cell of each group. (groups + 1,)"""
         return starts(self.size)
 
     @cached_property
     def owner(self) -> Tensor:
-        """The graph of each group.  (groups,)"""
+        """The graph of each group. (groups,)"""
         return torch.repeat_interleave(self.graphs.sizes)[self.row[self.ptr[:-1]]]
 
     def occlude(self, union: Union) -> "Occluded":
-        """Features of a union in which copy k has group k at the baseline."""
+        """The features of a batch in which copy k has group k at the baseline."""
         copy, cell = ragged_ranges(self.ptr[union.copy], self.size[union.copy])
         row, column = self.row[cell], self.column[cell]
         at = union.node_start[copy] + row - self.graphs.node_ptr[union.of[copy]]
@@ -255,7 +265,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Occluded(Features):
-    """Features of which some cells (at, column) have another value."""
+    """Features in which some cells (at, column) have another value."""
 
     base: Features
     at: Tensor  #: (cells,) row of the union
@@ -265,20 +275,20 @@ class Occluded(Features):
 
     @property
     def like(self) -> Tensor:
-        """The data's features."""
+        """A tensor with the type and device of the features."""
         return self.base.like
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and features."""
+        """Number of rows and of features."""
         return self.base.shape
 
     @cached_property
     def written(self) -> Tensor:
-        """With the other values."""
+        """The features as one tensor."""
         return self.base.written.index_put((self.at, self.column), self.after)
 
     def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """The map of the unedited rows, and what the cells change."""
+        """The linear map of the unedited rows, plus the change that the cells make."""
         change = (self.after - self.before)[:, None] * weight.t().index_select(0, self.column)
         return self.base.linear(weight, bias).index_add(0, self.at, change.to(weight.dtype))

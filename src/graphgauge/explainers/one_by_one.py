@@ -1,6 +1,4 @@
-"""Explainers that can only explain one target at a time, under the promises of those that take a
-batch.
-"""
+"""Support for explainers that can only explain one target at a time."""
 
 from collections.abc import Callable
 
@@ -23,8 +21,9 @@ OneByOne = Callable[[ComputationGraph, int], tuple[Tensor | None, Tensor | None]
 def one_by_one(
     model: BaseModel, graphs: ComputationGraphs, seeds: list[int], explain: OneByOne
 ) -> Scores:
-    """Packed scores of graphs that are explained one after another, the network being as before
-    each time.
+    """Explain graphs one after another and pack their scores.
+
+    After each target the network is checked to be what it was before.
     """
     feature, edge = empty_features(graphs), empty_edges(graphs)
     has: set[tuple[bool, bool]] = set()
@@ -43,7 +42,7 @@ def one_by_one(
 
 
 def check_same_sides(has: set[tuple[bool, bool]], target: Target) -> None:
-    """Refuse an explainer that scores features (or edges) of some targets only."""
+    """Raise BadExplanation if only some targets have feature scores, or edge scores."""
     if len(has) > 1:
         raise BadExplanation(
             f"target {target} got other sides than the targets before it: features and edges for all, or for none."

@@ -1,6 +1,6 @@
-"""Explainers that give no scores: counterfactuals, prototypes, sentences, rules.
+"""Explainers without scores, such as counterfactuals, prototypes, sentences or rules.
 
-The Evaluator measures their time and records that there are no scores to measure.
+The Evaluator measures their time and records that there are no scores to evaluate.
 """
 
 import time
@@ -23,24 +23,39 @@ from graphgauge.models.guard import untouched
 
 @dataclass(frozen=True)
 class OtherTaskExplainer(BaseExplainer):
-    """An explainer whose explanations are no scores. A subclass has a name, says `deterministic`
-    and implements `outcome`.
+    """Base class of explainers whose explanations have no scores.
 
-    Its explanations carry what `outcome` returned in ``outcome``, and None where others have
-    scores.
+    A subclass sets ``name`` and ``deterministic`` and implements `outcome`. Each explanation stores
+    what `outcome` returned in ``outcome``, and has None in place of scores.
+
+    >>> from dataclasses import dataclass
+    >>> import torch, graphgauge as gg
+    >>> from torch_geometric.data import Data
+    >>> from torch_geometric.nn import GCN
+    >>> @dataclass(frozen=True)
+    ... class InDegree(gg.OtherTaskExplainer):
+    ...     name, deterministic = "in_degree", True
+    ...
+    ...     def outcome(self, model, target, seed):
+    ...         degree = int((model.data.edge_index[1] == target).sum())
+    ...         return f"in-degree {degree}"
+    >>> data = Data(x=torch.rand(6, 4), edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]))
+    >>> model = gg.NodeClassificationModel(GCN(4, 8, 2, 3), data, output="logits")
+    >>> InDegree().explain(model, [2])[0].outcome
+    'in-degree 1'
     """
 
     signed = False
 
     @property
     def explains_labels(self) -> bool:
-        """Whether `outcome` takes a class, as its parameter ``label``."""
+        """Whether `outcome` has a parameter ``label``."""
         return takes_label(self.outcome)
 
     def explanations(
         self, model: BaseModel, targets: Any, seed: int, label: Tensor | None = None
     ) -> list[Xplanation]:
-        """One explanation per target, made one after another."""
+        """Explain one target after another."""
         xs = super().explanations(model, targets, seed, label)
         with progress(len(xs), self.name):
             for x in xs:
@@ -58,13 +73,18 @@ class OtherTaskExplainer(BaseExplainer):
         return xs
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
-        """None."""
+        """Return no scores."""
         return Scores(None, None)
 
     @abstractmethod
     def outcome(self, model: BaseModel, target: Target, seed: int) -> Any:
-        """The explanation of one target, drawing from ``seed`` or from the global random states,
-        which are seeded with it.
+        """Explain one target. This is the method that a subclass implements.
 
-        With a parameter ``label`` it is told the class to explain where one was chosen.
+        A subclass may add a parameter ``label``; it receives the class to explain if the caller
+        chose one.
+
+        Args:
+            model: The wrapped network.
+            target: The target.
+            seed: Seed for random draws; the global random states are seeded with it too.
         """

@@ -1,9 +1,10 @@
-"""PyG's algorithms, made to keep our promises.
+"""An adapter for the algorithms of `torch_geometric.explain`.
 
-PyG explains one target at a time on the whole graph and changes the network it is given, so every
-target gets a copy of the network, a fresh algorithm and a seed of its own. Stored self-loops are
-handed over behind all other edges: where every node stores one, PyG takes the messages of the loops
-that a layer appends for those of the first edges.
+PyG explains one target at a time on the whole graph and changes the network, so every target gets a
+copy of the network, a new algorithm object and a seed of its own.
+
+Stored self-loops are moved behind all other edges: if every node stores one, PyG confuses the
+messages of self-loops that a layer adds with those of the first edges.
 """
 
 import warnings
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Traits:
-    """What an algorithm of PyG is known to be."""
+    """Known properties of a PyG algorithm."""
 
     signed: bool = False
     deterministic: bool = False
@@ -56,14 +57,26 @@ UNSIGNED_METHODS, RANDOM_METHODS = ("Saliency",), ("ShapleyValueSampling",)
 
 @dataclass(frozen=True)
 class PyGExplainer(BaseExplainer):
-    """An algorithm of `torch_geometric.explain`: ``PyGExplainer("GNNExplainer", {"epochs": 20})``.
+    """An algorithm of `torch_geometric.explain` as an explainer.
 
-    ``algorithm``  its name, its class or a function that makes it (``options`` are what it is built from); or an object, which
-                   is copied for each target: the way to hand over one that has to be trained first,
-                   such as PGExplainer
-    ``node_mask``  "attributes", "object", "common_attributes" or None, as PyG's ``node_mask_type``
-    ``edge_mask``  "object" or None
-    ``is_signed``, ``is_deterministic``  for algorithms that PyG does not know
+    Args:
+        algorithm: The name of a PyG algorithm, its class, or a function that builds it; or an
+            algorithm object, which is copied for each target. Pass an object if the algorithm must
+            be trained first, such as PGExplainer.
+        options: Arguments with which the algorithm is built.
+        node_mask: PyG's ``node_mask_type``: "attributes", "object", "common_attributes" or None.
+        edge_mask: PyG's ``edge_mask_type``: "object" or None.
+        is_signed: Whether scores have a direction; for algorithms that are not PyG's own.
+        is_deterministic: Whether the seed has no effect; for algorithms that are not PyG's own.
+
+    >>> import torch, graphgauge as gg
+    >>> from torch_geometric.data import Data
+    >>> from torch_geometric.nn import GCN
+    >>> data = Data(x=torch.rand(6, 4), edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]))
+    >>> model = gg.NodeClassificationModel(GCN(4, 8, 2, 3), data, output="logits")
+    >>> explanation = gg.PyGExplainer("GNNExplainer", {"epochs": 10}).explain(model, [2])[0]
+    >>> explanation.feature_score.shape, explanation.edge_score.shape  # (n, F), (E_rel,)
+    (torch.Size([3, 4]), torch.Size([2]))
     """
 
     algorithm: Any
@@ -85,19 +98,19 @@ class PyGExplainer(BaseExplainer):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Such as "pyg:GNNExplainer"."""
+        """The name in the registry, such as "pyg:GNNExplainer"."""
         return f"pyg:{self.algorithm_name}"
 
     @property
     def algorithm_name(self) -> str:
-        """The name of the algorithm's class, or of the function that makes it."""
+        """The name of the algorithm's class, or of the function that builds it."""
         if isinstance(self.algorithm, str):
             return self.algorithm
         return str(getattr(self.algorithm, "__name__", type(self.algorithm).__name__))
 
     @property
     def signed(self) -> bool:  # type: ignore[override]
-        """As said, or as known of PyG's algorithms."""
+        """As given by ``is_signed``, or as known for PyG's algorithms."""
         return (
             (self.traits.signed and self.method not in UNSIGNED_METHODS)
             if self.is_signed is None
@@ -106,18 +119,18 @@ class PyGExplainer(BaseExplainer):
 
     @property
     def deterministic(self) -> bool:  # type: ignore[override]
-        """As said, or as known of PyG's algorithms."""
+        """As given by ``is_deterministic``, or as known for PyG's algorithms."""
         known = self.traits.deterministic and self.method not in RANDOM_METHODS
         return known if self.is_deterministic is None else self.is_deterministic
 
     @property
     def traits(self) -> Traits:
-        """What is known of the algorithm."""
+        """The known properties of the algorithm."""
         return TRAITS.get(self.algorithm_name, Traits())
 
     @property
     def method(self) -> str:
-        """The method inside Captum; empty for other algorithms."""
+        """The name of Captum's method; empty for other algorithms."""
         method = self.options.get(
             "attribution_method", getattr(self.algorithm, "attribution_method_class", "")
         )
@@ -125,8 +138,9 @@ class PyGExplainer(BaseExplainer):
 
     @property
     def params(self) -> dict[str, Any]:
-        """What rebuilds this explainer; an algorithm that PyG does not know by name is only named,
-        and cannot be rebuilt.
+        """The parameters that rebuild this explainer.
+
+        An algorithm that has no name in PyG is only described, and cannot be rebuilt.
         """
         algorithm = (
             self.algorithm if isinstance(self.algorithm, str) else f"{OBJECT}{self.algorithm_name}"
@@ -136,7 +150,7 @@ class PyGExplainer(BaseExplainer):
         return {"algorithm": algorithm, "options": deepcopy(self.options), **sides, **said}
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
-        """One target after another."""
+        """Explain one target after another."""
         chosen = chosen_of(model, graphs)
 
         def one(graph: ComputationGraph, seed: int) -> tuple[Tensor | None, Tensor | None]:
@@ -147,14 +161,15 @@ class PyGExplainer(BaseExplainer):
 
     @property
     def explains_labels(self) -> bool:
-        """All but attention, which looks at no class."""
+        """True for all algorithms but attention, which looks at no class."""
         return self.algorithm_name != "AttentionExplainer"
 
     def sides(
         self, model: BaseModel, graph: ComputationGraph, label: int | None = None
     ) -> tuple[Tensor | None, Tensor | None]:
-        """PyG's masks of one target, cut to its computation graph; ``label``: a class to explain
-        that is not predicted.
+        """PyG's masks of one target, cut to its computation graph.
+
+        ``label`` is the class to explain if it is not the predicted one.
         """
         g, order = loops_behind(whole_graph(model, graph))
         wants_probs = (
@@ -192,8 +207,9 @@ class PyGExplainer(BaseExplainer):
         return feature, edge
 
     def connected(self, net: "Called", model: BaseModel, kind: str) -> Any:
-        """PyG's ``Explainer``, with what it has to know about the model; of kind "phenomenon" it is
-        told the class it explains.
+        """Build PyG's ``Explainer`` for ``net``.
+
+        An ``Explainer`` of kind "phenomenon" receives the class that it explains.
         """
         from torch_geometric.explain import Explainer
 
@@ -224,9 +240,7 @@ class PyGExplainer(BaseExplainer):
             ) from error
 
     def built(self, net: Module) -> "ExplainerAlgorithm":
-        """A fresh algorithm for ``net``: built by name, class or function, or the copy of an
-        object.
-        """
+        """Build the algorithm by name, class or function, or copy the algorithm object."""
         if isinstance(self.algorithm, Module):
             return deepcopy(self.algorithm)
         make = (
@@ -248,11 +262,11 @@ class PyGExplainer(BaseExplainer):
 
 
 class Called(Module):
-    """A network as PyG's algorithms call one, ``net(x, edge_index)``; everything else it takes is
-    already there.
+    """A network with the signature that PyG's algorithms expect, ``net(x, edge_index)``.
 
-    ``mode`` and ``kind`` say to PyG what the rows are. One column of log-probabilities, which PyG
-    does not know, becomes one of probabilities; so does one column of logits with ``as_probs``.
+    All other inputs are taken from the graph. ``mode`` and ``kind`` describe the output to PyG. A
+    single column of log-probabilities, which PyG does not know, is converted to probabilities; with
+    ``as_probs`` a single column of logits is, too.
     """
 
     def __init__(self, call: Call, g: Data, model: BaseModel, as_probs: bool) -> None:
@@ -267,7 +281,7 @@ class Called(Module):
             self.kind = "raw" if kind == "logits" else kind
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """Raw rows, one for each node, or one for the link or graph."""
+        """Raw outputs: a row for each node, or one for the link or graph."""
         g = self.g.clone()
         g.x, g.edge_index = x.clone() if self.copies_input else x, edge_index
         rows = self.call(g)
@@ -281,7 +295,7 @@ class Called(Module):
 
 
 def chosen_of(model: BaseModel, graphs: ComputationGraphs) -> list[int | None]:
-    """The class to explain of each graph's target; None where it is the predicted one."""
+    """The class to explain for each graph's target, or None if it is the predicted class."""
     if graphs.chosen_class is None:
         return [None] * len(graphs)
     first = model.pred_discrete(model.asked(graphs.target)).tolist()
@@ -301,7 +315,7 @@ def known_algorithms() -> dict[str, Any]:
 
 
 def check_algorithm(algorithm: Any, options: Mapping[str, Any]) -> None:
-    """Refuse what cannot be an algorithm of PyG."""
+    """Raise BadSetting for anything that is not a PyG algorithm."""
     from torch_geometric.explain import ExplainerAlgorithm
 
     if isinstance(algorithm, str) and algorithm.startswith(OBJECT):
@@ -321,15 +335,14 @@ def check_algorithm(algorithm: Any, options: Mapping[str, Any]) -> None:
 
 
 def is_untrained(algorithm: Any) -> bool:
-    """Whether an algorithm counts the epochs of a training before use, as PGExplainer does, and is
-    not through.
-    """
+    """Whether an algorithm must be trained before use, as PGExplainer must, and has not been."""
     return hasattr(algorithm, "_curr_epoch") and algorithm._curr_epoch < algorithm.epochs - 1
 
 
 def made_alone(make: Any, options: Mapping[str, Any]) -> Any:
-    """An algorithm whose options are its own: GraphMask's change a dictionary that all of its
-    objects share.
+    """Build an algorithm whose options are its own.
+
+    GraphMaskExplainer changes a dictionary that all of its objects share.
     """
     shared = vars(make).get("coeffs") if isinstance(make, type) else None
     if shared is None:
@@ -345,7 +358,7 @@ def made_alone(make: Any, options: Mapping[str, Any]) -> Any:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the warnings that Captum gives about tensors that PyG made."""
+    """Suppress warnings of Captum about tensors that PyG creates."""
     with warnings.catch_warnings():
         warnings.filterwarnings(
             "ignore", message="Input Tensor . did not already require gradients"
@@ -355,7 +368,7 @@ def quiet() -> Iterator[None]:
 
 
 def copied_call(call: Call) -> Call:
-    """The way to call a copy of the network."""
+    """The forward adapter for a copy of the network."""
     try:
         return replace(call, net=deepcopy(call.net))
     except (RuntimeError, TypeError, NotImplementedError) as error:
@@ -366,7 +379,7 @@ def copied_call(call: Call) -> Call:
 
 
 def whole_graph(model: BaseModel, graph: ComputationGraph) -> Data:
-    """The graph that a target's computation graph was cut from, as the network sees it."""
+    """The graph from which a target's computation graph was cut, as the network receives it."""
     if model.level != "graph":
         pairs = (
             model.ids_of(graph.batch.target[graph.number][None]).t()
@@ -393,8 +406,10 @@ def whole_graph(model: BaseModel, graph: ComputationGraph) -> Data:
 
 
 def loops_behind(g: Data) -> tuple[Data, Tensor]:
-    """The same graph with its self-loops behind all other edges, sorted by node; and where each
-    edge was before.  (E,)
+    """Move self-loops behind all other edges, sorted by node.
+
+    Returns:
+        The graph, and the old position of each edge (E,).
     """
     source, end = g.edge_index
     order = torch.where(source == end, 1 + source, 0).argsort(stable=True)

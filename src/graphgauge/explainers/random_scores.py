@@ -1,4 +1,4 @@
-"""Random scores: what an explanation is worth that knows nothing."""
+"""Random scores: the baseline of an explanation that knows nothing."""
 
 from dataclasses import dataclass
 
@@ -15,8 +15,17 @@ class RandomExplainer(BaseExplainer):
     """Independent normal scores for features and edges, drawn on the CPU from each target's own
     seed.
 
-    The Evaluator ranks the feature candidates of this baseline at random, whatever the scores:
-    pooled over the neighbours, random scores of nodes are no random order.
+    The Evaluator ranks the feature candidates of this baseline at random instead of by its scores,
+    because pooling random scores over the neighbours would not give a random order.
+
+    >>> import torch, graphgauge as gg
+    >>> from torch_geometric.data import Data
+    >>> from torch_geometric.nn import GCN
+    >>> data = Data(x=torch.rand(6, 4), edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]))
+    >>> model = gg.NodeClassificationModel(GCN(4, 8, 2, 3), data, output="logits")
+    >>> explanation = gg.RandomExplainer().explain(model, [2], seed=1)[0]
+    >>> explanation.feature_score.shape, explanation.edge_score.shape  # (n, F), (E_rel,)
+    (torch.Size([3, 4]), torch.Size([2]))
     """
 
     name = "random"
@@ -25,7 +34,7 @@ class RandomExplainer(BaseExplainer):
     explains_labels = True  # it knows as little of any class
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
-        """No pass at all."""
+        """Draw scores without running the network."""
         feature, edge = empty_features(graphs), empty_edges(graphs)
         for seed, graph in zip(seeds, graphs, strict=True):
             stream = generator(seed)

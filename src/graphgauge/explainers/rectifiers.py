@@ -1,15 +1,15 @@
-"""Guided Backprop and Deconvolution: the plain gradient, but clipped at 0 wherever it meets a
-rectifier.
+"""Guided Backprop and Deconvolution: the gradient, clipped at 0 at every rectifier.
 
-For y = act(x) with act a ReLU or a leaky ReLU, and g the gradient at y,
+For y = act(x), with act a ReLU or leaky ReLU and g the gradient at y, the gradient at x is
 
     plain gradient     g act'(x)
     GuidedBackprop     max(g act'(x), 0)     the gradient at the activation's input, clipped
     Deconvolution      max(g, 0)             the gradient at its output, clipped
 
-Caught are modules, functions and methods, ReLU and leaky ReLU, between layers. What a layer
-computes while it passes messages (GAT's attention) is left alone, but for `nn.ReLU` modules, which
-are caught anywhere, as in Captum. ``variant="captum"`` catches `nn.ReLU` modules only.
+The rule applies to ReLU and leaky ReLU between layers, whether called as modules, functions or
+methods. What a layer computes while it passes messages (GAT's attention) keeps its gradient, except
+for `nn.ReLU` modules, which are clipped everywhere, as in Captum. With ``variant="captum"`` only
+`nn.ReLU` modules are clipped.
 """
 
 import warnings
@@ -33,7 +33,14 @@ Activation = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class RectifiedGradient(PlainGradient):
-    """``variant``: "default" (every rectifier between layers) or "captum" (`nn.ReLU` modules only)."""
+    """Base class of explainers that clip gradients at rectifiers.
+
+    Args:
+        explain_output: "prob" or "logit"; see `GradientExplainer`.
+        edge_factor: "message" or "weight"; see `GradientExplainer`.
+        variant: "default" clips at every rectifier between layers, "captum" at `nn.ReLU` modules
+            only.
+    """
 
     variant: str = "default"
 
@@ -45,7 +52,7 @@ class RectifiedGradient(PlainGradient):
             )
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
-        """One pass; with a warning where it is the plain gradient."""
+        """Run one pass. Warns if no rectifier is clipped, so that scores are the plain gradient."""
         if len(graphs) and not self.num_rectifiers(model):
             warnings.warn(plain_gradient_warning(self, model), GraphgaugeWarning, stacklevel=5)
         return super().scores(model, graphs, seeds)
@@ -55,7 +62,7 @@ class RectifiedGradient(PlainGradient):
         return RectifierRules(model.net, self.rectified, only_modules=self.variant == "captum")
 
     def num_rectifiers(self, model: BaseModel) -> int:
-        """How many rectifiers one pass of the network meets."""
+        """Number of rectifiers that one pass of the network meets."""
 
         def count() -> int:
             rules = RectifierRules(model.net, self.rectified, only_modules=self.variant == "captum")
@@ -68,7 +75,7 @@ class RectifiedGradient(PlainGradient):
     @staticmethod
     @abstractmethod
     def rectified(activation: Activation, x: Tensor) -> Tensor:
-        """``activation(x)`` with the gradient clipped."""
+        """Compute ``activation(x)``, with a clipped gradient."""
 
     def feature_score(self, x: Tensor, gradient: Tensor) -> Tensor:
         """The clipped gradient."""
@@ -81,8 +88,22 @@ class RectifiedGradient(PlainGradient):
 
 @dataclass(frozen=True)
 class GuidedBackprop(RectifiedGradient):
-    """The gradient, clipped at 0 at the input of every rectifier: only what raises the output
-    passes.
+    """The gradient, clipped at the input of every rectifier.
+
+    Args:
+        explain_output: "prob" or "logit"; see `GradientExplainer`.
+        edge_factor: "message" or "weight"; see `GradientExplainer`.
+        variant: "default" clips at every rectifier between layers, "captum" at `nn.ReLU` modules
+            only.
+
+    >>> import torch, graphgauge as gg
+    >>> from torch_geometric.data import Data
+    >>> from torch_geometric.nn import GCN
+    >>> data = Data(x=torch.rand(6, 4), edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]))
+    >>> model = gg.NodeClassificationModel(GCN(4, 8, 2, 3), data, output="logits")
+    >>> explanation = gg.GuidedBackprop().explain(model, [2])[0]
+    >>> explanation.feature_score.shape, explanation.edge_score.shape  # (n, F), (E_rel,)
+    (torch.Size([3, 4]), torch.Size([2]))
     """
 
     name = "guided_backprop"
@@ -97,8 +118,23 @@ class GuidedBackprop(RectifiedGradient):
 
 @dataclass(frozen=True)
 class Deconvolution(RectifiedGradient):
-    """The gradient, clipped at 0 at the output of every rectifier, which itself is passed as if it
-    were not there.
+    """The gradient, clipped at the output of every rectifier instead of multiplied by its
+    derivative.
+
+    Args:
+        explain_output: "prob" or "logit"; see `GradientExplainer`.
+        edge_factor: "message" or "weight"; see `GradientExplainer`.
+        variant: "default" clips at every rectifier between layers, "captum" at `nn.ReLU` modules
+            only.
+
+    >>> import torch, graphgauge as gg
+    >>> from torch_geometric.data import Data
+    >>> from torch_geometric.nn import GCN
+    >>> data = Data(x=torch.rand(6, 4), edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]))
+    >>> model = gg.NodeClassificationModel(GCN(4, 8, 2, 3), data, output="logits")
+    >>> explanation = gg.Deconvolution().explain(model, [2])[0]
+    >>> explanation.feature_score.shape, explanation.edge_score.shape  # (n, F), (E_rel,)
+    (torch.Size([3, 4]), torch.Size([2]))
     """
 
     name = "deconvolution"
@@ -112,7 +148,7 @@ class Deconvolution(RectifiedGradient):
 
 
 class RectifierRules(Rules):
-    """Rectifiers with another gradient. ``caught`` counts them."""
+    """Gives rectifiers another gradient, and counts them in ``caught``."""
 
     def __init__(self, net: nn.Module, rule: Rule, only_modules: bool) -> None:
         super().__init__(net)
@@ -120,14 +156,14 @@ class RectifierRules(Rules):
         self.caught, self.in_module = 0, False
 
     def add_hooks(self) -> None:
-        """Know when an `nn.ReLU` module runs."""
+        """Track when an `nn.ReLU` module runs."""
         for module in self.net.modules():
             if isinstance(module, nn.ReLU):
                 self.hooks.callback(module.register_forward_pre_hook(self.mark(True)).remove)
                 self.hooks.callback(module.register_forward_hook(self.mark(False)).remove)
 
     def mark(self, entering: bool) -> Callable[..., None]:
-        """A hook that says whether an `nn.ReLU` module is running."""
+        """A hook that records whether an `nn.ReLU` module is running."""
 
         def hook(*_: Any) -> None:
             self.in_module = entering
@@ -135,7 +171,7 @@ class RectifierRules(Rules):
         return hook
 
     def apply(self, func: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]) -> Any:
-        """The rule, where it is a rectifier that is to be caught."""
+        """Apply the rule if the operation is a rectifier that is to be clipped."""
         is_caught = self.in_module or not (self.only_modules or self.passing)
         if name.removesuffix("_") not in RECTIFIERS or not is_caught:
             return func(*args, **kwargs)
@@ -158,7 +194,7 @@ class ClippedGradient(Function):
 
 
 class PassedAround(Function):
-    """The value ``y``, whose gradient goes to ``x`` clipped at 0."""
+    """The value ``y``; its gradient goes to ``x``, clipped at 0."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
@@ -172,7 +208,7 @@ class PassedAround(Function):
 
 
 def plain_gradient_warning(explainer: RectifiedGradient, model: BaseModel) -> str:
-    """What it means that no rectifier was met."""
+    """The warning that the network has no rectifier to clip."""
     kind, net = type(explainer).__name__, type(model.net).__name__
     missed = (
         "no nn.ReLU module runs in it (F.relu and leaky ones are only seen by variant='default')"

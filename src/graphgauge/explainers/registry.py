@@ -1,13 +1,13 @@
-"""Explainers by name, for the command line and for experiment files: ours, PyG's, and those of
-installed plug-ins.
+"""Explainers by name, for the command line and experiment files.
 
-A package offers an explainer as a plug-in under the entry-point group `graphgauge.explainers`:
+The names are those of graphgauge's explainers, of PyG's algorithms ("pyg:GNNExplainer" and so on),
+and of plug-ins. A package offers an explainer as a plug-in with an entry point:
 
     [project.entry-points."graphgauge.explainers"]
     my_explainer = "my_package.module:MyExplainer"
 
-Nothing of a plug-in is imported before it is asked for by name, and no plug-in replaces one of our
-own explainers. PyG's algorithms are called "pyg:GNNExplainer" and so on.
+A plug-in is imported when it is requested by name, not before. It cannot replace an explainer of
+graphgauge or PyG.
 """
 
 import inspect
@@ -30,13 +30,23 @@ OURS = ("graphgauge", "PyG")  #: sources that plug-ins do not replace
 
 
 def explainer_names() -> list[str]:
-    """Every name that `find_explainer` knows, sorted."""
+    """All names that `find_explainer` knows, sorted."""
     return sorted(sources())
 
 
 def find_explainer(name: str, /, **params: Any) -> BaseExplainer:
-    """The explainer with this name, built from ``params``; an explanation's ``explainer`` and
-    ``params`` give it again.
+    """Build the explainer with this name.
+
+    The ``explainer`` and ``params`` of a stored explanation give the same explainer again.
+
+    Args:
+        name: A name in `explainer_names`.
+        **params: Parameters of the explainer.
+
+    Raises:
+        UnknownName: No explainer has this name.
+        BadSetting: The parameters do not fit the explainer.
+        MissingExtra: The package of a plug-in cannot be imported.
 
     >>> find_explainer("integrated_gradients", steps=20)
     IntegratedGradients(explain_output='prob', edge_factor='message', steps=20)
@@ -54,7 +64,7 @@ def find_explainer(name: str, /, **params: Any) -> BaseExplainer:
 
 
 def explainer_class(name: str) -> type[BaseExplainer]:
-    """The class behind a name; a plug-in is imported now."""
+    """Return the class with this name, importing a plug-in if necessary."""
     from graphgauge.explainers import EXPLAINERS
 
     source = lookup(sources(), name, "explainer")
@@ -71,7 +81,7 @@ def explainer_class(name: str) -> type[BaseExplainer]:
 
 
 def sources() -> dict[str, str]:
-    """Every name and where it comes from: "graphgauge", "PyG", or the packages of plug-ins."""
+    """Map every name to its source: "graphgauge", "PyG", or the packages of plug-ins."""
     from graphgauge.explainers import EXPLAINERS
 
     plugs = plug_ins()
@@ -83,7 +93,7 @@ def sources() -> dict[str, str]:
 
 
 def plug_ins() -> list[EntryPoint]:
-    """What installed packages offer, not yet imported; the same offer counts once."""
+    """List the plug-ins of installed packages without importing them; duplicates count once."""
     return list(scanned(entry_points, tuple((place, changed(place)) for place in sys.path)))
 
 
@@ -91,17 +101,19 @@ def plug_ins() -> list[EntryPoint]:
 def scanned(
     look: Callable[..., Iterable[EntryPoint]], places: tuple[tuple[str, int], ...]
 ) -> tuple[EntryPoint, ...]:
-    """What ``look`` finds on the path, remembered: reading every installed package takes about 10
-    ms.
+    """Return the entry points that ``look`` finds, cached because reading all packages takes about
+    10 ms.
 
-    It is read again when the path is another, or one of its folders has changed, as it does when a
-    package comes or goes.
+    ``places`` is the cache key: entry points are read again if the import path or one of its
+    folders has changed, as happens when a package is installed or removed.
     """
     return tuple(sorted(set(look(group=GROUP)), key=lambda plug: (plug.name, plug.value)))
 
 
 def changed(place: str) -> int:
-    """When a folder (or an archive) of the path changed last, in ns; -1 where there is none."""
+    """Modification time of a folder or archive on the import path in ns, or -1 if it does not
+    exist.
+    """
     try:
         return os.stat(place or os.curdir).st_mtime_ns
     except (OSError, ValueError):
@@ -109,12 +121,12 @@ def changed(place: str) -> int:
 
 
 def packages(plugs: list[EntryPoint]) -> str:
-    """The packages that offer these plug-ins, for people."""
+    """Format the names of the packages that offer these plug-ins."""
     return ", ".join(plug.dist.name if plug.dist is not None else plug.value for plug in plugs)
 
 
 def loaded(plugs: list[EntryPoint]) -> type[BaseExplainer]:
-    """The class of a plug-in, or an error that names the package to blame."""
+    """Import the class of a plug-in. Errors name the package that offers it."""
     if len(plugs) > 1:
         raise BadSetting(
             f"the explainer {plugs[0].name!r} is offered by {packages(plugs)}: uninstall all but one."
@@ -135,7 +147,7 @@ def loaded(plugs: list[EntryPoint]) -> type[BaseExplainer]:
 
 
 def check_params(name: str, make: type[BaseExplainer], params: dict[str, Any]) -> None:
-    """Refuse parameters that the explainer does not have, and name those it has."""
+    """Raise BadSetting for parameters that the explainer does not have."""
     signature = inspect.signature(make)
     try:
         signature.bind(**params)

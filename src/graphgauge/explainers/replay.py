@@ -1,10 +1,12 @@
-"""Steps of an optimisation that a GPU records once and then replays.
+"""Optimisation steps recorded as CUDA graphs.
 
-One step starts a hundred or more kernels, and for a small union starting them takes longer than
-running them. The steps are the same but for the numbers in memory, so the fourth is recorded as a
-CUDA graph, and the others are one call each. A step can be recorded if nothing in it waits for the
-GPU (as reading a number does, or ``x[mask]``); the third step is watched for that. Elsewhere, and
-on a CPU, steps are simply taken. The kernels are the same either way.
+One step launches a hundred or more kernels, and for a small batch launching takes longer than
+running them. All steps launch the same kernels on the same memory, so the fourth step is recorded
+as a CUDA graph, and each further step is one replay of it.
+
+A step can be recorded if nothing in it synchronises with the GPU (as reading a value does, or
+``x[mask]``); the third step tests this. If it cannot be recorded, and on a CPU, each step is
+executed as usual. The kernels are the same either way.
 """
 
 import warnings
@@ -20,7 +22,7 @@ Step = Callable[[], None]
 
 
 class Replay:
-    """Calls ``step`` once per call, or does on the GPU what that would do."""
+    """Executes ``step`` at each call, on a GPU by replaying its recording if possible."""
 
     def __init__(self, step: Step, device: torch.device) -> None:
         self.step, self.can_be_recorded = step, device.type == "cuda"
@@ -28,7 +30,7 @@ class Replay:
         self.graph: torch.cuda.CUDAGraph | None = None
 
     def __call__(self) -> None:
-        """One step."""
+        """Execute one step."""
         if self.graph is not None:
             self.graph.replay()
         elif not self.can_be_recorded or self.taken < WARM_UP:
@@ -43,8 +45,9 @@ class Replay:
 
 
 def never_waits(step: Step) -> bool:
-    """Take the step and tell whether it waited for the GPU; a step that does is begun twice and
-    ends once.
+    """Execute the step and tell whether it ran without synchronising with the GPU.
+
+    A step that synchronises is started twice and completed once.
     """
     try:
         with waiting_is_an_error():
@@ -59,7 +62,7 @@ def never_waits(step: Step) -> bool:
 
 @contextmanager
 def waiting_is_an_error() -> Iterator[None]:
-    """Operations that wait for the GPU raise."""
+    """Make operations that synchronise with the GPU raise RuntimeError."""
     mode = torch.cuda.get_sync_debug_mode()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Synchronization debug mode is a prototype")
@@ -71,7 +74,7 @@ def waiting_is_an_error() -> Iterator[None]:
 
 
 def recorded(step: Step) -> torch.cuda.CUDAGraph | None:
-    """The kernels of the step, without running them; None where they cannot be recorded."""
+    """Record the kernels of the step without running them; None if that is not possible."""
     graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     try:

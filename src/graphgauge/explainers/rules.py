@@ -1,9 +1,9 @@
-"""Other rules for the gradient of operations that a network calls, whether as modules, functions or
-methods.
+"""Other gradient rules for the operations of a network.
 
-`Rules` sees every torch function that runs inside it and knows whether a layer is just passing
-messages (attention is computed there, and rules for what acts *between* layers leave it alone).
-Subclasses say what becomes of an operation.
+`Rules` intercepts every torch function that runs inside it, whether the network calls it as a
+module, function or method. It also knows whether a layer is passing messages, because attention is
+computed there and rules for operations between layers must not apply to it. Subclasses define what
+becomes of an operation.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,8 +21,9 @@ Rule = Callable[[Callable[[Tensor], Tensor], Tensor], Tensor]
 
 
 class Rules(TorchFunctionMode):
-    """While active, operations of ``net`` go through `apply`. ``passing`` > 0: inside `propagate`
-    or `edge_update`.
+    """While active, operations of ``net`` go through `apply`.
+
+    ``passing`` is above 0 inside `propagate` or `edge_update` of a layer.
     """
 
     def __init__(self, net: Module) -> None:
@@ -53,17 +54,17 @@ class Rules(TorchFunctionMode):
         return self.apply(func, getattr(func, "__name__", ""), args, kwargs or {})
 
     def apply(self, func: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]) -> Any:
-        """What becomes of one operation; by default what it is."""
+        """Execute one operation; subclasses change how."""
         return func(*args, **kwargs)
 
     def add_hooks(self) -> None:
-        """Further hooks that a subclass needs, to be removed by ``self.hooks``."""
+        """Add hooks that a subclass needs; ``self.hooks`` removes them at the end."""
 
     def replaced(
         self, rule: Rule, func: Callable[..., Any], args: Any, kwargs: dict[str, Any]
     ) -> Tensor:
-        """``rule(act, x)`` for an activation called as ``func(x, ...)``; one that works in place
-        still does.
+        """Return ``rule(act, x)`` for an activation called as ``func(x, ...)``, in place if
+        ``func`` is.
         """
         rest = dict(kwargs)
         x, *others = args or (rest.pop("input"),)
@@ -79,7 +80,7 @@ class Rules(TorchFunctionMode):
         return x.copy_(out) if in_place else out
 
     def count(self, step: int) -> Callable[..., None]:
-        """A hook that counts how deep in message passing the network is."""
+        """A hook that counts the nesting of message passing."""
 
         def hook(*_: Any) -> None:
             self.passing += step
@@ -89,7 +90,9 @@ class Rules(TorchFunctionMode):
 
 @contextmanager
 def frozen(net: Module) -> Iterator[None]:
-    """No gradients for parameters, so that what requires a gradient depends on what is explained."""
+    """Switch off the gradients of all parameters, so that only what depends on the input has
+    one.
+    """
     learning = [parameter for parameter in net.parameters() if parameter.requires_grad]
     try:
         for parameter in learning:

@@ -1,6 +1,4 @@
-"""Perturbation: edits of computation graphs, in the order of an explanation or at random, as
-batched curves.
-"""
+"""Perturbation: edits of computation graphs, in the order of an explanation or at random."""
 
 from graphgauge.perturbation.curves import Edits, Lines, Points, points, points_at
 from graphgauge.perturbation.edges import EdgeEdits

@@ -1,12 +1,14 @@
-"""Deletion curves: the prediction after each of the first k edits of an order, for many targets and
-orders at once.
+"""Deletion curves: the prediction after each of the first k edits, for many targets and orders at
+once.
 
-A *case* is a target together with the kind of edits made to it (removed edges; features substituted
-from one reference). A *line* is a case and an order of its candidates. Each point (line, step k) is
-a copy of the target's computation graph with the first k edits made; all points are one stream of
-disjoint unions inside the memory budget. A step that changes nothing in the graph (a feature that
-is the same in the reference) is not run again: its prediction is that of the step before. Where
-edges are dropped, a point that the network cannot answer, such as a graph without edges, is NaN.
+A *case* is a target together with the kind of edits made to it: removed edges, or features
+substituted from one reference. A *line* is a case and an order of its candidates. Each point (line,
+step k) is a copy of the target's computation graph with the first k edits made. All points run as
+batches of disjoint copies that fit the memory budget.
+
+A step that changes nothing in the graph (a feature that is equal in the reference) is not run
+again; its prediction is that of the step before. If edges are dropped, a point on which the network
+fails, such as a graph without edges, is NaN.
 """
 
 from abc import ABC, abstractmethod
@@ -24,7 +26,7 @@ from graphgauge.models.probing import FORWARD_ERRORS
 
 @dataclass(frozen=True)
 class Lines:
-    """Orders of edits."""
+    """Orders of edits, one for each curve."""
 
     case: Tensor  #: (M,) which case each line is of
     order: Tensor  #: (M, K) candidates in the order of their edits; -1 behind the last
@@ -35,7 +37,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Points:
-    """Predictions along lines."""
+    """Predictions at points of curves."""
 
     line: Tensor  #: (P,)
     step: Tensor  #: (P,) from 1
@@ -43,7 +45,7 @@ class Points:
 
 
 class Edits(ABC):
-    """Edits of one side: of edges, or of features."""
+    """Base class of the edits to edges or to features."""
 
     graphs: ComputationGraphs  #: of the targets
     graph: Tensor  #: (Q,) the number of each case's target
@@ -53,31 +55,33 @@ class Edits(ABC):
     @property
     @abstractmethod
     def candidates(self) -> Tensor:
-        """How many edits each case has.  (Q,)"""
+        """Number of possible edits of each case. (Q,)"""
 
     @abstractmethod
     def changes(self, lines: Lines) -> Tensor:
-        """Whether a step changes anything.  (M, K) bool"""
+        """Whether a step changes anything. (M, K) bool"""
 
     @abstractmethod
     def edit(self, union: Union, lines: Lines, line: Tensor, step: Tensor) -> Union:
-        """The union with the first ``step`` (copies,) edits of ``line`` (copies,) made in each
-        copy; lines come in rising order.
+        """Make the first ``step`` (copies,) edits of ``line`` (copies,) in each copy of a batch.
+
+        Lines must come in rising order.
         """
 
     def unfolded(self, model: BaseModel, lines: Lines, line: Tensor, step: Tensor) -> Copies | None:
-        """The same points without copies of whole graphs, where that can be done (see `versions`)."""
+        """The same points without copies of whole graphs, if that is possible (see `versions`)."""
         return None
 
 
 def points(model: BaseModel, edits: Edits, lines: Lines, after: Tensor, upto: Tensor) -> Points:
-    """Predictions at the steps after[m] + 1 .. upto[m] of each line m.  (M,), (M,)"""
+    """Predict at the steps after[m] + 1 .. upto[m] of each line m. (M,), (M,)"""
     return points_at(model, edits, lines, *steps_between(after, upto))
 
 
 def points_at(model: BaseModel, edits: Edits, lines: Lines, line: Tensor, step: Tensor) -> Points:
-    """Predictions after the first ``step`` edits of ``line``, for any pairs of the two; step 0 is
-    unedited.  (P,), (P,)
+    """Predict after the first ``step`` edits of ``line``, for any pairs of the two. (P,), (P,)
+
+    Step 0 is the unedited graph.
     """
     changes = edits.changes(lines)
     latest = torch.where(step > 0, latest_change(changes)[line, (step - 1).clamp(min=0)], 0)
@@ -103,10 +107,11 @@ def points_at(model: BaseModel, edits: Edits, lines: Lines, line: Tensor, step: 
 
 
 def rows_or_nan(engine: Engine, copies: Copies, edit: Callable[[Union], Union]) -> Work:
-    """Raw rows of the network for edited copies; NaN for a copy that it fails on once edited, but
-    not before.
+    """Return a function that gives the raw outputs of edited copies, and NaN for copies that fail.
 
-    A union that it fails on is halved. Running out of memory is left to the engine.
+    A copy fails if the network raises an error for the edited copy but not for the unedited one. A
+    batch with an error is halved until the copies that fail are found. Errors about memory are left
+    to the engine.
     """
 
     def rows(union: Union) -> Tensor:
@@ -128,8 +133,11 @@ def rows_or_nan(engine: Engine, copies: Copies, edit: Callable[[Union], Union]) 
 
 
 def grouped(key: Tensor) -> tuple[Tensor, Tensor]:
-    """Which group of equal keys each belongs to, groups in rising order, and a member of each.
-    (P,) -> (P,), (groups,)
+    """Group equal keys. (P,) -> (P,), (groups,)
+
+    Returns:
+        The group of each key, with groups in rising order of their keys, and one member of each
+        group.
     """
     distinct, which = key.unique(return_inverse=True)
     place = torch.arange(len(key), device=key.device)
@@ -139,7 +147,7 @@ def grouped(key: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def steps_between(after: Tensor, upto: Tensor) -> tuple[Tensor, Tensor]:
-    """Line and step of every point, line by line.  (M,), (M,) -> (P,), (P,)"""
+    """Line and step of every point, sorted by line. (M,), (M,) -> (P,), (P,)"""
     count = (upto - after).clamp(min=0)
     line = torch.repeat_interleave(torch.arange(len(count), device=count.device), count)
     within = torch.arange(len(line), device=count.device) - (count.cumsum(0) - count)[line]
@@ -147,7 +155,7 @@ def steps_between(after: Tensor, upto: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def latest_change(changes: Tensor) -> Tensor:
-    """For each step the last step up to it that changed something; 0: none.  (M, K) bool -> (M, K)"""
+    """For each step, the last step up to it that changed something, or 0. (M, K) bool -> (M, K)"""
     step = torch.arange(1, changes.size(1) + 1, device=changes.device)
     return (
         torch.where(changes, step, 0).cummax(1).values
@@ -157,8 +165,9 @@ def latest_change(changes: Tensor) -> Tensor:
 
 
 def when_edited(order: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
-    """At which step each candidate of each line is edited, packed; 0: never.
-    (M, K), (M,) -> (sum of count,), first (M,)
+    """The step at which each candidate of each line is edited, packed; 0 for never.
+
+    order (M, K), count (M,) -> (sum of count,), first position of each line (M,)
     """
     first = count.cumsum(0) - count
     step = torch.arange(1, order.size(1) + 1, device=order.device).expand_as(order)

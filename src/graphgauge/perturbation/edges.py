@@ -1,8 +1,8 @@
-"""Removing edges.
+"""Removal of edges.
 
-``removal="mask"`` multiplies the messages of an edge by 0, normalisation and attention staying as
-they were; "drop" takes the edge out of the graph. What is removed at a step is a *unit*: one
-directed edge, or, with ``unit="undirected"``, all relevant edges between two nodes, either way.
+``removal="mask"`` multiplies the messages of an edge by 0 and leaves normalisation and attention
+unchanged; "drop" removes the edge from the graph. Each step removes one *unit*: one directed edge,
+or with ``unit="undirected"`` all relevant edges between two nodes, in both directions.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ TRIED_STEPS = 6
 
 @dataclass(frozen=True)
 class EdgeEdits(Edits):
-    """One case for each target."""
+    """Removal of edges; each target is one case."""
 
     graphs: ComputationGraphs
     removal: str
@@ -41,7 +41,18 @@ class EdgeEdits(Edits):
     def of(
         model: BaseModel, graphs: ComputationGraphs, removal: str = "mask", unit: str = "directed"
     ) -> "EdgeEdits":
-        """Edits of the relevant edges of ``graphs``."""
+        """Edits of the relevant edges of ``graphs``.
+
+        Args:
+            model: The wrapped network.
+            graphs: Computation graphs of T targets.
+            removal: "mask" or "drop".
+            unit: "directed" or "undirected".
+
+        Raises:
+            BadSetting: The removal or the unit is unknown.
+            BadModel: The network's messages cannot be masked exactly.
+        """
         check_removal(model, removal)
         if unit not in UNITS:
             raise BadSetting(
@@ -53,30 +64,30 @@ class EdgeEdits(Edits):
 
     @property
     def kind(self) -> str:  # type: ignore[override]
-        """For the memory plan."""
+        """Name of the edits in the memory plan."""
         return f"{self.removal} edges"
 
     @property
     def drops(self) -> bool:  # type: ignore[override]
-        """Whether edges go, rather than their messages."""
+        """Whether edges are dropped, not masked."""
         return self.removal == "drop"
 
     @property
     def graph(self) -> Tensor:  # type: ignore[override]
-        """Case q is target q."""
+        """Case q is target q. (T,)"""
         return torch.arange(len(self.graphs), device=self.num_units.device)
 
     @property
     def candidates(self) -> Tensor:
-        """Units."""
+        """Number of units of each target. (T,)"""
         return self.num_units
 
     def changes(self, lines: Lines) -> Tensor:
-        """Each removal may matter."""
+        """Every removal may change the prediction. (M, K) bool"""
         return lines.order >= 0
 
     def edit(self, union: Union, lines: Lines, line: Tensor, step: Tensor) -> Union:
-        """Without the units whose turn has come."""
+        """Remove the units that come first in each copy's line."""
         distinct, own = line.unique(return_inverse=True)
         when, first = when_edited(lines.order[distinct], self.num_units[lines.case[distinct]])
         unit = self.unit_of[union.edge_row]
@@ -91,11 +102,13 @@ class EdgeEdits(Edits):
 
     @cached_property
     def routes(self) -> Routes:
-        """Who sends to whom."""
+        """Index of the edges of all graphs."""
         return Routes(self.graphs, self.unit_of, self.num_units)
 
     def unfolded(self, model: BaseModel, lines: Lines, line: Tensor, step: Tensor) -> Copies | None:
-        """Versions of single nodes in place of copies, where that was found to give the same rows."""
+        """Versions of single nodes in place of copies, if that takes less memory and gives the same
+        outputs.
+        """
         if not can_unfold(model, self):
             return None
         unfolded, align = self.versions(model, lines, line, step), model.engine.align(line)
@@ -106,7 +119,7 @@ class EdgeEdits(Edits):
         )
 
     def versions(self, model: BaseModel, lines: Lines, line: Tensor, step: Tensor) -> Unfolded:
-        """Points as versions of single nodes."""
+        """The points as versions of single nodes."""
         begins = (
             0 if self.removal == "drop" and self.graphs.widest_halo > HALOS.index("none") else 1
         )
@@ -123,9 +136,7 @@ class EdgeEdits(Edits):
         )
 
     def unit_scores(self, edge_score: Tensor) -> Tensor:
-        """The sum of the scores of each unit's edges, packed.
-        (sum of relevant edges,) -> (sum of units,)
-        """
+        """Sum the scores of each unit's edges. (sum of relevant edges,) -> (sum of units,)"""
         is_relevant = self.unit_of >= 0
         first = (self.num_units.cumsum(0) - self.num_units).repeat_interleave(
             self.graphs.edge_sizes
@@ -135,16 +146,16 @@ class EdgeEdits(Edits):
 
 
 def total(copies: Copies, align: int) -> int:
-    """Nodes and edges of all copies."""
+    """Number of nodes and edges of all copies."""
     nodes, edges, _ = copies.sizes(align)
     return int(nodes.sum() + edges.sum())
 
 
 def can_unfold(model: BaseModel, edits: EdgeEdits) -> bool:
-    """Whether versions of nodes can stand in for copies of graphs: for chains of local layers,
-    after a trial.
+    """Whether versions of nodes can replace copies of graphs.
 
-    On a CPU only for layers in whose messages no bit depends on its place (see `reach`).
+    They can for chains of local layers, if a trial on the model confirms it. On a CPU the layers
+    must also be such that no bit of a message depends on its position (see `reach`).
     """
     is_local = edits.graphs.widest_halo <= HALOS.index("in") and model.trace.chain == model.hops > 0
     is_plain = (
@@ -164,7 +175,7 @@ def can_unfold(model: BaseModel, edits: EdgeEdits) -> bool:
 
 
 def unfolds(model: BaseModel, removal: str) -> bool:
-    """Whether versions give the rows of copies while a few edges of the probes' graphs are removed."""
+    """Try on a few graphs whether versions of nodes give the outputs of copies."""
     graphs = model.cut(model.probes, model.hops, model.base_halo, "messages")
     edits = EdgeEdits(graphs, removal, *directed_units(graphs))
     order = random_orders(edits.candidates, list(range(len(graphs))), TRIED_STEPS, 0, 2).flatten(
@@ -191,14 +202,14 @@ def unfolds(model: BaseModel, removal: str) -> bool:
 
 
 def directed_units(graphs: ComputationGraphs) -> tuple[Tensor, Tensor]:
-    """Each relevant edge is a unit."""
+    """Make each relevant edge a unit."""
     place = graphs.edge_place
     return torch.where(place < graphs.num_edges[graphs.edge_owner], place, -1), graphs.num_edges
 
 
 def undirected_units(graphs: ComputationGraphs) -> tuple[Tensor, Tensor]:
-    """All relevant edges of one graph between the same two nodes are a unit; units come in the
-    order of their first edge.
+    """Make all relevant edges of a graph between the same two nodes a unit, in order of first
+    edge.
     """
     single, _ = directed_units(graphs)
     relevant = (single >= 0).nonzero()[:, 0]
@@ -218,7 +229,7 @@ def undirected_units(graphs: ComputationGraphs) -> tuple[Tensor, Tensor]:
 
 
 def check_removal(model: BaseModel, removal: str) -> None:
-    """Refuse an unknown removal, and masks where messages cannot be masked."""
+    """Raise an error for an unknown removal, or for masks if messages cannot be masked."""
     if removal not in REMOVALS:
         raise BadSetting(f"edge_removal must be 'mask' or 'drop', but {removal!r} was given.")
     if removal == "mask" and model.mask_support != "exact":

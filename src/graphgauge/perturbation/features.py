@@ -1,18 +1,18 @@
-"""Substituting features from a reference.
+"""Substitution of features by those of a reference.
 
-A target has 2 F candidates: its own F features, and F features of all its neighbours together
-(links: 3 F, with a block for each end; graphs: F, of all nodes; a node that stands alone: its own
-F). Candidate b F + j substitutes feature j in the nodes of block b: every such node takes the value
-of its *donor*, a node of the reference (see `references`).
+A target has 2 F candidates: its own F features, and F features of all its neighbours together.
+(Links have 3 F, with a block for each end; graphs have F, for all nodes; a node without neighbours
+has its own F.) Candidate b F + j substitutes feature j in the nodes of block b: each of these nodes
+takes the value of its *donor*, a node of the reference (see `references`).
 
-The first linear map of a network is followed step by step instead of being computed anew for every
-copy. With the columns j_1, j_2 ... of the weight W in the order of a line, and d the donor of node
-v,
+The first linear map of a network is updated from step to step instead of being computed anew for
+every copy. With the columns j_1, j_2 ... of the weight W in the order of a line, and d the donor of
+node v,
 
     (x W')_v after k steps = (x W')_v + Σ_{i <= k, j_i in v's block} (x_d,j_i - x_v,j_i) W_j_i
 
-added up in double precision from the first step on, so that a copy gets the same bits in every
-union. A few steps are held at a time, whatever the length of a line.
+The sum is accumulated in double precision from the first step on, so that a copy gets the same bits
+in every batch. Only a few steps are in memory at a time, however long the line is.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ AT_A_TIME = 8  #: steps of a line whose changes are held at once, in double prec
 
 @dataclass(frozen=True)
 class FeatureEdits(Edits):
-    """One case for each target and reference."""
+    """Substitution of features; each pair of a target and a reference is one case."""
 
     graphs: ComputationGraphs
     graph: Tensor  #: (Q,)
@@ -44,22 +44,22 @@ class FeatureEdits(Edits):
 
     @property
     def num_features(self) -> int:
-        """F."""
+        """Number of features F."""
         return self.graphs.source.x.size(1)
 
     @property
     def num_blocks(self) -> int:
-        """Blocks of candidates, the neighbours' last."""
+        """Number of blocks of candidates; the neighbours' block is the last."""
         return self.graphs.target_row.size(1) + 1
 
     @property
     def candidates(self) -> Tensor:
-        """Without neighbours there is no block of theirs.  (Q,)"""
+        """Number of candidates of each case; targets without neighbours lack that block. (Q,)"""
         return feature_candidates(self.graphs)[self.graph]
 
     @cached_property
     def matters(self) -> Tensor:
-        """Whether a substitution changes a value.  (Q * blocks, F) bool"""
+        """Whether a substitution changes a value. (Q * blocks, F) bool"""
         x, found = self.graphs.source.x, []
         size = self.donor_ptr.diff()
         per_part = max(1, MOST_CELLS // max(self.num_features, 1))
@@ -82,7 +82,7 @@ class FeatureEdits(Edits):
         )
 
     def changes(self, lines: Lines) -> Tensor:
-        """Whether a value differs from its donor's.  (M, K)"""
+        """Whether a step changes a value. (M, K) bool"""
         block, column = lines.order // self.num_features, lines.order % self.num_features
         is_there = lines.order >= 0
         return (
@@ -93,28 +93,27 @@ class FeatureEdits(Edits):
         )
 
     def edit(self, union: Union, lines: Lines, line: Tensor, step: Tensor) -> Union:
-        """With the features substituted whose turn has come."""
+        """Substitute the features that come first in each copy's line."""
         return union.with_features(Substituted.of(self, union, lines, line, step))
 
 
 def cases_per_part(size: Tensor, most: int) -> list[int]:
-    """How many cases of ``size`` nodes follow one another so that each part has about ``most``
-    nodes.  (Q,)
-    """
+    """How many consecutive cases of ``size`` nodes make parts of about ``most`` nodes. (Q,)"""
     if not len(size):
         return [0]
     return (size.cumsum(0) // most).unique_consecutive(return_counts=True)[1].tolist()
 
 
 def feature_candidates(graphs: ComputationGraphs) -> Tensor:
-    """F for each block that a target has.  (T,)"""
+    """F candidates for each block that a target has. (T,)"""
     ends = graphs.target_row.size(1)
     return (ends + (graphs.num_nodes > ends).long()) * graphs.source.x.size(1)
 
 
 def block_of(graphs: ComputationGraphs, graph: Tensor, position: Tensor) -> Tensor:
-    """The block of nodes at ``position`` in graphs number ``graph``: that of their end, or the
-    neighbours'.  (n,), (n,) -> (n,)
+    """The block of nodes at ``position`` in graphs number ``graph``. (n,), (n,) -> (n,)
+
+    It is the number of their end for nodes of the target, and the neighbours' block for others.
     """
     is_end = graphs.target_row[graph] == position[:, None]
     number = torch.arange(is_end.size(1), device=position.device)
@@ -123,8 +122,10 @@ def block_of(graphs: ComputationGraphs, graph: Tensor, position: Tensor) -> Tens
 
 @dataclass(frozen=True)
 class Substituted(Features):
-    """Features of a union of edited copies. L lines take part; of each, the nodes are listed once
-    as *pairs*.
+    """Features of a batch of edited copies.
+
+    The copies belong to L lines. The nodes of each line are listed once, as *pairs* of line and
+    node.
     """
 
     base: Features
@@ -143,7 +144,7 @@ class Substituted(Features):
     def of(
         edits: FeatureEdits, union: Union, lines: Lines, line: Tensor, step: Tensor
     ) -> "Substituted":
-        """From the lines and steps of a union's copies."""
+        """Build the features from the line and step of each copy."""
         graphs = edits.graphs
         distinct, own = line.unique(return_inverse=True)
         here = Lines(lines.case[distinct], lines.order[distinct])
@@ -174,17 +175,19 @@ class Substituted(Features):
 
     @property
     def like(self) -> Tensor:
-        """The data's features."""
+        """A tensor with the type and device of the features."""
         return self.source
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and features."""
+        """Number of rows and of features."""
         return self.base.shape
 
     @cached_property
     def written(self) -> Tensor:
-        """Each row with its donor's values in the columns whose turn has come."""
+        """The features as one tensor: each row has its donor's values in the substituted
+        columns.
+        """
         blocks = int(self.pair_block.max()) + 1 if len(self.pair_block) else 1
         never = torch.iinfo(torch.int32).max
         when = torch.full(
@@ -208,7 +211,7 @@ class Substituted(Features):
         )
 
     def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """The map of the unedited rows, and the changes added up."""
+        """The linear map of the unedited rows, plus the accumulated changes."""
         rows = self.base.linear(weight, bias)
         if not self.order.size(1):
             return rows
@@ -236,8 +239,8 @@ class Substituted(Features):
         return rows
 
     def changes(self, steps: slice) -> Tensor:
-        """By how much some steps change the column whose turn it is, in each pair; 0 outside the
-        block.  (pairs, steps)
+        """By how much each step changes its column, in each pair; 0 outside the block. (pairs,
+        steps)
         """
         order = self.order[:, steps]
         column, block = (
@@ -253,8 +256,8 @@ class Substituted(Features):
 
 
 def changed_only(order: Tensor, changes: Tensor, size: int) -> Tensor:
-    """The steps that change something, moved together; the first ``size`` of them.
-    (L, K), (L, K) -> (L, size)
+    """The first ``size`` steps that change something, moved together. (L, K), (L, K) -> (L,
+    size)
     """
     place = changes.cumsum(1) - 1
     is_kept = changes & (place < size)

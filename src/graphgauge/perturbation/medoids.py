@@ -1,20 +1,20 @@
-"""Medoids: the member of a set of points that is nearest to all of its members.
+"""Medoids: the member of a set of points with the least total squared distance to all members.
 
-With squared Euclidean distance, and μ the mean of the P points of a set,
+Let μ be the mean of the P points of a set. With squared Euclidean distance,
 
     Σ_j |z_i - z_j|²  =  P |z_i - μ|²  +  Σ_j |z_j - μ|²
 
-so the medoid is exactly the member nearest to the mean: O(P D), where comparing all pairs takes
+so the medoid is the member nearest to the mean. Finding it takes O(P D); comparing all pairs takes
 O(P² D).
 
-Means and distances are taken in double precision, some rows at a time, so that no call holds more
-than the points and a few numbers per point. Where only some points are ``eligible``, the mean is
-that of all members and the choice is among the eligible.
+Means and distances are computed in double precision, in parts, so that no call holds more than the
+points and a few numbers per point. If only some points are ``eligible``, the mean is still that of
+all members, and the medoid is chosen among the eligible ones.
 
-Ties go to the lowest row, and rounding must not break one: a set of two always is a tie, and nodes
-in the same position of a graph have embeddings that differ in their last digits. Distances d are
-equal to the least of them, d₀, up to d₀ (1 + 1e-6) + 1e-12 s, where s is the mean |z|² of all
-points.
+The lowest row wins ties, and rounding must not break a tie: a set of two points is always a tie,
+and nodes in equivalent positions of a graph have embeddings that differ in their last digits. So
+distances d count as equal to the least distance d₀ if d <= d₀ (1 + 1e-6) + 1e-12 s, where s is the
+mean |z|² of all points.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,8 @@ def medoids(
     points: Tensor, label: Tensor, num_labels: int, eligible: Tensor | None = None
 ) -> Tensor:
     """Row of the medoid of each label's points; -1 for a label without eligible points.
-    (P, D), (P,) -> (num_labels,)
+
+    points (P, D), label (P,) -> (num_labels,)
 
     >>> medoids(torch.tensor([[0.0], [1.0], [5.0], [9.0]]), torch.tensor([0, 0, 0, 2]), 3)
     tensor([ 1, -1,  3])
@@ -50,12 +51,12 @@ def medoids(
 
 
 def k_medoids(points: Tensor, k: int, eligible: Tensor | None = None) -> Tensor:
-    """Rows of up to k medoids, each of its own part of the points.  (P, D) -> (at most k,)
+    """Rows of up to k medoids, each of one part of the points. (P, D) -> (at most k,)
 
-    The first is the medoid of all points, each further one the eligible point farthest from those
-    before it (ties: lowest row). Then, until nothing changes and at most 100 times, every point
-    joins its nearest medoid (ties: the first) and each part gets its medoid. Nothing is drawn at
-    random. Fewer than k come back where there are fewer different eligible points.
+    The first is the medoid of all points; each further one is the eligible point that is farthest
+    from those before it (lowest row wins ties). Then every point joins its nearest medoid (the
+    first one wins ties) and each part gets its medoid, until nothing changes or 100 times. Nothing
+    is random. Fewer than k rows are returned if there are fewer different eligible points.
 
     >>> k_medoids(torch.tensor([[0.0], [1.0], [2.0], [10.0], [11.0], [13.0]]), 2)
     tensor([4, 1])
@@ -71,8 +72,8 @@ def k_medoids(points: Tensor, k: int, eligible: Tensor | None = None) -> Tensor:
 
 
 def farthest_first(points: Tensor, k: int, eligible: Tensor | None = None) -> Tensor:
-    """The medoid, then again and again the eligible point farthest from all before it.
-    (P, D) -> (at most k,)
+    """The medoid, then repeatedly the eligible point farthest from all before it. (P, D) -> (at
+    most k,)
     """
     chosen = medoids(points, torch.zeros_like(points[:, 0], dtype=torch.int64), 1, eligible)
     chosen = chosen[chosen >= 0]
@@ -90,7 +91,8 @@ def medoids_of_labels(
     points: Tensor, label: Tensor, num_labels: int, number: int = 1, eligible: Tensor | None = None
 ) -> Tensor:
     """Rows of up to ``number`` medoids of each label's points, then -1.
-    (P, D), (P,) -> (num_labels, number)
+
+    points (P, D), label (P,) -> (num_labels, number)
     """
     if number == 1:
         return medoids(points, label, num_labels, eligible)[:, None]
@@ -105,12 +107,13 @@ def medoids_above(
     number: int = 1,
     eligible: Tensor | None = None,
 ) -> Tensor:
-    """Rows of up to ``number`` medoids of the points whose value reaches a threshold, for each.
-    (P, D), (P,), (T,) -> (T, number)
+    """Rows of up to ``number`` medoids of the points whose value reaches a threshold, then -1.
+
+    points (P, D), value (P,), threshold (T,) -> (T, number)
 
     The sets are nested, so one pass over the points gives all means: points are summed between
-    neighbouring thresholds, and these sums added up from the top. Thresholds that the same points
-    reach are one set. -1 stands where there is no (further) one.
+    adjacent thresholds, and these sums are accumulated from the top. Thresholds that the same
+    points reach form one set.
     """
     value, threshold = value.contiguous(), threshold.contiguous()
     ranked = value.sort().values
@@ -130,8 +133,9 @@ def medoids_above(
 def medoids_of_nested(
     points: Tensor, value: Tensor, bound: Tensor, eligible: Tensor | None = None
 ) -> Tensor:
-    """Row of the medoid of the points whose value reaches a bound, for each of the rising bounds.
-    (P, D), (P,), (S,) -> (S,)
+    """Row of the medoid of the points whose value reaches each of the rising bounds.
+
+    points (P, D), value (P,), bound (S,) -> (S,)
     """
     reached = torch.searchsorted(bound, value, right=True)  # how many of the bounds
     total, size = sums(points, reached, len(bound) + 1)
@@ -148,7 +152,7 @@ def medoids_of_nested(
 def medoids_among(
     points: Tensor, is_member: Tensor, number: int, eligible: Tensor | None = None
 ) -> Tensor:
-    """Rows of up to ``number`` medoids of one set, then -1.  (P, D), (P,) bool -> (number,)"""
+    """Rows of up to ``number`` medoids of one set, then -1. (P, D), (P,) bool -> (number,)"""
     row = is_member.nonzero()[:, 0]
     chosen = k_medoids(points[row], number, None if eligible is None else eligible[row])
     found = row.new_full((number,), -1)
@@ -157,7 +161,9 @@ def medoids_among(
 
 
 def lowest_of_nearest(distance: Tensor, is_open: Tensor, floor: Tensor) -> Tensor:
-    """The first of the open entries that are equal to the least one, or -1.  (S, P), (S, P) bool -> (S,)"""
+    """The first open entry that equals the least open entry of its row, or -1. (S, P), (S, P) ->
+    (S,)
+    """
     distance = distance.masked_fill_(~is_open, torch.inf)
     least = distance.amin(1, keepdim=True)
     is_near = (distance <= least * (1 + TIE) + floor) & is_open
@@ -165,13 +171,13 @@ def lowest_of_nearest(distance: Tensor, is_open: Tensor, floor: Tensor) -> Tenso
 
 
 def means(points: Tensor, label: Tensor, num_labels: int) -> Tensor:
-    """Mean of each label's points; 0 for a label without points.  (P, D), (P,) -> (num_labels, D)"""
+    """Mean of each label's points; 0 for a label without points. (P, D), (P,) -> (num_labels, D)"""
     total, size = sums(points, label, num_labels)
     return total / size[:, None].clamp(min=1)
 
 
 def sums(points: Tensor, label: Tensor, num_labels: int) -> tuple[Tensor, Tensor]:
-    """Sum and number of each label's points.  (P, D), (P,) -> (num_labels, D), (num_labels,)"""
+    """Sum and number of each label's points. (P, D), (P,) -> (num_labels, D), (num_labels,)"""
     total = points.new_zeros(num_labels, points.size(1), dtype=torch.float64)
     for rows in pieces(points):
         total.index_add_(0, label[rows], points[rows].double())
@@ -179,13 +185,13 @@ def sums(points: Tensor, label: Tensor, num_labels: int) -> tuple[Tensor, Tensor
 
 
 def from_the_top(values: Tensor) -> Tensor:
-    """Each entry and all behind it, summed.  (S, ...) -> (S, ...)"""
+    """Cumulative sums from the last entry. (S, ...) -> (S, ...)"""
     return values.flip(0).cumsum(0).flip(0)
 
 
 def distance_to_own(points: Tensor, centre: Tensor, label: Tensor) -> Tensor:
-    """Squared distance of each point to the centre of its label.
-    (P, D), (num_labels, D), (P,) -> (P,)
+    """Squared distance of each point to its label's centre. (P, D), (num_labels, D), (P,) ->
+    (P,)
     """
     found = points.new_zeros(len(points), dtype=torch.float64)
     for rows in pieces(points):
@@ -194,8 +200,8 @@ def distance_to_own(points: Tensor, centre: Tensor, label: Tensor) -> Tensor:
 
 
 def squared_distances(points: Tensor, centre: Tensor) -> Tensor:
-    """Squared distance of each point to each centre, from differences: nothing cancels.
-    (P, D), (S, D) -> (S, P)
+    """Squared distance of each point to each centre, without cancellation. (P, D), (S, D) -> (S,
+    P)
     """
     found = points.new_zeros(len(centre), len(points), dtype=torch.float64)
     for rows in pieces(points):
@@ -207,7 +213,7 @@ def squared_distances(points: Tensor, centre: Tensor) -> Tensor:
 
 
 def noise(points: Tensor) -> Tensor:
-    """The squared distance under which points are one: 1e-12 of their mean |z|².  (P, D) -> ()"""
+    """The squared distance below which points are equal: 1e-12 of their mean |z|². (P, D) -> ()"""
     total = points.new_zeros((), dtype=torch.float64)
     for rows in pieces(points):
         total += points[rows].double().square().sum()
@@ -215,6 +221,6 @@ def noise(points: Tensor) -> Tensor:
 
 
 def pieces(points: Tensor) -> Iterator[slice]:
-    """Rows of some points at a time."""
+    """Split the rows of the points into slices of limited size."""
     size = max(1, AT_ONCE // max(points.size(1), 1))
     return (slice(start, start + size) for start in range(0, len(points), size))

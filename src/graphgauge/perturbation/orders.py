@@ -1,24 +1,26 @@
-"""In which order edits are made: by their scores, or at random.
+"""The order in which edits are made: by score, or at random.
 
 Each target has a number of candidates (edges to remove, features to substitute). An order lists the
 first K of them,
 
     order (K,)    candidate of the first edit, of the second ...; -1 behind the last
 
-and orders of many targets are one tensor (M, K). Random orders are the first K of a uniformly drawn
-permutation, by K swaps (Fisher and Yates), so that 3,000 candidates cost no more than K. They are
-drawn in blocks of ten trials, each from a seed of its own: trial 7 is the same however many trials
-there are.
+and the orders of many targets form one tensor (M, K).
 
-Features are ranked in blocks: the target's own, and those of all other nodes, whose scores are
-pooled. Pooling alone decides much of which block comes first: the maximum of many random scores is
-a high score. So a random order that is to say whether an explanation ranks *features* well keeps
-its blocks and permutes the features within each,
+A random order is the beginning of a uniformly drawn permutation, made by K swaps (Fisher and
+Yates), so that its cost depends on K and not on the number of candidates. Random orders are drawn
+in blocks of ten trials, each block from its own seed: trial 7 is the same however many trials there
+are.
 
-    random order  =  own order with the features of each block renamed at random
+Features are ranked in blocks: the target's own features, and those of all other nodes, whose scores
+are pooled. Pooling alone decides much of which block comes first, because the maximum of many
+random scores is high. So a random order that is to tell whether an explanation ranks *features*
+well keeps the blocks of its order, and permutes the features within each block:
 
-and the scores of an explanation that knows nothing, however they are distributed, pooled and tied,
-are exchangeable with it.
+    random order  =  the explanation's order with the features of each block renamed at random
+
+The scores of an explanation that knows nothing are exchangeable with it, however they are
+distributed, pooled and tied.
 """
 
 from collections.abc import Sequence
@@ -34,8 +36,9 @@ MOST_PLACES = 2**22  #: of the table in which candidates are swapped
 
 
 def orders_by_score(score: Tensor, count: Tensor, seeds: Sequence[int], size: int) -> Tensor:
-    """Highest score first; equal scores in an order drawn from the target's own seed.
-    (sum of count,), (T,) -> (T, size)
+    """Order candidates by falling score; ties are broken at random from the target's own seed.
+
+    score (sum of count,), count (T,) -> (T, size)
 
     >>> orders_by_score(torch.tensor([0.1, 0.7, -3.0, 5.0]), torch.tensor([3, 1]), [0, 1], 2)
     tensor([[ 1,  0],
@@ -54,8 +57,8 @@ def orders_by_score(score: Tensor, count: Tensor, seeds: Sequence[int], size: in
 
 
 def listed_first(listed: Tensor, count: Tensor, size: int) -> Tensor:
-    """The first ``size`` of each run of ``count`` things; -1 where a run is shorter.
-    (sum of count,), (T,) -> (T, size)
+    """The first ``size`` items of each run of ``count`` items, then -1. (sum of count,), (T,) ->
+    (T, size)
     """
     place = torch.arange(size, device=count.device)
     at = starts(count)[:-1, None] + place
@@ -66,11 +69,11 @@ def listed_first(listed: Tensor, count: Tensor, size: int) -> Tensor:
 
 
 def random_orders(count: Tensor, seeds: Sequence[int], size: int, first: int, last: int) -> Tensor:
-    """Random orders number ``first`` to ``last`` - 1 of each of Q cases with ``count`` candidates.
-    (Q,) -> (Q, R, size)
+    """Random orders number ``first`` to ``last`` - 1 of Q cases. count (Q,) -> (Q, last - first,
+    size)
 
-    They depend on the case's seed, its number of candidates and ``size`` only, and serve every
-    explainer.
+    They depend on the case's seed, its number of candidates ``count`` and ``size`` only, and are
+    the same for every explainer.
     """
     draws = (
         torch.stack([trials(seed, size, first, last) for seed in seeds])
@@ -84,11 +87,11 @@ def random_orders(count: Tensor, seeds: Sequence[int], size: int, first: int, la
 def renamed_orders(
     order: Tensor, count: Tensor, block: int, seeds: Sequence[int], number: int
 ) -> Tensor:
-    """Random orders that keep the blocks of given ones.  (T, M, K), (T,) -> (T, M, number, K)
+    """Random orders that keep the blocks of given orders. (T, M, K), (T,) -> (T, M, number, K)
 
-    ``block`` candidates follow one another in each block. A trial draws one renaming for each
-    target, from the target's seed, and applies it to all M orders: what two orders share, their
-    random versions share, too.
+    Each block has ``block`` consecutive candidates. A trial draws one renaming for each target from
+    the target's seed, and applies it to all M orders: what two orders share, their random versions
+    share too.
 
     >>> renamed_orders(torch.tensor([[[2, 0, 3]]]), torch.tensor([4]), 2, [7], 1)[0, 0, 0] // 2
     tensor([1, 0, 1])
@@ -109,8 +112,8 @@ def renamed_orders(
 
 
 def trials(seed: int, size: int, first: int, last: int) -> Tensor:
-    """Uniform numbers of trials ``first`` to ``last`` - 1, drawn on the CPU and in double
-    precision.  (R, size)
+    """Uniform numbers of trials ``first`` to ``last`` - 1, drawn on the CPU as float64. (R,
+    size)
     """
     blocks = range(first // TRIALS_AT_ONCE, -(-last // TRIALS_AT_ONCE))
     drawn = [uniform(derive_seed(seed, "orders", block), TRIALS_AT_ONCE, size) for block in blocks]
@@ -121,8 +124,8 @@ def trials(seed: int, size: int, first: int, last: int) -> Tensor:
 
 
 def swapped(draw: Tensor, count: Tensor) -> Tensor:
-    """The first entries of a permutation of 0..count-1 for each line of uniform draws.
-    (M, K), (M,) -> (M, K)
+    """The beginning of a permutation of 0..count-1 for each row of uniform draws. (M, K), (M,) ->
+    (M, K)
     """
     widest = int(count.max()) if len(count) else 0
     if widest == 0:
@@ -135,10 +138,10 @@ def swapped(draw: Tensor, count: Tensor) -> Tensor:
 
 
 def swapped_in(table: Tensor, draw: Tensor, count: Tensor) -> Tensor:
-    """Likewise, in a ``table`` (lines or more, candidates or more) of 0, 1, 2 ... in each line,
-    which is put back at the end.
+    """Permute the rows of ``table``, which holds 0, 1, 2 ... in each row and is restored at the
+    end.
 
-    At step k entry k is exchanged with one of the entries k..count-1.
+    At step k, entry k is swapped with one of the entries k..count-1.
     """
     start, flat = torch.arange(len(draw)) * table.size(1), table.view(-1)
     step = torch.arange(draw.size(1))[:, None]
@@ -154,5 +157,5 @@ def swapped_in(table: Tensor, draw: Tensor, count: Tensor) -> Tensor:
 
 
 def uniform(seed: int, *shape: int) -> Tensor:
-    """U(0, 1), on the CPU and in double precision."""
+    """Numbers from U(0, 1), drawn on the CPU as float64."""
     return torch.rand(shape, generator=generator(seed), dtype=torch.float64)

@@ -1,25 +1,25 @@
 """References: the targets whose features replace those of a target, and which node replaces which.
 
-Classification: for each class other than the one explained of the target (the predicted one, unless
-another was chosen), the medoid of the population that is predicted as that class. Regression: with
-σ the standard deviation of the predictions over the population, the medoid of those predicted at
-least σ above the target, and of those predicted at least σ below. The space is `model.embed`, the
-distance Euclidean, squared (see `medoids`). A class that nothing is predicted as, or a side that
-nothing lies on, gives no reference.
+Classification: for each class other than the one explained (the predicted class, unless another was
+chosen), the reference is the medoid of the population that is predicted as that class. Regression:
+with σ the standard deviation of the predictions over the population, there are two references: the
+medoid of those predicted at least σ above the target, and of those predicted at least σ below.
+Distances are squared Euclidean distances between `model.embed` vectors (see `medoids`). A class
+that is never predicted, or a side without members, gives no reference.
 
-A reference lends its neighbours' features, so it must have a neighbour: its computation graph must
-hold a node that is not the reference itself (in graph tasks, and for networks without messages,
-every member will do). The mean is taken over all members, and the medoid is the nearest to it among
-those with a neighbour; equally near ones: the first of the population.
+A reference lends the features of its neighbours, so its computation graph must hold a node that is
+not the reference itself. (In graph tasks, and for networks without messages, every member will do.)
+The mean is taken over all members, and the reference is the nearest to it among those with a
+neighbour; among equally near ones, the first of the population.
 
-The paper asks for "one medoid for class" and leaves space, population and neighbours open. In the
-raw features of bags of words, medoids are the emptiest documents and most of them are isolated; in
-the hidden space they are ordinary ones.
+The paper asks for "one medoid for class" and leaves space, population and neighbours open. With the
+raw features of bags of words, medoids are the emptiest documents, and most of these are isolated;
+in the hidden space they are ordinary documents.
 
-The map φ of a case (target, reference): the reference's own nodes replace the target's own, in
-order; each other node of the target's computation graph gets a random one of the reference's
-neighbours, different ones where there are enough of them. φ is drawn once from the seed of the case
-and serves all explainers and curves.
+The map φ of a case (target, reference) says which node replaces which. The reference's own nodes
+replace the target's own, in order. Each other node of the target's computation graph gets a random
+neighbour of the reference, without repetition if there are enough of them. φ is drawn once from the
+seed of the case and is the same for all explainers and curves.
 """
 
 from dataclasses import dataclass
@@ -58,15 +58,17 @@ class References:
         return f"References({len(self)} cases of {self.num_targets} targets, {len(self.graphs)} different references)"
 
     def ids(self) -> list[Target]:
-        """Each case's reference as people write it: a node id, a pair, a graph index."""
+        """Each case's reference as users write it: a node id, a pair of nodes, or a graph
+        number.
+        """
         return [plain_target(ids) for ids in self.reference.tolist()]
 
     def count(self) -> Tensor:
-        """How many references each target has; 0: nothing differs from it.  (T,)"""
+        """Number of references of each target; 0 if there is nothing that differs from it. (T,)"""
         return torch.bincount(self.target, minlength=self.num_targets)
 
     def lacks(self, kind: int) -> Tensor:
-        """Which targets have no reference of this class, or on this side (-1 or +1).  (T,) bool"""
+        """Which targets have no reference of this class, or on this side (-1 or +1). (T,) bool"""
         return torch.bincount(self.target[self.kind == kind], minlength=self.num_targets) == 0
 
 
@@ -92,15 +94,17 @@ class Donors:
 def find_references(
     model: BaseModel, targets: Any, number: int = 1, label: Tensor | None = None
 ) -> References:
-    """The references of each target: of each other class, or above and below it, up to ``number``
-    medoids.
-
-    ``label`` (T,) are the classes that are explained, by default the predicted ones: references are
-    of all classes but that one.
+    """Find the references of each target: of each other class, or above and below it.
 
     With ``number`` above 1 the members are split by k-medoids, so that a class with several
-    clusters is represented by each. One prediction and one embedding of the population serve all
-    targets.
+    clusters has a reference in each. The population is predicted and embedded once for all targets.
+
+    Args:
+        model: The wrapped network.
+        targets: T targets.
+        number: Largest number of references of each class or side.
+        label: The class that is explained for each target (T,); the predicted class by default. It
+            gets no reference.
     """
     check_number(number)
     asked, population = model.asked(model.read(targets)), model.population()
@@ -126,7 +130,13 @@ def find_references(
 
 @dataclass(frozen=True)
 class Members:
-    """The population: what may be a reference.  ids (P, 1 or 2), points (P, D), eligible (P,) bool"""
+    """The members of the population, which may be references.
+
+    Args:
+        ids: Node, link or graph ids (P, 1 or 2).
+        points: Embeddings (P, D).
+        eligible: Whether a member may be a reference (P,) bool.
+    """
 
     ids: Tensor
     points: Tensor
@@ -136,11 +146,9 @@ class Members:
 def rows_by_class(
     model: BaseModel, own: Tensor, asked: Tensor, population: Tensor, members: Members, number: int
 ) -> tuple[Tensor, Tensor]:
-    """Rows of the medoids of each class but ``own`` (T,), which is explained, and the classes.
-    (T, C, number), (C,)
+    """Rows of the medoids of each class but ``own`` (T,), and the classes. (T, C, number), (C,)
 
-    Where targets have labels, members speak for their own label only: each label has two classes of
-    its own.
+    If targets have labels, members count for their own label only: each label has two classes.
     """
     label = model.pred_discrete(population)
     if model.labels is None:
@@ -159,8 +167,9 @@ def rows_by_class(
 def rows_by_value(
     model: Regression, asked: Tensor, population: Tensor, members: Members, number: int
 ) -> tuple[Tensor, Tensor]:
-    """Rows of the medoids at least one SD below and above each target; none if predictions are
-    constant.  (T, 2, number), (2,)
+    """Rows of the medoids at least one SD below and above each target. (T, 2, number), (2,)
+
+    There are none if the predictions are constant.
     """
     kind = torch.tensor([-1, 1], device=population.device)
     if model.spread <= model.tolerance():
@@ -176,7 +185,7 @@ def rows_by_value(
 
 
 def gathered(model: BaseModel, members: Members, row: Tensor, kind: Tensor) -> References:
-    """One case for each row that is not -1.  (T, kinds, number), (kinds,)"""
+    """Make a case of each row that is not -1. row (T, kinds, number), kind (kinds,)"""
     target, which, rank = (row >= 0).nonzero().unbind(1)
     reference = members.ids[row[target, which, rank]]
     different, graph = reference.unique(dim=0, return_inverse=True)
@@ -185,11 +194,12 @@ def gathered(model: BaseModel, members: Members, row: Tensor, kind: Tensor) -> R
 
 
 def has_neighbour(model: BaseModel, targets: Tensor) -> Tensor:
-    """Whether the computation graph of each target holds a node that is not its own.  (P,) or (P, 2) -> (P,) bool
+    """Whether each target's computation graph holds a node that is not its own. (P,) or (P, 2) ->
+    (P,)
 
-    A message must come to the node from another one; to an end of a link from one that is not the
-    other end. It is enough to know the lowest and the highest sender to each node. Graphs, and
-    networks without messages, need no neighbour: all True.
+    A node needs a message from another node; a link needs a message to an end from a node that is
+    not the other end. The lowest and the highest sender to each node are enough to tell. Graphs,
+    and networks without messages, need no neighbour: all are True.
     """
     ids, size = model.ids_of(targets.reshape(len(targets), -1)), model.source.num_nodes
     if model.level == "graph" or model.hops == 0:
@@ -206,8 +216,12 @@ def has_neighbour(model: BaseModel, targets: Tensor) -> Tensor:
 
 
 def donors(graphs: ComputationGraphs, references: References, seeds: list[int]) -> Donors:
-    """The map φ of every case, drawn from its own seed; ``graphs`` are those of the T targets,
-    ``seeds`` one for each case.
+    """Draw the map φ of every case from its own seed.
+
+    Args:
+        graphs: Computation graphs of the T targets.
+        references: Q cases.
+        seeds: One seed for each case.
     """
     check_cases(graphs, references, seeds)
     lent, lent_ptr = neighbours(references.graphs)
@@ -229,10 +243,10 @@ def donors(graphs: ComputationGraphs, references: References, seeds: list[int]) 
 
 
 def draws(wanted: Tensor, there: Tensor, references: References, seeds: list[int]) -> Tensor:
-    """For each case as many of its reference's neighbours as are wanted, as positions among them.
-    (Q,), (Q,) -> (sum of wanted,)
+    """Draw as many of each reference's neighbours as its case needs. (Q,), (Q,) -> (sum of wanted,)
 
-    Without repetition if there are enough, else with. Drawn on the CPU.
+    Returns positions among the neighbours, without repetition if there are enough of them. Drawn on
+    the CPU.
     """
     found = [torch.zeros(0, dtype=torch.int64)]
     for case, (count, size, seed) in enumerate(
@@ -247,15 +261,15 @@ def draws(wanted: Tensor, there: Tensor, references: References, seeds: list[int
 
 
 def some_of(size: int, count: int, seed: int) -> Tensor:
-    """``count`` numbers below ``size``, all different if possible.  (count,)"""
+    """Draw ``count`` numbers below ``size``, all different if possible. (count,)"""
     if size >= count:
         return torch.randperm(size, generator=generator(seed))[:count]
     return torch.randint(size, (count,), generator=generator(seed))
 
 
 def neighbours(graphs: ComputationGraphs) -> tuple[Tensor, Tensor]:
-    """Nodes within L hops that are not the target's own, graph by graph, and where each graph's
-    begin.  (sum,), (T + 1,)
+    """Nodes within L hops that are not the target's own, and where each graph's begin. (sum,), (T +
+    1,)
     """
     owner, place = ragged_ranges(graphs.node_ptr[:-1], graphs.num_nodes)
     is_other = ~own_nodes(graphs)
@@ -265,7 +279,9 @@ def neighbours(graphs: ComputationGraphs) -> tuple[Tensor, Tensor]:
 
 
 def own_nodes(graphs: ComputationGraphs) -> Tensor:
-    """Of the nodes within L hops, graph by graph: which are the target's own.  (sum of num_nodes,) bool"""
+    """Whether each node within L hops is the target's own, graph by graph. (sum of num_nodes,)
+    bool
+    """
     is_own = torch.zeros(int(graphs.num_nodes.sum()), dtype=torch.bool, device=graphs.node.device)
     is_own[(starts(graphs.num_nodes)[:-1, None] + graphs.target_row).reshape(-1)] = True
     return is_own
@@ -275,7 +291,7 @@ def own_nodes(graphs: ComputationGraphs) -> Tensor:
 
 
 def check_number(number: Any) -> None:
-    """Refuse a number of medoids that is not a whole number from 1."""
+    """Raise BadSetting unless ``number`` is a whole number of at least 1."""
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise BadSetting(
             f"references per class must be a whole number, 1 or more, but {number!r} was given."
@@ -283,7 +299,7 @@ def check_number(number: Any) -> None:
 
 
 def check_embedding(points: Tensor) -> Tensor:
-    """The hidden space as rows; refuses one in which distances mean nothing.  (P, D)"""
+    """Return the embeddings as rows, or raise BadModel if they are not finite. (P, D)"""
     points = points.reshape(len(points), -1)
     bad = (~points.isfinite()).any(1).nonzero()
     if len(bad):
@@ -295,7 +311,7 @@ def check_embedding(points: Tensor) -> Tensor:
 
 
 def check_cases(graphs: ComputationGraphs, references: References, seeds: list[int]) -> None:
-    """Refuse references of other targets or data, and another number of seeds than cases."""
+    """Raise an error if references, graphs and seeds do not belong together."""
     refuse_foreign(graphs, references.graphs.source)
     if len(graphs) != references.num_targets:
         raise BadTarget(

@@ -1,23 +1,24 @@
-"""Edge curves on one graph for each target, instead of a copy for each step.
+"""Edge curves on one graph for each target, instead of one copy for each step.
 
-A network of L rounds of messages cannot tell a node from another one with the same features that
-receives the same messages, L rounds back. So to follow a target while edges are removed one after
-another, no copies of its graph are needed, only a new *version* of each node that receives
-something else than before:
+A network with L rounds of messages cannot distinguish two nodes that have the same features and
+receive the same messages, L rounds back. So following a target while edges are removed one after
+another needs no copies of its graph, only a new *version* of each node that receives something else
+than before:
 
-    (line, v, k) is a version of v    if step k removes an edge into v, or v receives from a node that has a version of step k,
-                                      and the change can still arrive: its round and the hops left
-                                      to the target are at most L
+    (line, v, k) is a version of v  if step k removes an edge into v,
+                                    or v receives from a node that has a version of step k,
+                                    and the change can still arrive: its round and the hops
+                                    left to the target are at most L
 
-A version has edges like v's own, each from the latest version of its tail up to step k, or from the
-tail in the unedited graph. Those removed by then are silenced ("mask") or missing ("drop"). The
-prediction at step k is that of the target's latest version.
+A version has the same incoming edges as v, each from the latest version of its tail up to step k,
+or from the tail in the unedited graph. Edges that were removed by then are masked ("mask") or
+missing ("drop"). The prediction at step k is that of the target's latest version.
 
-A removal changes what a node receives in round 1. Where messages are divided by their sender's
-degree, dropping an edge into v also changes what v sends, in round 1, so that its receivers get new
-versions too: the change begins at round 0.
+A removal changes what a node receives in round 1. If messages are divided by their sender's degree,
+dropping an edge into v also changes what v sends in round 1, so its receivers get new versions too:
+the change begins at round 0.
 
-With L = 2 a step costs the edges into one neighbour of the target and into the target, where a copy
+With L = 2 a step costs the edges into one neighbour of the target and into the target, while a copy
 costs all edges within two hops: on a graph of 1,180 nodes and 226,272 edges about 500 times as
 many. The sums are those of the copy, in the same order.
 """
@@ -38,8 +39,9 @@ from graphgauge.perturbation.curves import Lines, grouped
 
 @dataclass(frozen=True)
 class Routes:
-    """Who sends to whom in packed computation graphs. Nodes are rows of ``graphs.node``, edges
-    places in ``graphs.edge``.
+    """Lookup tables for the edges of packed computation graphs.
+
+    Nodes are rows of ``graphs.node``, edges are positions in ``graphs.edge``.
     """
 
     graphs: ComputationGraphs
@@ -48,14 +50,14 @@ class Routes:
 
     @cached_property
     def ends(self) -> Tensor:
-        """Rows of tails and heads.  (2, sum of edges)"""
+        """Rows of tails and heads. (2, sum of edges)"""
         return self.graphs.edge_index + self.graphs.node_ptr[:-1].repeat_interleave(
             self.graphs.edge_sizes
         )
 
     @cached_property
     def into(self) -> Arcs:
-        """Edges looked up by their head."""
+        """Edges by their head."""
         order, count = (
             self.graphs.by_head,
             torch.bincount(self.ends[1], minlength=len(self.graphs.node)),
@@ -64,23 +66,23 @@ class Routes:
 
     @cached_property
     def first_unit(self) -> Tensor:
-        """Where the units of each graph begin.  (T,)"""
+        """Where the units of each graph begin. (T,)"""
         return self.num_units.cumsum(0) - self.num_units
 
     @cached_property
     def of_unit(self) -> Arcs:
-        """Heads and edges looked up by their unit."""
+        """Heads and edges by their unit."""
         (edge,) = (self.unit_of >= 0).nonzero(as_tuple=True)
         unit = (self.first_unit.repeat_interleave(self.graphs.edge_sizes) + self.unit_of)[edge]
         return sorted_by(unit, self.ends[1, edge], edge, int(self.num_units.sum()))
 
     @cached_property
     def known(self) -> dict[Any, Any]:
-        """What was found before, by what was asked."""
+        """Cache of `out_of` and `bounds`."""
         return {}
 
     def out_of(self, most_hops: int) -> Arcs:
-        """Edges to heads at most so many hops from the target, looked up by their tail; found once."""
+        """Edges by their tail, if their head is at most ``most_hops`` from the target; cached."""
         if most_hops not in self.known:
             (edge,) = (self.graphs.hop[self.ends[1]] <= most_hops).nonzero(as_tuple=True)
             self.known[most_hops] = sorted_by(
@@ -90,10 +92,11 @@ class Routes:
         return found
 
     def bounds(self, hops: int, begins: int, align: int) -> tuple[Tensor, Tensor]:
-        """Nodes and edges of the versions that the removal of each unit makes, at most; found once.  (sum of units,) twice
+        """Upper bounds on the nodes and edges of the versions that each unit's removal makes;
+        cached.
 
-        A change is followed along all walks; nodes that several of them reach are counted with
-        each.
+        A change is followed along all walks; nodes that several walks reach are counted once for
+        each. (sum of units,), (sum of units,)
         """
         key = (hops, begins, align)
         if key not in self.known:
@@ -104,8 +107,8 @@ class Routes:
         return nodes, edges
 
     def reached(self, own: Tensor, hops: int, begins: int) -> Tensor:
-        """The sum of ``own`` over all nodes that a change of each node reaches in time, itself
-        included.  (sum of nodes,)
+        """Sum ``own`` over all nodes that a change of each node reaches in time, itself
+        included.
         """
         out = self.out_of(hops - begins - 1)
         tail, found = torch.repeat_interleave(out.ptr.diff()), torch.zeros_like(own)
@@ -115,9 +118,7 @@ class Routes:
         return found
 
     def per_unit(self, value: Tensor) -> Tensor:
-        """The sum of a value over the heads of each unit's edges.
-        (sum of nodes,) -> (sum of units,)
-        """
+        """Sum a value over the heads of each unit's edges. (sum of nodes,) -> (sum of units,)"""
         unit = torch.repeat_interleave(self.of_unit.ptr.diff())
         return value.new_zeros(len(self.of_unit.ptr) - 1).index_add(
             0, unit, value[self.of_unit.other]
@@ -126,18 +127,18 @@ class Routes:
 
 @dataclass(frozen=True)
 class Radix:
-    """Numbers in place of triples; each field is one more than the largest there is."""
+    """Encodes triples as numbers; each field is one more than the largest value."""
 
     rows: int
     steps: int
     edges: int
 
     def key(self, line: Tensor, row: Tensor, step: Tensor) -> Tensor:
-        """In the order of lines, rows, steps."""
+        """Keys in the order of lines, rows, steps."""
         return (line * self.rows + row) * self.steps + step
 
     def read(self, key: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Line, row and step."""
+        """Line, row and step of a key."""
         node = key // self.steps
         return node // self.rows, node % self.rows, key % self.steps
 
@@ -155,7 +156,7 @@ class Versions:
     radix: Radix
 
     def latest(self, line: Tensor, row: Tensor, step: Tensor) -> Tensor:
-        """The latest version of nodes up to a step; -1: none, the node as it was."""
+        """Number of the latest version of nodes up to a step; -1 for none: the node is unedited."""
         if not len(self.key):
             return torch.full_like(row, -1)
         key, steps = self.radix.key(line, row, step), self.radix.steps
@@ -164,7 +165,7 @@ class Versions:
         return torch.where(is_same, found, -1)
 
     def is_removed(self, line: Tensor, edge: Tensor, step: Tensor) -> Tensor:
-        """Whether edges are gone by a step."""
+        """Whether edges are removed by a step."""
         if not len(self.removed):
             return torch.zeros_like(edge, dtype=torch.bool)
         key = line * self.radix.edges + edge
@@ -174,8 +175,9 @@ class Versions:
 
 @dataclass(frozen=True)
 class Unfolded(Copies):
-    """Points (line, step) as copies: each takes the versions that its step makes; a graph is there
-    once in a union.
+    """Points (line, step) as copies that consist of the versions that their step makes.
+
+    A batch contains each graph only once.
     """
 
     lines: Lines
@@ -187,8 +189,9 @@ class Unfolded(Copies):
     drops: bool
 
     def sizes(self, align: int) -> Sizes:
-        """Nodes and edges of the versions that each point makes, at most; the graph itself is
-        counted with its first point.
+        """Upper bounds on the nodes and edges of each point's versions.
+
+        The graph itself is counted with its first point.
         """
         _, first = grouped(self.of)
         whole = (self.graphs.sizes, self.graphs.edge_sizes)
@@ -200,8 +203,8 @@ class Unfolded(Copies):
         return nodes, edges, edges
 
     def per_point(self, per_unit: Tensor) -> Tensor:
-        """The sum over the units that are removed between the point before on the same line, if
-        any, and each point.  (K,)
+        """Sum over the units removed since the previous point of the same line, if there is one.
+        (K,)
         """
         order = self.lines.order
         unit = self.routes.first_unit[self.lines.case][:, None] + order
@@ -215,11 +218,13 @@ class Unfolded(Copies):
         return upto - torch.where(follows, upto.roll(1), 0).clamp(max=upto)
 
     def alone(self, union: Union, number: int) -> tuple[int, int, int]:
-        """All edges take part in everything."""
+        """All rows and edges take part in every operation."""
         return union.num_rows, union.edge_index.size(1), union.edge_index.size(1)
 
     def union(self, start: int, end: int, align: int) -> Union:
-        """The graphs of points start..end-1, each once, and the versions of their nodes."""
+        """A batch with the graphs of points start..end-1, each once, and the versions of their
+        nodes.
+        """
         graphs, of = self.graphs, self.of[start:end]
         distinct, own = self.line[start:end].unique(return_inverse=True)
         versions = self.versions(distinct, own, self.step[start:end])
@@ -239,7 +244,7 @@ class Unfolded(Copies):
         return self.joined(bare.answering(answers), sheet)
 
     def joined(self, bare: Union, sheet: "Sheet") -> Union:
-        """With the edges of the graphs, and those into versions."""
+        """Add the edges of the graphs, and those into versions."""
         graphs, versions = self.graphs, sheet.versions
         edge_copy, edge_row = ragged_ranges(
             graphs.edge_ptr[sheet.whole], graphs.edge_sizes[sheet.whole]
@@ -264,8 +269,9 @@ class Unfolded(Copies):
         return union.with_mask(torch.cat([like.new_ones(len(edge_row)), (~is_gone).to(like.dtype)]))
 
     def versions(self, distinct: Tensor, own: Tensor, step: Tensor) -> Versions:
-        """Those that points at ``step`` of lines ``distinct[own]`` need; lines are numbered as in
-        ``distinct``.
+        """The versions that points at ``step`` of lines ``distinct[own]`` need.
+
+        Lines are numbered as in ``distinct``.
         """
         order = self.lines.order[distinct]
         first, last = (
@@ -283,7 +289,7 @@ class Unfolded(Copies):
         return Versions(*radix.read(key), key, removed, turn[sorting], radix)
 
     def changed(self, line: Tensor, row: Tensor, step: Tensor, radix: Radix) -> Tensor:
-        """Keys of all nodes that a change of ``row`` at ``step`` reaches in time, in rising order."""
+        """Keys of all nodes that a change of ``row`` at ``step`` reaches in time, sorted."""
         found, out = [], self.routes.out_of(self.hops - self.begins - 1)
         for level in range(self.begins, self.hops + 1):
             if level > self.begins:
@@ -298,8 +304,7 @@ class Unfolded(Copies):
 
 @dataclass(frozen=True)
 class Sheet:
-    """Where the nodes of a union stand: whole graphs first, then versions, each of these a piece of
-    its own.
+    """Rows of the nodes of a batch: whole graphs first, then versions, each as a separate piece.
 
     On a CPU a version is as far behind a multiple of 16 as its node, so that its row of a matrix
     product gets the same bits.
@@ -337,7 +342,7 @@ class Sheet:
         )
 
     def place(self, line: Tensor, row: Tensor, step: Tensor) -> Tensor:
-        """Where the latest version of a node up to a step stands in the union, or the node itself."""
+        """Row in the batch of the latest version of a node up to a step, or of the node itself."""
         if not len(self.version_at):
             return self.base_of[row]
         number = self.versions.latest(line, row, step)
