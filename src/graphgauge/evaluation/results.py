@@ -499,6 +499,8 @@ def read_row(text: dict[str, str]) -> Row:
     """A row of ``rows.csv``."""
     target = json.loads(text["target"])
     lists = {name: tuple(json.loads(text[name])) if text.get(name) else None for name in LISTS}
+    draws = text.get("draws", "").strip("()[],")  # written as a tuple, such as (2.0, 4.0)
+    lists["draws"] = tuple(json.loads(f"[{draws}]")) if draws else None
     numbers = {name: float(text[name]) if text[name] else None for name in ("value", "error")}
     flipped = {"True": True, "False": False}.get(text["flipped"])
     lookup({**STATUSES, **FAULTS}, text["status"], "status")
