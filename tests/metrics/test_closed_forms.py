@@ -33,8 +33,6 @@ from graphgauge.metrics import (
     Unfaithfulness,
     Vectors,
     binomial,
-    towards,
-    wins,
 )
 
 NO, YES = False, True
@@ -397,13 +395,6 @@ BINOMIAL = {
 @pytest.mark.parametrize(("likeness", "mean", "error"), BINOMIAL.values(), ids=BINOMIAL)
 def test_the_binomial_form_of_three_explanations(likeness, mean, error):
     assert tuple(binomial(tensor(likeness))) == pytest.approx((mean, error), abs=1e-12)
-
-
-@pytest.mark.parametrize(("reference", "wanted"), [(3.0, 1.0), (-3.0, 0.0)])
-def test_towards_the_reference_a_rise_wins_or_loses(reference, wanted):
-    start, ref = tensor([1.0]), tensor([reference])
-    curve, random = towards(tensor([[1.5]]), start, ref), towards(tensor([[[1.2]]]), start, ref)
-    assert wins(curve, random, torch.tensor([1])).tolist() == [[wanted]]
 
 
 def test_the_paper_stops_early_at_its_own_trial():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphgauge.core.errors import BadSetting, UndefinedScore
-from graphgauge.metrics import class_flips, effective_compactness, flip_curve, value_flips
+from graphgauge.metrics import class_flips, effective_compactness, value_flips
 
 
 @given(
@@ -44,15 +44,6 @@ def test_a_value_flips_either_way():
     assert value_flips(
         torch.tensor([[1.0, 1.25, 0.5, 1.5]]), torch.tensor([1.0]), 0.25
     ).tolist() == [[False, False, True, True]]
-
-
-def test_the_flip_curve_gives_the_mean_time_to_flip_at_the_cap():
-    flips = torch.rand(40, 30, generator=torch.Generator().manual_seed(0)) < 0.05
-    found = effective_compactness(flips, torch.full((40,), 30), cap=30)
-    curve = flip_curve(found, cap=30)
-    times = [row.index(True) + 1 if True in row else 30 for row in flips.tolist()]
-    assert 1 + (1 - curve[:-1]).sum().item() == pytest.approx(sum(times) / 40, abs=1e-12)
-    assert curve[-1] == flips.any(1).double().mean()
 
 
 def test_no_candidates_and_no_cap_are_errors():

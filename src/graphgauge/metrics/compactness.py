@@ -5,7 +5,7 @@ prediction.
 
 Low is good. A target that never flips gets the bound, so a failure with 3 edges looks better than a
 flip at 5: `flipped` says which it is, and the *flip curve* F(k) = share of targets flipped within k
-edits has no such fault. With the bound at the cap for all,
+edits (`Results.flip_curve`) has no such fault. With the bound at the cap for all,
 
     mean of min(T, cap) = 1 + Σ_{k=1}^{cap-1} (1 - F(k)).
 """
@@ -61,12 +61,6 @@ def effective_compactness(flips: Tensor, candidates: Tensor, cap: int = 100) -> 
     counts = flips & (steps <= bound[:, None])
     flipped = counts.any(1)
     return Compactness(torch.where(flipped, counts.int().argmax(1) + 1, bound), flipped)
-
-
-def flip_curve(found: Compactness, cap: int = 100) -> Tensor:
-    """Share of targets flipped within k edits, k = 1..cap.  (cap,)"""
-    steps = torch.arange(1, cap + 1, device=found.ec.device)
-    return (found.flipped[:, None] & (found.ec[:, None] <= steps)).double().mean(0)
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,8 @@ curves:
 
 Over several references of a target, tied and abs are averaged. For rank and p, T is the mean over
 the references: random order number n is the same order for all of them, so that an order that means
-nothing is exchangeable with the random ones as a whole, and p is exact. (`combined_p` is for
-p-values that share no orders: twice their mean, at most 1.) All comparisons ask which curve is
-*lower*; `change` and `towards` turn curves so that lower means "moved further" or "moved further
-towards the reference".
+nothing is exchangeable with the random ones as a whole, and p is exact. All comparisons ask which
+curve is *lower*; `change` turns curves so that lower means "moved further, either way".
 """
 
 from dataclasses import dataclass
@@ -27,13 +25,7 @@ import torch
 from torch import Tensor
 
 from graphgauge.core.errors import UndefinedScore
-from graphgauge.metrics.base import (
-    Curves,
-    Metric,
-    cases_per_target,
-    least_over_cases,
-    mean_over_cases,
-)
+from graphgauge.metrics.base import Curves, Metric, least_over_cases, mean_over_cases
 from graphgauge.metrics.compactness import effective_compactness
 from graphgauge.metrics.stopping import Stopped, stopped
 
@@ -85,15 +77,6 @@ def mean_height(curves: Tensor, length: Tensor) -> Tensor:
     )
 
 
-def rank(curve: Tensor, random: Tensor, length: Tensor, tolerance: float = TOLERANCE) -> Tensor:
-    """Share of random curves that stay above the explanation's, ties half.
-    (T, K), (T, N, K), (T,) -> (T,)
-    """
-    return rank_of_heights(
-        mean_height(curve[:, None], length)[:, 0], mean_height(random, length), tolerance
-    )
-
-
 def rank_of_heights(height: Tensor, random: Tensor, tolerance: float = TOLERANCE) -> Tensor:
     """Share of random mean heights above the explanation's, ties half; NaN stays.
     (T,), (T, N) -> (T,)
@@ -111,25 +94,6 @@ def p_of_heights(height: Tensor, random: Tensor, tolerance: float = TOLERANCE) -
     return found.where(height.isfinite(), torch.nan)
 
 
-def p_value(curve: Tensor, random: Tensor, length: Tensor, tolerance: float = TOLERANCE) -> Tensor:
-    """Chance that a random order does as well.  (T, K), (T, N, K), (T,) -> (T,)"""
-    return p_of_heights(
-        mean_height(curve[:, None], length)[:, 0], mean_height(random, length), tolerance
-    )
-
-
-def combined_p(p: Tensor, target: Tensor, num_targets: int) -> Tensor:
-    """One p-value per target: p itself, or twice the mean over cases, at most 1; NaN without a
-    case.  (Q, ...), (Q,) -> (T, ...)
-
-    >>> combined_p(torch.tensor([0.25, 0.125, 0.25]), torch.tensor([0, 1, 1]), 2)
-    tensor([0.2500, 0.3750], dtype=torch.float64)
-    """
-    is_shared = cases_per_target(target, num_targets, p.dim()) > 1
-    mean = mean_over_cases(p, target, num_targets)
-    return torch.where(is_shared, 2 * mean, mean).clamp(max=1)
-
-
 def change(curve: Tensor, start: Tensor) -> Tensor:
     """Curves turned so that lower means further from the start, either way: -|C - start|.
     (T, ..., K), (T,) -> (T, ..., K)
@@ -138,21 +102,6 @@ def change(curve: Tensor, start: Tensor) -> Tensor:
     tensor([[-0.5000, -1.0000]])
     """
     return -(curve - beside(start, curve)).abs()
-
-
-def towards(curve: Tensor, start: Tensor, reference: Tensor) -> Tensor:
-    """Curves turned so that lower means further towards the value of the reference.
-    (T, ..., K), (T,), (T,) -> (T, ..., K)
-
-    >>> towards(torch.tensor([[1.5, 0.0]]), torch.tensor([1.0]), torch.tensor([3.0]))
-    tensor([[-1.5000, -0.0000]])
-    """
-    side = (reference - start).sign()
-    if bool((side == 0).any()):
-        raise UndefinedScore(
-            "a reference with the target's own value gives no direction: choose another, or compare |change|."
-        )
-    return -beside(side, curve) * curve
 
 
 def beside(value: Tensor, curve: Tensor) -> Tensor:
