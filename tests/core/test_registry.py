@@ -1,8 +1,7 @@
 import pytest
 
 from graphgauge.core.errors import UnknownName
-from graphgauge.core.later import later
-from graphgauge.core.registry import lookup
+from graphgauge.core.registry import import_object, lookup
 
 TABLE = {"saliency": 1, "deconvolution": 2}
 
@@ -28,8 +27,7 @@ def test_an_empty_table_says_so():
         lookup({}, "x", "metric")
 
 
-def test_later_imports_when_called_and_carries_its_address():
-    call = later("collections:OrderedDict")
-    assert (call.address, call([("a", 1)])) == ("collections:OrderedDict", {"a": 1})
+def test_an_object_is_imported_from_its_address():
+    assert import_object("collections:OrderedDict")([("a", 1)]) == {"a": 1}
     with pytest.raises(ModuleNotFoundError):
-        later("graphgauge.no_such_room:draw")()
+        import_object("graphgauge.no_such_room:draw")

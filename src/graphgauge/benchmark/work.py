@@ -16,7 +16,7 @@ import threading
 import time
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,7 +26,6 @@ from graphgauge.benchmark.outcomes import Fault, Outcome
 from graphgauge.benchmark.planning import Place, digest_of_network, wrapped
 from graphgauge.benchmark.shards import Named, Shard
 from graphgauge.core.errors import BadGraph, BadModel, ChangedModel, GraphgaugeWarning
-from graphgauge.core.later import later, resolve
 from graphgauge.core.phases import clocked, phase
 from graphgauge.core.progress import replaced
 from graphgauge.datasets import load, trained
@@ -39,8 +38,6 @@ from graphgauge.models.fingerprints import digest as digest_of_tensors
 
 MOST_MODELS = 2  #: kept open between shards
 LONGEST_MESSAGE = 600
-KEEPING = "graphgauge.report.keeping:records_to_keep"
-records_to_keep = later(KEEPING)
 
 
 @dataclass
@@ -56,13 +53,15 @@ OPENED = Opened()
 
 def measured(shard: Shard, place: Place) -> Outcome:
     """Measure a shard."""
-    resolve(KEEPING)  # raises where a package is missing: that is no explainer's fault
+    # report stands above benchmark; a missing package is no explainer's fault, so it is imported here
+    from graphgauge.report.keeping import records_to_keep
+
     with OPENED.lock, clocked() as phases:
         model = model_of(shard, place)
         start = time.perf_counter()
         try:
             with silence() as remarks:
-                rows, examples = compared(model, shard)
+                rows, examples = compared(model, shard, records_to_keep)
             fault = None
         except (Exception, SystemExit) as error:
             OPENED.models.clear()
@@ -83,8 +82,10 @@ def measured(shard: Shard, place: Place) -> Outcome:
     return Outcome(rows, fault, seconds, told, where(place), examples, phases)
 
 
-def compared(model: BaseModel, shard: Shard) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The rows of a shard, and what is kept of its worst and best explanations."""
+def compared(
+    model: BaseModel, shard: Shard, to_keep: Callable[[Results], list[dict[str, Any]]]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The rows of a shard, and what ``to_keep`` takes of its worst and best explanations."""
     settings = {**shard.settings, "timed": shard.timed}
     evaluator = Evaluator(
         model,
@@ -100,7 +101,7 @@ def compared(model: BaseModel, shard: Shard) -> tuple[list[dict[str, Any]], list
         before = state_of(model)
         results = evaluator.compare(explainers, list(shard.targets))
         with phase("keeping"):
-            examples = records_to_keep(results)
+            examples = to_keep(results)
         if state_of(model) != before:
             raise ChangedModel(
                 f"{', '.join(explainers)} changed the network or its data while explaining"

@@ -8,12 +8,6 @@ from typing import Annotated
 import typer
 
 from graphgauge.cli.conventions import ExitCode, Teller
-from graphgauge.core.later import later
-
-places_of = later("graphgauge.dashboard.places:Places")
-address_of = later("graphgauge.dashboard.running:Address")
-run_dashboard = later("graphgauge.dashboard.running:run_dashboard")
-check_known = later("graphgauge.dashboard.invited:check_known")
 
 
 def dashboard(
@@ -42,9 +36,11 @@ def dashboard(
     """Show runs, thresholds, single explanations and monitoring in the browser, until Ctrl-C.
     Nothing is changed.
     """
+    from graphgauge.dashboard.invited import check_known
+    from graphgauge.dashboard.places import Places
+    from graphgauge.dashboard.running import Address, run_dashboard
+
     if quiet:
         check_known(os.environ)
-    code = run_dashboard(
-        places_of(root, monitor, project), address_of(host, port, expose), Teller(quiet)
-    )
+    code = run_dashboard(Places(root, monitor, project), Address(host, port, expose), Teller(quiet))
     raise typer.Exit(ExitCode.PASS if code == 0 else ExitCode.INCOMPLETE)

@@ -6,17 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphgauge.cli.conventions import Teller
-from graphgauge.core.later import later
 from graphgauge.explainers import find_explainer
 from graphgauge.lifecycle import Decision, Project
-
-check_extra = later("graphgauge.serve.app:check_extra")
-check_exposure = later("graphgauge.serve.running:check_exposure")
-run_service = later("graphgauge.serve.running:run_service")
-service_of = later("graphgauge.serve.project:service_of")
-settings_of = later("graphgauge.serve.settings:Settings")
-told = later("graphgauge.serve.running:told")
-with_token = later("graphgauge.serve.running:with_token")
 
 
 @dataclass(frozen=True)
@@ -35,10 +26,15 @@ class Wishes:
 
 def run_serve(wishes: Wishes, settings: Mapping[str, Any], tell: Teller) -> None:
     """Check everything that can be checked, then serve until told to stop."""
+    from graphgauge.serve.app import check_extra
+    from graphgauge.serve.project import service_of
+    from graphgauge.serve.running import check_exposure, run_service, told, with_token
+    from graphgauge.serve.settings import Settings
+
     check_extra()
     project = Project.read(wishes.config)
     wanted, where = with_token(
-        settings_of(**settings, seed=project.form.seed), wishes.token_file, os.environ
+        Settings(**settings, seed=project.form.seed), wishes.token_file, os.environ
     )
     if warning := check_exposure(wanted, wishes.expose):
         tell(f"graphgauge: {warning}")

@@ -1,8 +1,9 @@
-"""Looking things up by name, for the command line and for experiment files."""
+"""Objects found by their name in a table, or by the address that they can be imported from."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import TypeVar
+from importlib import import_module
+from typing import Any, TypeVar
 
 from graphgauge.core.errors import UnknownName
 
@@ -25,3 +26,13 @@ def lookup(table: Mapping[str, T], name: str, kind: str) -> T:
     raise UnknownName(
         f"No {kind} is called {name!r}.{hint} Known: {', '.join(sorted(table)) or 'none'}."
     )
+
+
+def import_object(address: str) -> Any:  # it can be anything
+    """Import the object at an address, ``module:name``.
+
+    >>> import_object("posixpath:join")("a", "b")
+    'a/b'
+    """
+    module, _, name = address.partition(":")
+    return getattr(import_module(module), name)

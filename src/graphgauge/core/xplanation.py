@@ -12,6 +12,7 @@ so a two-hop explanation in a graph of a million nodes stays small. `feature_mat
 import json
 import math
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -20,11 +21,15 @@ import torch
 from torch import Tensor
 
 from graphgauge.core.errors import BadExplanation, BadFile
-from graphgauge.core.later import later
 from graphgauge.core.registry import lookup
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from torch_geometric.data import Data
     from torch_geometric.explain import Explanation
+
+    from graphgauge.models import BaseModel
+    from graphgauge.narrative import Names
 
 Target = (
     int | tuple[int, ...]
@@ -96,9 +101,6 @@ class Xplanation:
     metrics: dict[str, Any] = field(default_factory=dict)
     outcome: Any = None
     label: int | None = None  #: the class that was asked for; None: the predicted one
-
-    draw = later("graphgauge.report.subgraph:draw_explanation")
-    _repr_html_ = later("graphgauge.report.html:explanation_html")
 
     def __post_init__(self) -> None:
         lookup(dict.fromkeys(("node", "link", "graph")), self.level, "level of targets")
@@ -176,6 +178,38 @@ class Xplanation:
                 f"Use the other side, an explainer that scores both, or a network whose messages can be masked (model.record())."
             )
         return score
+
+    def draw(
+        self,
+        data: "BaseModel | Data | Sequence[Data] | None" = None,
+        names: "Names | Mapping[str, Any] | None" = None,
+        top: int = 20,
+        ax: "Axes | None" = None,
+        *,
+        signed: bool | None = None,
+    ) -> "Axes":
+        """Draw the subgraph of the strongest edges.
+
+        Args:
+            data: What knows the ends of the edges: the wrapped model, the graph that was explained,
+                or the list of graphs.
+            names: What features, nodes and classes are called; what is missing is taken from
+                ``data``.
+            top: How many edges are drawn.
+            ax: Axes to draw on; a new figure by default.
+            signed: Whether scores carry a direction; by default what the explainer says.
+
+        Returns:
+            The axes with the picture.
+        """
+        from graphgauge.report.subgraph import draw_explanation  # report stands above core
+
+        return draw_explanation(self, data, names, top, ax, signed=signed)
+
+    def _repr_html_(self) -> str:
+        from graphgauge.report.html import explanation_html  # report stands above core
+
+        return explanation_html(self)
 
     def to_pyg(self) -> "Explanation":
         """As a PyG ``Explanation`` over the whole graph (``node_mask`` (N, F), ``edge_mask`` (E,))."""

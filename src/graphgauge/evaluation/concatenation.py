@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from graphgauge.core.errors import BadSetting
-from graphgauge.evaluation.results import Key, Results, Row, key_of, records_to_keep
+from graphgauge.evaluation.results import Key, Results, Row, key_of
 
 
 def concat(results: Iterable[Results] | Mapping[str, Results]) -> Results:
@@ -136,6 +136,8 @@ def _shared(parts: list[Results]) -> dict[str, Any]:
 
 def _examples(parts: list[Results]) -> dict[Key, Mapping[str, Any]]:
     """What the parts keep, or would keep, of single explanations."""
+    from graphgauge.report.keeping import records_to_keep  # report stands above evaluation
+
     found: dict[Key, Mapping[str, Any]] = {}
     for part in parts:
         found |= (

@@ -14,13 +14,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from torch import Tensor
 
 import graphgauge
 from graphgauge.core.errors import BadExplanation
-from graphgauge.core.later import later
 from graphgauge.core.phases import phase
 from graphgauge.core.progress import advance, progress
 from graphgauge.core.seeds import check_seed, derive_seed
@@ -57,6 +57,10 @@ from graphgauge.models.fingerprints import digest_of_network, identity_of
 from graphgauge.models.guard import lent
 from graphgauge.perturbation import References, find_references
 
+if TYPE_CHECKING:
+    from graphgauge.narrative import Names
+    from graphgauge.narrative.quality import Quality
+
 MOST_HEIGHTS = (
     2**25
 )  #: heights of random curves held at a time; targets are judged in groups of so many
@@ -82,8 +86,6 @@ class Evaluator:
     name: str
     metrics: tuple[Metric[Any], ...]
     seed_scope: tuple[str, str]
-
-    get_textual_explanation = later("graphgauge.narrative.telling:textual_explanation")
 
     def __init__(
         self,
@@ -199,6 +201,61 @@ class Evaluator:
         `sample_targets`.
         """
         return sample_targets(self.model, count, among, derive_seed(self.seed, *self.seed_scope))
+
+    def get_textual_explanation(
+        self,
+        x: Xplanation,
+        names: "Names | Mapping[str, Any] | None" = None,
+        language: str = "en",
+        audience: str = "expert",
+        top_k: int = 3,
+        template: str | Path | None = None,
+        *,
+        order: Literal["signed", "magnitude"] | None = None,
+        redact: bool | None = None,
+        quality: "Quality" = None,
+        at_validation: bool = False,
+        signed: bool | None = None,
+        languages: str | Path | None = None,
+    ) -> str:
+        """What an explanation says about its prediction, as text.
+
+        Args:
+            x: The explanation.
+            names: What things are called; what is missing is taken from the data.
+            language: Code of the language.
+            audience: "expert", "internal" or "affected person".
+            top_k: How many features and connections are named.
+            template: A shipped template by name ("paper-loan", "paper-template"), a text with
+                Jinja's braces, or a path.
+            order: How scores are ranked; the evaluator's setting by default.
+            redact: Whether neighbours stay unnamed; by default for affected persons only.
+            quality: ``{metric: (value, threshold, passed)}``, or statements on what failed.
+            at_validation: Whether ``quality`` is what validation found of the method; the text then
+                says that ``x`` itself was not measured.
+            signed: Whether scores carry a direction; by default what the explainer says.
+            languages: A folder with further languages.
+
+        Returns:
+            The text.
+        """
+        from graphgauge.narrative.telling import textual_explanation  # it stands above evaluation
+
+        return textual_explanation(
+            self,
+            x,
+            names,
+            language,
+            audience,
+            top_k,
+            template,
+            order=order,
+            redact=redact,
+            quality=quality,
+            at_validation=at_validation,
+            signed=signed,
+            languages=languages,
+        )
 
     @property
     def metric_names(self) -> list[str]:

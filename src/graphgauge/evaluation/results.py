@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphgauge.core.errors import BadFile, BadSetting, UnknownName
-from graphgauge.core.later import later
 from graphgauge.core.registry import lookup
 from graphgauge.core.xplanation import Target, Xplanation
 from graphgauge.evaluation.accuracy import ModelAccuracy, model_accuracy
@@ -24,6 +23,10 @@ from graphgauge.models.fingerprints import digest_of_network
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from graphgauge.guidelines import Requirements
+    from graphgauge.narrative import Names
+    from graphgauge.report.page import Report
 
 FLIPPED_WITHIN = (10, 25, 100)  #: shares of targets flipped within so many edits, told in a summary
 RUN = "run.sqlite"  #: the store of a benchmark run
@@ -41,9 +44,6 @@ Made = tuple[
     str, Target, int
 ]  #: the same within one task and network: explainer, target, occurrence
 Kept = Callable[[], Mapping[Key, Mapping[str, Any]]]
-results_of_run = later("graphgauge.benchmark.runs:results_of")
-concat = later("graphgauge.evaluation.concatenation:concat")
-records_to_keep = later("graphgauge.report.keeping:records_to_keep")
 #: a name can hold half a character, such as one from a file name or from JavaScript
 ANY_TEXT = "surrogatepass"
 LISTS = (
@@ -125,8 +125,6 @@ class Results:
     made: Mapping[str, Any] = field(default_factory=dict, compare=False)
     parts: "tuple[Results, ...]" = field(default=(), compare=False)
 
-    _repr_html_ = later("graphgauge.report.html:results_html")
-
     @cached_property
     def accuracy(self) -> ModelAccuracy | None:
         """How good the network is at its task: as it was saved, else measured on the labels in the
@@ -159,8 +157,9 @@ class Results:
         """The rows of both, as by `concat`."""
         if not isinstance(other, Results):
             return NotImplemented
-        joined: Results = concat([self, other])
-        return joined
+        from graphgauge.evaluation.concatenation import concat  # it imports this file
+
+        return concat([self, other])
 
     def to_pandas(self) -> "pd.DataFrame":
         """One row per (task, model, explainer, target, metric)."""
@@ -352,6 +351,8 @@ class Results:
         of them, things called by ``names`` (see `Names`; what is missing is taken from the data).
         All other explanations and curves stay in memory.
         """
+        from graphgauge.report.keeping import records_to_keep  # report stands above evaluation
+
         place = Path(folder)
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -362,8 +363,61 @@ class Results:
         except OSError as error:
             raise BadFile(f"{os.fspath(folder)} could not be written: {error}.") from error
 
-    to_parquet = later("graphgauge.evaluation.exporting:to_parquet")
-    report = later("graphgauge.report.page:report")
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write the table of `to_pandas` as Parquet; targets and lists as JSON texts.
+
+        Raises:
+            MissingExtra: Neither polars nor pyarrow is installed.
+            BadFile: The file cannot be written.
+        """
+        from graphgauge.evaluation.exporting import to_parquet
+
+        to_parquet(self, path)
+
+    def report(
+        self,
+        requirements: "Requirements | None" = None,
+        accuracy: "ModelAccuracy | float | Mapping[str, Any] | None" = None,
+        names: "Names | Mapping[str, Any] | None" = None,
+        *,
+        title: str = "Quality of explanations",
+        language: str = "en",
+        audience: str = "expert",
+        run: str | os.PathLike[str] | None = None,
+    ) -> "Report":
+        """One page for everybody: the verdict first, then the numbers.
+
+        Args:
+            requirements: What the use asks of explanations; the paper's thresholds by default.
+            accuracy: How good the model is at its task, where the labels in its data do not tell: a
+                share such as 0.81, or ``{"name": "R²", "value": 0.64, "interval": [0.58, 0.7]}``.
+            names: What nodes, features and classes are called; what is missing is taken from the
+                data. The explanations that a saved run has kept have the names it was saved with.
+            title: Heading of the page.
+            language: Language of the sentences on single explanations.
+            audience: Whom these sentences are for.
+            run: The folder that the results were read from; the page states its facts, too.
+
+        Returns:
+            A report: ``.save("report.html")`` writes it, notebooks show it.
+        """
+        from graphgauge.report.page import report  # report stands above evaluation
+
+        return report(
+            self,
+            requirements,
+            accuracy,
+            names,
+            title=title,
+            language=language,
+            audience=audience,
+            run=run,
+        )
+
+    def _repr_html_(self) -> str:
+        from graphgauge.report.html import results_html  # report stands above evaluation
+
+        return results_html(self)
 
     @staticmethod
     def load(folder: str | os.PathLike[str]) -> "Results":
@@ -372,8 +426,9 @@ class Results:
 
         place = Path(folder)
         if (place / RUN).exists():
-            found: Results = results_of_run(place)
-            return found
+            from graphgauge.benchmark.runs import results_of  # benchmark stands above evaluation
+
+            return results_of(place)
         try:
             record = json.loads((place / SETTINGS).read_text())
             options: Any = {

@@ -4,14 +4,16 @@
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from graphgauge.core.later import later
 from graphgauge.core.xplanation import Target
 from graphgauge.evaluation.sides import Judged, as_seen, curves_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 BAND = (0.1, 0.5, 0.9)  #: quantiles of the random curves that are shown
 
@@ -58,7 +60,19 @@ class Story:
         None  #: the explained class, where it is not the predicted one, so that there is no flip
     )
 
-    plot = later("graphgauge.report.curves:plot_deletion_curve")
+    def plot(self, reference: int | None = None, ax: "Axes | None" = None) -> "Axes":
+        """Draw one case: the curve of the explanation in the band of the random orders.
+
+        Args:
+            reference: Number of the reference of features; by default the one with the lowest EC.
+            ax: Axes to draw on; a new figure by default.
+
+        Returns:
+            The axes with the picture.
+        """
+        from graphgauge.report.curves import plot_deletion_curve  # report stands above evaluation
+
+        return plot_deletion_curve(self, reference, ax)
 
     def __str__(self) -> str:
         unit = "edges removed" if self.side == "edge" else "features substituted"

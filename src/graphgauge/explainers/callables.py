@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from graphgauge.core.errors import BadExplanation, BadSetting
-from graphgauge.core.later import resolve
 from graphgauge.core.randomness import seeded_globally
+from graphgauge.core.registry import import_object
 from graphgauge.explainers.base import BaseExplainer, Scores
 from graphgauge.explainers.chosen_classes import takes_label
 from graphgauge.explainers.one_by_one import OBJECT, one_by_one
@@ -108,7 +108,7 @@ def found_function(function: Any) -> Callable[..., Any]:
     """Return the function, importing it if ``function`` is an import string."""
     if isinstance(function, str):
         try:
-            function = resolve(function)
+            function = import_object(function)
         except (ImportError, AttributeError, ValueError) as error:
             raise BadSetting(
                 f"function {function!r} cannot be imported: {error}. Hand over the function, or write 'package.module:name'."
@@ -128,7 +128,7 @@ def address_of(function: Any) -> str:
         f"{function.__module__}:{getattr(function, '__qualname__', type(function).__qualname__)}"
     )
     try:
-        is_there = resolve(address) is function
+        is_there = import_object(address) is function
     except (ImportError, AttributeError, ValueError):
         is_there = False
     return address if is_there else f"{OBJECT}{address}"

@@ -1,8 +1,7 @@
 """Engines: where shards are measured."""
 
 from graphgauge.benchmark.engines.base import Engine
-from graphgauge.core.later import resolve
-from graphgauge.core.registry import lookup
+from graphgauge.core.registry import import_object, lookup
 
 #: every engine and its class, imported when it is asked for
 ENGINES = {
@@ -21,5 +20,5 @@ def engine_of(
     """An engine by name. ``workers``: local processes; ``address``: of a running cluster; ``gpus``:
     one for each piece of work.
     """
-    make: type[Engine] = resolve(lookup(ENGINES, name, "engine"))
+    make: type[Engine] = import_object(lookup(ENGINES, name, "engine"))
     return make(workers=workers, address=address, gpus=gpus)
