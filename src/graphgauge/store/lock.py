@@ -1,44 +1,55 @@
-"""One writer per folder: a lock that the system lets go of when its process ends, however it ends.
+"""One writer per folder: a lock that the system releases when its process ends, however it ends.
 
-The file says who holds it, for people; what counts is the system's lock on it, so a file left
-behind by a killed process locks nothing.
+The file also says who holds the lock, for the error message. What counts is the system's lock on
+the file, so a file that a killed process left behind locks nothing.
 """
 
 import json
 import os
 import socket
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+
+from filelock import FileLock, Timeout
 
 from graphgauge.core.errors import BadFile
 from graphgauge.store.database import now
 
 
 class Lock:
-    """``with Lock(folder / "run.lock"): ...``; refused while another process is inside."""
+    """A lock on a folder, held inside a ``with`` block.
+
+    Raises:
+        BadFile: Another process holds the lock, or the file cannot be written.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, Lock(Path(folder) / "run.lock") as lock:
+    ...     holder(lock.path).startswith(f"process {os.getpid()} on ")
+    True
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self.file: IO[str] | None = None
+        self.lock = FileLock(self.path, timeout=0, thread_local=False)
 
     def __enter__(self) -> "Lock":
         try:
-            self.file = open(self.path, "a+", encoding="utf-8")
+            self.path.open("a").close()  # filelock may make missing folders: those are refused
+            first = holder(self.path)  # read now: some versions of filelock empty the file
+            self.lock.acquire()
+        except Timeout as error:
+            raise BadFile(
+                f"{self.path.parent} is in use by {first}. Wait for it, stop it, or choose another "
+                "folder."
+            ) from error
         except OSError as error:
             raise BadFile(
                 f"{self.path} could not be opened: {error}. Choose a folder that can be written."
             ) from error
-        if not seized(self.file):
-            self.file.close()
-            raise BadFile(
-                f"{self.path.parent} is in use by {holder(self.path)}. Wait for it, stop it, or choose another folder."
-            )
-        self.file.truncate(0)
-        self.file.write(
-            json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": now()})
-        )
-        self.file.flush()
+        record = {"pid": os.getpid(), "host": socket.gethostname(), "since": now()}
+        with suppress(OSError):  # Windows lets nobody write into a locked file
+            self.path.write_text(json.dumps(record), encoding="utf-8")
         return self
 
     def __exit__(
@@ -47,41 +58,15 @@ class Lock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self.file is not None:
-            self.file.truncate(0)
-            self.file.close()
-            self.file = None
-
-
-def seized(file: IO[str]) -> bool:
-    """Whether the lock is ours now."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return seized_on_windows(file)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def seized_on_windows(file: IO[str]) -> bool:
-    """Lock a byte far behind the text, which stays readable."""
-    import msvcrt
-
-    try:
-        file.seek(2**30)
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
-    except OSError:
-        return False
-    return True
+        with suppress(OSError):
+            os.truncate(self.path, 0)
+        self.lock.release()
 
 
 def holder(path: Path) -> str:
-    """Who holds the lock, for people."""
+    """Who holds the lock, for an error message."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return f"process {found['pid']} on {found['host']} (since {found['since']})"
+        record = json.loads(path.read_text(encoding="utf-8"))
+        return f"process {record['pid']} on {record['host']} (since {record['since']})"
     except (OSError, ValueError, KeyError, TypeError):
         return "another process"
