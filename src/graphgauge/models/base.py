@@ -16,9 +16,9 @@ from torch.nn import Module
 from graphgauge.core.errors import BadModel, BadSetting, GraphgaugeError, OutOfMemory
 from graphgauge.core.memory import budget_bytes, parse_bytes
 from graphgauge.core.xplanation import WIDTH
-from graphgauge.models import depth, probing
 from graphgauge.models.calling import Call, Forward
 from graphgauge.models.computation import HALOS, ComputationGraphs, refuse_foreign
+from graphgauge.models.depth import Trace
 from graphgauge.models.engine import Copies, Engine, Work, is_out_of_memory
 from graphgauge.models.extraction import SCOPES
 from graphgauge.models.far_edges import find_far_edges
@@ -28,6 +28,21 @@ from graphgauge.models.hops import find_hops
 from graphgauge.models.lean import graphs_of
 from graphgauge.models.masking import edge_score_sources
 from graphgauge.models.output_rows import label_column
+from graphgauge.models.probing import (
+    FORWARD_ERRORS,
+    find_cuts,
+    find_edge_use,
+    find_feature_use,
+    find_halo,
+    find_joining,
+    find_mask_support,
+    find_probes,
+    find_raw_spread,
+    find_trace,
+    find_writes_input,
+    is_close,
+    largest_gap,
+)
 from graphgauge.models.targets import Labels, read_targets
 from graphgauge.models.union import Union
 
@@ -353,12 +368,12 @@ class BaseModel(ABC):
     @property
     def probes(self) -> Tensor:
         """A few targets spread over the population, with messages if there are any.  (few, 1 or 2)"""
-        return self.lasting("probes", lambda: probing.find_probes(self, self.everything))
+        return self.lasting("probes", lambda: find_probes(self, self.everything))
 
     @property
-    def trace(self) -> depth.Trace:
+    def trace(self) -> Trace:
         """What one forward pass showed of the messages."""
-        return self.known("trace", lambda: probing.find_trace(self))
+        return self.known("trace", lambda: find_trace(self))
 
     @property
     def hops(self) -> int:
@@ -368,26 +383,26 @@ class BaseModel(ABC):
     @property
     def writes_input(self) -> bool:
         """Whether the net changes what it is given, so that it needs copies."""
-        return self.known("writes input", lambda: probing.find_writes_input(self))
+        return self.known("writes input", lambda: find_writes_input(self))
 
     @property
     def joining(self) -> str:
         """How copies may share a call of the net."""
-        return self.known("joining", lambda: probing.find_joining(self))
+        return self.known("joining", lambda: find_joining(self))
 
     @property
     def cuts(self) -> tuple[bool, ...]:
         """For each round of messages, whether those that cannot arrive are left out; () where that
         might not be right.
         """
-        return self.known("cuts", lambda: probing.find_cuts(self))
+        return self.known("cuts", lambda: find_cuts(self))
 
     @property
     def feature_use(self) -> str:
         """What the network does with features first: "linear" (nothing but linear maps), "written"
         (something else), or "no".
         """
-        return self.known("feature use", lambda: probing.find_feature_use(self))
+        return self.known("feature use", lambda: find_feature_use(self))
 
     @contextmanager
     def unwritten_features(self) -> Iterator[None]:
@@ -403,17 +418,17 @@ class BaseModel(ABC):
     @property
     def base_halo(self) -> int:
         """The halo that the probes needed; targets that need more get more."""
-        return self.known("halo", lambda: probing.find_halo(self))
+        return self.known("halo", lambda: find_halo(self))
 
     @property
     def mask_support(self) -> str:
         """Whether messages can be masked: "exact", or why not."""
-        return self.known("mask", lambda: probing.find_mask_support(self))
+        return self.known("mask", lambda: find_mask_support(self))
 
     @property
     def uses_edges(self) -> bool:
         """Whether the graph's edges change predictions."""
-        return self.known("uses edges", lambda: probing.find_edge_use(self))
+        return self.known("uses edges", lambda: find_edge_use(self))
 
     @property
     def edges_beyond_hops(self) -> dict[str, Any] | None:
@@ -425,7 +440,7 @@ class BaseModel(ABC):
     @property
     def raw_spread(self) -> float:
         """SD of the raw rows over the population, where they are finite."""
-        return self.known("raw spread", lambda: probing.find_raw_spread(self))
+        return self.known("raw spread", lambda: find_raw_spread(self))
 
     # --- small checks -----------------------------------------------------------------------------
 
@@ -451,7 +466,7 @@ class BaseModel(ABC):
             return self.run_once()
         except GraphgaugeError:
             raise
-        except (MemoryError, *probing.FORWARD_ERRORS) as error:
+        except (MemoryError, *FORWARD_ERRORS) as error:
             if is_out_of_memory(error):
                 raise OutOfMemory(
                     "one pass over the whole graph does not fit into memory: use a larger machine or a smaller graph."
@@ -479,10 +494,10 @@ class BaseModel(ABC):
 
     def check_repeatable(self, first: Tensor, second: Tensor) -> None:
         """Refuse a net whose second answer to the same question is another one."""
-        if not probing.is_close(first, second):
+        if not is_close(first, second):
             raise BadModel(
                 f"{type(self.net).__name__} gives different outputs for the same input in evaluation mode, by up to "
-                f"{float(probing.largest_gap(first, second).max()):.2g}. A common cause: F.dropout without training=self.training."
+                f"{float(largest_gap(first, second).max()):.2g}. A common cause: F.dropout without training=self.training."
             )
 
     def check_room(self, target: Tensor, halo: int) -> None:

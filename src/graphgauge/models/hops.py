@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from graphgauge.core.seeds import generator
-from graphgauge.models import depth
 from graphgauge.models.computation import ComputationGraphs
+from graphgauge.models.depth import needed_halo
 from graphgauge.models.engine import Engine
 from graphgauge.models.probing import FORWARD_ERRORS, counted_hops, is_close
 from graphgauge.models.union import Union
@@ -47,13 +47,13 @@ def reaches_beyond(model: "BaseModel", hops: int) -> bool:
     """Whether features of nodes ``hops + 1`` away matter on some probe; False also where no probe
     has such a node.
     """
-    graphs = model.cut(model.probes, hops + 1, depth.needed_halo(model.net), "messages")
+    graphs = model.cut(model.probes, hops + 1, needed_halo(model.net), "messages")
     return matters(model, graphs, graphs.hop == hops + 1)
 
 
 def mixes_all_nodes(model: "BaseModel", hops: int) -> bool:
     """Whether features of other nodes matter even where there is no edge."""
-    graphs = model.cut(model.probes, hops + 1, depth.needed_halo(model.net), "messages")
+    graphs = model.cut(model.probes, hops + 1, needed_halo(model.net), "messages")
     return matters(
         model,
         graphs,

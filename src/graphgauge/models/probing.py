@@ -21,12 +21,13 @@ from torch import Tensor
 from graphgauge.core.errors import BadModel, GraphgaugeError
 from graphgauge.core.memory import budget_bytes
 from graphgauge.core.seeds import generator
-from graphgauge.models import depth, masking
 from graphgauge.models.computation import HALOS, ComputationGraphs
+from graphgauge.models.depth import Trace, message_layers, needed_halo, trace
 from graphgauge.models.engine import ALONE, TOGETHER, WITH_BATCH, Engine
 from graphgauge.models.extraction import Extractor
 from graphgauge.models.features import Watched
 from graphgauge.models.graphs import part_of
+from graphgauge.models.masking import doubtful_aggregations
 from graphgauge.models.output_rows import check_finite_rows
 from graphgauge.models.reach import arriving_shares
 from graphgauge.models.union import Union, assemble
@@ -102,15 +103,15 @@ def counted_hops(model: "BaseModel") -> int:
     return model.trace.chain
 
 
-def find_trace(model: "BaseModel") -> depth.Trace:
+def find_trace(model: "BaseModel") -> Trace:
     """Watch the network on a small part of the data, or on all of it if it cannot work on a small
     part.
     """
     union, engine = small_union(model), Engine(model.call, None, ALONE, model.writes_input)
     try:
-        return depth.trace(model.net, lambda: engine.outputs(union), union.edge_index)
+        return trace(model.net, lambda: engine.outputs(union), union.edge_index)
     except FORWARD_ERRORS:
-        return depth.trace(model.net, model.first_call, model.source.edge_index)
+        return trace(model.net, model.first_call, model.source.edge_index)
 
 
 def find_writes_input(model: "BaseModel") -> bool:
@@ -151,7 +152,7 @@ def find_joining(model: "BaseModel") -> str:
     )
     of = torch.arange(len(probes), device=model.source.device).repeat(2)
     try:
-        graphs = model.cut(probes, hops, depth.needed_halo(model.net), "messages")
+        graphs = model.cut(probes, hops, needed_halo(model.net), "messages")
         alone = joint_rows(model, graphs, of, ALONE)
     except FORWARD_ERRORS:  # some networks cannot work on small graphs
         graphs = model.cut(probes, hops, HALOS.index("whole graph"), "messages")
@@ -219,7 +220,7 @@ def find_cuts(model: "BaseModel") -> tuple[bool, ...]:
     graphs = model.cut(
         model.probes,
         chain,
-        min(depth.needed_halo(model.net), HALOS.index("in and out")),
+        min(needed_halo(model.net), HALOS.index("in and out")),
         "messages",
     )
     of = torch.arange(len(graphs), device=model.source.device).repeat(2)
@@ -272,7 +273,7 @@ def find_halo(model: "BaseModel") -> int:
     """
     if model.level == "graph":
         return HALOS.index("none")
-    for halo in range(depth.needed_halo(model.net), len(HALOS)):
+    for halo in range(needed_halo(model.net), len(HALOS)):
         if passes(model, model.cut(model.probes, model.hops, halo, "messages")):
             return halo
     raise BadModel(cannot_be_renumbered(model, "gives other predictions"))
@@ -419,13 +420,13 @@ def find_mask_support(model: "BaseModel") -> str:
     themselves be silenced all the same. What a silent layer hands on is moved away from zero: rows
     of zeros would hide that an adjacency matrix is multiplied by them.
     """
-    doubtful = masking.doubtful_aggregations(model.net)
+    doubtful = doubtful_aggregations(model.net)
     graphs = model.cut(model.probes, model.hops, model.base_halo, "messages")
 
     def silent(union: Union) -> Tensor:
         factor = torch.zeros_like(union.edge_index[0], dtype=union.x.dtype)
         with ExitStack() as stack:
-            for layer in depth.message_layers(model.net):
+            for layer in message_layers(model.net):
                 stack.callback(layer.register_propagate_forward_hook(moved_from_zero).remove)
             return model.engine.outputs(
                 union, lambda sent: sent.times(sent.factors(factor, 0.0)), every_message=True
