@@ -55,7 +55,7 @@ def substitution_effects(model: BaseModel, targets: list[int]) -> dict[int, Tens
     """How much the probability of the predicted class falls when one candidate is substituted.  target -> (candidates,)"""
     judge = evaluator(model)
     graphs = model.computation_graphs(targets)
-    reading = Reading.of(model, model.asked(graphs.target), judge.settings)
+    reading = Reading.of(model, graphs.targets, judge.settings)
     references = find_references(model, targets, 1)
     side, _ = feature_side(
         model,

@@ -85,7 +85,7 @@ def test_edges_beyond_the_hops_are_measured_recorded_and_reported():
 def test_all_far_edges_of_a_small_graph_give_the_largest_change():
     data, net = ring(16), build(GlobalAttention, dtype=torch.float64)
     model = gg.NodeClassificationModel(net, data)
-    far, probes = model.edges_beyond_hops, model.probes[:, 0].tolist()
+    far, probes = model.edges_beyond_hops, model.probes.ids[:, 0].tolist()
     relevant = {
         graph.target: set(graph.edges.tolist()) for graph in model.computation_graphs(range(16))
     }

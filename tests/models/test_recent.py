@@ -28,7 +28,7 @@ def cuts(monkeypatch):
     found = []
 
     def counted(model, target, scope):
-        found.append((target.flatten().tolist(), scope))
+        found.append((target.rows.flatten().tolist(), scope))
         return checked(model, target, scope)
 
     checked = recent.checked_graphs

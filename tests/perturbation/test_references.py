@@ -210,14 +210,14 @@ def test_a_neighbour_is_a_node_of_the_computation_graph_that_is_not_the_targets_
     net = build(Stack, lambda a, b: GCNConv(a, b, flow=next(flows)), dtype=torch.float64)
     model = gg.NodeClassificationModel(net, data, output="logits")
     sizes = model.computation_graphs(model.population()).num_nodes
-    assert has_neighbour(model, model.population()).tolist() == (sizes > 1).tolist()
+    assert has_neighbour(model, model.everything).tolist() == (sizes > 1).tolist()
     assume(data.num_nodes > 1)
     flows = iter(flow * 2)
     net = build(LinkForward, lambda a, b: GCNConv(a, b, flow=next(flows)), dtype=torch.float64)
     model = gg.LinkClassificationModel(net, data, output="logits")
     pairs = [(u, v) for u in range(data.num_nodes) for v in range(data.num_nodes) if u != v]
     assert (
-        has_neighbour(model, torch.tensor(pairs)).tolist()
+        has_neighbour(model, model.read(torch.tensor(pairs))).tolist()
         == (model.computation_graphs(pairs).num_nodes > 2).tolist()
     )
 

@@ -25,7 +25,7 @@ from graphgauge.core.phases import phase
 from graphgauge.core.progress import advance, progress
 from graphgauge.core.seeds import check_seed, derive_seed
 from graphgauge.core.versions import versions
-from graphgauge.core.xplanation import Target, Xplanation, plain_target
+from graphgauge.core.xplanation import Target, Xplanation
 from graphgauge.evaluation.cells import NOT_PREDICTED, OK, Cell, missing
 from graphgauge.evaluation.entries import (
     Entry,
@@ -133,18 +133,12 @@ class Evaluator:
         """
         named = labelled(explainers)
         with self.model.session():
-            rows = self.model.read(targets)
-            asked, chosen = self.model.asked(rows), chosen_classes(self.model, rows, label)
+            asked = self.model.read(targets)
+            chosen = chosen_classes(self.model, asked, label)
             first, every = (
                 ({}, {}) if chosen is None else ({"label": chosen[:1]}, {"label": chosen})
             )
-            known = (
-                None
-                if truth is None
-                else GroundTruth.read(
-                    truth, self.model, [plain_target(one) for one in asked.tolist()]
-                )
-            )
+            known = None if truth is None else GroundTruth.read(truth, self.model, list(asked))
             warn_of_unmeasured_edges(self.model, self.settings)
             warn_of_missing_edges(self.model, named.values())
             with (

@@ -66,7 +66,7 @@ class Group:
         graphs = model.computation_graphs(
             targets, settings.edge_scope, lean=settings.edge_removal == "mask"
         )
-        reading = Reading.of(model, model.asked(graphs.target), settings, label)
+        reading = Reading.of(model, graphs.targets, settings, label)
         return Group(model, settings, metrics, entries, targets, graphs, reading, seed_of)
 
     def edges(self) -> tuple[Judged | None, Statuses]:

@@ -16,7 +16,7 @@ def digest_of_model(model: BaseModel) -> str:
     """
 
     def find() -> str:
-        source, probes = model.source, model.asked(model.probes)
+        source, probes = model.source, model.probes
         data = [source.edge_index, *source.node_attrs.values(), *source.edge_attrs.values()]
         answers = [model.pred_continuous(probes), model.embed(probes)]
         return f"{type(model).__name__}/{model.hops}/{digest([*model.net.parameters(), *model.net.buffers(), *data, *answers])}"

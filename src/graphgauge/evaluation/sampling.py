@@ -25,7 +25,7 @@ def sample_targets(model: BaseModel, count: int, among: Any = None, seed: int = 
     """
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
         raise BadSetting(f"count must be a number of targets, 1 or more, but is {count!r}.")
-    pool = (model.population() if among is None else model.asked(model.read(among))).unique(dim=0)
+    pool = (model.population() if among is None else model.read(among).to_user()).unique(dim=0)
     chosen = spread(strata(model, pool).cpu(), count, seed)
     return [plain_target(target) for target in pool[chosen.to(pool.device)].tolist()]
 

@@ -24,12 +24,13 @@ from graphgauge.core.errors import BadExplanation, BadModel, BadSetting, Graphga
 from graphgauge.core.numbers import all_finite
 from graphgauge.core.progress import progress
 from graphgauge.core.seeds import check_seed, derive_seed
-from graphgauge.core.xplanation import Target, Xplanation, plain_target
+from graphgauge.core.xplanation import Target, Xplanation
 from graphgauge.explainers.chosen_classes import chosen_classes
 from graphgauge.models import BaseModel, ComputationGraphs
 from graphgauge.models.fingerprints import digest_of_network
 from graphgauge.models.guard import lent
 from graphgauge.models.masking import WITHOUT_MASKS
+from graphgauge.models.targets import Targets
 
 _WARNS_OF_MISSING_EDGES: ContextVar[bool] = ContextVar(
     "whether explainers without edge scores say so", default=True
@@ -134,30 +135,28 @@ class BaseExplainer(ABC):
         seed = check_seed(seed)
         with check_wrapped(model).session(), lent(model, self.name):
             warn_of_missing_edges(model, [self], stacklevel=3)
-            rows = model.read(targets)
-            chosen = chosen_classes(model, rows, label)
+            targets = model.read(targets)
+            chosen = chosen_classes(model, targets, label)
             if chosen is None:
-                return self.explanations(model, model.asked(rows), seed)
-            return self.explanations(
-                model, model.asked(rows), seed, self.check_label(model, rows, chosen)
-            )
+                return self.explanations(model, targets, seed)
+            return self.explanations(model, targets, seed, self.check_label(model, targets, chosen))
 
     def again(self, model: BaseModel, x: Xplanation) -> Xplanation:
         """Compute a stored explanation again; with the same model it has the same scores."""
         chosen = {} if x.label is None else {"label": x.label}
         return self.explain(model, [x.target] * (x.occurrence + 1), seed=x.seed or 0, **chosen)[-1]
 
-    def check_label(self, model: BaseModel, targets: Tensor, label: Tensor) -> Tensor:
+    def check_label(self, model: BaseModel, targets: Targets, label: Tensor) -> Tensor:
         """Raise BadSetting for classes that are not predicted, unless the explainer can explain
-        them. (T, 1) or (T, 2), (T,) -> (T,)
+        them. (T,) -> (T,)
         """
         other = (
             []
             if self.explains_labels
-            else (label != model.pred_discrete(model.asked(targets))).nonzero()[:, 0].tolist()
+            else (label != model.pred_discrete(targets)).nonzero()[:, 0].tolist()
         )
         if other:
-            target = plain_target(model.asked(targets)[other[0]].tolist())
+            (target,) = targets[other[:1]]
             raise BadSetting(
                 f"{self.name} explains the predicted class only, but class {int(label[other[0]])} was asked for target {target}, "
                 "which is not predicted. Leave label out, or use an explainer that can, such as gg.Saliency()."

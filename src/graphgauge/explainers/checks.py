@@ -12,7 +12,6 @@ from typing import Any
 
 from graphgauge.core.errors import BadModel, BadSetting
 from graphgauge.core.registry import lookup
-from graphgauge.core.xplanation import plain_target
 from graphgauge.explainers.base import BaseExplainer
 from graphgauge.explainers.promises import EXPLAINER_CHECKS
 from graphgauge.explainers.trials import Trial
@@ -53,7 +52,7 @@ def check_explainer(
     ]
     if not len(target):
         raise BadSetting("check_explainer needs a target to explain, but targets is empty.")
-    trial = Trial.of(explainer, model, [plain_target(row) for row in target.tolist()])
+    trial = Trial.of(explainer, model, list(target))
     return reported(
         [run_check(name, check, trial) for name, check in checks.items()], repr(explainer), on_fail
     )

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from graphgauge.core.errors import BadSetting
-from graphgauge.core.xplanation import plain_target
 from graphgauge.models import BaseModel, ComputationGraphs
+from graphgauge.models.targets import Targets
 
 PREDICTED, TRUE = "predicted", "true"
 FORMS = (
@@ -35,9 +35,7 @@ def classes_to_explain(model: BaseModel, graphs: ComputationGraphs) -> Tensor | 
     if model.task == "regression":
         return None
     return (
-        model.pred_discrete(model.asked(graphs.target))
-        if graphs.chosen_class is None
-        else graphs.chosen_class
+        model.pred_discrete(graphs.targets) if graphs.chosen_class is None else graphs.chosen_class
     )
 
 
@@ -49,8 +47,8 @@ def takes_label(function: Any) -> bool:
         return False
 
 
-def chosen_classes(model: BaseModel, targets: Tensor, label: Any) -> Tensor | None:
-    """Parse the argument ``label`` into one class number for each target. (T, 1) or (T, 2) -> (T,)
+def chosen_classes(model: BaseModel, targets: Targets, label: Any) -> Tensor | None:
+    """Parse the argument ``label`` into one class number for each target. (T,)
 
     Returns None if ``label`` is None: the predicted classes are explained.
     """
@@ -130,19 +128,19 @@ def class_named(model: BaseModel, name: str) -> int:
     return numbers[name]
 
 
-def predicted_classes(model: BaseModel, targets: Tensor) -> Tensor:
-    """The predicted classes. (T, 1) or (T, 2) -> (T,)"""
-    return model.pred_discrete(model.asked(targets))
+def predicted_classes(model: BaseModel, targets: Targets) -> Tensor:
+    """The predicted classes. (T,)"""
+    return model.pred_discrete(targets)
 
 
-def true_classes(model: BaseModel, targets: Tensor) -> Tensor:
-    """The classes of the targets in the data. (T, 1) or (T, 2) -> (T,)"""
+def true_classes(model: BaseModel, targets: Targets) -> Tensor:
+    """The classes of the targets in the data. (T,)"""
     if model.labels is not None:
         raise BadSetting(
             "label='true' needs one class for each target, but this network gives labels: say label=1 or label=0."
         )
     truth = {"node": truth_of_nodes, "link": truth_of_links, "graph": truth_of_graphs}[model.level](
-        model.data, targets.cpu()
+        model.data, targets.ids.cpu()
     )
     if truth.is_floating_point() and not bool((truth == truth.round()).all()):
         raise BadSetting(
@@ -200,13 +198,13 @@ def found_in(y: Any) -> str:
     )
 
 
-def check_known(model: BaseModel, wanted: Tensor, targets: Tensor) -> None:
+def check_known(model: BaseModel, wanted: Tensor, targets: Targets) -> None:
     """Raise BadSetting for true classes that the network does not have, such as -1 for unlabelled
     nodes.
     """
     bad = ((wanted < 0) | (wanted >= num_classes(model))).nonzero()[:, 0].tolist()
     if bad:
-        target = plain_target(model.asked(targets)[bad[0]].tolist())
+        (target,) = targets[bad[:1]]
         raise BadSetting(
             f"the data has class {int(wanted[bad[0]])} for target {target}, but the network's {num_classes(model)} classes are "
             f"0..{num_classes(model) - 1}: give another class for it."

@@ -396,7 +396,7 @@ def learned_baselines(model: BaseModel) -> list[Tensor]:
     the mean divergence from the predictions with all gates open.
     """
     targets = spaced(model.everything, BASELINE_TARGETS)
-    graphs = model.computation_graphs(model.asked(targets), lean=True)
+    graphs = model.computation_graphs(targets, lean=True)
     first, seeds = (
         first_values(model, graphs),
         [derive_seed(0, "graphmask baselines", number) for number in range(len(graphs))],

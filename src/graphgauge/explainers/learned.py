@@ -229,7 +229,7 @@ class Mask:
 
 def first_values(model: BaseModel, graphs: ComputationGraphs) -> Tensor:
     """The predictions on the whole graph, which masks have to keep. (T, C) or (T,)"""
-    return model.pred_continuous(model.asked(graphs.target))
+    return model.pred_continuous(graphs.targets)
 
 
 def misfit(model: BaseModel, raw: Tensor, label: Tensor | None, value: Tensor) -> Tensor:

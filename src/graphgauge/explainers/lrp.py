@@ -175,7 +175,7 @@ class LRP(PlainGradient):
         """Raise BadModel unless the logits that were found give the network's probabilities."""
         if self.variant == "captum" or ends_in_logits(model):
             return
-        wanted = model.pred_continuous(model.asked(union.graphs.target[union.of]))
+        wanted = model.pred_continuous(union.graphs.targets[union.of])
         if not bool(((probabilities(raw, "logits") - wanted).abs() <= 1e-3).all()):
             raise BadModel(
                 f"LRP explains the logits in front of a last softmax or sigmoid, but {type(model.net).__name__} goes on from "

@@ -298,7 +298,7 @@ def chosen_of(model: BaseModel, graphs: ComputationGraphs) -> list[int | None]:
     """The class to explain for each graph's target, or None if it is the predicted class."""
     if graphs.chosen_class is None:
         return [None] * len(graphs)
-    first = model.pred_discrete(model.asked(graphs.target)).tolist()
+    first = model.pred_discrete(graphs.targets).tolist()
     return [
         None if own == label else label
         for own, label in zip(first, graphs.chosen_class.tolist(), strict=True)
@@ -381,11 +381,7 @@ def copied_call(call: Call) -> Call:
 def whole_graph(model: BaseModel, graph: ComputationGraph) -> Data:
     """The graph from which a target's computation graph was cut, as the network receives it."""
     if model.level != "graph":
-        pairs = (
-            model.ids_of(graph.batch.target[graph.number][None]).t()
-            if model.level == "link"
-            else None
-        )
+        pairs = graph.batch.targets.ids[graph.number][None].t() if model.level == "link" else None
         g: Data = model.whole_data(pairs)  # type: ignore[attr-defined]
         return g
     source, number = model.source, int(graph.batch.target[graph.number, 0])

@@ -25,7 +25,7 @@ from graphgauge.core.devices import chosen_device
 from graphgauge.core.documents import read_document, validated
 from graphgauge.core.errors import BadFile, BadModel, BadSetting, BadTarget, GraphgaugeError
 from graphgauge.core.randomness import seeded_globally
-from graphgauge.core.xplanation import Target, plain_target
+from graphgauge.core.xplanation import Target
 from graphgauge.datasets import load_graph
 from graphgauge.evaluation import Evaluator
 from graphgauge.explainers import BaseExplainer
@@ -176,7 +176,7 @@ class Project:
             target_of(target, self.form.level, names, has_label=model.labels is not None)
             for target in given
         ]
-        return [plain_target(target) for target in model.asked(model.read(found)).tolist()]
+        return list(model.read(found))
 
     def names(self, model: BaseModel) -> Names:
         """What things are called: as the file says, then as the data says."""

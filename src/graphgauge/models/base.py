@@ -43,7 +43,7 @@ from graphgauge.models.probing import (
     is_close,
     largest_gap,
 )
-from graphgauge.models.targets import Labels, read_targets
+from graphgauge.models.targets import Labels, Targets, read_targets
 from graphgauge.models.union import Union
 
 T = TypeVar("T")
@@ -129,13 +129,13 @@ class BaseModel(ABC):
         with self.session(), torch.no_grad():
             target = self.read(targets)
             if self.labels is None:
-                return self.hidden_rows(target)
-            ids, own = self.ids_of(target).unique(dim=0, return_inverse=True)
+                return self.hidden_rows(target.ids)
+            ids, own = target.ids.unique(dim=0, return_inverse=True)
             return self.hidden_rows(ids)[own]
 
     def population(self) -> Tensor:
         """Everything a statistic of predictions runs over.  (P,) nodes or graphs, (P, 2) links; with labels a column more"""
-        return self.asked(self.everything).clone()
+        return self.everything.to_user().clone()
 
     def computation_graphs(
         self, targets: Any, edge_scope: str | None = None, lean: bool = False
@@ -269,33 +269,29 @@ class BaseModel(ABC):
         """The labels that a target names one of; None where targets have none."""
         return None
 
-    def ids_of(self, target: Tensor) -> Tensor:
-        """Targets without their labels.  (T, width) -> (T, 1) or (T, 2)"""
-        return target[:, : WIDTH[self.level]]
-
-    def own_columns(self, rows: Tensor, target: Tensor) -> Tensor:
+    def own_columns(self, rows: Tensor, target: Targets) -> Tensor:
         """Of the net's rows for ``target`` the column of each one's label, if it has one.
         (T, columns) -> (T, columns or 1)
         """
-        return label_column(rows, target[:, -1]) if target.size(1) > WIDTH[self.level] else rows
+        return rows if target.label is None else label_column(rows, target.label)
 
     @abstractmethod
-    def cut(self, target: Tensor, hops: int, halo: int, scope: str) -> ComputationGraphs:
+    def cut(self, target: Targets, hops: int, halo: int, scope: str) -> ComputationGraphs:
         """Computation graphs, unchecked."""
 
     @abstractmethod
-    def whole_rows(self, target: Tensor) -> Tensor:
+    def whole_rows(self, target: Targets) -> Tensor:
         """Raw rows of the net for ``target`` on the whole graph.  (T, columns)"""
 
     @abstractmethod
-    def hidden_rows(self, target: Tensor) -> Tensor:
-        """The last hidden space for ``target``.  (T, D)"""
+    def hidden_rows(self, ids: Tensor) -> Tensor:
+        """The last hidden space of targets without labels.  (T, 1) or (T, 2) -> (T, D)"""
 
     @abstractmethod
     def run_once(self) -> Tensor:
         """One call of the net on the data as it is."""
 
-    def trial_rows(self, target: Tensor, x: Tensor, kept: Tensor) -> Tensor:
+    def trial_rows(self, target: Targets, x: Tensor, kept: Tensor) -> Tensor:
         """Raw rows on the whole graph with other features and fewer edges, where graphs are cut out
         of one.
         """
@@ -361,13 +357,15 @@ class BaseModel(ABC):
         return fact
 
     @property
-    def everything(self) -> Tensor:
-        """The population.  (P, 1) or (P, 2)"""
-        return self.lasting("population", self.all_targets)
+    def everything(self) -> Targets:
+        """The population."""
+        return self.lasting(
+            "population", lambda: Targets(self.level, self.num_targets(), self.all_targets())
+        )
 
     @property
-    def probes(self) -> Tensor:
-        """A few targets spread over the population, with messages if there are any.  (few, 1 or 2)"""
+    def probes(self) -> Targets:
+        """A few targets spread over the population, with messages if there are any."""
         return self.lasting("probes", lambda: find_probes(self, self.everything))
 
     @property
@@ -444,21 +442,20 @@ class BaseModel(ABC):
 
     # --- small checks -----------------------------------------------------------------------------
 
-    def read(self, targets: Any) -> Tensor:
-        """Targets as (T, 1) or (T, 2) ids on the data's device, with their labels behind them where
-        they have one.
-        """
-        return (
-            read_targets(targets, self.level, self.num_targets(), self.labels)
-            .to(self.source.device)
-            .clone()
-        )
-
-    def asked(self, target: Tensor) -> Tensor:
-        """Targets as people give them.
-        (T, 1) -> (T,) nodes or graphs, (T, 2) -> (T, 2) links, or with labels as they are
-        """
-        return target if target.size(1) > 1 else target[:, 0]
+    def read(self, targets: Any) -> Targets:
+        """Check targets, as people give them; those that were checked before are taken as they are."""
+        labels = self.labels
+        width = WIDTH[self.level] + (labels is not None)
+        if isinstance(targets, Targets):
+            if (targets.level, targets.size, targets.rows.size(1)) == (
+                self.level,
+                self.num_targets(),
+                width,
+            ):
+                return targets
+            targets = targets.to_user()
+        read = read_targets(targets, self.level, self.num_targets(), labels)
+        return read.with_rows(read.rows.to(self.source.device).clone())
 
     def first_call(self) -> Tensor:
         """One call on the data as it is; what goes wrong is told with what the net was given."""
@@ -500,7 +497,7 @@ class BaseModel(ABC):
                 f"{float(largest_gap(first, second).max()):.2g}. A common cause: F.dropout without training=self.training."
             )
 
-    def check_room(self, target: Tensor, halo: int) -> None:
+    def check_room(self, target: Targets, halo: int) -> None:
         """Refuse to list the whole graph for more targets than memory holds."""
         words = 6 * (
             self.source.num_nodes + self.source.num_edges

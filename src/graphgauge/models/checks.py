@@ -51,7 +51,7 @@ def check_model(
     target = (spaced(model.everything, NUM_TARGETS) if targets is None else model.read(targets))[
         :NUM_TARGETS
     ]
-    asked = model.asked(target)
+    asked = target.to_user()
     results = [run_check(name, check, model, asked) for name, check in checks.items()]
     return reported(results, repr(model), on_fail)
 

@@ -26,6 +26,7 @@ from graphgauge.core.xplanation import Target, plain_target
 from graphgauge.models.arcs import ragged_ranges, starts
 from graphgauge.models.edge_weights import Weights
 from graphgauge.models.graphs import Graphs
+from graphgauge.models.targets import Targets
 
 #: what an extracted graph holds beside the messages, from the least to everything
 HALOS = ("none", "in", "in and out", "one ring more", "whole graph")
@@ -82,11 +83,18 @@ class ComputationGraphs:
         return (self[number] for number in range(len(self)))
 
     @property
+    def targets(self) -> Targets:
+        """``target`` as checked targets, which a model takes as they are."""
+        source, level = self.source, ("graph", "node", "link")[self.target_row.size(1)]
+        size = source.num_graphs if level == "graph" else source.num_nodes
+        return Targets(level, size, self.target)
+
+    @property
     def label(self) -> Tensor | None:
         """The label that is asked about, where targets have one: the column of the network's
         output.  (T,)
         """
-        return self.target[:, -1] if self.target.size(1) > max(1, self.target_row.size(1)) else None
+        return self.targets.label
 
     @property
     def sizes(self) -> Tensor:

@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
 from graphgauge.core.errors import BadModel
 from graphgauge.models.arcs import starts
@@ -26,16 +25,17 @@ from graphgauge.models.engine import TOGETHER
 from graphgauge.models.normalisation import normalised_weights, normalises
 from graphgauge.models.probing import FORWARD_ERRORS, is_close, mirrored_rows
 from graphgauge.models.recent import recent_graphs
+from graphgauge.models.targets import Targets
 
 if TYPE_CHECKING:
     from graphgauge.models.base import BaseModel
 
 
-def graphs_of(model: "BaseModel", target: Tensor, scope: str, lean: bool) -> ComputationGraphs:
+def graphs_of(model: "BaseModel", target: Targets, scope: str, lean: bool) -> ComputationGraphs:
     """The checked computation graphs of ``target``, each target cut once however often it is named."""
-    distinct, own = target.unique(dim=0, return_inverse=True)
+    distinct, own = target.rows.unique(dim=0, return_inverse=True)
     is_repeated = len(distinct) < len(target)
-    graphs = recent_graphs(model, distinct if is_repeated else target, scope)
+    graphs = recent_graphs(model, target.with_rows(distinct) if is_repeated else target, scope)
     graphs = leaned(model, graphs) if lean else graphs
     return graphs.take(own) if is_repeated else graphs
 

@@ -19,6 +19,7 @@ from graphgauge.models.extraction import Extractor
 from graphgauge.models.graphs import Graphs, as_list, check_graph, many_graphs, one_graph
 from graphgauge.models.output_rows import as_rows, check_finite_rows, check_rows
 from graphgauge.models.probing import COARSE, cannot_be_renumbered, find_probes, is_alike, is_close
+from graphgauge.models.targets import Targets
 from graphgauge.models.union import ALIGN, Layout, Union, copied
 
 PAIRS_AT_ONCE, ALIGNED_PAIRS = 1_000_000, 10_000
@@ -43,17 +44,15 @@ class OneGraph(BaseModel):
         flow = self.trace.flow
         return self.lasting(f"extractor {flow}", lambda: Extractor(self.source, flow))
 
-    def cut(self, target: Tensor, hops: int, halo: int, scope: str) -> ComputationGraphs:
+    def cut(self, target: Targets, hops: int, halo: int, scope: str) -> ComputationGraphs:
         """Cut out of the one graph."""
-        return replace(
-            self.extractor.extract(self.ids_of(target), hops, halo, scope), target=target
-        )
+        return replace(self.extractor.extract(target.ids, hops, halo, scope), target=target.rows)
 
-    def trial_rows(self, target: Tensor, x: Tensor, kept: Tensor) -> Tensor:
+    def trial_rows(self, target: Targets, x: Tensor, kept: Tensor) -> Tensor:
         """Raw rows for ``target`` on the whole graph with other features and with the edges under
         ``kept`` only.
         """
-        ids = self.ids_of(target)
+        ids = target.ids
         g = self.whole_data(ids.t() if self.level == "link" else None)
         g.x, g.edge_index = x.clone(), g.edge_index[:, kept]
         for name in self.source.edge_attrs:
@@ -102,13 +101,13 @@ class NodeLevel(OneGraph):
         self.check_repeatable(first, second)
         return first
 
-    def whole_rows(self, target: Tensor) -> Tensor:
+    def whole_rows(self, target: Targets) -> Tensor:
         """One pass over the whole graph, kept."""
-        return self.own_columns(self.known("rows", self.all_rows)[target[:, 0]], target)
+        return self.own_columns(self.known("rows", self.all_rows)[target.ids[:, 0]], target)
 
-    def hidden_rows(self, target: Tensor) -> Tensor:
+    def hidden_rows(self, ids: Tensor) -> Tensor:
         """Rows of the hidden space of all nodes, kept."""
-        return self.known("hidden", self.all_hidden)[target[:, 0]]
+        return self.known("hidden", self.all_hidden)[ids[:, 0]]
 
     def all_hidden(self) -> Tensor:
         """The hidden space of all nodes.  (N, D)"""
@@ -144,14 +143,17 @@ class LinkLevel(OneGraph):
     @property
     def some_ids(self) -> Tensor:
         """The links of the probes, without labels.  (few, 2)"""
-        return self.lasting("some ids", lambda: find_probes(self, self.all_ids()))
+        return self.lasting(
+            "some ids",
+            lambda: find_probes(self, Targets("link", self.num_targets(), self.all_ids())).rows,
+        )
 
-    def whole_rows(self, target: Tensor) -> Tensor:
+    def whole_rows(self, target: Targets) -> Tensor:
         """The whole graph's answer for these pairs; encode/decode nets encode once."""
         self.known("answers", self.check_answers)
         if self.labels is None:
-            return self.rows_for(target)
-        pairs, own = self.ids_of(target).unique(dim=0, return_inverse=True)
+            return self.rows_for(target.ids)
+        pairs, own = target.ids.unique(dim=0, return_inverse=True)
         return self.own_columns(self.rows_for(pairs)[own], target)
 
     def check_answers(self) -> bool:
@@ -191,11 +193,11 @@ class LinkLevel(OneGraph):
         check_finite_rows(rows, "link")
         return rows
 
-    def hidden_rows(self, target: Tensor) -> Tensor:
+    def hidden_rows(self, ids: Tensor) -> Tensor:
         """Both ends side by side; or the pairs' own rows where the net makes them.  (T, D)"""
         if isinstance(self.embedding, Tensor):
-            return ends_of(check_hidden(self.embedding, self.source.num_nodes, "nodes"), target)
-        pairs = self.pairs_unlike_nodes(target)
+            return ends_of(check_hidden(self.embedding, self.source.num_nodes, "nodes"), ids)
+        pairs = self.pairs_unlike_nodes(ids)
         if self.embedding is not None:
             hidden = self.embedding(self.net, self.whole_data(pairs.t()))
         elif self.call.style == "encode_decode":
@@ -203,8 +205,8 @@ class LinkLevel(OneGraph):
         else:
             hidden = last_hidden(self.net, lambda: self.call(self.whole_data(pairs.t())))
         if len(hidden) == len(pairs):
-            return hidden[: len(target)]
-        return ends_of(check_hidden(hidden, self.source.num_nodes, "nodes"), target)
+            return hidden[: len(ids)]
+        return ends_of(check_hidden(hidden, self.source.num_nodes, "nodes"), ids)
 
     def pairs_unlike_nodes(self, target: Tensor) -> Tensor:
         """``target``, with one pair more where there are as many pairs as nodes: rows must tell
@@ -248,9 +250,9 @@ class GraphLevel(BaseModel):
         """All graphs."""
         return torch.arange(self.source.num_graphs, device=self.source.device)[:, None]
 
-    def cut(self, target: Tensor, hops: int, halo: int, scope: str) -> ComputationGraphs:
+    def cut(self, target: Targets, hops: int, halo: int, scope: str) -> ComputationGraphs:
         """A graph target is decided by its whole graph."""
-        return replace(whole_graphs(self.source, target[:, 0]), target=target)
+        return replace(whole_graphs(self.source, target.ids[:, 0]), target=target.rows)
 
     def run_once(self) -> Tensor:
         """The net on the first graph."""
@@ -265,9 +267,10 @@ class GraphLevel(BaseModel):
         """Raw rows of all graphs.  (G, columns)"""
         self.first_call()
         ids = self.all_ids()
-        some = find_probes(self, ids)
+        some = find_probes(self, Targets("graph", len(ids), ids)).rows
         first, second = (
-            self.map(self.engine.outputs, self.cut(part, 0, 0, "messages")) for part in (ids, some)
+            self.map(self.engine.outputs, whole_graphs(self.source, part[:, 0]))
+            for part in (ids, some)
         )
         rows = check_rows(first, self.source.num_graphs, "graph")
         check_finite_rows(rows, "graph")
@@ -276,17 +279,17 @@ class GraphLevel(BaseModel):
             raise BadModel(cannot_be_renumbered(self, "gives other predictions"))
         return rows
 
-    def whole_rows(self, target: Tensor) -> Tensor:
+    def whole_rows(self, target: Targets) -> Tensor:
         """All graphs in unions, kept."""
-        return self.own_columns(self.known("rows", self.all_rows)[target[:, 0]], target)
+        return self.own_columns(self.known("rows", self.all_rows)[target.ids[:, 0]], target)
 
-    def hidden_rows(self, target: Tensor) -> Tensor:
+    def hidden_rows(self, ids: Tensor) -> Tensor:
         """The pooled rows that enter the last layer.  (T, D)"""
         if isinstance(self.embedding, Tensor):
-            return check_hidden(self.embedding, self.source.num_graphs, "graphs")[target[:, 0]]
-        if not len(target):
-            return self.hidden_rows(self.probes[:1])[:0]
-        return self.map(self.hidden_of, self.cut(target, 0, 0, "messages"), kind="hidden")
+            return check_hidden(self.embedding, self.source.num_graphs, "graphs")[ids[:, 0]]
+        if not len(ids):
+            return self.hidden_rows(self.probes[:1].ids)[:0]
+        return self.map(self.hidden_of, whole_graphs(self.source, ids[:, 0]), kind="hidden")
 
     def hidden_of(self, union: Union) -> Tensor:
         """Hidden rows of the graphs in one union.  (K, D)"""

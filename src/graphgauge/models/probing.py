@@ -13,7 +13,7 @@ Two promises are tested:
 """
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -30,10 +30,13 @@ from graphgauge.models.graphs import part_of
 from graphgauge.models.masking import doubtful_aggregations
 from graphgauge.models.output_rows import check_finite_rows
 from graphgauge.models.reach import arriving_shares
+from graphgauge.models.targets import Targets
 from graphgauge.models.union import Union, assemble
 
 if TYPE_CHECKING:
     from graphgauge.models.base import BaseModel
+
+Rows = TypeVar("Rows", Tensor, Targets)
 
 TOLERANCE = 1e-5  #: of a probability, or of the SD of predictions
 COARSE = 1e-3  #: of the SD of raw rows
@@ -50,7 +53,7 @@ FIRST_PART, BYTES_TO_CUT = (
 FORWARD_ERRORS = (RuntimeError, ValueError, LookupError, AssertionError, TypeError, AttributeError)
 
 
-def find_probes(model: "BaseModel", everything: Tensor) -> Tensor:
+def find_probes(model: "BaseModel", everything: Targets) -> Targets:
     """Evenly spaced targets: half of them among all, half among those with the longest walks of
     messages around them.
     """
@@ -58,11 +61,10 @@ def find_probes(model: "BaseModel", everything: Tensor) -> Tensor:
     if model.level == "graph":
         return spaced(everything, count)
     deep = everything[
-        deep_nodes(model.source.edge_index, model.source.num_nodes)[model.ids_of(everything)].any(1)
+        deep_nodes(model.source.edge_index, model.source.num_nodes)[everything.ids].any(1)
     ]
-    return torch.cat([spaced(everything, count // 2), spaced(deep, count - count // 2)]).unique(
-        dim=0
-    )
+    probes = torch.cat([spaced(everything, count // 2).rows, spaced(deep, count - count // 2).rows])
+    return everything.with_rows(probes.unique(dim=0))
 
 
 def deep_nodes(edge_index: Tensor, num_nodes: int, steps: int = 4) -> Tensor:
@@ -76,7 +78,7 @@ def deep_nodes(edge_index: Tensor, num_nodes: int, steps: int = 4) -> Tensor:
     return ends[0] | ends[1]
 
 
-def spaced(targets: Tensor, count: int) -> Tensor:
+def spaced(targets: Rows, count: int) -> Rows:
     """Up to ``count`` rows of ``targets``, evenly spread."""
     steps = torch.linspace(0, len(targets) - 1, count, dtype=torch.float64, device=targets.device)
     return targets[steps.round().long().unique()] if len(targets) else targets
@@ -135,7 +137,7 @@ def small_union(model: "BaseModel") -> Union:
         edges = spaced(
             torch.arange(model.source.num_edges, device=model.source.device), MOST_TRACED_EDGES
         )
-        part, target = part_of(model.source, model.ids_of(model.probes[-1:]), edges)
+        part, target = part_of(model.source, model.probes[-1:].ids, edges)
         graphs = Extractor(part).extract(target, 0, HALOS.index("whole graph"))
     largest = graphs.edge_sizes.argmax()[None]
     return assemble(graphs, largest, largest, align=1)
@@ -341,7 +343,7 @@ def passes_trial(model: "BaseModel", graphs: ComputationGraphs) -> bool:
         )
 
     try:
-        whole = model.trial_rows(graphs.target, x, ~gone)
+        whole = model.trial_rows(graphs.targets, x, ~gone)
     except FORWARD_ERRORS:  # the network does not take other data: nothing to compare with
         return True
     here = model.map(lambda union: model.engine.outputs(edit(union)), graphs, kind="trial")
@@ -354,7 +356,7 @@ def differs(model: "BaseModel", graphs: ComputationGraphs) -> Tensor:
     Beside the prediction the raw rows are compared, coarsely (1e-3 of their SD): a probability of
     0.9999999 would hide a wrong graph that shows as soon as an edge is removed.
     """
-    raw, whole = model.map(model.engine.outputs, graphs), model.whole_rows(graphs.target)
+    raw, whole = model.map(model.engine.outputs, graphs), model.whole_rows(graphs.targets)
     gap = largest_gap(model.interpret(raw), model.interpret(whole))
     return (gap > model.tolerance()) | (largest_gap(raw, whole) > COARSE * model.raw_spread)
 
@@ -369,7 +371,7 @@ def find_raw_spread(model: "BaseModel") -> float:
     return max(float(rows.std(0, correction=0).max()) if len(rows) else 0.0, resolution)
 
 
-def checked_graphs(model: "BaseModel", target: Tensor, scope: str) -> ComputationGraphs:
+def checked_graphs(model: "BaseModel", target: Targets, scope: str) -> ComputationGraphs:
     """Computation graphs whose predictions are the whole graph's; where one is not, its halo grows."""
     halo = model.base_halo
     model.check_room(target, halo)
@@ -384,7 +386,7 @@ def checked_graphs(model: "BaseModel", target: Tensor, scope: str) -> Computatio
     return graphs
 
 
-def cut_in_parts(model: "BaseModel", target: Tensor, halo: int, scope: str) -> ComputationGraphs:
+def cut_in_parts(model: "BaseModel", target: Targets, halo: int, scope: str) -> ComputationGraphs:
     """Computation graphs, cut so many at a time that what cutting takes fits into the budget, going
     by the first few.
     """

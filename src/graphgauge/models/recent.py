@@ -16,6 +16,7 @@ from torch import Tensor
 from graphgauge.core.memory import budget_bytes
 from graphgauge.models.computation import ComputationGraphs
 from graphgauge.models.probing import checked_graphs
+from graphgauge.models.targets import Targets
 
 if TYPE_CHECKING:
     from graphgauge.models.base import BaseModel
@@ -25,10 +26,10 @@ MOST = 4  #: lists of targets whose graphs are kept
 SHARE = 64  #: of the memory budget that one of them may take: 1 / 64
 
 
-def recent_graphs(model: "BaseModel", target: Tensor, scope: str) -> ComputationGraphs:
+def recent_graphs(model: "BaseModel", target: Targets, scope: str) -> ComputationGraphs:
     """`checked_graphs`, or a copy of those of a call before."""
     kept = kept_graphs(model)
-    key = (scope, tuple(target.shape), target.cpu().numpy().tobytes())
+    key = (scope, tuple(target.rows.shape), target.rows.cpu().numpy().tobytes())
     graphs = kept.pop(key) if key in kept else checked_graphs(model, target, scope)
     parts: dict[str, Any] = {
         entry.name: part

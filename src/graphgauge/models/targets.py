@@ -4,7 +4,7 @@ each with one of these.
 A wrong target is refused by name.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from graphgauge.core.errors import BadTarget
-from graphgauge.core.xplanation import WIDTH
+from graphgauge.core.xplanation import WIDTH, Target, plain_target
 
 FORM = {
     "node": "a list of node ids, such as [0, 5]",
@@ -26,6 +26,58 @@ LABELLED_FORM = {
     "link": "a list of (node, node, label), such as [(0, 5, 2)]",
     "graph": "a list of pairs (graph, label), such as [(0, 2)]",
 }
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Targets that were checked: what `read_targets` makes of a list of targets.
+
+    Everything behind the door takes them as they are. ``len``, iteration (over node ids, pairs and
+    so on, as people write them) and ``[index]`` (a slice, a list, a mask or positions) work as on
+    a list.
+
+    Args:
+        level: "node", "link" or "graph".
+        size: How many nodes, or graphs, an id can name.
+        rows: The ids of each target, and its label behind them where targets have one.
+            (T, 1) or (T, 2), or with one column more
+    """
+
+    level: str
+    size: int
+    rows: Tensor
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Target]:
+        return map(plain_target, self.to_user().tolist())
+
+    def __getitem__(self, index: slice | list[int] | Tensor) -> "Targets":
+        return self.with_rows(self.rows[index])
+
+    @property
+    def ids(self) -> Tensor:
+        """The targets without their labels.  (T, 1) or (T, 2)"""
+        return self.rows[:, : WIDTH[self.level]]
+
+    @property
+    def label(self) -> Tensor | None:
+        """The label of each target; None where targets have none.  (T,)"""
+        return self.rows[:, -1] if self.rows.size(1) > WIDTH[self.level] else None
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensor is."""
+        return self.rows.device
+
+    def with_rows(self, rows: Tensor) -> "Targets":
+        """Other targets of the same model, which are not checked."""
+        return Targets(self.level, self.size, rows)
+
+    def to_user(self) -> Tensor:
+        """As people give them: (T,) nodes or graphs; (T, 2) links; with labels, the rows."""
+        return self.rows if self.rows.size(1) > 1 else self.rows[:, 0]
 
 
 @dataclass(frozen=True)
@@ -63,16 +115,15 @@ class Labels:
         return number
 
 
-def read_targets(targets: Any, level: str, size: int, labels: Labels | None = None) -> Tensor:
-    """Targets as (T, 1) or (T, 2) whole numbers in [0, size), and one column more where there are
-    ``labels``.
+def read_targets(targets: Any, level: str, size: int, labels: Labels | None = None) -> Targets:
+    """Check a list of targets: ids in [0, size), and one of the ``labels`` where there are some.
 
-    Repeated ones are kept.
+    Repeated targets are kept.
 
-    >>> read_targets([(0, 3), (2, 1)], "link", 4)
+    >>> read_targets([(0, 3), (2, 1)], "link", 4).rows
     tensor([[0, 3],
             [2, 1]])
-    >>> read_targets([(0, 1), (3, "cat")], "node", 4, Labels(2, ["cat", "dog"]))
+    >>> read_targets([(0, 1), (3, "cat")], "node", 4, Labels(2, ["cat", "dog"])).rows
     tensor([[0, 1],
             [3, 0]])
     """
@@ -86,13 +137,15 @@ def read_targets(targets: Any, level: str, size: int, labels: Labels | None = No
         targets = torch.from_numpy(targets.astype(np.int64))
     width = WIDTH[level] + (labels is not None)
     if isinstance(targets, Tensor) and is_well_formed(targets, level, size, labels):
-        return targets.detach().to(torch.int64).reshape(len(targets), width)
+        rows = targets.detach().to(torch.int64).reshape(len(targets), width)
+        return Targets(level, size, rows)
     items = targets.tolist() if isinstance(targets, (Tensor, np.ndarray)) else list(targets)
-    rows = [
+    numbers = [
         read_one(item, level, size) if labels is None else read_labelled(item, level, size, labels)
         for item in items
     ]
-    return torch.tensor(rows, dtype=torch.int64).reshape(len(rows), width)
+    rows = torch.tensor(numbers, dtype=torch.int64).reshape(len(numbers), width)
+    return Targets(level, size, rows)
 
 
 def form_of(level: str, labels: Labels | None) -> str:

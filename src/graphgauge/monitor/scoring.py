@@ -90,7 +90,7 @@ def sample_recent(model: BaseModel, number: int, among: Any = None, seed: int = 
     """
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise BadSetting(f"number must be a number of targets, 1 or more, but is {number!r}.")
-    pool = (model.population() if among is None else model.asked(model.read(among))).unique(dim=0)
+    pool = (model.population() if among is None else model.read(among).to_user()).unique(dim=0)
     chosen = (
         torch.randperm(len(pool), generator=generator(derive_seed(seed, "recent")))[:number]
         .sort()
@@ -313,6 +313,5 @@ def prediction_names(model: BaseModel) -> tuple[str, ...]:
     if model.task == "regression":
         return (VALUE,)
     return tuple(
-        f"{PROBABILITY} {c}"
-        for c in range(model.pred_continuous(model.asked(model.probes[:1])).size(1))
+        f"{PROBABILITY} {c}" for c in range(model.pred_continuous(model.probes[:1]).size(1))
     )

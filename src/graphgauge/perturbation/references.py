@@ -34,6 +34,7 @@ from graphgauge.core.xplanation import Target, plain_target
 from graphgauge.models import BaseModel, ComputationGraphs
 from graphgauge.models.arcs import message_routes, ragged_ranges, starts
 from graphgauge.models.computation import refuse_foreign
+from graphgauge.models.targets import Targets
 from graphgauge.models.wrappers import Regression
 from graphgauge.perturbation.medoids import medoids_above, medoids_of_labels
 
@@ -107,21 +108,18 @@ def find_references(
             gets no reference.
     """
     check_number(number)
-    asked, population = model.asked(model.read(targets)), model.population()
-    if model.labels is not None:
-        population = population[torch.isin(population[:, -1], asked[:, -1])]
+    asked, population = model.read(targets), model.everything
+    if asked.label is not None and population.label is not None:
+        population = population[torch.isin(population.label, asked.label)]
     points = check_embedding(model.embed(population))
-    members = Members(
-        population.reshape(len(population), -1), points, has_neighbour(model, population)
-    )
+    members = Members(population, points, has_neighbour(model, population))
     if isinstance(model, Regression):
-        row, kind = rows_by_value(model, asked, population, members, number)
+        row, kind = rows_by_value(model, asked, members, number)
     else:
         row, kind = rows_by_class(
             model,
             model.pred_discrete(asked) if label is None else label,
             asked,
-            population,
             members,
             number,
         )
@@ -133,48 +131,49 @@ class Members:
     """The members of the population, which may be references.
 
     Args:
-        ids: Node, link or graph ids (P, 1 or 2).
+        targets: The members, as targets.
         points: Embeddings (P, D).
         eligible: Whether a member may be a reference (P,) bool.
     """
 
-    ids: Tensor
+    targets: Targets
     points: Tensor
     eligible: Tensor
 
 
 def rows_by_class(
-    model: BaseModel, own: Tensor, asked: Tensor, population: Tensor, members: Members, number: int
+    model: BaseModel, own: Tensor, asked: Targets, members: Members, number: int
 ) -> tuple[Tensor, Tensor]:
     """Rows of the medoids of each class but ``own`` (T,), and the classes. (T, C, number), (C,)
 
     If targets have labels, members count for their own label only: each label has two classes.
     """
-    label = model.pred_discrete(population)
-    if model.labels is None:
+    label = model.pred_discrete(members.targets)
+    if members.targets.label is None or asked.label is None:
         kind = torch.arange(int(label.max()) + 1, device=label.device)
         row = medoids_of_labels(members.points, label, len(kind), number, members.eligible)
         return row.where((kind != own[:, None])[:, :, None], -1), kind
-    named, place = population[:, -1].unique(return_inverse=True)
+    named, place = members.targets.label.unique(return_inverse=True)
     row = medoids_of_labels(
         members.points, 2 * place + label, 2 * len(named), number, members.eligible
     )
-    row = row.view(len(named), 2, number)[torch.searchsorted(named, asked[:, -1].contiguous())]
+    row = row.view(len(named), 2, number)[torch.searchsorted(named, asked.label.contiguous())]
     kind = torch.arange(2, device=label.device)
     return row.where((kind != own[:, None])[:, :, None], -1), kind
 
 
 def rows_by_value(
-    model: Regression, asked: Tensor, population: Tensor, members: Members, number: int
+    model: Regression, asked: Targets, members: Members, number: int
 ) -> tuple[Tensor, Tensor]:
     """Rows of the medoids at least one SD below and above each target. (T, 2, number), (2,)
 
     There are none if the predictions are constant.
     """
-    kind = torch.tensor([-1, 1], device=population.device)
+    kind = torch.tensor([-1, 1], device=members.points.device)
     if model.spread <= model.tolerance():
         return kind.new_full((len(asked), 2, number), -1), kind
-    value, own = model.pred_continuous(population).double(), model.pred_continuous(asked).double()
+    value = model.pred_continuous(members.targets).double()
+    own = model.pred_continuous(asked).double()
     sides = [
         medoids_above(
             members.points, sign * value, sign * own + model.spread, number, members.eligible
@@ -187,21 +186,20 @@ def rows_by_value(
 def gathered(model: BaseModel, members: Members, row: Tensor, kind: Tensor) -> References:
     """Make a case of each row that is not -1. row (T, kinds, number), kind (kinds,)"""
     target, which, rank = (row >= 0).nonzero().unbind(1)
-    reference = members.ids[row[target, which, rank]]
+    reference = members.targets.rows[row[target, which, rank]]
     different, graph = reference.unique(dim=0, return_inverse=True)
-    graphs = model.computation_graphs(model.asked(different))
+    graphs = model.computation_graphs(members.targets.with_rows(different))
     return References(len(row), target, reference, kind[which], rank, graphs, graph)
 
 
-def has_neighbour(model: BaseModel, targets: Tensor) -> Tensor:
-    """Whether each target's computation graph holds a node that is not its own. (P,) or (P, 2) ->
-    (P,)
+def has_neighbour(model: BaseModel, targets: Targets) -> Tensor:
+    """Whether each target's computation graph holds a node that is not its own. (P,) bool
 
     A node needs a message from another node; a link needs a message to an end from a node that is
     not the other end. The lowest and the highest sender to each node are enough to tell. Graphs,
     and networks without messages, need no neighbour: all are True.
     """
-    ids, size = model.ids_of(targets.reshape(len(targets), -1)), model.source.num_nodes
+    ids, size = targets.ids, model.source.num_nodes
     if model.level == "graph" or model.hops == 0:
         return torch.ones_like(ids[:, 0], dtype=torch.bool)
     tail, head, _ = message_routes(model.source.edge_index, model.trace.flow)
