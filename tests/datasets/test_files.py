@@ -64,7 +64,8 @@ def test_a_damaged_file_is_refused_before_anything_is_parsed(linked, monkeypatch
     )
     with pytest.raises(
         BadFile,
-        match=f"{path} has the sha256 [0-9a-f]{{64}}, but {expected} was expected.* Delete it and fetch",
+        match=f"{path} has the sha256 [0-9a-f]{{64}}, but {expected} was expected.* "
+        "Delete it and download it again",
     ):
         load(name, "node", linked)
     assert state_of(DATASETS[name], linked) == ("damaged", linked)
@@ -131,9 +132,7 @@ def test_nothing_is_written_outside_the_cache(tmp_path, monkeypatch, own_cache, 
 
 def test_a_cache_that_cannot_be_written_to_is_told_and_does_not_stop_the_load(linked, own_cache):
     own_cache.write_text("a file, where a folder should be")
-    with pytest.warns(
-        GraphgaugeWarning, match="name a folder that can be written to in GRAPHGAUGE_CACHE"
-    ):
+    with pytest.warns(GraphgaugeWarning, match="name a writable folder in GRAPHGAUGE_CACHE"):
         assert load("Cora", "node", linked).num_nodes == 2708
 
 
@@ -289,7 +288,7 @@ def with_two_loops(edges):
             lambda a: {**a, "target": 1 - a["target"]},
             r"the classes do not have \[27961, 9739\] members",
         ),
-        (lambda a: {**a, "edges": a["edges"] + 1}, "names a node that is not there"),
+        (lambda a: {**a, "edges": a["edges"] + 1}, "has a node that does not exist"),
         (lambda a: {**a, "edges": np.r_[a["edges"][1:], [[0, 0]]]}, "one direction only"),
         (lambda a: {**a, "edges": with_two_loops(a["edges"])}, "a node has an edge to itself"),
         (
@@ -312,7 +311,7 @@ def test_another_github_file_must_hold_the_graph(arrays, change, message):
             "allow_pickle=False",
         ),
         (npz(features=np.ones(1), edges=np.ones(1), target=np.ones(1)), "shapes"),
-        (b"<html>gone</html>", "must hold the plain arrays"),
+        (b"<html>gone</html>", "must contain the plain arrays"),
     ],
 )
 def test_an_accepted_file_is_still_checked_and_read_without_pickle(

@@ -229,7 +229,9 @@ def test_a_kept_network_comes_back_with_its_scores_and_its_story(command, tmp_pa
 
 
 def test_a_network_that_is_not_there_or_damaged_is_told(command, tmp_path):
-    with pytest.raises(BadFile, match="`graphgauge train movielens-link-gcn` makes it"):
+    with pytest.raises(
+        BadFile, match=r"`graphgauge train movielens-link-gcn --keep .*` trains and writes it"
+    ):
         trained("MovieLens", "link", "gcn", tmp_path)
     command("movielens-link-gcn", "--keep", str(tmp_path))
     kept = trained("MovieLens", "link", "gcn", tmp_path).state_dict()
@@ -237,7 +239,7 @@ def test_a_network_that_is_not_there_or_damaged_is_told(command, tmp_path):
         {name: value + 1 for name, value in kept.items()},
         tmp_path / "movielens-link-gcn.safetensors",
     )
-    with pytest.raises(BadFile, match="tells of: their checksum is another"):
+    with pytest.raises(BadFile, match="describes: the checksum of the weights differs"):
         trained("MovieLens", "link", "gcn", tmp_path)
     (tmp_path / "movielens-link-gcn.safetensors").unlink()
     with pytest.raises(BadFile, match="does not hold the weights"):

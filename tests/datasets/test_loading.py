@@ -98,7 +98,7 @@ def test_the_same_data_comes_twice_bit_for_bit(loaded, name, monkeypatch, tmp_pa
         first = loaded(
             name,
             level,
-            # from the suite's cache; below, the node task parses and the link task reads what was kept
+            # from the suite's cache; below, the node task parses and the link task reads the cache
         )
         with monkeypatch.context() as patch:
             patch.setenv("GRAPHGAUGE_CACHE", str(tmp_path))

@@ -124,5 +124,5 @@ def test_embeddings_that_lack_a_movie_are_refused(data_folder):
     content = (
         data_folder / "MovieLens" / "embeddings" / "title_minilm_1180_float32.npz"
     ).read_bytes()
-    with pytest.raises(BadFile, match="lack the title of 1 movies, 4 the first"):
+    with pytest.raises(BadFile, match="lacks the titles of 1 movies, the first is 4"):
         stored_embeddings(content, [1, 4])

@@ -1,4 +1,4 @@
-"""The paper's networks: what they compute, how they start, and that the wrappers take each of them."""
+"""The paper's networks: what they compute, how they start, and that wrappers accept each of them."""
 
 import pytest
 import torch

@@ -77,7 +77,7 @@ def test_files_of_other_programs_are_read(tmp_path):
             {"0/x": torch.eye(2), "x": torch.eye(2)},
             r"mixes a list of graphs \(0/x, 1/x \.\.\.\) with 'x'",
         ),
-        ({"a/x": torch.eye(2)}, "with 'a/x', which is of no graph"),
+        ({"a/x": torch.eye(2)}, "with 'a/x', which belongs to no graph"),
         (
             {"1/x": torch.eye(2), "1/edge_index": torch.zeros(2, 1)},
             "has no tensor 0/x and no 0/edge_index",
@@ -118,7 +118,7 @@ def test_files_that_are_no_graphs_are_refused(tmp_path, name, content, message):
         (Data(x=torch.eye(2), made_by=object()), "made_by is object, but .*del data.made_by"),
         (
             Data(x=torch.eye(2), format="a"),
-            "'format', a name that files of graphs keep for themselves",
+            "'format', a name that files of graphs reserve",
         ),
     ],
 )

@@ -82,7 +82,7 @@ def test_pairs_are_different_and_none_is_forbidden():
         (2, 4),
         (3, 4),
     ]
-    with pytest.raises(BadSetting, match="8 pairs of 5 nodes were asked for, but only 7 are free"):
+    with pytest.raises(BadSetting, match="8 pairs of 5 nodes were requested, but only 7 are free"):
         random_pairs(5, 8, generator(0), without=forbidden)
 
 

@@ -145,7 +145,8 @@ def common_configurations(study: Study, metric: str, names: list[str]) -> list[C
     common = [part for part in found if part.cases and not np.isnan(part.values).any()]
     if not common:
         raise UndefinedScore(
-            f"{', '.join(names)} cannot be compared by {metric}: in no task and model do all of them have values for the same "
+            f"{', '.join(names)} cannot be compared by {metric}: in no task and model do all of "
+            "them have values for the same "
             "target. Compare fewer explainers at a time, or run them on the same tasks."
         )
     return common

@@ -153,8 +153,10 @@ def compared_cells(study: Study) -> pd.DataFrame:
     ]
     if not lines:
         raise UndefinedScore(
-            f"nothing can be compared with the paper: its tasks are called cora-node, movielens-link and so on, its explainers "
-            f"{', '.join(EXPLAINERS)}; these results have the tasks {', '.join(study.tasks) or 'without a name'} and "
+            "nothing can be compared with the paper: its tasks are called cora-node, "
+            "movielens-link and so on, its explainers "
+            f"{', '.join(EXPLAINERS)}; these results have the tasks "
+            f"{', '.join(study.tasks) or 'without a name'} and "
             f"the explainers {', '.join(study.explainers)}."
         )
     return pd.DataFrame(lines)

@@ -74,7 +74,8 @@ def agreement(
     ]
     if not parts:
         raise UndefinedScore(
-            f"there is nothing to correlate: none of {', '.join(fidelity)} is in these results for three targets or more. They are "
+            f"there is nothing to correlate: none of {', '.join(fidelity)} is in these results "
+            "for three targets or more. They are "
             "extra metrics: evaluate with extras=True."
         )
     return summarised(parts)

@@ -276,7 +276,8 @@ def labels_of(explainers: list[ExplainerChoice]) -> list[str]:
     if again is not None:
         example = f"{{name: {explainers[again].name}, label: another}}"
         raise ValueError(
-            f"{labels[again]} is listed twice: give different parameters, or a label of its own, as in {example}"
+            f"{labels[again]} is listed twice: give different parameters, or a label of its own, "
+            f"as in {example}"
         )
     return labels
 

@@ -52,7 +52,8 @@ def path_of(name: str) -> Path:
     close = get_close_matches(name, known, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise UnknownName(
-        f"No experiment is called {name!r}.{hint} Known: {', '.join(known)}; or give a file, my.yaml."
+        f"No experiment is called {name!r}.{hint} Known: {', '.join(known)}; or give a file, "
+        "my.yaml."
     )
 
 

@@ -64,7 +64,8 @@ def known_pairs(study: Study, pairs: Sequence[Pair]) -> list[Pair]:
     found = [pair for pair in pairs if set(pair) <= set(study.by_metric)]
     if not found:
         raise UndefinedScore(
-            f"a front needs two metrics, but of {', '.join(map(str, pairs))} these results have no pair."
+            f"a front needs two metrics, but of {', '.join(map(str, pairs))} these results have "
+            "no pair."
         )
     return found
 

@@ -47,7 +47,8 @@ CURVES = ("pertinence", "ec")
 
 RULES = (
     Rule(
-        "PyG's GraphMask never trains its feature mask, nor its gates where layers change their width; the paper's stability of "
+        "PyG's GraphMask never trains its feature mask, nor its gates where layers change their "
+        "width; the paper's stability of "
         "0.96 is that of untrained masks. Ours is trained (variant='pyg' is not)",
         True,
         methods=("graphmask",),
@@ -67,14 +68,16 @@ RULES = (
         ("edge_regression",),
     ),
     Rule(
-        "LRP-gamma conserves relevance; the paper most likely ran Captum's rule, which loses relevance (variant='captum')",
+        "LRP-gamma conserves relevance; the paper most likely ran Captum's rule, which loses "
+        "relevance (variant='captum')",
         True,
         methods=("lrp",),
         metrics=CURVES,
         unless="captum",
     ),
     Rule(
-        "Captum rectifies nn.ReLU modules only, so with LeakyReLU the paper's rows are plain gradients (variant='captum')",
+        "Captum rectifies nn.ReLU modules only, so with LeakyReLU the paper's rows are plain "
+        "gradients (variant='captum')",
         True,
         methods=("guided_backprop", "deconvolution"),
         kinds=("regression",),
@@ -82,7 +85,8 @@ RULES = (
         unless="captum",
     ),
     Rule(
-        "times are those of another machine and of another implementation, measured after a warm-up",
+        "times are those of another machine and of another implementation, measured after a "
+        "warm-up",
         True,
         metrics=("time",),
     ),
@@ -93,14 +97,16 @@ RULES = (
         metrics=CURVES,
     ),
     Rule(
-        "whether Saliency trails InputXGradient depends on explaining the probability or the logit, which the paper leaves open",
+        "whether Saliency trails InputXGradient depends on explaining the probability or the "
+        "logit, which the paper leaves open",
         False,
         methods=("saliency",),
         kinds=("classification",),
         metrics=("pertinence",),
     ),
     Rule(
-        "the direction in which a value's curve must fall is not given in the paper; raw values are compared",
+        "the direction in which a value's curve must fall is not given in the paper; raw values "
+        "are compared",
         False,
         kinds=("regression",),
         metrics=("pertinence",),
@@ -159,7 +165,8 @@ def counted_otherwise(cell: Mapping[str, Any]) -> list[str]:
     if not abs(capped - paper) < abs(ours - paper):
         return []
     return [
-        f"what never flips counts as many edits as there are, by the paper's formula; counted as the cap, ours is {capped:.1f}"
+        "what never flips counts as many edits as there are, by the paper's formula; counted as "
+        f"the cap, ours is {capped:.1f}"
     ]
 
 

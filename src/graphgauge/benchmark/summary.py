@@ -70,6 +70,7 @@ def check_summary(table: pd.DataFrame) -> pd.DataFrame:
     """Refuse other columns."""
     if list(table.columns) != COLUMNS:
         raise ValueError(
-            f"its columns are {', '.join(map(str, table.columns))}, but must be {', '.join(COLUMNS)}."
+            f"its columns are {', '.join(map(str, table.columns))}, but must be "
+            f"{', '.join(COLUMNS)}."
         )
     return table

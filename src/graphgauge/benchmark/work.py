@@ -163,11 +163,13 @@ def opened(shard: Shard, place: Place) -> BaseModel:
     net = trained(shard.data_set, shard.level, shard.model, folder=place.networks)
     if digest_of_data(data) != shard.data:
         raise BadGraph(
-            f"the data of {shard.task} on {socket.gethostname()} are not those the run was planned with."
+            f"the data of {shard.task} on {socket.gethostname()} are not those the run was "
+            "planned with."
         )
     if digest_of_network(net) != shard.network:
         raise BadModel(
-            f"the network {shard.task}-{shard.model} on {socket.gethostname()} is not the one the run was planned with."
+            f"the network {shard.task}-{shard.model} on {socket.gethostname()} is not the one the "
+            "run was planned with."
         )
     device = torch.device(place.device)
     return wrapped(net.to(device), data.to(device), place.memory)

@@ -1,4 +1,4 @@
-"""The paper's graphs, made or loaded, and the networks trained on them."""
+"""The data sets of the paper, generated or loaded from checked files, and trained networks."""
 
 from graphgauge.datasets.ba_shapes import ba_shapes
 from graphgauge.datasets.descriptions import DATASETS, Description, RawFile, find_dataset

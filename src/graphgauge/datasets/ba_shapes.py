@@ -1,9 +1,10 @@
-"""BA-Shapes: a preferential-attachment graph of 300 nodes with 80 "houses" of five nodes tied to it
-(GNNExplainer, 2019).
+"""BA-Shapes: a preferential-attachment graph of 300 nodes, to which 80 "houses" of five nodes are
+attached (GNNExplainer, 2019).
 
-Node classes: 0 base graph, 1 middle, 2 bottom, 3 top of a house. An edge has one of six classes, by
-those of its two ends. Features are the node's own one-hot code, as in the paper this library
-implements: 700 nodes, 700 features. With seed 1 there are 3,942 directed edges, the paper's number.
+Node classes: 0 base graph, 1 middle of a house, 2 bottom, 3 top. An edge has one of six classes,
+which its two ends decide. The features of a node are its one-hot code, as in the paper that this
+library implements: 700 nodes, 700 features. With seed 1 there are 3,942 directed edges, the number
+in the paper.
 """
 
 import torch
@@ -36,10 +37,11 @@ EDGE_CLASSES = (
 
 
 def ba_shapes(seed: int = 1) -> Data:
-    """The graph, its labels ``y`` and an 80/10/10 split, stratified by class.
+    """Generate the graph, its labels ``y`` and an 80/10/10 split that is stratified by class.
 
-    >>> ba_shapes()
-    Data(x=[700, 700], edge_index=[2, 3942], y=[700], class_names=[4], train_mask=[700], val_mask=[700], test_mask=[700])
+    >>> data = ba_shapes()
+    >>> data.num_nodes, data.num_edges, data.num_node_features
+    (700, 3942, 700)
     """
     with seeded_globally(seed):  # the generator of PyG draws from the global states
         base = barabasi_albert_graph(NUM_BASE, ATTACHED)
@@ -61,8 +63,8 @@ def ba_shapes(seed: int = 1) -> Data:
 
 
 def houses(anchor: Tensor) -> Tensor:
-    """Edges of the houses and their ties to ``anchor`` (H,) nodes of the base graph, both
-    directions.  (2, 14 H)
+    """The edges of the houses, and those that tie them to ``anchor`` (H,) nodes of the base graph,
+    in both directions.  (2, 14 H)
     """
     first = NUM_BASE + len(HOUSE_LABEL) * torch.arange(len(anchor))
     inner = torch.tensor(HOUSE_EDGES).t()[:, None, :] + first[None, :, None]
@@ -71,12 +73,14 @@ def houses(anchor: Tensor) -> Tensor:
 
 
 def edge_classes(y: Tensor, pairs: Tensor) -> Tensor:
-    """The number of each pair's unordered end classes in `EDGE_CLASSES`.  (N,), (2, P) -> (P,)"""
+    """The class of each pair: the place of the classes of its two ends in `EDGE_CLASSES`.  (N,),
+    (2, P) -> (P,)
+    """
     low, high = y[pairs].sort(dim=0).values
     ends = torch.stack([low, high], dim=1)
     return (ends[:, None] == torch.tensor(EDGE_CLASSES)).all(2).int().argmax(1)
 
 
 def edge_class_names() -> list[str]:
-    """The six classes in words, such as 'base-middle'."""
+    """The six classes of edges in words, such as 'base-middle'."""
     return [f"{CLASS_NAMES[low]}-{CLASS_NAMES[high]}" for low, high in EDGE_CLASSES]

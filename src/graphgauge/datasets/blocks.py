@@ -1,14 +1,16 @@
-"""Sparse products for K networks at once: one matrix with K blocks on its diagonal, all with the
-same places of its entries.
+"""Sparse products for K networks at once: one matrix with K blocks on its diagonal, whose entries
+have the same positions in every block.
 
 Entries e = 1..E sit at (row_e, col_e) of an (R, C) matrix; network k has its own values v_ke there.
 With dense h and g,
 
-    weighted_sums(v, h)_kr = sum over e with row_e = r of  v_ke h_k,col_e           (K, E), (K, C, D) -> (K, R, D)
-    dots(g, h)_ke          = g_k,row_e . h_k,col_e                                  (K, R, D), (K, C, D) -> (K, E)
+    weighted_sums(v, h)_kr = sum over e with row_e = r of  v_ke h_k,col_e
+    dots(g, h)_ke          = g_k,row_e . h_k,col_e
 
-Each is the other's derivative, so both stay sparse in the backward pass: nothing of size E x D is
-ever written.
+The shapes are (K, E), (K, C, D) -> (K, R, D) and (K, R, D), (K, C, D) -> (K, E).
+
+Each is the derivative of the other, so both stay sparse in the backward pass: no tensor of size E x
+D is written.
 """
 
 import warnings
@@ -32,8 +34,8 @@ KNOWN_WARNINGS = (
 
 @contextmanager
 def without_known_warnings() -> Iterator[None]:
-    """Ignore these two warnings of torch, and no others; torch's own switch for the checks is not
-    touched.
+    """Ignore the two known warnings of torch, and no others. The switch of torch for its checks
+    keeps its value.
     """
     with warnings.catch_warnings():
         for message in KNOWN_WARNINGS:
@@ -43,8 +45,8 @@ def without_known_warnings() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Pattern:
-    """Where the entries are, sorted by row, then column. ``order``: from the order given to the
-    sorted one.
+    """The positions of the entries, sorted by row, then column. ``order`` leads from the given
+    order to the sorted one.
     """
 
     row: Tensor  #: (E,)
@@ -58,13 +60,13 @@ class Pattern:
 
 
 def pattern(row: Tensor, col: Tensor, num_rows: int, num_cols: int) -> Pattern:
-    """Sort the places (row, col) of the entries."""
+    """Sort the positions (row, col) of the entries."""
     order = (row * num_cols + col).argsort(stable=True)
     return Pattern(row[order], col[order], num_rows, num_cols, order)
 
 
 class Blocks:
-    """A pattern repeated for ``count`` networks, and the same transposed."""
+    """A pattern repeated for ``count`` networks, and its transpose."""
 
     def __init__(self, places: Pattern, count: int) -> None:
         self.places, self.count = places, count
@@ -84,7 +86,7 @@ class Blocks:
 
     @without_known_warnings()
     def turned_times(self, value: Tensor, g: Tensor) -> Tensor:
-        """The same with the transposed matrix.  (K, E), (K, R, D) -> (K, C, D)"""
+        """The same sums with the transposed matrix.  (K, E), (K, R, D) -> (K, C, D)"""
         product = compressed(self.turned_index, value[:, self.turn], self.shape[::-1]) @ g.reshape(
             self.shape[0], -1
         )
@@ -105,7 +107,7 @@ class Blocks:
 def repeated(
     row: Tensor, col: Tensor, num_rows: int, num_cols: int, count: int
 ) -> tuple[Tensor, Tensor]:
-    """Row pointers and columns of the matrix with ``count`` equal blocks."""
+    """Row pointers and columns of a matrix with ``count`` equal blocks on its diagonal."""
     ends = row.bincount(minlength=num_rows).cumsum(0)
     block = torch.arange(count, device=row.device)[:, None]
     pointer = torch.cat([ends.new_zeros(1), (ends + block * len(row)).flatten()])
@@ -113,7 +115,7 @@ def repeated(
 
 
 def compressed(index: tuple[Tensor, Tensor], value: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """A sparse matrix of compressed rows."""
+    """A sparse matrix in the CSR format."""
     return torch.sparse_csr_tensor(*index, value.reshape(-1), shape, check_invariants=False)
 
 
@@ -129,7 +131,9 @@ class WeightedSums(Function):
 
     @staticmethod
     def backward(ctx: Any, *outer: Any) -> Any:
-        """Of the values, inner products; of h, sums with the transposed matrix."""
+        """The derivative by the values is an inner product, the derivative by h a sum with the
+        transposed matrix.
+        """
         value, h = ctx.saved_tensors
         _, to_value, to_h = ctx.needs_input_grad
         by_value = ctx.blocks.dots(outer[0], h) if to_value else None
@@ -148,16 +152,16 @@ class Dots(Function):
 
     @staticmethod
     def backward(ctx: Any, *outer: Any) -> Any:
-        """Sums of the other side's rows, weighted by what comes back."""
+        """Sums of the rows of the other side, weighted by the incoming gradient."""
         g, h = ctx.saved_tensors
         return None, ctx.blocks.times(outer[0], h), ctx.blocks.turned_times(outer[0], g)
 
 
 def weighted_sums(blocks: Blocks, value: Tensor, h: Tensor) -> Tensor:
-    """The sum over e with row_e = r of  v_ke h_k,col_e.  (K, E), (K, C, D) -> (K, R, D)"""
+    """The sum over the entries e of row r of  v_ke h_k,col_e.  (K, E), (K, C, D) -> (K, R, D)"""
     return WeightedSums.apply(blocks, value, h)
 
 
 def dots(blocks: Blocks, g: Tensor, h: Tensor) -> Tensor:
-    """g_k,row_e . h_k,col_e.  (K, R, D), (K, C, D) -> (K, E)"""
+    """The inner products g_k,row_e . h_k,col_e.  (K, R, D), (K, C, D) -> (K, E)"""
     return Dots.apply(blocks, g, h)

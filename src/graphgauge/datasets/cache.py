@@ -1,9 +1,8 @@
-"""Parsed data sets, kept so that the next load is quick: tensors as safetensors, texts and a
-checksum as JSON, no pickle.
+"""A cache of parsed data sets: tensors as safetensors, texts and a checksum as JSON, no pickle.
 
-A kept set is named after the checksums of the raw files it was made of and the version of this
-format, so another raw file or another version never meets it. Each file is written as a whole, the
-JSON last. Whatever does not match its checksum is made anew.
+The name of a cached data set holds the checksums of its raw files and the version of this format,
+so another raw file or another version never matches it. Each file is written in one step, the JSON
+last. A file that does not match its checksum is parsed and written again.
 """
 
 import json
@@ -18,49 +17,61 @@ from torch_geometric.data import Data
 
 from graphgauge.core.digests import sha256_hex
 from graphgauge.core.errors import GraphgaugeWarning
-from graphgauge.datasets.files import cache_folder, sha256, write_whole
+from graphgauge.datasets.files import cache_folder, write_whole
 
 FORMAT = 1  #: raised whenever a parser gives something else for the same files
 
 
 def cached(name: str, contents: Mapping[str, bytes], make: Callable[[], Data]) -> Data:
-    """The parsed data set from the cache, or made and kept."""
+    """Return the parsed data set from the cache, or parse it and write it there.
+
+    Args:
+        name: Name of the data set.
+        contents: Raw files by name.
+        make: Parses the raw files.
+    """
     stem = cache_folder() / "processed" / f"{name}-{key_of(name, contents)}"
-    found = read(stem)
-    if found is not None:
-        return found
-    made = make()
-    store(stem, made)
-    return made
+    parsed = read(stem)
+    if parsed is not None:
+        return parsed
+    fresh = make()
+    store(stem, fresh)
+    return fresh
 
 
 def key_of(name: str, contents: Mapping[str, bytes]) -> str:
-    """Names a parsed set by what it is made of."""
-    parts = [FORMAT, name, sorted((file, sha256(content)) for file, content in contents.items())]
+    """A digest of the name, the raw files and the format, by which a parsed data set is found
+    again.
+    """
+    parts = [
+        FORMAT,
+        name,
+        sorted((file, sha256_hex(content)) for file, content in contents.items()),
+    ]
     return sha256_hex(json.dumps(parts))[:24]
 
 
 def read(stem: Path) -> Data | None:
-    """What was kept, or None where there is nothing or it is damaged."""
+    """The parsed data set below ``stem``, or None if it is missing or damaged."""
     try:
-        about = json.loads(stem.with_suffix(".json").read_bytes())
+        description = json.loads(stem.with_suffix(".json").read_bytes())
         content = stem.with_suffix(".safetensors").read_bytes()
         return (
-            Data(**load(content), **about["texts"])
-            if about["sha256"] == digest(content, about["texts"])
+            Data(**load(content), **description["texts"])
+            if description["sha256"] == digest(content, description["texts"])
             else None
         )
-    except (OSError, ValueError, KeyError, TypeError):  # not there, not JSON, not ours
+    except (OSError, ValueError, KeyError, TypeError):  # missing, not JSON, or of another program
         return None
 
 
 def digest(content: bytes, texts: dict[str, Any]) -> str:
     """The checksum of tensors and texts together."""
-    return sha256(content + json.dumps(texts).encode())
+    return sha256_hex(content + json.dumps(texts).encode())
 
 
 def store(stem: Path, data: Data) -> None:
-    """Write both files; a cache that cannot be written to is told, and does not stop the load."""
+    """Write both files. If the cache cannot be written to, warn and go on."""
     tensors, texts = parts_of(data)
     content = save(tensors)
     try:
@@ -71,15 +82,15 @@ def store(stem: Path, data: Data) -> None:
         )
     except OSError as error:
         warnings.warn(
-            f"The parsed data set could not be kept in {stem.parent}: {error}. It will be parsed again next time; "
-            "name a folder that can be written to in GRAPHGAUGE_CACHE.",
+            f"The parsed data set could not be written to {stem.parent}: {error}. It will be "
+            "parsed again next time. To avoid that, name a writable folder in GRAPHGAUGE_CACHE.",
             GraphgaugeWarning,
             stacklevel=2,
         )
 
 
 def parts_of(data: Data) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors, and what is not a tensor (strings and lists of strings)."""
+    """The tensors of a graph, and its other values (texts and lists of texts)."""
     items = data.to_dict()
     tensors = {key: value.contiguous() for key, value in items.items() if isinstance(value, Tensor)}
     return tensors, {key: value for key, value in items.items() if key not in tensors}

@@ -1,9 +1,9 @@
-"""Cora: 2,708 articles, 10,556 directed citation edges (each both ways), 1,433 words, 7 subjects
-(Planetoid's files).
+"""Cora: 2,708 articles, 10,556 directed citation edges (each in both directions), 1,433 words, 7
+subjects (Planetoid's files).
 
-The files are Python pickles. They are parsed only after their checksums matched, and by a reader
-that knows arrays, lists and dictionaries and refuses everything else, so that no file can run code.
-SciPy, whose matrices they hold, is not needed.
+The files are Python pickles. They are parsed only after their checksums matched, by a reader that
+accepts arrays, lists and dictionaries and refuses everything else, so that no file can run code.
+The files hold matrices of SciPy, but SciPy is not needed to read them.
 """
 
 import io
@@ -37,7 +37,7 @@ NUM_TRAIN, NUM_VAL = (
 
 
 def read_cora(contents: Mapping[str, bytes]) -> Data:
-    """The whole graph with the public split, edges in PyG's order."""
+    """The whole graph with the public split, its edges in the order of PyG."""
     part = {name.removeprefix("ind.cora."): content for name, content in contents.items()}
     test = torch.tensor([int(line) for line in part["test.index"].split()])
     neighbours = unpickled(part["graph"])
@@ -53,29 +53,29 @@ def read_cora(contents: Mapping[str, bytes]) -> Data:
 
 
 def citations(neighbours: Mapping[int, list[int]]) -> Tensor:
-    """Edges both ways, sorted by target, then source: PyG's order, on which the link split depends.
-    (2, E)
+    """Edges in both directions, sorted by target, then source: the order of PyG, on which the link
+    split depends.  (2, E)
     """
     pairs = torch.tensor([(u, v) for u, others in neighbours.items() for v in others if u != v]).T
     return torch.cat([pairs, pairs.flip(0)], dim=1).unique(dim=1).flip(0)
 
 
 def public_split(num_nodes: int, test: Tensor) -> dict[str, Tensor]:
-    """140 articles for training, 500 for validation, 1,000 for tests; the others are in no part."""
+    """140 articles for training, 500 for validation, 1,000 for tests; all others are in no part."""
     node = torch.arange(num_nodes)
     is_val = (node >= NUM_TRAIN) & (node < NUM_TRAIN + NUM_VAL)
     return named_masks(node < NUM_TRAIN, is_val, torch.isin(node, test))
 
 
 def joined(first: Tensor, rest: Tensor, test: Tensor) -> Tensor:
-    """Rows of the first nodes, then those of the test nodes at their places.
-    (n, D), (m, D), (m,) -> (n + m, D)
+    """The rows of the first nodes, followed by those of the test nodes in their positions.  (n, D),
+    (m, D), (m,) -> (n + m, D)
     """
     return torch.cat([first, rest]).index_copy(0, test, rest)
 
 
 class Sparse:
-    """A stored matrix in compressed rows; stands for SciPy's."""
+    """A stored matrix in the CSR format; takes the place of SciPy's class."""
 
     data: Any
     indices: Any
@@ -83,7 +83,7 @@ class Sparse:
     _shape: tuple[int, int]
 
     def dense(self) -> Tensor:
-        """(rows, columns)"""
+        """The matrix as a dense tensor.  (rows, columns)"""
         row = np.repeat(np.arange(self._shape[0]), np.diff(self.indptr))
         full = np.zeros(self._shape, dtype=np.float32)
         full[row, self.indices] = self.data
@@ -91,7 +91,7 @@ class Sparse:
 
 
 class Reader(pickle.Unpickler):
-    """Reads arrays, lists and dictionaries, and nothing that could run code of its own."""
+    """An unpickler that reads arrays, lists and dictionaries, and nothing that could run code."""
 
     KNOWN = (
         "numpy.core.multiarray _reconstruct",
@@ -102,16 +102,18 @@ class Reader(pickle.Unpickler):
     )
 
     def find_class(self, module: str, name: str) -> Any:
-        """The class behind a stored name."""
+        """Return the class that a file asks for, if it is a known one."""
         if (module, name) == ("scipy.sparse.csr", "csr_matrix"):
             return Sparse
         if f"{module} {name}" not in self.KNOWN:
             raise BadFile(
-                f"a file of Cora asks for {module}.{name}, which its originals do not hold. Fetch the files again."
+                f"a file of Cora asks for {module}.{name}, which the original files do not "
+                "contain. "
+                "Download the files again."
             )
         return super().find_class(module, name)
 
 
 def unpickled(content: bytes) -> Any:
-    """What a file of Planetoid holds."""
+    """The content of one of Planetoid's files."""
     return Reader(io.BytesIO(content), encoding="latin1").load()

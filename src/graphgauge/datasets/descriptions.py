@@ -1,9 +1,8 @@
-"""What is known of the five data sets before a file is opened: the paper's counts, licences,
-sources, files and tasks.
+"""Catalogue of the five data sets: counts of the paper, licences, sources, raw files and tasks.
 
-Counts are those of the paper's table of data sets: nodes, directed message edges, features, node
-classes, edge classes (None: a regression). `docs/datasets.md` says where the paper's text and its
-table differ.
+The counts are those of the paper's table of data sets: nodes, directed message edges, features,
+node classes, edge classes (None: a regression). `docs/datasets.md` says where the text of the paper
+and its table differ.
 """
 
 from dataclasses import dataclass
@@ -13,10 +12,9 @@ from graphgauge.core.registry import lookup
 
 @dataclass(frozen=True)
 class RawFile:
-    """A file as its authors made it: where it lies below the data folder, and the sha256 of its
-    content.
+    """A raw file: its path below the data folder, and the sha256 of its content.
 
-    ``accepted_by``: the environment variable in which people may name the checksum of another file
+    ``accepted_by`` names the environment variable in which people give the checksum of another file
     that they trust.
     """
 
@@ -32,8 +30,10 @@ class RawFile:
 
 @dataclass(frozen=True)
 class Description:
-    """One data set. ``files`` are all needed; of ``one_of`` the first that is there is used;
-    neither: it is generated.
+    """What is known of one data set.
+
+    All ``files`` are needed; of ``one_of`` the first one that exists is used. A data set without
+    files is generated.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Description:
 
     @property
     def is_generated(self) -> bool:
-        """No file is needed."""
+        """Whether the data set is generated, so that it needs no file."""
         return not self.files
 
 
@@ -170,7 +170,7 @@ DATASETS = {
 
 
 def find_dataset(name: str) -> Description:
-    """A data set by its name, whose case does not matter.
+    """Return the data set with this name; upper and lower case do not matter.
 
     >>> find_dataset("ba-shapes").edges
     3942
@@ -180,5 +180,7 @@ def find_dataset(name: str) -> Description:
 
 
 def find_level(name: str) -> str:
-    """The level of a task, or an error that says which there are."""
+    """Return ``name`` if it is a level of a task; otherwise raise `UnknownName` with the known
+    levels.
+    """
     return lookup({level: level for level in LEVELS}, name, "level of a task")

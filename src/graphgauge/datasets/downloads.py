@@ -1,7 +1,7 @@
-"""Raw files from the addresses that PyG knows, fetched by PyG's own loaders: their download step,
-and nothing else of them.
+"""Downloads raw files from the addresses that PyG knows: calls the download step of PyG's own
+loaders, and nothing else of them.
 
-What arrives is put in place file by file; the checksums are compared when the files are read.
+Each file is then moved to its place in one step. Its checksum is compared when it is read.
 """
 
 import os
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def fetch_cora(root: Path) -> None:
-    """Planetoid's eight files, to ``root/Cora/raw``."""
+    """Download Planetoid's eight files to ``root/Cora/raw``."""
     from torch_geometric.datasets import Planetoid
 
     loader = Planetoid.__new__(Planetoid)  # its __init__ would also parse
@@ -22,7 +22,7 @@ def fetch_cora(root: Path) -> None:
 
 
 def fetch_github(root: Path) -> None:
-    """``root/GitHub/raw/github.npz``"""
+    """Download ``root/GitHub/raw/github.npz``."""
     from torch_geometric.datasets import GitHub
 
     loader = GitHub.__new__(GitHub)
@@ -31,7 +31,7 @@ def fetch_github(root: Path) -> None:
 
 
 def fetch_movielens(root: Path) -> None:
-    """The archive of GroupLens, unpacked to ``root/MovieLens/raw/ml-latest-small``."""
+    """Download the archive of GroupLens and unpack it to ``root/MovieLens/raw/ml-latest-small``."""
     from torch_geometric.datasets import MovieLens
 
     loader = MovieLens.__new__(MovieLens)
@@ -53,12 +53,16 @@ def fetch(loader: Any) -> None:
 
 
 def download(name: str, folder: Path, paths: list[str]) -> None:
-    """Fetch the files of a data set into a new folder beside their place, then move them there,
-    each in one step.
+    """Download the files of a data set into a new folder, then move each to its place in one step.
+
+    Args:
+        name: Name of the data set.
+        folder: The data folder; the new folder is created in it.
+        paths: Paths of the files below the data folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as fresh:
-        FETCH[name](Path(fresh))
+    with tempfile.TemporaryDirectory(dir=folder) as new_folder:
+        FETCH[name](Path(new_folder))
         for path in paths:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.move(Path(fresh) / path, folder / path)
+            shutil.move(Path(new_folder) / path, folder / path)

@@ -1,11 +1,11 @@
-"""GitHub: 37,700 developers, 578,006 directed edges of mutual following, 128 features, web (0) or
-machine learning (1).
+"""GitHub: 37,700 developers, 578,006 directed edges of mutual following, 128 features, two classes
+(0 web, 1 machine learning).
 
 Graph and labels are those of the SNAP archive git_web_ml. The 128 features of the known file are a
-*stand-in*: the file that PyG used to download cannot be had any more, and how its columns were made
-was never said. They are a truncated SVD of the 4,005 raw attributes of each developer. Another
-``github.npz`` is accepted if its checksum is named in `GRAPHGAUGE_GITHUB_SHA256`; it is read
-without pickle, and its shapes and counts must be right.
+*stand-in*: the file that PyG used to download is no longer available, and nobody published how its
+columns were made. They are a truncated SVD of the 4,005 raw attributes of each developer. Another
+``github.npz`` is accepted if `GRAPHGAUGE_GITHUB_SHA256` names its checksum; it is read without
+pickle, and its shapes and counts must be right.
 """
 
 import io
@@ -17,32 +17,38 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
+from graphgauge.core.digests import sha256_hex
 from graphgauge.core.errors import BadFile
 from graphgauge.datasets.descriptions import GITHUB
-from graphgauge.datasets.files import sha256
 
 CLASS_NAMES = ("web", "machine learning")
 CLASS_SIZES = [27_961, 9_739]
 NUM_WHOLE = 578_006  #: directed edges before the link split
 STAND_IN = (
-    "The features are a stand-in: a truncated SVD of the developers' own attributes, not the columns of PyG's github.npz, which "
-    "cannot be had any more. Numbers that depend on feature values cannot be compared with the paper's one by one."
+    "The features are a stand-in: a truncated SVD of the developers' own attributes, not the "
+    "columns of PyG's github.npz, which cannot be had any more. Numbers that depend on feature "
+    "values cannot be compared with the paper's one by one."
 )
-UNVERIFIED = "The origin of the features is not verified: the file with sha256 {found} was accepted by GRAPHGAUGE_GITHUB_SHA256."
+UNVERIFIED = (
+    "The origin of the features is not verified: the file with sha256 {checksum} was accepted by "
+    "GRAPHGAUGE_GITHUB_SHA256."
+)
 
 
 def read_github(contents: Mapping[str, bytes]) -> Data:
-    """The whole graph; ``notes`` say what its features are."""
+    """The whole graph; its ``notes`` say where the features come from."""
     ((_, content),) = contents.items()
     array = arrays(content)
     refuse_wrong_counts(array)
-    found = sha256(content)
+    checksum = sha256_hex(content)
     return Data(
         x=torch.from_numpy(array["features"]).float(),
         edge_index=torch.from_numpy(array["edges"]).long().t().contiguous(),
         y=torch.from_numpy(array["target"]).long(),
         class_names=list(CLASS_NAMES),
-        notes=[STAND_IN if found == GITHUB.files[0].sha256 else UNVERIFIED.format(found=found)],
+        notes=[
+            STAND_IN if checksum == GITHUB.files[0].sha256 else UNVERIFIED.format(checksum=checksum)
+        ],
     )
 
 
@@ -53,38 +59,40 @@ def arrays(content: bytes) -> dict[str, Any]:
             return {key: file[key] for key in ("features", "edges", "target")}
     except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
         raise BadFile(
-            f"github.npz must hold the plain arrays features, edges and target, but: {error}. Use another file."
+            "github.npz must contain the plain arrays features, edges and target, but it cannot be "
+            f"read so: {error}. Use another file."
         ) from error
 
 
 def refuse_wrong_counts(array: Mapping[str, Any]) -> None:
-    """Shapes, the numbers of edges and of developers of each kind, both directions, no loops, no
-    gaps in the features.
+    """Raise `BadFile` unless shapes, counts of edges and classes, directions and features are those
+    of the known graph.
     """
-    found = {key: array[key].shape for key in ("features", "edges", "target")}
-    wanted = {
+    shapes = {key: array[key].shape for key in ("features", "edges", "target")}
+    known_shapes = {
         "features": (GITHUB.nodes, GITHUB.features),
         "edges": (NUM_WHOLE, 2),
         "target": (GITHUB.nodes,),
     }
-    if found != wanted:
+    if shapes != known_shapes:
         raise BadFile(
-            f"github.npz must hold arrays of the shapes {wanted}, but they are {found}. Use another file."
+            f"github.npz must contain arrays of the shapes {known_shapes}, but they are {shapes}. "
+            "Use another file."
         )
-    for wrong in faults(array):
-        raise BadFile(f"github.npz is not the graph of the developers: {wrong}. Use another file.")
+    for fault in faults(array):
+        raise BadFile(f"github.npz is not the graph of the developers: {fault}. Use another file.")
 
 
 def faults(array: Mapping[str, Any]) -> list[str]:
-    """What cannot be true of this graph."""
-    one, other = array["edges"].astype(np.int64).T
-    code, back = np.sort(one * GITHUB.nodes + other), np.sort(other * GITHUB.nodes + one)
+    """What is wrong with the arrays, compared with the known graph."""
+    head, tail = array["edges"].astype(np.int64).T
+    code, back = np.sort(head * GITHUB.nodes + tail), np.sort(tail * GITHUB.nodes + head)
     checks = {
-        "an edge names a node that is not there": array["edges"].min() >= 0
+        "an edge has a node that does not exist": array["edges"].min() >= 0
         and array["edges"].max() < GITHUB.nodes,
-        "an edge is there in one direction only, or twice": (np.diff(code) > 0).all()
+        "an edge has one direction only, or occurs twice": (np.diff(code) > 0).all()
         and (code == back).all(),
-        "a node has an edge to itself": (one != other).all(),
+        "a node has an edge to itself": (head != tail).all(),
         f"the classes do not have {CLASS_SIZES} members": np.unique(
             array["target"], return_counts=True
         )[1].tolist()

@@ -1,14 +1,14 @@
-"""The paper's search: 5 hidden sizes x 3 learning rates x 3 weight decays x 5 dropouts = 225
-points, one seed each.
+"""The paper's search for hyperparameters: 5 hidden sizes x 3 learning rates x 3 weight decays x 5
+dropouts = 225 points, with one seed each.
 
-The point with the highest validation score is chosen (among equals the lower validation loss, then
-the smaller network), and trained again with five other seeds; mean and SD of the scores are over
-these five, and the one with the best validation score is kept, whichever part early stopping
-watched. Test scores are computed for these five only, and decide nothing. Points of one hidden size
-are one stack (training.py).
+The point with the highest validation score wins (among equals the one with the lower validation
+loss, then the smaller network). It is trained again with five other seeds: mean and SD of the
+scores are over these five networks, and the one with the best validation score is kept, whichever
+part early stopping watched. Test scores are computed for these five only, and decide nothing. All
+points of one hidden size are trained together (training.py).
 
-A search can be broken off: after each stack its rows go to one file, and the same command goes on
-from there.
+A search can be interrupted: after each stack of networks its rows are written to one file, and the
+same command continues from there.
 """
 
 import json
@@ -42,7 +42,7 @@ Row = dict[str, Any]  #: a recipe's fields and what came out of it
 
 @dataclass(frozen=True)
 class Search:
-    """What is asked for: when training stops, the seed, and how much of the grid."""
+    """What to search: the rule for early stopping, the seed, and how many points of the grid."""
 
     stopping: Stopping = field(default_factory=Stopping)
     seed: int = 0
@@ -50,7 +50,7 @@ class Search:
     decoder_bias: bool = False  #: also try inner products with a learned number
 
     def recipes(self, data: Data) -> list[Recipe]:
-        """The grid, or ``points`` of it at equal distances; by hidden size and decoder."""
+        """The grid, or ``points`` of it at equal distances, ordered by decoder and hidden size."""
         biases = (
             (False, True) if self.decoder_bias and decoder_of(data) == "inner_product" else (False,)
         )
@@ -70,7 +70,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Found:
-    """The chosen recipe, the scores of its five networks, and the one that is kept."""
+    """The chosen recipe, the scores of its five networks, and the network that is kept."""
 
     recipe: Recipe  #: with the seed of the kept network
     plan: Architecture
@@ -81,42 +81,50 @@ class Found:
     points: int  #: how many were tried
 
     def mean(self, part: str) -> float:
-        """Over the seeds."""
+        """Mean score of a part over the seeds."""
         return statistics.fmean(row[part] for row in self.scores)
 
     def sd(self, part: str) -> float:
-        """Over the seeds, of a sample."""
+        """Sample SD of the score of a part over the seeds."""
         return statistics.stdev(row[part] for row in self.scores)
 
 
 def search(
-    data: Data, conv: str, wanted: Search, path: Path | None = None, title: str = "training"
+    data: Data, conv: str, request: Search, path: Path | None = None, title: str = "training"
 ) -> Found:
-    """Try the points that ``path`` does not hold yet, choose, and train the chosen one again."""
-    recipes = wanted.recipes(data)
+    """Try all points, choose the best, and train it again with five other seeds.
+
+    Args:
+        data: The task.
+        conv: Kind of network, "gcn" or "gat".
+        request: Which points to try, and how.
+        path: File of finished points; its points are not tried again.
+        title: Label of the progress bar.
+    """
+    recipes = request.recipes(data)
     rows = Rows(
-        path, {**asdict(wanted.stopping), "seed": wanted.seed, "conv": conv, "data": digest(data)}
+        path, {**asdict(request.stopping), "seed": request.seed, "conv": conv, "data": digest(data)}
     )
     missing = [recipe for recipe in recipes if recipe not in rows.known]
     with progress(len(missing) + NUM_SEEDS, title):
         for stack in stacks(missing):
-            rows.add(tried(data, conv, stack, wanted))
+            rows.add(tried(data, conv, stack, request))
         return retrained(
-            data, conv, best_of([rows.known[recipe] for recipe in recipes]), wanted, len(recipes)
+            data, conv, best_of([rows.known[recipe] for recipe in recipes]), request, len(recipes)
         )
 
 
 def stacks(recipes: list[Recipe]) -> Iterator[list[Recipe]]:
-    """Recipes that can be trained together."""
+    """Groups of recipes that can be trained together."""
     for _, together in groupby(recipes, key=lambda recipe: (recipe.bias, recipe.hidden)):
         yield list(together)
 
 
-def tried(data: Data, conv: str, recipes: list[Recipe], wanted: Search) -> list[Row]:
-    """One row for each point: the scores on training and validation part. Nothing here looks at the
-    test part.
+def tried(data: Data, conv: str, recipes: list[Recipe], request: Search) -> list[Row]:
+    """Train a group of recipes and return a row for each, with scores on training and validation
+    part. The test part is not used here.
     """
-    results = train(data, conv, recipes, wanted.stopping)
+    results = train(data, conv, recipes, request.stopping)
     return [
         row_of(data, conv, recipe, done, ("train", "val"))
         for recipe, done in zip(recipes, results, strict=True)
@@ -124,14 +132,14 @@ def tried(data: Data, conv: str, recipes: list[Recipe], wanted: Search) -> list[
 
 
 def row_of(data: Data, conv: str, recipe: Recipe, done: Trained, parts: tuple[str, ...]) -> Row:
-    """A recipe and what came out of it."""
+    """A recipe and the result of training it, as a row."""
     net = rebuilt(
         architecture(data, conv, recipe.hidden, recipe.dropout, recipe.bias), done.state
     ).to(data.x.device)
-    measured = {f"{part}_score": value for part, value in scores(net, data, parts).items()}
+    part_scores = {f"{part}_score": value for part, value in scores(net, data, parts).items()}
     return {
         **asdict(recipe),
-        **measured,
+        **part_scores,
         "val_loss": done.val_loss,
         "best_epoch": done.best_epoch,
         "epochs": done.epochs,
@@ -139,8 +147,8 @@ def row_of(data: Data, conv: str, recipe: Recipe, done: Trained, parts: tuple[st
 
 
 def best_of(rows: list[Row]) -> Recipe:
-    """Highest validation score; among equals lowest validation loss, then smallest network. A score
-    that is no number loses.
+    """The recipe with the highest validation score; ties go to the lowest validation loss, then to
+    the smallest network. NaN loses.
     """
     best = min(
         rows,
@@ -155,35 +163,43 @@ def best_of(rows: list[Row]) -> Recipe:
 
 
 def number_or_worst(score: float) -> float:
-    """A score, or minus infinity in place of NaN."""
+    """The score, or minus infinity in place of NaN."""
     return score if score == score else float("-inf")
 
 
 def recipe_of(row: Row) -> Recipe:
-    """The recipe a row begins with."""
+    """The recipe of a row."""
     return Recipe(**{name: row[name] for name in Recipe.__dataclass_fields__})
 
 
-def retrained(data: Data, conv: str, recipe: Recipe, wanted: Search, points: int) -> Found:
-    """The chosen recipe with five seeds that the choice has not seen."""
-    seeds = [wanted.seed + 1 + number for number in range(NUM_SEEDS)]
+def retrained(data: Data, conv: str, recipe: Recipe, request: Search, points: int) -> Found:
+    """Train the chosen recipe with five seeds that the choice did not use, and keep the best
+    network.
+    """
+    seeds = [request.seed + 1 + number for number in range(NUM_SEEDS)]
     recipes = [replace(recipe, seed=seed) for seed in seeds]
-    results = train(data, conv, recipes, wanted.stopping)
+    results = train(data, conv, recipes, request.stopping)
     rows = [
         row_of(data, conv, one, done, SCORED_PARTS)
         for one, done in zip(recipes, results, strict=True)
     ]
-    kept = recipes.index(best_of(rows))
+    best = recipes.index(best_of(rows))
     plan = architecture(data, conv, recipe.hidden, recipe.dropout, recipe.bias)
-    measured = [{part: row[f"{part}_score"] for part in SCORED_PARTS} for row in rows]
+    part_scores = [{part: row[f"{part}_score"] for part in SCORED_PARTS} for row in rows]
     return Found(
-        recipes[kept], plan, results[kept].state, measured, seeds, results[kept].best_epoch, points
+        recipes[best],
+        plan,
+        results[best].state,
+        part_scores,
+        seeds,
+        results[best].best_epoch,
+        points,
     )
 
 
 class Rows:
-    """The finished points of one search, in one file: a line with the settings that all share, then
-    a line for each point.
+    """The finished points of one search in one file: a line with the settings of the search, then a
+    line for each point.
     """
 
     def __init__(self, path: Path | None, asked: dict[str, Any]) -> None:
@@ -193,13 +209,14 @@ class Rows:
             self.read(path)
 
     def read(self, path: Path) -> None:
-        """Take over what is there, if it was made with the same settings."""
+        """Read the finished points. Raises `BadFile` if another search wrote the file."""
         try:
             first, *rest = (json.loads(line) for line in path.read_text().splitlines())
             self.known = {recipe_of(row): row for row in rest}
         except (ValueError, KeyError, TypeError) as error:
             raise BadFile(
-                f"{path} is not a file of finished training runs ({error}). Remove it or use another folder."
+                f"{path} is not a file of finished training runs ({error}). Remove it or use "
+                "another folder."
             ) from error
         changed = [
             name
@@ -207,16 +224,17 @@ class Rows:
             if first.get(name) != self.asked.get(name)
         ]
         if changed:
-            was = ", ".join(
+            differences = ", ".join(
                 f"{name} was {first.get(name)!r} and is {self.asked.get(name)!r}"
                 for name in changed
             )
             raise BadFile(
-                f"{path} holds runs with other settings: {was}. Use another --folder, or remove this file."
+                f"{path} holds runs with other settings: {differences}. Use another --folder, or "
+                "remove this file."
             )
 
     def add(self, rows: list[Row]) -> None:
-        """Keep rows; the file is replaced as a whole, so that it never holds half a stack."""
+        """Add rows and write the whole file again, so that it never holds half a stack."""
         self.known.update({recipe_of(row): row for row in rows})
         if self.path is not None:
             lines = (json.dumps(row) + "\n" for row in (self.asked, *self.known.values()))

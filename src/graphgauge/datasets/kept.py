@@ -13,8 +13,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load
 from torch import nn
 
+from graphgauge.core.digests import sha256_hex
 from graphgauge.core.errors import BadFile
-from graphgauge.datasets.files import sha256
 from graphgauge.datasets.networks import Architecture, rebuilt
 from graphgauge.datasets.tasks import find_task
 
@@ -28,28 +28,44 @@ Sections = dict[str, dict[str, Any]]
 
 
 def trained(name: str, level: str, conv: str, folder: str | Path | None = None) -> nn.Module:
-    """The kept network of a task, in evaluation mode, on the CPU: ``trained("Cora", "node",
+    """Load the trained network of a task, in evaluation mode, on the CPU: ``trained("Cora", "node",
     "gcn")``.
+
+    Args:
+        name: Name of the data set.
+        level: "node" or "link".
+        conv: "gcn" or "gat".
+        folder: Where the network is; by default, those of the library.
     """
     record = trained_record(name, level, conv, folder)
     path = Path(folder or FOLDER) / f"{find_task(name, level, conv).name}.safetensors"
     try:
         content = path.read_bytes()
-        if sha256(content) != record["task"].get("weights"):
-            raise OSError("their checksum is another")
+        if sha256_hex(content) != record["task"].get("weights"):
+            raise OSError("the checksum of the weights differs")
         return rebuilt(Architecture(**record["architecture"]), load(content))
     except (SafetensorError, RuntimeError, OSError) as error:
         raise BadFile(
-            f"{path} does not hold the weights its .toml tells of: {error}. Install graphgauge again."
+            f"{path} does not hold the weights that its .toml describes: {error}. Install "
+            "graphgauge "
+            "again."
         ) from error
 
 
 def trained_record(name: str, level: str, conv: str, folder: str | Path | None = None) -> Sections:
-    """What is known of a kept network: settings, scores, versions, data, command."""
+    """What is known of a trained network: settings, scores, versions, data and command.
+
+    Args:
+        name: Name of the data set.
+        level: "node" or "link".
+        conv: "gcn" or "gat".
+        folder: Where the network is; by default, those of the library.
+    """
     task = find_task(name, level, conv)
     path = Path(folder or FOLDER) / f"{task.name}.toml"
     if not path.exists():
         raise BadFile(
-            f"there is no trained network {task.name} in {path.parent}. `graphgauge train {task.name}` makes it."
+            f"there is no trained network {task.name} in {path.parent}. "
+            f"`graphgauge train {task.name} --keep {path.parent}` trains and writes it."
         )
     return tomllib.loads(path.read_text())

@@ -1,9 +1,9 @@
-"""A graph as a link task.
+"""Turns a graph into a link task.
 
-Existence: does a pair have a link? Messages flow along the training links, both ways (splits.py);
-this is also the graph of the node task, as the paper's edge counts show. Each part has as many
-non-edges as links: different pairs, drawn uniformly from those that are linked nowhere in the whole
-graph. (PyG's own non-edges may name a pair in both directions.)
+Existence (does a pair have a link?): messages flow along the training links, in both directions
+(splits.py); the node task has the same graph, as the paper's counts of edges show. Each part has as
+many non-edges as links: different pairs, drawn uniformly from those without a link in the whole
+graph. (PyG's own non-edges may contain a pair in both directions.)
 
 Other link tasks: all edges carry messages, and the labels of the linked pairs are split 80/10/10.
 """
@@ -20,7 +20,11 @@ EXISTENCE = ("no link", "link")  #: class names of the link existence task
 
 
 def existence_task(data: Data) -> Data:
-    """Is there a link?  edge_label (L,) 1 or 0 for the pairs edge_label_index (2, L), L = 2 P: part by part, links first."""
+    """The task of telling links from non-edges.
+
+    The pairs ``edge_label_index`` (2, L) with L = 2 P have the labels ``edge_label`` (L,), 1 or 0,
+    ordered by part, links first.
+    """
     linked = split_links(data.edge_index)
     sizes = [pairs.shape[1] for pairs in linked]
     random = generator(derive_seed(SPLIT_SEED, "non-edges"))
@@ -41,7 +45,9 @@ def existence_task(data: Data) -> Data:
 
 
 def pair_task(data: Data, pairs: Tensor, label: Tensor) -> Data:
-    """A label for every linked pair; the whole graph carries messages.  (2, P), (P,)"""
+    """A task with a label for every linked pair, in which the whole graph carries messages.  (2,
+    P), (P,)
+    """
     return Data(
         x=data.x,
         edge_index=data.edge_index,
@@ -52,5 +58,5 @@ def pair_task(data: Data, pairs: Tensor, label: Tensor) -> Data:
 
 
 def is_existence(data: Data) -> bool:
-    """The task is to tell links from non-edges."""
+    """Whether the task is to tell links from non-edges."""
     return data.level == "link" and list(data.get("class_names") or []) == list(EXISTENCE)

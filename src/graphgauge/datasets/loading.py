@@ -1,8 +1,8 @@
-"""`load`: one of the paper's ten tasks by name and level.
+"""`load`: one of the paper's ten tasks, by name and level.
 
-A loader gives the whole graph (read, or generated); a task then says which edges carry messages,
-what the labels are and how they are split. What is read is kept in the cache (`cache.py`); splits
-are computed anew, from seed 0.
+A loader returns the whole graph (read, or generated). A task then decides which edges carry
+messages, what the labels are and how they are split. What was read is kept in the cache
+(`cache.py`); splits are computed again each time, from seed 0.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,17 +24,19 @@ from graphgauge.datasets.synthetic import synthetic
 
 
 def load(name: str, level: str, folder: str | Path | None = None) -> Data:
-    """A task of the paper as one homogeneous graph.
+    """Load a task of the paper as one homogeneous graph.
 
-    ``name``: Cora, GitHub, BA-Shapes, MovieLens or Synthetic, in any case; ``level``: "node" or
-    "link"; ``folder``: where raw files lie (else `GRAPHGAUGE_DATA`, else the cache, filled by PyG's
-    download).
+    All tasks have x (N, F) float32, edge_index (2, E) with the message edges, name, level, task
+    ("classification" or "regression") and notes. Node tasks have y (N,) and train_mask, val_mask,
+    test_mask (N,). Link tasks have edge_label_index (2, L) with each unordered pair once,
+    edge_label (L,), and the three masks (L,) over these rows. Labels are int64 classes, named in
+    class_names, or float32 values; feature_names, node_names and unit exist where they are known.
 
-    Always: x (N, F) float32, edge_index (2, E) the message edges, name, level, task
-    ("classification" or "regression"), notes. Node level: y (N,) and train_mask, val_mask,
-    test_mask (N,). Link level: edge_label_index (2, L) with each unordered pair once, edge_label
-    (L,), and the three masks (L,) over these rows. Labels are int64 classes, named in class_names,
-    or float32 values; feature_names, node_names and unit where they exist.
+    Args:
+        name: "Cora", "GitHub", "BA-Shapes", "MovieLens" or "Synthetic", in upper or lower case.
+        level: "node" or "link".
+        folder: Where the raw files are; by default `GRAPHGAUGE_DATA`, then the cache, which PyG's
+            download fills.
 
     >>> data = load("ba-shapes", "link")
     >>> data.name, data.task, data.edge_index.shape, data.edge_label_index.shape
@@ -49,8 +51,8 @@ def load(name: str, level: str, folder: str | Path | None = None) -> Data:
 
 
 def whole_graph(description: Description, folder: str | Path | None) -> Data:
-    """All nodes and edges, before any split: generated, or read from checked files or from what was
-    kept of them.
+    """All nodes and edges, before any split: generated, read from checked files, or read from the
+    cache.
     """
     if description.name in GENERATED:
         return GENERATED[description.name]()
@@ -67,28 +69,28 @@ READ: dict[str, Callable[[Mapping[str, bytes]], Data]] = {
 
 
 def with_training_edges(data: Data) -> Data:
-    """The node labels as they are; messages along the training part of the links."""
+    """Keep the labels of the nodes, and let only the training links carry messages."""
     data.edge_index = message_edges(data.edge_index)
     return data
 
 
 def github_node(data: Data) -> Data:
-    """Kinds of developers; messages along the training part of the links."""
+    """The kind of each developer; only the training links carry messages."""
     return with_split(with_training_edges(data))
 
 
 def github_link(data: Data) -> Data:
-    """Existence, with what is to be known of the features."""
+    """Whether a link exists, with the notes on the features."""
     return existence_task(data).update({"notes": data.notes})
 
 
 def with_split(data: Data) -> Data:
-    """Labels of all nodes, split 80/10/10."""
+    """Add an 80/10/10 split of the labels of all nodes."""
     return data.update(split_of(data.y))
 
 
 def ba_shapes_link(data: Data) -> Data:
-    """Six classes of edges."""
+    """The class of each edge, one of six."""
     pairs = undirected_pairs(data.edge_index, data.num_nodes)
     return pair_task(data, pairs, edge_classes(data.y, pairs)).update(
         {"class_names": edge_class_names()}
@@ -96,20 +98,20 @@ def ba_shapes_link(data: Data) -> Data:
 
 
 def movielens_node(data: Data) -> Data:
-    """Average ratings; shared fractions as edge_weight (E,) and edge_attr (E, 1)."""
+    """Average ratings; the shared fractions are edge_weight (E,) and edge_attr (E, 1)."""
     data.edge_attr, data.unit = data.edge_weight[:, None], "stars"
     return with_split(data)
 
 
 def movielens_link(data: Data) -> Data:
-    """Shared fractions are what is to be predicted, so no edge carries them."""
+    """Shared fractions as labels; therefore no edge has them as its weight."""
     is_first = data.edge_index[0] < data.edge_index[1]
     task = pair_task(data, data.edge_index[:, is_first], data.edge_weight[is_first])
     return task.update({key: data[key] for key in ("node_names", "feature_names", "notes")})
 
 
 def synthetic_link(data: Data) -> Data:
-    """Sums of the two ends' labels, and the rule behind the labels."""
+    """The sum of the labels of both ends, and the rule behind the labels."""
     pairs = undirected_pairs(data.edge_index, data.num_nodes)
     task = pair_task(data, pairs, data.y[pairs].sum(0))
     return task.update({key: data[key] for key in ("label_weights", "hop_weights", "label_scale")})

@@ -1,12 +1,15 @@
-"""MovieLens: 1,180 movies, joined where at least 20 different users rated both; 404 features;
-average ratings.
+"""MovieLens: 1,180 movies with 404 features, connected if at least 20 users rated both; the label
+is the average rating.
 
 From 100,836 ratings of 9,742 movies by 610 users (ml-latest-small). With W_i the users who rated
 movie i, whatever the rating,
 
-    i and j are joined   if i ≠ j and |W_i ∩ W_j| ≥ 20                    113,136 pairs; movies without an edge are left out
-    shared fraction      |W_i ∩ W_j| / |W_i ∪ W_j|                        edge weight of the node task, label of the link task
-    node label           mean of the ratings of i, in stars (0.5 to 5)
+    i and j are connected   if i ≠ j and |W_i ∩ W_j| ≥ 20
+    shared fraction         |W_i ∩ W_j| / |W_i ∪ W_j|
+    node label              mean of the ratings of i, in stars (0.5 to 5)
+
+There are 113,136 connected pairs; movies without an edge are left out. The shared fraction is the
+edge weight of the node task and the label of the link task.
 
 Features: 384 numbers of the title's embedding (all-MiniLM-L6-v2), then 20 genres. The genre columns
 are those of all 9,742 movies: "(no genres listed)" never occurs among the 1,180, but the paper's
@@ -56,7 +59,9 @@ def tables(contents: Mapping[str, bytes]) -> tuple[Any, Any]:
 
 
 def joined_movies(movies: Any, ratings: Any) -> tuple[Any, Tensor]:
-    """The movies with an edge, in the order of the file, and how many users rated both of two.  n rows, (n, n)"""
+    """The movies with an edge, in the order of the file, and how many users rated both movies of
+    each pair.  n rows, (n, n)
+    """
     often = (
         ratings.groupby("movieId")["userId"].nunique() >= NUM_SHARED
     )  # a movie with fewer has no edge
@@ -77,12 +82,12 @@ def shared_watchers(ids: Any, ratings: Any) -> Tensor:
 
 
 def has_enough(shared: Tensor) -> Tensor:
-    """Which two movies are joined.  (n, n) -> (n, n) bool"""
+    """Which pairs of movies are connected.  (n, n) -> (n, n) bool"""
     return (shared >= NUM_SHARED).fill_diagonal_(False)
 
 
 def edges(shared: Tensor) -> Tensor:
-    """Both directions of every edge, sorted.  (n, n) -> (2, E)"""
+    """Every edge in both directions, sorted.  (n, n) -> (2, E)"""
     return has_enough(shared).nonzero().t().contiguous()
 
 
@@ -94,18 +99,18 @@ def shared_fractions(shared: Tensor, edge_index: Tensor) -> Tensor:
 
 
 def float_tensor(values: Any) -> Tensor:
-    """Numbers of a data frame or column as float32."""
+    """A data frame or column of numbers as float32."""
     return torch.tensor(values.to_numpy(), dtype=torch.float32)
 
 
 def embedding_file(contents: Mapping[str, bytes]) -> str | None:
-    """The precomputed file, if one was found."""
+    """The name of the file with computed embeddings, or None."""
     return next((name for name in contents if name.endswith(".npz")), None)
 
 
 def title_embeddings(contents: Mapping[str, bytes], movies: Any) -> Tensor:
-    """The titles of ``movies`` as vectors: from the precomputed file, else by the language model.
-    (n, 384)
+    """Embeddings of the titles of ``movies``: from the file, or else computed by the language
+    model.  (n, 384)
     """
     name = embedding_file(contents)
     return (
@@ -116,39 +121,43 @@ def title_embeddings(contents: Mapping[str, bytes], movies: Any) -> Tensor:
 
 
 def stored_embeddings(content: bytes, ids: Any) -> Tensor:
-    """The rows of a precomputed file that belong to the movies ``ids``.  (n, 384)"""
+    """Read the embeddings of the movies ``ids`` from a file.  (n, 384)"""
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         row = {int(movie): number for number, movie in enumerate(file["movieId"])}
         stored = torch.from_numpy(file["embedding"]).float()
-    if lacking := [movie for movie in ids if movie not in row]:
+    if missing := [movie for movie in ids if movie not in row]:
         raise BadFile(
-            f"the embeddings lack the title of {len(lacking)} movies, {lacking[0]} the first. Use the files of docs/datasets.md."
+            f"the file of embeddings lacks the titles of {len(missing)} movies, the first is "
+            f"{missing[0]}. Use the files that docs/datasets.md names."
         )
     return stored[[row[movie] for movie in ids]]
 
 
 def computed_embeddings(titles: list[str]) -> Tensor:
-    """What the language model makes of the titles.  (n, 384)"""
+    """Compute the embeddings of the titles with the language model.  (n, 384)"""
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
         raise MissingExtra(
-            "MovieLens needs embeddings of its titles. No precomputed file was found (MovieLens/embeddings/title_minilm_*.npz, see "
-            "docs/datasets.md), and sentence-transformers is not installed: pip install 'graphgauge[embeddings]'."
+            "MovieLens needs embeddings of its titles. No precomputed file was found "
+            "(MovieLens/embeddings/title_minilm_*.npz, see docs/datasets.md), and "
+            "sentence-transformers is not installed: pip install 'graphgauge[embeddings]'."
         ) from error
     return SentenceTransformer(MODEL).encode(titles, convert_to_tensor=True).cpu().float()
 
 
 def embedding_notes(contents: Mapping[str, bytes]) -> list[str]:
-    """What people should know of the titles' embeddings: nothing, if they are the float32 ones."""
+    """What people should know of the titles' embeddings: nothing for those stored as float32."""
     name = embedding_file(contents)
     if name is None:
         return [
-            f"The title embeddings were computed by {MODEL} on this machine; their last digits may differ from the stored ones."
+            f"The title embeddings were computed by {MODEL} on this machine; their last digits may "
+            "differ from the stored ones."
         ]
     return (
         [
-            "The title embeddings were stored as float16: they differ by up to 1.1e-4 from the float32 ones."
+            "The title embeddings were stored as float16: they differ by up to 1.1e-4 from the "
+            "float32 ones."
         ]
         if "float16" in name
         else []

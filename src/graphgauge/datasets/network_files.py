@@ -15,48 +15,59 @@ import torch
 import torch_geometric
 from safetensors.torch import save
 
-from graphgauge.datasets.files import sha256, write_whole
+from graphgauge.core.digests import sha256_hex
+from graphgauge.datasets.files import write_whole
 from graphgauge.datasets.grid import Found, Search
 from graphgauge.datasets.kept import Sections
 from graphgauge.datasets.scores import SCORED_PARTS
 from graphgauge.datasets.tasks import Task
 
 
-def keep(task: Task, found: Found, wanted: Search, facts: dict[str, str], folder: Path) -> Path:
-    """Write a network and all about it; ``facts``: the command, the device and the data's digest."""
+def keep(task: Task, result: Found, request: Search, facts: dict[str, str], folder: Path) -> Path:
+    """Write a network and its description, and return the path of the description.
+
+    Args:
+        task: The network's task.
+        result: The result of the search.
+        request: What was searched.
+        facts: The command, the device and the digest of the data.
+        folder: Where to write.
+    """
     path, weights = (
         folder / f"{task.name}.toml",
-        save({name: value.contiguous() for name, value in found.state.items()}),
+        save({name: value.contiguous() for name, value in result.state.items()}),
     )
     write_whole(path.with_suffix(".safetensors"), weights)
     write_whole(
         path,
-        as_toml(described(task, found, wanted, {**facts, "weights": sha256(weights)})).encode(),
+        as_toml(
+            described(task, result, request, {**facts, "weights": sha256_hex(weights)})
+        ).encode(),
     )
     return path
 
 
-def described(task: Task, found: Found, wanted: Search, facts: dict[str, str]) -> Sections:
-    """A network for its file."""
+def described(task: Task, result: Found, request: Search, facts: dict[str, str]) -> Sections:
+    """The description of a network, as sections of plain values."""
     return {
         "task": {**asdict(task), **facts},
-        "architecture": asdict(found.plan),
+        "architecture": asdict(result.plan),
         "settings": {
             **{
                 name: value
-                for name, value in asdict(found.recipe).items()
+                for name, value in asdict(result.recipe).items()
                 if name not in ("seed", "bias")
             },
-            "points": found.points,
-            **asdict(wanted.stopping),
-            "grid_seed": wanted.seed,
-            "seeds": found.seeds,
-            "kept_seed": found.recipe.seed,
-            "kept_epoch": found.best_epoch,
+            "points": result.points,
+            **asdict(request.stopping),
+            "grid_seed": request.seed,
+            "seeds": result.seeds,
+            "kept_seed": result.recipe.seed,
+            "kept_epoch": result.best_epoch,
         },
-        "scores": {part: found.mean(part) for part in SCORED_PARTS},
-        "scores_sd": {part: found.sd(part) for part in SCORED_PARTS},
-        "scores_kept": found.scores[found.seeds.index(found.recipe.seed)],
+        "scores": {part: result.mean(part) for part in SCORED_PARTS},
+        "scores_sd": {part: result.sd(part) for part in SCORED_PARTS},
+        "scores_kept": result.scores[result.seeds.index(result.recipe.seed)],
         "versions": {
             "python": platform.python_version(),
             "torch": str(torch.__version__),
@@ -66,7 +77,7 @@ def described(task: Task, found: Found, wanted: Search, facts: dict[str, str]) -
 
 
 def as_toml(sections: Sections) -> str:
-    """Sections of plain values.
+    """Format sections of plain values as TOML.
 
     >>> print(as_toml({"a": {"x": 1e-05, "y": [1, 2], "z": True, "t": "q"}}), end="")
     [a]
@@ -82,7 +93,7 @@ def as_toml(sections: Sections) -> str:
 
 
 def as_value(value: Any) -> str:
-    """A text, number, yes/no or list of these in TOML; JSON writes them alike, but for infinity and
-    NaN.
+    """A text, number, truth value or list of these in TOML. JSON writes all of them alike, except
+    infinity and NaN.
     """
     return repr(value) if isinstance(value, float) else json.dumps(value)

@@ -1,16 +1,21 @@
-"""The paper's networks: two graph convolutions (GCN, or GAT with one head), for nodes or, with a
-decoder, for links.
+"""The paper's networks: two graph convolutions (GCN, or GAT with one head), with a decoder for link
+tasks.
 
     h = dropout(act(conv(x)))        act: nn.ReLU for classes, nn.LeakyReLU for values
-    z = conv(h)                      nodes: C logits or one value; links: an embedding of the hidden size (sum: one number)
+    z = conv(h)                      nodes: C logits or one value; links: an embedding
 
-    inner product   z_u . z_v (+ b)                     does the link exist (one logit); MovieLens' value
-    hadamard        W (z_u * z_v) + b                   the kinds of link of BA-Shapes
-    sum             z_u + z_v                           Synthetic's value
+The embedding of a link task has the hidden size; for the decoder "sum" it is one number.
+
+    inner product   z_u . z_v (+ b)                 does the link exist (one logit); MovieLens' value
+    hadamard        W (z_u * z_v) + b               the classes of links of BA-Shapes
+    sum             z_u + z_v                       Synthetic's value
 
 A network for values whose last step has a bias starts with that bias at the mean training label
 (half of it where two are added): Adam moves a weight by about one learning rate a step, and labels
-around 3.5 would take 3,500 steps of 0.001 to reach.
+around 3.5 would need 3,500 steps of 0.001.
+
+The names of these classes and of their attributes are part of the digest by which stored runs
+identify a network: they must not change.
 """
 
 from dataclasses import dataclass
@@ -31,7 +36,7 @@ RECTIFIERS = {"relu": nn.ReLU, "leaky_relu": nn.LeakyReLU}
 
 
 class GCN(nn.Module):
-    """Two graph convolutions with a ReLU module and dropout in between; returns logits (N, C)."""
+    """Two graph convolutions with a ReLU module and dropout between them; returns logits (N, C)."""
 
     def __init__(
         self,
@@ -54,7 +59,7 @@ class GCN(nn.Module):
 
 
 class GAT(nn.Module):
-    """Two attention layers of one head each, with an activation module and dropout in between;
+    """Two attention layers of one head each, with an activation module and dropout between them;
     returns (N, C).
     """
 
@@ -96,7 +101,7 @@ class LinkNetwork(nn.Module):
 
 
 class InnerProduct(nn.Module):
-    """z_u . z_v, plus a learned number if wanted."""
+    """z_u . z_v, plus a learned number if ``bias`` is set."""
 
     def __init__(self, bias: bool = False) -> None:
         super().__init__()
@@ -121,7 +126,7 @@ class Hadamard(nn.Module):
 
 
 class Sum(nn.Module):
-    """z_u + z_v of one number per node."""
+    """z_u + z_v, for one number per node."""
 
     def forward(self, u: Tensor, v: Tensor) -> Tensor:
         """(P, 1), (P, 1) -> (P,)"""
@@ -130,7 +135,7 @@ class Sum(nn.Module):
 
 @dataclass(frozen=True)
 class Architecture:
-    """All that is needed to build a network without its data."""
+    """Everything that is needed to build a network without its data."""
 
     conv: str  #: "gcn" or "gat"
     num_features: int
@@ -144,7 +149,7 @@ class Architecture:
     decoder_bias: bool
 
     def build(self) -> nn.Module:
-        """The network, drawn from the global random state."""
+        """Build the network; its weights are drawn from the global random state."""
         act = lookup(RECTIFIERS, self.rectifier, "rectifier")()
         sizes = (self.num_features, self.hidden, self.outputs, self.dropout, act)
         encoder: nn.Module = (
@@ -155,7 +160,7 @@ class Architecture:
         return encoder if self.decoder == "none" else LinkNetwork(encoder, self.build_decoder())
 
     def build_decoder(self) -> nn.Module:
-        """The decoder by its name."""
+        """Build the decoder."""
         if self.decoder == "hadamard":
             return Hadamard(self.outputs, self.classes)
         return Sum() if self.decoder == "sum" else InnerProduct(self.decoder_bias)
@@ -164,8 +169,14 @@ class Architecture:
 def architecture(
     data: Data, conv: str, hidden: int, dropout: float, bias: bool = False
 ) -> Architecture:
-    """The network of the paper for this task. ``bias``: a learned number in an inner-product
-    decoder.
+    """The architecture that the paper uses for this task.
+
+    Args:
+        data: The task.
+        conv: "gcn" or "gat".
+        hidden: Hidden size.
+        dropout: Share of hidden values that are dropped.
+        bias: Whether an inner-product decoder has a learned number.
     """
     lookup(EDGE_INPUT, conv, "network")
     decoder = decoder_of(data)
@@ -189,7 +200,7 @@ def architecture(
 
 
 def decoder_of(data: Data) -> str:
-    """Which decoder the task has."""
+    """The name of the decoder of the task."""
     if data.level == "node":
         return "none"
     if data.task == "classification":
@@ -198,8 +209,8 @@ def decoder_of(data: Data) -> str:
 
 
 def edge_input(data: Data, conv: str) -> dict[str, Tensor]:
-    """What the network takes beside x and edge_index, by keyword: in node tasks, the weights of
-    edges where there are any.
+    """The inputs of a network besides x and edge_index, by keyword: in node tasks the edge weights,
+    if there are any.
     """
     name = EDGE_INPUT[conv]
     return {name: data[name]} if data.level == "node" and name in data else {}
@@ -208,8 +219,16 @@ def edge_input(data: Data, conv: str) -> dict[str, Tensor]:
 def network(
     data: Data, conv: str, hidden: int, dropout: float, bias: bool = False, seed: int = 0
 ) -> nn.Module:
-    """A new network for the task, in the float type of ``data.x``; global random states are left
-    alone.
+    """Create a network for the task, in the float type of ``data.x``. Global random states are not
+    changed.
+
+    Args:
+        data: The task.
+        conv: "gcn" or "gat".
+        hidden: Hidden size.
+        dropout: Share of hidden values that are dropped.
+        bias: Whether an inner-product decoder has a learned number.
+        seed: Seed of the initial weights.
     """
     with seeded_globally(seed):
         net = architecture(data, conv, hidden, dropout, bias).build()
@@ -218,7 +237,7 @@ def network(
 
 
 def rebuilt(plan: Architecture, state: dict[str, Tensor]) -> nn.Module:
-    """The network with these weights, in evaluation mode."""
+    """Build the network with these weights, in evaluation mode."""
     with seeded_globally(0):
         net = plan.build()
     net = net.to(next(iter(state.values())).dtype)
@@ -227,7 +246,9 @@ def rebuilt(plan: Architecture, state: dict[str, Tensor]) -> nn.Module:
 
 
 def start_at_mean_label(net: nn.Module, data: Data) -> None:
-    """Set the last bias of a network for values to what it would learn first."""
+    """Set the last bias of a network for values to the mean training label, which it would
+    otherwise learn first.
+    """
     bias = last_bias(net)
     if data.task == "regression" and bias is not None:
         share = 0.5 if decoder_of(data) == "sum" else 1.0
@@ -235,7 +256,7 @@ def start_at_mean_label(net: nn.Module, data: Data) -> None:
 
 
 def last_bias(net: nn.Module) -> nn.Parameter | None:
-    """The bias that is added last; None where there is none."""
+    """The bias that is added last, or None."""
     if not isinstance(net, LinkNetwork):
         return net.second.bias  # type: ignore[union-attr, return-value]
     return (
@@ -246,14 +267,23 @@ def last_bias(net: nn.Module) -> nn.Parameter | None:
 
 
 def labels(data: Data) -> Tensor:
-    """Of the nodes (N,), or of the pairs (L,)."""
+    """The labels of the nodes (N,), or of the pairs (L,)."""
     return data.y if data.level == "node" else data.edge_label
 
 
 def trained_gcn(
     data: Data, num_hidden: int = 32, epochs: int = 200, learning_rate: float = 0.02, seed: int = 0
 ) -> GCN:
-    """A GCN fitted to ``data.y`` on ``data.train_mask`` with Adam, in evaluation mode."""
+    """Train a GCN on ``data.y`` under ``data.train_mask`` with Adam, and return it in evaluation
+    mode.
+
+    Args:
+        data: A graph with ``y`` and ``train_mask``.
+        num_hidden: Hidden size.
+        epochs: Number of epochs.
+        learning_rate: Learning rate of Adam.
+        seed: Seed of the initial weights and of dropout.
+    """
     with seeded_globally(seed):
         net = GCN(data.num_node_features, num_hidden, int(data.y.max()) + 1)
         optimiser = torch.optim.Adam(net.parameters(), lr=learning_rate, weight_decay=5e-4)
@@ -266,7 +296,13 @@ def trained_gcn(
 
 
 def accuracy(net: nn.Module, data: Data, mask: Tensor) -> float:
-    """Share of the nodes under ``mask`` whose class the network names."""
+    """The share of nodes under ``mask`` whose class the network predicts.
+
+    Args:
+        net: Called as ``net(x, edge_index)``; returns a score for each class.
+        data: A graph with ``y``.
+        mask: Which nodes count.  (N,) bool
+    """
     with torch.no_grad():
         predicted = net(data.x, data.edge_index).argmax(1)
     return float((predicted == data.y)[mask].float().mean())

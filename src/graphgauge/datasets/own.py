@@ -1,10 +1,11 @@
-"""Graphs of one's own on disk: one safetensors file, tensors as they are, everything else as JSON
-in its metadata. No pickle.
+"""Graphs on disk: one safetensors file with all tensors, and everything else as JSON in its
+metadata. No pickle.
 
-    one graph      tensors "x", "edge_index", "edge_attr", "y", "train_mask" ...; metadata {"class_names": '["no", "yes"]'}
-    many graphs    the same names with the number of the graph before them: "0/x", "0/edge_index", "1/x" ...
+    one graph      tensors "x", "edge_index", "edge_attr", "y", "train_mask" ...
+                   metadata {"class_names": '["no", "yes"]'}
+    many graphs    the same names after the number of the graph: "0/x", "0/edge_index", "1/x" ...
 
-Any program that writes safetensors can write such a file; metadata that is not JSON is taken as
+Any program that writes safetensors can write such a file. Metadata that is not JSON is read as
 text.
 """
 
@@ -32,22 +33,27 @@ Place = str | os.PathLike[str]
 def save_graph(data: Data | Sequence[Data], path: Place) -> None:
     """Write a graph, or a list of graphs, for `load_graph`.
 
+    Args:
+        data: A graph or a list of graphs.
+        path: The file to write.
+
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "graph.safetensors"
-    >>> save_graph(Data(x=torch.eye(2), edge_index=torch.tensor([[0], [1]]), class_names=["no", "yes"]), path)
+    >>> graph = Data(x=torch.eye(2), edge_index=torch.tensor([[0], [1]]), class_names=["no", "yes"])
+    >>> save_graph(graph, path)
     >>> load_graph(path)
     Data(x=[2, 2], edge_index=[2, 1], class_names=[2])
     """
-    parts = (
+    graphs = (
         {"": data}
         if isinstance(data, BaseData)
         else {f"{number}/": graph for number, graph in enumerate(data)}
     )
-    if not parts:
+    if not graphs:
         raise BadGraph("save_graph was given an empty list: there is no graph to write.")
     items = {
         prefix + name: value
-        for prefix, graph in parts.items()
+        for prefix, graph in graphs.items()
         for name, value in items_of(graph, prefix).items()
     }
     tensors = {
@@ -63,41 +69,44 @@ def save_graph(data: Data | Sequence[Data], path: Place) -> None:
 
 
 def items_of(graph: Any, prefix: str) -> dict[str, Any]:
-    """What a graph holds, by name; refuses what is no plain graph."""
+    """The attributes of a graph by name. Raises `BadGraph` for what is not a plain graph."""
     where = f"data[{prefix.rstrip('/')}]" if prefix else "data"
     if not isinstance(graph, Data):
         raise BadGraph(
             f"{where} must be a torch_geometric.data.Data, but is {type(graph).__name__}."
         )
-    found: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         name: value for name, value in graph.to_dict().items() if value is not None
     }
-    wrong = [name for name in found if "/" in name or name in NOT_TEXTS]
-    if wrong:
+    reserved = [name for name in attributes if "/" in name or name in NOT_TEXTS]
+    if reserved:
         raise BadGraph(
-            f"{where} has an attribute {wrong[0]!r}, a name that files of graphs keep for themselves: rename it."
+            f"{where} has an attribute {reserved[0]!r}, a name that files of graphs reserve: "
+            "rename "
+            "the attribute."
         )
-    return found
+    return attributes
 
 
 def is_dense(value: Any) -> bool:
-    """Whether a value is a tensor that safetensors can hold."""
+    """Whether a value is a tensor that safetensors can store."""
     return isinstance(value, Tensor) and value.layout == torch.strided
 
 
 def as_json(name: str, value: Any) -> str:
-    """What is no dense tensor, as text."""
+    """A value that is not a dense tensor, as JSON."""
     try:
         return json.dumps(value)
     except (TypeError, ValueError) as error:
         raise BadGraph(
-            f"{name} is {type(value).__name__}, but a file of a graph holds dense tensors, texts, numbers, and lists and "
-            f"dictionaries of these: convert it, or leave it out with `del data.{name}`."
+            f"{name} is {type(value).__name__}, but a file of a graph holds dense tensors, texts, "
+            "numbers, and lists and dictionaries of these: convert it, or leave it out with "
+            f"`del data.{name}`."
         ) from error
 
 
 def load_graph(path: Place) -> Data | list[Data]:
-    """The graph, or the list of graphs, in a file; the tensors are on the CPU."""
+    """Read the graph, or the list of graphs, in a file. All tensors are on the CPU."""
     tensors, texts = contents(Path(path))
     items: dict[str, Any] = {
         **tensors,
@@ -110,18 +119,22 @@ def load_graph(path: Place) -> Data | list[Data]:
 
 
 def contents(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors and metadata of a file, or why there are none."""
+    """Tensors and metadata of a file. Raises `BadFile` if it cannot be read."""
     if path.suffix in (".pt", ".pth", ".pkl"):
         raise BadFile(
-            f"{path} may be a pickle, and reading one can run whatever code is in it. Load it where you trust it, and write it "
-            "again: `from graphgauge.datasets import save_graph; save_graph(data, 'graph.safetensors')`."
+            f"{path} may be a pickle, and reading one can run whatever code is in it. Load it "
+            "where "
+            "you trust it, and write it again: `from graphgauge.datasets import save_graph; "
+            "save_graph(data, 'graph.safetensors')`."
         )
     try:
         with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118 (no mapping)
+            names = list(file.keys())  # safe_open is not a mapping
+            return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
     except (OSError, SafetensorError) as error:
         raise BadFile(
-            f"{path} cannot be read as a graph: {error}. `graphgauge.datasets.save_graph` writes such files."
+            f"{path} cannot be read as a graph: {error}. `graphgauge.datasets.save_graph` writes "
+            "such files."
         ) from error
 
 
@@ -129,29 +142,32 @@ def many(items: Mapping[str, Any], path: Place) -> list[Data]:
     """The graphs of a list, in their order."""
     graphs: dict[int, dict[str, Any]] = {}
     for name, value in items.items():
-        number, slash, own = name.partition("/")
+        number, slash, attribute = name.partition("/")
         if not (slash and number.isdecimal()):
             raise BadFile(
-                f"{os.fspath(path)} mixes a list of graphs (0/x, 1/x ...) with {name!r}, which is of no graph."
+                f"{os.fspath(path)} mixes a list of graphs (0/x, 1/x ...) with {name!r}, which "
+                "belongs to no graph."
             )
-        graphs.setdefault(int(number), {})[own] = value
-    listed = [graphs.get(position, {}) for position in range(len(graphs))]
-    for position, own_items in enumerate(listed):
-        check_complete(own_items, path, f"{position}/")
-    return [Data(**own_items) for own_items in listed]
+        graphs.setdefault(int(number), {})[attribute] = value
+    in_order = [graphs.get(position, {}) for position in range(len(graphs))]
+    for position, attributes in enumerate(in_order):
+        check_complete(attributes, path, f"{position}/")
+    return [Data(**attributes) for attributes in in_order]
 
 
 def check_complete(items: Mapping[str, Any], path: Place, prefix: str) -> None:
-    """Refuse a graph without features or edges."""
-    gaps = [prefix + name for name in NEEDED if not isinstance(items.get(name), Tensor)]
-    if gaps:
+    """Raise `BadFile` for a graph without features or edges."""
+    missing = [prefix + name for name in NEEDED if not isinstance(items.get(name), Tensor)]
+    if missing:
         raise BadFile(
-            f"{os.fspath(path)} has no tensor {' and no '.join(gaps)}: a graph needs x (N, F) and edge_index (2, E)."
+            f"{os.fspath(path)} has no tensor {' and no '.join(missing)}: a graph needs x (N, F) "
+            "and "
+            "edge_index (2, E)."
         )
 
 
 def read_json(text: str) -> Any:
-    """A value from metadata; what is not JSON is a text."""
+    """A value from the metadata; what is not JSON is a text."""
     try:
         return json.loads(text)
     except ValueError:

@@ -1,7 +1,8 @@
-"""Unordered pairs of nodes, each once and with the smaller node first, in memory proportional to
-their number.
+"""Unordered pairs of nodes, each once and with the smaller node first; memory grows with the number
+of pairs only.
 
-A pair (u, v) of N nodes has the code  u N + v,  so that sets of pairs are sorted lists of whole numbers.
+A pair (u, v) of N nodes has the code  u N + v,  so that sets of pairs are sorted lists of whole
+numbers.
 """
 
 import torch
@@ -11,13 +12,13 @@ from graphgauge.core.errors import BadSetting
 
 
 def pair_codes(pairs: Tensor, num_nodes: int) -> Tensor:
-    """One number for each unordered pair, whatever way it is written.  (2, P) -> (P,)"""
+    """One number for each unordered pair, whichever node comes first.  (2, P) -> (P,)"""
     low, high = pairs.sort(dim=0).values
     return low * num_nodes + high
 
 
 def decoded(codes: Tensor, num_nodes: int) -> Tensor:
-    """The pairs behind codes.  (P,) -> (2, P)"""
+    """The pairs of some codes.  (P,) -> (2, P)"""
     return torch.stack([codes // num_nodes, codes % num_nodes])
 
 
@@ -47,24 +48,33 @@ def both_directions(pairs: Tensor, num_nodes: int) -> Tensor:
 def random_pairs(
     num_nodes: int, number: int, generator: torch.Generator, without: Tensor | None = None
 ) -> Tensor:
-    """Different pairs, uniform among those that are not in ``without`` (2, Q), in random order.
+    """Draw different pairs, uniformly among those that are not in ``without``, in random order.
     (2, number)
+
+    Args:
+        num_nodes: Number of nodes.
+        number: How many pairs to draw.
+        generator: Source of the random numbers.
+        without: Pairs that must not be drawn.  (2, Q)
     """
-    taken = (
+    excluded = (
         pair_codes(without, num_nodes).unique()
         if without is not None
         else torch.empty(0, dtype=torch.int64)
     )
-    free = num_nodes * (num_nodes - 1) // 2 - len(taken)
-    if number > free:
+    num_free = num_nodes * (num_nodes - 1) // 2 - len(excluded)
+    if number > num_free:
         raise BadSetting(
-            f"{number} pairs of {num_nodes} nodes were asked for, but only {free} are free. Ask for fewer."
+            f"{number} pairs of {num_nodes} nodes were requested, but only {num_free} are free. "
+            "Request fewer."
         )
     chosen = torch.empty(0, dtype=torch.int64)
     while len(chosen) < number:
-        drawn = torch.randint(num_nodes, (2, 2 * number + 16), generator=generator)
-        codes = pair_codes(drawn[:, drawn[0] != drawn[1]], num_nodes)
-        chosen = first_occurrences(torch.cat([chosen, codes[~torch.isin(codes, taken)]]))[:number]
+        candidates = torch.randint(num_nodes, (2, 2 * number + 16), generator=generator)
+        codes = pair_codes(candidates[:, candidates[0] != candidates[1]], num_nodes)
+        chosen = first_occurrences(torch.cat([chosen, codes[~torch.isin(codes, excluded)]]))[
+            :number
+        ]
     return decoded(chosen, num_nodes)
 
 
@@ -74,7 +84,7 @@ def first_occurrences(values: Tensor) -> Tensor:
     >>> first_occurrences(torch.tensor([7, 3, 7, 1, 3]))
     tensor([7, 3, 1])
     """
-    ordered, place = values.sort(stable=True)
+    ordered, position = values.sort(stable=True)
     is_first = torch.ones_like(ordered, dtype=torch.bool)
     is_first[1:] = ordered[1:] != ordered[:-1]
-    return values[place[is_first].sort().values]
+    return values[position[is_first].sort().values]

@@ -1,7 +1,7 @@
-"""How well a network does on a part of its task: accuracy for classes, r² for values.
+"""Scores of a network on a part of its task: accuracy for classes, r² for values.
 
-accuracy = share of rows whose class is named (one logit: the class is "its sign is positive")
-r²       = 1 - sum (y - f)² / sum (y - mean y)²          means over the part that is scored
+accuracy = share of rows whose class is predicted (one logit: its sign decides) r²       = 1 - sum
+(y - f)² / sum (y - mean y)²          with means over the scored part
 """
 
 import torch
@@ -15,7 +15,7 @@ SCORED_PARTS = (*PARTS, "all")
 
 
 def scores(net: nn.Module, data: Data, parts: tuple[str, ...]) -> dict[str, float]:
-    """The score on each part; "all" is every labelled row."""
+    """The score on each part; the part "all" has every labelled row."""
     output, label = outputs_of(net, data), labels(data)
     masks = {part: part_mask(data, part) for part in parts}
     score = accuracy_of if data.task == "classification" else r2_of
@@ -24,7 +24,7 @@ def scores(net: nn.Module, data: Data, parts: tuple[str, ...]) -> dict[str, floa
 
 @torch.no_grad()
 def outputs_of(net: nn.Module, data: Data) -> Tensor:
-    """What the network says of all nodes, or of all labelled pairs."""
+    """The output of the network for all nodes, or for all labelled pairs."""
     if isinstance(net, LinkNetwork):
         return net.decode(net.encode(data.x, data.edge_index), data.edge_label_index)
     conv = "gcn" if isinstance(net, GCN) else "gat"
@@ -32,17 +32,17 @@ def outputs_of(net: nn.Module, data: Data) -> Tensor:
 
 
 def accuracy_of(output: Tensor, label: Tensor) -> float:
-    """Of logits.  (n, C) or (n,), (n,)
+    """Accuracy of logits.  (n, C) or (n,), (n,)
 
     >>> accuracy_of(torch.tensor([2.0, -1.0, 3.0, -4.0]), torch.tensor([1, 1, 1, 0]))
     0.75
     """
-    named = output.argmax(1) if output.dim() == 2 else output > 0
-    return float((named == label).double().mean())
+    predicted = output.argmax(1) if output.dim() == 2 else output > 0
+    return float((predicted == label).double().mean())
 
 
 def r2_of(output: Tensor, label: Tensor) -> float:
-    """Of values.  (n, 1) or (n,), (n,)
+    """The r² of values.  (n, 1) or (n,), (n,)
 
     >>> r2_of(torch.tensor([1.0, 2.0, 2.0]), torch.tensor([1.0, 2.0, 3.0]))
     0.5

@@ -1,12 +1,11 @@
-"""K networks of one architecture as one computation: every weight has a first axis of length K,
-every hidden row too.
+"""K networks of one architecture as one computation: every weight and every hidden row has a first
+axis of length K.
 
-What the networks share is done once. The features of a GCN's first layer are propagated before
+What the networks share is computed once. The features of a GCN's first layer are propagated before
 training, since Â (X W) = (Â X) W; features that are mostly zero stay sparse; the edges are one
-matrix with K blocks (blocks.py). Parameters are the columns of one matrix theta (K, T), in the
-order of the network's ``state_dict``, so that one step of Adam is a few operations on theta
-whatever the network. Shapes: N nodes, E edges with self-loops, D hidden, n labelled rows, C
-classes.
+matrix with K blocks (blocks.py). Parameters are the rows of one matrix theta (K, T), in the order
+of the network's ``state_dict``, so that one step of Adam is a few operations on theta, whatever the
+network. Shapes: N nodes, E edges with self-loops, D hidden, n labelled rows, C classes.
 """
 
 from dataclasses import dataclass
@@ -38,7 +37,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Inputs:
-    """A task, made ready for one kind of network and moved to a device."""
+    """A task, prepared for one kind of network and moved to a device."""
 
     x: Tensor  #: (N, F), propagated once for GCN; empty where ``places`` holds it
     places: Pattern | None  #: where x is not zero, with the values in ``x_value``
@@ -49,7 +48,7 @@ class Inputs:
 
 
 def prepare(data: Data, conv: str) -> Inputs:
-    """What K networks share, computed once."""
+    """Compute once what K networks share."""
     edge_index, edge_value = (normalised if conv == "gcn" else with_loops)(
         data, edge_input(data, conv)
     )
@@ -64,23 +63,23 @@ def prepare(data: Data, conv: str) -> Inputs:
     return Inputs(x[:0], places, x[row, col][places.order], edges, edge_value, parts)
 
 
-def normalised(data: Data, given: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """Edges with self-loops and the weights of GCN.  (2, E), (E,)"""
-    return gcn_norm(data.edge_index, given.get("edge_weight"), data.num_nodes, dtype=data.x.dtype)
+def normalised(data: Data, inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """Edges with self-loops and their GCN weights.  (2, E), (E,)"""
+    return gcn_norm(data.edge_index, inputs.get("edge_weight"), data.num_nodes, dtype=data.x.dtype)
 
 
-def with_loops(data: Data, given: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """Edges with self-loops and their features (of a loop: the mean of the edges into its node).
+def with_loops(data: Data, inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """Edges with self-loops and their features; a loop has the mean of the edges into its node.
     (2, E), (E, d)
     """
-    feature = given.get("edge_attr", data.x.new_zeros(data.num_edges, 0))
-    edge_index, kept = remove_self_loops(data.edge_index, feature)
-    return add_self_loops(edge_index, kept, fill_value="mean", num_nodes=data.num_nodes)
+    feature = inputs.get("edge_attr", data.x.new_zeros(data.num_edges, 0))
+    edge_index, without_loops = remove_self_loops(data.edge_index, feature)
+    return add_self_loops(edge_index, without_loops, fill_value="mean", num_nodes=data.num_nodes)
 
 
 def part_of(data: Data, mask: Tensor) -> Part:
-    """The nodes or pairs under ``mask`` with their labels: class numbers, or values in the
-    features' float type.
+    """The nodes or pairs under ``mask`` with their labels: classes, or values in the float type of
+    the features.
     """
     chosen, label = mask.nonzero()[:, 0], labels(data)[mask]
     is_class = data.task == "classification" and decoder_of(data) != "inner_product"
@@ -93,7 +92,7 @@ def part_of(data: Data, mask: Tensor) -> Part:
 
 
 class Parameters:
-    """Where each tensor of a network lies in a row of theta."""
+    """The position of each tensor of a network in a row of theta."""
 
     def __init__(self, net: nn.Module) -> None:
         self.shape = {name: tuple(value.shape) for name, value in net.state_dict().items()}
@@ -135,8 +134,12 @@ class Stack:
         }
 
     def outputs(self, theta: Tensor, part: str, keep: Tensor | None = None) -> Tensor:
-        """Raw rows of the labelled nodes or pairs.
-        (K, T) -> (K, n) or (K, n, C); ``keep`` (K, N, D): dropout's factors
+        """Outputs for the labelled nodes or pairs of a part.  (K, T) -> (K, n) or (K, n, C)
+
+        Args:
+            theta: Parameters of the networks.  (K, T)
+            part: Name of the part.
+            keep: Factors of dropout.  (K, N, D)
         """
         weight = self.parameters.named(theta)
         hidden = self.first(weight)
@@ -165,7 +168,7 @@ class Stack:
         return mixed.view(-1, *weight.shape[:2]).transpose(0, 1).contiguous()
 
     def spread(self, weight: dict[str, Tensor], layer: str, h: Tensor) -> Tensor:
-        """Rows h pass along the edges.  (K, N, D) -> (K, N, D)"""
+        """Pass the rows h along the edges.  (K, N, D) -> (K, N, D)"""
         value = (
             self.attention(weight, layer, h)
             if self.plan.conv == "gat"
@@ -192,7 +195,7 @@ class Stack:
         return grouped_softmax(leaky_relu(logit, ATTENTION_SLOPE), head, h.size(1))
 
     def decode(self, weight: dict[str, Tensor], z: Tensor, part: str) -> Tensor:
-        """From embeddings (K, N, D) to the rows of a part.  (K, n) or (K, n, C)"""
+        """From embeddings (K, N, D) to outputs for the rows of a part.  (K, n) or (K, n, C)"""
         if self.plan.decoder == "none":
             rows = z[:, self.inputs.part[part].node]
             return rows if self.plan.classes else rows[..., 0]
@@ -227,11 +230,13 @@ def grouped_softmax(logit: Tensor, group: Tensor, num_groups: int) -> Tensor:
 
 
 def losses(output: Tensor, label: Tensor, classes: int) -> Tensor:
-    """Cross entropy of classes (one logit: binary), or the mean squared error of values.  (K, n) or (K, n, C) -> (K,)"""
+    """Cross entropy of classes (one logit: binary), or mean squared error of values.  (K, n) or (K,
+    n, C) -> (K,)
+    """
     if output.dim() == 3:
         chosen = output.log_softmax(2).gather(2, label.expand(len(output), -1)[..., None])
         return -chosen.mean((1, 2))
-    wanted = label.expand_as(output)
+    expected = label.expand_as(output)
     if classes:
-        return binary_cross_entropy_with_logits(output, wanted, reduction="none").mean(1)
-    return (output - wanted).square().mean(1)
+        return binary_cross_entropy_with_logits(output, expected, reduction="none").mean(1)
+    return (output - expected).square().mean(1)

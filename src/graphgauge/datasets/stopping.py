@@ -1,8 +1,8 @@
-"""When a network stops learning, and which of its weights are kept.
+"""Early stopping: when a network stops learning, and which of its weights are kept.
 
-After each epoch the loss on one part of the labels is taken, without dropout. The weights with the
-lowest loss so far are kept, and a network stops once the loss has not gone lower for ``patience``
-epochs. ``watch`` names the part: "val", or "train" for a network that shall fit its training part,
+After each epoch the loss on one part of the labels is computed, without dropout. The weights with
+the lowest loss so far are kept, and a network stops once the loss has not improved for ``patience``
+epochs. ``watch`` names the part: "val", or "train" for a network that should fit its training part,
 whatever that does to other data (docs/training.md has numbers for both).
 """
 
@@ -19,7 +19,7 @@ WATCHED = ("train", "val")  #: parts of the labels that training looks at
 
 @dataclass(frozen=True)
 class Stopping:
-    """The longest training, the patience, and the part whose loss is watched.
+    """The rule: how long to train at most, the patience, and the part whose loss is watched.
 
     >>> Stopping(watch="test")
     Traceback (most recent call last):
@@ -35,13 +35,14 @@ class Stopping:
         lookup(dict.fromkeys(WATCHED), self.watch, "part to watch")
         if self.epochs < 1 or self.patience < 1:
             raise BadSetting(
-                f"epochs and patience must be at least 1, but are {self.epochs} and {self.patience}."
+                f"epochs and patience must be at least 1, but are {self.epochs} and "
+                f"{self.patience}."
             )
 
 
 @dataclass(frozen=True)
 class Best:
-    """Of each of K networks: the lowest loss so far, the weights and the epoch that gave it, and
+    """For each of K networks: the lowest loss so far, the weights and the epoch that gave it, and
     how long ago that was.
     """
 
@@ -52,7 +53,9 @@ class Best:
     waited: Tensor  #: (K,) epochs since
 
     def after(self, epoch: int, loss: Tensor, theta: Tensor, patience: int) -> "Best":
-        """With one epoch more; who has stopped stays as it is.  (K,), (K, T)"""
+        """The state after one more epoch. Networks that have stopped do not change.  (K,),
+        (K, T)
+        """
         learnt = self.waited < patience
         better = learnt & (loss < self.loss)
         return Best(
@@ -64,11 +67,11 @@ class Best:
         )
 
     def rows(self, index: Tensor) -> "Best":
-        """Some of the networks."""
+        """The state of some of the networks."""
         return Best(**{field.name: getattr(self, field.name)[index] for field in fields(self)})
 
 
 def best_at_start(theta: Tensor) -> Best:
-    """Before the first epoch.  (K, T)"""
+    """The state before the first epoch.  (K, T)"""
     zero = torch.zeros(len(theta), dtype=torch.int64, device=theta.device)
     return Best(theta.new_full((len(theta),), torch.inf), theta, zero, zero, zero)

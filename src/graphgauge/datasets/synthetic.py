@@ -4,9 +4,13 @@ G(n, m): m = 75,162 of all pairs of n = 10,000 nodes, all choices equally likely
 independent standard normal features. With N_1(v) the neighbours of v and N_2(v) the nodes at a
 distance of exactly two,
 
-    s_u = sum over f of w_f x_uf                                 w_f = (-3/4)^f,  f = 0..15  (``label_weights``)
-    r_v = h_0 s_v + h_1 (sum of s over N_1(v)) + h_2 (sum of s over N_2(v))     h = (1, 1/4, 1/16)  (``hop_weights``)
-    y_v = r_v / σ                                                σ = SD of r over all nodes, dividing by n  (``label_scale``)
+    s_u = sum over f of w_f x_uf
+    r_v = h_0 s_v + h_1 (sum of s over N_1(v)) + h_2 (sum of s over N_2(v))
+    y_v = r_v / σ
+
+    w_f = (-3/4)^f,  f = 0..15                        ``label_weights``
+    h   = (1, 1/4, 1/16)                              ``hop_weights``
+    σ   = SD of r over all nodes, dividing by n       ``label_scale``
 
 So the first features matter most, with alternating sign, and the last hardly at all: |w_15| =
 0.013. The paper asks for "an arbitrary, weighted aggregation" of this kind and does not say which.
@@ -33,8 +37,12 @@ HOP_WEIGHTS = (1.0, 1 / 4, 1 / 16)
 
 
 def synthetic(seed: int = 0, num_nodes: int = 10_000, num_edges: int = 75_162) -> Data:
-    """The graph with ``num_edges`` pairs (each stored both ways), its features, labels ``y``, and
-    the rule behind them.
+    """Generate the graph with its features, labels ``y``, and the rule behind them.
+
+    Args:
+        seed: Seed of edges and features.
+        num_nodes: Number of nodes.
+        num_edges: Number of pairs; each is stored in both directions.
 
     >>> data = synthetic(num_nodes=50, num_edges=100)
     >>> data.x.shape, data.edge_index.shape, data.hop_weights
@@ -61,28 +69,27 @@ def synthetic(seed: int = 0, num_nodes: int = 10_000, num_edges: int = 75_162) -
 
 
 def aggregated(signal: Tensor, edge_index: Tensor) -> Tensor:
-    """h_0 s_v + h_1 (its sum over the neighbours) + h_2 (its sum at distance two).
-    (N,), (2, E) -> (N,)
-    """
-    own, near, far = HOP_WEIGHTS
+    """h_0 s_v + h_1 (sum over the neighbours) + h_2 (sum at distance two).  (N,), (2, E) -> (N,)"""
+    at_node, at_one_hop, at_two_hops = HOP_WEIGHTS
     return (
-        own * signal
-        + near * summed(signal, edge_index)
-        + far * summed(signal, at_distance_two(edge_index, len(signal)))
+        at_node * signal
+        + at_one_hop * summed(signal, edge_index)
+        + at_two_hops * summed(signal, at_distance_two(edge_index, len(signal)))
     )
 
 
 def summed(signal: Tensor, edge_index: Tensor) -> Tensor:
-    """The sum over the sources of each node's incoming edges.  (N,), (2, E) -> (N,)"""
+    """The sum over the sources of the incoming edges of each node.  (N,), (2, E) -> (N,)"""
     source, target = edge_index
     return torch.zeros_like(signal).index_add_(0, target, signal[source])
 
 
 def at_distance_two(edge_index: Tensor, num_nodes: int) -> Tensor:
-    """The pairs (u, v) with a common neighbour that are neither linked nor equal, each way once.  (2, E) sorted -> (2, P)
+    """The pairs (u, v) with a common neighbour that are neither linked nor equal, in both
+    directions.  (2, E) sorted -> (2, P)
 
-    Every edge (u, w) is followed by the edges out of w, a run of the sorted list: sum over edges of
-    deg(w) paths.
+    Every edge (u, w) is followed by the edges out of w, which are consecutive in the sorted list:
+    sum over edges of deg(w) paths.
     """
     source, target = edge_index
     out = degree(source, num_nodes, dtype=torch.int64)

@@ -15,8 +15,11 @@ Target = int | tuple[int, int]
 
 
 def targets_of(data: Data, part: str = "test") -> list[Target]:
-    """The labelled nodes or pairs of a part: "train", "val", "test" or "all" (also those that are
-    in no part).
+    """The labelled nodes or pairs of a part.
+
+    Args:
+        data: A loaded task.
+        part: "train", "val", "test" or "all" (also those in no part).
 
     >>> from graphgauge.datasets.loading import load
     >>> len(targets_of(load("BA-Shapes", "link"), "all"))
@@ -26,13 +29,13 @@ def targets_of(data: Data, part: str = "test") -> list[Target]:
 
 
 def rows_of(data: Data, part: str) -> Tensor:
-    """Row numbers in the labels.  (T,)"""
+    """The positions of a part in the labels.  (T,)"""
     part = lookup({name: name for name in (*PARTS, "all")}, part, "part")
     return part_mask(data, part).nonzero()[:, 0].cpu()
 
 
 def targets_at(data: Data, rows: Tensor) -> list[Target]:
-    """The nodes, or the pairs of nodes, that rows of the labels belong to.  (T,)"""
+    """The nodes, or the pairs of nodes, at some positions of the labels.  (T,)"""
     if data.level == "node":
         return rows.tolist()
     source, target = data.edge_label_index.cpu()[:, rows].tolist()
@@ -40,27 +43,33 @@ def targets_at(data: Data, rows: Tensor) -> list[Target]:
 
 
 def benchmark_targets(data: Data, number: int = 100, seed: int = 0) -> list[Target]:
-    """Targets drawn from the test part without replacement, all if there are fewer; fewer targets
-    are the first of more.
+    """Draw targets from the test part, without replacement and each equally likely.
 
-    Each is equally likely; where the task is whether a link exists, links and non-edges take turns,
-    links first.
+    If the test part has fewer targets, all are drawn. A smaller number gives the first targets of a
+    larger one. In existence tasks links and non-edges alternate, links first.
+
+    Args:
+        data: A loaded task.
+        number: How many targets to draw.
+        seed: Seed of the draw.
     """
     rows = rows_of(data, "test")
-    drawn = rows[
+    chosen_rows = rows[
         torch.randperm(
             len(rows),
             generator=generator(derive_seed(seed, data.name, data.level, "benchmark targets")),
         )
     ]
     if is_existence(data):
-        drawn = taking_turns(drawn, data.edge_label.cpu()[drawn] == 1)
-    return targets_at(data, drawn[:number])
+        chosen_rows = taking_turns(chosen_rows, data.edge_label.cpu()[chosen_rows] == 1)
+    return targets_at(data, chosen_rows[:number])
 
 
 def taking_turns(rows: Tensor, is_link: Tensor) -> Tensor:
-    """A link, a non-edge, a link ..., and at the end what is left of one kind.  (T,), (T,) bool -> (T,)"""
-    both = zip_longest(rows[is_link].tolist(), rows[~is_link].tolist())
+    """A link, a non-edge, a link ..., followed by what is left of one kind.  (T,), (T,) bool ->
+    (T,)
+    """
+    link_and_other = zip_longest(rows[is_link].tolist(), rows[~is_link].tolist())
     return torch.tensor(
-        [row for turn in both for row in turn if row is not None], dtype=torch.int64
+        [row for pair in link_and_other for row in pair if row is not None], dtype=torch.int64
     )

@@ -1,5 +1,5 @@
-"""The paper's twenty networks by name, such as ``cora-node-gcn``, with the figure the paper gives
-for each.
+"""The paper's twenty networks by name, such as ``cora-node-gcn``, with the score that the paper
+reports for each.
 
 Accuracy for classes, r² for values (appendix "Models"). The paper does not say on which part of the
 data it was measured.
@@ -41,7 +41,7 @@ class Task:
 
     @property
     def name(self) -> str:
-        """For file names and the command line.
+        """The name in files and on the command line.
 
         >>> Task("BA-Shapes", "link", "gat").name
         'ba-shapes-link-gat'
@@ -50,11 +50,11 @@ class Task:
 
     @property
     def paper(self) -> float:
-        """The paper's figure."""
+        """The score that the paper reports."""
         return PAPER[self.data_set, self.level][CONVS.index(self.conv)]
 
     def load(self, folder: str | Path | None = None) -> Data:
-        """Its data."""
+        """Load the data of the task."""
         return load(self.data_set, self.level, folder=folder)
 
 
@@ -65,7 +65,8 @@ TASKS = {
 
 
 def find_tasks(name: str) -> list[Task]:
-    """The tasks behind ``cora-node-gcn``, ``cora-node`` (both networks) or ``all``.
+    """The tasks that a name stands for: ``cora-node-gcn``, ``cora-node`` (both networks) or
+    ``all``.
 
     >>> [task.name for task in find_tasks("cora-node")]
     ['cora-node-gcn', 'cora-node-gat']
@@ -78,6 +79,12 @@ def find_tasks(name: str) -> list[Task]:
 
 
 def find_task(data_set: str, level: str, conv: str) -> Task:
-    """One task by its three names."""
+    """The task of a data set, a level and a kind of network.
+
+    Args:
+        data_set: Name of the data set.
+        level: "node" or "link".
+        conv: "gcn" or "gat".
+    """
     lookup(dict.fromkeys(CONVS), conv, "network")
     return Task(find_dataset(data_set).name, find_level(level), conv)

@@ -1,9 +1,9 @@
-"""Training of many networks at once: the paper's rule, for each network as if it were alone.
+"""Trains many networks at once; each learns as if it were alone, by the paper's rule.
 
-Full batch, Adam (with L2 weight decay, as ``torch.optim.Adam`` does it) on the training part,
-stopped early (stopping.py). Each network has its own learning rate, weight decay, dropout and
-random numbers, so its company changes nothing but the order in which a product is summed. Stopped
-networks leave once they are half of the stack.
+Full batch, Adam (with L2 weight decay, as in ``torch.optim.Adam``) on the training part, with early
+stopping (stopping.py). Each network has its own learning rate, weight decay, dropout and random
+numbers, so the other networks change nothing but the order in which a product is summed. Stopped
+networks are removed once they are half of the stack.
 
 With g the gradient, t the epoch, learning rate r and weight decay w:
 
@@ -31,7 +31,7 @@ BETAS, EPSILON = (0.9, 0.999), 1e-8
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one network is made. ``bias``: a learned number in an inner-product decoder."""
+    """How to train one network. ``bias``: whether an inner-product decoder has a learned number."""
 
     hidden: int
     learning_rate: float
@@ -43,8 +43,8 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Trained:
-    """The kept weights of one network, on the CPU, their validation loss, the epoch that gave them
-    and the last epoch.
+    """The kept weights of one network, on the CPU, their validation loss, the epoch of these
+    weights and the last epoch.
     """
 
     state: dict[str, Tensor]
@@ -60,8 +60,14 @@ def train(
     stopping: Stopping | None = None,
     budget: int | str | None = None,
 ) -> list[Trained]:
-    """Train one network per recipe, all of one hidden size, where ``data`` is; as many at once as
-    memory allows.
+    """Train one network per recipe, on the device of ``data``, as many at once as memory allows.
+
+    Args:
+        data: The task.
+        conv: "gcn" or "gat".
+        recipes: All of one hidden size and decoder.
+        stopping: When to stop.
+        budget: Memory that may be used, such as "2GiB"; by default a quarter of what is free.
     """
     if len({(recipe.hidden, recipe.bias) for recipe in recipes}) != 1:
         raise BadSetting(
@@ -83,9 +89,7 @@ def train(
 def networks_at_once(
     inputs: Inputs, plan: Architecture, data: Data, budget: int | str | None
 ) -> int:
-    """How many networks fit into the budget (default: a quarter of what is free), counted from
-    their largest tensors.
-    """
+    """How many networks fit into the memory budget, counted from their largest tensors."""
     labelled = sum(len(part.label) for part in inputs.part.values())
     wide = (
         data.num_nodes * (14 * plan.hidden + 8 * plan.outputs) + plan.num_features * plan.hidden * 8
@@ -96,7 +100,8 @@ def networks_at_once(
     count = budget_bytes(budget, data.x.device) // ((wide + long) * data.x.element_size())
     if count < 1:
         raise OutOfMemory(
-            "not even one network of this task fits into the memory budget. Free memory or use another device."
+            "not even one network of this task fits into the memory budget. Free memory or use "
+            "another device."
         )
     return min(count, LARGEST_INDEX // max(len(inputs.edges), labelled, data.num_nodes))
 
@@ -111,7 +116,7 @@ class Adam:
         self.mean, self.square = torch.zeros_like(theta), torch.zeros_like(theta)
 
     def step(self, slope: Tensor, epoch: int) -> None:
-        """One step against the slope (K, T), which is used up."""
+        """One step against the gradient (K, T), which is overwritten."""
         slope = slope.add_(self.decay * self.theta)
         self.mean.lerp_(slope, 1 - BETAS[0])
         self.square.mul_(BETAS[1]).addcmul_(slope, slope, value=1 - BETAS[1])
@@ -119,13 +124,15 @@ class Adam:
         self.theta = self.theta - self.rate / (1 - BETAS[0] ** epoch) * self.mean / spread
 
     def keep(self, index: Tensor) -> None:
-        """Go on with some of the networks."""
+        """Continue with some of the networks."""
         self.theta, self.rate, self.decay = self.theta[index], self.rate[index], self.decay[index]
         self.mean, self.square = self.mean[index], self.square[index]
 
 
 class Dropout:
-    """Random factors of K hidden layers: 0, or 1 / (1 - p); each network draws from its own stream."""
+    """Random factors of K hidden layers, 0 or 1 / (1 - p). Each network has its own random
+    numbers.
+    """
 
     def __init__(self, recipes: list[Recipe], device: torch.device) -> None:
         self.share = [recipe.dropout for recipe in recipes]
@@ -135,8 +142,8 @@ class Dropout:
         ]
 
     def factors(self, like: Tensor, rows: int, columns: int) -> Tensor | None:
-        """In the float type and place of ``like``; None where nothing is dropped.
-        (K, rows, columns)
+        """Factors in the float type and on the device of ``like``; None if nothing is dropped.  (K,
+        rows, columns)
         """
         if not any(self.share):
             return None
@@ -147,16 +154,18 @@ class Dropout:
         dropped = like.new_tensor(self.share)[:, None, None]
         return (draw >= dropped) / (1 - dropped)
 
-    def keep(self, places: list[int]) -> None:
-        """Go on with some of the networks."""
+    def keep(self, positions: list[int]) -> None:
+        """Continue with some of the networks."""
         self.share, self.random = (
-            [self.share[place] for place in places],
-            [self.random[place] for place in places],
+            [self.share[position] for position in positions],
+            [self.random[position] for position in positions],
         )
 
 
 class Run:
-    """The networks of one stack on their way: those that still learn, and what was kept of each."""
+    """The training of one stack: the networks that still learn, and the results of those that
+    stopped.
+    """
 
     def __init__(
         self, data: Data, inputs: Inputs, plan: Architecture, recipes: list[Recipe]
@@ -180,7 +189,7 @@ class Run:
         self.stack = Stack(inputs, plan, self.parameters, len(recipes))
 
     def finish(self, stopping: Stopping) -> list[Trained]:
-        """Train until each has stopped."""
+        """Train until each network has stopped."""
         count = len(self.number)
         for epoch in range(1, stopping.epochs + 1):
             learns = self.epoch(epoch, stopping).tolist()
@@ -194,7 +203,9 @@ class Run:
         return [self.done[number] for number in range(count)]
 
     def epoch(self, epoch: int, stopping: Stopping) -> Tensor:
-        """One step of Adam for all, then a look at the watched loss; says who goes on.  (K,) bool"""
+        """One step of Adam for all networks, then the watched loss; returns which networks
+        continue.  (K,) bool
+        """
         theta = self.adam.theta.detach().requires_grad_()
         keep = self.dropout.factors(theta, self.inputs.edges.num_rows, self.plan.hidden)
         (slope,) = torch.autograd.grad(self.stack.losses(theta, "train", keep).sum(), theta)
@@ -205,25 +216,28 @@ class Run:
         return self.best.waited < stopping.patience
 
     def release(self, learns: list[bool]) -> None:
-        """Write down who has stopped and go on with the rest."""
-        self.write_down([place for place, goes_on in enumerate(learns) if not goes_on])
-        rest = [place for place, goes_on in enumerate(learns) if goes_on]
-        index = torch.tensor(rest, dtype=torch.int64, device=self.adam.theta.device)
+        """Store the results of the networks that stopped, and continue with the others."""
+        self.write_down([position for position, goes_on in enumerate(learns) if not goes_on])
+        remaining = [position for position, goes_on in enumerate(learns) if goes_on]
+        index = torch.tensor(remaining, dtype=torch.int64, device=self.adam.theta.device)
         self.adam.keep(index)
-        self.dropout.keep(rest)
-        self.best, self.number = self.best.rows(index), [self.number[place] for place in rest]
-        if rest:
-            self.stack = Stack(self.inputs, self.plan, self.parameters, len(rest))
+        self.dropout.keep(remaining)
+        self.best, self.number = (
+            self.best.rows(index),
+            [self.number[position] for position in remaining],
+        )
+        if remaining:
+            self.stack = Stack(self.inputs, self.plan, self.parameters, len(remaining))
 
     @torch.no_grad()
-    def write_down(self, places: list[int]) -> None:
-        """What is kept of the networks at these places of the stack."""
-        if not places:
+    def write_down(self, positions: list[int]) -> None:
+        """Store the results of the networks at these positions of the stack."""
+        if not positions:
             return
         val_loss = self.stack.losses(self.best.theta, "val").tolist()
         best_epoch, last_epoch = self.best.epoch.tolist(), self.best.last_epoch.tolist()
-        for place in places:
-            state = self.parameters.state(self.best.theta[place].cpu())
-            self.done[self.number[place]] = Trained(
-                state, val_loss[place], best_epoch[place], last_epoch[place]
+        for position in positions:
+            state = self.parameters.state(self.best.theta[position].cpu())
+            self.done[self.number[position]] = Trained(
+                state, val_loss[position], best_epoch[position], last_epoch[position]
             )

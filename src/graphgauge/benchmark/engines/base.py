@@ -64,7 +64,8 @@ def check_no_address(name: str, address: str | None) -> None:
     """Refuse the address of a cluster where none is used."""
     if address is not None:
         raise BadSetting(
-            f"the engine {name!r} runs on this machine and takes no address. Use --engine dask or --engine ray."
+            f"the engine {name!r} runs on this machine and takes no address. Use --engine dask or "
+            "--engine ray."
         )
 
 

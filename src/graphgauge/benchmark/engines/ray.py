@@ -61,7 +61,8 @@ class RayEngine(Engine):
             )
         except (ConnectionError, OSError, ValueError, RuntimeError) as error:
             raise BadSetting(
-                f"no Ray cluster answers at {address!r}: {str(error).rstrip('. ')}. Start one with `ray start --head`; if it runs, "
+                f"no Ray cluster answers at {address!r}: {str(error).rstrip('. ')}. Start one "
+                "with `ray start --head`; if it runs, "
                 "give this command the same RAY_AUTH_MODE and RAY_AUTH_TOKEN (docs/running.md)."
             ) from error
 
