@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from graphgauge.benchmark.experiment import Experiment, TaskChoice
 from graphgauge.benchmark.shards import FORMAT, Named, Shard, blocks
-from graphgauge.core.digests import blake2b_hex
+from graphgauge.core.digests import blake2b_hex, digest_of_tensors
 from graphgauge.datasets import benchmark_targets, load, trained
 from graphgauge.datasets.fingerprints import digest as digest_of_data
 from graphgauge.evaluation import Evaluator
@@ -22,7 +22,6 @@ from graphgauge.models import (
     NodeClassificationModel,
     NodeRegressionModel,
 )
-from graphgauge.models.fingerprints import digest as digest_of_tensors
 
 WRAPPERS: dict[tuple[str, str], type[BaseModel]] = {
     ("node", "classification"): NodeClassificationModel,

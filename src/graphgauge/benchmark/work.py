@@ -25,6 +25,7 @@ import torch
 from graphgauge.benchmark.outcomes import Fault, Outcome
 from graphgauge.benchmark.planning import Place, digest_of_network, wrapped
 from graphgauge.benchmark.shards import Named, Shard
+from graphgauge.core.digests import digest_of_tensors
 from graphgauge.core.errors import BadGraph, BadModel, ChangedModel, GraphgaugeWarning
 from graphgauge.core.phases import clocked, phase
 from graphgauge.core.progress import replaced
@@ -34,7 +35,6 @@ from graphgauge.evaluation import Evaluator, Results, Settings
 from graphgauge.explainers import find_explainer
 from graphgauge.metrics import METRICS
 from graphgauge.models import BaseModel
-from graphgauge.models.fingerprints import digest as digest_of_tensors
 
 MOST_MODELS = 2  #: kept open between shards
 LONGEST_MESSAGE = 600

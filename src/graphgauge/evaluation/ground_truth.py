@@ -28,6 +28,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from graphgauge.core.digests import digest_of_tensors, digest_of_texts
 from graphgauge.core.errors import BadSetting
 from graphgauge.core.xplanation import Target, Xplanation, numbers_of
 from graphgauge.evaluation.alignment import edge_scores, feature_scores
@@ -47,7 +48,6 @@ from graphgauge.metrics import (
 )
 from graphgauge.models import BaseModel
 from graphgauge.models.computation import ComputationGraph
-from graphgauge.models.fingerprints import digest, digest_of_text
 
 KINDS = ("edge", "node", "feature")
 WITHOUT_K = {"auroc": auroc, "average_precision": average_precision, "jaccard": jaccard}
@@ -94,10 +94,10 @@ class GroundTruth:
         found = {}
         for kind, own in self.masks.items():
             names = {
-                id(mask): digest([mask])
+                id(mask): digest_of_tensors([mask])
                 for mask in {id(mask): mask for mask in own.values()}.values()
             }
-            found[kind] = digest_of_text(
+            found[kind] = digest_of_texts(
                 f"{target}: {names[id(mask)]}" for target, mask in own.items()
             )
         return found

@@ -2,9 +2,9 @@
 these scores.
 """
 
+from graphgauge.core.digests import digest_of_tensors
 from graphgauge.core.xplanation import Xplanation
 from graphgauge.models import BaseModel
-from graphgauge.models.fingerprints import digest
 
 
 def digest_of_model(model: BaseModel) -> str:
@@ -19,13 +19,13 @@ def digest_of_model(model: BaseModel) -> str:
         source, probes = model.source, model.probes
         data = [source.edge_index, *source.node_attrs.values(), *source.edge_attrs.values()]
         answers = [model.pred_continuous(probes), model.embed(probes)]
-        return f"{type(model).__name__}/{model.hops}/{digest([*model.net.parameters(), *model.net.buffers(), *data, *answers])}"
+        return f"{type(model).__name__}/{model.hops}/{digest_of_tensors([*model.net.parameters(), *model.net.buffers(), *data, *answers])}"
 
     return model.known("digest", find)
 
 
 def digest_of_scores(x: Xplanation, size: int = 8) -> str:
     """The ids and scores of one explanation, in ``size`` bytes."""
-    return digest(
+    return digest_of_tensors(
         (t for t in (x.nodes, x.edges, x.feature_score, x.edge_score) if t is not None), size
     )

@@ -10,26 +10,12 @@ answer can be matched to the validation behind it by eye.
 They find mistakes, not forgery, and depend on nothing of the machine.
 """
 
-from collections.abc import Iterable
-
-from torch import Tensor
-
 from graphgauge.core.digests import digest_of_tensors, digest_of_texts
 from graphgauge.models.base import BaseModel
 
 #: digits of the names of networks in older baselines of the monitor: without those of names and
 #: kind
 TENSORS_ONLY = 16
-
-
-def digest(tensors: Iterable[Tensor], size: int = 8) -> str:
-    """A name of the shapes, types and bits of tensors, of ``size`` bytes."""
-    return digest_of_tensors(tensors, size)
-
-
-def digest_of_text(texts: Iterable[str]) -> str:
-    """A short name of some texts, in their order."""
-    return digest_of_texts(texts)
 
 
 def digest_of_network(model: BaseModel) -> str:
@@ -39,10 +25,10 @@ def digest_of_network(model: BaseModel) -> str:
 
     def find() -> str:
         parts = [*model.net.named_parameters(), *model.net.named_buffers()]
-        names = digest_of_text(
+        names = digest_of_texts(
             [type(model).__name__, str(model.hops), *(name for name, _ in parts)]
         )
-        return f"{names}{digest(tensor for _, tensor in parts)}"
+        return f"{names}{digest_of_tensors(tensor for _, tensor in parts)}"
 
     return model.known("digest of the network", find)
 
@@ -55,9 +41,7 @@ def digest_of_data(model: BaseModel) -> str:
     def find() -> str:
         source = model.source
         attributes = {**source.node_attrs, **source.edge_attrs}
-        return (
-            f"{digest_of_text(list(attributes))}{digest([source.edge_index, *attributes.values()])}"
-        )
+        return f"{digest_of_texts(list(attributes))}{digest_of_tensors([source.edge_index, *attributes.values()])}"
 
     return model.known("digest of the data", find)
 
