@@ -1,10 +1,11 @@
-"""Who sends messages to whom, stored so that the neighbours of a few nodes are found without
-touching the others.
+"""Adjacency lists of a graph: who sends messages to whom.
 
-An arc is a message route: tail -> head along a stored edge. With PyG's default flow each stored
-edge is one arc; layers with ``flow="target_to_source"`` turn it around; a net with both kinds of
-layer has both arcs of each edge. Arcs are sorted by the node they are looked up by (compressed
-sparse columns), built once per model.
+The neighbours of a few nodes are found without a look at the other nodes.
+
+An arc is a message route, tail -> head, along a stored edge. With PyG's default flow each stored
+edge is one arc. Layers with ``flow="target_to_source"`` turn it around, and a network with both
+kinds of layer has both arcs of each edge. Arcs are sorted by the node they are looked up by
+(compressed sparse columns) and built once per model.
 """
 
 from dataclasses import dataclass
@@ -15,34 +16,45 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Arcs:
-    """For each node v, arcs ``ptr[v]..ptr[v+1]-1``: the other end and the stored edge.  ptr (N + 1,), other (A,), edge (A,)"""
+    """The arcs of each node: those of node v are ``ptr[v]..ptr[v+1]-1``.
+
+    Args:
+        ptr: First arc of each node, and the number of arcs A.  (N + 1,)
+        other: The node at the other end of each arc.  (A,)
+        edge: The stored edge of each arc.  (A,)
+    """
 
     ptr: Tensor
     other: Tensor
     edge: Tensor
 
     def of(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """All arcs of ``nodes`` (M,): position in ``nodes``, other end, stored edge, each (S,)."""
+        """All arcs of ``nodes`` (M,): position in ``nodes``, other end and stored edge, each
+        (S,).
+        """
         start = self.ptr[nodes]
         owner, arc = ragged_ranges(start, self.ptr[nodes + 1] - start)
         return owner, self.other[arc], self.edge[arc]
 
 
 def arcs_into(edge_index: Tensor, num_nodes: int, flow: str) -> Arcs:
-    """Arcs looked up by their head: who sends to a node."""
+    """Adjacency lists by the head of each arc: who sends to a node."""
     tail, head, edge = message_routes(edge_index, flow)
     return sorted_by(head, tail, edge, num_nodes)
 
 
 def arcs_out_of(edge_index: Tensor, num_nodes: int, flow: str) -> Arcs:
-    """Arcs looked up by their tail: who receives from a node."""
+    """Adjacency lists by the tail of each arc: who receives from a node."""
     tail, head, edge = message_routes(edge_index, flow)
     return sorted_by(tail, head, edge, num_nodes)
 
 
 def message_routes(edge_index: Tensor, flow: str) -> tuple[Tensor, Tensor, Tensor]:
-    """Tail, head and stored edge of every arc. ``flow``: "source_to_target", "target_to_source" or
-    "both".
+    """Tail, head and stored edge of every arc, each (A,).
+
+    Args:
+        edge_index: The stored edges.  (2, E)
+        flow: "source_to_target", "target_to_source" or "both".
     """
     source, target = edge_index
     edge = torch.arange(edge_index.size(1), device=edge_index.device)
@@ -52,7 +64,7 @@ def message_routes(edge_index: Tensor, flow: str) -> tuple[Tensor, Tensor, Tenso
 
 
 def sorted_by(key: Tensor, other: Tensor, edge: Tensor, num_nodes: int) -> Arcs:
-    """Arcs in the order of ``key``, those of one node in the order of their edges."""
+    """Sort arcs by ``key``, and those of one node by their edge."""
     order = key.argsort(stable=True)
     ptr = torch.zeros(num_nodes + 1, dtype=torch.int64, device=key.device)
     ptr[1:] = torch.bincount(key, minlength=num_nodes).cumsum(0)
@@ -60,8 +72,10 @@ def sorted_by(key: Tensor, other: Tensor, edge: Tensor, num_nodes: int) -> Arcs:
 
 
 def ragged_ranges(start: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
-    """The ranges ``start[i] .. start[i] + count[i] - 1`` one after another, and the i each number
-    comes from.
+    """Concatenate the ranges ``start[i] .. start[i] + count[i] - 1``.
+
+    Returns:
+        The range i that each number belongs to, and the numbers, each (sum of count,).
 
     >>> ragged_ranges(torch.tensor([10, 50]), torch.tensor([2, 3]))
     (tensor([0, 0, 1, 1, 1]), tensor([10, 11, 50, 51, 52]))
@@ -73,7 +87,8 @@ def ragged_ranges(start: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def starts(count: Tensor) -> Tensor:
-    """Where each of several runs begins, and where the last one ends.  (M,) -> (M + 1,)
+    """Pointers of consecutive runs: where each run begins, and where the last one ends.  (M,) -> (M
+    + 1,)
 
     >>> starts(torch.tensor([2, 0, 3]))
     tensor([0, 2, 2, 5])

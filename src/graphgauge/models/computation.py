@@ -3,13 +3,13 @@ in one batch.
 
 Each computation graph lists, in this order,
 
-    nodes   the n nodes within L hops of the target (the target itself first), then the halo (often one stand-in node)
-    edges   the E_rel relevant edges, then edges that only complete the model: stored self-loops, edges from the halo ...
+    nodes   the n nodes within L hops of the target (the target itself first), then the halo
+    edges   the E_rel relevant edges, then edges that only complete the model: self-loops, halo ...
 
-Scores, neighbours and edits concern the first n nodes and the first E_rel edges. The rest is there
-because the prediction on the extracted graph must be the model's prediction on the whole graph. T
-graphs are packed into flat tensors; graph i owns ``node[node_ptr[i]:node_ptr[i+1]]``, and likewise
-for edges.
+Scores, neighbours and edits concern the first n nodes and the first E_rel edges. The others are
+there because the prediction on the extracted graph must be the model's prediction on the whole
+graph. The T graphs are packed into flat tensors: graph i owns ``node[node_ptr[i]:node_ptr[i+1]]``,
+and likewise for edges.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,33 +34,45 @@ HALOS = ("none", "in", "in and out", "one ring more", "whole graph")
 
 @dataclass(frozen=True)
 class ComputationGraphs:
-    """T packed computation graphs. ``len``, ``[i]`` and iteration give single ones."""
+    """T packed computation graphs. ``len``, ``[i]`` and iteration give single graphs.
+
+    Args:
+        source: The input graphs they are cut from.
+        target: Ids of node or graph (T, 1) or link (T, 2), and the label behind them if targets
+            have one (see `label`).
+        node: Ids of the nodes in the whole graph.  (sum of nodes,)
+        hop: Distance to the target in messages; L + 1 in the halo, 0 in graph tasks.
+            (sum of nodes,)
+        node_ptr: First node of each graph, and the number of all.  (T + 1,)
+        num_nodes: Number n of nodes within L hops.  (T,)
+        edge: Ids of the edges in the whole graph.  (sum of edges,)
+        edge_index: Edges between positions in each graph's own list of nodes.  (2, sum of edges)
+        edge_ptr: First edge of each graph, and the number of all.  (T + 1,)
+        num_edges: Number E_rel of relevant edges.  (T,)
+        target_row: Positions of the target's nodes, (T, 1) or (T, 2); (T, 0) in graph tasks.
+        halo: Index into ``HALOS`` of what had to be added.  (T,)
+        offset: Id of the first node of the graph that it is cut from; 0 except in graph tasks. (T,)
+        edge_offset: Likewise for edges.  (T,)
+        weights: Weights of the whole graph's edges, if edges that only set degrees were left out.
+        chosen_class: The class to explain for each target; None for the predicted class.  (T,)
+    """
 
     source: Graphs
-    #: (T, 1) node or graph ids, (T, 2) links; one column more where targets have a label (see
-    #: `label`)
     target: Tensor
-    node: Tensor  #: (sum of nodes,) ids in the whole graph
-    #: (sum of nodes,) distance to the target in messages; L + 1 in the halo, 0 in graph tasks
+    node: Tensor
     hop: Tensor
-    node_ptr: Tensor  #: (T + 1,)
-    num_nodes: Tensor  #: (T,) n: nodes within L hops
-    edge: Tensor  #: (sum of edges,) ids in the whole graph
-    edge_index: Tensor  #: (2, sum of edges) positions inside each graph's own node list
-    edge_ptr: Tensor  #: (T + 1,)
-    num_edges: Tensor  #: (T,) E_rel: relevant edges
-    target_row: Tensor  #: (T, 1) or (T, 2) positions of the target's nodes; (T, 0) in graph tasks
-    halo: Tensor  #: (T,) index into HALOS: how much had to be taken along
-    offset: (
-        Tensor  #: (T,) id of the first node of the graph it is cut from (0 except in graph tasks)
-    )
-    edge_offset: Tensor  #: (T,) likewise for edges
-    weights: Weights | None = (
-        None  #: of the whole graph's edges, where some that set degrees were left out (see `lean`)
-    )
-    chosen_class: Tensor | None = (
-        None  #: (T,) class to explain of each target; None: the predicted one
-    )
+    node_ptr: Tensor
+    num_nodes: Tensor
+    edge: Tensor
+    edge_index: Tensor
+    edge_ptr: Tensor
+    num_edges: Tensor
+    target_row: Tensor
+    halo: Tensor
+    offset: Tensor
+    edge_offset: Tensor
+    weights: Weights | None = None
+    chosen_class: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.num_nodes)
@@ -91,19 +103,19 @@ class ComputationGraphs:
 
     @property
     def label(self) -> Tensor | None:
-        """The label that is asked about, where targets have one: the column of the network's
-        output.  (T,)
+        """The label that each target asks about: a column of the network's output. None without
+        labels.  (T,)
         """
         return self.targets.label
 
     @property
     def sizes(self) -> Tensor:
-        """Nodes of each graph, halo included.  (T,)"""
+        """Number of nodes of each graph, with the halo.  (T,)"""
         return self.node_ptr.diff()
 
     @property
     def edge_sizes(self) -> Tensor:
-        """Edges of each graph, relevant or not.  (T,)"""
+        """Number of edges of each graph, relevant or not.  (T,)"""
         return self.edge_ptr.diff()
 
     @property
@@ -113,8 +125,8 @@ class ComputationGraphs:
 
     @property
     def edge_place(self) -> Tensor:
-        """The place of each edge in its own graph; relevant are those below ``num_edges``.
-        (sum of edges,)
+        """Position of each edge in its own graph; relevant edges are below ``num_edges``.  (sum of
+        edges,)
         """
         return (
             torch.arange(len(self.edge), device=self.edge.device) - self.edge_ptr[self.edge_owner]
@@ -122,19 +134,17 @@ class ComputationGraphs:
 
     @cached_property
     def bounds(self) -> tuple[list[int], list[int]]:
-        """``node_ptr`` and ``edge_ptr`` as numbers, read from the device once."""
+        """``node_ptr`` and ``edge_ptr`` as lists, read from the device once."""
         return self.node_ptr.tolist(), self.edge_ptr.tolist()
 
     @cached_property
     def counts(self) -> tuple[list[int], list[int]]:
-        """``num_nodes`` and ``num_edges`` as numbers."""
+        """``num_nodes`` and ``num_edges`` as lists."""
         return self.num_nodes.tolist(), self.num_edges.tolist()
 
     @cached_property
     def by_head(self) -> Tensor:
-        """Edges of each graph in the order of the nodes they go to, as places in ``edge``.
-        (sum of edges,)
-        """
+        """Edges of each graph sorted by head, as positions in ``edge``.  (sum of edges,)"""
         return (self.edge_index[1] + self.node_ptr[:-1].repeat_interleave(self.edge_sizes)).argsort(
             stable=True
         )
@@ -146,11 +156,11 @@ class ComputationGraphs:
 
     @cached_property
     def target_ids(self) -> list[list[int]]:
-        """``target`` as numbers."""
+        """``target`` as lists."""
         return self.target.tolist()
 
     def take(self, index: Tensor) -> "ComputationGraphs":
-        """The graphs with these numbers, in this order; a number may come twice."""
+        """The graphs with these numbers, in this order; a number may be repeated."""
         _, node_row = ragged_ranges(self.node_ptr[index], self.sizes[index])
         _, edge_row = ragged_ranges(self.edge_ptr[index], self.edge_sizes[index])
         return ComputationGraphs(
@@ -168,7 +178,7 @@ class ComputationGraphs:
 
     @staticmethod
     def join(parts: Sequence["ComputationGraphs"]) -> "ComputationGraphs":
-        """The graphs of several batches, one after another."""
+        """Concatenate several batches of graphs."""
         return ComputationGraphs(
             source=parts[0].source,
             chosen_class=joined_classes(parts),
@@ -183,7 +193,7 @@ class ComputationGraphs:
         )
 
     def notes(self) -> dict[str, int]:
-        """How many graphs carry which halo.
+        """The number of graphs with each halo.
 
         ``{"in": 98, "whole graph": 2}`` says that two targets could not be cut out of the graph.
         """
@@ -192,7 +202,7 @@ class ComputationGraphs:
 
 
 def joined_classes(parts: Sequence[ComputationGraphs]) -> Tensor | None:
-    """The chosen classes of several batches; None if none were chosen."""
+    """Concatenate the chosen classes of several batches; None if none were chosen."""
     found = [part.chosen_class for part in parts if part.chosen_class is not None]
     return torch.cat(found) if len(found) == len(parts) else None
 
@@ -202,7 +212,7 @@ PER_GRAPH = ("target", "num_nodes", "num_edges", "target_row", "halo", "offset",
 
 @dataclass(frozen=True)
 class ComputationGraph:
-    """One graph of a batch, as people look at it."""
+    """One graph of a batch."""
 
     batch: ComputationGraphs
     number: int
@@ -215,7 +225,7 @@ class ComputationGraph:
 
     @property
     def target(self) -> Target:
-        """The node id, pair of node ids, or graph index; with its label where there is one."""
+        """The node id, pair of node ids or graph index, with its label if there is one."""
         return plain_target(self.batch.target_ids[self.number])
 
     @property
@@ -230,7 +240,7 @@ class ComputationGraph:
 
     @property
     def all_nodes(self) -> Tensor:
-        """Ids of all nodes, halo included; the rows of ``x``."""
+        """Ids of all nodes, with the halo: the rows of ``x``."""
         return self.batch.node[self.node_slice] - self.batch.offset[self.number]
 
     @property
@@ -255,17 +265,17 @@ class ComputationGraph:
 
     @property
     def target_rows(self) -> Tensor:
-        """Where the target's node(s) stand in ``nodes``."""
+        """Positions of the target's node(s) in ``nodes``."""
         return self.batch.target_row[self.number]
 
     @property
     def halo(self) -> str:
-        """What was taken along so that the prediction stays the model's."""
+        """What was added so that the prediction stays that of the whole graph."""
         return HALOS[int(self.batch.halo[self.number])]
 
     @property
     def data(self) -> Data:
-        """As a PyG ``Data`` with every attribute the net takes."""
+        """A PyG ``Data`` with every attribute that the network takes."""
         source, node, edge = (
             self.batch.source,
             self.batch.node[self.node_slice],
@@ -277,35 +287,39 @@ class ComputationGraph:
 
     @property
     def num_source_nodes(self) -> int:
-        """Nodes of the graph it is cut from."""
+        """Number of nodes of the graph that this one is cut from."""
         return self.size_of_source(self.batch.source.bounds[0])
 
     @property
     def num_source_edges(self) -> int:
-        """Edges of the graph it is cut from."""
+        """Number of edges of the graph that this one is cut from."""
         return self.size_of_source(self.batch.source.bounds[1])
 
     def size_of_source(self, ptr: list[int]) -> int:
-        """In graph tasks of the target's own graph, else of the only one."""
+        """The size of the target's own graph in graph tasks, otherwise of the only graph."""
         graph = self.batch.target_ids[self.number][0] if self.batch.target_row.size(1) == 0 else 0
         return ptr[graph + 1] - ptr[graph]
 
     @property
     def node_slice(self) -> slice:
-        """Where this graph's nodes stand in the batch."""
+        """The positions of this graph's nodes in the batch."""
         return slice(*self.batch.bounds[0][self.number : self.number + 2])
 
     @property
     def edge_slice(self) -> slice:
-        """Where this graph's edges stand in the batch."""
+        """The positions of this graph's edges in the batch."""
         return slice(*self.batch.bounds[1][self.number : self.number + 2])
 
 
 def whole_graphs(source: Graphs, index: Tensor, as_stored: bool = False) -> ComputationGraphs:
-    """For graph tasks: all nodes and edges of each graph; relevant are all edges but stored
-    self-loops, which come last.
+    """Computation graphs of graph tasks: all nodes and edges of each graph.
 
-    ``as_stored``: all edges in their order, self-loops among them.
+    All edges are relevant except stored self-loops, which are listed last.
+
+    Args:
+        source: The input graphs.
+        index: The graphs to take.  (T,)
+        as_stored: Keep all edges in their order, self-loops among them.
     """
     _, node = ragged_ranges(source.node_ptr[index], source.node_ptr.diff()[index])
     edge_owner, edge = ragged_ranges(source.edge_ptr[index], source.edge_ptr.diff()[index])
@@ -331,7 +345,7 @@ def whole_graphs(source: Graphs, index: Tensor, as_stored: bool = False) -> Comp
 
 
 def refuse_foreign(graphs: ComputationGraphs, source: Graphs) -> None:
-    """Refuse computation graphs that were cut from other data."""
+    """Raise BadTarget for computation graphs that were cut from other data."""
     if graphs.source is not source:
         raise BadTarget(
             "these computation graphs were cut by another model: use this model's computation_graphs(targets)."

@@ -1,13 +1,13 @@
-"""How far a network looks: its message-passing depth, the direction of its messages, and the halo
-its layers need.
+"""The receptive field of a network: depth and direction of its messages, and the halo its layers
+need.
 
-Each call of `propagate` moves information by one hop, so K of SGConv, APPNP and TAGConv, K - 1 of
-ChebConv, num_layers of GatedGraphConv and layers that are called twice count by themselves. Layers
-side by side do not add up: what counts is the longest chain of propagations on the way of the data,
-which is followed from operation to operation. It is there whatever the weights and features are,
-and also where gradients end (frozen layers under `no_grad`, ``h.detach()``, ``x > 0``). Only what
-torch does not compute, such as a step in NumPy, cuts it. That features further away do not matter
-is then verified on real targets.
+Each call of `propagate` moves information by one hop. So K of SGConv, APPNP and TAGConv, K - 1 of
+ChebConv, num_layers of GatedGraphConv and layers that are called twice count by themselves.
+Parallel layers do not add up: the depth is the longest chain of propagations, which is tracked from
+operation to operation. It does not depend on weights and features, and passes places where
+gradients end (frozen layers under `no_grad`, ``h.detach()``, ``x > 0``). Only operations outside
+torch, such as a step in NumPy, break the chain. Afterwards the number of hops is verified on real
+targets.
 """
 
 from collections.abc import Callable
@@ -28,8 +28,9 @@ from graphgauge.models.computation import HALOS
 #: layers of torch_geometric.nn whose messages depend on their two ends and on the receiver's
 #: incoming messages only
 LOCAL = set(
-    """AGNNConv CGConv EdgeConv FeaStConv FiLMConv GATConv GATv2Conv GENConv GINConv GINEConv GatedGraphConv GeneralConv
-    GraphConv LEConv MFConv NNConv PNAConv RGATConv RGCNConv ResGatedGraphConv SAGEConv SuperGATConv TransformerConv""".split()
+    """AGNNConv CGConv EdgeConv FeaStConv FiLMConv GATConv GATv2Conv GENConv GINConv GINEConv
+    GatedGraphConv GeneralConv GraphConv LEConv MFConv NNConv PNAConv RGATConv RGCNConv
+    ResGatedGraphConv SAGEConv SuperGATConv TransformerConv""".split()
 )
 #: layers of torch_geometric.nn that divide a message by its sender's in-degree, unless told not to
 #: normalise
@@ -39,11 +40,10 @@ DEGREE_NORMALISED = set(
 
 
 class Depths(TorchDispatchMode):
-    """Follows tensors through all operations: of those that an operation reads, what it writes is
-    as deep as the deepest.
+    """Tracks the depth of tensors: the output of an operation is as deep as its deepest input.
 
-    Depths belong to memory, which views share and writing in place goes to; ``held`` keeps it from
-    being used again.
+    Depths belong to memory, which views share and in-place operations write to. ``held`` keeps that
+    memory from being reused.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Depths(TorchDispatchMode):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Run the operation."""
+        """Run the operation and note the depth of its outputs."""
         out = func(*args, **(kwargs or {}))
         deepest = self.deepest((args, kwargs))
         for tensor in tensors_in(out):
@@ -66,20 +66,20 @@ class Depths(TorchDispatchMode):
         return out
 
     def deepest(self, values: Any) -> int:
-        """The largest depth of the tensors in anything."""
+        """The largest depth of the tensors in nested values."""
         return max(map(self.of, tensors_in(values)), default=0)
 
     def of(self, tensor: Tensor) -> int:
-        """Propagations behind a tensor."""
+        """The number of propagations behind a tensor."""
         return self.depth.get(memory_of(tensor), 0)
 
     def set(self, tensor: Tensor, depth: int) -> None:
-        """Say how many."""
+        """Note the number of propagations behind a tensor."""
         self.depth[memory_of(tensor)] = depth
         self.held.append(tensor)
 
     def further(self, values: Any) -> Any:
-        """The same values behind one more propagation, in memory of their own: layers may go on in
+        """Copies of the values, one propagation deeper; later layers may write into them in
         place.
         """
         own = tree_map_only(Tensor, torch.clone, values)
@@ -94,8 +94,8 @@ def tensors_in(values: Any) -> list[Tensor]:
 
 
 def memory_of(tensor: Tensor) -> int:
-    """A number of the memory that a tensor stands in, also under `vmap`; of itself where it has
-    several parts (sparse).
+    """An identifier of the memory of a tensor, also under `vmap`; of the tensor itself if it is
+    sparse.
     """
     while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         tensor = torch._C._functorch.get_unwrapped(tensor)
@@ -107,8 +107,12 @@ TURNED = {"source_to_target": "target_to_source", "target_to_source": "source_to
 
 @dataclass(frozen=True)
 class Trace:
-    """What one forward pass showed: how often `propagate` ran, in which directions, and the longest
-    chain of runs.
+    """The messages of one forward pass.
+
+    Args:
+        calls: How often `propagate` ran.
+        flows: The directions of the messages along the stored edges.
+        chain: Length of the longest chain of propagations.
     """
 
     calls: int
@@ -133,7 +137,9 @@ def message_layers(net: Module) -> list[MessagePassing]:
 
 
 def trace(net: Module, run: Callable[[], Tensor], edge_index: Tensor) -> Trace:
-    """Run the network once on a graph with ``edge_index`` and watch its message-passing layers."""
+    """Run the network once on a graph with ``edge_index`` and observe its message-passing
+    layers.
+    """
     flows: list[str] = []
     depths = Depths()
 
@@ -153,7 +159,7 @@ def trace(net: Module, run: Callable[[], Tensor], edge_index: Tensor) -> Trace:
 
 
 def direction(flow: str, edge_index: Tensor, used: Any) -> str:
-    """Which way messages go along the stored edges when a layer with ``flow`` runs on the edges
+    """The direction of messages along the stored edges, if a layer with ``flow`` runs on the edges
     ``used``.
     """
     if not isinstance(used, Tensor) or used.layout != torch.strided:
@@ -172,12 +178,12 @@ def direction(flow: str, edge_index: Tensor, used: Any) -> str:
 
 
 def pair_keys(edge_index: Tensor, size: int) -> Tensor:
-    """One number for each edge's pair of ends.  (E,)"""
+    """One integer for the two ends of each edge.  (E,)"""
     return edge_index[0] * size + edge_index[1]
 
 
 def needed_halo(net: Module) -> int:
-    """The smallest halo that the network's layers are known to need; unknown layers get edges in
+    """The smallest halo that the network's layers are known to need; unknown layers need edges in
     and out.
     """
     layers = message_layers(net)
@@ -185,7 +191,9 @@ def needed_halo(net: Module) -> int:
 
 
 def layer_halo(layer: MessagePassing) -> int:
-    """The halo of one layer, by its exact class; a subclass may normalise in its own way."""
+    """The halo that one layer needs, by its exact class, since a subclass may normalise in its own
+    way.
+    """
     name, is_ours = type(layer).__name__, type(layer).__module__.startswith("torch_geometric.nn.")
     if is_ours and (
         name in LOCAL or (name in DEGREE_NORMALISED and getattr(layer, "normalize", True) is False)

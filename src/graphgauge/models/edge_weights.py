@@ -1,4 +1,4 @@
-"""Normalised weights of all edges of a graph, for computation graphs that leave some edges out."""
+"""Normalised weights of a whole graph's edges, for computation graphs that leave some edges out."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,13 @@ Way = tuple[bool, bool, str]  #: a GCN layer's improved, add_self_loops, flow
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights of a whole graph's edges, for each way in which the layers of a network normalise
-    them.
+    """The weights of a graph's edges for each way in which the layers of a network normalise them.
+
+    Args:
+        edge: Weights of the edges; those of stored self-loops count only if no others are added.
+            (E,)
+        loop: Weights of the self-loops that a layer adds.  (N,)
     """
 
-    edge: dict[
-        Way, Tensor
-    ]  #: (E,) of the edges; those of stored self-loops count only where no others are added
-    loop: dict[Way, Tensor]  #: (N,) of the self-loops that are added
+    edge: dict[Way, Tensor]
+    loop: dict[Way, Tensor]

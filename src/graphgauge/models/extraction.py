@@ -1,23 +1,22 @@
-"""Cutting the computation graphs of many nodes or links out of one graph, at the cost of what is
-cut.
+"""Cut the computation graphs of many nodes or links out of one graph.
 
-All targets walk backwards along the messages at the same time. A place in the walk is the pair
-(target number t, node v), kept as one integer t * N + v, so that "seen before?" for all targets is
-one search in one sorted list. With d(v) the number of messages from v to the target along the
-shortest route:
+The cost is that of what is cut, not of the whole graph. All targets walk backwards along the
+messages at the same time. A place in the walk is the pair (target number t, node v), stored as one
+integer t * N + v, so that one search in one sorted list finds the places that were visited before.
+With d(v) the number of messages from v to the target along the shortest route:
 
     nodes                                 d(v) <= L
-    relevant edges, scope "messages"      head at d <= L - 1               (each carries a message that can arrive)
+    relevant edges, scope "messages"      head at d <= L - 1  (each carries a message that can arrive)
     relevant edges, scope "induced"       both ends at d <= L
-    halo "in"                             all edges into nodes with d <= L  (they set the degrees of normalised layers)
+    halo "in"                             all edges into nodes with d <= L  (they set the degrees)
     halo "in and out"                     also all edges out of these nodes
     halo "one ring more"                  the same for the nodes of that halo
     halo "whole graph"                    everything
 
-No message from beyond the L hops can arrive in time, so what stands at the far end of a halo edge
-does not matter. The first two halos therefore have one node, which stands in for all nodes outside
-(the lowest of their ids is shown); on hubs this is what keeps extracted graphs small. Stored
-self-loops are kept but never relevant.
+No message from beyond the L hops can arrive in time, so the node at the far end of a halo edge does
+not matter. The first two halos therefore have one node, which represents all nodes outside and
+shows the lowest of their ids. This keeps the extracted graphs of hubs small. Stored self-loops are
+kept but never relevant.
 """
 
 from dataclasses import dataclass
@@ -35,9 +34,7 @@ SCOPES = ("messages", "induced")
 
 @dataclass(frozen=True)
 class Extractor:
-    """Cuts computation graphs out of ``source``; its two lists of arcs are built on first use and
-    kept.
-    """
+    """Cuts computation graphs out of ``source``. Its adjacency lists are built on first use."""
 
     source: Graphs
     flow: str = "source_to_target"
@@ -55,8 +52,13 @@ class Extractor:
     def extract(
         self, target: Tensor, hops: int, halo: int = 0, scope: str = "messages"
     ) -> ComputationGraphs:
-        """The computation graphs of ``target`` (T, 1) nodes or (T, 2) links, with ``HALOS[halo]``
-        around them.
+        """Extract computation graphs.
+
+        Args:
+            target: Nodes (T, 1) or links (T, 2).
+            hops: Number of hops L.
+            halo: Index into ``HALOS`` of what is added around each graph.
+            scope: "messages" or "induced": which edges are relevant.
         """
         walk = self.walk(target, hops)
         relevant, rest = self.edges_of(walk, halo, scope)
@@ -87,8 +89,8 @@ class Extractor:
         return Steps(places[owner], other, edge_key)
 
     def arcs_at(self, places: Tensor, arcs: Arcs) -> tuple[Tensor, Tensor, Tensor]:
-        """Arcs looked up at ``places``: position in ``places``, place of the other end, key t * E +
-        e of the edge.
+        """Arcs at ``places``: position in ``places``, place of the other end, key t * E + e of the
+        edge.
         """
         size = self.source.num_nodes
         owner, other, edge = arcs.of(places % size)
@@ -96,7 +98,9 @@ class Extractor:
         return owner, number * size + other, number * self.source.num_edges + edge
 
     def edges_of(self, walk: "Walk", halo: int, scope: str) -> tuple["Steps", "Steps"]:
-        """The relevant edges, and the others that the extracted graph holds; no edge comes twice."""
+        """The relevant edges, and the other edges of the extracted graph; no edge is in both or
+        twice.
+        """
         relevant = walk.messages
         border = (
             self.arcs_into(walk.frontier)
@@ -118,7 +122,7 @@ class Extractor:
         return relevant, rest
 
     def halo_arcs(self, walk: "Walk", border: "Steps", halo: int) -> list["Steps"]:
-        """The arcs that a halo takes along; some may be relevant, or come twice."""
+        """The arcs of a halo; some may be relevant, or listed twice."""
         if HALOS[halo] == "whole graph":
             return [self.all_arcs(walk)]
         if HALOS[halo] in ("none", "in"):
@@ -145,8 +149,8 @@ class Extractor:
     def pack(
         self, target: Tensor, walk: "Walk", relevant: "Steps", rest: "Steps", halo: int
     ) -> ComputationGraphs:
-        """Number the nodes of each graph (by hop, then id, halo last) and express its edges in
-        these numbers.
+        """Number the nodes of each graph (by hop, then id, the halo last) and translate its
+        edges.
         """
         size, count, hops = self.source.num_nodes, len(target), len(walk.rings) - 1
         rings = [*walk.rings, self.outer_places(walk, rest, halo)]
@@ -180,8 +184,10 @@ class Extractor:
         )
 
     def outer_places(self, walk: "Walk", rest: "Steps", halo: int) -> Tensor:
-        """The halo's places: one that stands in for all that edges reach outside; or all of these;
-        or all there are.
+        """The places of the halo.
+
+        This is one representative of all nodes that edges reach outside, or all of these nodes, or
+        all nodes of the whole graph.
         """
         if HALOS[halo] == "whole graph":
             ends = torch.arange(
@@ -198,8 +204,8 @@ class Extractor:
         )
 
     def ordered(self, relevant: "Steps", rest: "Steps") -> tuple["Steps", Tensor, Tensor]:
-        """All edges by graph, relevant ones first, then by id; with their graph's number and their
-        id.
+        """All edges sorted by graph, relevant ones first, then by id; with their graph's number and
+        their id.
         """
         steps, size = Steps.join([relevant, rest]), self.source.num_edges
         is_rest = torch.arange(len(steps.edge_key), device=steps.edge_key.device) >= len(
@@ -210,7 +216,9 @@ class Extractor:
         return steps.where(order), number[order], remainder(steps.edge_key, size)[order]
 
     def stored(self, steps: "Steps", number: Tensor, edge: Tensor, rows: "RowOf") -> Tensor:
-        """Arcs in the direction in which their edge is stored, as rows of their graph.  (2, S)"""
+        """Arcs in the direction in which their edge is stored, as positions in their graph.
+        (2, S)
+        """
         if self.flow == "both":
             return rows(number * self.source.num_nodes + self.source.edge_index[:, edge])
         ends = (
@@ -223,7 +231,7 @@ class Extractor:
 
 @dataclass(frozen=True)
 class Steps:
-    """Arcs met in a walk: places of tail and head, and the key t * E + e of the stored edge, each
+    """Arcs passed in a walk: the places of tail and head, and the key t * E + e of the edge, each
     (S,).
     """
 
@@ -232,7 +240,7 @@ class Steps:
     edge_key: Tensor
 
     def where(self, index: Tensor | slice) -> "Steps":
-        """The arcs that ``index`` (a mask, positions or a slice) picks."""
+        """The arcs selected by ``index``: a mask, positions or a slice."""
         return Steps(self.tail[index], self.head[index], self.edge_key[index])
 
     def distinct(self) -> "Steps":
@@ -244,13 +252,13 @@ class Steps:
 
     @staticmethod
     def none(like: Tensor) -> "Steps":
-        """No arcs."""
+        """No arcs, on the device of ``like``."""
         nothing = like.new_zeros(0)
         return Steps(nothing, nothing, nothing)
 
     @staticmethod
     def join(parts: "list[Steps]") -> "Steps":
-        """The arcs of all parts."""
+        """Concatenate arcs."""
         tail, head, edge_key = (
             torch.cat([getattr(part, name) for part in parts])
             for name in ("tail", "head", "edge_key")
@@ -260,7 +268,9 @@ class Steps:
 
 @dataclass(frozen=True)
 class Walk:
-    """Where a walk came: places by distance, all of them sorted, and the arcs passed on the way."""
+    """The result of a walk: places by distance, all places sorted, and the arcs passed on the
+    way.
+    """
 
     rings: list[Tensor]
     sorted_places: Tensor
@@ -272,15 +282,16 @@ class Walk:
         return self.rings[-1]
 
     def num_targets(self, num_nodes: int) -> int:
-        """T; every target has a place of its own."""
+        """Number of targets T; each target has a place of its own."""
         return (
             int(quotient(self.sorted_places[-1:], num_nodes)) + 1 if len(self.sorted_places) else 0
         )
 
 
 class RowOf:
-    """Finds where a place stands in its own graph's list of nodes; one that is not listed is the
-    stand-in, after the n nodes.
+    """Finds the position of a place in its own graph's list of nodes.
+
+    A place that is not listed is that of the halo's representative node, behind the n nodes.
     """
 
     def __init__(self, place: Tensor, node_ptr: Tensor, num_nodes: Tensor, size: int) -> None:
@@ -288,7 +299,7 @@ class RowOf:
         self.node_ptr, self.num_nodes, self.size = node_ptr, num_nodes, size
 
     def __call__(self, places: Tensor) -> Tensor:
-        """Rows of ``places`` (any shape), counted from each graph's first node."""
+        """Positions of ``places`` (any shape), counted from each graph's first node."""
         number = quotient(places, self.size)
         found = torch.searchsorted(self.sorted_place, places.contiguous()).clamp(
             max=max(len(self.order) - 1, 0)
@@ -315,10 +326,10 @@ def contains(sorted_values: Tensor, values: Tensor) -> Tensor:
 
 
 def quotient(keys: Tensor, size: int) -> Tensor:
-    """The t of keys t * size + i."""
+    """The target number t of keys t * size + i."""
     return torch.div(keys, max(size, 1), rounding_mode="floor")
 
 
 def remainder(keys: Tensor, size: int) -> Tensor:
-    """The i of keys t * size + i."""
+    """The index i of keys t * size + i."""
     return keys % max(size, 1)

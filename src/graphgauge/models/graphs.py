@@ -1,8 +1,8 @@
-"""The user's graph, or list of graphs, checked once at the door and laid out flat.
+"""Input data: the user's graph, or list of graphs, checked once and laid out flat.
 
-A list of graphs becomes one numbering: graph g owns the nodes ``node_ptr[g]..node_ptr[g+1]-1`` and
-the edges ``edge_ptr[g]..edge_ptr[g+1]-1``. A single graph is the case G = 1. Nothing here is ever
-written to.
+The graphs of a list are numbered one after another: graph g owns the nodes
+``node_ptr[g]..node_ptr[g+1]-1`` and the edges ``edge_ptr[g]..edge_ptr[g+1]-1``. A single graph is
+the case G = 1. Nothing in this package writes to these tensors.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,12 +22,21 @@ WHOLE_NUMBERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 @dataclass(frozen=True)
 class Graphs:
-    """Flat, checked graphs.  x (N, F), edge_index (2, E), node_ptr (G + 1,), edge_ptr (G + 1,)"""
+    """Checked graphs in flat tensors.
+
+    Args:
+        edge_index: Edges of all graphs.  (2, E)
+        node_attrs: "x" (N, F) and the other node attributes that the network takes, (N, ...).
+        edge_attrs: The edge attributes that the network takes, (E, ...).
+        graph_attrs: Other attributes, passed as they are, or with one row per graph.
+        node_ptr: First node of each graph, and N.  (G + 1,)
+        edge_ptr: First edge of each graph, and E.  (G + 1,)
+    """
 
     edge_index: Tensor
-    node_attrs: dict[str, Tensor]  #: "x" and what else the net takes, (N, ...)
-    edge_attrs: dict[str, Tensor]  #: what the net takes of the edges, (E, ...)
-    graph_attrs: dict[str, Any]  #: what is neither: passed as it is, or one row per graph
+    node_attrs: dict[str, Tensor]
+    edge_attrs: dict[str, Tensor]
+    graph_attrs: dict[str, Any]
     node_ptr: Tensor
     edge_ptr: Tensor
 
@@ -41,32 +50,34 @@ class Graphs:
 
     @property
     def num_nodes(self) -> int:
-        """N, over all graphs."""
+        """Number of nodes N of all graphs."""
         return self.x.size(0)
 
     @property
     def num_edges(self) -> int:
-        """E, over all graphs."""
+        """Number of edges E of all graphs."""
         return self.edge_index.size(1)
 
     @property
     def num_graphs(self) -> int:
-        """G."""
+        """Number of graphs G."""
         return len(self.node_ptr) - 1
 
     @cached_property
     def bounds(self) -> tuple[list[int], list[int]]:
-        """``node_ptr`` and ``edge_ptr`` as numbers."""
+        """``node_ptr`` and ``edge_ptr`` as lists."""
         return self.node_ptr.tolist(), self.edge_ptr.tolist()
 
     @property
     def device(self) -> torch.device:
-        """Where the tensors are."""
+        """The device of the tensors."""
         return self.x.device
 
 
 def one_graph(data: Any, names: set[str] | None) -> Graphs:
-    """Check one ``Data``; of its other attributes keep those in ``names`` (None: all tensors)."""
+    """Check one ``Data``. Other attributes are taken if they are in ``names`` (None: all
+    tensors).
+    """
     check_graph(data, "data")
     node, edge, rest = split_attributes([data], attributes(data, names))
     x, edge_index = data.x, data.edge_index
@@ -81,7 +92,7 @@ def one_graph(data: Any, names: set[str] | None) -> Graphs:
 
 
 def many_graphs(data: Any, names: set[str] | None) -> Graphs:
-    """Check a list or dataset of ``Data`` and lay it out flat."""
+    """Check a list or dataset of ``Data`` and lay the graphs out flat."""
     graphs = as_list(data)
     for number, graph in enumerate(graphs):
         check_graph(graph, f"data[{number}]")
@@ -101,7 +112,9 @@ def many_graphs(data: Any, names: set[str] | None) -> Graphs:
 
 
 def part_of(source: Graphs, nodes: Tensor, edges: Tensor) -> tuple[Graphs, Tensor]:
-    """The graph of ``edges`` and of ``nodes`` (any shape), and where these nodes stand in it."""
+    """The subgraph of ``edges``, their ends and ``nodes`` (any shape), and the positions of
+    ``nodes`` in it.
+    """
     kept, row = torch.cat([nodes.reshape(-1), source.edge_index[:, edges].reshape(-1)]).unique(
         return_inverse=True
     )
@@ -117,7 +130,7 @@ def part_of(source: Graphs, nodes: Tensor, edges: Tensor) -> tuple[Graphs, Tenso
 
 
 def as_list(data: Any) -> list[Data]:
-    """The graphs of a list or dataset, or an error that says what was given instead."""
+    """The graphs of a list or dataset. Raises BadGraph for anything else."""
     if isinstance(data, Data) or not (isinstance(data, Iterable) and hasattr(data, "__len__")):
         raise BadGraph(
             f"data of a graph model must be a list or Dataset of Data, but is {type(data).__name__}: write [data]."
@@ -129,7 +142,9 @@ def as_list(data: Any) -> list[Data]:
 
 
 def check_alike(graphs: Sequence[Data]) -> None:
-    """Refuse graphs that differ in their attributes or in the width or type of their features."""
+    """Raise BadGraph if graphs differ in their attributes, or in the width or type of their
+    rows.
+    """
     first = graphs[0]
     for number, graph in enumerate(graphs):
         if set(graph.keys()) != set(first.keys()):
@@ -137,7 +152,7 @@ def check_alike(graphs: Sequence[Data]) -> None:
             raise BadGraph(
                 f"data[{number}] and data[0] must have the same attributes, but differ in: {differ}."
             )
-        for name in first.keys():  # noqa: SIM118 (Data is no mapping)
+        for name in first.keys():  # noqa: SIM118
             here, there = graph[name], first[name]
             if (
                 isinstance(there, Tensor)
@@ -150,7 +165,7 @@ def check_alike(graphs: Sequence[Data]) -> None:
 
 
 def row_form(value: Any) -> str:
-    """Width and type of a tensor's rows, for people."""
+    """Width and type of a tensor's rows, for error messages."""
     return (
         f"{tuple(value.shape[1:])} {value.dtype}"
         if isinstance(value, Tensor)
@@ -159,7 +174,7 @@ def row_form(value: Any) -> str:
 
 
 def check_one_row_per_graph(name: str, value: Any, num_graphs: int) -> None:
-    """Refuse a graph attribute that cannot be cut by graph."""
+    """Raise BadGraph if a graph attribute cannot be split by graph."""
     if not isinstance(value, Tensor) or value.dim() == 0 or value.size(0) != num_graphs:
         raise BadGraph(
             f"data.{name} is neither per node nor per edge, so each graph must store it with one row, shape (1, ...)."
@@ -167,10 +182,11 @@ def check_one_row_per_graph(name: str, value: Any, num_graphs: int) -> None:
 
 
 def attributes(data: Data, names: set[str] | None) -> set[str]:
-    """Names of the attributes to keep beside x and edge_index; unless named, not those that list
-    nodes or link labels.
+    """Names of the attributes to take beside x and edge_index.
+
+    Unless they are named, attributes that list nodes and the labels of links are left out.
     """
-    held = {str(name) for name in data.keys() if name not in ("x", "edge_index")}  # noqa: SIM118 (Data is no mapping)
+    held = {str(name) for name in data.keys() if name not in ("x", "edge_index")}  # noqa: SIM118
     if names is not None:
         return held & names
     return {
@@ -181,7 +197,7 @@ def attributes(data: Data, names: set[str] | None) -> set[str]:
 
 
 def is_cut_by_rows(data: Data, name: str) -> bool:
-    """Whether PyG joins this attribute by its rows; lists of nodes such as ``edge_label_index`` are
+    """Whether PyG joins this attribute by rows; lists of nodes such as ``edge_label_index`` are
     joined by columns.
     """
     return data.__cat_dim__(name, data[name]) == 0
@@ -190,7 +206,9 @@ def is_cut_by_rows(data: Data, name: str) -> bool:
 def split_attributes(
     graphs: Sequence[Data], names: set[str]
 ) -> tuple[set[str], set[str], set[str]]:
-    """Attributes per node, per edge, and the rest, judged over all graphs."""
+    """Sort attribute names into those per node, those per edge and the rest, looking at all
+    graphs.
+    """
     for name in names:
         if isinstance(graphs[0][name], Tensor) and not is_cut_by_rows(graphs[0], name):
             raise BadGraph(
@@ -202,8 +220,8 @@ def split_attributes(
 
 
 def belongs(graphs: Sequence[Data], name: str, owner: str, other: str) -> bool:
-    """Whether an attribute has one row per node (or edge) in all graphs; where it fits both, PyG
-    decides by its name.
+    """Whether an attribute has one row per node (or edge) in all graphs. Where both fit, PyG
+    decides by the name.
     """
     if not isinstance(graphs[0][name], Tensor) or graphs[0][name].dim() == 0:
         return False
@@ -215,8 +233,12 @@ def belongs(graphs: Sequence[Data], name: str, owner: str, other: str) -> bool:
 
 
 def check_graph(data: Any, name: str, embeddings: Sequence[str] = ()) -> None:
-    """Refuse, by field, a graph that cannot be used as it is; ``embeddings`` names those of the
-    network, for advice.
+    """Raise BadGraph, naming the field, if a graph cannot be used as it is.
+
+    Args:
+        data: What should be a ``Data``.
+        name: What to call it in messages.
+        embeddings: Names of the network's embedding layers, for advice.
     """
     if isinstance(data, HeteroData):
         raise BadGraph(
@@ -240,9 +262,7 @@ def check_graph(data: Any, name: str, embeddings: Sequence[str] = ()) -> None:
 
 
 def check_features(x: Any, name: str, embeddings: Sequence[str] = ()) -> None:
-    """Refuse features that are not a dense, finite float matrix with at least one row and one
-    column.
-    """
+    """Raise BadGraph unless features are a dense, finite float matrix with a row and a column."""
     if not isinstance(x, Tensor):
         raise BadGraph(
             f"{name} must be a tensor of node features (N, F), but is {type(x).__name__}."
@@ -266,7 +286,7 @@ def check_features(x: Any, name: str, embeddings: Sequence[str] = ()) -> None:
 
 
 def check_finite(values: Tensor, name: str) -> None:
-    """Refuse NaN and infinities, naming the first row."""
+    """Raise BadGraph for NaN and infinity, naming the first row."""
     if values.is_floating_point() and not bool(torch.isfinite(values).all()):
         bad = (~torch.isfinite(values)).nonzero()
         raise BadGraph(
@@ -275,7 +295,7 @@ def check_finite(values: Tensor, name: str) -> None:
 
 
 def check_edges(data: Data, name: str, num_nodes: int) -> None:
-    """Refuse edges that are not (2, E) whole numbers in [0, N)."""
+    """Raise BadGraph unless edges are (2, E) whole numbers in [0, N)."""
     edge_index = data.edge_index
     if edge_index is None and data.get("adj_t") is not None:
         raise BadGraph(
@@ -306,7 +326,9 @@ def check_edges(data: Data, name: str, num_nodes: int) -> None:
 
 
 def check_edge_values(values: Any, name: str, num_edges: int) -> None:
-    """Refuse edge weights or attributes that do not match the edges or are not finite."""
+    """Raise BadGraph for edge weights or attributes that do not match the edges or are not
+    finite.
+    """
     if not isinstance(values, Tensor):
         return
     if values.dim() == 0 or values.size(0) != num_edges:
@@ -317,7 +339,7 @@ def check_edge_values(values: Any, name: str, num_edges: int) -> None:
 
 
 def check_feature_names(names: Sequence[str] | None, num_features: int) -> tuple[str, ...] | None:
-    """The names of the features, or an error that says which one cannot be a name."""
+    """The names of the features. Raises BadGraph for a name that cannot be used."""
     if names is None:
         return None
     if isinstance(names, str) or len(names) != num_features:

@@ -1,7 +1,8 @@
-"""Reading a list of targets: node ids, pairs of node ids, or graph indices; with several labels,
-each with one of these.
+"""Targets: node ids, pairs of node ids or graph indices, each with a label if the network has
+several.
 
-A wrong target is refused by name.
+`read_targets` checks them once and raises `BadTarget`, naming the target, for one that is wrong.
+Everything behind that door takes `Targets`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,17 +31,17 @@ LABELLED_FORM = {
 
 @dataclass(frozen=True)
 class Targets:
-    """Targets that were checked: what `read_targets` makes of a list of targets.
+    """Targets that were checked.
 
-    Everything behind the door takes them as they are. ``len``, iteration (over node ids, pairs and
-    so on, as people write them) and ``[index]`` (a slice, a list, a mask or positions) work as on
-    a list.
+    Methods of models take them as they are, without another check. ``len``, iteration (over node
+    ids, pairs and so on, as users write them) and ``[index]`` (a slice, a list, a mask or
+    positions) work as for a list.
 
     Args:
         level: "node", "link" or "graph".
         size: How many nodes, or graphs, an id can name.
-        rows: The ids of each target, and its label behind them where targets have one.
-            (T, 1) or (T, 2), or with one column more
+        rows: The ids of each target, followed by its label if there is one.  (T, 1) or (T, 2), or
+            with one column more
     """
 
     level: str
@@ -72,23 +73,30 @@ class Targets:
         return self.rows.device
 
     def with_rows(self, rows: Tensor) -> "Targets":
-        """Other targets of the same model, which are not checked."""
+        """Other targets of the same model. They are not checked."""
         return Targets(self.level, self.size, rows)
 
     def to_user(self) -> Tensor:
-        """As people give them: (T,) nodes or graphs; (T, 2) links; with labels, the rows."""
+        """The targets as users give them: nodes or graphs (T,), links (T, 2), with labels the
+        rows.
+        """
         return self.rows if self.rows.size(1) > 1 else self.rows[:, 0]
 
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels of a network with several that do not exclude each other."""
+    """The labels of a network whose labels do not exclude each other.
+
+    Args:
+        count: Number of labels.
+        names: What they are called, if that is known.
+    """
 
     count: int
-    names: Sequence[str] | None = None  #: what they are called, where that is known
+    names: Sequence[str] | None = None
 
     def read(self, value: Any, item: Any) -> int:
-        """A label given by its number or its name, or an error that names the target."""
+        """The number of a label given by number or name. Raises BadTarget, naming the target."""
         if isinstance(value, str):
             if self.names is not None and value in self.names:
                 return list(self.names).index(value)
@@ -116,9 +124,18 @@ class Labels:
 
 
 def read_targets(targets: Any, level: str, size: int, labels: Labels | None = None) -> Targets:
-    """Check a list of targets: ids in [0, size), and one of the ``labels`` where there are some.
+    """Check a list of targets.
 
-    Repeated targets are kept.
+    Args:
+        targets: Node ids, pairs of node ids or graph indices, as a list, array or tensor. With
+            labels each is a tuple that ends with the number or name of a label. Targets may be
+            repeated.
+        level: "node", "link" or "graph".
+        size: Ids must be in [0, size).
+        labels: The labels of the network, if a target names one of them.
+
+    Raises:
+        BadTarget: If a target is none; the message names it.
 
     >>> read_targets([(0, 3), (2, 1)], "link", 4).rows
     tensor([[0, 3],
@@ -149,12 +166,14 @@ def read_targets(targets: Any, level: str, size: int, labels: Labels | None = No
 
 
 def form_of(level: str, labels: Labels | None) -> str:
-    """What targets look like."""
+    """The expected form of targets, for error messages."""
     return FORM[level] if labels is None else LABELLED_FORM[level]
 
 
 def is_well_formed(targets: Tensor, level: str, size: int, labels: Labels | None = None) -> bool:
-    """Whether a tensor can be taken as it is; if not, reading it item by item finds what is wrong."""
+    """Whether a tensor of targets is valid as a whole; otherwise each target is parsed to find the
+    wrong one.
+    """
     width = WIDTH[level] + (labels is not None)
     shape_fits = targets.dim() == min(width, 2) and (width == 1 or targets.size(1) == width)
     if not shape_fits or targets.dtype not in (torch.int64, torch.int32) or not len(targets):
@@ -171,7 +190,7 @@ def is_scalar(value: Any) -> bool:
 
 
 def read_labelled(item: Any, level: str, size: int, labels: Labels) -> list[int]:
-    """One target with a label as a list of two or three numbers."""
+    """Parse one target with a label into two or three numbers."""
     parts = item.tolist() if isinstance(item, (Tensor, np.ndarray)) else item
     if not isinstance(parts, (tuple, list)) or len(parts) != WIDTH[level] + 1:
         raise BadTarget(
@@ -188,7 +207,7 @@ def read_labelled(item: Any, level: str, size: int, labels: Labels) -> list[int]
 
 
 def read_one(item: Any, level: str, size: int) -> list[int]:
-    """One target as a list of one or two ids."""
+    """Parse one target into one or two ids."""
     if level == "link":
         pair = item.tolist() if isinstance(item, (Tensor, np.ndarray)) else item
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -198,7 +217,7 @@ def read_one(item: Any, level: str, size: int) -> list[int]:
 
 
 def read_ids(pair: Sequence[Any], level: str, size: int, item: Any) -> list[int]:
-    """Both ends of a link."""
+    """Parse both ends of a link."""
     ids = [read_id(end, level, size, item) for end in pair]
     if ids[0] == ids[1]:
         raise BadTarget(
@@ -208,7 +227,7 @@ def read_ids(pair: Sequence[Any], level: str, size: int, item: Any) -> list[int]
 
 
 def read_id(value: Any, level: str, size: int, item: Any) -> int:
-    """A whole number in [0, size), or an error that names the target."""
+    """Parse one id in [0, size). Raises BadTarget, naming the target."""
     number = whole_number(value)
     if number is None:
         value = (
@@ -227,7 +246,7 @@ def read_id(value: Any, level: str, size: int, item: Any) -> int:
 
 
 def whole_number(value: Any) -> int | None:
-    """``value`` as Python's own whole number; None if it is none."""
+    """``value`` as a Python int, or None if it is not a whole number."""
     if isinstance(value, (Tensor, np.generic)) and value.ndim == 0:
         value = value.item()
     return None if isinstance(value, bool) or not isinstance(value, int) else int(value)
