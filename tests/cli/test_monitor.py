@@ -344,7 +344,7 @@ def test_which_explainer_is_in_use_must_be_clear(tmp_path, capsys, monkeypatch):
 def test_a_store_of_something_else_is_refused(project, tmp_path, capsys, monkeypatch):
     with gg.store.Store(tmp_path / "other.sqlite", write=True) as other:
         other.append("run", "run", {"config": {}})
-    assert "is no monitoring store" in refused(
+    assert "is not a monitoring store" in refused(
         capsys, monkeypatch, "status", "--store", tmp_path / "other.sqlite"
     )
 

@@ -51,7 +51,7 @@ def test_a_webhook_gets_the_record_as_json(server):
 @pytest.mark.parametrize("status", [302, 404, 500])
 def test_a_refusal_is_reported_without_the_secret_in_the_address(server, status):
     told = post(address(server, f"secret/{status}"), {})
-    assert told.startswith("the webhook at 127.0.0.1 was not reached: HTTPError")
+    assert told.startswith("the webhook at 127.0.0.1 did not take the record: HTTPError")
     assert str(status) in told
     assert "secret" not in told
     assert len(server.seen) == 1
@@ -59,7 +59,7 @@ def test_a_refusal_is_reported_without_the_secret_in_the_address(server, status)
 
 def test_silence_ends_after_the_time_allowed():
     with HTTPServer(("127.0.0.1", 0), Hook) as silent:
-        assert "127.0.0.1 was not reached" in post(address(silent, "200"), {}, seconds=0.2)
+        assert "127.0.0.1 did not take the record" in post(address(silent, "200"), {}, seconds=0.2)
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://host/x", "hook", "http://"])

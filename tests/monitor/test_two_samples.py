@@ -123,5 +123,5 @@ def test_constant_samples_do_not_differ():
 
 
 def test_a_sample_of_one_value_is_refused():
-    with pytest.raises(UndefinedScore, match="samples of 1 and 3 values"):
+    with pytest.raises(UndefinedScore, match="Samples of 1 and 3 values"):
         difference(np.ones(1), np.ones(3))

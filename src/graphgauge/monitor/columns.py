@@ -1,16 +1,16 @@
-"""Has any of many columns moved? One exact p-value for all of them together, and how far each has
-moved.
+"""One exact permutation test for a shift in any of many columns.
 
-For N rows (targets), n of them new, and a column with mean 0 and SD 1 over all rows, the sum S over
-the new rows has variance n (N - n) / (N - 1) if new rows are drawn at random, so
+Of N rows (targets), n are new. For a column with mean 0 and standard deviation 1 over all rows, the
+sum S over the new rows has variance n (N - n) / (N - 1) if the new rows are drawn at random. So
 
-    z = S / sqrt(n (N - n) / (N - 1))        one for each column;        the statistic is max |z|
+    z = S / sqrt(n (N - n) / (N - 1))    for each column;    the test statistic is max |z|
 
-Its distribution comes from drawing the new rows at random again and again. Rows move as a whole, so
-columns may depend on each other in any way, and no correction for their number is needed. With B
-draws, p = (1 + draws at least as large) / (1 + B), valid for any B. Draws end early once ten were
-as large and p is far above the level: such a p-value decides nothing. A column whose |z| cannot
-reach what was seen, whichever rows are new, is left out of the draws: no p-value changes.
+Its null distribution comes from drawing the new rows at random many times. Rows are drawn as a
+whole, so columns may depend on each other in any way, and their number needs no correction. With B
+draws, p = (1 + number of draws with a statistic at least as large) / (1 + B), which is valid for
+any B. Drawing ends early once ten draws were as large and p is far above the level, because such a
+p-value decides nothing. Columns whose |z| cannot reach the observed statistic, whichever rows are
+new, are left out of the draws; this changes no p-value.
 """
 
 import math
@@ -29,14 +29,14 @@ ENOUGH, CLEAR = 10, 10.0  #: so many as large, at so many times the level, are
 
 @dataclass(frozen=True)
 class Movement:
-    """How the columns have moved."""
+    """How far the columns have shifted, and one p-value for all of them."""
 
     p: float
     z: Values  #: (D,) above 0 where the new rows are larger
 
     @property
     def largest(self) -> list[int]:
-        """Columns, the one that moved most first."""
+        """Column numbers, ordered by falling |z|."""
         return [int(k) for k in np.argsort(-np.abs(self.z), kind="stable")]
 
 
@@ -47,16 +47,24 @@ def movement(
     generator: torch.Generator,
     counted: NDArray[np.bool_] | None = None,
 ) -> Movement:
-    """Compare rows new (n, D) and old (m, D); p-values near ``level`` are known well enough to
-    decide at it.
+    """Compare the rows new (n, D) with the rows old (m, D).
 
-    ``counted`` (D,) says which columns the statistic is the largest |z| of (default: all). It may
-    be chosen by looking at the data, because the draws still take the largest of all columns: p can
-    only grow.
+    Args:
+        new: Rows of the targets of this run (n, D).
+        old: Rows of the targets of the baseline (m, D).
+        level: The level at which the caller decides; p-values near it are precise enough for that.
+        generator: Draws the permutations.
+        counted: Which columns (D,) enter the observed statistic (default: all). The caller may
+            choose them by looking at the data, because each draw still takes the largest |z| of
+            all columns: that can only make p larger.
+
+    Raises:
+        UndefinedScore: One of the samples is empty, or they have different columns.
     """
     if not len(new) or not len(old) or new.shape[1] != old.shape[1]:
         raise UndefinedScore(
-            f"rows of shape {new.shape} and {old.shape} were to be compared: both must have rows, and the same columns."
+            f"Rows of shapes {new.shape} and {old.shape} cannot be compared. "
+            "Both need at least one row, and the same number of columns."
         )
     columns = standardised(np.concatenate([new, old]))
     z = column_scores(columns, torch.arange(len(columns))[None, : len(new)])[0]
@@ -72,14 +80,12 @@ def movement(
 
 
 def ranked(rows: Values) -> Values:
-    """Each column's values replaced by their mean ranks, so that no single value weighs more than
-    another.  (N, D)
-    """
+    """Replace the values of each column by their mean ranks, so that no value dominates.  (N, D)"""
     return np.stack([double_ranks(column) / 2 for column in rows.T], axis=1)
 
 
 def standardised(rows: Values) -> torch.Tensor:
-    """Columns with mean 0 and SD 1; those that do not vary stay 0.  (N, D)"""
+    """Scale columns to mean 0 and standard deviation 1; constant columns become 0.  (N, D)"""
     centred = rows - rows.mean(0)
     spread = centred.std(0)
     varies = spread > 1e-12 * np.maximum(1.0, np.abs(rows).max(0))
@@ -87,14 +93,14 @@ def standardised(rows: Values) -> torch.Tensor:
 
 
 def column_scores(columns: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
-    """The z of every column for rows chosen (B, n) as new.  (B, D)"""
+    """Return z of every column, for each choice (B, n) of rows as the new ones.  (B, D)"""
     total, n = len(columns), chosen.size(1)
     is_new = torch.zeros(len(chosen), total, dtype=columns.dtype).scatter_(1, chosen, 1.0)
     return is_new @ columns / math.sqrt(max(1, n * (total - n)) / max(1, total - 1))
 
 
 def most_extreme(columns: torch.Tensor, n: int) -> torch.Tensor:
-    """The largest |z| that each column can have, whichever n rows are new.  (D,)"""
+    """Return the largest |z| that each column can have, whichever n rows are new.  (D,)"""
     ordered = columns.sort(0).values
     scale = math.sqrt(max(1, n * (len(columns) - n)) / max(1, len(columns) - 1))
     return torch.maximum(ordered[-n:].sum(0), -ordered[:n].sum(0)) / scale + 1e-9
@@ -103,7 +109,7 @@ def most_extreme(columns: torch.Tensor, n: int) -> torch.Tensor:
 def exceeding(
     columns: torch.Tensor, n: int, seen: float, draws: int, generator: torch.Generator
 ) -> int:
-    """In how many of so many random draws max |z| is at least what was seen."""
+    """Count the random draws in which max |z| is at least the observed statistic."""
     found = 0
     for start in range(0, draws, 1000):
         size = min(1000, draws - start)
@@ -113,7 +119,7 @@ def exceeding(
 
 
 def as_indicators(lists: list[tuple[int, ...]], size: int) -> NDArray[np.float64]:
-    """Lists of column numbers as rows of 0 and 1.
+    """Turn lists of column numbers into rows of 0 and 1.
 
     >>> as_indicators([(0, 2), ()], 3)
     array([[1., 0., 1.],

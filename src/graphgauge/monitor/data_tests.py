@@ -1,22 +1,25 @@
-"""What the tests of the data look at: the distribution of each column, and how columns go together.
+"""The columns that the drift tests of the data compare: distributions and relations of columns.
 
-Both become columns of numbers, one row per target, whose sums over the new rows `columns.movement`
-compares with those of random rows. Whatever is chosen or fitted here looks at new and old rows
-together and not at which is which, so the p-values stay exact. r: mean ranks of a column over all
-rows, moved to mean 0 and SD 1; u: the same ranks between -1 and 1.
+Both become columns of numbers with one row per target. The permutation test compares their sums
+over the new rows with those over random rows. Everything that is chosen or fitted here uses new and
+old rows together, without knowing which are new, so the p-values stay exact. Below, r are the mean
+ranks of a column over all rows, scaled to mean 0 and standard deviation 1, and u the same ranks
+scaled to between -1 and 1.
 
-    shift      P_1(u) to P_4(u), Legendre's polynomials: larger values, more spread, skewness, tails (Neyman's smooth test); of a
-               column with v different values the first v - 1 of them, which are all it can differ
-               in
-    pair       r_i r_j: large where two columns rise together;  |r_i -+ r_j| of clearly related columns: large where they differ
-    residual   |r_i - its ridge regression on the 2, or 8, columns most related to it|: large where it does not follow them
-    gap        the rank of how far a feature of the target is from its neighbours'
+    shift      P_1(u) to P_4(u), Legendre polynomials: they react to larger values, more spread,
+               skewness and heavier tails (Neyman's smooth test); a column with v different values
+               has the first v - 1 of them, because it can differ in no more ways
+    pair       r_i r_j: large where two columns rise together; and |r_i -+ r_j| of clearly
+               correlated columns: large where the two differ
+    residual   |r_i - its ridge regression on the 2, or 8, most correlated columns|: large where a
+               column does not follow them
+    gap        the rank of how far a feature of the target is from that of its neighbours
 
-Scrambling or swapping columns leaves `shift` alone, and moves the other three. Pairs: all of up to
-64 columns, else the MOST_PAIRS most correlated ones. What the network predicts follows whatever
-columns it is given, so that columns are not predicted from it. Columns with one value in more than
-95 % of the rows are in no pair and have no residual: they are watched by `shift` and `gap`. Of more
-than MOST_RELATED other columns those whose ranks vary most are taken.
+Scrambling or swapping columns does not change `shift`, but changes the other three. Pairs are all
+pairs of up to 64 columns, otherwise the MOST_PAIRS most correlated ones. The predictions of the
+network follow from its input columns, so they are not used to predict other columns. Columns with
+one value in more than 95 % of the rows have no pairs and no residual; `shift` and `gap` cover them.
+Among more than MOST_RELATED columns, those whose ranks vary most are taken.
 """
 
 from collections.abc import Collection, Sequence
@@ -43,7 +46,7 @@ PAIR, RESIDUAL, GAP = "pair", "residual", "gap"
 
 
 class About(NamedTuple):
-    """What one column of a test is about."""
+    """What one column of a test describes."""
 
     kind: str  #: '' (larger values), 'spread', 'skewness', 'tails', 'pair', 'residual' or 'gap'
     own: int  #: number of the column; of the feature for 'gap'
@@ -54,7 +57,7 @@ class About(NamedTuple):
 
 @dataclass(frozen=True)
 class Looked:
-    """Columns for a test, and what they are about; the first rows are the new ones."""
+    """Columns for a permutation test and what they describe; the first rows are the new ones."""
 
     rows: Values  # (n + m, K)
     about: tuple[About, ...]
@@ -62,7 +65,7 @@ class Looked:
 
 
 def shift_columns(new: Sample, old: Sample) -> Looked:
-    """The distribution of every column of the data, and of the labels where all are known."""
+    """Describe the distribution of every data column, and of the labels where all are known."""
     rows, names = data_and_labels(new, old)
     u = (2 * ranked(rows) - 1) / len(rows) - 1
     levels = np.array([len(np.unique(column)) for column in u.T])
@@ -76,10 +79,12 @@ def shift_columns(new: Sample, old: Sample) -> Looked:
 
 
 def relation_columns(new: Sample, old: Sample, predictions: Collection[int] = ()) -> Looked:
-    """How columns of the data and labels go together, and how far features are from those of the
-    neighbours.
+    """Describe how data columns and labels relate, and how far features are from the neighbours'.
 
-    ``predictions`` are the numbers of the columns that hold what the network says.
+    Args:
+        new: The targets of this run.
+        old: The targets of the baseline.
+        predictions: Numbers of the data columns that hold predictions of the network.
     """
     values, names = data_and_labels(new, old)
     eligible = related_columns(values)
@@ -101,15 +106,16 @@ def relation_columns(new: Sample, old: Sample, predictions: Collection[int] = ()
 
 
 def numbered(about: About, eligible: NDArray[np.int64]) -> About:
-    """With the numbers of the data instead of those among eligible columns."""
+    """Replace the numbers among the eligible columns by the numbers among all data columns."""
     return About(
         about.kind, int(eligible[about.own]), tuple(int(eligible[k]) for k in about.others)
     )
 
 
 def data_and_labels(new: Sample, old: Sample) -> tuple[Values, tuple[str, ...]]:
-    """Columns of the data, then those of the labels, and what the latter are called.
-    (n + m, D + L)
+    """Return the data columns followed by the label columns, and the names of the latter.
+
+    The array has shape (n + m, D + L).
     """
     labels, names = label_columns(new, old)
     data = np.concatenate([own.data for own in (new, old) if own.data is not None])
@@ -117,8 +123,9 @@ def data_and_labels(new: Sample, old: Sample) -> tuple[Values, tuple[str, ...]]:
 
 
 def label_columns(new: Sample, old: Sample) -> tuple[Values, tuple[str, ...]]:
-    """Labels as columns: one of values, or one per class where there are three to ten; none unless
-    all are known.  (n + m, L)
+    """Turn labels into columns: one column of values, or one per class of three to ten.
+
+    Returns no column unless all labels are known.  (n + m, L)
     """
     if new.labels is None or old.labels is None:
         return np.zeros((len(new) + len(old), 0)), ()
@@ -134,7 +141,7 @@ def label_columns(new: Sample, old: Sample) -> tuple[Values, tuple[str, ...]]:
 
 
 def related_columns(values: Values) -> NDArray[np.int64]:
-    """Numbers of the columns that vary enough to have relations, in rising order."""
+    """Return the numbers of the columns that vary enough to have relations, in rising order."""
     common = np.array([np.unique(column, return_counts=True)[1].max() for column in values.T])
     eligible = np.flatnonzero(common <= COMMON * len(values))
     if len(eligible) > MOST_RELATED:
@@ -143,8 +150,9 @@ def related_columns(values: Values) -> NDArray[np.int64]:
 
 
 def pairs(r: Values) -> tuple[Values, list[About]]:
-    """r_i r_j of the most correlated pairs, then |r_i -+ r_j| of those that are clearly related.
-    (N, D) -> (N, P)
+    """Return r_i r_j of the most correlated pairs, then |r_i -+ r_j| of clearly correlated ones.
+
+    The argument has shape (N, D), the result (N, P).
     """
     first, second = np.triu_indices(r.shape[1], 1)
     correlation = (r.T @ r / len(r))[first, second].round(6)
@@ -159,9 +167,7 @@ def pairs(r: Values) -> tuple[Values, list[About]]:
 
 
 def residuals(r: Values, usable: NDArray[np.bool_], predictors: int) -> tuple[Values, list[About]]:
-    """|r_i - its prediction from so many usable columns, those most correlated with it|.
-    (N, D) -> (N, D)
-    """
+    """Return |r_i - its prediction from the most correlated usable columns|.  (N, D) -> (N, D)"""
     total, width = r.shape
     if usable.sum() < 2:
         return np.zeros((total, 0)), []
@@ -182,7 +188,7 @@ def residuals(r: Values, usable: NDArray[np.bool_], predictors: int) -> tuple[Va
 
 
 def neighbour_gaps(new: Sample, old: Sample) -> tuple[Values, list[About]]:
-    """Ranks of the gaps; none where they are not known.  (N, F)"""
+    """Return the ranks of the gaps to neighbours; no columns where gaps are not known.  (N, F)"""
     if new.gaps is None or old.gaps is None:
         return np.zeros((len(new) + len(old), 0)), []
     rows = (
@@ -194,15 +200,14 @@ def neighbour_gaps(new: Sample, old: Sample) -> tuple[Values, list[About]]:
 
 
 def told_shift(about: About, z: float, name: str) -> str:
-    """One column that moved, for a sentence: 'income (+4.1)' or 'spread of income (-5.0)'."""
+    """Describe a shifted column, such as 'income (+4.1)' or 'spread of income (-5.0)'."""
     return f"{f'{about.kind} of ' if about.kind else ''}{name} ({signed(z, 1)})"
 
 
 def told_relation(about: About, z: float, names: Sequence[str]) -> str:
-    """One relation that broke, for a sentence; ``names`` are those of its own column and of the
-    others that are named.
-    """
+    """Describe a relation that broke; ``names`` are those of its own column, then of the others."""
     own, others, far = names[0], names[1:], f"(z {signed(z, 1)})"
     if about.kind == GAP:
-        return f"{own} of targets is {'farther from' if z > 0 else 'closer to'} that of their neighbours than it was {far}"
+        side = "farther from" if z > 0 else "closer to"
+        return f"{own} of targets is {side} that of their neighbours than it was {far}"
     return f"{own} no longer varies with {' and '.join(others)} as it did {far}"

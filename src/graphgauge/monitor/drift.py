@@ -1,13 +1,17 @@
-"""Drift against the baseline: metrics, the ranking of features, the data. Each kind has
-`Plan.level` to spend at a look.
+"""Drift against the baseline: metrics, accuracy, the ranking of features, data and relations.
 
-Metrics: for every metric, both tests of `two_samples`, on the targets of this run and on those of
-the last few runs together, with Holm's correction over all of them. Accuracy: the same tests on how
-wrong predictions are, where labels are known; only more errors are a drop. Ranking: per feature, is
-it among the strongest few of an explanation (0 or 1)? Data: the distribution of every column.
-Relations: how columns go together, with the label, and with the neighbours (`data_tests`). These
-three by `columns.movement`, one p-value for all columns. Where the data shifted, a relation of a
-column that moved is not counted: its own trigger names it already.
+Each kind of drift may spend `Plan.level` in one run.
+
+    metrics     both two-sample tests for every metric, on the targets of this run and on those of
+                the last few runs together, with Holm's correction over all of them
+    accuracy    the same tests on the errors of predictions, where labels are known; only more
+                errors count as a drop
+    ranking     for each feature, whether it is among the strongest of an explanation (0 or 1)
+    data        the distribution of every column
+    relations   how columns relate to each other, to the label and to the neighbours
+
+The last three use a permutation test, which gives one p-value for all columns. Where the data
+shifted, relations of a column that shifted are not counted, because its own trigger names it.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,7 +48,7 @@ MOST_SENTENCES, NAMED_BESIDE = (
 
 @dataclass(frozen=True)
 class Compared:
-    """One metric compared with the baseline, over this run or over several."""
+    """A metric compared with the baseline, over this run or over several."""
 
     metric: str
     runs: int  #: how many runs together
@@ -59,22 +63,22 @@ class Compared:
 
 
 class Labels(NamedTuple):
-    """What the numbers of features and of columns stand for."""
+    """Names of the features and of the data columns."""
 
     features: Sequence[str] = ()
     columns: Sequence[str] = ()
 
     def feature(self, k: int) -> str:
-        """The name of a feature."""
+        """Return the name of a feature."""
         return self.features[k] if k < len(self.features) else f"feature {k}"
 
     def column(self, k: int) -> str:
-        """The name of a column."""
+        """Return the name of a data column."""
         return self.columns[k] if k < len(self.columns) else f"column {k}"
 
     @property
     def predictions(self) -> list[int]:
-        """Numbers of the columns that hold what the network says."""
+        """Numbers of the columns that hold predictions of the network."""
         return [
             k
             for k, name in enumerate(self.columns)
@@ -82,7 +86,7 @@ class Labels(NamedTuple):
         ]
 
     def place(self, k: int) -> str:
-        """The name of a column with its number, where it is a feature: "column 3 'income'"."""
+        """Name a column, with its number if it is a feature: "column 3 'income'"."""
         name = self.column(k)
         return (
             f"column {k} {name!r}"
@@ -94,7 +98,15 @@ class Labels(NamedTuple):
 def drift_triggers(
     baseline: Sample, runs: Sequence[Sample], plan: Plan, labels: Labels, seed: int = 0
 ) -> list[Trigger]:
-    """All drift that the last of the runs since the baseline shows."""
+    """Raise a trigger for each drift in the last run.
+
+    Args:
+        baseline: The sample of the baseline.
+        runs: The samples of all runs since the baseline; the last one is tested.
+        plan: Levels, and how many runs are also tested together.
+        labels: Names of features and columns.
+        seed: Seed of the permutation tests.
+    """
     number, last = len(runs), runs[-1]
     ranking = ranking_movement(baseline, last, plan, derive_seed(seed, number))
     return [
@@ -108,8 +120,9 @@ def drift_triggers(
 def metric_tests(
     baseline: Sample, runs: Sequence[Sample], plan: Plan, kind: str = METRIC
 ) -> list[Compared]:
-    """All metrics of the last run, alone and with those before it; ``runs`` are all since the
-    baseline, the last one last.
+    """Test all metrics of the last run, alone and together with the runs before it.
+
+    ``runs`` are all runs since the baseline.
     """
     level = plan.level(kind)
     spans = {
@@ -139,7 +152,7 @@ def metric_tests(
 
 
 def metric_triggers(tested: Sequence[Compared], plan: Plan) -> list[Trigger]:
-    """One trigger for each metric that has drifted: its clearest test."""
+    """Raise one trigger for each metric that drifted, with its clearest test."""
     drifted: dict[str, Compared] = {}
     for own in sorted(tested, key=lambda own: own.corrected[own.best]):
         if own.corrected[own.best] <= plan.level():
@@ -148,13 +161,14 @@ def metric_triggers(tested: Sequence[Compared], plan: Plan) -> list[Trigger]:
 
 
 def metric_trigger(own: Compared, plan: Plan) -> Trigger:
-    """The evidence of one metric."""
+    """Build the trigger of one metric."""
     p, found = own.corrected[own.best], own.found
     where = "this run" if own.runs == 1 else f"the last {own.runs} runs"
     moved = "" if found.shift is None else f", the mean moved by {signed(found.shift)} SD"
     told = (
-        f"{own.metric} of {where} ({own.n} targets) is not distributed as in the baseline: {NAMES[own.best]} p = {p:.2g} after "
-        f"correction, limit {plan.level():.2g}; Cliff's delta {signed(found.effect)}{moved}, largest distance {found.distance:.2f}."
+        f"{own.metric} of {where} ({own.n} targets) is not distributed as in the baseline: "
+        f"{NAMES[own.best]} p = {p:.2g} after correction, limit {plan.level():.2g}; "
+        f"Cliff's delta {signed(found.effect)}{moved}, largest distance {found.distance:.2f}."
     )
     details = {
         "runs": own.runs,
@@ -168,7 +182,7 @@ def metric_trigger(own: Compared, plan: Plan) -> Trigger:
 
 
 def accuracy_triggers(baseline: Sample, runs: Sequence[Sample], plan: Plan) -> list[Trigger]:
-    """The trigger of a model that errs more than at the baseline; none where labels are not known."""
+    """Raise a trigger if the model makes more errors than at the baseline; none without labels."""
     judged = metric_tests(
         baseline.errors_as_metrics, [run.errors_as_metrics for run in runs], plan, ACCURACY
     )
@@ -183,9 +197,10 @@ def accuracy_triggers(baseline: Sample, runs: Sequence[Sample], plan: Plan) -> l
     )
     p = own.corrected[own.best]
     told = (
-        f"the model errs more than at the baseline: the {own.metric} is {np.nanmean(old):.3g} on average there, and "
-        f"{new.mean():.3g} in {where} ({own.n} targets with a label): {NAMES[own.best]} p = {p:.2g} after correction, "
-        f"limit {level:.2g}; Cliff's delta {signed(own.found.effect)}."
+        f"the model errs more than at the baseline: the {own.metric} is {np.nanmean(old):.3g} on "
+        f"average there, and {new.mean():.3g} in {where} ({own.n} targets with a label): "
+        f"{NAMES[own.best]} p = {p:.2g} after correction, limit {level:.2g}; "
+        f"Cliff's delta {signed(own.found.effect)}."
     )
     details = {
         "runs": own.runs,
@@ -198,10 +213,11 @@ def accuracy_triggers(baseline: Sample, runs: Sequence[Sample], plan: Plan) -> l
 
 
 def control_limits(baseline: Sample, metric: str, n: int, plan: Plan) -> tuple[float, float] | None:
-    """Where the mean of n targets is expected, for a picture; the tests decide. None where the
-    baseline has too few values.
+    """Return where the mean of n targets is expected, for a chart; the tests decide about drift.
 
-    mean ± z SD sqrt(1/n + 1/m)        z: the normal quantile at the level of the strictest test of a look
+        mean +- z SD sqrt(1/n + 1/m)    z: the normal quantile at the level of the strictest test
+
+    Returns None if the baseline has too few values.
     """
     values, tests = baseline.known(metric), 2 * len(TESTS) * max(1, len(baseline.metrics))
     if len(values) < LEAST or n < 1:
@@ -215,7 +231,7 @@ def control_limits(baseline: Sample, metric: str, n: int, plan: Plan) -> tuple[f
 
 
 def ranking_movement(baseline: Sample, run: Sample, plan: Plan, seed: int) -> Movement | None:
-    """Whether other features are among the strongest; None where the ranking is not known."""
+    """Test whether other features are among the strongest; None if rankings are not known."""
     if baseline.top is None or run.top is None or min(len(baseline), len(run)) < LEAST:
         return None
     size = 1 + max((k for chosen in (*baseline.top, *run.top) for k in chosen), default=0)
@@ -226,14 +242,14 @@ def ranking_movement(baseline: Sample, run: Sample, plan: Plan, seed: int) -> Mo
 def ranking_triggers(
     found: Movement | None, label: Callable[[int], str], plan: Plan
 ) -> list[Trigger]:
-    """The trigger of a ranking that moved; none if it did not."""
+    """Raise a trigger if the ranking of features has moved."""
     if found is None or found.p > plan.level(RANKING):
         return []
     moved = {label(k): float(found.z[k]) for k in clearest(found)}
     named = listed([f"{own} ({signed(z, 1)})" for own, z in moved.items()])
     told = (
-        f"the features that lead explanations are not those of the baseline: p = {found.p:.2g}, limit {plan.level(RANKING):.2g}; "
-        f"moved most (z): {named}."
+        f"the features that lead explanations are not those of the baseline: p = {found.p:.2g}, "
+        f"limit {plan.level(RANKING):.2g}; moved most (z): {named}."
     )
     return [
         Trigger(
@@ -249,7 +265,7 @@ def ranking_triggers(
 
 
 def clearest(found: Movement) -> list[int]:
-    """The column that moved most, and others that moved clearly, the largest first."""
+    """Return the column that shifted most and others that shifted clearly, the largest first."""
     return [
         k for k in found.largest[:MOST_NAMED] if abs(found.z[k]) >= CLEAR_Z or k == found.largest[0]
     ]
@@ -261,9 +277,7 @@ def clearest(found: Movement) -> list[int]:
 def data_triggers(
     baseline: Sample, run: Sample, plan: Plan, labels: Labels, seed: int
 ) -> list[Trigger]:
-    """The triggers of columns that moved, and of relations that broke; none where the data are not
-    known.
-    """
+    """Raise triggers for columns that shifted and relations that broke; none without data."""
     if baseline.data is None or run.data is None or min(len(baseline), len(run)) < LEAST:
         return []
     shift = shift_columns(run, baseline)
@@ -291,23 +305,21 @@ def data_triggers(
 def looked_movement(
     looked: Looked, n: int, level: float, seed: int, counted: NDArray[np.bool_] | None = None
 ) -> Movement | None:
-    """Whether a column has moved over the first n rows; None where there is no column to count."""
+    """Test whether a column shifted in the first n rows; None if there is no column to count."""
     if not looked.about or (counted is not None and not counted.any()):
         return None
     return movement(looked.rows[:n], looked.rows[n:], level, generator(seed), counted)
 
 
 def name_with(label: Callable[[int], str], looked: Looked, width: int) -> Callable[[int], str]:
-    """Names of columns, those of labels behind the ``width`` columns of the data."""
+    """Return a function that names columns; label columns come after ``width`` data columns."""
     return lambda k: label(k) if k < width else looked.names[k - width]
 
 
 def shift_triggers(
     looked: Looked, found: Movement | None, plan: Plan, label: Callable[[int], str]
 ) -> list[Trigger]:
-    """The trigger of columns whose distribution moved; each column is named once, by what moved
-    most.
-    """
+    """Raise a trigger for columns that shifted; each column is named once, by its largest shift."""
     level = plan.level(DATA)
     if found is None or found.p > level:
         return []
@@ -318,7 +330,10 @@ def shift_triggers(
     named = listed(
         [told_shift(looked.about[k], float(found.z[k]), label(own)) for own, k in first.items()]
     )
-    told = f"the data of the targets are not those of the baseline: p = {found.p:.2g}, limit {level:.2g}; moved most (z): {named}."
+    told = (
+        f"the data of the targets are not those of the baseline: p = {found.p:.2g}, "
+        f"limit {level:.2g}; moved most (z): {named}."
+    )
     return [Trigger(DATA, "", told, found.p, level, float(np.abs(found.z).max()), {"z": moved})]
 
 
@@ -329,7 +344,7 @@ def relation_triggers(
     plan: Plan,
     label: Callable[[int], str],
 ) -> list[Trigger]:
-    """The trigger of relations that broke: each column is named once, with what moved most."""
+    """Raise a trigger for relations that broke; each column is named once, with the clearest."""
     level = plan.level(RELATION)
     if found is None or found.p > level:
         return []
@@ -347,6 +362,7 @@ def relation_triggers(
     named = sorted(
         {label(own) for k in clear for own in (looked.about[k].own, *looked.about[k].others[:1])}
     )
-    told = f"{'; '.join(list(sentences.values())[:MOST_SENTENCES])}: p = {found.p:.2g} for all relations, limit {level:.2g}."
+    broken = "; ".join(list(sentences.values())[:MOST_SENTENCES])
+    told = f"{broken}: p = {found.p:.2g} for all relations, limit {level:.2g}."
     largest = float(np.abs(found.z[order]).max())
     return [Trigger(RELATION, "", told, found.p, level, largest, {"columns": named})]

@@ -1,16 +1,18 @@
-"""What the monitoring store holds, read: the baseline in force, the runs since, the triggers that
-wait.
+"""The content of the monitoring store: the baseline in force, the runs since, the waiting triggers.
 
-    entries of the store   key          body                                                          rows
-    baseline               1, 2, ...    at, plan, facts, missing, summary; replaces the one before;    one per target, with data
-                                        the decision behind it, if there was one
-    run                    1, 2, ...    the same, the number of its baseline, its triggers            one per target
-    trigger                1, 2, ...    at, the number of the baseline, a trigger raised by hand
-    settled                1, 2, ...    at, the trigger's name, a note
-    examples               a run's      explanations of the run as people see them: sentences and pictures; only the last are read
+    entry       key         body                                              rows
+    baseline    1, 2, ...   at, plan, facts, missing, summary, and the        one per target, with
+                            decision behind it if there was one; replaces     data
+                            the baseline before it
+    run         1, 2, ...   the same, the number of its baseline, its         one per target
+                            triggers
+    trigger     1, 2, ...   at, the number of the baseline, a manual trigger
+    settled     1, 2, ...   at, the name of the trigger, a note
+    examples    a run's     explanations of the run with sentences and
+                            pictures; only those of the last run are read
 
-The second trigger of run 7 is called 7.2, the first one raised by hand m1. A trigger waits until it
-is settled with a note, or until a newer baseline says that validation was done again.
+The second trigger of run 7 is called 7.2, the first manual one m1. A trigger waits until it is
+settled with a note, or until a newer baseline shows that the validation was repeated.
 """
 
 import os
@@ -33,7 +35,7 @@ BASELINE, RUN, TRIGGER, SETTLED, EXAMPLES = "baseline", "run", "trigger", "settl
 
 @dataclass(frozen=True)
 class Look:
-    """A baseline or a run: targets measured on a day."""
+    """A baseline or a run: the targets that were measured at one time."""
 
     number: int
     at: datetime
@@ -50,7 +52,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Raised:
-    """A trigger as it was raised."""
+    """A trigger with its name, its time and its state."""
 
     name: str  #: such as 7.2 or m1
     at: datetime
@@ -61,7 +63,7 @@ class Raised:
 
 @dataclass(frozen=True)
 class History:
-    """Everything in a store, in the order of writing."""
+    """The content of a store, in the order of writing."""
 
     baselines: tuple[Look, ...]
     runs: tuple[Look, ...]
@@ -70,12 +72,12 @@ class History:
 
     @property
     def baseline(self) -> Look | None:
-        """The one in force."""
+        """The baseline in force."""
         return self.baselines[-1] if self.baselines else None
 
     @cached_property
     def since(self) -> list[Look]:
-        """Runs that were held against the baseline in force."""
+        """The runs that were compared with the baseline in force."""
         return [
             run
             for run in self.runs
@@ -84,19 +86,19 @@ class History:
 
     @property
     def waiting(self) -> list[Raised]:
-        """Triggers that nobody has settled since the baseline in force."""
+        """The triggers since the baseline in force that nobody has settled."""
         current = self.baseline.number if self.baseline else 0
         return [own for own in self.raised if own.baseline == current and own.note is None]
 
 
 def read_history(path: str | os.PathLike[str]) -> History:
-    """Everything in a store."""
+    """Read the whole content of a store."""
     with Store(path) as store:
         return history_of(store)
 
 
 def history_of(store: Store) -> History:
-    """Everything in an open store."""
+    """Read the whole content of an open store."""
     try:
         baselines, runs = (
             [look_of(store, entry) for entry in store.entries(kind)] for kind in (BASELINE, RUN)
@@ -109,7 +111,8 @@ def history_of(store: Store) -> History:
         examples = examples_of(store, runs[-1] if runs else None)
     except (LookupError, TypeError, ValueError) as error:
         raise BadFile(
-            f"{store.path} is no monitoring store: {error!r}. Name the file that `graphgauge monitor baseline` made."
+            f"{store.path} is not a monitoring store: {error!r}. "
+            "Name the file that `graphgauge monitor baseline` wrote."
         ) from error
     return History(
         tuple(baselines), tuple(runs), tuple(sorted(raised, key=lambda own: own.at)), examples
@@ -117,7 +120,7 @@ def history_of(store: Store) -> History:
 
 
 def look_of(store: Store, entry: Entry) -> Look:
-    """A baseline or a run."""
+    """Read a baseline or a run."""
     body = entry.body
     facts = Facts.from_record(body["facts"])
     sample = sample_of_rows(
@@ -134,7 +137,7 @@ def look_of(store: Store, entry: Entry) -> Look:
 
 
 def examples_of(store: Store, last: Look | None) -> tuple[dict[str, Any], ...]:
-    """What the last run kept for people; nothing if it kept nothing."""
+    """Return the examples that the last run kept, if any."""
     found = store.last(EXAMPLES)
     return (
         tuple(found.body)
@@ -144,7 +147,7 @@ def examples_of(store: Store, last: Look | None) -> tuple[dict[str, Any], ...]:
 
 
 def raised_by(run: Look, notes: dict[str, str]) -> list[Raised]:
-    """The triggers of a run, with the notes that settle them."""
+    """Return the triggers of a run, with the notes that settle them."""
     names = [f"{run.number}.{k + 1}" for k in range(len(run.body["triggers"]))]
     return [
         Raised(name, run.at, run.body["baseline"], Trigger.from_record(own), notes.get(name))
@@ -153,7 +156,7 @@ def raised_by(run: Look, notes: dict[str, str]) -> list[Raised]:
 
 
 def by_hand(entry: Entry, notes: dict[str, str]) -> Raised:
-    """A trigger that someone raised."""
+    """Read a manual trigger."""
     body, name = entry.body, f"m{entry.key}"
     return Raised(
         name,
@@ -165,7 +168,7 @@ def by_hand(entry: Entry, notes: dict[str, str]) -> Raised:
 
 
 def grouped(waiting: Sequence[Raised]) -> list[list[Raised]]:
-    """Triggers about the same thing together, the newest group first."""
+    """Group triggers by subject, the newest group first."""
     groups: dict[tuple[str, str], list[Raised]] = {}
     for own in waiting:
         groups.setdefault(own.trigger.key, []).append(own)

@@ -1,13 +1,13 @@
-"""What is right for each target, where the data say it, and how wrong the model is there.
+"""The labels of targets, where the data hold them, and the errors of the predictions.
 
     level   label                                                   not known
-    node    data.y[node]                                            NaN, negative for classes; data without y
+    node    data.y[node]                                            NaN, or below 0 for classes
     link    data.edge_label of the pair in data.edge_label_index    pairs that are not listed
     graph   y of the graph
 
-Regression: |prediction - y|. Classification: whether the class is wrong, and the probability that
-the right class lacks. Where y has several columns, the one counts that the target (node, label) or
-``output_column`` asks for.
+The error of a regression is |prediction - y|. Classification has two errors: whether the predicted
+class is wrong, and 1 minus the probability of the right class. Where y has several columns, the
+target (node, label) or ``output_column`` selects one.
 """
 
 import math
@@ -29,7 +29,7 @@ ABSOLUTE, WRONG, LACKING = (
 
 
 def labels_of(model: BaseModel, targets: Sequence[Target]) -> Values | None:
-    """The label of each target, NaN where it is not known; None where none is.  (T,)"""
+    """Return the label of each target (T,), NaN where it is not known; None if all are unknown."""
     width = WIDTH[model.level]
     rows = [numbers_of(target) for target in targets]
     tables = {"node": node_labels, "link": link_labels, "graph": graph_labels}[model.level](
@@ -46,8 +46,7 @@ def labels_of(model: BaseModel, targets: Sequence[Target]) -> Values | None:
 
 
 def pick(table: Values | None, column: int | None) -> float:
-    """The number of a target that is asked for: the only one, or that of a column; NaN where there
-    is none.
+    """Return the only label of a target, or the one in the requested column; NaN if there is none.
 
     >>> pick(np.array([3.0]), None), pick(np.array([0.0, 1.0]), 1), pick(np.array([0.0, 1.0]), None)
     (3.0, 1.0, nan)
@@ -58,13 +57,13 @@ def pick(table: Values | None, column: int | None) -> float:
 
 
 def node_labels(data: Any, nodes: Sequence[tuple[int, ...]]) -> Sequence[Values] | None:
-    """From ``data.y``, a row per node."""
+    """Read labels from ``data.y``, which has one row per node."""
     y = as_rows(getattr(data, "y", None), int(data.num_nodes))
     return None if y is None else [y[node] for (node,) in nodes]
 
 
 def link_labels(data: Any, links: Sequence[tuple[int, ...]]) -> Sequence[Values | None] | None:
-    """From ``data.edge_label``, by pair."""
+    """Read labels from ``data.edge_label``, by pair of nodes."""
     pairs = getattr(data, "edge_label_index", None)
     if pairs is None:
         return None
@@ -76,13 +75,13 @@ def link_labels(data: Any, links: Sequence[tuple[int, ...]]) -> Sequence[Values 
 
 
 def graph_labels(data: Any, graphs: Sequence[tuple[int, ...]]) -> Sequence[Values | None]:
-    """From ``y`` of each graph."""
+    """Read labels from ``y`` of each graph."""
     found = [as_rows(getattr(data[number], "y", None), 1) for (number,) in graphs]
     return [None if own is None else own[0] for own in found]
 
 
 def as_rows(y: Any, size: int) -> Values | None:
-    """A tensor with so many rows of numbers as float64; None where it is none.  (size, L)"""
+    """Return a tensor as ``size`` rows of float64 (size, L); None if it does not have such rows."""
     if not isinstance(y, torch.Tensor) or y.is_complex() or not y.numel() or y.numel() % size:
         return None
     if size > 1 and y.size(0) != size:
@@ -94,7 +93,7 @@ def as_rows(y: Any, size: int) -> Values | None:
 def errors_of(
     model: BaseModel, targets: Sequence[Target], labels: Values | None
 ) -> Mapping[str, Values]:
-    """How wrong each prediction is, NaN without a label; nothing where no label is known."""
+    """Return the errors of the predictions by name, NaN without a label; {} if all are unknown."""
     if labels is None:
         return {}
     predicted = model.pred_continuous(list(targets)).double().cpu().numpy()

@@ -1,5 +1,6 @@
-"""Tell others: a line in a file for every run, a POST to a webhook. What fails is reported, not
-raised: the run is stored.
+"""Notify others of a run: append a line to a file, or POST it to a webhook.
+
+A notification that fails is reported, not raised, because the run itself is already stored.
 """
 
 import json
@@ -15,25 +16,27 @@ SECONDS = 10.0
 
 
 class NoRedirects(HTTPRedirectHandler):
-    """What was meant for one address goes to no other."""
+    """Follow no redirects: a record meant for one address is sent to no other."""
 
     def redirect_request(self, *given: Any) -> None:
-        """Refuse."""
+        """Refuse the redirect."""
 
 
 def check_webhook(url: str) -> str:
-    """Refuse an address that is no web address."""
+    """Return the address of a webhook, or raise `BadSetting` if it is not an http(s) address."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise BadSetting(
-            f"a webhook is an address such as https://example.org/hook, but its scheme is {parts.scheme!r}."
+            "a webhook is an address such as https://example.org/hook, but the given one has the "
+            f"scheme {parts.scheme!r}."
         )
     return url
 
 
 def post(url: str, record: dict[str, Any], seconds: float = SECONDS) -> str:
-    """Send a record as JSON; '' if it was taken, else why not. The address may hold a secret, so
-    only its host is told.
+    """Send a record as JSON; return '' on success, otherwise the reason for the failure.
+
+    The address may contain a secret, so the reason names its host only.
     """
     host = urlsplit(check_webhook(url)).hostname
     body = json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
@@ -45,11 +48,12 @@ def post(url: str, record: dict[str, Any], seconds: float = SECONDS) -> str:
     except (URLError, OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         code = f" {error.code}" if hasattr(error, "code") else ""
-        return f"the webhook at {host} was not reached: {type(error).__name__}{code} ({reason})"
+        kind = f"{type(error).__name__}{code}"
+        return f"the webhook at {host} did not take the record: {kind} ({reason})"
 
 
 def append_line(path: str | os.PathLike[str], record: dict[str, Any]) -> str:
-    """Add a record to a file of JSON lines; '' if it is there, else why not."""
+    """Append a record to a file of JSON lines; return '' on success, otherwise the reason."""
     try:
         with open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")

@@ -1,16 +1,16 @@
-"""How a model in use is watched: how many targets, which limits, how many false alarms at most.
+"""The monitoring plan: the targets of a run, the limits, and how many false alarms to allow.
 
-Every look tests many things, and there are many looks. `budget` bounds the chance that anything at
-all is called drift, in any `looks` looks one after the other, while nothing has changed. It is
-spent evenly over looks:
+Every run tests many hypotheses, and there are many runs. `budget` bounds the probability that any
+drift at all is reported in any `looks` consecutive runs, although nothing has changed. The budget
+is spent evenly over the runs:
 
-    level of one kind of drift at one look  =  share of the kind · budget / looks
+    level of one kind of drift in one run  =  share of the kind * budget / looks
 
-Metrics, of which there are many tests, have most of it. Inside a kind, Holm's correction (metrics,
-accuracy), or one p-value for all columns (ranking, data, relations), takes care of the number of
-tests. By Boole's inequality the chance of a false alarm is at most the budget, however tests and
-looks depend on each other; they do, for all looks share one baseline. Power is the same at each
-look.
+Metrics have the largest share, because they have the most tests. Within one kind, Holm's correction
+(metrics, accuracy) or one p-value for all columns (ranking, data, relations) corrects for the
+number of tests. By Boole's inequality the probability of a false alarm is at most the budget,
+however tests and runs depend on each other; they do depend, because all runs share one baseline.
+Every run has the same power.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,15 @@ NEAR = 1e-9  #: rounding that never decides
 
 @dataclass(frozen=True)
 class Threshold:
-    """A limit for the mean of a metric."""
+    """A limit for the mean of a metric.
+
+    Args:
+        value: The limit.
+        direction: "at least", "at most" or "below".
+
+    >>> str(Threshold(0.6))
+    'at least 0.6'
+    """
 
     value: float
     direction: str = "at least"
@@ -47,7 +55,7 @@ class Threshold:
             )
 
     def excess(self, mean: float) -> float:
-        """How far a mean lies beyond the limit; 0 or less: not at all."""
+        """Return how far a mean lies beyond the limit; 0 or less if it meets the limit."""
         return self.value - mean if self.direction == "at least" else mean - self.value
 
     def __str__(self) -> str:
@@ -56,7 +64,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is watched. Stored with every run."""
+    """What is monitored. The plan is stored with every baseline and run."""
 
     number: int = 50  #: targets of a run
     budget: float = 0.01  #: chance of a false drift trigger in ``looks`` looks
@@ -85,27 +93,27 @@ class Plan:
             raise BadSetting("; ".join(problems) + ".")
 
     def level(self, kind: str = METRIC) -> float:
-        """Of one kind of drift at one look."""
+        """Return the significance level of one kind of drift in one run."""
         return SHARES[kind] * self.budget / self.looks
 
     def record(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the plan as plain data."""
         return asdict(self)
 
     @staticmethod
     def from_record(record: Mapping[str, Any]) -> "Plan":
-        """What `record` gave."""
+        """Build a plan from what `record` returned."""
         limits = {metric: Threshold(**limit) for metric, limit in record["thresholds"].items()}
         return Plan(**{**record, "thresholds": limits})
 
 
 def is_count(value: Any) -> bool:
-    """Whether a value is a whole number, 1 or more, or None."""
+    """Whether a value is None or a whole number from 1 on."""
     return value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 1)
 
 
 def holm(ps: Mapping[Any, float]) -> dict[Any, float]:
-    """P-values corrected for their number: the k-th smallest times (number - k + 1), never falling.
+    """Apply Holm's correction: the k-th smallest p-value times (number - k + 1), never decreasing.
 
     >>> holm({"a": 0.01, "b": 0.02, "c": 0.5})
     {'a': 0.03, 'b': 0.04, 'c': 0.5}

@@ -1,13 +1,14 @@
-"""The triggers that are no drift: thresholds, the network's weights, the age of the baseline.
+"""Triggers other than drift: thresholds, changed weights, an old baseline, and manual triggers.
 
-A threshold is crossed where the mean of the run is beyond it and chance is no explanation: with n
-values of SD s, the mean is farther beyond the limit than
+A threshold is crossed if the mean of a run is beyond it and chance does not explain that. With n
+values of standard deviation s, the mean must lie beyond the limit by more than
 
-    t s / sqrt(n)        t: the quantile of Student's distribution (n - 1 degrees) at budget / (looks · number of thresholds)
+    t s / sqrt(n)    t: the quantile of Student's distribution with n - 1 degrees of freedom
+                        at budget / (looks * number of thresholds)
 
-so that a metric whose true mean is just inside its limit is called crossed at most with the
-budget's chance in so many looks (nearly: Student's distribution is exact for normal values only). A
-mean beyond the limit by less is "near": told, no trigger.
+So a metric whose true mean is just inside its limit is reported as crossed in at most the budget's
+share of cases over all looks. (This is nearly so: Student's distribution is exact for normal values
+only.) A mean that lies beyond the limit by less is "near": it is noted, but raises no trigger.
 """
 
 import math
@@ -25,7 +26,7 @@ INSIDE, CLOSE, CROSSED = "inside", "near", "crossed"
 
 @dataclass(frozen=True)
 class Held:
-    """A metric held against its threshold."""
+    """The mean of a metric, checked against its threshold."""
 
     metric: str
     threshold: Threshold
@@ -35,16 +36,17 @@ class Held:
     state: str
 
     def __str__(self) -> str:
-        """How far the mean is beyond its limit, beside what chance explains of that."""
+        """Say how far the mean is beyond its limit, and how much of that chance explains."""
         miss, chance = self.threshold.excess(self.mean), self.margin
         return (
-            f"the mean of {self.metric} is {self.mean:.4g} ({self.n} targets) and should be {self.threshold}: "
-            f"it misses that by {miss:.2g}, and chance explains a miss of up to {chance:.2g}"
+            f"the mean of {self.metric} is {self.mean:.4g} ({self.n} targets) and should be "
+            f"{self.threshold}: it misses that by {miss:.2g}, "
+            f"and chance explains a miss of up to {chance:.2g}"
         )
 
 
 def held(sample: Sample, plan: Plan) -> list[Held]:
-    """Every metric that has a threshold and at least two values."""
+    """Check every metric that has a threshold and at least two values."""
     chance = plan.budget / (plan.looks * max(1, len(plan.thresholds)))
     return [
         held_one(sample, metric, limit, chance)
@@ -54,7 +56,7 @@ def held(sample: Sample, plan: Plan) -> list[Held]:
 
 
 def held_one(sample: Sample, metric: str, limit: Threshold, chance: float) -> Held:
-    """One mean against its limit."""
+    """Check the mean of one metric against its limit."""
     values = sample.known(metric)
     mean, n = float(values.mean()), len(values)
     margin = student_quantile(chance, n - 1) * float(values.std(ddof=1)) / n**0.5
@@ -65,7 +67,7 @@ def held_one(sample: Sample, metric: str, limit: Threshold, chance: float) -> He
 
 
 def threshold_triggers(sample: Sample, plan: Plan) -> list[Trigger]:
-    """One for each threshold that is crossed."""
+    """Raise one trigger for each threshold that is crossed."""
     return [
         Trigger(
             THRESHOLD,
@@ -81,7 +83,7 @@ def threshold_triggers(sample: Sample, plan: Plan) -> list[Trigger]:
 
 
 def model_triggers(now: str, validated: str) -> list[Trigger]:
-    """Whether the weights are others than those that were validated."""
+    """Raise a trigger if the weights differ from those that were validated."""
     if is_same_network(now, validated):
         return []
     told = f"the network's weights ({now}) are not those of the baseline ({validated})."
@@ -91,7 +93,7 @@ def model_triggers(now: str, validated: str) -> list[Trigger]:
 def age_triggers(
     taken: datetime, now: datetime, plan: Plan, what: str = "the baseline"
 ) -> list[Trigger]:
-    """Whether a baseline, or the validation before it, is too old."""
+    """Raise a trigger if a baseline, or the validation before it, is too old."""
     days = math.ceil((now - taken) / timedelta(days=1))
     if days <= plan.age:
         return []
@@ -107,7 +109,7 @@ def age_triggers(
 
 
 def manual_trigger(reason: str, who: str) -> Trigger:
-    """Someone says that validation is due."""
+    """Raise a trigger because a person says that validation is due."""
     return Trigger(
         MANUAL,
         reason,

@@ -1,17 +1,18 @@
-"""What one look keeps of its targets: the metrics, the strongest features, and the data each target
-was predicted from.
+"""The sample of a run: metrics, strongest features, and data of each target.
 
-    values    metric -> (T,)    NaN where a target has no value; `missing` counts the reasons
-    top       T lists           numbers of the features that count for the ranking, the strongest first
-    data      (T, D)            features of the target, sizes of its computation graph, predictions, edges; `columns` names them
-    gaps      (T, F)            how far each feature of the target is from its neighbours' (of a graph: along its edges), on average
-    labels    (T,)              what is right, where it is known; else NaN
-    errors    name -> (T,)      how wrong the prediction is, where the label is known; else NaN
+    values    metric -> (T,)   NaN where a target has no value; `missing` counts the reasons
+    top       T lists          numbers of the features that count for the ranking, strongest first
+    data      (T, D)           features of the target, sizes of its computation graph, predictions
+                               and edges; `columns` names them
+    gaps      (T, F)           mean distance of each feature from that of the target's neighbours
+                               (for a graph: along its edges)
+    labels    (T,)             the label, NaN where it is not known
+    errors    name -> (T,)     the error of the prediction, NaN where the label is not known
 
-In a store a sample is one row per target, as plain data; of `data` and `gaps` only what is not 0.
-Runs are stored without data, gaps and labels (a comparison needs the baseline's only), with the
-mean of each column and with their errors. Stores of earlier versions hold no gaps, labels and
-errors: what needs them is not tested then.
+A store holds a sample as one row of plain data per target; of `data` and `gaps` it holds only the
+entries that are not 0. Runs are stored without data, gaps and labels, because a comparison needs
+those of the baseline only, but with the mean of each column and with their errors. Stores of
+earlier versions hold no gaps, labels and errors; tests that need them are then skipped.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,7 +34,7 @@ CLOCKS = (
 
 @dataclass(frozen=True)
 class Sample:
-    """Targets as a look saw them."""
+    """The measured targets of a baseline or a run."""
 
     targets: tuple[Target, ...]
     values: Mapping[str, Values]
@@ -51,20 +52,20 @@ class Sample:
 
     @property
     def metrics(self) -> list[str]:
-        """Metrics that are tested for drift."""
+        """Names of the metrics that are tested for drift."""
         return [metric for metric in self.values if metric not in CLOCKS]
 
     def known(self, metric: str) -> Values:
-        """The values of a metric, where there are any."""
+        """Return the values of a metric, without the missing ones."""
         values = self.values.get(metric, np.empty(0))
         return values[np.isfinite(values)]
 
     def rows(self, with_data: bool) -> list[dict[str, Any]]:
-        """One row per target."""
+        """Return one row of plain data per target."""
         return [self.row(k, with_data) for k in range(len(self))]
 
     def row(self, k: int, with_data: bool) -> dict[str, Any]:
-        """What is kept of one target."""
+        """Return what is stored of one target."""
         found: dict[str, Any] = {"target": self.targets[k], "values": {}}
         found["values"] = {
             metric: float(own[k]) for metric, own in self.values.items() if np.isfinite(own[k])
@@ -81,7 +82,7 @@ class Sample:
 
     @property
     def errors_as_metrics(self) -> "Sample":
-        """The errors as metrics, for the tests of metrics."""
+        """A sample with the errors as its metrics, so that the tests of metrics apply to them."""
         return Sample(self.targets, self.errors)
 
 
@@ -92,8 +93,14 @@ def sample_of_rows(
     width: int,
     features: int = 0,
 ) -> Sample:
-    """What `Sample.rows` gave; ``width`` is the number of columns of the data, 0 if none is kept,
-    ``features`` that of the gaps.
+    """Build a sample from what `Sample.rows` returned.
+
+    Args:
+        rows: One row of plain data per target.
+        metrics: Names of the metrics, in order.
+        missing: Number of missing values by metric and reason.
+        width: Number of data columns; 0 if no data are kept.
+        features: Number of columns of the gaps.
     """
     targets = tuple(
         tuple(row["target"]) if isinstance(row["target"], list) else row["target"] for row in rows
@@ -120,7 +127,7 @@ def sample_of_rows(
 
 
 def filled(sparse: list[list[tuple[int, float]]], width: int) -> Values:
-    """Rows of (column, value) with 0 elsewhere.  (T, D)
+    """Turn lists of (column, value) into full rows with 0 elsewhere.  (T, D)
 
     >>> filled([[(1, 2.0)], []], 2)
     array([[0., 2.],
@@ -134,7 +141,7 @@ def filled(sparse: list[list[tuple[int, float]]], width: int) -> Values:
 
 
 def sample_of_results(results: Results, explainer: str) -> Sample:
-    """The metrics of one explainer in some results, the first explanation of each target."""
+    """Build a sample of the metrics of one explainer, from the first explanation of each target."""
     own = [row for row in results.rows if row.explainer == explainer and row.occurrence == 0]
     targets = {target: k for k, target in enumerate(dict.fromkeys(row.target for row in own))}
     metrics = list(dict.fromkeys(row.metric for row in own))
@@ -151,7 +158,7 @@ def sample_of_results(results: Results, explainer: str) -> Sample:
 
 
 def pooled(samples: Iterable[Sample]) -> Sample:
-    """Several looks as one, the last look at each target counting; metrics only."""
+    """Merge the metrics of several samples; the last sample that holds a target counts."""
     last = {target: (own, k) for own in samples for k, target in enumerate(own.targets)}
     metrics = dict.fromkeys(metric for own, _ in last.values() for metric in own.values)
     nothing = np.array([np.nan])

@@ -1,8 +1,9 @@
-"""Measure targets of a model in use the cheap way: binomial stability, early stopping, no twins.
+"""Measure the targets of a model in use with cheap settings.
 
-Baseline and runs must be alike in everything but the date: the same settings (so a baseline is
-measured with the cheap forms too, for a number with more noise has another distribution), the same
-explainer, and targets drawn the same way. Uniform draws are right here: strata would hide that one
+The cheap settings are binomial stability, early stopping and no twins. A baseline and its runs
+must be alike in everything but the date: the same settings (a noisier number has another
+distribution, so the baseline is measured with the cheap settings too), the same explainer, and
+targets drawn in the same way. Targets are drawn uniformly, because strata would hide that one
 class has become more frequent.
 """
 
@@ -30,7 +31,7 @@ VALUE, PROBABILITY = "prediction", "probability of class"  #: columns of what a 
 
 @dataclass(frozen=True)
 class Facts:
-    """What was measured with what."""
+    """What was measured: explainer, settings, network, data and the names of columns."""
 
     explainer: str
     params: dict[str, Any] | None  #: None: not known
@@ -43,19 +44,19 @@ class Facts:
 
     @property
     def is_whole(self) -> bool:
-        """Whether more than metrics is known."""
+        """Whether more than the metrics is known."""
         return bool(self.model)
 
     @staticmethod
     def from_record(record: dict[str, Any]) -> "Facts":
-        """From plain data."""
+        """Build it from plain data."""
         return Facts(
             **{**record, "features": tuple(record["features"]), "columns": tuple(record["columns"])}
         )
 
 
 def cheap(settings: Settings) -> Settings:
-    """The same settings in their cheap forms.
+    """Return the same settings in their cheap form.
 
     >>> found = cheap(Settings(twins=True, stability="pairs"))
     >>> found.stability, found.twins, found.early_stop, found.trials
@@ -76,7 +77,7 @@ def cheap(settings: Settings) -> Settings:
 
 
 def cheap_evaluator(evaluator: Evaluator) -> Evaluator:
-    """An evaluator of the same model with cheap settings."""
+    """Return an evaluator of the same model with cheap settings."""
     own = cheap(evaluator.settings).record()
     same = {
         name: getattr(evaluator, name) for name in ("seed", "task", "name", "metrics", "seed_scope")
@@ -85,11 +86,18 @@ def cheap_evaluator(evaluator: Evaluator) -> Evaluator:
 
 
 def sample_recent(model: BaseModel, number: int, among: Any = None, seed: int = 0) -> list[Target]:
-    """So many targets, or all if there are fewer, each as likely as any other; ``among``: only
-    these (default: the population).
+    """Draw targets uniformly without replacement, or take all if there are fewer.
+
+    Args:
+        model: The wrapped model.
+        number: How many targets to draw.
+        among: Targets to draw from (default: the whole population).
+        seed: Random seed.
     """
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise BadSetting(f"number must be a number of targets, 1 or more, but is {number!r}.")
+        raise BadSetting(
+            f"number must be a number of targets, 1 or more, but {number!r} was given."
+        )
     pool = (model.population() if among is None else model.read(among).to_user()).unique(dim=0)
     chosen = (
         torch.randperm(len(pool), generator=generator(derive_seed(seed, "recent")))[:number]
@@ -102,17 +110,18 @@ def sample_recent(model: BaseModel, number: int, among: Any = None, seed: int = 
 def score(
     evaluator: Evaluator, explainer: BaseExplainer, targets: Sequence[Target], top: int = 10
 ) -> tuple[Sample, Facts]:
-    """Explain and measure targets in the cheap forms."""
+    """Explain and measure targets with cheap settings."""
     return score_fully(evaluator, explainer, targets, top)[:2]
 
 
 def score_fully(
     evaluator: Evaluator, explainer: BaseExplainer, targets: Sequence[Target], top: int = 10
 ) -> tuple[Sample, Facts, Results]:
-    """The same, with the results behind the sample."""
+    """Explain and measure targets with cheap settings, and return the results too."""
     if not isinstance(explainer, BaseExplainer) or isinstance(explainer, OtherTaskExplainer):
         raise BadSetting(
-            f"monitoring needs an explainer that gives scores, such as gg.InputXGradient(), but got {explainer!r}."
+            "monitoring needs an explainer that gives scores, such as gg.InputXGradient(), but "
+            f"{explainer!r} was given."
         )
     own = cheap_evaluator(evaluator)
     results = own.compare({explainer.name: explainer}, targets)
@@ -131,8 +140,10 @@ def score_fully(
 
 
 def facts_of_results(results: Results, explainer: str) -> Facts:
-    """With what stored results were measured; refuses settings whose numbers have more or less
-    noise than a run's.
+    """Say what stored results measured.
+
+    Raises:
+        BadSetting: The results have settings whose numbers are more or less noisy than a run's.
     """
     own, usual = results.settings, cheap(results.settings)
     differing = [
@@ -145,15 +156,16 @@ def facts_of_results(results: Results, explainer: str) -> Facts:
             f"{name}={getattr(own, name)!r}, not {getattr(usual, name)!r}" for name in differing
         )
         raise BadSetting(
-            f"these results cannot be a baseline: they were measured with {told}, so their values scatter otherwise than a run's. "
-            "Measure a baseline with the cheap settings: Monitor.take_baseline, or `graphgauge monitor baseline PROJECT`."
+            f"these results cannot be a baseline: they were measured with {told}, so their values "
+            "are more or less noisy than those of a run. Measure a baseline with the cheap "
+            "settings: Monitor.take_baseline, or `graphgauge monitor baseline PROJECT`."
         )
     version = next((row.version for row in results.rows), graphgauge.__version__)
     return Facts(explainer.partition("(")[0], None, usual.digest, version)
 
 
 def facts_of(evaluator: Evaluator, explainer: BaseExplainer) -> Facts:
-    """With what targets are measured."""
+    """Say what an evaluator measures with an explainer."""
     model = evaluator.model
     width = model.source.x.size(1)
     names = tuple(model.feature_names or (f"feature {k}" for k in range(width)))
@@ -179,7 +191,7 @@ def facts_of(evaluator: Evaluator, explainer: BaseExplainer) -> Facts:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a parameter can be stored as it is."""
+    """Whether JSON can hold a parameter as it is."""
     return value is None or isinstance(value, (bool, int, float, str))
 
 
@@ -189,11 +201,10 @@ def is_plain(value: Any) -> bool:
 def top_features(
     xs: Sequence[Xplanation], settings: Settings, top: int
 ) -> tuple[tuple[int, ...], ...] | None:
-    """The strongest features of each explanation, at most ``top``; None where an explainer gives no
-    feature scores.
+    """Return the strongest features of each explanation, at most ``top``.
 
-    A feature is as strong as its highest score in the target-centric view; scores of 0 or less lead
-    nothing.
+    The strength of a feature is its highest score in the target-centric view; scores of 0 or
+    less do not count. Returns None if an explainer gives no feature scores.
     """
     if any(x.feature_score is None for x in xs):
         return None
@@ -201,8 +212,7 @@ def top_features(
 
 
 def leading(top: int, features: int) -> int:
-    """How many features of an explanation lead: ``top``, but no more than a third of all, or
-    everyone would.
+    """Return how many features of an explanation lead: ``top``, but at most a third of all.
 
     >>> leading(10, 1433), leading(10, 8), leading(10, 2)
     (10, 2, 1)
@@ -211,7 +221,7 @@ def leading(top: int, features: int) -> int:
 
 
 def strongest(x: Xplanation, settings: Settings, top: int) -> tuple[int, ...]:
-    """Numbers of the strongest features of one explanation."""
+    """Return the numbers of the strongest features of one explanation."""
     rows = torch.cat(list(x.target_view(settings.pooling)))
     score = (rows.abs() if settings.order == "magnitude" else rows).amax(0).double().nan_to_num(0.0)
     order = score.argsort(descending=True, stable=True)[:top]
@@ -219,8 +229,9 @@ def strongest(x: Xplanation, settings: Settings, top: int) -> tuple[int, ...]:
 
 
 def data_of(model: BaseModel, xs: Sequence[Xplanation]) -> Values:
-    """Features of each target (mean over its ends, or its nodes), sizes of its computation graph,
-    predictions, edges.  (T, D)
+    """Return features, computation-graph sizes, predictions and edges of each target.  (T, D)
+
+    Features are means over the target's nodes: one node, the two ends of a link, or all of a graph.
     """
     features = torch.stack([own_rows(model, x).double().mean(0) for x in xs]).cpu()
     sizes = torch.tensor([[len(x.nodes), len(x.edges)] for x in xs], dtype=torch.float64)
@@ -230,7 +241,7 @@ def data_of(model: BaseModel, xs: Sequence[Xplanation]) -> Values:
 
 
 def own_rows(model: BaseModel, x: Xplanation) -> torch.Tensor:
-    """Features of the target's own nodes: one row, two for a link, all of a graph."""
+    """Return the features of the target's nodes: one row, two for a link, all for a graph."""
     if x.level != "graph":
         return model.source.x[list(x.target_nodes)]
     start, end = model.source.bounds[0][x.target_ids[0] : x.target_ids[0] + 2]
@@ -238,11 +249,10 @@ def own_rows(model: BaseModel, x: Xplanation) -> torch.Tensor:
 
 
 def edge_means(model: BaseModel, x: Xplanation) -> torch.Tensor:
-    """Mean of every attribute that the network reads over the edges at the target (of a graph:
-    all); 0 without edges.  (A,)
+    """Return the mean of every edge attribute over the edges at the target; 0 without edges.  (A,)
 
-    Edges farther away belong to other targets too. With them, rows would depend on each other, and
-    the test on rows could not be trusted.
+    For a graph, the mean is over all its edges. Edges further away also belong to other targets.
+    With them, rows would depend on each other, and the test on rows would not be valid.
     """
     own = own_edges(model, x)
     parts = [
@@ -253,8 +263,9 @@ def edge_means(model: BaseModel, x: Xplanation) -> torch.Tensor:
 
 
 def gaps_of(model: BaseModel, xs: Sequence[Xplanation]) -> Values:
-    """How far apart the two ends' features are, mean over the edges at the target (of a graph:
-    all); 0 without edges.  (T, F)
+    """Return the mean distance between features of neighbours, over the target's edges.  (T, F)
+
+    For a graph, the mean is over all its edges. It is 0 without edges.
     """
     rows = []
     for x in xs:
@@ -266,9 +277,7 @@ def gaps_of(model: BaseModel, xs: Sequence[Xplanation]) -> Values:
 
 
 def own_edges(model: BaseModel, x: Xplanation) -> torch.Tensor:
-    """Numbers in the source of the edges that bring the target a message and end or begin at it; of
-    a graph, all its edges.
-    """
+    """Return the edges at the target that carry messages to it; for a graph, all edges."""
     if x.level == "graph":  # whose edges count from 0 in each graph
         return x.edges + model.source.bounds[1][x.target_ids[0]]
     ends = model.source.edge_index[:, x.edges]
@@ -276,14 +285,12 @@ def own_edges(model: BaseModel, x: Xplanation) -> torch.Tensor:
 
 
 def as_columns(value: torch.Tensor) -> torch.Tensor:
-    """An attribute as a matrix.  (E, ...) -> (E, A)"""
+    """Return an attribute as a matrix.  (E, ...) -> (E, A)"""
     return value[:, None] if value.dim() == 1 else value.flatten(1)
 
 
 def edge_names(model: BaseModel) -> list[str]:
-    """What the columns of `edge_means` are called: by ``data.edge_attr_names`` (for ``edge_attr``),
-    else by their number.
-    """
+    """Name the columns of edge attributes by ``data.edge_attr_names``, else by their numbers."""
     data = model.data[0] if model.level == "graph" else model.data
     found = []
     for name, value in model.source.edge_attrs.items():
@@ -295,7 +302,7 @@ def edge_names(model: BaseModel) -> list[str]:
 
 
 def numbered(name: str, width: int) -> list[str]:
-    """Names of the columns of an attribute.
+    """Name the columns of an attribute by their numbers.
 
     >>> numbered("edge_weight", 1), numbered("edge_attr", 2)
     (['edge_weight'], ['edge_attr 0', 'edge_attr 1'])
@@ -304,12 +311,12 @@ def numbered(name: str, width: int) -> list[str]:
 
 
 def is_prediction(column: str) -> bool:
-    """Whether a column of the data holds what the network says, by its name."""
+    """Whether the name of a data column says that it holds a prediction."""
     return column == VALUE or column.startswith(PROBABILITY)
 
 
 def prediction_names(model: BaseModel) -> tuple[str, ...]:
-    """What the columns of predictions are called."""
+    """Name the columns of predictions."""
     if model.task == "regression":
         return (VALUE,)
     return tuple(

@@ -1,8 +1,9 @@
-"""What is due: one answer for programs, and the triggers that wait.
+"""The status of monitoring: one exit code for programs, and the actions that are due.
 
 0   nothing is due
-1   action is due: a trigger waits, or the baseline is too old
-3   incomplete: there is no baseline or no run to judge by, the last run could not measure something, or the next run is overdue
+1   an action is due: a trigger waits, or the baseline is too old
+3   incomplete: there is no baseline or no run to compare with it, the last run could not measure
+    something, or the next run is overdue
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ TOLD = {FINE: "fine", DUE: "action due", INCOMPLETE: "incomplete"}
 
 @dataclass(frozen=True)
 class Due:
-    """Something to do: all triggers about one thing."""
+    """An action that is due: all triggers about one subject."""
 
     trigger: Trigger  #: the latest
     first: datetime
@@ -30,7 +31,7 @@ class Due:
     name: str  #: of the latest, for `settle`; '': it follows from the date alone
 
     def record(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the action as plain data."""
         times = {
             "first": self.first.isoformat(),
             "last": self.last.isoformat(),
@@ -42,7 +43,7 @@ class Due:
 
 @dataclass(frozen=True)
 class Status:
-    """The answer at a time."""
+    """The status at a point in time."""
 
     code: int
     at: datetime
@@ -55,11 +56,11 @@ class Status:
 
     @property
     def told(self) -> str:
-        """The answer in a word or two."""
+        """The status in one or two words."""
         return TOLD[self.code]
 
     def record(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the status as plain data."""
         times = {"baseline_at": self.baseline_at, "last_run_at": self.last_run_at}
         return {
             "code": self.code,
@@ -74,7 +75,7 @@ class Status:
 
 
 def status_of(history: History, now: datetime) -> Status:
-    """What is due at a time."""
+    """Compute the status of a history at a point in time."""
     baseline, last = history.baseline, history.since[-1] if history.since else None
     due = [due_of(group) for group in grouped(history.waiting)]
     if baseline is not None and not any(own.trigger.name == AGE for own in due):
@@ -96,8 +97,9 @@ def status_of(history: History, now: datetime) -> Status:
 
 
 def too_old(baseline: Look, now: datetime, plan: Plan) -> list[Trigger]:
-    """The trigger of an old validation; its age counts from the decision where there was one, else
-    from the baseline.
+    """Raise a trigger if the validation is too old.
+
+    Its age counts from the decision if there was one, otherwise from the baseline.
     """
     if baseline.validated is None:
         return age_triggers(baseline.at, now, plan)
@@ -106,12 +108,12 @@ def too_old(baseline: Look, now: datetime, plan: Plan) -> list[Trigger]:
 
 
 def due_of(group: list[Raised]) -> Due:
-    """Triggers about one thing as one."""
+    """Merge the triggers about one subject into one action."""
     return Due(group[-1].trigger, group[0].at, group[-1].at, len(group), group[-1].name)
 
 
 def gaps_of(baseline: Look | None, last: Look | None, now: datetime) -> list[str]:
-    """What could not be judged."""
+    """List what could not be judged."""
     if baseline is None:
         return ["there is no baseline"]
     if last is None:
@@ -130,7 +132,7 @@ def gaps_of(baseline: Look | None, last: Look | None, now: datetime) -> list[str
 
 
 def notes_of(baseline: Look | None, last: Look | None) -> list[str]:
-    """What is no trigger but worth a look."""
+    """List what raises no trigger but deserves attention."""
     if baseline is None or last is None:
         return []
     found = [str(own) for own in held(last.sample, last.plan) if own.state == CLOSE]
@@ -138,7 +140,8 @@ def notes_of(baseline: Look | None, last: Look | None) -> list[str]:
         found.append("nobody had signed the decision when the baseline was taken")
     if baseline.validated is not None and not baseline.validated.may_stop_early:
         found.append(
-            "early stopping moved numbers at the validation, and runs stop early: judge crossed thresholds with every trial"
+            "early stopping moved numbers at the validation, and runs stop early: "
+            "judge crossed thresholds with every trial"
         )
     if not baseline.facts.is_whole:
         found.append("the baseline holds metrics only: ranking, data and weights are not watched")
@@ -148,6 +151,7 @@ def notes_of(baseline: Look | None, last: Look | None) -> list[str]:
         )
     if baseline.facts.version != last.facts.version:
         found.append(
-            f"the baseline was measured by graphgauge {baseline.facts.version}, the last run by {last.facts.version}"
+            f"the baseline was measured by graphgauge {baseline.facts.version}, "
+            f"the last run by {last.facts.version}"
         )
     return found

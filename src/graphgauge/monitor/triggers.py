@@ -1,15 +1,15 @@
-"""Triggers: what makes a new validation necessary, with the number that says so and what to
-validate again.
+"""Triggers: why a new validation is necessary, the number that shows it, what to validate again.
 
-threshold crossed     the mean of a metric is surely beyond its limit
-metric drift          the distribution of a metric is not the baseline's
+threshold crossed     the mean of a metric is beyond its limit, and chance does not explain it
+metric drift          a metric is distributed differently than in the baseline
 ranking drift         other features lead the explanations
-data shift            targets, their surroundings or their predictions are not like the baseline's
-broken relation       columns no longer go with each other, with the label or with their neighbours as in the baseline
-accuracy drop         the model errs more than at the baseline, where labels are known
-model changed         the network's weights are not those that were validated
+data shift            targets, their neighbourhoods or their predictions differ from the baseline
+broken relation       columns no longer relate to each other, to the label or to their neighbours
+                      as in the baseline
+accuracy drop         the model makes more errors than in the baseline, where labels are known
+model changed         the weights of the network are not those that were validated
 validation age        the baseline is too old
-manual                someone says so, for example after a change of the rules
+manual                a person raised it, for example after a change of the rules
 """
 
 from collections.abc import Sequence
@@ -23,15 +23,22 @@ THRESHOLD, MODEL, AGE, MANUAL = "threshold crossed", "model changed", "validatio
 
 #: what to validate again, by the name of the trigger
 REVALIDATE = {
-    THRESHOLD: "Evaluate the explainer on 100 or more targets of now against the thresholds; if it stays so, choose another one.",
-    METRIC: "Evaluate the explainer on 100 or more targets of now; if the new level is accepted, take a new baseline.",
-    RANKING: "Let someone who knows the domain read explanations of now: do the leading features make sense? Check the sentences.",
-    DATA: "Check where the data come from, then the model on them; evaluate the explainer on targets of now; take a new baseline.",
-    RELATION: "Check how the named columns are filled (scrambled, swapped, joined wrongly?), then the model; evaluate again.",
-    ACCURACY: "Check labels and data, then the model: explanations of a model that errs explain mistakes. Then validate again.",
+    THRESHOLD: "Evaluate the explainer on 100 or more targets of now against the thresholds; "
+    "if it stays so, choose another one.",
+    METRIC: "Evaluate the explainer on 100 or more targets of now; "
+    "if the new level is accepted, take a new baseline.",
+    RANKING: "Let someone who knows the domain read explanations of now: "
+    "do the leading features make sense? Check the sentences.",
+    DATA: "Check where the data come from, then the model on them; "
+    "evaluate the explainer on targets of now; take a new baseline.",
+    RELATION: "Check how the named columns are filled (scrambled, swapped, joined wrongly?), "
+    "then the model; evaluate again.",
+    ACCURACY: "Check labels and data, then the model: "
+    "explanations of a model that errs explain mistakes. Then validate again.",
     MODEL: "Validate model and explainer again as before the first use, and take a new baseline.",
     AGE: "Repeat the validation as planned and take a new baseline.",
-    MANUAL: "Do what the reason asks for; then take a new baseline, or settle the trigger with a note.",
+    MANUAL: "Do what the reason asks for; "
+    "then take a new baseline, or settle the trigger with a note.",
 }
 
 
@@ -54,21 +61,21 @@ class Trigger:
 
     @property
     def revalidate(self) -> str:
-        """What to do."""
+        """What to do about it."""
         return REVALIDATE[self.name]
 
     @property
     def key(self) -> tuple[str, str]:
-        """Triggers with the same key are about the same thing."""
+        """Triggers with the same key are about the same subject."""
         return self.name, self.subject
 
     def record(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the trigger as plain data."""
         return {**asdict(self), "revalidate": self.revalidate}
 
     @staticmethod
     def from_record(record: dict[str, Any]) -> "Trigger":
-        """What `record` gave."""
+        """Build a trigger from what `record` returned."""
         return Trigger(
             **{
                 name: value
@@ -79,7 +86,7 @@ class Trigger:
 
 
 def signed(value: float, digits: int = 2) -> str:
-    """A number with its sign; what rounds to 0 has none.
+    """Format a number with its sign; a number that rounds to 0 has none.
 
     >>> signed(0.256), signed(-0.001), signed(-3.04, 1)
     ('+0.26', '0.00', '-3.0')
@@ -89,7 +96,7 @@ def signed(value: float, digits: int = 2) -> str:
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
-    """Names for a sentence, the rest counted.
+    """Join names for a sentence, and count those beyond ``most``.
 
     >>> listed(["a", "b", "c"], most=2)
     'a, b and 1 more'

@@ -1,24 +1,26 @@
-"""Do two samples come from one distribution? Exact p-values with ties, and how large the difference
-is.
+"""Exact two-sample tests that allow ties, and effect sizes.
 
-With x_1..x_n new values, y_1..y_m old ones, N = n + m, both tests condition on the pooled values:
-if nothing has changed, each of the C(N, n) ways to call n of them new is as likely as any other. So
-p-values are exact for any distribution and any ties:
+The new values are x_1..x_n, the old ones y_1..y_m, and N = n + m. Both tests condition on the
+pooled values: under the null hypothesis, each of the C(N, n) ways to call n of them new is equally
+likely. So the p-values are exact for any distribution and with any ties.
 
-    Kolmogorov-Smirnov    D = max over v of |share of x <= v - share of y <= v|          P(D >= what was seen)
-    Mann-Whitney          W = sum of the mean ranks of x among all                       2 P(W as far out, same side), at most 1
+    Kolmogorov-Smirnov    D = max over v of |share of x <= v - share of y <= v|
+                          p = P(D >= the observed D)
+    Mann-Whitney          W = sum of the mean ranks of x among all values
+                          p = 2 P(W as extreme, on the same side), at most 1
 
-D: the pooled values are drawn in rising order, each is new with chance (n - i) / (N - t) after t
-draws with i new ones; the chance that reaches the bound is collected, only where a group of equal
-values ends. W: the same draws, with the sum of ranks beside i. Where that table would be too large,
-ranks are rounded to a coarser grid first (it is then an exact test of the rounded ranks).
+For D, the pooled values are drawn in rising order. After t draws with i new values, the next one is
+new with probability (n - i) / (N - t). The probability that reaches the bound is collected, but
+only where a group of equal values ends. For W, the same draws are counted together with the sum of
+ranks. Where that table would be too large, ranks are first rounded to a coarser grid; the result is
+then an exact test of the rounded ranks.
 
-Far above the level at which a decision is made, the large-sample value is given instead, which is
-cheaper. Whatever is at or below the level is exact, so such a decision errs at most as often as the
-level says.
+Far above the level at which a decision is made, the functions return the large-sample p-value,
+which is cheaper. Every p-value at or below the level is exact, so a decision at that level errs at
+most as often as the level says.
 
-How large: `effect` is Cliff's delta, P(x > y) - P(x < y), between -1 and 1 and 0 without a
-difference; `shift` is the difference of the means in SD of the old values.
+`effect` is Cliff's delta, P(x > y) - P(x < y): it lies between -1 and 1, and is 0 without a
+difference. `shift` is the difference of the means, in standard deviations of the old values.
 """
 
 import math
@@ -42,7 +44,7 @@ TESTS = ("ks", "rank")
 
 @dataclass(frozen=True)
 class Difference:
-    """Two samples compared."""
+    """How two samples differ."""
 
     p: dict[str, float]  #: of each test
     distance: float  #: D
@@ -53,13 +55,22 @@ class Difference:
 def difference(new: Values, old: Values, level: float = 0.1) -> Difference:
     """Compare two samples of at least two values each; p-values up to ``level`` are exact.
 
+    Args:
+        new: New values (n,).
+        old: Values of the baseline (m,).
+        level: The level at which the caller decides.
+
+    Raises:
+        UndefinedScore: A sample has fewer than two values.
+
     >>> found = difference(np.array([3.0, 4.0, 5.0]), np.array([0.0, 1.0, 2.0]))
     >>> round(found.p["ks"], 9), round(found.p["rank"], 9), found.effect, found.shift
     (0.1, 0.1, 1.0, 3.0)
     """
     if min(len(new), len(old)) < 2:
         raise UndefinedScore(
-            f"samples of {len(new)} and {len(old)} values were to be compared; each needs two or more."
+            f"Samples of {len(new)} and {len(old)} values cannot be compared: "
+            "each needs two values or more."
         )
     spread = float(old.std(ddof=1))
     shift = None if spread == 0 else float(new.mean() - old.mean()) / spread
@@ -74,19 +85,19 @@ def difference(new: Values, old: Values, level: float = 0.1) -> Difference:
 
 
 def distance(new: Values, old: Values) -> int:
-    """D times n m, a whole number."""
+    """Return the Kolmogorov-Smirnov distance D times n m, which is a whole number."""
     values = np.union1d(new, old)
     below = np.searchsorted(np.sort(new), values, side="right") * len(old)
     return int(np.abs(below - np.searchsorted(np.sort(old), values, side="right") * len(new)).max())
 
 
 def is_far(test: str, rough: float, level: float, size: int) -> bool:
-    """Whether a large-sample p-value is good enough for what is decided at ``level``."""
+    """Whether a large-sample p-value is accurate enough for a decision at ``level``."""
     return size > SMALL and rough > max(FAR[test], min(1.0, 10 * level))
 
 
 def smirnov_p(new: Values, old: Values, level: float = 0.1) -> float:
-    """P(D >= what was seen), given the pooled values."""
+    """Return P(D >= the observed D), given the pooled values."""
     seen, size = distance(new, old), math.sqrt(len(new) * len(old) / (len(new) + len(old)))
     rough = kolmogorov_tail(size * seen / (len(new) * len(old)))
     return (
@@ -95,7 +106,7 @@ def smirnov_p(new: Values, old: Values, level: float = 0.1) -> float:
 
 
 def kolmogorov_tail(x: float) -> float:
-    """P(K >= x) of the limit distribution, 2 sum (-1)^(k-1) exp(-2 k^2 x^2).
+    """Return P(K >= x) of Kolmogorov's limit distribution, 2 sum (-1)^(k-1) exp(-2 k^2 x^2).
 
     >>> round(kolmogorov_tail(1.3581), 4)
     0.05
@@ -109,7 +120,7 @@ def kolmogorov_tail(x: float) -> float:
 
 
 def exact_smirnov(new: Values, old: Values, seen: int) -> float:
-    """The chance collected at the bound, drawing the pooled values one by one."""
+    """Draw the pooled values one by one and collect the probability of reaching the bound."""
     n, m, total = len(new), len(old), len(new) + len(old)
     pooled = np.sort(np.concatenate([new, old]))
     ends = np.append(pooled[1:] != pooled[:-1], True)
@@ -130,7 +141,7 @@ def exact_smirnov(new: Values, old: Values, seen: int) -> float:
 
 
 def double_ranks(values: Values) -> NDArray[np.int64]:
-    """Twice the mean rank of each value, from 2 upwards.
+    """Return twice the mean rank of each value, a whole number from 2 upwards.  (N,) -> (N,)
 
     >>> double_ranks(np.array([5.0, 1.0, 5.0]))
     array([5, 2, 5])
@@ -140,12 +151,12 @@ def double_ranks(values: Values) -> NDArray[np.int64]:
 
 
 def rank_sum(new: Values, old: Values) -> int:
-    """Twice the sum of the mean ranks of the new values."""
+    """Return twice the sum of the mean ranks of the new values."""
     return int(double_ranks(np.concatenate([new, old]))[: len(new)].sum())
 
 
 def rank_p(new: Values, old: Values, level: float = 0.1) -> float:
-    """Two-sided p-value of the sum of ranks, given the pooled values."""
+    """Return the two-sided p-value of the rank sum, given the pooled values."""
     small, large = (new, old) if len(new) <= len(old) else (old, new)
     ranks = double_ranks(np.concatenate([small, large]))
     rough = normal_p(ranks, len(small))
@@ -158,8 +169,9 @@ def rank_p(new: Values, old: Values, level: float = 0.1) -> float:
 
 
 def normal_p(ranks: NDArray[np.int64], n: int) -> float:
-    """The large-sample p-value; double ranks of all (N,), the first n of which are the smaller
-    sample's.
+    """Return the large-sample p-value of the rank sum.
+
+    ``ranks`` (N,) are the doubled ranks of all values; the first n belong to the smaller sample.
     """
     total, spread = len(ranks), float(ranks.var() / 4)
     variance = n * (total - n) / (total - 1) * spread
@@ -170,7 +182,7 @@ def normal_p(ranks: NDArray[np.int64], n: int) -> float:
 
 
 def exact_lower_tail(ranks: NDArray[np.int64], n: int) -> float:
-    """P(sum of n of these at random <= the sum of the first n)."""
+    """Return P(the sum of n randomly drawn ranks <= the sum of the first n)."""
     score = ranks - ranks.min()
     score = score // max(1, -(-(n + 1) * (int(score[:n].sum()) + 1) // MOST_CELLS))
     most = int(score[:n].sum())

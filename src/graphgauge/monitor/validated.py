@@ -1,9 +1,8 @@
-"""What a validation decided before the baseline was taken: the explainer in use, since when it is
-valid, who answers for it.
+"""The validation behind a baseline: which explainer was decided on, when, and who signed.
 
-It is kept with the baseline, so that runs need no other file: they are measured with this explainer
-and held against the limits of the baseline's plan, and the age of the validation counts from its
-own date, not from the baseline's.
+It is stored with the baseline, so that runs need no other file. Runs use this explainer and are
+compared with the limits of the baseline's plan. The age of the validation counts from its own date,
+not from that of the baseline.
 """
 
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Validated:
-    """A decision, as far as monitoring needs it."""
+    """The part of a decision that monitoring needs."""
 
     at: datetime
     explainer: str  #: registry name
@@ -26,12 +25,12 @@ class Validated:
     )
 
     def record(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the validation as plain data."""
         return {**asdict(self), "at": self.at.isoformat(), "parameters": dict(self.parameters)}
 
     @staticmethod
     def from_record(record: Mapping[str, Any] | None) -> "Validated | None":
-        """What `record` gave; None where there was no decision."""
+        """Build a validation from what `record` returned; None if there was no decision."""
         return (
             None
             if record is None

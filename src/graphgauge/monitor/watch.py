@@ -1,9 +1,8 @@
-"""Watching a model in use: take a baseline, then look again and again; everything goes into one
-append-only store.
+"""Monitor a model in use: take a baseline, then add runs; an append-only store keeps everything.
 
 monitor = Monitor("monitor.sqlite")
-monitor.take_baseline(evaluator, explainer, validation_targets)        # once, and after every new validation
-run = monitor.run(evaluator, explainer, recent_targets)                # from cron, weekly
+monitor.take_baseline(evaluator, explainer, validation_targets)    # after every validation
+run = monitor.run(evaluator, explainer, recent_targets)            # from cron, weekly
 run.triggers, monitor.status().code
 """
 
@@ -49,7 +48,12 @@ Show = Callable[
 
 @dataclass(frozen=True)
 class Monitor:
-    """A monitoring store and the plan for what is written into it from now on."""
+    """A monitoring store, and the plan for what is written into it from now on.
+
+    Args:
+        path: File of the store; it is made by the first baseline.
+        plan: The plan (default: the one stored last, or `Plan()`).
+    """
 
     path: Path
     plan: Plan
@@ -59,11 +63,11 @@ class Monitor:
         object.__setattr__(self, "plan", plan if plan is not None else plan_in(self.path))
 
     def history(self) -> History:
-        """Everything in the store."""
+        """Read everything in the store."""
         return read_history(self.path)
 
     def status(self, at: datetime | None = None) -> Status:
-        """What is due."""
+        """Return which actions are due at a time (default: now)."""
         return status_of(self.history(), utc(at))
 
     # --- measuring --------------------------------------------------------------------------------
@@ -77,8 +81,21 @@ class Monitor:
         at: datetime | None = None,
         validated: Validated | None = None,
     ) -> Look:
-        """Measure targets drawn from ``among`` (default: the population), as what later runs are
-        held against.
+        """Measure targets, and store them as the baseline that later runs are compared with.
+
+        Args:
+            evaluator: Evaluator of the model in use; its cheap settings are used.
+            explainer: The explainer in use.
+            among: Targets to draw from (default: the whole population).
+            number: How many targets to draw.
+            at: Time of the baseline (default: now).
+            validated: The decision behind the baseline, if there is one.
+
+        Returns:
+            The stored baseline.
+
+        Raises:
+            BadSetting: Fewer than two targets, or no metrics, were measured.
         """
         targets = sample_recent(
             evaluator.model, number, among, derive_seed(evaluator.seed, BASELINE)
@@ -94,8 +111,10 @@ class Monitor:
         at: datetime | None = None,
         validated: Validated | None = None,
     ) -> Look:
-        """Take metrics measured before, in cheap settings, as baseline; ranking, data and weights
-        are then not watched.
+        """Store metrics of earlier results as the baseline.
+
+        The results must have cheap settings. The ranking of features, the data and the weights of
+        the network are then not monitored.
         """
         lookup(
             dict.fromkeys(row.explainer for row in results.rows),
@@ -118,11 +137,20 @@ class Monitor:
         at: datetime | None = None,
         show: Show | None = None,
     ) -> "Run":
-        """Measure targets drawn from ``among`` (recent ones), compare with the baseline, and store
-        both.
+        """Measure recent targets, compare them with the baseline, and store run and triggers.
 
-        ``show`` says what is kept for people of a few explanations; see
-        `graphgauge.lifecycle.shown_examples`.
+        Args:
+            evaluator: Evaluator of the model in use; its cheap settings are used.
+            explainer: The explainer of the baseline.
+            among: Targets to draw from (default: the whole population).
+            number: How many targets to draw (default: the plan's number).
+            at: Time of the run (default: now).
+            show: Selects what is kept for people of a few explanations; see
+                `graphgauge.lifecycle.shown_examples`.
+
+        Raises:
+            BadFile: The store holds no baseline.
+            BadSetting: The run is older than the last one, or was measured differently.
         """
         now, before = utc(at), self.history()
         baseline = needed_baseline(before, self.path)
@@ -143,7 +171,8 @@ class Monitor:
         """Store a sample as the baseline from now on."""
         if len(sample) < 2 or not sample.metrics:
             raise BadSetting(
-                f"a baseline needs targets with metrics, but {len(sample)} targets with {len(sample.metrics)} metrics were given."
+                f"a baseline needs two targets or more with metrics, but {len(sample)} targets "
+                f"with {len(sample.metrics)} metrics were given."
             )
         with self.writing() as store:
             number = 1 + len(store.keys(BASELINE))
@@ -160,7 +189,7 @@ class Monitor:
         at: datetime | None = None,
         examples: Sequence[dict[str, Any]] = (),
     ) -> "Run":
-        """Compare a sample with the baseline; store the run and its triggers."""
+        """Compare a sample with the baseline, and store the run and its triggers."""
         now = utc(at)
         with self.writing() as store:
             before = history_of(store)
@@ -184,7 +213,7 @@ class Monitor:
         return Run(number, now, sample, tuple(triggers), self.status(now))
 
     def trigger(self, reason: str, who: str = "", at: datetime | None = None) -> Trigger:
-        """Say by hand that validation is due, for example after a change of the rules."""
+        """Raise a trigger by hand, for example after a change of the rules."""
         if not reason.strip():
             raise BadSetting("a manual trigger needs a reason, such as 'regulatory update'.")
         with self.writing() as store:
@@ -195,12 +224,14 @@ class Monitor:
         return own
 
     def settle(self, name: str, note: str, at: datetime | None = None) -> list[str]:
-        """Close a trigger, and all that wait about the same thing, with a note that says why;
-        returns their names.
+        """Settle a trigger, and all others about the same subject, with a note.
+
+        Returns:
+            The names of the settled triggers.
         """
         if not note.strip():
             raise BadSetting(
-                "a trigger is settled with a note that says why nothing, or what, was done."
+                "a trigger is settled with a note that says what was done, or why nothing was."
             )
         with self.writing() as store:
             waiting = history_of(store).waiting
@@ -208,7 +239,8 @@ class Monitor:
             if not keys:
                 known = ", ".join(own.name for own in waiting) or "none"
                 raise BadSetting(
-                    f"trigger {name!r} was to be settled, but those that wait are: {known}."
+                    f"trigger {name!r} cannot be settled, because it does not wait. "
+                    f"Waiting triggers: {known}."
                 )
             chosen = [own.name for own in waiting if own.trigger.key == keys[0]]
             for own in chosen:
@@ -219,10 +251,10 @@ class Monitor:
 
     @contextmanager
     def writing(self) -> Iterator[Store]:
-        """The store for one writer."""
+        """Open the store for one writer."""
         if not self.path.parent.is_dir():
             raise BadFile(
-                f"the folder of {self.path} is not there. Make it, or choose another place."
+                f"the folder of {self.path} does not exist. Make it, or name another folder."
             )
         with (
             Lock(self.path.with_name(self.path.name + ".lock")),
@@ -231,7 +263,7 @@ class Monitor:
             yield store
 
     def body_of(self, sample: Sample, facts: Facts, at: datetime) -> dict[str, Any]:
-        """What baselines and runs have in common."""
+        """Return what baselines and runs have in common."""
         missing = {metric: dict(reasons) for metric, reasons in sample.missing.items()}
         body = {"at": at.isoformat(), "plan": self.plan.record(), "facts": asdict(facts)}
         return {**body, "metrics": list(sample.values), "missing": missing, "n": len(sample)}
@@ -239,7 +271,7 @@ class Monitor:
 
 @dataclass(frozen=True)
 class Run:
-    """One look: what it measured and what it raised."""
+    """A run: what it measured, and the triggers it raised."""
 
     number: int
     at: datetime
@@ -248,7 +280,7 @@ class Run:
     status: Status
 
     def record(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the run as plain data."""
         means = {
             metric: float(self.sample.known(metric).mean())
             for metric in self.sample.values
@@ -270,7 +302,7 @@ class Run:
 def judged(
     baseline: Look, samples: list[Sample], facts: Facts, plan: Plan, now: datetime
 ) -> list[Trigger]:
-    """Every trigger of the last sample."""
+    """Find all triggers of the last sample."""
     labels = Labels(facts.features, facts.columns)
     return [
         *threshold_triggers(samples[-1], plan),
@@ -284,7 +316,7 @@ def judged(
 
 
 def plan_in(path: Path) -> Plan:
-    """The plan that was stored last; the usual one where there is none."""
+    """Return the plan that was stored last; the default plan if there is none."""
     if not path.exists():
         return Plan()
     found = read_history(path)
@@ -293,33 +325,36 @@ def plan_in(path: Path) -> Plan:
 
 
 def utc(at: datetime | None) -> datetime:
-    """A time in UTC; now, if none is given. A time without a zone is UTC."""
+    """Return a time in UTC (default: now). A time without a zone is taken as UTC."""
     if at is None:
         return datetime.now(timezone.utc).replace(microsecond=0)
     return at.replace(tzinfo=timezone.utc) if at.tzinfo is None else at.astimezone(timezone.utc)
 
 
 def needed_baseline(history: History, path: Path) -> Look:
-    """The baseline in force; refuses a store without one."""
+    """Return the baseline in force, or raise `BadFile` if there is none."""
     if history.baseline is None:
         raise BadFile(
-            f"{path} holds no baseline to compare with. Take one first: graphgauge monitor baseline."
+            f"{path} holds no baseline to compare with. "
+            "Take one first with `graphgauge monitor baseline`."
         )
     return history.baseline
 
 
 def check_order(history: History, now: datetime) -> None:
-    """Refuse a run before the last one, or before the baseline."""
+    """Raise `BadSetting` if a run is older than the last run or the baseline."""
     last = [history.baselines[-1].at, *(run.at for run in history.runs[-1:])]
     if now < max(last) - timedelta(seconds=1):
         raise BadSetting(
-            f"a run at {now.isoformat()} was to be added, but the store already reaches {max(last).isoformat()}."
+            f"a run at {now.isoformat()} cannot be added, because the store already reaches "
+            f"{max(last).isoformat()}. Give a later time."
         )
 
 
 def check_alike(now: Facts, then: Facts) -> None:
-    """Refuse to compare what was measured in another way; what is not known of the baseline is not
-    compared.
+    """Raise `BadSetting` if a run was measured differently than the baseline.
+
+    What is not known of the baseline is not compared.
     """
     known = [
         name
@@ -333,17 +368,18 @@ def check_alike(now: Facts, then: Facts) -> None:
             for name in differing
         )
         raise BadSetting(
-            f"the run cannot be compared with the baseline: they were measured differently ({told}). Take a new baseline."
+            f"the run cannot be compared with the baseline: they were measured differently "
+            f"({told}). Take a new baseline."
         )
 
 
 def brief(value: Any) -> str:
-    """A value for a sentence."""
+    """Shorten a value for a message."""
     return f"{len(value)} columns" if isinstance(value, tuple) else repr(value)
 
 
 def summary(sample: Sample) -> dict[str, Any]:
-    """Quantiles of each metric, for people who read the store with other tools."""
+    """Return quantiles of each metric, for people who read the store with other tools."""
     import numpy as np
 
     shares = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
