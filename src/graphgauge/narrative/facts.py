@@ -1,12 +1,12 @@
-"""The facts of one explanation as plain data: everything that a text about it may say, and every
-number in it.
+"""The facts of one explanation as plain data: all that a text about it may say.
 
-Numbers are rounded once, here: scores, values and metrics to three significant digits,
+Every number is rounded once, here: scores, values and metrics to three significant digits,
 probabilities to a tenth of a percent (a probability below 1 is never rounded to 1). A text shows
-them as they stand, so that each number in it can be found in the facts.
+the numbers as they stand, so each number in a text can be found in the facts.
 
-Redacted facts hold no name and no id of another node, and so no template can tell one: of the
-neighbours and the connections there are counts and the user's groups, of a link not even its ends.
+Redacted facts hold no name and no id of another node, so no template can reveal one. They hold the
+number of neighbours and connections and the user's groups; of a link they do not even hold the
+ends.
 """
 
 import math
@@ -38,8 +38,16 @@ def facts_of(
     quality: Quality = None,
     at_validation: bool = False,
 ) -> dict[str, Any]:
-    """What can be said of ``x``, as data that JSON can hold; ``at_validation``: ``quality`` is the
-    method's, not that of ``x``.
+    """Return what can be said about ``x``, as data that JSON can hold.
+
+    Args:
+        x: The explanation.
+        model: The model that was explained.
+        names: What features, nodes and classes are called.
+        ranking: How many features and edges are named, and in which order.
+        redact: Whether to leave out all other nodes.
+        quality: Which quality thresholds were met.
+        at_validation: Whether ``quality`` is that of the method, not that of ``x``.
     """
     check_fit(x, model, names)
     facts = {
@@ -67,8 +75,9 @@ def facts_of(
 
 
 def redacted(facts: dict[str, Any]) -> dict[str, Any]:
-    """The same facts without edges that could be told, and without the ends of a link: they may be
-    other people's.
+    """Return the facts without single edges and without the ends of a link.
+
+    They may belong to other people.
     """
     target = {"ids": [], "names": []} if facts["level"] == "link" else facts["target"]
     return {
@@ -80,7 +89,7 @@ def redacted(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def rounded(value: float, digits: int = 3) -> float:
-    """``value`` to so many significant digits.
+    """Round to a number of significant digits.
 
     >>> rounded(0.0123456), rounded(1234.5), rounded(0.0)
     (0.0123, 1230.0, 0.0)
@@ -89,12 +98,12 @@ def rounded(value: float, digits: int = 3) -> float:
 
 
 def shown_value(value: float) -> float:
-    """A predicted value to three significant digits, but never coarser than whole numbers."""
+    """Round to three significant digits, but never coarser than to whole numbers."""
     return rounded(value) if abs(value) < 1000 else float(round(value))
 
 
 def share(probability: float) -> float:
-    """A probability to a tenth of a percent; only certainty is shown as certain.
+    """Round to a tenth of a percent; only certainty becomes 0 or 1.
 
     >>> share(0.87349), share(0.99999), share(1.0), share(0.0001)
     (0.873, 0.999, 1.0, 0.001)
@@ -105,13 +114,13 @@ def share(probability: float) -> float:
 
 
 def is_signed(x: Xplanation) -> bool:
-    """Whether the scores carry a direction; those of an explainer that is not known do not."""
+    """Whether the scores carry a direction; False for an unknown explainer."""
     explainer = rebuilt(x)
     return explainer is not None and bool(explainer.signed)
 
 
 def check_fit(x: Xplanation, model: BaseModel, names: Names) -> None:
-    """Refuse an explanation of another graph, and names of things that the graph does not have."""
+    """Raise if ``x`` explains another graph, or if names refer to things that the graph lacks."""
     first, last = span(x, model, "node_ptr")
     check_same_graph("nodes", x.num_nodes, last - first, x)
     first, last = span(x, model, "edge_ptr")
@@ -122,19 +131,19 @@ def check_fit(x: Xplanation, model: BaseModel, names: Names) -> None:
 
 
 def part_sizes(model: BaseModel) -> dict[str, int]:
-    """How many there are of what names may speak of; graphs of a list differ in their nodes."""
+    """How many features, nodes and groups can have a name; graphs of a list differ in nodes."""
     width, nodes = model.source.x.size(1), model.source.num_nodes
     sizes = {"features": width, "feature_groups": width}
     return sizes if model.level == "graph" else {**sizes, "nodes": nodes, "groups": nodes}
 
 
 def class_sizes(prediction: Tensor) -> dict[str, int]:
-    """How many classes a prediction of a classification network speaks of.  (C,)"""
+    """How many classes can have a name, by a prediction of a classification network (C,)."""
     return {"classes": prediction.numel()}
 
 
 def class_sizes_of(model: BaseModel) -> dict[str, int]:
-    """How many classes or labels names may speak of."""
+    """How many classes or labels can have a name."""
     if model.task == "regression":
         return {}
     if model.labels is not None:
@@ -143,8 +152,10 @@ def class_sizes_of(model: BaseModel) -> dict[str, int]:
 
 
 def checked_sizes(names: Names, model: BaseModel) -> dict[str, int]:
-    """How many there are of what names may speak of; refuses names that no explanation of this
-    model could be told with.
+    """Return how many things of each kind can have a name; raise if names refer to others.
+
+    Raises:
+        BadSetting: Some id in ``names`` does not exist in the model's data.
     """
     sizes = {**part_sizes(model), **class_sizes_of(model)}
     names.check_fits(sizes)
@@ -152,15 +163,16 @@ def checked_sizes(names: Names, model: BaseModel) -> dict[str, int]:
 
 
 def span(x: Xplanation, model: BaseModel, pointer: str) -> tuple[int, int]:
-    """Where the target's graph begins and ends among all nodes or edges."""
+    """Return where the target's graph begins and ends among all nodes or edges."""
     bounds: Tensor = getattr(model.source, pointer)
     number = x.target_ids[0] if x.level == "graph" else 0
     return int(bounds[number]), int(bounds[number + 1])
 
 
 def edge_ends(x: Xplanation, model: BaseModel) -> Tensor:
-    """Source and destination of each edge of the explanation, as ids in the target's graph, in main
-    memory.  (2, E_rel)
+    """Return source and destination of each edge of the explanation, in main memory.
+
+    They are ids in the target's graph.  (2, E_rel)
     """
     first_node, first_edge = span(x, model, "node_ptr")[0], span(x, model, "edge_ptr")[0]
     return (
@@ -169,7 +181,7 @@ def edge_ends(x: Xplanation, model: BaseModel) -> Tensor:
 
 
 def target_facts(x: Xplanation, names: Names) -> dict[str, Any]:
-    """Ids and names of the target, of both ends of a link."""
+    """Ids and names of the target; of both ends of a link."""
     if x.level == "graph":
         return {"ids": list(x.target_ids), "names": [names.of_one("graphs", x.target_ids[0])]}
     return {
@@ -179,7 +191,7 @@ def target_facts(x: Xplanation, names: Names) -> dict[str, Any]:
 
 
 def prediction_facts(x: Xplanation, model: BaseModel, names: Names) -> dict[str, Any]:
-    """The class with its probability, or the value; status 'nan_prediction' if it is no number."""
+    """The class with its probability, or the value; status 'nan_prediction' if it is NaN."""
     numbers = predicted_numbers(x, model)
     if not len(numbers):
         return {"status": "nan_prediction"}
@@ -189,9 +201,7 @@ def prediction_facts(x: Xplanation, model: BaseModel, names: Names) -> dict[str,
 
 
 def chosen_facts(x: Xplanation, model: BaseModel, names: Names) -> dict[str, Any] | None:
-    """The explained class with its probability, where it was chosen and is not the predicted one;
-    else None.
-    """
+    """The explained class with its probability; None where it is the predicted one."""
     numbers = predicted_numbers(x, model)
     if x.label is None or not len(numbers) or x.label == int(numbers.argmax()):
         return None
@@ -199,27 +209,27 @@ def chosen_facts(x: Xplanation, model: BaseModel, names: Names) -> dict[str, Any
 
 
 def predicted_numbers(x: Xplanation, model: BaseModel) -> Tensor:
-    """What the model predicts, probabilities or a value; nothing where that is no number.  (C,), (1,) or (0,)"""
-    found = x.prediction if x.prediction is not None else model.pred_continuous([x.target])[0]
-    numbers = found.double().flatten()
+    """The predicted probabilities (C,) or value (1,); (0,) where the prediction is NaN."""
+    prediction = x.prediction if x.prediction is not None else model.pred_continuous([x.target])[0]
+    numbers = prediction.double().flatten()
     return numbers if bool(numbers.isfinite().all()) else numbers[:0]
 
 
 def class_facts(x: Xplanation, numbers: Tensor, number: int, names: Names) -> dict[str, Any]:
     """A class with its name and probability.
 
-    Of a network with several labels the class says whether the target has its label, whose name is
-    told.
+    For a network with several labels the class says whether the target has its label; the name is
+    that of the label.
     """
-    label, told = x.target_label, {"class": number, "probability": share(float(numbers[number]))}
+    label, entry = x.target_label, {"class": number, "probability": share(float(numbers[number]))}
     if label is not None:
-        return {**told, "label": label, "name": names.of_one("classes", label)}
+        return {**entry, "label": label, "name": names.of_one("classes", label)}
     names.check_fits(class_sizes(numbers))
-    return {**told, "name": names.of_one("classes", number)}
+    return {**entry, "name": names.of_one("classes", number)}
 
 
 def feature_facts(x: Xplanation, names: Names, ranking: Ranking) -> dict[str, Any]:
-    """The features that are told, and how many had no part in it."""
+    """The features that are named, and how many had no part in the prediction."""
     status = status_of(x.feature_score, len(x.nodes)) or OK
     if status != OK:
         return {
@@ -233,7 +243,7 @@ def feature_facts(x: Xplanation, names: Names, ranking: Ranking) -> dict[str, An
     single, columns = folded(x, names)
     rows, owners = entries(single, ranking.pooling)
     scores = rows.double().flatten().cpu()
-    told = [
+    parts = [
         [
             feature_entry(
                 columns[k % len(columns)], owners[k // len(columns)], float(scores[k]), names
@@ -249,8 +259,8 @@ def feature_facts(x: Xplanation, names: Names, ranking: Ranking) -> dict[str, An
     idle_names = [column.name for column in idle if column.name]
     return {
         "status": OK if any(is_used) else ZERO,
-        "top": told[0],
-        "opposing": told[1],
+        "top": parts[0],
+        "opposing": parts[1],
         "total": len(columns),
         "idle": len(idle),
         "idle_names": idle_names if len(idle_names) == len(idle) <= ranking.top_k else [],
@@ -258,7 +268,7 @@ def feature_facts(x: Xplanation, names: Names, ranking: Ranking) -> dict[str, An
 
 
 def feature_entry(column: Any, owner: str, score: float, names: Names) -> dict[str, Any]:
-    """One feature that is told."""
+    """One feature that is named."""
     remark = names.remarks.get(column.name, "")
     return {
         "index": column.index,
@@ -270,9 +280,7 @@ def feature_entry(column: Any, owner: str, score: float, names: Names) -> dict[s
 
 
 def edge_facts(x: Xplanation, ends: Tensor, names: Names, ranking: Ranking) -> dict[str, Any]:
-    """The edges that are told, the groups they lead to, and counts; edges with score 0 do not
-    count.
-    """
+    """The edges that are named, the groups they lead to, and counts of edges with a score."""
     status = status_of(x.edge_score, len(x.edges)) or OK
     scores = (
         x.need("edge_score").double().cpu() if status == OK else torch.zeros(0, dtype=torch.float64)
@@ -296,19 +304,17 @@ def edge_facts(x: Xplanation, ends: Tensor, names: Names, ranking: Ranking) -> d
 
 
 def neighbours(x: Xplanation, ends: Tensor) -> Tensor:
-    """Which nodes of the target's graph, other than the target, are ends of these edges.
-    (2, E) -> (N,) bool
-    """
-    found = torch.zeros(x.num_nodes, dtype=torch.bool)
-    found[ends.flatten()] = True
-    found[list(x.target_nodes)] = False
-    return found
+    """Which nodes other than the target are ends of these edges.  (2, E) -> (N,) bool"""
+    mask = torch.zeros(x.num_nodes, dtype=torch.bool)
+    mask[ends.flatten()] = True
+    mask[list(x.target_nodes)] = False
+    return mask
 
 
 def edge_entry(
     x: Xplanation, ends: Sequence[int], k: int, score: float, names: Names
 ) -> dict[str, Any]:
-    """One edge that is told; ``other`` are the positions of its ends that are not the target."""
+    """One edge that is named; ``other`` lists which of its ends are not the target."""
     source, destination = ({"id": node, "name": names.of_one("nodes", node)} for node in ends)
     return {
         "source": source,
@@ -326,36 +332,36 @@ def edge_entry(
 def group_facts(
     names: Names, others: Tensor, ends: Tensor, scores: Tensor, ranking: Ranking
 ) -> list[dict[str, Any]]:
-    """Groups of nodes that used edges lead to: members there, those edges, the sum of their scores;
-    the strongest first.
+    """Groups of nodes that these edges lead to, the strongest first.
 
-    An edge between members of two groups counts for both.  others (N,) bool, ends (2, E), scores (E,)
+    Each has the number of its members, the number of edges and the sum of their scores. An edge
+    between members of two groups counts for both.  others (N,) bool, ends (2, E), scores (E,)
     """
-    found = []
-    for (one, other), group in names.groups.items():
+    groups = []
+    for (one, other), node_ids in names.groups.items():
         members = torch.zeros_like(others)
-        members[[number for number in group if number < len(others)]] = True
+        members[[number for number in node_ids if number < len(others)]] = True
         members &= others
-        own = scores[members[ends].any(0)].tolist()
-        if own:
+        group_scores = scores[members[ends].any(0)].tolist()
+        if group_scores:
             count = int(members.sum())
-            found.append(
+            groups.append(
                 {
                     "one": one,
                     "other": other,
                     "count": count,
-                    "edges": len(own),
-                    "score": rounded(sum(own)),
+                    "edges": len(group_scores),
+                    "score": rounded(sum(group_scores)),
                 }
             )
-    return sorted(found, key=lambda group: -abs(group["score"]))[: ranking.top_k]
+    return sorted(groups, key=lambda group: -abs(group["score"]))[: ranking.top_k]
 
 
 def change_facts(x: Xplanation, side: str) -> dict[str, Any] | None:
-    """The effective compactness of a side: how many edits, and whether the prediction changed; None
-    if it was not measured.
+    """The Effective Compactness of a side; None if it was not measured.
 
-    Of several draws of the map between neighbours: their mean, the least and the most.
+    It says how many edits were made and whether the prediction changed. Of several draws of the map
+    between neighbours it gives the mean, the least and the most.
     """
     value: Any = x.metrics.get(f"{side}_ec")
     record = x.metrics.get("evaluation")
@@ -368,7 +374,7 @@ def change_facts(x: Xplanation, side: str) -> dict[str, Any] | None:
 
 
 def metric_facts(x: Xplanation) -> dict[str, float]:
-    """What was measured of the explanation's quality, by metric."""
+    """The measured quality of the explanation, by metric."""
     wanted = [f"{side}_{metric}" for metric in TOLD_METRICS for side in ("feature", "edge")]
     return {
         name: rounded(float(x.metrics[name])) for name in wanted if is_number(x.metrics.get(name))
@@ -376,7 +382,7 @@ def metric_facts(x: Xplanation) -> dict[str, float]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether there is a value, and a finite one."""
+    """Whether the value is a finite number."""
     return (
         isinstance(value, (int, float, torch.Tensor))
         and not isinstance(value, bool)

@@ -1,13 +1,12 @@
-"""One language: a folder with its phrases and templates, and Babel for plurals, numbers,
-percentages and lists.
+"""One language: a folder of phrases and templates; Babel formats its numbers, plurals and lists.
 
     languages/it/phrases.toml            words and short phrases, checked against the English ones
-    languages/it/expert.txt              one template per audience: internal.txt, affected-person.txt
+    languages/it/expert.txt              a template per audience: internal.txt, affected-person.txt
     languages/it/paper-loan.txt ...      further templates, by name
 
-A folder given as ``languages=`` is looked through first, file by file. It can hold further
-languages (the folder's name is the language, `locale` in its phrases says whose numbers and plurals
-it has), or other words and templates for those that are there.
+A folder given as ``languages=`` is searched first, file by file. It can add languages (the folder's
+name is the language, `locale` in its phrases names the rules for numbers and plurals), or replace
+words and templates of the shipped ones.
 """
 
 import os
@@ -43,7 +42,7 @@ Folder = str | os.PathLike[str] | None
 
 @dataclass(frozen=True)
 class Language:
-    """How one language writes. ``folders`` are where its templates are, the first wins."""
+    """How one language writes. Its templates lie in ``folders``; the first folder wins."""
 
     code: str
     locale: Locale
@@ -51,9 +50,7 @@ class Language:
     phrases: Mapping[str, Any]
 
     def number(self, value: float) -> str:
-        """A number as it stands, with the language's separators; tiny and huge ones with an
-        exponent.
-        """
+        """Format a number with the language's separators; tiny and huge ones with an exponent."""
         if float(value) and not TINY <= abs(value) < HUGE:
             return format_scientific(value, locale=self.locale, decimal_quantization=False)
         is_whole = float(value).is_integer()
@@ -66,11 +63,11 @@ class Language:
         )
 
     def percent(self, value: float) -> str:
-        """A share of 1 as a percentage."""
+        """Format a share of 1 as a percentage."""
         return format_percent(value, locale=self.locale, decimal_quantization=False)
 
     def listing(self, items: Iterable[str]) -> str:
-        """Several things as one phrase: "a, b and c"."""
+        """Join several things to one phrase: "a, b and c"."""
         parts = [str(item) for item in items]
         text = format_list(parts, locale=self.locale) if parts else ""
         word = self.phrases.get("last_word")
@@ -84,7 +81,7 @@ class Language:
         return text
 
     def plural(self, count: float, **forms: str) -> str:
-        """The form for so many (zero, one, two, few, many or other), with ``{n}`` as the number."""
+        """Choose the form for a count (zero, one, few, many, other); ``{n}`` is the number."""
         if "other" not in forms:
             raise BadSetting(
                 f"plural needs a form called 'other', but has {', '.join(sorted(forms)) or 'none'}."
@@ -93,7 +90,7 @@ class Language:
         return filled(form, {"n": self.number(count)})
 
     def counted(self, count: int, one: str, other: str) -> str:
-        """So many of a thing: "3 accounts"; "accounts (1)" where the singular is not known."""
+        """Say how many: "3 accounts"; "accounts (1)" where the singular is unknown."""
         if self.locale.plural_form(count) == "one" and not one:
             return f"{other} ({self.number(count)})"
         return self.plural(count, one="{n} ", other="{n} ") + (
@@ -101,20 +98,20 @@ class Language:
         )
 
     def phrase(self, *path: str, **values: str) -> str:
-        """One of the phrases, with its gaps filled."""
-        found: Any = self.phrases
+        """Return one of the phrases, with its gaps filled."""
+        phrase: Any = self.phrases
         for part in path:
-            found = found[part]
-        return filled(found, values)
+            phrase = phrase[part]
+        return filled(phrase, values)
 
     def quoted(self, text: str) -> str:
-        """In the language's quotation marks."""
+        """Put a text into the language's quotation marks."""
         first, last = self.phrases["quotes"]
         return f"{first}{text}{last}"
 
 
 def filled(phrase: str, values: Mapping[str, str]) -> str:
-    """``phrase`` with each ``{name}`` replaced, in one go: what is filled in is never read again.
+    """Replace each ``{name}`` at once, so that filled-in text is never read again.
 
     >>> filled("{a} and {b}", {"a": "{b}", "b": "c"})
     '{b} and c'
@@ -127,7 +124,15 @@ def filled(phrase: str, values: Mapping[str, str]) -> str:
 
 
 def find_language(code: str, languages: Folder = None) -> Language:
-    """The language in the folder ``code``, of ``languages`` or of those that are shipped."""
+    """Return the language with this code.
+
+    Args:
+        code: Name of the language's folder: "en", "de", "fr", "it", "es", or one of your own.
+        languages: A folder of further languages, which is searched first.
+
+    >>> find_language("en").listing(["a", "b", "c"])
+    'a, b, and c'
+    """
     places = [Path(languages), SHIPPED] if languages is not None else [SHIPPED]
     known = known_languages(places)
     lookup(dict.fromkeys(known), code, "language")
@@ -137,11 +142,12 @@ def find_language(code: str, languages: Folder = None) -> Language:
 
 
 def known_languages(places: Iterable[Path]) -> list[str]:
-    """Names of the folders with phrases, and of those that add to them."""
+    """Return the names of all language folders in these places."""
     for place in places:
         if not place.is_dir():
             raise BadFile(
-                f"languages={os.fspath(place)!r} is not a folder. Give the folder that holds one folder per language."
+                f"languages={os.fspath(place)!r} is not a folder. "
+                "Give the folder that holds one folder per language."
             )
     return sorted(
         {
@@ -154,29 +160,31 @@ def known_languages(places: Iterable[Path]) -> list[str]:
 
 
 def read_phrases(code: str, folders: tuple[Path, ...]) -> Mapping[str, Any]:
-    """The first phrases that are found, complete."""
+    """Read the first phrases that the folders hold; raise if some are missing."""
     path = next((folder / PHRASES for folder in folders if (folder / PHRASES).is_file()), None)
     if path is None:
         raise BadFile(
-            f"the language {code!r} has no {PHRASES} in {', '.join(map(str, folders))}. Copy {SHIPPED / 'en' / PHRASES}."
+            f"the language {code!r} has no {PHRASES} in {', '.join(map(str, folders))}. "
+            f"Copy {SHIPPED / 'en' / PHRASES}."
         )
     phrases, wanted = parsed(path), parsed(SHIPPED / "en" / PHRASES)
     gaps = [name for name in flat(wanted) if name not in flat(phrases)]
     if gaps:
         raise BadFile(
-            f"{path} has no {', '.join(gaps)}. Every phrase of {SHIPPED / 'en' / PHRASES} is needed."
+            f"{path} has no {', '.join(gaps)}. "
+            f"Every phrase of {SHIPPED / 'en' / PHRASES} is needed."
         )
     return phrases
 
 
 @lru_cache
 def read_text(path: Path, changed: float) -> dict[str, Any]:
-    """A TOML file, read again when it has changed."""
+    """Read a TOML file; ``changed`` makes the cache miss when the file was changed."""
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def parsed(path: Path) -> dict[str, Any]:
-    """What a file of phrases holds."""
+    """Read a file of phrases."""
     try:
         return read_text(path, path.stat().st_mtime)
     except (OSError, ValueError) as error:
@@ -184,7 +192,7 @@ def parsed(path: Path) -> dict[str, Any]:
 
 
 def flat(phrases: Mapping[str, Any], above: str = "") -> list[str]:
-    """Dotted names of all phrases."""
+    """Return the dotted names of all phrases."""
     names: list[str] = []
     for key, value in phrases.items():
         if key not in OPTIONAL:
@@ -193,10 +201,11 @@ def flat(phrases: Mapping[str, Any], above: str = "") -> list[str]:
 
 
 def read_locale(code: str, phrases: Mapping[str, Any]) -> Locale:
-    """Babel's rules for the language."""
+    """Return Babel's rules for the language."""
     try:
         return Locale.parse(phrases["locale"])
     except (UnknownLocaleError, ValueError, TypeError) as error:
         raise BadFile(
-            f"locale = {phrases['locale']!r} in the phrases of {code!r} is none that Babel knows: {error}."
+            f"locale = {phrases['locale']!r} in the phrases of {code!r} is none that Babel knows: "
+            f"{error}."
         ) from error

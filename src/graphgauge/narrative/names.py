@@ -1,8 +1,8 @@
 """What things are called: the words that turn column 3 of a matrix into "income".
 
-Every name is optional; what has none is told by its number. Names are ready phrases in the language
-of the text ("die Schulden", "a high debt ratio"): no grammar is applied to them. They are data,
-never code: whatever they hold is shown as text on one line.
+Every name is optional; a thing without a name appears under its number. Names are ready phrases in
+the language of the text ("die Schulden", "a high debt ratio"): no grammar is applied to them. They
+are data, never code: whatever they hold appears as text on one line.
 """
 
 import unicodedata
@@ -26,19 +26,27 @@ Groups = Mapping[
 
 @dataclass(frozen=True)
 class Names:
-    """Names of a graph's parts, all optional, checked and tidied when they are given.
+    """What the parts of a graph are called. Every name is optional, and is checked and tidied.
 
-    ``features, nodes, graphs, classes``  a list, or a dictionary {id: name}
-    ``unit``            of a regression value, such as "stars"
-    ``node, link, graph``  what one and many of them are called: ("account", "accounts")
-    ``decision``        what the decision is about, as the subject of a letter: "your loan application"
-    ``role``            a whole sentence on what the model's result is used for
-    ``relation``        what stands between the ends of an edge: one text, or one for each edge: "lent money to"
-    ``groups``          nodes with something in common: {"accounts with prior defaults": [4, 7]}; with a singular, too:
-                        {("account with prior defaults", "accounts with prior defaults"): [4, 7]}
-    ``feature_groups``  features that are told as one; their scores add up: {"title": range(384)}
-    ``remarks``         what else can be said of a feature, for templates that ask for it: {"Credit History": "was positive"}
-    ``not_used``        what the owner of the model states is not used, such as ["nationality"]
+    Args:
+        features: A list, or a dictionary {id: name}; so are ``nodes``, ``graphs`` and ``classes``.
+        nodes: Names of nodes.
+        graphs: Names of graphs.
+        classes: Names of classes, or of labels.
+        unit: Unit of a regression value, such as "stars".
+        node: What one node and several are called: ("account", "accounts").
+        link: The same for links.
+        graph: The same for graphs.
+        decision: What the decision is about, as the subject of a letter: "your loan application".
+        role: A whole sentence on what the model's result is used for.
+        relation: What stands between the ends of an edge, "lent money to": one text, or one for
+            each edge.
+        groups: Nodes with something in common: {"accounts with prior defaults": [4, 7]}; also with
+            a singular: {("account with prior defaults", "accounts with prior defaults"): [4, 7]}.
+        feature_groups: Features that count as one; their scores add up: {"title": range(384)}.
+        remarks: What else can be said about a feature, for templates that ask for it:
+            {"Credit History": "was positive"}.
+        not_used: What the model's owner states is not used, such as ["nationality"].
 
     >>> Names(features=["income", "age"], node=("account", "accounts")).features
     {0: 'income', 1: 'age'}
@@ -81,13 +89,12 @@ class Names:
         check_apart(self.feature_groups)
 
     def put(self, kind: str, value: Any) -> None:
-        """Set a field of a frozen class, while it is made."""
+        """Set a field of this frozen object while it is being built."""
         object.__setattr__(self, kind, value)
 
     @staticmethod
     def of(data: Any) -> "Names":
-        """The names that a data set carries: ``feature_names``, ``class_names``, ``node_names`` and
-        ``unit``.
+        """Take ``feature_names``, ``class_names``, ``node_names`` and ``unit`` from a data set.
 
         >>> from types import SimpleNamespace
         >>> Names.of(SimpleNamespace(class_names=["no", "yes"], unit="stars")).classes
@@ -102,19 +109,20 @@ class Names:
 
     @staticmethod
     def read(names: Any) -> "Names":
-        """``names`` as given: Names, a dictionary of its fields, or None."""
+        """Accept Names, a dictionary of its fields, or None."""
         if isinstance(names, Names):
             return names
         if names is not None and not isinstance(names, Mapping):
             raise BadSetting(
-                f"names must be gg.Names(...) or a dictionary of its fields, but is {type(names).__name__}."
+                "names must be gg.Names(...) or a dictionary of its fields, "
+                f"but is {type(names).__name__}."
             )
         for name in names or {}:
             lookup({entry.name: None for entry in fields(Names)}, name, "kind of names")
         return Names(**(names or {}))
 
     def filled(self, others: "Names") -> "Names":
-        """These names, and those of ``others`` for what has none here."""
+        """Return these names; what has none here takes its name from ``others``."""
         gaps = {
             entry.name: getattr(others, entry.name)
             for entry in fields(self)
@@ -123,17 +131,18 @@ class Names:
         return replace(self, **gaps)
 
     def of_one(self, kind: str, number: int) -> str:
-        """The name of one feature, node, graph or class; "" if it has none."""
+        """Return the name of one feature, node, graph or class; "" if it has none."""
         listed: Mapping[int, str] = getattr(self, kind)
         return listed.get(number, "")
 
     def related(self, edge: int) -> str:
-        """What stands between the ends of an edge; "" if nothing was given."""
+        """Return what stands between the ends of an edge; "" if nothing was given."""
         return self.relation if isinstance(self.relation, str) else self.of_one("relation", edge)
 
     def check_fits(self, sizes: Mapping[str, int]) -> None:
-        """Refuse ids that the graph does not have; ``sizes`` holds the number of features, nodes,
-        classes ...
+        """Raise BadSetting if a name belongs to an id that does not exist.
+
+        ``sizes`` holds the number of features, nodes, classes and so on.
         """
         ids = {
             **{
@@ -148,8 +157,8 @@ class Names:
         for kind, size in sizes.items():
             if ids[kind] and max(ids[kind]) >= size:
                 raise BadSetting(
-                    f"names.{kind} speaks of number {max(ids[kind])}, but there are {size} (0..{size - 1}), and "
-                    f"{len(set(ids[kind]))} are named. "
+                    f"names.{kind} speaks of number {max(ids[kind])}, but there are {size} "
+                    f"(0..{size - 1}), and {len(set(ids[kind]))} are named. "
                     "Give the names of the data that the model was wrapped with."
                 )
 
@@ -160,22 +169,21 @@ def is_missing(value: Any) -> bool:
 
 
 def tidy(text: str, longest: int = LONGEST) -> str:
-    r"""``text`` on one line, without control characters, not too long; right-to-left text cannot
-    turn its surroundings.
+    r"""Put a text on one line, without control characters, and cut it if it is too long.
+
+    Right-to-left text cannot turn the text around it.
 
     >>> tidy(" net\n income\x00 ")
     'net income'
     """
-    kept = " ".join(part for part in "".join(map(shown, text)).split(" ") if part)
-    short = kept if len(kept) <= longest else kept[: longest - 1].rstrip() + "…"
+    line = " ".join(part for part in "".join(map(shown, text)).split(" ") if part)
+    short = line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
     is_turned = any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in short)
     return f"\u2068{short}\u2069" if is_turned else short
 
 
 def shown(letter: str) -> str:
-    """A letter as it is shown: line breaks and control characters as a space, invisible ones not at
-    all.
-    """
+    """Turn line breaks and control characters into a space, and drop invisible letters."""
     kind = unicodedata.category(letter)
     if kind in ("Cc", "Zl", "Zp", "Zs"):
         return letter if letter in "\u00a0\u202f" else " "
@@ -183,21 +191,22 @@ def shown(letter: str) -> str:
 
 
 def read_text(kind: str, text: Any, longest: int = LONGEST) -> str:
-    """A tidy text."""
+    """Check and tidy a text."""
     if not isinstance(text, str):
         raise BadSetting(f"names.{kind} must be a text, but is {type(text).__name__}.")
     return tidy(text, longest)
 
 
-def read_listing(kind: str, given: Any) -> dict[int, str]:
-    """Names by id. A name with nothing to see in it counts as not given."""
-    if given is None:
+def read_listing(kind: str, value: Any) -> dict[int, str]:
+    """Return names by id. A name without a visible letter counts as not value."""
+    if value is None:
         return {}
-    if isinstance(given, (str, bytes)) or not isinstance(given, (Mapping, Sequence)):
+    if isinstance(value, (str, bytes)) or not isinstance(value, (Mapping, Sequence)):
         raise BadSetting(
-            f"names.{kind} must be a list of texts or a dictionary {{id: text}}, but is {type(given).__name__}."
+            f"names.{kind} must be a list of texts or a dictionary {{id: text}}, "
+            f"but is {type(value).__name__}."
         )
-    pairs = given.items() if isinstance(given, Mapping) else enumerate(given)
+    pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
     named = {
         read_id(kind, number): read_text(f"{kind}[{number!r}]", name) for number, name in pairs
     }
@@ -205,33 +214,35 @@ def read_listing(kind: str, given: Any) -> dict[int, str]:
 
 
 def read_id(kind: str, number: Any) -> int:
-    """A number that can be an id."""
+    """Return a number that can be an id."""
     if isinstance(number, bool) or not hasattr(number, "__index__") or number.__index__() < 0:
         raise BadSetting(f"names.{kind} must speak of ids 0, 1, 2 ..., but names {number!r}.")
     return int(number.__index__())
 
 
-def read_noun(kind: str, given: Any) -> tuple[str, str]:
-    """Singular and plural; one text alone is a plural whose singular is not known."""
-    if given is None:
+def read_noun(kind: str, value: Any) -> tuple[str, str]:
+    """Return singular and plural; one text alone is a plural whose singular is unknown."""
+    if value is None:
         return "", ""
-    parts = ("", given) if isinstance(given, str) else given
+    parts = ("", value) if isinstance(value, str) else value
     if not isinstance(parts, Sequence) or len(parts) != 2:
         raise BadSetting(
-            f"names.{kind} must be a pair (singular, plural), such as ('account', 'accounts'), but is {given!r}."
+            f"names.{kind} must be a pair (singular, plural), such as ('account', 'accounts'), "
+            f"but is {value!r}."
         )
     one, other = (read_text(kind, part) for part in parts)
     return one, other
 
 
-def read_groups(kind: str, given: Any) -> dict[tuple[str, str], frozenset[int]]:
-    """Members by (singular, plural)."""
-    if not isinstance(given, Mapping):
+def read_groups(kind: str, value: Any) -> dict[tuple[str, str], frozenset[int]]:
+    """Return members by (singular, plural)."""
+    if not isinstance(value, Mapping):
         raise BadSetting(
-            f"names.{kind} must be a dictionary {{'name of the group': [ids]}}, but is {type(given).__name__}."
+            f"names.{kind} must be a dictionary {{'name of the group': [ids]}}, "
+            f"but is {type(value).__name__}."
         )
-    found = {}
-    for name, members in given.items():
+    groups = {}
+    for name, members in value.items():
         noun = read_noun(f"{kind}[{name!r}]", name)
         if not noun[1]:
             raise BadSetting(f"names.{kind} has a group without a name: {name!r}.")
@@ -239,24 +250,25 @@ def read_groups(kind: str, given: Any) -> dict[tuple[str, str], frozenset[int]]:
             raise BadSetting(
                 f"names.{kind}[{name!r}] must list ids, but is {type(members).__name__}."
             )
-        found[noun] = frozenset(read_id(kind, number) for number in members)
-    return found
+        groups[noun] = frozenset(read_id(kind, number) for number in members)
+    return groups
 
 
-def read_remarks(given: Any) -> dict[str, str]:
-    """Remarks by the name of the feature."""
-    if not isinstance(given, Mapping):
+def read_remarks(value: Any) -> dict[str, str]:
+    """Return remarks by the name of the feature."""
+    if not isinstance(value, Mapping):
         raise BadSetting(
-            f"names.remarks must be a dictionary {{'feature': 'remark'}}, but is {type(given).__name__}."
+            "names.remarks must be a dictionary {'feature': 'remark'}, "
+            f"but is {type(value).__name__}."
         )
     return {
         read_text("remarks", name): read_text(f"remarks[{name!r}]", remark)
-        for name, remark in given.items()
+        for name, remark in value.items()
     }
 
 
 def check_apart(feature_groups: Any) -> None:
-    """Refuse a feature in two groups: its score would be told twice."""
+    """Raise if a feature is in two groups: its score would count twice."""
     listed = [number for members in feature_groups.values() for number in members]
     twice = (
         sorted({number for number in listed if listed.count(number) > 1})
@@ -265,5 +277,6 @@ def check_apart(feature_groups: Any) -> None:
     )
     if twice:
         raise BadSetting(
-            f"names.feature_groups must not share features, but feature {twice[0]} is in two of them."
+            f"names.feature_groups must not share features, but feature {twice[0]} is in two "
+            "of them."
         )

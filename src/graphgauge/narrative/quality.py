@@ -1,9 +1,10 @@
-"""Whether an explanation met its quality thresholds, or its method at validation. Both are given:
-this room judges nothing.
+"""Whether an explanation, or its method at validation, met the quality thresholds.
+
+The caller judges; this file only puts the verdicts into facts.
 
 ``quality`` is None (not judged), a dictionary {metric: (value, threshold, passed)} with ``passed``
-True, False or None (does not apply), or a list of plain statements about what failed (an empty one:
-all is well).
+True, False or None (does not apply), or a list of plain statements about what failed (an empty
+list: nothing failed).
 """
 
 import math
@@ -19,14 +20,12 @@ Quality = Mapping[str, tuple[float | None, float, bool | None]] | Sequence[str] 
 
 
 def quality_facts(quality: Quality, target: Target, at_validation: bool = False) -> dict[str, Any]:
-    """Which thresholds failed, out of how many that apply; ``at_validation``: for the method, not
-    for this explanation.
-    """
+    """Say which thresholds failed; ``at_validation``: the method's, not the explanation's."""
     return {**judged_facts(quality, target), "at_validation": at_validation}
 
 
 def judged_facts(quality: Quality, target: Target) -> dict[str, Any]:
-    """Which thresholds failed, out of how many that apply."""
+    """Say which thresholds failed, out of how many that apply."""
     if quality is None:
         return {"judged": False, "total": 0, "failed": 0, "failures": [], "statements": []}
     if isinstance(quality, Mapping):
@@ -35,33 +34,33 @@ def judged_facts(quality: Quality, target: Target) -> dict[str, Any]:
         )
     if isinstance(quality, (str, bytes)) or not isinstance(quality, Sequence):
         raise BadSetting(
-            f"quality must be a dictionary {{metric: (value, threshold, passed)}} or a list of statements, but is "
-            f"{type(quality).__name__} (target {target})."
+            "quality must be a dictionary {metric: (value, threshold, passed)} or a list of "
+            f"statements, but is {type(quality).__name__} (target {target})."
         )
-    told = [
+    statements = [
         tidy(statement, LONGEST_SENTENCE).rstrip(". ")
         for statement in map(check_statement, quality)
     ]
     return {
         "judged": True,
-        "total": len(told),
-        "failed": len(told),
+        "total": len(statements),
+        "failed": len(statements),
         "failures": [],
-        "statements": [text for text in told if text],
+        "statements": [text for text in statements if text],
     }
 
 
 def threshold_facts(verdicts: dict[str, tuple[float | None, float, bool | None]]) -> dict[str, Any]:
-    """From metric -> (value, threshold, passed)."""
-    asked = {metric: verdict for metric, verdict in verdicts.items() if verdict[2] is not None}
+    """The same for {metric: (value, threshold, passed)}."""
+    applying = {metric: verdict for metric, verdict in verdicts.items() if verdict[2] is not None}
     failures = [
         failure(metric, value, threshold)
-        for metric, (value, threshold, passed) in asked.items()
+        for metric, (value, threshold, passed) in applying.items()
         if not passed
     ]
     return {
-        "judged": bool(asked),
-        "total": len(asked),
+        "judged": bool(applying),
+        "total": len(applying),
         "failed": len(failures),
         "failures": failures,
         "statements": [],
@@ -69,9 +68,7 @@ def threshold_facts(verdicts: dict[str, tuple[float | None, float, bool | None]]
 
 
 def failure(metric: str, value: float | None, threshold: float) -> dict[str, Any]:
-    """One threshold that was missed, without what computing left in its last digits (0.6, not
-    0.6000000000000001).
-    """
+    """One missed threshold, without rounding errors in its last digits (0.6, not 0.600000001)."""
     limit = float(f"{threshold:.12g}")
     return {
         "metric": tidy(metric),
@@ -82,20 +79,19 @@ def failure(metric: str, value: float | None, threshold: float) -> dict[str, Any
 
 
 def told_apart(value: float | None, threshold: float) -> float | None:
-    """The value with three significant digits, or as many as it takes not to look like the
-    threshold.
+    """Round to three significant digits, or to as many as tell the value from the threshold.
 
     >>> told_apart(0.5123, 0.6), told_apart(0.59996, 0.6)
     (0.512, 0.59996)
     """
     if value is None or not math.isfinite(value):
         return None
-    shown = [float(f"{value:.{digits}g}") for digits in range(3, 18)]
-    return next((number for number in shown if number != threshold), value)
+    candidates = [float(f"{value:.{digits}g}") for digits in range(3, 18)]
+    return next((number for number in candidates if number != threshold), value)
 
 
 def is_floor(metric: str) -> bool:
-    """Whether the threshold is the least that is asked for, or the most."""
+    """Whether values should reach the threshold, not stay below it."""
     try:
         return higher_is_better(metric)
     except UnknownName:
@@ -103,7 +99,7 @@ def is_floor(metric: str) -> bool:
 
 
 def read_verdict(metric: Any, verdict: Any) -> tuple[float | None, float, bool | None]:
-    """(value, threshold, passed), or an error that says what was found."""
+    """Return (value, threshold, passed); raise BadSetting for anything else."""
     if not isinstance(verdict, Sequence) or isinstance(verdict, str) or len(verdict) != 3:
         raise BadSetting(
             f"quality[{metric!r}] must be (value, threshold, passed), but is {verdict!r}."
@@ -120,13 +116,14 @@ def read_verdict(metric: Any, verdict: Any) -> tuple[float | None, float, bool |
         or not isinstance(value, (int, float, type(None)))
     ):
         raise BadSetting(
-            f"quality[{metric!r}] must be (number or None, number, True, False or None), but is {verdict!r}."
+            f"quality[{metric!r}] must be (number or None, number, True, False or None), "
+            f"but is {verdict!r}."
         )
     return value, threshold, passed
 
 
 def check_statement(statement: Any) -> str:
-    """Refuse what is no text."""
+    """Raise BadSetting unless the statement is a text."""
     if not isinstance(statement, str):
         raise BadSetting(
             f"statements on quality must be texts, but one is {type(statement).__name__}."

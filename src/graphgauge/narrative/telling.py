@@ -1,9 +1,10 @@
-"""Sentences that say what an explanation means: facts, in a language, for an audience.
+"""Sentences that say what an explanation means, in a language and for an audience.
 
 expert            explainer, scores, metrics, thresholds
 internal          names and groups, no jargon
-affected person   the role of the model, the main factors, how much would have to change, what was not used; neighbours are
-                  other people, so of them there are counts and groups only (unless redact=False)
+affected person   the role of the model, the main factors, how much would have to change, what was
+                  not used; neighbours are other people, so the text only counts them and names
+                  groups (unless redact=False)
 """
 
 from collections.abc import Mapping
@@ -39,13 +40,23 @@ def textual_explanation(
     template: str | Path | None = None,
     **options: Any,
 ) -> str:
-    """What ``x`` says about its prediction, as text.
+    """Say in words what an explanation means.
 
-    ``names``     what things are called: `Names`, or a dictionary of its fields; what is missing is taken from the data
-    ``template``  a shipped one by name ("paper-loan", "paper-template"), a text with Jinja's braces, or a Path
+    Args:
+        evaluator: The evaluator of the model that was explained.
+        x: The explanation.
+        names: What things are called: `Names`, or a dictionary of its fields. Missing names come
+            from the data.
+        language: Language of the text: "en", "de", "es", "fr", "it", or one from ``languages``.
+        audience: Who reads the text: "expert", "internal" or "affected person".
+        top_k: How many features and edges the text names.
+        template: A shipped template by name ("paper-loan", "paper-template"), a text with Jinja's
+            braces, or a Path. By default the template of the audience.
+        options: Those of `explanation_facts` (``order``, ``redact``, ``quality``,
+            ``at_validation``, ``signed``), and ``languages``, a folder with further languages.
 
-    Options: those of `explanation_facts` (``order``, ``redact``, ``quality``, ``at_validation``,
-    ``signed``), and ``languages``, a folder with further languages.
+    Returns:
+        Plain text; an empty line separates paragraphs.
     """
     folder: Folder = options.pop("languages", None)
     facts = explanation_facts(evaluator, x, names, audience, top_k, **options)
@@ -59,14 +70,15 @@ def text_of(
     template: str | Path | None = None,
     folder: Folder = None,
 ) -> str:
-    """Facts, as `explanation_facts` gives them, in words. For an affected person they should be
-    redacted.
+    """Put facts from `explanation_facts` into words.
+
+    Facts for an affected person should be redacted.
     """
-    called, chosen = read_audience(audience), find_language(language, folder)
+    audience_name, found_language = read_audience(audience), find_language(language, folder)
     return rendered(
-        called.replace(" ", "-") if template is None else template,
-        chosen,
-        Wording(facts, chosen).context(),
+        audience_name.replace(" ", "-") if template is None else template,
+        found_language,
+        Wording(facts, found_language).context(),
     )
 
 
@@ -83,13 +95,26 @@ def explanation_facts(
     at_validation: bool = False,
     signed: bool | None = None,
 ) -> dict[str, Any]:
-    """The facts that a text is made of, as plain data.
+    """Return the facts that a text is made of, as plain data.
 
-    ``order``          "signed" or "magnitude"; default: the evaluator's setting
-    ``redact``         whether neighbours stay unnamed; default: for affected persons
-    ``quality``        {metric: (value, threshold, passed)} or a list of statements on what failed
-    ``at_validation``  whether ``quality`` is what validation found of the method: the text says so, and that ``x`` was not measured
-    ``signed``         whether scores carry a direction; default: what the explainer says, no for one that is not known
+    Args:
+        evaluator: The evaluator of the model that was explained.
+        x: The explanation.
+        names: What things are called: `Names`, or a dictionary of its fields. Missing names come
+            from the data.
+        audience: Who reads the text: "expert", "internal" or "affected person".
+        top_k: How many features and edges the text names.
+        order: "signed" or "magnitude"; by default the evaluator's setting.
+        redact: Whether neighbours stay unnamed; by default only for affected persons.
+        quality: {metric: (value, threshold, passed)}, or a list of statements about what failed.
+        at_validation: Whether ``quality`` is that of the method at validation. The text then says
+            so, and that ``x`` itself was not measured.
+        signed: Whether scores carry a direction; by default what the explainer says, and False for
+            an unknown explainer.
+
+    Raises:
+        BadExplanation: ``x`` is no explanation of the evaluator's model.
+        BadSetting: An option or a name does not fit.
     """
     if not isinstance(x, Xplanation):
         raise BadExplanation(
@@ -119,7 +144,7 @@ def explanation_facts(
 
 
 def all_names(evaluator: "Evaluator", names: Any) -> Names:
-    """The user's names, then those of the wrapped model, then those of its data."""
+    """Take names from the user, then from the wrapped model, then from its data."""
     model = evaluator.model
     own = Names.read(names).filled(Names(features=model.feature_names))
     return own.filled(
@@ -130,11 +155,11 @@ def all_names(evaluator: "Evaluator", names: Any) -> Names:
 
 
 def read_audience(audience: str) -> str:
-    """The audience, also written with a hyphen or an underscore."""
-    told = (
+    """Return the audience; hyphens and underscores count as spaces."""
+    name = (
         audience.replace("_", " ").replace("-", " ")
         if isinstance(audience, str)
         else repr(audience)
     )
-    lookup(AUDIENCES, told, "audience")
-    return told
+    lookup(AUDIENCES, name, "audience")
+    return name

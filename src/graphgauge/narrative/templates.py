@@ -1,9 +1,10 @@
-"""Templates: Jinja2 in a sandbox. They see the facts and a few functions, nothing else, and an
-unknown name is an error.
+"""Templates: Jinja2 in a sandbox.
 
-What a template is given is data: a feature called ``{{ 7 * 7 }}`` is told under that name. Output
-is plain text: whoever puts it into a page escapes it there. Each sentence can have lines of its
-own; lines are joined, an empty line begins a paragraph.
+Templates see the facts and a few functions, nothing else, and an unknown name is an error.
+
+Names are data: a feature called ``{{ 7 * 7 }}`` appears under that name. The output is plain text:
+whoever puts it into a page must escape it there. A sentence may take several lines of a template;
+lines are joined, and an empty line begins a paragraph.
 """
 
 import re
@@ -32,49 +33,53 @@ from graphgauge.narrative.language import Language
 ENDING = ".txt"
 #: the filters there are: none that makes a long text of a short one
 FILTERS = (
-    "capitalize default first join last length list lower map reject rejectattr reverse select selectattr sort trim unique upper"
+    "capitalize default first join last length list lower map reject rejectattr reverse select "
+    "selectattr sort trim unique upper"
 ).split()
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """A sandbox without the operators that make a lot out of a little."""
+    """A sandbox without operators that can build huge values."""
 
     intercepted_binops = frozenset(["*", "**", "%"])
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        """Refuse the operator."""
-        raise SecurityError(f"the operator {operator} is not there for templates")
+        """Raise SecurityError for the operator."""
+        raise SecurityError(f"templates cannot use the operator {operator}")
 
 
 def sandbox(folders: tuple[Path, ...]) -> Sandbox:
-    """Where the templates of a language, in these folders, are run."""
-    found = Sandbox(
+    """Build the environment that runs the templates of these folders."""
+    environment = Sandbox(
         undefined=StrictUndefined,
         autoescape=False,
         trim_blocks=True,
         lstrip_blocks=True,
         loader=FileSystemLoader([str(folder) for folder in folders]),
     )
-    found.globals.clear()
-    found.filters = {name: found.filters[name] for name in FILTERS}
-    return found
+    environment.globals.clear()
+    environment.filters = {name: environment.filters[name] for name in FILTERS}
+    return environment
 
 
 @lru_cache(maxsize=64)
 def compiled(source: str, folders: tuple[Path, ...]) -> tuple[Template, frozenset[str]]:
-    """A template, and the names it asks for."""
-    room = sandbox(folders)
-    return room.from_string(source), frozenset(meta.find_undeclared_variables(room.parse(source)))
+    """Compile a template; return it with the names that it asks for."""
+    environment = sandbox(folders)
+    return environment.from_string(source), frozenset(
+        meta.find_undeclared_variables(environment.parse(source))
+    )
 
 
 def template_names(language: Language) -> list[str]:
-    """Names of the templates of a language."""
+    """Return the names of a language's templates."""
     return sorted({path.stem for folder in language.folders for path in folder.glob(f"*{ENDING}")})
 
 
 def source_of(template: str | Path, language: Language) -> tuple[str, str]:
-    """The text of a template and what to call it: a file's (Path), a shipped one's (its name), or
-    the text itself.
+    """Return the text of a template, and what errors call it.
+
+    ``template`` is a Path, the name of a shipped template, or the text itself.
     """
     if isinstance(template, Path):
         try:
@@ -101,14 +106,14 @@ def source_of(template: str | Path, language: Language) -> tuple[str, str]:
 
 
 def rendered(template: str | Path, language: Language, context: Mapping[str, Any]) -> str:
-    """The text that a template makes of ``context``."""
+    """Return the text that a template makes of ``context``."""
     source, called = source_of(template, language)
     try:
-        made, asked = compiled(source, language.folders)
-        unknown = asked - set(context)
+        compiled_template, wanted = compiled(source, language.folders)
+        unknown = wanted - set(context)
         if unknown:
             refuse_unknown(called, ", ".join(map(repr, sorted(unknown))), context)
-        return paragraphs(made.render(context))
+        return paragraphs(compiled_template.render(context))
     except GraphgaugeError:
         raise
     except TemplateSyntaxError as error:
@@ -134,14 +139,14 @@ def rendered(template: str | Path, language: Language, context: Mapping[str, Any
 def refuse_unknown(
     called: str, what: str, context: Mapping[str, Any], cause: Exception | None = None
 ) -> NoReturn:
-    """Tell which names there are."""
+    """Raise UnknownName with the names that exist."""
     raise UnknownName(
         f"{called} asks for what is not there: {what}. Known: {', '.join(known_names(context))}."
     ) from cause
 
 
 def known_names(context: Mapping[str, Any]) -> list[str]:
-    """Dotted names of what a template can ask for."""
+    """Return the dotted names that a template can ask for."""
     names = []
     for name, value in sorted(context.items()):
         names += (
@@ -153,7 +158,7 @@ def known_names(context: Mapping[str, Any]) -> list[str]:
 
 
 def line_of(error: BaseException) -> int:
-    """The line of the template in which an error came up: Jinja puts it into the traceback."""
+    """Return the line of the template that raised; Jinja puts it into the traceback."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [
         frame.lineno or 0
@@ -164,7 +169,7 @@ def line_of(error: BaseException) -> int:
 
 
 def paragraphs(text: str) -> str:
-    r"""Lines joined to paragraphs, with one empty line between them.
+    r"""Join lines to paragraphs, with one empty line between paragraphs.
 
     >>> paragraphs("One.\n  Two.\n\n\nThree.\n")
     'One. Two.\n\nThree.'

@@ -1,11 +1,14 @@
-"""Facts in the words of one language: what templates are given.
+"""Facts in the words of one language: the names that templates can use.
 
-Every name that a template can use is made here, from the facts alone: labels of what has no name
-("feature 12"), counted things ("3 accounts"), reasons for what is missing, and functions:
+This file makes every name that a template can use, from the facts alone: labels of things without a
+name ("feature 12"), counted things ("3 accounts"), reasons for what is missing, and functions:
 
-    number, percent, listing, plural    as the language writes them          sentence    begins with a capital
-    question, evidence("features", true)    where a class is explained that is not predicted: which, and what speaks for it
-    nodes(3)                            "3 accounts"                         labels, scored    items as a list, with their scores
+    number, percent, listing, plural    as the language writes them
+    sentence                            begins with a capital
+    question                            which class is explained, if it is not the predicted one
+    evidence("features", true)          what speaks for and against that class
+    nodes(3)                            "3 accounts"
+    labels, scored                      items as a list, without or with their scores
 """
 
 from collections.abc import Mapping
@@ -17,13 +20,13 @@ from graphgauge.narrative.language import Language
 
 @dataclass(frozen=True)
 class Wording:
-    """The facts of one explanation, and the language they are told in."""
+    """The facts of one explanation, and the language of the text."""
 
     facts: Mapping[str, Any]
     language: Language
 
     def context(self) -> dict[str, Any]:
-        """What templates know, by name."""
+        """Return everything that a template can use, by name."""
         facts, language = self.facts, self.language
         plain = "level task signed order top_k redacted decision role not_used".split()
         return {
@@ -56,10 +59,10 @@ class Wording:
 
     def target(self) -> str:
         """The node, link or graph that was explained."""
-        level, found = self.facts["level"], self.facts["target"]
+        level, target = self.facts["level"], self.facts["target"]
         labels = [
             self.labelled(number, name)
-            for number, name in zip(found["ids"], found["names"], strict=True)
+            for number, name in zip(target["ids"], target["names"], strict=True)
         ]
         if level == "link":
             return (
@@ -70,52 +73,57 @@ class Wording:
         return labels[0]
 
     def prediction(self) -> dict[str, Any]:
-        """The class in quotation marks and its probability, or the value with its unit; ``bare``
-        has no quotation marks.
+        """The class and its probability, or the value with its unit.
+
+        ``text`` has quotation marks around a class, ``bare`` has none.
         """
-        found = self.facts["prediction"]
-        if found["status"] != "ok":
+        prediction = self.facts["prediction"]
+        if prediction["status"] != "ok":
             return {"known": False, "text": "", "bare": "", "probability": None}
-        if "value" in found:
-            text = f"{self.language.number(found['value'])}\u00a0{found['unit']}".rstrip("\u00a0")
+        if "value" in prediction:
+            text = f"{self.language.number(prediction['value'])}\u00a0{prediction['unit']}".rstrip(
+                "\u00a0"
+            )
             return {"known": True, "text": text, "bare": text, "probability": None}
-        bare = self.class_name(found)
+        bare = self.class_name(prediction)
         return {
             "known": True,
             "text": self.language.quoted(bare),
             "bare": bare,
-            "probability": found["probability"],
+            "probability": prediction["probability"],
         }
 
-    def class_name(self, found: Mapping[str, Any]) -> str:
-        """A class by its name or number, or a label that a target has or has not."""
-        if found.get("label") is not None:
+    def class_name(self, fact: Mapping[str, Any]) -> str:
+        """A class by its name or number, or a label that a target has or lacks."""
+        if fact.get("label") is not None:
             return self.say(
-                "label" if found["class"] else "no_label", name=found["name"] or str(found["label"])
+                "label" if fact["class"] else "no_label", name=fact["name"] or str(fact["label"])
             )
-        return found["name"] or self.say("class", id=str(found["class"]))
+        return fact["name"] or self.say("class", id=str(fact["class"]))
 
     def question(self) -> str:
-        """Which class is explained, where it is not the predicted one; else ''. Facts of an earlier
-        version do not say.
+        """Say which class is explained; '' if it is the predicted one.
+
+        Facts from an earlier version do not hold it.
         """
-        found = self.facts.get("chosen")
-        if found is None:
+        chosen = self.facts.get("chosen")
+        if chosen is None:
             return ""
         name, probability = (
-            self.language.quoted(self.class_name(found)),
-            self.language.percent(found["probability"]),
+            self.language.quoted(self.class_name(chosen)),
+            self.language.percent(chosen["probability"]),
         )
         return self.language.phrase("chosen", "question", name=name, probability=probability)
 
     def evidence(self, side: str, with_scores: bool) -> str:
-        """What speaks for and against the explained class, of "features" or "edges", where it is
-        not the predicted one.
+        """Say what speaks for and against the explained class, if it is not the predicted one.
+
+        ``side`` is "features" or "edges".
         """
-        found = self.side(side, self.feature if side == "features" else self.edge)
-        if found["gap"]:
-            return str(found["gap"])
-        name, told = self.language.quoted(self.class_name(self.facts["chosen"])), []
+        items_of_side = self.side(side, self.feature if side == "features" else self.edge)
+        if items_of_side["gap"]:
+            return str(items_of_side["gap"])
+        name, sentences = self.language.quoted(self.class_name(self.facts["chosen"])), []
         for part, ending in (
             ("top", "for" if self.facts["signed"] else "unsigned"),
             ("opposing", "against"),
@@ -124,22 +132,22 @@ class Wording:
                 f"{item['label']} ({self.language.number(item['score'])})"
                 if with_scores
                 else item["label"]
-                for item in found[part]
+                for item in items_of_side[part]
             ]
             if items and (part == "top" or self.facts["signed"]):
-                told.append(
+                sentences.append(
                     self.language.phrase(
                         "chosen", f"{side}_{ending}", name=name, items=self.language.listing(items)
                     )
                 )
-        return " ".join(told)
+        return " ".join(sentences)
 
-    def side(self, side: str, worded: Any) -> dict[str, Any]:
+    def side(self, side: str, to_item: Any) -> dict[str, Any]:
         """Features or edges, each with its label; ``gap`` says why there are none."""
-        found = self.facts[side]
-        gap = "" if found["status"] == "ok" else self.language.phrase("gaps", side, found["status"])
-        lists = {part: [worded(item) for item in found[part]] for part in ("top", "opposing")}
-        return {**found, **lists, "gap": gap, "is_ok": not gap}
+        fact = self.facts[side]
+        gap = "" if fact["status"] == "ok" else self.language.phrase("gaps", side, fact["status"])
+        lists = {part: [to_item(item) for item in fact[part]] for part in ("top", "opposing")}
+        return {**fact, **lists, "gap": gap, "is_ok": not gap}
 
     def feature(self, item: Mapping[str, Any]) -> dict[str, Any]:
         """A feature with its label: its name, and whose it is if not the target's."""
@@ -153,8 +161,9 @@ class Wording:
         }
 
     def owned(self, name: str, owner: str) -> str:
-        """A feature and whose it is; people who are affected are not told of neighbours, a word
-        with another meaning to them.
+        """Name a feature and whose it is.
+
+        Texts for affected persons avoid "neighbours", a word with another meaning to them.
         """
         if owner in ("first", "second"):
             return self.say("of_end", name=name, end=self.end(owner))
@@ -165,10 +174,10 @@ class Wording:
 
     def end(self, which: str) -> str:
         """One end of a link target; without a name where that is hidden."""
-        found, place = self.facts["target"], ("first", "second").index(which)
+        target, place = self.facts["target"], ("first", "second").index(which)
         return (
-            self.labelled(found["ids"][place], found["names"][place])
-            if found["ids"]
+            self.labelled(target["ids"][place], target["names"][place])
+            if target["ids"]
             else self.say(f"hidden_{which}")
         )
 
@@ -191,11 +200,12 @@ class Wording:
         return {"label": self.metric_name(name), "score": value}
 
     def quality(self) -> dict[str, Any]:
-        """The verdict, and a phrase for each failure; facts that were kept by an earlier version do
-        not say whose it is.
+        """The verdict, and a phrase for each failure.
+
+        Facts from an earlier version do not say whether the verdict is the method's.
         """
-        found = {"at_validation": False, **self.facts["quality"]}
-        return {**found, "failures": [self.failure(item) for item in found["failures"]]}
+        verdict = {"at_validation": False, **self.facts["quality"]}
+        return {**verdict, "failures": [self.failure(item) for item in verdict["failures"]]}
 
     def failure(self, item: Mapping[str, Any]) -> str:
         """One missed threshold."""
@@ -209,15 +219,13 @@ class Wording:
         return self.language.phrase("failures", way, value=number(item["value"]), **values)
 
     def important_neighbours(self) -> list[str]:
-        """The nodes, other than the target, that the strongest edges lead to; the groups where
-        nodes are not named.
-        """
+        """The nodes that the strongest edges lead to; groups where nodes are not named."""
         if self.facts["redacted"]:
             return [self.group(group)["label"] for group in self.facts["edges"]["groups"]]
-        found = [
+        nodes = [
             label for item in self.facts["edges"]["top"] for label in self.edge(item)["others"]
         ]
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(nodes))
 
     # --- words ------------------------------------------------------------------------------------
 
@@ -226,13 +234,13 @@ class Wording:
         return self.language.phrase("labels", label, **values)
 
     def noun(self, kind: str) -> tuple[str, str]:
-        """Singular and plural of nodes, links or graphs: the user's words, or the language's own."""
+        """Singular and plural of a kind: the user's words, or else the language's."""
         one, other = self.facts["nouns"][kind]
         own_one, own_other = self.language.phrases["nouns"][kind]
         return (one, other) if other else (own_one, own_other)
 
     def nodes(self, count: int) -> str:
-        """So many nodes, in the user's words: "3 accounts"."""
+        """Count nodes in the user's words: "3 accounts"."""
         return self.language.counted(count, *self.noun("node"))
 
     def node(self, item: Mapping[str, Any]) -> str:
@@ -245,9 +253,9 @@ class Wording:
         return name or self.say(kind, noun=self.one(kind), id=str(number))
 
     def one(self, kind: str) -> str:
-        """The singular, for labels; the language's own where the user gave a plural alone."""
+        """The singular, for labels; the language's own if the user gave only a plural."""
         return self.noun(kind)[0] or str(self.language.phrases["nouns"][kind][0])
 
     def metric_name(self, name: str) -> str:
-        """The metric in this language, or under the name it has."""
+        """The name of a metric in this language; its own name if there is none."""
         return str(self.language.phrases["metrics"].get(name, name))

@@ -1,8 +1,7 @@
-"""Everything a run says, in one folder: ``analysis.md``, a CSV file for each table, and pictures of
-the fronts.
+"""The analysis of a run in one folder: ``analysis.md``, CSV tables, and pictures of the fronts.
 
-What cannot be made from these results (no task of the paper, no fidelity measured) is left out, and
-the page says why.
+What the results do not allow (no task of the paper, no fidelity measured) is left out, and the page
+says why.
 """
 
 import os
@@ -49,7 +48,20 @@ Maker = Callable[[Study], Section]
 def write_analysis(
     results: Results | Study, folder: str | os.PathLike[str], draws: int = 2000, seed: int = 0
 ) -> list[Path]:
-    """Write the page, the tables and the pictures of some results into a folder; return the paths."""
+    """Write the analysis of a run into a folder: a page, tables and pictures.
+
+    Args:
+        results: What a benchmark or an evaluator measured.
+        folder: The folder; it is made if it does not exist.
+        draws: Bootstrap draws for intervals and ranks.
+        seed: Seed of these draws.
+
+    Returns:
+        The paths of all files, ``analysis.md`` among them.
+
+    Raises:
+        BadFile: The folder cannot be written.
+    """
     study, place = study_of(results), Path(folder)
     drawing = (comparison_section, front_section, ranking_section)
     makers: list[Maker] = [
@@ -77,7 +89,7 @@ def write_analysis(
 
 
 def section_or_reason(maker: Maker, study: Study) -> Section:
-    """A section, or why there is none."""
+    """Make a section, or say why there is none."""
     try:
         return maker(study)
     except UndefinedScore as reason:
@@ -88,11 +100,12 @@ def section_or_reason(maker: Maker, study: Study) -> Section:
 
 
 def page(study: Study, sections: list[Section]) -> str:
-    """The whole page."""
+    """Return the whole page."""
     explained = study.table[["task", "model", "explainer", "case"]].drop_duplicates()
+    networks = explained[["task", "model"]].drop_duplicates()
     head = (
         "# Analysis\n\n"
-        f"{len(study.tasks)} tasks, {explained[['task', 'model']].drop_duplicates().shape[0]} tasks and models, "
+        f"{len(study.tasks)} tasks, {len(networks)} tasks and models, "
         f"{len(study.explainers)} explainers, {len(explained):,} explanations scored. "
         "docs/analysis.md of graphgauge says how each number is computed.\n"
     )
@@ -106,8 +119,10 @@ def table_section(study: Study) -> Section:
     """Table 1."""
     paper, twins = table_1(study), table_1(study, "calibrated")
     text = (
-        "Means ± SD over data sets and models; in brackets the number of targets with a value. Best in bold.\n\n"
-        f"{paper.as_markdown()}\nWith the calibrated twins of pertinence and stability (*):\n\n{twins.as_markdown()}"
+        "Means ± SD over data sets and models; in brackets the number of targets with a value. "
+        "Best in bold.\n\n"
+        f"{paper.as_markdown()}\nWith the calibrated twins of pertinence and stability (*):\n\n"
+        f"{twins.as_markdown()}"
     )
     files = {
         f"table_1{name}.csv": made.as_csv() for name, made in (("", paper), ("_calibrated", twins))
@@ -121,22 +136,25 @@ def table_section(study: Study) -> Section:
 
 def comparison_section(study: Study, draws: int, seed: int) -> Section:
     """Beside the paper."""
-    found = compare_with_paper(study, draws, seed)
-    off = found.disagreements[["kind", "metric", "label", "ours", "paper", "difference", "reason"]]
-    told = as_markdown(off) if len(off) else "None.\n"
-    compared = [metric for metric in METRICS if (found.cells["metric"] == metric).any()]
+    comparison = compare_with_paper(study, draws, seed)
+    cells_off = comparison.disagreements[
+        ["kind", "metric", "label", "ours", "paper", "difference", "reason"]
+    ]
+    disagreements = as_markdown(cells_off) if len(cells_off) else "None.\n"
+    compared = [metric for metric in METRICS if (comparison.cells["metric"] == metric).any()]
     beside = "\n".join(
-        f"{METRICS[metric]}, ours / the paper's:\n\n{as_markdown(found.side_by_side(metric))}"
+        f"{METRICS[metric]}, ours / the paper's:\n\n{as_markdown(comparison.side_by_side(metric))}"
         for metric in compared
     )
     text = (
-        f"{as_markdown(found.claims())}\n{beside}\n{as_markdown(found.orders)}\n"
-        f"{len(off)} of {len(found.cells)} cells disagree (by more than 0.1, 10 edits, or a factor of 3 in time):\n\n{told}"
+        f"{as_markdown(comparison.claims())}\n{beside}\n{as_markdown(comparison.orders)}\n"
+        f"{len(cells_off)} of {len(comparison.cells)} cells disagree "
+        f"(by more than 0.1, 10 edits, or a factor of 3 in time):\n\n{disagreements}"
     )
     files = {
-        "comparison_cells.csv": found.cells,
-        "comparison_orders.csv": found.orders,
-        "disagreements.csv": found.disagreements,
+        "comparison_cells.csv": comparison.cells,
+        "comparison_orders.csv": comparison.orders,
+        "disagreements.csv": comparison.disagreements,
     }
     return Section("Beside the paper", text, {name: as_csv(table) for name, table in files.items()})
 
@@ -161,10 +179,11 @@ def front_section(study: Study, draws: int, seed: int) -> Section:
     everywhere = (
         robust[robust["pair"] == ALL_PAIRS].drop(columns="pair").rename(columns={"tasks": "fronts"})
     )
+    in_every_task = robust[robust["robust"] & (robust["pair"] != ALL_PAIRS)]
     text = (
         "On the front of each kind of task; share: of bootstrap draws in which it is.\n\n"
         f"{as_markdown(of_kinds[columns])}\nOn the front in every task:\n\n"
-        f"{as_markdown(robust[robust['robust'] & (robust['pair'] != ALL_PAIRS)]) if robust['robust'].any() else 'None.' + chr(10)}"
+        f"{as_markdown(in_every_task) if robust['robust'].any() else 'None.' + chr(10)}"
         f"\nOver all pairs of metrics and all tasks:\n\n{as_markdown(everywhere)}"
     )
     return Section(
@@ -178,27 +197,27 @@ def ranking_section(study: Study, draws: int, seed: int) -> Section:
     """Which explainer is best."""
     best, pairs = [], []
     for kind in study.kinds:
-        own = study.only(kind=kind)
-        for metric in (metric for metric in RANKED if metric in own.by_metric):
+        of_kind = study.only(kind=kind)
+        for metric in (metric for metric in RANKED if metric in of_kind.by_metric):
             try:
-                found = ranking(own, metric, draws=draws, seed=seed)
+                ranks = ranking(of_kind, metric, draws=draws, seed=seed)
             except UndefinedScore:
                 continue
             place = {
                 "kind": kind,
                 "metric": metric,
-                "targets": found.targets,
-                "configurations": found.configurations,
+                "targets": ranks.targets,
+                "configurations": ranks.configurations,
             }
-            best.append({**place, **found.best.to_dict()})
-            pairs.append(found.as_table().assign(kind=kind, metric=metric))
+            best.append({**place, **ranks.best.to_dict()})
+            pairs.append(ranks.as_table().assign(kind=kind, metric=metric))
     if not best:
         raise UndefinedScore(
             "in no kind of task do all explainers have values for the same targets."
         )
     text = (
-        "Share of bootstrap draws in which each explainer is best, on the targets that all have:\n\n"
-        + as_markdown(pd.DataFrame(best), 2)
+        "Share of bootstrap draws in which each explainer is best, on the targets that all "
+        "have:\n\n" + as_markdown(pd.DataFrame(best), 2)
     )
     return Section(
         "Which explainer is best",
@@ -214,20 +233,20 @@ def agreement_section(study: Study, draws: int, seed: int) -> Section:
         columns=["kind", "explainer"]
     )
     text = (
-        "Spearman's ρ, over targets (within explainer, task and model) and over the explainers' means:\n\n"
-        + as_markdown(whole)
+        "Spearman's ρ, over targets (within explainer, task and model) and over the explainers' "
+        "means:\n\n" + as_markdown(whole)
     )
     return Section("Fidelity beside Pertinence and EC", text, {"agreement.csv": as_csv(table)})
 
 
 def effort_section(study: Study) -> Section:
     """Effort."""
-    found = effort(study)
-    text = "\n".join(map(as_markdown, (found.trials, found.stops, found.explanations)))
+    measured = effort(study)
+    text = "\n".join(map(as_markdown, (measured.trials, measured.stops, measured.explanations)))
     files = {
-        "trials.csv": found.trials,
-        "stops.csv": found.stops,
-        "explanations.csv": found.explanations,
+        "trials.csv": measured.trials,
+        "stops.csv": measured.stops,
+        "explanations.csv": measured.explanations,
     }
     return Section("Effort", text, {name: as_csv(table) for name, table in files.items()})
 
@@ -235,7 +254,10 @@ def effort_section(study: Study) -> Section:
 def summary_section(study: Study) -> Section:
     """Summary."""
     table = summary_table(study)
-    text = f"`summary.csv` has mean, sd and n of {table['metric'].nunique()} metrics for each kind of task and each task.\n"
+    text = (
+        f"`summary.csv` has mean, sd and n of {table['metric'].nunique()} metrics for each kind of "
+        "task and each task.\n"
+    )
     return Section("Summary", text, {"summary.csv": as_csv(table)})
 
 
@@ -253,13 +275,13 @@ def picture_section(pictures: list[Path]) -> Section:
 
 
 def write_pictures(study: Study, place: Path, draws: int, seed: int) -> Iterator[Path]:
-    """The fronts of each kind of task and of each task, as PNG and SVG."""
+    """Draw the fronts of each kind of task and of each task, as PNG and SVG."""
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
-    for name, own in {name: own for _, name, own in scopes(study)}.items():
+    for name, part in {name: part for _, name, part in scopes(study)}.items():
         try:
-            figure = plot_fronts(own, shown_kind(name), draws=min(draws, 500), seed=seed)
+            figure = plot_fronts(part, shown_kind(name), draws=min(draws, 500), seed=seed)
         except UndefinedScore:
             continue
         for suffix, without in ((".png", {}), (".svg", {"Date": None})):
@@ -271,7 +293,7 @@ def write_pictures(study: Study, place: Path, draws: int, seed: int) -> Iterator
 
 
 def file_name(name: str) -> str:
-    """A name that every file system takes.
+    """Return a file name that every file system accepts.
 
     >>> file_name("BA-Shapes/node")
     'ba-shapes-node'
@@ -280,7 +302,7 @@ def file_name(name: str) -> str:
 
 
 def as_csv(table: pd.DataFrame) -> str:
-    """A table as text, numbers to the last bit."""
+    """Write a table as CSV, with numbers to the last bit."""
     return table.to_csv(index=False, lineterminator="\n")
 
 

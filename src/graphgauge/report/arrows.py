@@ -1,17 +1,17 @@
-"""What a picture of an explanation shows: the strongest arrows, and what is left.
+"""The edges that a picture of an explanation shows, and what it leaves out.
 
-Nodes of a group count as one, and the scores of all edges from one drawn node u to another v add
-up,
+The nodes of a group are drawn as one, and the scores of all edges from one drawn node u to another
+node v add up,
 
     S(u, v) = sum of s over the edges from u to v
 
-so that an arrow is one edge, or all edges between two groups. The ``top`` arrows with the largest
-|S| are drawn. The rest is counted, in edges and as a share of the total:
+so an arrow is one edge, or all edges between two groups. The picture shows the ``top`` arrows with
+the largest |S|; it counts the rest, in edges and as a share of the total:
 
-    rest = sum of |S| over the arrows that are not drawn / sum of |S| over all arrows          drawn share + rest = 1
+    rest = sum of |S| over the arrows that are not drawn / sum of |S| over all arrows
 
-The target is never part of a group; a node in several groups belongs to the first of them. S = 0 is
-not drawn.
+The target is never part of a group; a node in several groups belongs to the first of them. An arrow
+with S = 0 is not drawn.
 """
 
 from collections import defaultdict
@@ -44,7 +44,7 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Shown:
-    """The arrows that are drawn, the strongest first, and those that are not, as one."""
+    """The arrows that are drawn, the strongest first, and the others as one."""
 
     drawn: tuple[Arrow, ...]
     rest: tuple[Arrow, ...]
@@ -55,37 +55,43 @@ class Shown:
         return max((abs(arrow.score) for arrow in self.drawn), default=0.0)
 
     def share(self) -> float:
-        """Share of the score that is drawn, between 0 and 1."""
+        """The share of the score that is drawn, between 0 and 1."""
         part, rest = (
             sum(abs(arrow.score) for arrow in arrows) for arrows in (self.drawn, self.rest)
         )
         return part / (part + rest)
 
     def caption(self) -> str:
-        """The counts in words.
+        """Say what is drawn and what is left out.
 
         >>> Shown((Arrow(1, 0, 0.75, 1),), (Arrow(2, 0, -0.25, 1), Arrow(3, 0, 0.0, 4))).caption()
         '1 of 6 edges drawn, with 75 % of the score, and 5 further edges with 25 % of the score.'
         """
-        shown, left = (sum(arrow.count for arrow in arrows) for arrows in (self.drawn, self.rest))
+        num_drawn, num_left = (
+            sum(arrow.count for arrow in arrows) for arrows in (self.drawn, self.rest)
+        )
         if not self.drawn:
             return (
-                f"None of {counted(left, 'edge')} has a score other than 0."
-                if left
+                f"None of {counted(num_left, 'edge')} has a score other than 0."
+                if num_left
                 else "No edge can reach the target."
             )
         if not self.rest:
             return (
-                f"All {counted(shown, 'edge')} drawn." if shown > 1 else "The only edge is drawn."
+                f"All {counted(num_drawn, 'edge')} drawn."
+                if num_drawn > 1
+                else "The only edge is drawn."
             )
         return (
-            f"{shown:,} of {counted(shown + left, 'edge')} drawn, with {percent(self.share())} of the score, "
-            f"and {counted(left, 'further edge')} with {percent(1 - self.share())} of the score."
+            f"{num_drawn:,} of {counted(num_drawn + num_left, 'edge')} drawn, "
+            f"with {percent(self.share())} of the score, "
+            f"and {counted(num_left, 'further edge')} "
+            f"with {percent(1 - self.share())} of the score."
         )
 
 
 def shown_arrows(x: Xplanation, ways: Ways, top: int) -> Shown:
-    """The ``top`` strongest arrows of an explanation, and the rest as one."""
+    """Return the ``top`` strongest arrows of an explanation, and the rest as one."""
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise BadSetting(f"top must be a whole number, 1 or more, but {top!r} was given.")
     check_drawable(x, "edge")
@@ -93,8 +99,8 @@ def shown_arrows(x: Xplanation, ways: Ways, top: int) -> Shown:
     drawn = largest_first(score.abs(), min(top, len(score.nonzero())))
     ends = ways.ends[:, first[drawn]].t().tolist()
     arrows = [
-        Arrow(ways.node(source), ways.node(destination), *own)
-        for (source, destination), *own in zip(
+        Arrow(ways.node(source), ways.node(destination), *sums)
+        for (source, destination), *sums in zip(
             ends, score[drawn].tolist(), count[drawn].tolist(), strict=True
         )
     ]
@@ -102,11 +108,10 @@ def shown_arrows(x: Xplanation, ways: Ways, top: int) -> Shown:
 
 
 def summed(ends: Tensor, score: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """For each different pair of ends, in the order in which they first come: its first edge, its
-    sum of scores, its edges.
+    """Return the first edge, the sum of scores and the number of edges of each pair of ends.
 
-    A sum is Python's own, in the order of the edges: the bits of parallel sums would depend on the
-    machine.
+    Pairs keep the order in which they first appear. The sums run in the order of the edges, in
+    Python: the bits of parallel sums would depend on the machine.
 
     >>> import torch
     >>> summed(torch.tensor([[5, 2, 5], [0, 0, 0]]), torch.tensor([0.5, 1.0, 0.25]))
@@ -116,18 +121,19 @@ def summed(ends: Tensor, score: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     count = pair.unique_consecutive(return_counts=True)[1]
     start = count.cumsum(0) - count
     first, several = order[start], count > 1
-    own = score[order].tolist() if several.any() else []
+    ordered_scores = score[order].tolist() if several.any() else []
     spans = zip(start[several].tolist(), (start + count)[several].tolist(), strict=True)
     total = score[first].masked_scatter(
-        several, score.new_tensor([sum(own[begin:end]) for begin, end in spans])
+        several, score.new_tensor([sum(ordered_scores[begin:end]) for begin, end in spans])
     )
     first, order = first.sort()
     return first, total[order], count[order]
 
 
 def added_up(score: Tensor, count: Tensor, drawn: list[int]) -> tuple[Arrow, ...]:
-    """Arrows that are not drawn as one: their edges, and the sum of their absolute scores, the
-    largest first; none stay none.
+    """Merge the arrows that are not drawn into one; return nothing if all are drawn.
+
+    It has the number of their edges, and the sum of their absolute scores, the largest first.
     """
     if len(drawn) == len(score):
         return ()
@@ -136,9 +142,7 @@ def added_up(score: Tensor, count: Tensor, drawn: list[int]) -> tuple[Arrow, ...
 
 
 def node_strength(x: Xplanation, names: Names) -> dict[Node, float]:
-    """Sum of the absolute feature scores of each drawn node (of all members of a group); empty
-    without feature scores.
-    """
+    """Add up the absolute feature scores of each drawn node; empty without feature scores."""
     if x.feature_score is None:
         return {}
     check_drawable(x, "feature")
@@ -151,8 +155,9 @@ def node_strength(x: Xplanation, names: Names) -> dict[Node, float]:
 
 
 def ends_of_edges(x: Xplanation, data: Any) -> Tensor:
-    """Source and destination of each edge of ``x``; ``data`` is the wrapped model, the graph, or
-    the list of graphs.  (2, E_rel)
+    """Return source and destination of each edge of ``x``.  (2, E_rel)
+
+    ``data`` is the wrapped model, the graph, or the list of graphs.
     """
     if isinstance(data, BaseModel):
         check_same_graph("edges", x.num_edges, num_edges_of(x, data), x)
@@ -163,14 +168,14 @@ def ends_of_edges(x: Xplanation, data: Any) -> Tensor:
 
 
 def num_edges_of(x: Xplanation, model: BaseModel) -> int:
-    """Edges of the target's graph."""
+    """Count the edges of the target's graph."""
     bounds = model.source.edge_ptr.tolist()
     number = x.target_ids[0] if x.level == "graph" else 0
     return int(bounds[number + 1] - bounds[number])
 
 
 def edge_index_of(x: Xplanation, data: Any) -> Tensor:
-    """The ``edge_index`` of the graph that was explained."""
+    """Return the ``edge_index`` of the graph that was explained."""
     is_list = (
         x.level == "graph"
         and not hasattr(data, "keys")
@@ -178,10 +183,10 @@ def edge_index_of(x: Xplanation, data: Any) -> Tensor:
         and not isinstance(data, Tensor)
     )
     graph = data[x.target_ids[0]] if is_list else data
-    found = graph if isinstance(graph, Tensor) else getattr(graph, "edge_index", None)
-    if not isinstance(found, Tensor) or found.dim() != 2 or found.size(0) != 2:
+    edge_index = graph if isinstance(graph, Tensor) else getattr(graph, "edge_index", None)
+    if not isinstance(edge_index, Tensor) or edge_index.dim() != 2 or edge_index.size(0) != 2:
         raise BadExplanation(
-            f"an explanation holds ids of edges, not their ends, and {type(data).__name__} has no edge_index (2, E). "
-            "Give the data or the wrapped model: x.draw(data)."
+            f"an explanation holds ids of edges, not their ends, and {type(data).__name__} has no "
+            "edge_index (2, E). Give the data or the wrapped model: x.draw(data)."
         )
-    return found
+    return edge_index

@@ -1,8 +1,8 @@
-"""Scores as bars, the strongest on top: of features, and of edges.
+"""Scores of features or edges as bars, the strongest on top.
 
 Features are the entries that the metrics rank: those of the target (of each end of a link), and
-those of all other nodes pooled. Feature groups of the names are one bar, and their scores add up.
-What is not drawn is counted in a caption.
+those of all other nodes, pooled. A feature group of the names is one bar, and its scores add up.
+The caption counts what is not drawn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ Bar = tuple[str, float]  #: label and score
 
 @dataclass(frozen=True)
 class Bars:
-    """What a picture of bars shows, as plain data."""
+    """What a bar plot shows, as plain data."""
 
     title: str
     drawn: Sequence[Bar]  #: the strongest first
@@ -64,11 +64,21 @@ def plot_feature_bars(
     pooling: str = "max",
     signed: bool | None = None,
 ) -> "Axes":
-    """Draw the ``top`` strongest feature scores of ``x``.
+    """Draw the strongest feature scores of an explanation as bars.
 
-    ``data``     the wrapped model or the graph, for names that are not given
-    ``pooling``  how the scores of all nodes but the target become one: "max", "sum", "mean" or "abs_max"
-    ``signed``   whether scores carry a direction; default: what the explainer says
+    Args:
+        x: The explanation.
+        names: What things are called: `Names`, or a dictionary of its fields.
+        top: How many bars are drawn; the caption counts the rest.
+        ax: Axes to draw into; new ones by default.
+        data: The wrapped model or the graph, for names that are not given.
+        pooling: How the scores of all nodes but the target become one: "max", "sum", "mean" or
+            "abs_max".
+        signed: Whether scores carry a direction; by default what the explainer says.
+
+    Raises:
+        BadSetting: ``top`` is not a positive whole number, or a name does not fit.
+        UndefinedScore: A score is NaN or infinite.
     """
     return draw_bars(shown_features(x, picture_names(x, data, names), top, pooling, signed), ax)
 
@@ -82,22 +92,36 @@ def plot_edge_bars(
     *,
     signed: bool | None = None,
 ) -> "Axes":
-    """Draw the ``top`` strongest edge scores of ``x``; without ``data`` the edges are told by their
-    ids.
+    """Draw the strongest edge scores of an explanation as bars.
+
+    Args:
+        x: The explanation.
+        data: The wrapped model or the graph. It knows the ends of the edges; without it, bars show
+            the ids of the edges.
+        names: What things are own_names: `Names`, or a dictionary of its fields.
+        top: How many bars are drawn; the caption counts the rest.
+        ax: Axes to draw into; new ones by default.
+        signed: Whether scores carry a direction; by default what the explainer says.
+
+    Raises:
+        BadSetting: ``top`` is not a positive whole number, or a name does not fit.
+        UndefinedScore: A score is NaN or infinite.
     """
-    called = picture_names(x, data, names)
-    return draw_bars(shown_bars(x, called, edge_bars(x, called, data), "edge", top, signed), ax)
+    own_names = picture_names(x, data, names)
+    return draw_bars(
+        shown_bars(x, own_names, edge_bars(x, own_names, data), "edge", top, signed), ax
+    )
 
 
 def shown_features(
     x: Xplanation, names: Names, top: int, pooling: str = "max", signed: bool | None = None
 ) -> Bars:
-    """What a picture of the feature scores shows."""
+    """Return what a bar plot of the feature scores shows."""
     return shown_bars(x, names, feature_bars(x, names, pooling), "feature", top, signed)
 
 
 def feature_bars(x: Xplanation, names: Names, pooling: str) -> list[Bar]:
-    """A bar for each feature of each row that the metrics rank."""
+    """Return a bar for each feature of each row that the metrics rank."""
     check_drawable(x, "feature")
     single, columns = folded(x, names)
     rows, owners = entries(single, pooling)
@@ -110,7 +134,7 @@ def feature_bars(x: Xplanation, names: Names, pooling: str) -> list[Bar]:
 
 
 def edge_bars(x: Xplanation, names: Names, data: Any) -> list[Bar]:
-    """A bar for each edge."""
+    """Return a bar for each edge."""
     check_drawable(x, "edge")
     scores = x.need("edge_score").double().tolist()
     if data is None:
@@ -132,7 +156,7 @@ def shown_bars(
     top: int,
     signed: bool | None = None,
 ) -> Bars:
-    """The ``top`` strongest bars, and a caption that counts the rest."""
+    """Return the ``top`` strongest bars, and a caption that counts the rest."""
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise BadSetting(f"top must be a whole number, 1 or more, but {top!r} was given.")
     drawn = sorted((bar for bar in bars if bar[1]), key=lambda bar: -abs(bar[1]))[:top]
@@ -169,12 +193,12 @@ def draw_bars(bars: Bars, ax: "Axes | None" = None) -> "Axes":
 
 
 def figure_height(num_bars: int) -> float:
-    """Inches: the same height for every bar."""
+    """Return a figure's height in inches, so that bars have the same height everywhere."""
     return 1.2 + 0.26 * max(num_bars, 1)
 
 
 def bars_caption(drawn: Sequence[Bar], bars: Sequence[Bar], noun: str, signed: bool) -> str:
-    """What the axis shows, and what is left out.
+    """Say what the axis shows, and what is left out.
 
     >>> bars_caption([("a", 3.0)], [("a", 3.0), ("b", -1.0), ("c", 0.0)], "feature", True)
     'feature score (above 0: raises the output), and 2 further scores with 25 % of the sum'
@@ -188,8 +212,7 @@ def bars_caption(drawn: Sequence[Bar], bars: Sequence[Bar], noun: str, signed: b
             if bars
             else f"{meaning}: there is none"
         )
-    return (
-        f"{meaning}, and {counted(left, 'further score')} with {percent(1 - part / total)} of the sum"
-        if left
-        else meaning
-    )
+    if not left:
+        return meaning
+    rest = percent(1 - part / total)
+    return f"{meaning}, and {counted(left, 'further score')} with {rest} of the sum"

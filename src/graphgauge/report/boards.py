@@ -1,5 +1,4 @@
-"""The table of a task: a line for each explainer, a score for each number that is judged, with n,
-interval and verdict.
+"""The table of a task: the scores of each explainer, with n, interval and verdict.
 
 Means are those of the recommendation: over the targets of a network, then over networks.
 """
@@ -29,7 +28,7 @@ SHORT = {
 
 @dataclass(frozen=True)
 class Score:
-    """One mean with its verdict. ``gap``: why there is none, for people."""
+    """One mean with its verdict; ``gap`` says why there is none."""
 
     metric: str
     mean: float | None
@@ -45,7 +44,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Line:
-    """The scores of one explainer. ``number`` stands for it in pictures."""
+    """The scores of one explainer, which pictures show as ``number``."""
 
     number: int
     explainer: str
@@ -56,58 +55,70 @@ class Line:
 
 
 def board(
-    found: Measured, task: str, wanted: Requirements, numbers: dict[str, int], chosen: str
+    measured: Measured, task: str, wanted: Requirements, numbers: dict[str, int], chosen: str
 ) -> list[Line]:
-    """The lines of a task, the chosen explainer first, the baseline last, all others as they were
-    measured.
+    """Return the scores of each explainer of a task.
+
+    The chosen explainer comes first, the baseline last, all others as they were measured.
     """
-    lines = [line_of(found, subject, wanted, numbers, chosen) for subject in found.subjects(task)]
+    lines = [
+        line_of(measured, subject, wanted, numbers, chosen) for subject in measured.subjects(task)
+    ]
     return sorted(lines, key=lambda line: (line.is_baseline, not line.is_chosen, line.number))
 
 
 def line_of(
-    found: Measured, subject: Subject, wanted: Requirements, numbers: dict[str, int], chosen: str
+    measured: Measured, subject: Subject, wanted: Requirements, numbers: dict[str, int], chosen: str
 ) -> Line:
-    """The line of one explainer."""
+    """Return the scores of one explainer."""
     name = subject[2]
-    verdicts = [verdict(found, subject, metric, wanted) for metric in found.judged()]
-    scores = [score_of(found, subject, own) for own in verdicts]
+    verdicts = [verdict(measured, subject, metric, wanted) for metric in measured.judged()]
+    scores = [score_of(measured, subject, judged) for judged in verdicts]
     return Line(
         numbers[name], name, worst(verdicts), name == chosen, name == wanted.baseline, scores
     )
 
 
-def score_of(found: Measured, subject: Subject, own: Any) -> Score:
-    """One cell."""
-    measure = found.get(subject, own.metric)
+def score_of(measured: Measured, subject: Subject, judged: Any) -> Score:
+    """Return one mean with its verdict."""
+    measure = measured.get(subject, judged.metric)
     low, high = (measure.interval if measure is not None else None) or (None, None)
     missing = dict(measure.missing) if measure is not None else {}
-    gap = "" if own.number is not None else told_gap(missing)
-    n = own.n or 0
+    gap = "" if judged.number is not None else told_gap(missing)
+    n = judged.n or 0
     return Score(
-        own.metric, own.number, n, low, high, missing, own.outcome, own.threshold, own.reason, gap
+        judged.metric,
+        judged.number,
+        n,
+        low,
+        high,
+        missing,
+        judged.outcome,
+        judged.threshold,
+        judged.reason,
+        gap,
     )
 
 
 def told_gap(missing: dict[str, int]) -> str:
-    """Why there is no number.
+    """Say why there is no number.
 
     >>> told_gap({"empty": 3}), told_gap({})
     ('3 empty: no edge can carry a message to the target', 'not measured')
     """
-    told = [
+    reasons = [
         f"{count} {status}: {REASONS.get(status, 'unknown')}"
         for status, count in missing.items()
         if count
     ]
-    return "; ".join(told) or "not measured"
+    return "; ".join(reasons) or "not measured"
 
 
 def heading(metric: str) -> dict[str, Any]:
-    """What stands above a column.
+    """Describe the column of a metric: titles, which values are better, and digits.
 
-    >>> heading("edge_ec")
-    {'metric': 'edge_ec', 'title': 'Edge EC', 'full': 'Edge effective compactness', 'better': 'lower is better', 'digits': 1}
+    >>> list(heading("edge_ec").values())
+    ['edge_ec', 'Edge EC', 'Edge effective compactness', 'lower is better', 1]
     """
     full = short = title(metric)
     for long, word in SHORT.items():
@@ -123,11 +134,14 @@ def heading(metric: str) -> dict[str, Any]:
 
 
 def figure(value: float | None, metric: str) -> str:
-    """A number for people, with as many digits as the recommendation compares; seconds have two
-    that count.
+    """Format a number with the digits that the recommendation compares.
 
-    >>> figure(1, "edge_stability"), figure(3.14, "edge_ec"), figure(0.01234, "time"), figure(None, "time")
-    ('1.00', '3.1', '0.012', '–')
+    Seconds have two significant digits.
+
+    >>> figure(1, "edge_stability"), figure(3.14, "edge_ec"), figure(0.01234, "time")
+    ('1.00', '3.1', '0.012')
+    >>> figure(None, "time")
+    '–'
     """
     if value is None or not math.isfinite(value):
         return "–"

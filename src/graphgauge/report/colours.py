@@ -1,8 +1,8 @@
-"""The colours of every picture: told apart with any kind of colour vision, and in a grey print by
-their depth.
+"""The colours of every picture.
 
-The hues are those of Okabe and Ito. A score s is shown by hue and depth, with |s| measured against
-the strongest, m:
+Readers can tell them apart with any kind of colour vision, and by their depth in a grey print. The
+hues are those of Okabe and Ito. Hue and depth show a score s; depth compares |s| with the strongest
+score, m:
 
     signed     blue for s > 0 (raises the output), vermilion for s < 0 (lowers it)
     unsigned   green
@@ -20,7 +20,7 @@ PALEST = 0.35
 
 
 def mixed(colour: str, depth: float) -> str:
-    """``colour`` on white, at a depth between 0 (white) and 1.
+    """Mix a colour with white; depth 0 is white, depth 1 the full colour.
 
     >>> mixed("#0072B2", 1.0), mixed("#0072B2", 0.0), mixed("#000000", 0.5)
     ('#0072b2', '#ffffff', '#808080')
@@ -30,14 +30,14 @@ def mixed(colour: str, depth: float) -> str:
 
 
 def hue_of(score: float, signed: bool) -> str:
-    """The hue that tells the direction of a score."""
+    """Return the hue that shows the direction of a score."""
     if not signed:
         return UNSIGNED
     return RAISES if score >= 0 else LOWERS
 
 
 def score_colour(score: float, strongest: float, signed: bool) -> str:
-    """The colour of a score, ``strongest`` being the largest absolute one in the picture.
+    """Return the colour of a score; ``strongest`` is the largest absolute score in the picture.
 
     >>> score_colour(-2.0, 2.0, signed=True) == mixed(LOWERS, 1.0)
     True

@@ -1,9 +1,10 @@
-"""What a report says, as plain data: every format writes the same content.
+"""What a report says, as plain data. Every format writes the same content.
 
 answer       the outcome over all tasks, in a sentence, with its reason
-tasks        of each task: the recommendation, the table with verdicts, Pareto fronts, the worst and the best explanations
-overall      means over tasks and networks, where there are several
-truth        agreement with a known truth, of the tasks that have one; no verdict reads it
+tasks        for each task: the recommendation, the table with verdicts, Pareto fronts, and the
+             worst and the best explanations
+overall      means over tasks and networks, if there are several
+truth        agreement with a known truth, for tasks that have one; no verdict uses it
 targets      the numbers of single targets
 diagnosis, checklist, requirements, settings, provenance
 """
@@ -52,7 +53,7 @@ ANSWERS = {
 
 @dataclass(frozen=True)
 class Asked:
-    """What a report was asked for beside the results."""
+    """What the user asked for beside the results."""
 
     requirements: Requirements = field(default_factory=Requirements)
     accuracy: ModelAccuracy | None = None
@@ -79,32 +80,38 @@ class Part:
 
     @property
     def title(self) -> str:
-        """The name of the task, else its kind."""
+        """The name of the task, or its kind."""
         return self.task or self.kind or "this task"
 
     @property
     def chosen(self) -> str:
-        """The recommended explainer; '' where there is none."""
+        """The recommended explainer; '' if there is none."""
         return "" if self.recommendation is None else self.recommendation.chosen
 
 
-def content_of(given: Results, asked: Asked) -> dict[str, Any]:
-    """Everything a report says."""
-    if not given.rows:
+def content_of(original: Results, asked: Asked) -> dict[str, Any]:
+    """Collect everything that a report says."""
+    if not original.rows:
         raise UndefinedScore(
             "a report needs rows, but these results have none: did the run write any?"
         )
-    clean = cleaned(given)
-    results, wanted = clean.results, known_requirements(given, asked.requirements)
-    found = of_run(results, wanted, merge_models=True)
+    sanitized = cleaned(original)
+    results, requirements = sanitized.results, known_requirements(original, asked.requirements)
+    measured = of_run(results, requirements, merge_models=True)
     numbers = {
         name: k for k, name in enumerate(dict.fromkeys(row.explainer for row in results.rows), 1)
     }
     stage = Stage(
-        results, wanted, found.pertinence, clean.given, asked.names, asked.language, asked.audience
+        results,
+        requirements,
+        measured.pertinence,
+        sanitized.given,
+        asked.names,
+        asked.language,
+        asked.audience,
     )
-    study, accuracy = study_of(results), asked.accuracy or given.accuracy
-    parts = [part_of(found, task, numbers, stage, study) for task in study.tasks]
+    study, accuracy = study_of(results), asked.accuracy or original.accuracy
+    parts = [part_of(measured, task, numbers, stage, study) for task in study.tasks]
     return {
         "format": FORMAT,
         "title": asked.title,
@@ -114,16 +121,16 @@ def content_of(given: Results, asked: Asked) -> dict[str, Any]:
         else {"told": str(accuracy), "warning": accuracy.warning, **accuracy.record()},
         "facts": facts(results, parts),
         "explainers": [{"number": number, "name": name} for name, number in numbers.items()],
-        "columns": [heading(metric) for metric in found.judged()],
+        "columns": [heading(metric) for metric in measured.judged()],
         "tasks": parts,
-        "overall": overall(results, found, numbers) if len(parts) > 1 else [],
-        "truth": truth_tables(found, study.tasks),
-        "targets": packed(results, found.judged(), stage.called, stage.level),
-        "diagnosis": grouped(diagnose(results, wanted, accuracy)),
-        "checklist": [vars(point) for point in points(results, wanted)],
-        "requirements": wanted.record(),
+        "overall": overall(results, measured, numbers) if len(parts) > 1 else [],
+        "truth": truth_tables(measured, study.tasks),
+        "targets": packed(results, measured.judged(), stage.called, stage.level),
+        "diagnosis": grouped(diagnose(results, requirements, accuracy)),
+        "checklist": [vars(point) for point in points(results, requirements)],
+        "requirements": requirements.record(),
         "settings": settings_of(results),
-        "provenance": provenance(given, asked.run),
+        "provenance": provenance(original, asked.run),
         "is_shown": any(
             example.text or example.pictures for part in parts for example in part.examples
         ),
@@ -131,7 +138,7 @@ def content_of(given: Results, asked: Asked) -> dict[str, Any]:
 
 
 def known_requirements(results: Results, wanted: Requirements) -> Requirements:
-    """The requirements, with what the model says of the task and of its features."""
+    """Complete the requirements with the kind of task and the number of features."""
     kinds = kinds_of(results)
     if len(kinds) != 1:
         return wanted
@@ -142,73 +149,88 @@ def known_requirements(results: Results, wanted: Requirements) -> Requirements:
 
 
 def kinds_of(results: Results) -> set[tuple[str, int]]:
-    """Kinds of tasks and numbers of features, from the model or from what a saved run has kept."""
+    """Return kinds of tasks with numbers of features, from the model or from saved examples."""
     if results.source is not None:
         model = results.source.evaluator.model
         return {(f"{model.level}_{model.task}", int(model.source.x.size(1)))}
-    told = [(kept["facts"], kept["num_features"]) for kept in results.kept().values()]
+    kept_facts = [(kept["facts"], kept["num_features"]) for kept in results.kept().values()]
     return {
-        (f"{facts['level']}_{facts['task']}", size) for facts, size in told if facts is not None
+        (f"{facts['level']}_{facts['task']}", size)
+        for facts, size in kept_facts
+        if facts is not None
     }
 
 
 def part_of(
-    found: Measured, task: str, numbers: dict[str, int], stage: Stage, study: Study
+    measured: Measured, task: str, numbers: dict[str, int], stage: Stage, study: Study
 ) -> Part:
-    """One task: who to use, the numbers of all, and examples."""
-    part = brief(stage.results, found, task, stage.wanted, numbers)
+    """Collect what the report says about one task."""
+    part = brief(stage.results, measured, task, stage.wanted, numbers)
     chosen = part.recommendation.chosen if part.recommendation is not None else ""
     return replace(
         part,
-        drawings=drawings(study.only(task=task), found.pertinence, numbers, stage.wanted.baseline),
+        drawings=drawings(
+            study.only(task=task), measured.pertinence, numbers, stage.wanted.baseline
+        ),
         examples=stage.examples(task, chosen) if chosen else [],
     )
 
 
 def brief(
-    results: Results, found: Measured, task: str, wanted: Requirements, numbers: dict[str, int]
+    results: Results, measured: Measured, task: str, wanted: Requirements, numbers: dict[str, int]
 ) -> Part:
-    """One task without pictures and examples."""
-    own = recommended(found, task, wanted)
+    """Collect the same without pictures and examples."""
+    recommendation = recommended(measured, task, wanted)
     rows = [row for row in results.rows if row.task == task]
     return Part(
         task=task,
-        kind=(found.kinds.get(task) or "").replace("_", " "),
-        outcome=worst(own.verdicts) if own is not None else NOT_APPLICABLE,
-        recommendation=own,
+        kind=(measured.kinds.get(task) or "").replace("_", " "),
+        outcome=worst(recommendation.verdicts) if recommendation is not None else NOT_APPLICABLE,
+        recommendation=recommendation,
         networks=list(dict.fromkeys(row.model for row in rows)),
         num_targets=len({row.target for row in rows}),
-        lines=board(found, task, wanted, numbers, own.chosen if own is not None else ""),
+        lines=board(
+            measured,
+            task,
+            wanted,
+            numbers,
+            recommendation.chosen if recommendation is not None else "",
+        ),
         drawings=[],
         examples=[],
     )
 
 
-def recommended(found: Measured, task: str, wanted: Requirements) -> Recommendation | None:
-    """The recommendation for a task; None where nothing of it was measured."""
+def recommended(measured: Measured, task: str, wanted: Requirements) -> Recommendation | None:
+    """Return the recommendation for a task; None if no quality was measured."""
     try:
-        return recommend_for(found, task, wanted)
+        return recommend_for(measured, task, wanted)
     except UndefinedScore:
         return None
 
 
 def answer(parts: list[Part]) -> dict[str, Any]:
-    """One sentence for the whole run: the worst outcome over tasks decides."""
+    """Answer for the whole run: the worst outcome over tasks decides."""
     outcome = max((part.outcome for part in parts), key=OUTCOMES.index)
-    told = [part.recommendation for part in parts if part.recommendation is not None]
-    if not told:
+    recommendations = [part.recommendation for part in parts if part.recommendation is not None]
+    if not recommendations:
         headline, reason = (
             "No explainer can be recommended",
             "no explainer has a value of any quality metric",
         )
     elif len(parts) == 1:
-        headline, reason = ANSWERS[outcome].format(name=told[0].chosen), told[0].reason
+        headline, reason = (
+            ANSWERS[outcome].format(name=recommendations[0].chosen),
+            recommendations[0].reason,
+        )
     else:
         headline, reason = (
             over_tasks(outcome, parts),
-            told[0].reason if len(told) == 1 else "see the table of tasks",
+            recommendations[0].reason if len(recommendations) == 1 else "see the table of tasks",
         )
-    verdicts = [verdict for own in told for verdict in own.verdicts]
+    verdicts = [
+        verdict for recommendation in recommendations for verdict in recommendation.verdicts
+    ]
     counts = {
         name: sum(verdict.outcome == name for verdict in verdicts)
         for name in (PASS, WARN, UNDECIDED, FAIL, NOT_APPLICABLE)
@@ -222,20 +244,20 @@ def answer(parts: list[Part]) -> dict[str, Any]:
     }
 
 
-def with_doubt(found: dict[str, Any], accuracy: ModelAccuracy | None) -> dict[str, Any]:
-    """The answer, which is no clear pass where the model itself is poor."""
-    if accuracy is None or not accuracy.is_poor or found["outcome"] != PASS:
-        return found
+def with_doubt(answered: dict[str, Any], accuracy: ModelAccuracy | None) -> dict[str, Any]:
+    """Lower a clear pass to "with care" if the model itself is poor."""
+    if accuracy is None or not accuracy.is_poor or answered["outcome"] != PASS:
+        return answered
     return {
-        **found,
+        **answered,
         "outcome": WARN,
         "badge": BADGES[WARN],
-        "headline": f"{found['headline']}, but the model itself is poor",
+        "headline": f"{answered['headline']}, but the model itself is poor",
     }
 
 
 def over_tasks(outcome: str, parts: list[Part]) -> str:
-    """The headline of several tasks."""
+    """Return the headline for several tasks."""
     chosen = dict.fromkeys(part.chosen for part in parts if part.chosen)
     if len(chosen) > 1:
         return f"{len(parts)} tasks, {len(chosen)} different choices: see each task"
@@ -243,7 +265,7 @@ def over_tasks(outcome: str, parts: list[Part]) -> str:
 
 
 def facts(results: Results, parts: list[Part]) -> dict[str, int]:
-    """How much was measured."""
+    """Count what was measured."""
     return {
         "tasks": len(parts),
         "networks": len({(row.task, row.model) for row in results.rows}),
@@ -258,14 +280,15 @@ def facts(results: Results, parts: list[Part]) -> dict[str, int]:
     }
 
 
-def overall(results: Results, found: Measured, numbers: dict[str, int]) -> list[dict[str, Any]]:
-    """Mean and SD over (task, network) of every explainer, with n."""
+def overall(results: Results, measured: Measured, numbers: dict[str, int]) -> list[dict[str, Any]]:
+    """Return mean and SD over (task, network) of every explainer, with n."""
     table = results.summary()
     lines = []
     for name, number in numbers.items():
-        own = table.loc[name]
+        explainer_table = table.loc[name]
         cells = [
-            own.loc[metric].to_dict() if metric in own.index else None for metric in found.judged()
+            explainer_table.loc[metric].to_dict() if metric in explainer_table.index else None
+            for metric in measured.judged()
         ]
         scores = [
             cell and {key: cell[key] for key in ("mean", "sd", "n", "missing")} for cell in cells
@@ -274,24 +297,24 @@ def overall(results: Results, found: Measured, numbers: dict[str, int]) -> list[
     return lines
 
 
-def grouped(found: list[Finding]) -> list[dict[str, Any]]:
-    """Findings that are about one thing, together."""
+def grouped(findings: list[Finding]) -> list[dict[str, Any]]:
+    """Group findings with the same name and advice."""
     groups: dict[tuple[str, str], list[Finding]] = {}
-    for finding in found:
+    for finding in findings:
         groups.setdefault((finding.name, finding.advice), []).append(finding)
     return [
         {
             "name": name,
             "advice": advice,
-            "source": own[0].source,
-            "findings": [finding.text for finding in own],
+            "source": members[0].source,
+            "findings": [finding.text for finding in members],
         }
-        for (name, advice), own in groups.items()
+        for (name, advice), members in groups.items()
     ]
 
 
 def points(results: Results, wanted: Requirements) -> list[Any]:
-    """The checklist before deployment; empty where nothing can be recommended."""
+    """Return the checklist before deployment; empty if nothing can be recommended."""
     try:
         return checklist(results, requirements=wanted)
     except UndefinedScore:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Curve:
-    """What a picture of a deletion curve shows, as plain data."""
+    """What a plot of a deletion curve shows, as plain data."""
 
     explainer: str
     target: Target
@@ -34,17 +34,25 @@ class Curve:
 
 
 def plot_deletion_curve(story: Story, reference: Any = None, ax: "Axes | None" = None) -> "Axes":
-    """Draw one case of a story: by default that with the lowest EC, else that of ``reference``.
+    """Draw a deletion curve into the band of random orders.
 
-    The line is the output after each edit in the order of the explanation, the band holds 80 % of
-    the random orders, the dashed line is their median, and the upright line marks the EC: where the
-    prediction changes.
+    The line is the output after each edit in the order of the explanation. The band holds 80 % of
+    the random orders, the dashed line is their median, and the vertical line marks the EC, where
+    the prediction changes.
+
+    Args:
+        story: The curves behind one score, from ``results.explain(row)``.
+        reference: Against which reference to draw; by default the one with the lowest EC.
+        ax: Axes to draw into; new ones by default.
+
+    Raises:
+        UndefinedScore: There is no curve against this reference.
     """
     return draw_curve(curve_of(story, reference), ax)
 
 
 def curve_of(story: Story, reference: Any = None) -> Curve:
-    """What is drawn of a story."""
+    """Return what is drawn of the curves behind one score."""
     case = chosen_case(story, reference)
     band = [
         [height if math.isfinite(height) else None for height in line]
@@ -100,7 +108,7 @@ def draw_curve(case: Curve, ax: "Axes | None" = None) -> "Axes":
 
 
 def chosen_case(story: Story, reference: Any) -> Case:
-    """The case of a reference, or the one with the lowest EC."""
+    """Return the case of a reference, or the one with the lowest EC."""
     cases = [case for case in story.cases if reference is None or case.reference == reference]
     if not cases:
         known = ", ".join(str(case.reference) for case in story.cases)

@@ -1,11 +1,11 @@
-"""What can be shown of an explanation without its network and its data: the facts of its text, its
-pictures, its scores.
+"""What a report can show of an explanation without its network and data.
 
-A run keeps the exhibits of the worst and the best explanations of each explainer, so that a report
-from the disk has the same sentences and pictures, in any language and for any audience, as one from
-memory. Names are those of the time it was kept.
+A run saves the worst and the best explanations of each explainer in this form. A report of a saved
+run then has the same sentences and pictures, in any language and for any audience, as one from
+memory. Names are those of the time when the run was saved.
 
-facts, redacted    what texts are made of, with and without the neighbours; not judged: thresholds belong to the reader
+facts, redacted    what texts are made of, with and without neighbours; without verdicts, because
+                   thresholds belong to the reader
 sketch, bars       the edges and the features that are drawn
 curves             the deletion curve of each side
 scores             the strongest scores of each side, as many as the setting ``keep`` says
@@ -40,7 +40,7 @@ PAIRS = ("target", "reference")  #: of a curve; pairs where links are explained
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One explanation as it is shown; None stands for what could not be made (no scores, NaN ...)."""
+    """One explanation as a report shows it; None is what could not be made (no scores, NaN)."""
 
     facts: Mapping[str, Any] | None
     redacted: Mapping[str, Any] | None
@@ -51,13 +51,13 @@ class Exhibit:
     num_features: int
 
     def record(self) -> dict[str, Any]:
-        """As plain data that JSON can hold."""
-        found: dict[str, Any] = finite(asdict(self))
-        return found
+        """Return plain data that JSON can hold."""
+        record: dict[str, Any] = finite(asdict(self))
+        return record
 
     @staticmethod
     def read(record: Mapping[str, Any]) -> "Exhibit":
-        """What `record` gave, also after JSON."""
+        """Read what `record` returned, also after JSON."""
         sketch, bars = record["sketch"], record["bars"]
         return Exhibit(
             **{
@@ -75,15 +75,21 @@ class Exhibit:
 
 
 def target_of(target: Any) -> Any:
-    """A target as it was before JSON."""
+    """Return a target as it was before JSON: lists become tuples."""
     return tuple(target) if isinstance(target, list) else target
 
 
 def exhibit_of(
     evaluator: Evaluator, x: Xplanation, rows: Sequence[Row], stories: Stories, names: Names
 ) -> Exhibit:
-    """What can be shown of ``x``, which has these rows in the results and these stories behind
-    them; ``names``: `all_names`.
+    """Collect what can be shown of an explanation.
+
+    Args:
+        evaluator: The evaluator that measured ``x``.
+        x: The explanation.
+        rows: Its rows in the results.
+        stories: The curves behind these rows.
+        names: Complete names, from `all_names`.
     """
     evaluator.fill(x, {row.metric: row.cell for row in rows})
     check_names(x, names)
@@ -108,9 +114,7 @@ def exhibit_of(
 
 
 def told_facts(x: Xplanation, evaluator: Evaluator, names: Names) -> dict[str, Any]:
-    """What `explanation_facts` says of an explanation of the evaluator's model, with names that
-    have been read before.
-    """
+    """Return the facts of an explanation, for names that are complete already."""
     evaluator.check_explanations([x])
     ranking = Ranking(
         order=evaluator.settings.order, signed=is_signed(x), pooling=evaluator.settings.pooling
@@ -119,12 +123,12 @@ def told_facts(x: Xplanation, evaluator: Evaluator, names: Names) -> dict[str, A
 
 
 def sketch_of_model(x: Xplanation, evaluator: Evaluator, names: Names) -> Sketch:
-    """The sketch of an explanation of the evaluator's model."""
+    """Return the picture of an explanation of the evaluator's model."""
     return sketch_of(x, ends_of_edges(x, evaluator.model), names, TOP_EDGES)
 
 
 def edge_scores(x: Xplanation, evaluator: Evaluator) -> list[Any]:
-    """The strongest edges: [source, destination, score]."""
+    """Return the strongest edges as [source, destination, score]."""
     ends, scores = edge_ends(x, evaluator.model), x.need("edge_score").double().cpu()
     chosen = strongest(scores, evaluator)
     return [
@@ -134,7 +138,7 @@ def edge_scores(x: Xplanation, evaluator: Evaluator) -> list[Any]:
 
 
 def feature_scores(bars: Sequence[Bar], evaluator: Evaluator) -> list[Any]:
-    """The strongest features of the target and of its neighbours: [name, score]."""
+    """Return the strongest features of the target and its neighbours as [name, score]."""
     return [
         list(bars[k])
         for k in strongest(
@@ -144,18 +148,19 @@ def feature_scores(bars: Sequence[Bar], evaluator: Evaluator) -> list[Any]:
 
 
 def strongest(scores: Tensor, evaluator: Evaluator) -> list[int]:
-    """Positions of as many as the setting ``keep`` says, the strongest first; a score of 0 says
-    nothing.
+    """Return positions of the strongest scores, as many as the setting ``keep`` says.
+
+    A score of 0 is left out.
     """
-    told, strength = scores.nonzero()[:, 0], scores.abs()
-    most = len(told) if evaluator.settings.keep == "all" else int(evaluator.settings.keep)
+    nonzero, strength = scores.nonzero()[:, 0], scores.abs()
+    limit = len(nonzero) if evaluator.settings.keep == "all" else int(evaluator.settings.keep)
     if strength.isnan().any():  # NaN has no place in an order: as Python's sort leaves it
-        return sorted(told.tolist(), key=(-strength).tolist().__getitem__)[:most]
-    return told[largest_first(strength[told], most)].tolist()
+        return sorted(nonzero.tolist(), key=(-strength).tolist().__getitem__)[:limit]
+    return nonzero[largest_first(strength[nonzero], limit)].tolist()
 
 
 def attempted(make: Callable[..., T], *args: Any, **options: Any) -> T | None:
-    """What can be made; None where graphgauge says that it cannot (no scores, NaN ...)."""
+    """Call ``make``; return None if graphgauge raises (no scores, NaN)."""
     try:
         return make(*args, **options)
     except GraphgaugeError:

@@ -1,9 +1,8 @@
-"""What a notebook shows of an explanation and of results: a little HTML with the pictures inside
-it.
+"""What a notebook shows of an explanation and of results: a little HTML with inline SVG.
 
-Nothing is fetched and nothing runs: inline SVG, no script, no outside address, every text escaped.
-The same input gives the same bytes. An explanation knows the ids of its edges, not their ends, so
-that its edges are bars here; `x.draw(data)` draws them as a graph.
+The HTML loads nothing and runs nothing: it has no script and no outside address, and every text is
+escaped. The same input gives the same bytes. An explanation knows the ids of its edges but not
+their ends, so its edges appear as bars; `x.draw(data)` draws them as a graph.
 """
 
 import io
@@ -32,7 +31,7 @@ BOUNDED = ("stability", "pertinence")  #: metrics that are drawn as strips
 
 
 def explanation_html(x: Xplanation) -> str:
-    """Target, explainer and prediction, bars of both sides, and what was measured."""
+    """Show target, explainer and prediction, bars of both sides, and what was measured."""
     parts = [f"<p><b>{escape(title_of(x, Names()))}</b></p>"]
     parts += [side_html(x, "feature", plot_feature_bars), side_html(x, "edge", plot_edge_bars)]
     parts.append(metrics_html(x.metrics))
@@ -40,7 +39,7 @@ def explanation_html(x: Xplanation) -> str:
 
 
 def side_html(x: Xplanation, side: str, plot: Callable[..., Any]) -> str:
-    """The bars of one side, or why there are none."""
+    """Show the bars of one side, or say why there are none."""
     from matplotlib.figure import Figure
 
     score = getattr(x, f"{side}_score")
@@ -55,7 +54,7 @@ def side_html(x: Xplanation, side: str, plot: Callable[..., Any]) -> str:
 
 
 def metrics_html(metrics: Mapping[str, Any]) -> str:
-    """Numbers that were measured, as a table; '' if there are none."""
+    """Show measured numbers as a table; '' if there are none."""
     numbers = {
         name: value
         for name, value in metrics.items()
@@ -69,21 +68,24 @@ def metrics_html(metrics: Mapping[str, Any]) -> str:
 
 
 def shown_number(value: float) -> str:
-    """Three significant digits; NaN as a dash."""
+    """Format with three significant digits; NaN becomes a dash."""
     return "–" if math.isnan(value) else f"{value:.3g}"
 
 
 def results_html(results: Results) -> str:
-    """The headline numbers of each explainer, and the values of single targets as strips."""
+    """Show the headline numbers of each explainer, and the values of single targets as strips."""
     table = results.headline()
-    found = len({row.target for row in results.rows})
-    head = f"<p><b>{found:,} target{'' if found == 1 else 's'}</b>, means over targets</p>"
-    whole = table.to_html(float_format=shown_number, na_rep="–", border=0, escape=True)
-    return f'<div class="graphgauge">{head}{whole}{strips_html(results, list(table.columns))}</div>'
+    num_targets = len({row.target for row in results.rows})
+    head = (
+        f"<p><b>{num_targets:,} target{'' if num_targets == 1 else 's'}</b>, means over targets</p>"
+    )
+    table_html = table.to_html(float_format=shown_number, na_rep="–", border=0, escape=True)
+    strips = strips_html(results, list(table.columns))
+    return f'<div class="graphgauge">{head}{table_html}{strips}</div>'
 
 
 def strips_html(results: Results, metrics: list[str]) -> str:
-    """Stability and pertinence of every target, a panel for each; '' if there is nothing to draw."""
+    """Draw stability and pertinence of every target; '' if there is nothing to draw."""
     from matplotlib.figure import Figure
 
     values = {
@@ -106,12 +108,12 @@ def strips_html(results: Results, metrics: list[str]) -> str:
 
 
 def values_by_explainer(results: Results, metric: str) -> dict[str, list[float]]:
-    """The values of a metric, where there are any."""
-    found: dict[str, list[float]] = {}
+    """Return the finite values of a metric by explainer."""
+    by_explainer: dict[str, list[float]] = {}
     for row in results.rows:
         if row.metric == metric and row.cell.value is not None and math.isfinite(row.cell.value):
-            found.setdefault(row.explainer, []).append(row.cell.value)
-    return found
+            by_explainer.setdefault(row.explainer, []).append(row.cell.value)
+    return by_explainer
 
 
 def svg_of(figure: "Figure") -> str:
@@ -131,7 +133,8 @@ def inlined(svg: str) -> str:
     """An SVG that can stand in a page: its style stays inside, it shrinks with the page, and it
     carries no metadata.
 
-    >>> inlined('<svg width="9pt"><metadata>x</metadata><style type="text/css">*{a: b}</style></svg>')
+    >>> style = '<style type="text/css">*{a: b}</style>'
+    >>> inlined(f'<svg width="9pt"><metadata>x</metadata>{style}</svg>')
     '<svg style="max-width: 100%; height: auto; a: b" width="9pt"></svg>'
     """
     bare = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)

@@ -1,8 +1,7 @@
-"""What a run keeps of its explanations when it is saved: exhibits of the worst and the best of each
-explainer.
+"""Which explanations a run saves: the worst and the best of each explainer.
 
-The worst of a whole run are among the worst of each of its parts, so a benchmark can keep those of
-every shard by itself.
+The worst of a whole run are among the worst of each of its parts, so a benchmark can choose in each
+shard alone.
 """
 
 from collections.abc import Mapping
@@ -18,10 +17,16 @@ from graphgauge.report.showcase import EACH, Stage
 
 
 def records_to_keep(results: Results, names: Any = None) -> list[dict[str, Any]]:
-    """A record for each explanation that is kept, as plain data; of results that were loaded, those
-    they came with.
+    """Return a record for each explanation that a run saves, as plain data.
 
-    Names of what the data do not have are refused: no explanation could be told with them.
+    Loaded results return the records that they came with.
+
+    Args:
+        results: The results of a run.
+        names: What things are called: `Names`, or a dictionary of its fields.
+
+    Raises:
+        BadSetting: Names refer to things that the data do not have.
     """
     if results.source is None:
         return [record_of(key, dict(exhibit)) for key, exhibit in results.kept().items()]
@@ -32,26 +37,28 @@ def records_to_keep(results: Results, names: Any = None) -> list[dict[str, Any]]
 
 
 def records_of(stage: Stage, cases: Mapping[Key, list[Row]]) -> list[dict[str, Any]]:
-    """Those of one explainer on one task. What an explainer from elsewhere cannot do again is not
-    kept.
+    """Return the records of one explainer on one task.
+
+    Explanations that a foreign explainer cannot make again are left out.
     """
     order = stage.ordered(cases)
     keys = list(dict.fromkeys([*order[:EACH], *order[::-1][:EACH]]))
-    made = made_together(stage, keys)
-    found = []
+    explanations = made_together(stage, keys)
+    records = []
     for key in keys:
         try:
-            exhibit = stage.exhibit(key, cases[key], made.get(key))
+            exhibit = stage.exhibit(key, cases[key], explanations.get(key))
         except Exception:  # foreign code, and no number depends on it
             continue
         if exhibit is not None:
-            found.append(record_of(key, exhibit.record()))
-    return found
+            records.append(record_of(key, exhibit.record()))
+    return records
 
 
 def made_together(stage: Stage, keys: list[Key]) -> dict[Key, Xplanation]:
-    """The explanations in one batch; none where that fails: each is then made by itself, and one
-    that can be is kept.
+    """Make the explanations in one batch; return none if that fails.
+
+    The caller then makes each alone.
     """
     try:
         return stage.explanations(keys)
@@ -60,7 +67,7 @@ def made_together(stage: Stage, keys: list[Key]) -> dict[Key, Xplanation]:
 
 
 def record_of(key: Key, exhibit: dict[str, Any]) -> dict[str, Any]:
-    """Which explanation it is, and what can be shown of it."""
+    """Return which explanation it is, and what a report can show of it."""
     task, model, explainer, target, occurrence = key
     return {
         "task": task,

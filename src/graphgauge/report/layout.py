@@ -1,13 +1,11 @@
-"""Where the nodes of a picture stand, and where their labels go. No chance is involved: one
-explanation, one picture.
+"""Where the nodes and labels of a picture stand. Nothing is random.
 
-Node targets: the target in the middle, and a node that is h steps away on the h-th ring. The nodes
-of a ring hang on those of the ring inside it like the branches of a tree, and every branch has a
-sector as wide as its number of leaves. Links: two such trees side by side, one for each end, each
-with half of the circle. Graphs have no centre: springs, from a fixed start.
+For a node, the target stands in the middle, and a node that is h steps away on the h-th ring. The
+nodes of a ring are branches of a tree on the nodes of the ring inside it, and every branch has a
+sector as wide as its number of leaves. A link has two such trees side by side, one for each end,
+each with half of the circle. A graph has no centre: a force layout starts from fixed positions.
 
-Rings with more nodes are wider. Positions lie between -1 and 1 and are stretched to the box that is
-there.
+Rings with more nodes are wider. Positions lie between -1 and 1, and are stretched to the axes.
 """
 
 import math
@@ -28,8 +26,9 @@ NARROWEST = 0.6  #: the width of an almost empty ring, that of the fullest being
 def rings(
     drawn: Sequence[Arrow], steps: Mapping[Node, int], targets: Sequence[Node]
 ) -> dict[Node, int]:
-    """The ring of each node that is drawn: its hops along all edges; nodes that cannot reach the
-    target come outside all.
+    """Return the ring of each drawn node: its hops along all edges.
+
+    Nodes that cannot reach the target stand on a ring outside all others.
     """
     outside = max(steps.values()) + 1
     nodes = dict.fromkeys(
@@ -41,7 +40,7 @@ def rings(
 def shells(
     drawn: Sequence[Arrow], ways: Ways, targets: Sequence[int]
 ) -> tuple[dict[Node, Point], list[float]]:
-    """Positions around the target(s), and the radii of the rings, from 0 to 1."""
+    """Return positions around the targets, and the radii of the rings, from 0 to 1."""
     steps = ways.hops(targets)
     ring = rings(drawn, steps, targets)
     branches = Tree(drawn, ways, steps, ring, targets).branches()
@@ -67,8 +66,9 @@ def shells(
 
 
 def radii(ring: Mapping[Node, int]) -> list[float]:
-    """The radius of each ring, the target's first; a ring is as wide as it is full, the emptiest
-    NARROWEST of the fullest.
+    """Return the radius of each ring, that of the target first.
+
+    A ring is as wide as it is full, but at least NARROWEST times as wide as the fullest.
 
     >>> radii({0: 0, 1: 1, 2: 2})
     [0.0, 0.5, 1.0]
@@ -80,9 +80,7 @@ def radii(ring: Mapping[Node, int]) -> list[float]:
 
 @dataclass(frozen=True)
 class Tree:
-    """How drawn nodes hang on each other; ``steps`` are the hops of all nodes, ``ring`` those of
-    the drawn ones.
-    """
+    """How drawn nodes branch; ``steps`` holds all nodes' hops, ``ring`` those of drawn ones."""
 
     drawn: Sequence[Arrow]
     ways: Ways
@@ -91,25 +89,25 @@ class Tree:
     targets: Sequence[Node]
 
     def branches(self) -> dict[Node, list[Node]]:
-        """The drawn nodes further out that hang on each node."""
-        found: dict[Node, list[Node]] = defaultdict(list)
+        """Return the branches of each node: drawn nodes further out."""
+        branches: dict[Node, list[Node]] = defaultdict(list)
         for node in self.ring:
             if node not in self.targets:
-                found[self.inner(node)].append(node)
-        return found
+                branches[self.inner(node)].append(node)
+        return branches
 
     def inner(self, node: Node) -> Node:
-        """The drawn node that ``node`` hangs on, by the strongest arrow or else by any way there."""
+        """Return the drawn node that ``node`` branches from, by the strongest arrow if possible."""
         while node in self.steps:
             closer = self.closer(node)
-            seen = [other for other in closer if other in self.ring]
-            if seen:
-                return seen[0]
+            drawn = [other for other in closer if other in self.ring]
+            if drawn:
+                return drawn[0]
             node = closer[0]
         return self.targets[0]
 
     def closer(self, node: Node) -> list[Node]:
-        """The next nodes on the ways to the target, those of arrows first."""
+        """Return the next nodes on paths to the target, those of arrows first."""
         others = [
             *(arrow.destination for arrow in self.drawn if arrow.source == node),
             *self.ways.onward(node),
@@ -120,7 +118,7 @@ class Tree:
 
 
 def leaves(node: Node, branches: Mapping[Node, Sequence[Node]]) -> int:
-    """How many ends a branch has."""
+    """Count the leaves of a branch."""
     return sum(leaves(other, branches) for other in branches.get(node, ())) or 1
 
 
@@ -131,9 +129,7 @@ def spread(
     branches: Mapping[Node, Sequence[Node]],
     angle: dict[Node, float],
 ) -> None:
-    """Give every branch of ``node`` its sector, clockwise from ``start``, and every node the middle
-    of its own.
-    """
+    """Give each branch of ``node`` a sector, clockwise from ``start``, and each node its middle."""
     angle[node] = start - span / 2
     whole = leaves(node, branches)
     for other in branches.get(node, ()):
@@ -143,7 +139,7 @@ def spread(
 
 
 def springs(drawn: Sequence[Arrow], ways: Ways) -> dict[Node, Point]:
-    """Positions without a centre: nodes with an edge between them pull each other, all others push."""
+    """Return positions without a centre: edges pull nodes together, all others push apart."""
     import networkx as nx
 
     nodes = list(
@@ -153,27 +149,27 @@ def springs(drawn: Sequence[Arrow], ways: Ways) -> dict[Node, Point]:
     graph.add_nodes_from(nodes)
     graph.add_edges_from((u, v) for u, v in ways.among(nodes) if u != v)
     rows = circles(nodes)
-    found = (
+    positions = (
         nx.spring_layout(graph, k=2 / math.sqrt(len(nodes)), pos=rows, iterations=300, seed=0)
         if len(nodes) > 2
         else rows
     )
     low, high = (
-        [pick(place[k] for place in found.values()) for k in (0, 1)] for pick in (min, max)
+        [pick(place[k] for place in positions.values()) for k in (0, 1)] for pick in (min, max)
     )
     return {
         node: tuple(2 * fraction(place[k], low[k], high[k]) - 1 for k in (0, 1))  # type: ignore[misc]
-        for node, place in found.items()
+        for node, place in positions.items()
     }
 
 
 def fraction(value: float, low: float, high: float) -> float:
-    """Where a value lies between two others; the middle if they are equal."""
+    """Return where a value lies between two others, from 0 to 1; 0.5 if they are equal."""
     return float((value - low) / (high - low)) if high > low else 0.5
 
 
 def circles(nodes: Sequence[Node]) -> dict[Node, Point]:
-    """All nodes on one circle."""
+    """Put all nodes on one circle."""
     turn = 2 * math.pi / max(len(nodes), 1)
     return {node: (math.cos(k * turn), math.sin(k * turn)) for k, node in enumerate(nodes)}
 
@@ -197,7 +193,7 @@ class Disc:
 
 
 def overlap(first: Box, second: Box) -> float:
-    """The common area of two boxes.
+    """Return the common area of two boxes.
 
     >>> overlap((0, 0, 2, 2), (1, 1, 5, 5)), overlap((0, 0, 1, 1), (2, 0, 3, 1))
     (1, 0)
@@ -213,8 +209,9 @@ def label_places(
     lines: Sequence[tuple[Disc, Disc]],
     room: Box,
 ) -> dict[Node, Point]:
-    """The middle of each label, beside its node: where it hides the least of nodes, labels placed
-    before it, and lines.
+    """Return the middle of each label, beside its node.
+
+    A label stands where it hides the least of nodes, earlier labels and lines.
     """
     points = [
         (a.x + (b.x - a.x) * k / 24, a.y + (b.y - a.y) * k / 24)
@@ -222,18 +219,18 @@ def label_places(
         for k in range(1, 24)
     ]
     taken = [disc.box() for disc in discs.values()]
-    found: dict[Node, Point] = {}
+    middles: dict[Node, Point] = {}
     for node, (width, height) in sizes.items():
         boxes = [around(middle, width, height) for middle in beside(discs[node], width, height)]
         cost = [hidden(box, taken, points, room) for box in boxes]
         best = boxes[cost.index(min(cost))]
         taken.append(best)
-        found[node] = ((best[0] + best[2]) / 2, (best[1] + best[3]) / 2)
-    return found
+        middles[node] = ((best[0] + best[2]) / 2, (best[1] + best[3]) / 2)
+    return middles
 
 
 def beside(disc: Disc, width: float, height: float) -> list[Point]:
-    """Middles of a label around a disc, near ones first."""
+    """Return possible middles of a label around a disc, near ones first."""
     places = []
     for gap in (2.0, 10.0, 20.0):
         across, up = disc.radius + gap + width / 2, disc.radius + gap + height / 2
@@ -259,9 +256,7 @@ def around(middle: Point, width: float, height: float) -> Box:
 
 
 def hidden(box: Box, taken: Sequence[Box], points: Sequence[Point], room: Box) -> float:
-    """What a label would hide: areas, crossed lines a little, and most of all its own parts outside
-    the room.
-    """
+    """Measure what a label would hide: areas, lines, and its own parts outside the room."""
     area = (box[2] - box[0]) * (box[3] - box[1])
     crossed = sum(box[0] <= x <= box[2] and box[1] <= y <= box[3] for x, y in points)
     return (

@@ -1,10 +1,10 @@
-"""The monitoring page: what is due, metrics over time, leading features, latest runs and
-explanations, a checklist; one HTML file.
+"""The monitoring page, one HTML file.
 
-Nothing is fetched and nothing runs: no script at all, the page's security policy allows none, every
-text is escaped by Jinja. Pictures of explanations come from the store as SVG. They are shown as
-images (``data:``), in which browsers run no script and load nothing, so that not even a store that
-someone has tampered with can do anything to the page.
+It shows what is due, metrics over time, leading features, the latest runs and explanations, and a
+checklist. The page loads nothing and runs nothing: its security policy allows no script, and Jinja
+escapes every text. Pictures of explanations come from the store as SVG. The page shows them as
+images (``data:``), in which browsers run no script and load nothing, so that even a store that
+someone has tampered with cannot do anything to the page.
 """
 
 import base64
@@ -35,19 +35,19 @@ RUNS, EXPLANATIONS, LEADING = 12, 10, 10  #: lines of the tables
 
 
 def write_monitoring(history: History, path: str | os.PathLike[str], now: datetime) -> Path:
-    """Write the page; the whole file or nothing."""
+    """Write the page; a failure leaves no partial file."""
     place = Path(path)
-    part = place.with_name(place.name + ".part")
+    partial = place.with_name(place.name + ".part")
     try:
-        part.write_text(monitoring_html(history, now), encoding="utf-8")
-        part.replace(place)
+        partial.write_text(monitoring_html(history, now), encoding="utf-8")
+        partial.replace(place)
     except OSError as error:
         raise BadFile(f"{place} could not be written: {error}.") from error
     return place
 
 
 def monitoring_html(history: History, now: datetime) -> str:
-    """The page."""
+    """Return the page."""
     status = status_of(history, now)
     last = history.since[-1] if history.since else None
     content = {
@@ -75,26 +75,26 @@ def monitoring_html(history: History, now: datetime) -> str:
 
 @cache
 def template() -> "Template":
-    """The page's template: strict about names it does not know, escaping everything."""
+    """Return the page's template, which escapes everything and knows no undefined names."""
     from jinja2 import Environment, StrictUndefined
 
-    room = Environment(
+    environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    room.filters.update(
+    environment.filters.update(
         num=number,
         signed=signed,
         title=title,
         shown=lambda text: tidy(str(text), 2000),
         image=image,
     )
-    return room.from_string(
+    return environment.from_string(
         (files("graphgauge.report") / "templates" / "monitoring.html").read_text(encoding="utf-8")
     )
 
 
 def number(value: float | None) -> str:
-    """Three significant digits; a dash where there is none.
+    """Format with three significant digits; None becomes a dash.
 
     >>> number(0.12345), number(None), number(1.2e-7)
     ('0.123', '–', '1.2e-07')
@@ -103,7 +103,7 @@ def number(value: float | None) -> str:
 
 
 def image(svg: str) -> str:
-    """A picture as the address of an image.
+    """Return a picture as the address of an image.
 
     >>> image("<svg/>")
     'data:image/svg+xml;base64,PHN2Zy8+'
@@ -112,7 +112,7 @@ def image(svg: str) -> str:
 
 
 def title(metric: str) -> str:
-    """A metric's name for people.
+    """Return the title of a metric.
 
     >>> title("edge_ec"), title("feature_pertinence"), title("time")
     ('Edge effective compactness', 'Feature pertinence', 'Time (s)')
@@ -126,7 +126,7 @@ def title(metric: str) -> str:
 
 
 def metric_lines(history: History, last: Look | None) -> list[dict[str, Any]]:
-    """Each metric of the last run beside the baseline: means, effect, corrected p-value, threshold."""
+    """Compare each metric of the last run with the baseline: means, effect, p-value, threshold."""
     baseline = history.baseline
     if baseline is None or last is None:
         return []
@@ -142,9 +142,9 @@ def metric_lines(history: History, last: Look | None) -> list[dict[str, Any]]:
 def metric_line(
     metric: str, baseline: Look, last: Look, tested: Sequence[Compared], limits: dict[str, Any]
 ) -> dict[str, Any]:
-    """One metric."""
-    own = [each for each in tested if each.metric == metric]
-    alone = next((each for each in own if each.runs == 1), None)
+    """Compare one metric with the baseline."""
+    tests = [test for test in tested if test.metric == metric]
+    single_run = next((test for test in tests if test.runs == 1), None)
     known = {
         look: look_.sample.known(metric) for look, look_ in (("then", baseline), ("now", last))
     }
@@ -153,14 +153,14 @@ def metric_line(
         "metric": metric,
         **means,
         "n": len(known["now"]),
-        "effect": alone.found.effect if alone else None,
-        "p": min((each.corrected[each.best] for each in own), default=None),
+        "effect": single_run.found.effect if single_run else None,
+        "p": min((test.corrected[test.best] for test in tests), default=None),
         "limit": last.plan.thresholds.get(metric),
         "state": limits[metric].state if metric in limits else "",
         "is_outside": is_outside(baseline, last, metric, means["now"]),
         "has_drifted": any(
-            each["subject"] == metric and each["name"] == "metric drift"
-            for each in last.body["triggers"]
+            test["subject"] == metric and test["name"] == "metric drift"
+            for test in last.body["triggers"]
         ),
         "missing": last.sample.missing.get(metric, {}) if metric != "time" else {},
     }
@@ -175,9 +175,7 @@ def is_outside(baseline: Look, last: Look, metric: str, mean: float | None) -> b
 
 
 def feature_lines(baseline: Look | None, last: Look | None) -> list[dict[str, Any]]:
-    """Share of targets in whose explanation a feature is among the strongest, then and now; the
-    largest first.
-    """
+    """Return how often each feature is among the strongest, then and now; the largest first."""
     if baseline is None or last is None or baseline.sample.top is None or last.sample.top is None:
         return []
     then, now = (shares(look) for look in (baseline, last))
@@ -196,7 +194,7 @@ def feature_lines(baseline: Look | None, last: Look | None) -> list[dict[str, An
 
 
 def shares(look: Look) -> dict[int, float]:
-    """In which share of the explanations each feature is among the strongest."""
+    """Return in which share of the explanations each feature is among the strongest."""
     counts: dict[int, int] = {}
     for chosen in look.sample.top or ():
         for k in chosen:
@@ -205,7 +203,7 @@ def shares(look: Look) -> dict[int, float]:
 
 
 def explanation_lines(last: Look | None) -> list[dict[str, Any]]:
-    """The first explanations of the last run: target, leading features, values."""
+    """Return target, leading features and values of the first explanations of the last run."""
     if last is None:
         return []
     return [
@@ -219,7 +217,7 @@ def explanation_lines(last: Look | None) -> list[dict[str, Any]]:
 
 
 def first_names(look: Look, top: Sequence[int]) -> list[str]:
-    """Names of the three strongest features."""
+    """Return names of the three strongest features."""
     names = look.facts.features
     return [names[k] if k < len(names) else f"feature {k}" for k in top[:3]]
 
@@ -228,54 +226,57 @@ def first_names(look: Look, top: Sequence[int]) -> list[str]:
 
 
 def monitoring_checklist(history: History, status: Status) -> list[Point]:
-    """The paper's eight points, as far as monitoring can show them; the others are the owner's."""
+    """Return the paper's eight points; monitoring can show some, the owner the others."""
     baseline, last = history.baseline, history.since[-1] if history.since else None
-    shown: dict[str, tuple[str, str]] = {}
+    evidence: dict[str, tuple[str, str]] = {}
     if baseline is not None:
-        shown["validation"] = OPEN, validation_sentence(baseline)
+        evidence["validation"] = OPEN, validation_sentence(baseline)
         plan = (last or baseline).plan
-        shown["revalidation"] = DONE, f"triggers below; again after {plan.age} days at the latest"
+        evidence["revalidation"] = (
+            DONE,
+            f"triggers below; again after {plan.age} days at the latest",
+        )
     if last is not None:
         beyond = [own.metric for own in held(last.sample, last.plan) if own.state != INSIDE]
-        shown["thresholds"] = (
+        evidence["thresholds"] = (
             (NOT_DONE if beyond else DONE),
             told_thresholds(beyond, len(last.plan.thresholds), last),
         )
-        shown["monitoring"] = (
+        evidence["monitoring"] = (
             DONE,
             f"{status.runs} runs since the baseline, the last on {last.at.date()}",
         )
     if not last or not last.plan.thresholds:
-        shown.pop("thresholds", None)
+        evidence.pop("thresholds", None)
     return [
         Point(
             entry["name"],
             entry["point"],
-            *shown.get(entry["name"], (OPEN, "for the owner to show")),
+            *evidence.get(entry["name"], (OPEN, "for the owner to show")),
         )
         for entry in guide("practice")["checklist"]
     ]
 
 
 def validation_sentence(baseline: Look) -> str:
-    """The targets of a baseline are followed, they validate nothing; the decision kept with it says
-    what was validated.
-    """
+    """Say that a baseline validates nothing, and where the validation is."""
     least = next(
         entry["least_targets"]
         for entry in guide("practice")["checklist"]
         if entry["name"] == "validation"
     )
-    known = baseline.validated
+    record = baseline.validated
     where = (
-        f"the decision of {known.at.date()} says on how many"
-        if known is not None
+        f"the decision of {record.at.date()} says on how many"
+        if record is not None
         else "no decision is kept with the baseline"
     )
-    return f"a validation needs {least} targets, and {where}; the {len(baseline.sample)} of the baseline are followed, not validated"
+    followed = f"the {len(baseline.sample)} of the baseline are followed, not validated"
+    return f"a validation needs {least} targets, and {where}; {followed}"
 
 
 def told_thresholds(beyond: list[str], limits: int, last: Look) -> str:
-    """How many thresholds the means of a run meet."""
-    kept = f"{limits - len(beyond)} of {limits} means meet their threshold in the run of {last.at.date()}"
-    return f"{kept}; beyond: {', '.join(beyond)}" if beyond else kept
+    """Say how many thresholds the means of a run meet."""
+    met = f"{limits - len(beyond)} of {limits} means"
+    sentence = f"{met} meet their threshold in the run of {last.at.date()}"
+    return f"{sentence}; beyond: {', '.join(beyond)}" if beyond else sentence

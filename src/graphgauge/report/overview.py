@@ -1,6 +1,4 @@
-"""A run at a glance: the outcome, how much was measured, and the table of each task; what a report
-says first, without the rest.
-"""
+"""A run at a glance: the outcome, how much was measured, and the table of each task."""
 
 from typing import Any
 
@@ -11,15 +9,19 @@ from graphgauge.report.boards import heading
 from graphgauge.report.content import answer, brief, facts
 
 
-def overview(results: Results, found: Measured, wanted: Requirements) -> dict[str, Any]:
-    """The parts of `content_of` with the same names; ``found``: the means of the results, merged
-    over networks.
+def overview(results: Results, measured: Measured, requirements: Requirements) -> dict[str, Any]:
+    """Return the parts of `content_of` with these names.
+
+    Args:
+        results: The results of a run.
+        measured: Their means, merged over networks.
+        requirements: What the use asks for.
     """
     numbers = {
         name: k for k, name in enumerate(dict.fromkeys(row.explainer for row in results.rows), 1)
     }
-    parts = [brief(results, found, task, wanted, numbers) for task in found.kinds]
-    columns = [heading(metric) for metric in found.judged()]
+    parts = [brief(results, measured, task, requirements, numbers) for task in measured.kinds]
+    columns = [heading(metric) for metric in measured.judged()]
     return {
         "answer": answer(parts),
         "facts": facts(results, parts),

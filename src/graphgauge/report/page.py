@@ -1,10 +1,9 @@
-"""The report of a run: one page that says which explainer to trust, why, and what speaks against
-it.
+"""The report of a run: which explainer to trust, why, and what speaks against it.
 
     results.report().save("report.html")          # or .md, .json, .csv, .pdf
 
-The page is one file: no outside request, its script is named by its digest in the page's own
-security policy, every name is escaped. The same results give the same bytes.
+The page is one file that makes no outside request. Its security policy names the script by its
+digest, and every name is escaped. The same results give the same bytes.
 """
 
 import os
@@ -26,7 +25,10 @@ from graphgauge.report.webpage import as_html, as_pdf
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What is said, as plain data, and ways to write it."""
+    """What a report says, as plain data, and ways to write it.
+
+    Notebooks show it as a page; ``save`` writes it as HTML, Markdown, JSON, CSV or PDF.
+    """
 
     content: dict[str, Any]
 
@@ -35,13 +37,25 @@ class Report:
         return f"Report({answer['badge']}: {answer['headline']})"
 
     def _repr_html_(self) -> str:
-        """Notebooks show the page in a frame of its own."""
+        """Show the page in a frame of its own."""
         page = escape(as_html(self.content))
-        return f'<iframe sandbox="allow-scripts" style="width: 100%; height: 640px; border: 0" srcdoc="{page}"></iframe>'
+        style = "width: 100%; height: 640px; border: 0"
+        return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> Path:
-        """Write the report; the suffix of the path says how (html, md, json, csv, pdf), unless
-        ``format`` does.
+        """Write the report to a file.
+
+        Args:
+            path: The file. Its suffix chooses the format.
+            format: "html", "md", "json", "csv" or "pdf", if the suffix does not say it.
+
+        Returns:
+            The path.
+
+        Raises:
+            UnknownName: There is no such format.
+            BadFile: The file cannot be written.
+            MissingExtra: PDF needs the extra ``pdf``.
         """
         place = Path(path)
         write = lookup(
@@ -74,19 +88,31 @@ def report(
     audience: str = "expert",
     run: str | os.PathLike[str] | None = None,
 ) -> Report:
-    """The report of some results.
+    """Build the report of some results.
 
-    ``requirements``  what the use asks for; default: the paper's thresholds
-    ``accuracy``      of the model on its task, where the labels in its data do not tell: a share such as 0.81, or a mapping
-                      {"name": "R²", "value": 0.64, "interval": [0.58, 0.7]}
-    ``names``         of nodes, features and classes; what is missing is taken from the data. What a saved run has kept of its
-                      explanations has the names it was saved with
-    ``language``, ``audience``  of the sentences on single explanations
-    ``run``           the folder the results were read from: its facts are told, too
+    Args:
+        results: What an evaluator or a benchmark measured.
+        requirements: What the use asks for; by default the paper's thresholds.
+        accuracy: Accuracy of the model on its task, if its data have no labels: a share such as
+            0.81, or a mapping {"name": "R²", "value": 0.64, "interval": [0.58, 0.7]}.
+        names: What features, nodes and classes are called. Missing names come from the data.
+            Examples of a saved run keep the names that they were saved with.
+        title: Heading of the page.
+        language: Language of the sentences about single explanations.
+        audience: Reader of these sentences: "expert", "internal" or "affected person".
+        run: The folder that the results were read from; the report adds its facts.
+
+    Returns:
+        A report; ``.save("report.html")`` writes it, notebooks show it.
+
+    Raises:
+        UndefinedScore: The results have no rows.
+        BadSetting: ``requirements`` is something else, or names do not fit the data.
     """
     if requirements is not None and not isinstance(requirements, Requirements):
         raise BadSetting(
-            f"report takes requirements first, but got {requirements!r}. A path goes to save: results.report().save(path)."
+            f"report takes requirements first, but got {requirements!r}. "
+            "A path goes to save: results.report().save(path)."
         )
     asked = Asked(
         requirements or Requirements(),
@@ -101,7 +127,7 @@ def report(
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file, or leave what was there."""
+    """Write a file; a failure leaves what was there."""
     part = path.with_name(path.name + ".part")
     try:
         part.write_bytes(content)

@@ -1,9 +1,9 @@
-"""Pareto fronts drawn: pertinence to the right, what it costs upwards, so that the bottom right
-corner is the best.
+"""Plots of Pareto fronts.
 
-Every explainer has its own marker and colour (told apart with any kind of colour vision). Those on
-the front are filled and named, and a stepped line joins them: whatever lies above and left of it is
-beaten. Bars are 95 % intervals of the means.
+Pertinence runs to the right and what it costs upwards, so the bottom right corner is the best.
+Every explainer has its own marker and colour, which readers can tell apart with any kind of colour
+vision. Those on the front are filled and named, and a stepped line joins them: whatever lies above
+and left of it is beaten. Bars are 95 % intervals of the means.
 """
 
 import textwrap
@@ -58,8 +58,18 @@ def plot_pareto(
     draws: int = 500,
     seed: int = 0,
 ) -> "Axes":
-    """Draw one front over all tasks of the results: the first metric to the right, the second
-    upwards.
+    """Draw the Pareto front of two metrics over all tasks of the results.
+
+    Args:
+        results: What an evaluator or a benchmark measured.
+        first: The metric to the right.
+        second: The metric upwards.
+        ax: Axes to draw into; by default new ones, with a legend.
+        draws: Bootstrap draws for the intervals.
+        seed: Seed of these draws.
+
+    Raises:
+        UndefinedScore: Fewer than two of the metrics were measured.
     """
     import matplotlib.pyplot as plt
 
@@ -86,8 +96,17 @@ def plot_fronts(
     draws: int = 500,
     seed: int = 0,
 ) -> "Figure":
-    """One figure with a panel for each pair of metrics; give it the results of one task, or of one
-    kind.
+    """Draw one figure with the Pareto front of each pair of metrics.
+
+    Args:
+        results: The results of one task, or of one kind of task.
+        title: Title of the figure; by default the kind of task.
+        pairs: Pairs of metrics, the first to the right, the second upwards.
+        draws: Bootstrap draws for the intervals.
+        seed: Seed of these draws.
+
+    Raises:
+        UndefinedScore: No pair of metrics was measured.
     """
     import matplotlib.pyplot as plt
 
@@ -124,12 +143,12 @@ def plot_fronts(
 
 
 def lay_out(figure: Any) -> None:
-    """Give every panel its place: names can be placed only then."""
+    """Compute the layout; only then can names be placed."""
     figure.draw_without_rendering()
 
 
 def draw_panel(axes: "Axes", study: Study, pair: Pair, draws: int, seed: int) -> "pd.DataFrame":
-    """Everything but names and legend; return the front."""
+    """Draw everything but names and legend; return the front."""
     table = front(study, pair, draws, seed)[0]
     draw_steps(axes, table, pair)
     draw_points(axes, table, looks(study.explainers))
@@ -138,8 +157,9 @@ def draw_panel(axes: "Axes", study: Study, pair: Pair, draws: int, seed: int) ->
 
 
 def looks(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Colour and marker of each explainer: the paper's methods always have the same, baselines are
-    grey.
+    """Return colour and marker of each explainer.
+
+    The paper's methods always have the same ones; baselines are grey.
     """
     chosen = [*EXPLAINERS, *(label for label in labels if label not in EXPLAINERS)]
     numbered = {
@@ -153,7 +173,7 @@ def looks(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def handles(labels: Sequence[str]) -> list[Any]:
-    """The entries of the legend."""
+    """Return the entries of the legend."""
     from matplotlib.lines import Line2D
 
     look, names = looks(labels), papers_order(list(labels))
@@ -172,7 +192,7 @@ def handles(labels: Sequence[str]) -> list[Any]:
 
 
 def draw_points(axes: "Axes", table: "pd.DataFrame", look: dict[str, tuple[str, str]]) -> None:
-    """Every explainer with its bars; filled if it is on the front."""
+    """Draw every explainer with its bars; those on the front are filled."""
     for row in table.itertuples(index=False):
         colour, marker = look[row.explainer]
         axes.errorbar(
@@ -193,23 +213,23 @@ def draw_points(axes: "Axes", table: "pd.DataFrame", look: dict[str, tuple[str, 
 
 
 def reach(mean: float, low: float, high: float) -> Any:
-    """Lengths of a bar to both sides; 0 where there are no draws.  (2, 1)"""
+    """Return the lengths of a bar to both sides; 0 without draws.  (2, 1)"""
     lengths = np.array([[mean - low], [high - mean]])
     return np.nan_to_num(lengths).clip(min=0)
 
 
 def draw_steps(axes: "Axes", table: "pd.DataFrame", pair: Pair) -> None:
-    """The front as a stepped line, from the best in the second metric to the best in the first."""
-    own = table[table["front"]].sort_values("first_mean", ascending=higher_is_better(pair[0]))
-    x, y = own["first_mean"].to_numpy(), own["second_mean"].to_numpy()
+    """Draw the front as a stepped line, from the best in the second metric to that in the first."""
+    on_front = table[table["front"]].sort_values("first_mean", ascending=higher_is_better(pair[0]))
+    x, y = on_front["first_mean"].to_numpy(), on_front["second_mean"].to_numpy()
     corners = (
-        np.stack([np.repeat(x, 2)[:-1], np.repeat(y, 2)[1:]]) if len(own) else np.zeros((2, 0))
+        np.stack([np.repeat(x, 2)[:-1], np.repeat(y, 2)[1:]]) if len(on_front) else np.zeros((2, 0))
     )
     axes.plot(*corners, color=GREY, linewidth=1.2, zorder=1)
 
 
 def draw_axes(axes: "Axes", pair: Pair) -> None:
-    """What the axes are, and which way is better."""
+    """Label the axes, and say which way is better."""
     axes.set_xlabel(axis_label(pair[0], "→", "←"))
     axes.set_ylabel(axis_label(pair[1], "↑", "↓"))
     if pair[1].startswith("time"):
@@ -223,10 +243,12 @@ def draw_axes(axes: "Axes", pair: Pair) -> None:
 
 
 def axis_label(metric: str, more: str, less: str) -> str:
-    """The name of an axis with its direction.
+    """Return the name of a metric with the direction in which it is better.
 
-    >>> axis_label("edge_ec", "↑", "↓"), axis_label("time", "↑", "↓"), axis_label("edge_pertinence", "→", "←")
-    ('edge EC, edits (fewer is better ↓)', 'seconds (less is better ↓)', 'edge pertinence (higher is better →)')
+    >>> axis_label("edge_ec", "↑", "↓"), axis_label("time", "↑", "↓")
+    ('edge EC, edits (fewer is better ↓)', 'seconds (less is better ↓)')
+    >>> axis_label("edge_pertinence", "→", "←")
+    'edge pertinence (higher is better →)'
     """
     side, _, form = (
         metric.partition("_") if metric.startswith(("edge_", "feature_")) else ("", "", metric)
@@ -238,8 +260,9 @@ def axis_label(metric: str, more: str, less: str) -> str:
 
 
 def name_the_front(axes: "Axes", table: "pd.DataFrame") -> None:
-    """Write names beside those on the front, where no other name or marker stands; markers on one
-    spot are named together.
+    """Write the names of those on the front, where no other name or marker stands.
+
+    Markers on one spot share a label.
     """
     places = {
         row.explainer: axes.transData.transform((row.first_mean, row.second_mean))
@@ -258,7 +281,7 @@ def name_the_front(axes: "Axes", table: "pd.DataFrame") -> None:
 
 
 def in_lines(names: Iterable[str], width: int) -> str:
-    r"""Names in a few lines; what is too much ends with "…".
+    r"""Wrap names into a few lines; the rest becomes "…".
 
     >>> in_lines(["Saliency", "IntGrad", "LRP"], 20)
     'Saliency, IntGrad,\nLRP'
@@ -269,28 +292,28 @@ def in_lines(names: Iterable[str], width: int) -> str:
 
 
 def around(place: Any, size: float = 5.0) -> Any:
-    """The box of a marker."""
+    """Return the box of a marker."""
     from matplotlib.transforms import Bbox
 
     return Bbox([[place[0] - size, place[1] - size], [place[0] + size, place[1] + size]])
 
 
 def together(places: dict[str, Any]) -> list[list[str]]:
-    """Names whose markers lie on one spot.
+    """Group names whose markers lie on one spot.
 
     >>> together({"a": (0, 0), "b": (50, 0), "c": (1, 1)})
     [['a', 'c'], ['b']]
     """
     groups: list[list[str]] = []
     for name, place in places.items():
-        near = (
+        groups_near = (
             group for group in groups if np.hypot(*np.subtract(places[group[0]], place)) <= NEAR
         )
-        found = next(near, None)
-        if found is None:
+        group = next(groups_near, None)
+        if group is None:
             groups.append([name])
         else:
-            found.append(name)
+            group.append(name)
     return groups
 
 
@@ -302,8 +325,9 @@ def write_name(
     others: list[Any],
     written: list[Any],
 ) -> Any:
-    """Write one name at the best offset; return its box. ``own``, ``others``: boxes of markers;
-    ``written``: of names.
+    """Write one name at the best offset; return its box.
+
+    ``own`` and ``others`` are boxes of markers, ``written`` those of names.
     """
     note = axes.annotate(
         text,
@@ -318,9 +342,7 @@ def write_name(
     panel, whole = axes.get_window_extent(), axes.figure.bbox
 
     def cost(offset: tuple[int, int]) -> int:
-        """Leaving the figure is worst, then leaving the panel, then standing beside another marker,
-        then covering something.
-        """
+        """Leaving the figure is worst; then leaving the panel, a wrong marker, overlap."""
         box = boxes[offset]
         is_astray = abs(offset[1]) <= FAR and any(
             gap(box, other) < gap(box, own) for other in others
@@ -338,7 +360,7 @@ def write_name(
 
 
 def box_at(note: Any, offset: tuple[int, int]) -> Any:
-    """Move a name, and return its box; several lines under a marker hang down from there."""
+    """Move a name, and return its box; several lines below a marker hang down from there."""
     note.set_horizontalalignment("left" if offset[0] > 0 else "right")
     note.set_verticalalignment("top" if offset[1] < 0 and "\n" in note.get_text() else "baseline")
     note.xyann = offset
@@ -346,11 +368,11 @@ def box_at(note: Any, offset: tuple[int, int]) -> Any:
 
 
 def gap(first: Any, second: Any) -> float:
-    """Pixels between two boxes; 0 where they meet."""
+    """Return the pixels between two boxes; 0 if they meet."""
     across = max(first.x0 - second.x1, second.x0 - first.x1, 0.0)
     return float(np.hypot(across, max(first.y0 - second.y1, second.y0 - first.y1, 0.0)))
 
 
 def leaves(panel: Any, box: Any) -> bool:
-    """Whether a box reaches out of the panel."""
+    """Whether a box reaches beyond the panel."""
     return bool(box.x0 < panel.x0 or box.x1 > panel.x1 or box.y0 < panel.y0 or box.y1 > panel.y1)

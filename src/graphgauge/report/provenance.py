@@ -19,7 +19,7 @@ MACHINE = "machine.json"  #: what `bench/publish.py` writes beside those of a pu
 
 
 def provenance(results: Results, run: str | os.PathLike[str] | None = None) -> dict[str, Any]:
-    """Facts by name, as plain data."""
+    """Return facts by name, as plain data."""
     facts: dict[str, Any] = {
         "graphgauge": listed({row.version for row in results.rows}),
         "settings": listed({row.settings for row in results.rows}),
@@ -27,21 +27,23 @@ def provenance(results: Results, run: str | os.PathLike[str] | None = None) -> d
         "rows": len(results.rows),
         "digest of the rows": digest(results),
     }
-    made = dict(results.made)
-    facts |= {f"network: {name}": shown(value) for name, value in made.pop("network", {}).items()}
-    facts |= {name: shown(value) for name, value in made.items()}
+    recorded = dict(results.made)
+    facts |= {
+        f"network: {name}": shown(value) for name, value in recorded.pop("network", {}).items()
+    }
+    facts |= {name: shown(value) for name, value in recorded.items()}
     if run is not None:
         facts |= {"folder": tidy(Path(run).name), **facts_of_run(Path(run))}
     return facts
 
 
 def listed(values: set[str]) -> str:
-    """Texts in order."""
+    """Join texts in alphabetical order."""
     return ", ".join(sorted(tidy(value) for value in values))
 
 
 def digest(results: Results) -> str:
-    """A short name of exactly these rows, whatever their order."""
+    """Return a short digest of these rows, whatever their order."""
     lines = sorted(
         repr((*(getattr(row, name) for name in ROW), *vars(row.cell).values()))
         for row in results.rows
@@ -50,9 +52,7 @@ def digest(results: Results) -> str:
 
 
 def facts_of_run(folder: Path) -> dict[str, Any]:
-    """What a benchmark run, or a saved project, knows of itself; nothing for results that were
-    saved without one.
-    """
+    """Return the facts that a benchmark run or a saved project recorded; none for plain results."""
     for name, read in (
         (STORE, facts_of_benchmark),
         (PROJECT, facts_of_project),
@@ -64,7 +64,7 @@ def facts_of_run(folder: Path) -> dict[str, Any]:
 
 
 def facts_of_benchmark(path: Path) -> dict[str, Any]:
-    """The experiment, how much of it is done, and each call."""
+    """Return the experiment, how much of it is done, and each call."""
     run = Run(path.parent)
     done, planned = run.num_shards
     facts = {
@@ -83,9 +83,7 @@ def facts_of_benchmark(path: Path) -> dict[str, Any]:
 
 
 def facts_of_project(path: Path) -> dict[str, Any]:
-    """The network and the data that `graphgauge evaluate` has noted: addresses, checksums, device,
-    versions.
-    """
+    """Return what `graphgauge evaluate` recorded: network, data, checksums, device, versions."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         project = record["project"]
@@ -107,7 +105,7 @@ def facts_of_project(path: Path) -> dict[str, Any]:
 
 
 def facts_of_machine(path: Path) -> dict[str, Any]:
-    """How much of a published run was done, and each call."""
+    """Return how much of a published run was done, and each call."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         shards = {"shards": f"{record['shards']} of {record['shards planned']} finished"}
@@ -116,12 +114,13 @@ def facts_of_machine(path: Path) -> dict[str, Any]:
         }
     except (OSError, LookupError, ValueError, TypeError) as error:
         raise BadFile(
-            f"{path} does not say how the run was made: {error!r}. Take it from where it was published, or remove it."
+            f"{path} does not say how the run was made: {error!r}. "
+            "Take it from where it was published, or remove it."
         ) from error
 
 
 def shown(value: Any) -> str:
-    """A value on one line.
+    """Format a value on one line.
 
     >>> shown({"a": [1, 2], "b": {"c": None}})
     'a: 1, 2; b: c: –'
@@ -134,9 +133,9 @@ def shown(value: Any) -> str:
 
 
 def settings_of(results: Results) -> list[dict[str, Any]]:
-    """Every setting, and whether it differs from the paper's."""
-    usual = PRESETS["paper"].record()
+    """Return every setting, and whether it differs from the paper's."""
+    paper = PRESETS["paper"].record()
     return [
-        {"name": name, "value": shown(value), "is_changed": value != usual[name]}
+        {"name": name, "value": shown(value), "is_changed": value != paper[name]}
         for name, value in results.settings.record().items()
     ]

@@ -1,9 +1,9 @@
-"""The runs under a folder, found by the files that runs are made of, and named by where they lie.
+"""Find the runs below a folder, by the files that a run consists of.
 
     run.sqlite                     a run of `graphgauge benchmark`
     rows.csv and settings.json     what `Results.save` wrote; rows.csv.xz: a published run
 
-Hidden folders and links are not entered, so that every run lies under the folder itself, not
+The search enters no hidden folders and no links, so every run lies below the folder itself, not
 somewhere else on the machine.
 """
 
@@ -19,20 +19,26 @@ DEEPEST = 4  #: folders below the root that are looked into
 
 
 def runs_under(root: str | os.PathLike[str]) -> dict[str, Path]:
-    """The runs under a folder: name -> where it is, in the order of names. A name is the path below
-    the root, safe to show.
+    """Return the folder of each run below ``root`` by its name, in the order of names.
+
+    A name is the path below the root, tidy_name so that it is safe to show.
     """
     top = Path(root)
     if not top.is_dir():
         raise BadFile(
-            f"{top} is no folder: name one that holds runs, such as the 'runs' that `graphgauge evaluate` writes to."
+            f"{top} is no folder: name one that holds runs, such as the 'runs' that "
+            "`graphgauge evaluate` writes to."
         )
-    found = {str(place.relative_to(top)): place for place in folders(top, DEEPEST) if is_run(place)}
-    return {tidied: found[name] for name, tidied in tidy_names(sorted(found)).items()}
+    run_folders = {
+        str(place.relative_to(top)): place for place in folders(top, DEEPEST) if is_run(place)
+    }
+    return {
+        tidy_name: run_folders[name] for name, tidy_name in tidy_names(sorted(run_folders)).items()
+    }
 
 
 def folders(top: Path, depth: int) -> list[Path]:
-    """A folder and those in it, so deep; what may not be read is left out."""
+    """Return a folder and those in it to a depth; unreadable ones are left out."""
     if depth == 0:
         return [top]
     try:
@@ -54,16 +60,16 @@ def is_run(place: Path) -> bool:
 
 
 def is_own_file(path: Path) -> bool:
-    """Whether there is such a file, and no link to another."""
+    """Whether the path is a file, and no link to another."""
     return path.is_file() and not path.is_symlink()
 
 
 def run_under(root: str | os.PathLike[str], name: str) -> Path:
-    """The folder of the run with a name that `runs_under` gives; no other folder can be had."""
+    """Return the folder of a run by a name from `runs_under`; no other folder can be reached."""
     return lookup(runs_under(root), name, f"run under {root}")
 
 
 def last_change(run: Path) -> float:
-    """When a run was written to last, in seconds since 1970."""
+    """Return when a run was last written to, in seconds since 1970."""
     files = [run / name for name in (RUN, f"{RUN}-wal", *ROWS, SETTINGS, "project.json")]
     return max(path.stat().st_mtime for path in files if path.exists())

@@ -1,11 +1,9 @@
-"""The worst and the best explanations of the recommended explainer, with pictures and sentences
-where they can be made.
+"""The worst and the best explanations of an explainer, with pictures and sentences.
 
-Explanations are ordered by their pertinence, the mean of both sides where both were measured. Ties
-with random orders count half (`pertinence_tied`) wherever that was measured, whichever form is
-judged: an explanation whose first edit changes all there is to change ties with every random order
-that begins in the same way, and is among the best. What is shown of one comes from this very
-process, or from what a saved run has kept of it (see `exhibits`).
+Pertinence orders the explanations: the mean of both sides if both were measured. Ties with random
+orders count half (`pertinence_tied`) wherever that was measured, whichever form is judged: an
+explanation whose first edit changes everything ties with every random order that begins with the
+same edit, and is among the best. Examples come from this process, or from what a saved run holds.
 """
 
 import math
@@ -64,9 +62,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Stage:
-    """What is needed to show explanations; ``given`` tells the name of one before the names in it
-    were tidied.
-    """
+    """Builds examples; ``given`` returns the key of an explanation before its names were tidied."""
 
     results: Results
     wanted: Requirements
@@ -83,7 +79,7 @@ class Stage:
 
     @cached_property
     def called(self) -> Names:
-        """The names of nodes, features and classes, read once."""
+        """The names of nodes, features and classes."""
         return (
             Names.read(self.names)
             if self.source is None
@@ -91,7 +87,7 @@ class Stage:
         )
 
     def examples(self, task: str, explainer: str) -> list[Example]:
-        """The worst, then the best explanations of an explainer on a task."""
+        """Return the worst, then the best explanations of an explainer on a task."""
         cases = self.cases.get((task, explainer), {})
         order = self.ordered(cases)
         each = min(EACH if len({own for own, _ in self.cases}) <= FEW else 1, len(order) // 2)
@@ -103,36 +99,39 @@ class Stage:
         return [self.example(end, key, cases[key], verdicts.get(key, [])) for end, key in ends]
 
     def ordered(self, cases: Mapping[Key, list[Row]]) -> list[Key]:
-        """Explanations with a pertinence, the worst first."""
+        """Return explanations with a pertinence, the worst first."""
         measured = (key for key, rows in cases.items() if self.pertinence(rows) is not None)
         return sorted(measured, key=lambda key: self.rank(key, cases[key]))
 
     def verdicts(self, rows: list[Row]) -> dict[Key, list[Verdict]]:
-        """The verdicts on single explanations, by explanation."""
-        found: dict[Key, list[Verdict]] = {}
-        for own in (
+        """Return the verdicts on single explanations, by explanation."""
+        by_key: dict[Key, list[Verdict]] = {}
+        for verdict in (
             explanation_verdicts(Results(tuple(rows), self.results.settings), self.wanted)
             if rows
             else ()
         ):
-            if own.target is not None:
-                found.setdefault(
-                    (own.task, own.model, own.explainer, own.target, own.occurrence), []
-                ).append(own)
-        return found
+            if verdict.target is not None:
+                by_key.setdefault(
+                    (
+                        verdict.task,
+                        verdict.model,
+                        verdict.explainer,
+                        verdict.target,
+                        verdict.occurrence,
+                    ),
+                    [],
+                ).append(verdict)
+        return by_key
 
     def pertinence(self, rows: list[Row]) -> float | None:
-        """The mean of both sides, ties counting half where that is known; None where neither was
-        measured.
-        """
-        found = [value_of(rows, f"{side}_{self.form_of(side)}") for side in SIDES]
-        own = [value for value in found if value is not None]
-        return sum(own) / len(own) if own else None
+        """Return the mean pertinence of both sides; None if neither was measured."""
+        by_side = [value_of(rows, f"{side}_{self.form_of(side)}") for side in SIDES]
+        known = [value for value in by_side if value is not None]
+        return sum(known) / len(known) if known else None
 
     def form_of(self, side: str) -> str:
-        """The form that orders the explanations of a side: with ties counting half, if any row of
-        the run has it.
-        """
+        """Return the form that orders a side: with ties counting half, if any row has it."""
         return TIED if f"{side}_{TIED}" in self.metrics else self.form
 
     @cached_property
@@ -141,18 +140,18 @@ class Stage:
         return {row.metric for row in self.results.rows}
 
     def rank(self, key: Key, rows: list[Row]) -> tuple[Any, ...]:
-        """Pertinence; among equals, more edits are worse; then by name."""
+        """Return a key to sort by: pertinence, then edits (more is worse), then the name."""
         edits = [value_of(rows, f"{side}_ec") or 0.0 for side in SIDES]
         return self.pertinence(rows), -sum(edits), str(key)
 
     def example(self, end: str, key: Key, rows: list[Row], verdicts: list[Verdict]) -> Example:
-        """One explanation, with all that can be shown of it."""
+        """Return one explanation with everything that can be shown of it."""
         task, model, explainer, target, _ = key
-        missed = [own.reason for own in verdicts if own.outcome == FAIL]
+        missed = [verdict.reason for verdict in verdicts if verdict.outcome == FAIL]
         judged = {
-            own.metric: (own.number, own.threshold, own.outcome != FAIL)
-            for own in verdicts
-            if own.threshold is not None
+            verdict.metric: (verdict.number, verdict.threshold, verdict.outcome != FAIL)
+            for verdict in verdicts
+            if verdict.threshold is not None
         }
         numbers = {row.metric: row.cell.value for row in rows if row.cell.value is not None}
         exhibit = self.exhibit(key, rows)
@@ -177,7 +176,7 @@ class Stage:
 
     @property
     def level(self) -> str:
-        """Of targets; pairs are links, and without a model all others are nodes."""
+        """What targets are; without a model, pairs are links and all others are nodes."""
         if self.source is not None:
             return str(self.source.evaluator.model.level)
         if is_labelled(self.results):
@@ -190,59 +189,62 @@ class Stage:
 
     @cached_property
     def cases(self) -> dict[tuple[str, str], dict[Key, list[Row]]]:
-        """The rows of each explanation by task and explainer; those of faults, which have no
-        verdict, are left out.
-        """
-        found: dict[tuple[str, str], dict[Key, list[Row]]] = {}
+        """The rows of each explanation by task and explainer, without those of faults."""
+        by_explainer: dict[tuple[str, str], dict[Key, list[Row]]] = {}
         for row in self.results.rows:
             if row.cell.status in STATUSES:
-                own = found.setdefault((row.task, row.explainer), {})
-                own.setdefault(
+                by_key = by_explainer.setdefault((row.task, row.explainer), {})
+                by_key.setdefault(
                     (row.task, row.model, row.explainer, row.target, row.occurrence), []
                 ).append(row)
-        return found
+        return by_explainer
 
     @cached_property
     def kept(self) -> Mapping[Key, Mapping[str, Any]]:
-        """What a saved run has kept."""
+        """The records of a saved run."""
         return self.results.kept()
 
     def explanations(self, keys: list[Key]) -> dict[Key, Xplanation]:
-        """Those of one explainer that can be made, all in one batch."""
-        given = {key: self.given(key)[2:] for key in keys}
+        """Make the explanations of one explainer that can be made, all in one batch."""
+        originals = {key: self.given(key)[2:] for key in keys}
         known = {
-            key: own
-            for key, own in given.items()
-            if self.source is not None and own in self.source.explanations
+            key: original
+            for key, original in originals.items()
+            if self.source is not None and original in self.source.explanations
         }
         if self.source is None or not known:
             return {}
         label = next(iter(known.values()))[0]
         return dict(
-            zip(known, self.source.several(label, [own[1:] for own in known.values()]), strict=True)
+            zip(
+                known,
+                self.source.several(label, [original[1:] for original in known.values()]),
+                strict=True,
+            )
         )
 
     def exhibit(self, key: Key, rows: list[Row], x: Xplanation | None = None) -> Exhibit | None:
-        """What can be shown of an explanation, ``x`` where it has been made; None where it is not
-        at hand.
+        """Return what can be shown of an explanation; None if it is not at hand.
+
+        ``x`` is the explanation, if it has been made already.
         """
-        given = self.given(key)
+        original = self.given(key)
         if self.source is None:
-            return read_exhibit(self.kept[given]) if given in self.kept else None
-        if given[2:] not in self.source.explanations:
+            return read_exhibit(self.kept[original]) if original in self.kept else None
+        if original[2:] not in self.source.explanations:
             return None
-        own = self.source.explanations[given[2:]]() if x is None else x
-        found = [self.results.stories.get((*given[2:], side)) for side in CURVES]
+        explanation = self.source.explanations[original[2:]]() if x is None else x
+        loaders = [self.results.stories.get((*original[2:], side)) for side in CURVES]
         return exhibit_of(
             self.source.evaluator,
-            own,
+            explanation,
             rows,
-            [story for story in found if story is not None],
+            [story for story in loaders if story is not None],
             self.called,
         )
 
     def label(self, target: Target, exhibit: Exhibit | None) -> str:
-        """A target for people, with its name where it is known."""
+        """Describe a target, with its name if it is known."""
         facts = None if exhibit is None else exhibit.facts
         if facts is None:
             return target_name(target, self.level, self.called)
@@ -257,7 +259,7 @@ class Stage:
         return AUDIENCES[read_audience(self.audience)]
 
     def text(self, exhibit: Exhibit, target: Target, judged: Mapping[str, Any]) -> str:
-        """Sentences on an explanation and the thresholds it misses; '' where nothing can be told."""
+        """Write sentences about an explanation and the thresholds it misses; '' without facts."""
         facts = exhibit.redacted if self.is_redacted else exhibit.facts
         if facts is None:
             return ""
@@ -266,18 +268,18 @@ class Stage:
         )
 
     def pictures(self, exhibit: Exhibit) -> dict[str, str]:
-        """The subgraph (not where neighbours stay unnamed), the features, and the deletion curves."""
-        made: dict[str, Callable[[Any], Any]] = {}
+        """Draw the subgraph (unless neighbours stay unnamed), the features and deletion curves."""
+        drawers: dict[str, Callable[[Any], Any]] = {}
         if exhibit.sketch is not None and not self.is_redacted:
-            made["The edges that matter"] = partial(draw_sketch, exhibit.sketch)
+            drawers["The edges that matter"] = partial(draw_sketch, exhibit.sketch)
         if exhibit.bars is not None:
-            made["The features that matter"] = partial(draw_bars, exhibit.bars)
-        made |= {CURVES[curve.side]: partial(curve_with_key, curve) for curve in exhibit.curves}
-        return {word: picture(draw, HEIGHTS[word]) for word, draw in made.items()}
+            drawers["The features that matter"] = partial(draw_bars, exhibit.bars)
+        drawers |= {CURVES[curve.side]: partial(curve_with_key, curve) for curve in exhibit.curves}
+        return {word: picture(draw, HEIGHTS[word]) for word, draw in drawers.items()}
 
 
 def curve_with_key(curve: Curve, ax: "Axes") -> None:
-    """A deletion curve, its legend above it, where it hides nothing."""
+    """Draw a deletion curve with its legend above it, where it hides nothing."""
     draw_curve(curve, ax)
     above = ax.legend(
         loc="lower center", bbox_to_anchor=(0.45, 1.0), ncols=2, frameon=False, fontsize=8
@@ -295,17 +297,18 @@ HEIGHTS = {
 
 
 def read_exhibit(record: Mapping[str, Any]) -> Exhibit:
-    """What a run has kept, or an error that says what to do."""
+    """Read what a run saved of an explanation; raise BadFile if that fails."""
     try:
         return Exhibit.read(record)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise BadFile(
-            f"what the run has kept of an explanation cannot be read: {error!r}. Save the run again."
+            f"what the run has kept of an explanation cannot be read: {error!r}. "
+            "Save the run again."
         ) from error
 
 
 def picture(draw: Callable[["Axes"], Any], height: float) -> str:
-    """A picture as SVG, narrow enough for a phone, without a title: the page says what it shows."""
+    """Draw a picture as SVG, narrow enough for a phone; the page gives the title."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5.2, height), layout="constrained")
@@ -317,7 +320,7 @@ def picture(draw: Callable[["Axes"], Any], height: float) -> str:
 
 
 def value_of(rows: list[Row], metric: str) -> float | None:
-    """The value of a metric, if there is a finite one."""
+    """Return the value of a metric, if there is a finite one."""
     values = (row.cell.value for row in rows if row.metric == metric)
     return next((value for value in values if value is not None and math.isfinite(value)), None)
 
@@ -328,18 +331,19 @@ def is_labelled(results: Results) -> bool:
 
 
 def target_name(target: Target, level: str, names: Names) -> str:
-    """A target for people.
+    """Describe a target.
 
-    >>> target_name(4, "node", Names(nodes={4: "Ada"})), target_name((4, 7), "link", Names(nodes={4: "Ada"}))
+    >>> names = Names(nodes={4: "Ada"}, classes={7: "member"})
+    >>> target_name(4, "node", names), target_name((4, 7), "link", names)
     ('node 4 (Ada)', 'link 4 (Ada) → 7')
-    >>> target_name((4, 7), "node", Names(nodes={4: "Ada"}, classes={7: "member"}))
+    >>> target_name((4, 7), "node", names)
     'node 4 (Ada), label 7 (member)'
     """
     kind, numbers = "graphs" if level == "graph" else "nodes", numbers_of(target)
     ids, labels = numbers[: WIDTH[level]], numbers[WIDTH[level] :]
     ends = [f"{end} ({name})" if (name := names.of_one(kind, end)) else str(end) for end in ids]
-    told = [
+    label_texts = [
         f", label {label}" + (f" ({name})" if (name := names.of_one("classes", label)) else "")
         for label in labels
     ]
-    return f"{level} {' → '.join(ends)}{''.join(told)}"
+    return f"{level} {' → '.join(ends)}{''.join(label_texts)}"

@@ -1,8 +1,11 @@
-"""What a picture of an explanation's edges shows, as plain data: it can be kept, and drawn where
-network and data are not at hand.
+"""What a picture of an explanation's edges shows, as plain data.
 
-drawn    the strongest arrows          rest     the others, as one arrow: their number, and the sum of their absolute scores
-spots    the nodes with their places   rings    the radii of hops
+A run can save it, and draw it later without network and data.
+
+    drawn    the strongest arrows
+    rest     the others, as one arrow: their number, and the sum of their absolute scores
+    spots    the nodes with their positions
+    rings    the radii of the rings
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,9 +27,7 @@ LONGEST_GROUP = 32  #: characters of a group's name
 
 @dataclass(frozen=True)
 class Spot:
-    """A node that is drawn: its place between -1 and 1, the sum of its absolute feature scores, and
-    what is written there.
-    """
+    """A drawn node: its position between -1 and 1, its absolute feature scores, its label."""
 
     node: Node
     x: float
@@ -50,7 +51,7 @@ class Sketch:
 
     @staticmethod
     def read(record: Mapping[str, Any]) -> "Sketch":
-        """From plain data, as ``dataclasses.asdict`` and JSON make it."""
+        """Read plain data from ``dataclasses.asdict``, also after JSON."""
         drawn, rest = (
             tuple(Arrow(**arrow) for arrow in record["shown"][part]) for part in ("drawn", "rest")
         )
@@ -68,7 +69,7 @@ class Sketch:
 def sketch_of(
     x: Xplanation, ends: Tensor, names: Names, top: int, signed: bool | None = None
 ) -> Sketch:
-    """The picture of the ``top`` strongest edges of ``x``, whose ends (2, E) these are."""
+    """Return the picture of the ``top`` strongest edges of ``x``, which have these ends (2, E)."""
     ways = ways_of(x, ends, names)
     shown = shown_arrows(x, ways, top)
     places, rings = unit_places(x, shown, ways)
@@ -89,15 +90,16 @@ def sketch_of(
 
 
 def unit_places(x: Xplanation, shown: Shown, ways: Ways) -> tuple[dict[Node, Point], list[float]]:
-    """Positions between -1 and 1, and the radii of the rings."""
+    """Return positions between -1 and 1, and the radii of the rings."""
     if x.level == "graph":
         return (springs(shown.drawn, ways) if shown.drawn else {}), []
     return shells(shown.drawn, ways, x.target_nodes)
 
 
 def label_of(node: Node, x: Xplanation, names: Names) -> str:
-    """The name of a node, or that of a group with the number of its members here."""
+    """Return the name of a node, or that of a group with the number of its members here."""
     if isinstance(node, int):
         return node_label(node, names)
     place = folded_nodes(x, names)
-    return f"{cut(node, LONGEST_GROUP)} ({sum(place.get(member) == node for member in x.nodes.tolist())})"
+    size = sum(place.get(member) == node for member in x.nodes.tolist())
+    return f"{cut(node, LONGEST_GROUP)} ({size})"

@@ -1,8 +1,9 @@
-"""Strips: every value as a thin mark, a row for each explainer, its mean as a dot.
+"""Strip plots: a row for each explainer, a thin mark for each value, a dot for the mean.
 
-For stability the values are likenesses of repeated explanations, between 0 (opposite) and 1
-(equal). A mean hides whether all repetitions are a little alike or some are equal and some are not;
-a strip does not. 0 is not chance: where the likeness of permuted scores is given, it is marked.
+For stability the values are similarities of repeated explanations, between 0 (opposite) and 1
+(equal). A mean hides whether all repetitions are a little similar, or some are equal and some are
+not; a strip shows it. Chance does not give 0: a diamond marks the similarity of permuted scores, if
+it is known.
 """
 
 import math
@@ -22,10 +23,16 @@ def plot_stability_strips(
     chance: Mapping[str, float] | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw the likenesses of repetitions of each explainer; ``chance`` is what permuted scores
-    reach, by explainer.
+    """Draw how similar the repetitions of each explainer are.
 
-    ``likeness``  {"saliency": [1.0, 1.0], "gnn_explainer": [0.93, 0.95, 0.9]}: of pairs of repetitions, or the mean of each target
+    Args:
+        likeness: Values between 0 and 1 by explainer, of pairs of repetitions or of targets:
+            {"saliency": [1.0, 1.0], "gnn_explainer": [0.93, 0.95, 0.9]}.
+        chance: What permuted scores reach, by explainer; a diamond marks it.
+        ax: Axes to draw into; new ones by default.
+
+    Raises:
+        UndefinedScore: An explainer has no values, or one outside 0 to 1.
     """
     import matplotlib.pyplot as plt
 
@@ -56,7 +63,7 @@ def plot_stability_strips(
 def draw_strips(
     axes: "Axes", values: Mapping[str, Sequence[float]], bounds: tuple[float, float] | None = None
 ) -> None:
-    """A row for each name, the first on top."""
+    """Draw a row for each name, the first on top."""
     for row, (name, numbers) in enumerate(values.items()):
         check_values(name, numbers, bounds)
         axes.plot(
@@ -84,7 +91,7 @@ def draw_strips(
 
 
 def check_values(name: str, values: Sequence[float], bounds: tuple[float, float] | None) -> None:
-    """Refuse an empty row, and values that cannot be."""
+    """Raise if a row is empty, or if a value is outside the bounds."""
     if len(values) == 0:
         raise UndefinedScore(
             f"a strip of {name!r} was asked for, but it has no values. Leave it out."
@@ -97,5 +104,6 @@ def check_values(name: str, values: Sequence[float], bounds: tuple[float, float]
     ]
     if wrong:
         raise UndefinedScore(
-            f"the strip of {name!r} holds {wrong[0]}, but values must be numbers between {low:g} and {high:g}."
+            f"the strip of {name!r} holds {wrong[0]}, but values must be numbers between {low:g} "
+            f"and {high:g}."
         )

@@ -1,10 +1,11 @@
-"""An explanation as a picture of its edges: the target in the middle, rings by hops, width and
-colour by score.
+"""An explanation drawn as a graph.
+
+The target stands in the middle, rings show hops, width and colour of edges show scores.
 
 Only the ``top`` strongest edges are drawn; a caption counts the rest. Blue raises the output,
-vermilion lowers it; scores of explainers without a direction are green. The area of a node grows
-with the sum of its absolute feature scores. Groups of nodes (``names.groups``) are one node, and
-the scores of their edges add up.
+vermilion lowers it; scores without a direction are green. The area of a node grows with the sum of
+its absolute feature scores. A group of nodes (``names.groups``) is drawn as one node, and the
+scores of its edges add up.
 """
 
 import math
@@ -41,11 +42,26 @@ def draw_explanation(
     *,
     signed: bool | None = None,
 ) -> "Axes":
-    """Draw the ``top`` strongest edges of ``x``.
+    """Draw the strongest edges of an explanation as a graph.
 
-    ``data``    knows the ends of the edges: the wrapped model, the graph that was explained, or the list of graphs
-    ``names``   what things are called: `Names`, or a dictionary of its fields; what is missing is taken from the data
-    ``signed``  whether scores carry a direction; default: what the explainer says, no for one that is not known
+    Args:
+        x: The explanation.
+        data: Where the ends of the edges come from: the wrapped model, the graph that was
+            explained, or the list of graphs.
+        names: What things are called: `Names`, or a dictionary of its fields. Missing names come
+            from the data.
+        top: How many edges are drawn; the caption counts the rest.
+        ax: Axes to draw into; new ones by default.
+        signed: Whether scores carry a direction; by default what the explainer says, and False for
+            an unknown explainer.
+
+    Returns:
+        The axes.
+
+    Raises:
+        BadExplanation: ``data`` is missing, or is not the graph that was explained.
+        BadSetting: ``top`` is not a positive whole number, or a name does not fit.
+        UndefinedScore: A score is NaN or infinite.
     """
     return draw_sketch(
         sketch_of(x, ends_of_edges(x, data), picture_names(x, data, names), top, signed), ax
@@ -53,7 +69,7 @@ def draw_explanation(
 
 
 def draw_sketch(sketch: Sketch, ax: "Axes | None" = None) -> "Axes":
-    """Draw what a sketch says."""
+    """Draw a picture from its data."""
     picture = Picture(ax if ax is not None else empty_axes(), sketch)
     picture.write_frame()
     picture.draw()
@@ -61,20 +77,21 @@ def draw_sketch(sketch: Sketch, ax: "Axes | None" = None) -> "Axes":
 
 
 def picture_names(x: Xplanation, data: Any, names: Any) -> Names:
-    """The user's names, then those of the wrapped model and of its data; refuses ids that the graph
-    does not have.
+    """Take names from the user, then from the wrapped model, then from its data.
+
+    Raise BadSetting if a name belongs to an id that the graph does not have.
     """
-    own = Names.read(names)
+    user_names = Names.read(names)
     source = data
     if isinstance(data, BaseModel):
-        own, source = own.filled(Names(features=data.feature_names)), data.data
-    called = own.filled(Names.of(source)) if x.level != "graph" else own
-    check_names(x, called)
-    return called
+        user_names, source = user_names.filled(Names(features=data.feature_names)), data.data
+    filled_names = user_names.filled(Names.of(source)) if x.level != "graph" else user_names
+    check_names(x, filled_names)
+    return filled_names
 
 
 def check_names(x: Xplanation, names: Names) -> None:
-    """Refuse names of nodes and features that the graph does not have."""
+    """Raise BadSetting if names refer to nodes or features that the graph does not have."""
     width = (
         {}
         if x.feature_score is None
@@ -84,7 +101,7 @@ def check_names(x: Xplanation, names: Names) -> None:
 
 
 def empty_axes() -> "Axes":
-    """Axes of a new figure."""
+    """Return the axes of a new figure."""
     import matplotlib.pyplot as plt
 
     axes: Axes = plt.subplots(figsize=(8, 6), layout="constrained")[1]
@@ -93,7 +110,7 @@ def empty_axes() -> "Axes":
 
 @dataclass(frozen=True)
 class Picture:
-    """What is drawn where."""
+    """The drawing of one picture into axes."""
 
     axes: "Axes"
     sketch: Sketch
@@ -104,7 +121,7 @@ class Picture:
         return self.sketch.shown.drawn
 
     def write_frame(self) -> None:
-        """Title, caption and legend; no axes."""
+        """Write title, caption and legend; hide the axes."""
         self.axes.set_xticks([])
         self.axes.set_yticks([])
         self.axes.spines[:].set_visible(False)
@@ -113,14 +130,14 @@ class Picture:
         self.write_legend()
 
     def reading(self) -> str:
-        """How to read the picture."""
+        """Return how to read the picture."""
         parts = ["Width and depth of colour: strength of an edge."] if self.drawn else []
         parts += ["Size of a node: its feature scores."] if self.sketch.has_features else []
         parts += ["Rings: hops."] if self.sketch.level == "node" else []
         return " ".join(parts)
 
     def write_legend(self) -> None:
-        """What the colours mean, between title and picture."""
+        """Write what the colours mean, between title and picture."""
         from matplotlib.lines import Line2D
 
         words = {True: "raises the output", False: "lowers the output"}
@@ -144,7 +161,7 @@ class Picture:
             )
 
     def draw(self) -> None:
-        """Nodes, arrows and labels."""
+        """Draw nodes, arrows and labels."""
         width, height = self.fit_axes()
         half, middle = half_axes((width, height), self.has_long_labels()), (width / 2, height / 2)
         discs = self.discs(half, middle)
@@ -156,7 +173,7 @@ class Picture:
         self.write_labels(discs, (0, 0, width, height))
 
     def fit_axes(self) -> Point:
-        """Let one unit of the axes be one point of the page, as the figure is laid out now."""
+        """Make one unit of the axes one point of the page, in the present layout."""
         figure: Any = self.axes.figure
         figure.draw_without_rendering()
         box = self.axes.get_window_extent()
@@ -166,7 +183,7 @@ class Picture:
         return width, height
 
     def discs(self, half: Point, middle: Point) -> dict[Node, Disc]:
-        """Nodes in points."""
+        """Return the discs of the nodes, in points."""
         spots = self.sketch.spots
         largest = max((spot.strength for spot in spots), default=0.0)
         scale = min(1.0, max(0.65, min(middle) / 150))  # smaller in a small picture
@@ -180,11 +197,11 @@ class Picture:
         }
 
     def has_long_labels(self) -> bool:
-        """Whether some label stands beside its node."""
+        """Whether a label stands beside its node."""
         return any(len(spot.label) > SHORT for spot in self.sketch.spots)
 
     def draw_rings(self, half: Point, middle: Point) -> None:
-        """Thin ellipses, one for each number of hops."""
+        """Draw a thin ellipse for each number of hops."""
         from matplotlib.patches import Ellipse
 
         for share in self.sketch.rings[1:] if self.sketch.level == "node" else ():
@@ -194,7 +211,7 @@ class Picture:
             )
 
     def draw_arrow(self, arrow: Arrow, discs: Mapping[Node, Disc], is_bent: bool) -> None:
-        """One arrow: bent where there is one the other way, a loop where both ends are one node."""
+        """Draw an arrow: bent if another runs the other way, a loop if both ends are one node."""
         from matplotlib.patches import FancyArrowPatch
 
         a, b = discs[arrow.source], discs[arrow.destination]
@@ -224,7 +241,7 @@ class Picture:
         )
 
     def draw_nodes(self, discs: Mapping[Node, Disc]) -> None:
-        """Discs: the target yellow with a thick outline, groups blue, all others grey."""
+        """Draw discs: the target yellow with a thick outline, groups blue, all others grey."""
         if self.sketch.level == "link" and len(discs) > 1:
             first, second = (discs[node] for node in self.sketch.targets)
             self.axes.plot(
@@ -234,21 +251,21 @@ class Picture:
                 linestyle=":",
                 zorder=1,
             )
-        is_target = [node in self.sketch.targets for node in discs]
+        are_targets = [node in self.sketch.targets for node in discs]
         self.axes.scatter(
             [disc.x for disc in discs.values()],
             [disc.y for disc in discs.values()],
             s=[(2 * disc.radius) ** 2 for disc in discs.values()],
-            c=[node_colour(node, own) for node, own in zip(discs, is_target, strict=True)],
+            c=[node_colour(node, own) for node, own in zip(discs, are_targets, strict=True)],
             edgecolors=colours.OUTLINE,
-            linewidths=[2.0 if own else 0.8 for own in is_target],
+            linewidths=[2.0 if own else 0.8 for own in are_targets],
             zorder=3,
         )
 
     def write_labels(
         self, discs: Mapping[Node, Disc], room: tuple[float, float, float, float]
     ) -> None:
-        """Short labels inside their nodes, long ones beside them."""
+        """Write short labels inside their nodes, long ones beside them."""
         labels = {spot.node: spot.label for spot in self.sketch.spots}
         sizes = {
             node: (FONT * LETTER * len(text) + 4, FONT + 4)
@@ -278,14 +295,12 @@ class Picture:
 
 
 def half_axes(room: Point, is_wide: bool) -> Point:
-    """Half the width and height that positions are stretched to; long labels need a margin at the
-    sides.
-    """
+    """Return half the width and height for positions; long labels need a margin."""
     return room[0] / 2 - (60 if is_wide else 20), room[1] / 2 - (30 if is_wide else 20)
 
 
 def radius_of(strength: float, largest: float) -> float:
-    """The area grows with the strength, from SMALLEST to LARGEST.
+    """Return a radius: the area grows with the strength, from SMALLEST to LARGEST.
 
     >>> radius_of(0.0, 2.0), radius_of(2.0, 2.0), radius_of(0.0, 0.0)
     (9.0, 16.0, 9.0)
@@ -295,12 +310,12 @@ def radius_of(strength: float, largest: float) -> float:
 
 
 def line_width(score: float, strongest: float) -> float:
-    """From THINNEST to WIDEST, straight with |score|."""
+    """Return a width from THINNEST to WIDEST, linear in |score|."""
     return THINNEST + (WIDEST - THINNEST) * abs(score) / strongest
 
 
 def node_colour(node: Node, is_target: bool) -> str:
-    """The colour of a disc."""
+    """Return the colour of a disc."""
     if is_target:
         return colours.TARGET
     return colours.NODE if isinstance(node, int) else colours.GROUP

@@ -1,8 +1,7 @@
-"""The numbers of single targets, packed for the picker of a page: a number with four digits, or why
-there is none.
+"""The numbers of single targets, packed for the target picker of a page.
 
-A missing value is a text: the place of its reason in ``statuses``. What was never asked for is
-null.
+A value is a number with four digits. A missing value is a text: the position of its reason in
+``statuses``. What was never asked for is null.
 """
 
 import math
@@ -15,7 +14,7 @@ from graphgauge.report.showcase import is_labelled, target_name
 
 
 def packed(results: Results, metrics: list[str], names: Names, level: str) -> dict[str, Any]:
-    """Every target by task and network: ``groups[g].values[target][explainer][metric]``."""
+    """Pack every target by task and network: ``groups[g].values[target][explainer][metric]``."""
     explainers = list(dict.fromkeys(row.explainer for row in results.rows))
     statuses = list(
         dict.fromkeys(row.cell.status for row in results.rows if row.cell.value is None)
@@ -53,14 +52,14 @@ def packed(results: Results, metrics: list[str], names: Names, level: str) -> di
 
 
 def called(target: Any, occurrence: int, level: str, names: Names, has_label: bool = False) -> str:
-    """A target for people, and which of several explanations of it."""
+    """Describe a target, and say which of several explanations of it is meant."""
     if not has_label:
         level = "link" if isinstance(target, tuple) else "node" if level == "link" else level
     return target_name(target, level, names) + (f", again {occurrence}" if occurrence else "")
 
 
 def cell(row: Row | None, statuses: list[str]) -> float | str | None:
-    """A number, the place of a reason, or nothing.
+    """Pack a number, the position of a reason, or nothing.
 
     >>> cell(None, []) is None
     True

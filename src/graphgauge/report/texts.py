@@ -1,7 +1,7 @@
 """A report as JSON, CSV and Markdown.
 
-JSON has no NaN: what is no number is null. A spreadsheet runs cells that begin with = + - @ as
-formulas; texts that do get an apostrophe in front, numbers stay numbers.
+JSON has no NaN, so NaN and infinity become null. A spreadsheet runs cells that begin with = + - @
+as formulas; such texts get an apostrophe in front, numbers stay numbers.
 """
 
 import csv
@@ -39,12 +39,12 @@ MARKS = {"pass": "✓", "warn": "!", "undecided": "?", "fail": "✗", "not appli
 
 
 def as_json(content: dict[str, Any]) -> str:
-    """Everything but pictures."""
+    """Write everything but pictures as JSON."""
     return json.dumps(finite(content), indent=2, allow_nan=False) + "\n"
 
 
 def finite(value: Any) -> Any:
-    """Plain data without NaN, infinity and pictures.
+    """Return plain data without NaN, infinity and pictures.
 
     >>> finite({"a": [float("nan"), 1.5], "pictures": {}})
     {'a': [None, 1.5]}
@@ -65,7 +65,7 @@ def finite(value: Any) -> Any:
 
 
 def as_csv(content: dict[str, Any]) -> str:
-    """A row for each task, explainer and number."""
+    """Write a row for each task, explainer and metric."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -79,7 +79,7 @@ def as_csv(content: dict[str, Any]) -> str:
 
 
 def csv_row(task: str, line: Line, own: Score) -> list[Any]:
-    """One number."""
+    """Return the cells of one score."""
     missing = "; ".join(f"{count} {status}" for status, count in own.missing.items())
     named = [task, line.explainer, "yes" if line.is_chosen else "no", own.metric]
     return [
@@ -96,10 +96,10 @@ def csv_row(task: str, line: Line, own: Score) -> list[Any]:
 
 
 def harmless(value: Any) -> Any:
-    r"""A cell that no spreadsheet runs; a text is on one line, and nothing where there is no value.
+    r"""Make a cell that no spreadsheet runs; a text is on one line, a missing value is empty.
 
-    >>> harmless("=1+1"), harmless("\t@SUM(A1)"), harmless(-0.5), harmless(float("nan")), harmless("a\nb")
-    ("'=1+1", "'@SUM(A1)", -0.5, '', 'a b')
+    >>> [harmless(value) for value in ("=1+1", "\t@SUM(A1)", -0.5, float("nan"), "a\nb")]
+    ["'=1+1", "'@SUM(A1)", -0.5, '', 'a b']
     """
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
@@ -110,18 +110,16 @@ def harmless(value: Any) -> Any:
 
 
 def is_formula(text: str) -> bool:
-    """Whether a spreadsheet could read a text as a formula: its first visible letter, also a
-    full-width one, says so.
-    """
-    seen = unicodedata.normalize("NFKC", text.lstrip("\u2066\u2067\u2068\u2069 "))
-    return seen[:1] in tuple(FORMULA)
+    """Whether a spreadsheet could run a text: its first visible letter says so, full-width too."""
+    visible = unicodedata.normalize("NFKC", text.lstrip("\u2066\u2067\u2068\u2069 "))
+    return visible[:1] in tuple(FORMULA)
 
 
 # --- Markdown -------------------------------------------------------------------------------------
 
 
 def as_markdown(content: dict[str, Any]) -> str:
-    """The report as Markdown, without pictures."""
+    """Write the report as Markdown, without pictures."""
     sections = [
         *answer_lines(content),
         *(line for part in content["tasks"] for line in task_lines(part, content["columns"])),
@@ -136,7 +134,8 @@ def as_markdown(content: dict[str, Any]) -> str:
         "## Before deployment",
         "",
         *(
-            f"- [{'x' if own['state'] == 'done' else ' '}] {said(own['point'])} ({own['state']}): {said(own['evidence'])}"
+            f"- [{'x' if own['state'] == 'done' else ' '}] {said(own['point'])} "
+            f"({own['state']}): {said(own['evidence'])}"
             for own in content["checklist"]
         ),
         "",
@@ -153,26 +152,26 @@ def as_markdown(content: dict[str, Any]) -> str:
 
 
 def said_raw(value: Any) -> str:
-    """A text on one line."""
+    """Put a text on one line."""
     return tidy(str(value), 4000)
 
 
 def said(text: Any) -> str:
-    """A text that is only text in Markdown."""
+    """Escape a text, so that Markdown shows it as it is."""
     return plain(said_raw(text))
 
 
 def answer_lines(content: dict[str, Any]) -> list[str]:
-    """The head of the page."""
+    """Return the head of the page."""
     answer, facts = content["answer"], content["facts"]
-    told = ", ".join(f"{count} {name}" for name, count in facts.items())
+    counts = ", ".join(f"{count} {name}" for name, count in facts.items())
     head = [
         f"# {said(content['title'])}",
         "",
         f"**{answer['badge']}.** {said(answer['headline'])}: {said(answer['reason'])}.",
         "",
         *accuracy_lines(content["accuracy"]),
-        told,
+        counts,
         "",
     ]
     if len(content["tasks"]) > 1:
@@ -196,12 +195,13 @@ def accuracy_lines(accuracy: Mapping[str, Any] | None) -> list[str]:
 
 
 def task_lines(part: Any, columns: list[dict[str, Any]]) -> list[str]:
-    """One task: recommendation, table, reasons and examples."""
+    """Return one task: recommendation, table, reasons and examples."""
     lines = [f"## {said(part.title)}", ""]
     own = part.recommendation
     if own is not None:
         lines += [
-            f"Recommended: **{said(own.chosen)}**, because {said(own.reason)}. The paper: {said(own.paper)}.",
+            f"Recommended: **{said(own.chosen)}**, because {said(own.reason)}. "
+            f"The paper: {said(own.paper)}.",
             "",
         ]
         lines += [f"- not {said(name)}: {said(why)}" for name, why in own.others.items()]
@@ -219,7 +219,7 @@ def task_lines(part: Any, columns: list[dict[str, Any]]) -> list[str]:
 
 
 def truth_lines(tables: list[dict[str, Any]]) -> list[str]:
-    """Agreement with a known truth, where there is one."""
+    """Return the agreement with a known truth, if there is one."""
     lines = ["## Agreement with the known truth", ""] if tables else []
     for own in tables:
         rows = [
@@ -233,7 +233,7 @@ def truth_lines(tables: list[dict[str, Any]]) -> list[str]:
 
 
 def score_text(own: Score) -> str:
-    """A cell: value, n and verdict.
+    """Return a cell: value, n and verdict.
 
     >>> score_text(Score("edge_ec", 3.25, 9, None, None, {}, "warn", 5.0, "", ""))
     '3.25 (n 9) !'
@@ -242,13 +242,15 @@ def score_text(own: Score) -> str:
 
 
 def example_text(example: Any) -> str:
-    """One explanation in a line."""
-    told = said(example.text.replace("\n", " ")) if example.text else ""
-    return f"{example.end}: {said(example.target)} (pertinence {number(example.pertinence)}). {told}".strip()
+    """Return one explanation in a line."""
+    sentences = said(example.text.replace("\n", " ")) if example.text else ""
+    pertinence = number(example.pertinence)
+    head = f"{example.end}: {said(example.target)} (pertinence {pertinence})."
+    return f"{head} {sentences}".strip()
 
 
 def number(value: float | None) -> str:
-    """A number for people: three digits; a dash where there is none.
+    """Format a number with three digits; a dash if there is none.
 
     >>> number(0.98765), number(1234.5), number(None), number(0.0)
     ('0.988', '1,234', '–', '0')

@@ -1,6 +1,4 @@
-"""The table of how well explanations agree with a known truth, one for each task that has one. No
-verdict reads it.
-"""
+"""Tables of how well explanations agree with a known truth. No verdict uses them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,18 +8,16 @@ from graphgauge.guidelines.measures import Measure, Measured
 from graphgauge.report.boards import told_gap
 
 
-def truth_tables(found: Measured, tasks: Sequence[str]) -> list[dict[str, Any]]:
-    """Columns with their meaning, and a line for each explainer; nothing for a task without a
-    truth.
-    """
+def truth_tables(measured: Measured, tasks: Sequence[str]) -> list[dict[str, Any]]:
+    """Return a table for each task with a known truth: columns and a line for each explainer."""
     tables = []
     for task in tasks:
-        subjects = found.subjects(task)
+        subjects = measured.subjects(task)
         names = [f"{kind}_{name}" for kind in KINDS for name in MEANINGS]
         metrics = [
             name
             for name in names
-            if any(found.get(subject, name) is not None for subject in subjects)
+            if any(measured.get(subject, name) is not None for subject in subjects)
         ]
         if not metrics:
             continue
@@ -32,7 +28,7 @@ def truth_tables(found: Measured, tasks: Sequence[str]) -> list[dict[str, Any]]:
         lines = [
             {
                 "explainer": subject[2],
-                "scores": [_score(found.get(subject, name)) for name in metrics],
+                "scores": [_score(measured.get(subject, name)) for name in metrics],
             }
             for subject in subjects
         ]
@@ -41,7 +37,7 @@ def truth_tables(found: Measured, tasks: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _title(metric: str) -> str:
-    """A metric's name for people.
+    """Return the title of a metric.
 
     >>> _title("edge_auroc"), _title("feature_precision_at_k")
     ('Edge AUROC', 'Feature precision at k')
@@ -51,7 +47,7 @@ def _title(metric: str) -> str:
 
 
 def _score(measure: Measure | None) -> dict[str, Any]:
-    """One mean with its interval, as a text; or why there is none."""
+    """Return one mean with its interval as a text, or say why there is none."""
     if measure is None:
         return {"text": "not measured", "mean": None, "low": None, "high": None, "n": 0, "gap": ""}
     low, high = measure.interval or (None, None)

@@ -1,9 +1,8 @@
-"""The ways between the nodes of a picture, before any of them is drawn: its layout stands on all
-edges, also on those left out.
+"""The graph behind a picture: the layout uses all edges, also those that are not drawn.
 
-Nodes of a group count as one. A drawn node has a number: a node its id, the k-th group N + k, N
-being the number of nodes. So a graph of many edges stays a tensor, and only what is drawn becomes
-Python's own.
+The nodes of a group are drawn as one. A drawn node has a number: a node its id, the k-th group
+N + k for N nodes. So a graph with many edges stays a tensor, and only what is drawn becomes Python
+objects.
 """
 
 from collections.abc import Sequence
@@ -33,21 +32,21 @@ class Ways:
     groups: tuple[str, ...] = ()
 
     def node(self, number: int) -> Node:
-        """The drawn node with a number."""
+        """Return the drawn node with a number."""
         return number if number < self.num_nodes else self.groups[number - self.num_nodes]
 
     def number(self, node: Node) -> int:
-        """The number of a drawn node."""
+        """Return the number of a drawn node."""
         return node if isinstance(node, int) else self.num_nodes + self.groups.index(node)
 
     def onward(self, node: Node) -> list[Node]:
-        """Where the edges of a node lead to, in the order of the edges."""
+        """Return the nodes that the edges of a node lead to, in the order of the edges."""
         return [
             self.node(number) for number in self.ends[1, self.ends[0] == self.number(node)].tolist()
         ]
 
     def among(self, nodes: Sequence[Node]) -> list[tuple[Node, Node]]:
-        """The edges between these nodes."""
+        """Return the edges between these nodes."""
         inside = torch.isin(self.ends, torch.tensor([self.number(node) for node in nodes])).all(0)
         return [
             (self.node(source), self.node(destination))
@@ -55,8 +54,9 @@ class Ways:
         ]
 
     def hops(self, targets: Sequence[int]) -> dict[Node, int]:
-        """Steps along the edges from each node to the nearest target; nodes without a way there are
-        not listed.
+        """Return the steps along the edges from each node to the nearest target.
+
+        Nodes without a path to a target are left out.
         """
         order, size = self.ends[1].argsort(), self.num_nodes + len(self.groups)
         source, first = self.ends[0, order], starts(self.ends[1].bincount(minlength=size))
@@ -73,7 +73,7 @@ class Ways:
 
 
 def ways_of(x: Xplanation, ends: Tensor, names: Names) -> Ways:
-    """The ways of an explanation whose edges have these ends (2, E)."""
+    """Return the graph of an explanation whose edges have these ends (2, E)."""
     place = folded_nodes(x, names)
     size, groups = (
         max(x.num_nodes, int(ends.max()) + 1 if ends.numel() else 0),
@@ -87,16 +87,17 @@ def ways_of(x: Xplanation, ends: Tensor, names: Names) -> Ways:
 
 
 def folded_nodes(x: Xplanation, names: Names) -> dict[int, str]:
-    """The group of each node that is drawn as part of one; the target is part of none, other nodes
-    of their first.
+    """Return the group of each node that is drawn as part of one.
+
+    The target is part of none, another node of its first group.
     """
-    found: dict[int, str] = {}
+    group_by_node: dict[int, str] = {}
     for (_, plural), members in names.groups.items():
-        found.update(
+        group_by_node.update(
             {
                 node: plural
                 for node in sorted(members)
-                if node not in found and node not in x.target_nodes
+                if node not in group_by_node and node not in x.target_nodes
             }
         )
-    return found
+    return group_by_node

@@ -1,10 +1,10 @@
 """A report as one HTML file, and as PDF from it.
 
-Three files in ``templates`` make the page: the template (every value in it is escaped by Jinja),
-the style sheet and the script, all written into the page. The page's security policy allows nothing
-from outside and one script only, by its digest: text that looked like a script would not run even
-if it got past the escaping. Data for the script is JSON in which ``<``, ``>`` and ``&`` are written
-by their numbers, so that no text can end the element it stands in.
+Three files in ``templates`` make the page: the template (Jinja escapes every value in it), the
+style sheet and the script, all written into the page. The page's security policy allows nothing
+from outside and one script only, by its digest: text that looks like a script would not run even if
+it got past the escaping. Data for the script are JSON in which ``<``, ``>`` and ``&`` are written
+by their numbers, so that no text can end the element that holds it.
 """
 
 import base64
@@ -40,7 +40,7 @@ LONG = 160  #: letters of a text that are shown before the reader asks for more
 
 
 def as_html(content: dict[str, Any], paper: bool = False) -> str:
-    """The page; on paper nothing can be clicked."""
+    """Return the page; ``paper`` leaves out what readers can click."""
     script, style = part("report.js"), part("report.css")
     safe = marked()
     page = template().render(
@@ -58,38 +58,43 @@ def as_html(content: dict[str, Any], paper: bool = False) -> str:
 
 
 def part(name: str) -> str:
-    """One of the files that make the page."""
+    """Read one of the files that make the page."""
     return files("graphgauge.report").joinpath(f"templates/{name}").read_text(encoding="utf-8")
 
 
 @cache
 def template() -> "Template":
-    """The page's template: strict about names it does not know, escaping everything."""
+    """Return the page's template, which escapes everything and knows no undefined names."""
     from jinja2 import Environment, StrictUndefined
 
-    room = Environment(
+    environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    room.filters.update(num=number, figure=figure, shown=shown, label=label, split_long=split_long)
-    room.filters.update(picture=own_ids, title_of=title_of)
-    return room.from_string(part("report.html"))
+    environment.filters.update(
+        num=number, figure=figure, shown=shown, label=label, split_long=split_long
+    )
+    environment.filters.update(picture=own_ids, title_of=title_of)
+    return environment.from_string(part("report.html"))
 
 
 def marked() -> "type[Markup]":
-    """The type of texts that are HTML already."""
+    """Return the type of texts that are HTML already."""
     from markupsafe import Markup
 
     return Markup
 
 
 def policy(script: str) -> str:
-    """What the page may do: nothing but its own script and style."""
+    """Return the security policy: the page may use its own script and style, nothing else."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    return (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
 
 
 def script_json(data: Any) -> str:
-    r"""Data as JSON that can stand in a script element.
+    r"""Write data as JSON that can stand in a script element.
 
     >>> print(script_json({"a": "</script>", "b": float("nan")}))
     {"a":"\u003c/script\u003e","b":null}
@@ -102,12 +107,12 @@ def script_json(data: Any) -> str:
 
 
 def shown(text: Any) -> str:
-    """A text for a page: no control characters, no marks that turn other text."""
+    """Tidy a text: no control characters, no marks that turn other text."""
     return tidy(str(text), 2000)
 
 
 def title_of(name: str) -> str:
-    """A name with underscores as words.
+    """Write a name with underscores as words.
 
     >>> title_of("never_flipped")
     'Never flipped'
@@ -116,8 +121,7 @@ def title_of(name: str) -> str:
 
 
 def split_long(text: str) -> tuple[str, str]:
-    """A text, and the rest of it that is shown on demand: so many letters stay, to the end of a
-    word.
+    """Split a long text at the end of a word; the page shows the rest on demand.
 
     >>> split_long("Short."), split_long("word " * 40 + "end")[1].split()[-1]
     (('Short.', ''), 'end')
@@ -131,7 +135,7 @@ def split_long(text: str) -> tuple[str, str]:
 
 
 def label(name: str) -> "Markup":
-    """A name that may break after an underscore.
+    """Let a name break after an underscore.
 
     >>> print(label("a_<b>"))
     a_<wbr>&lt;b&gt;
@@ -140,17 +144,19 @@ def label(name: str) -> "Markup":
 
 
 def own_ids(svg: str, prefix: str) -> "Markup":
-    """An SVG whose ids are its own on the page, as large as its place; ids that nothing refers to
-    are left out.
+    """Give an SVG ids of its own on the page, and let it be as large as its place.
 
-    >>> print(own_ids('<svg width="9pt" height="8pt"><g id="axes_1"><path id="m1"/><use href="#m1"/></g></svg>', "p2"))
+    Ids that nothing refers to are left out.
+
+    >>> svg = '<svg width="9pt" height="8pt"><g id="a"><path id="m1"/><use href="#m1"/></g></svg>'
+    >>> print(own_ids(svg, "p2"))
     <svg><g><path id="p2-m1"/><use href="#p2-m1"/></g></svg>
     """
     svg = re.sub(r'(<svg\b[^>]*?) width="[^"]*" height="[^"]*"', r"\1", svg, count=1)
     used = set(re.findall(r"#([\w-]+)", svg))
     kept = re.sub(
         r' id="([\w.-]+)"',
-        lambda found: f' id="{prefix}-{found[1]}"' if found[1] in used else "",
+        lambda name: f' id="{prefix}-{name[1]}"' if name[1] in used else "",
         svg,
     )
     return marked()(re.sub(r'(href="|url\()#([\w-]+)', rf"\1#{prefix}-\2", kept))
@@ -160,17 +166,18 @@ def own_ids(svg: str, prefix: str) -> "Markup":
 
 
 def as_pdf(content: dict[str, Any]) -> bytes:
-    """The page as it prints; needs the extra ``pdf``."""
+    """Return the page as PDF; needs the extra ``pdf``."""
     try:
         from weasyprint import HTML
     except (ImportError, OSError) as error:
         raise MissingExtra(
-            f'PDF needs weasyprint, which cannot be loaded ({error}): pip install "graphgauge[pdf]".'
+            f"PDF needs weasyprint, which cannot be loaded ({error}): "
+            'pip install "graphgauge[pdf]".'
         ) from error
-    written: bytes = HTML(string=as_html(content, paper=True), url_fetcher=refuse).write_pdf()
-    return written
+    pdf: bytes = HTML(string=as_html(content, paper=True), url_fetcher=refuse).write_pdf()
+    return pdf
 
 
 def refuse(url: str, *args: Any, **options: Any) -> dict[str, Any]:
-    """Nothing is fetched while a PDF is made."""
+    """Refuse to load anything while a PDF is made."""
     raise ValueError(f"a report fetches nothing, but {url} was asked for")
