@@ -4,12 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from made_results import noisy, results, values
 
 from graphgauge.benchmark import fronts, robustly_non_dominated, study_of
-from graphgauge.benchmark.pareto import front, on_front
+from graphgauge.benchmark.pareto import front
 from graphgauge.core.errors import UndefinedScore
 
 PAIR = ("edge_pertinence", "edge_ec")
@@ -26,13 +24,8 @@ def made(task, points):
 
 
 def literal_front(points):
-    """Nobody is as good in both and better in one."""
+    """No other point is as good in both and better in one."""
     return [not any(a >= x and b >= y and (a > x or b > y) for a, b in points) for x, y in points]
-
-
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=8))
-def test_a_front_equals_its_definition(points):
-    assert on_front(np.array(points, float)).tolist() == literal_front(points)
 
 
 def test_a_front_is_that_of_the_results():

@@ -1,5 +1,5 @@
-"""The benchmark: experiment files, the runner that measures them in pieces with its engines, and
-what a run says, as tables.
+"""The benchmark: experiment files, the runner that measures them in shards, and tables of what a
+run says.
 
 Names are imported when they are first used: the runner and the store need no torch, and start at
 once.

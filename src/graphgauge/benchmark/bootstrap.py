@@ -1,16 +1,16 @@
-"""Is one explainer better than another, or was it these targets? Paired differences and the paired
-bootstrap.
+"""Is one explainer better than another, or does the difference come from the drawn targets? Paired
+differences and the paired bootstrap.
 
-For the targets that both explainers have a value for, inside each configuration c (a task and a
+For the targets for which both explainers have a value, inside each configuration c (a task and a
 model),
 
     difference = mean over c of mean over t of (first - second)
 
 with a 95 % interval by Student's t (`core.intervals.difference_interval`; the percentile bootstrap
 excludes 0 in 9 % of null cases with 10 targets). For ``wins`` and ``best``, targets are drawn again
-with replacement inside each c: in which share of the draws is an explainer better? Pairing takes
-out what makes a target hard for everyone. Only configurations in which all compared explainers have
-values count: an explainer that is missing where the task is hard must not win for it.
+with replacement inside each c: in which share of the draws is an explainer better? Pairing removes
+what makes a target hard for every explainer. Only configurations in which all compared explainers
+have values count: an explainer must not win because it has no values where the task is hard.
 """
 
 from dataclasses import dataclass
@@ -30,11 +30,11 @@ from graphgauge.evaluation.results import Results
 
 @dataclass(frozen=True)
 class Difference:
-    """Mean of the first explainer less that of the second, with a 95 % interval.
+    """Mean of the first explainer minus the mean of the second, with a 95 % interval.
 
-    ``low`` and ``high`` are NaN where a configuration has a single target. ``wins``: share of the
-    draws in which the first is better, a tie counting half. ``targets`` and ``configurations`` are
-    what both have in common.
+    ``low`` and ``high`` are NaN where a configuration has a single target. ``wins`` is the share of
+    the draws in which the first is better; a tie counts half. ``targets`` and ``configurations``
+    are what both have in common.
     """
 
     metric: str
@@ -55,8 +55,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Ranking:
-    """All explainers against all: ``difference``, ``low`` and ``high`` (row less column), and how
-    often each is ``best``.
+    """All explainers compared with each other.
+
+    ``difference``, ``low`` and ``high`` are square tables (row minus column); ``best`` says in
+    which share of the draws each explainer is the best.
     """
 
     metric: str
@@ -68,7 +70,7 @@ class Ranking:
     configurations: int
 
     def as_table(self) -> pd.DataFrame:
-        """One row for each pair."""
+        """One row for each pair of explainers."""
         names = list(self.difference.index)
         pairs = [(first, second) for k, first in enumerate(names) for second in names[k + 1 :]]
         parts = {
@@ -92,7 +94,16 @@ def paired_bootstrap(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Difference:
-    """How much better the first explainer is than the second, and how sure that is."""
+    """How much better the first explainer is than the second, and how certain that is.
+
+    Args:
+        results: Results, or the table made of them.
+        metric: Name of a metric.
+        first: Label of an explainer.
+        second: Label of another one.
+        draws: Number of bootstrap draws.
+        seed: Seed of the draws.
+    """
     study = study_of(results).only(explainer=[first, second])
     common = common_configurations(study, metric, [first, second])
     own, drawn = means_of(common, draws, seed)
@@ -113,8 +124,14 @@ def ranking(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Ranking:
-    """All explainers (those that have values of this metric, or those named) against all others, on
-    the same draws.
+    """Compare all explainers with each other, on the same draws.
+
+    Args:
+        results: Results, or the table made of them.
+        metric: Name of a metric.
+        explainers: Labels; by default all explainers with a value of this metric.
+        draws: Number of bootstrap draws.
+        seed: Seed of the draws.
     """
     study = study_of(results)
     having = set(study.values(metric)["explainer"])
@@ -140,7 +157,9 @@ def ranking(
 
 
 def common_configurations(study: Study, metric: str, names: list[str]) -> list[Configuration]:
-    """The configurations in which all have values, or an error that says who is missing where."""
+    """The configurations in which all explainers have values. Raises `UndefinedScore` if there are
+    none.
+    """
     found = configurations(study, metric, names)
     common = [part for part in found if part.cases and not np.isnan(part.values).any()]
     if not common:
@@ -161,7 +180,7 @@ def interval_of_difference(common: list[Configuration], first: int, second: int)
 
 
 def means_of(common: list[Configuration], draws: int, seed: int) -> tuple[Floats, Floats]:
-    """The means over configurations, of all cases and of each draw.  (E,), (B, E)"""
+    """The means over configurations, for all cases and for each draw.  (E,), (B, E)"""
     own = np.stack([part.values.mean(0) for part in common]).mean(0)
     return own, np.stack([part.means(draws, seed) for part in common]).mean(0)
 

@@ -2,21 +2,22 @@
 disagree, with the likely reason.
 
     difference     ours - paper, of means over (data set, model)
-    order          Spearman's ρ between our means and the paper's over the explainers that both have (see `ranks`); means closer
-                   than TIES count as tied: 0.03 for pertinence, 3 edits of the cap of 100, and what
-                   the paper's last digit can tell for stability and time, 0.005 and 0.01 s
-    repeatable     the ρ that the paper's means reach with themselves, drawn anew within their standard errors, SD / sqrt(n): the
-                   median and the 5 % quantile. Where methods lie close together, no second
-                   measurement finds the same order
-    disagreement   |difference| above ALLOWED: 0.1 for numbers in [0, 1], 10 edits; times differ by more than a factor of 3, times
-                   below 0.01 s counting as 0.01 s
+    order          Spearman's ρ between our means and the paper's, over the explainers of both
+    repeatable     the ρ that the paper's means reach with themselves, drawn again within their
+                   standard errors, SD / sqrt(n): the median and the 5 % quantile
+    disagreement   |difference| above ALLOWED: 0.1 for numbers in [0, 1], 10 edits; times differ by
+                   more than a factor of 3, where times below 0.01 s count as 0.01 s
+
+Means closer than TIES count as tied in the order: 0.03 for pertinence, 3 edits of the cap of 100,
+and what the paper's last digit can tell for stability and time, 0.005 and 0.01 s. Where methods lie
+close together, no second measurement finds the same order.
 
 The allowances are fixed numbers, not multiples of the SDs in the table: those are differences
-between data sets, which both sides share (49.0 ± 53.8 would excuse anything). ``sds`` tells
+between data sets, which both sides share (49.0 ± 53.8 would excuse anything). ``sds`` is
 |difference| / sqrt(sd² + paper's sd²) all the same.
 
-Where results hold a variant that mimics what the paper ran (``lrp(variant=captum)``), the variant
-is compared, not the default.
+If results hold a variant that mimics what the paper ran (``lrp(variant=captum)``), the variant is
+compared, not the default.
 """
 
 from dataclasses import dataclass
@@ -53,8 +54,10 @@ BEST_OF_THE_PAPER = ("input_x_gradient", "integrated_gradients")
 
 @dataclass(frozen=True)
 class Comparison:
-    """``cells``: every cell that both have; ``orders``: one row per kind and metric;
-    ``disagreements``: cells with a reason.
+    """Our results beside the paper's.
+
+    ``cells`` has every cell that both have, ``orders`` one row per kind and metric,
+    ``disagreements`` the cells that disagree, with a reason.
     """
 
     cells: pd.DataFrame
@@ -62,8 +65,8 @@ class Comparison:
     disagreements: pd.DataFrame
 
     def side_by_side(self, metric: str) -> pd.DataFrame:
-        """Our mean and the paper's, in one cell: a row for each explainer, a column for each kind
-        of task.
+        """Our mean and the paper's in one cell: a row for each explainer, a column for each kind of
+        task.
         """
         digits = DIGITS.get(metric, 2)
         own = self.cells[self.cells["metric"] == metric]
@@ -82,7 +85,7 @@ class Comparison:
         )
 
     def claims(self) -> pd.DataFrame:
-        """Whether what the paper found is found again: claim, what was found, holds."""
+        """Whether what the paper found is found again, with the columns claim, found and holds."""
         orders = self.orders[self.orders["metric"].str.endswith("pertinence")]
         good, mean = int((orders["spearman"] >= 0.8).sum()), float(mean_difference(self.cells))
         parts = [
@@ -102,7 +105,13 @@ class Comparison:
 
 
 def compare_with_paper(results: Results | Study, draws: int = DRAWS, seed: int = 0) -> Comparison:
-    """Our results beside the paper's Table 1; needs tasks of the paper, such as ``cora-node``."""
+    """Compare our results with the paper's Table 1.
+
+    Args:
+        results: Results of tasks of the paper, such as ``cora-node``.
+        draws: Number of draws of the paper's means.
+        seed: Seed of the draws.
+    """
     study = study_of(results)
     cells = compared_cells(study)
     off = cells[~cells["agrees"]]
@@ -115,8 +124,8 @@ def compare_with_paper(results: Results | Study, draws: int = DRAWS, seed: int =
 
 
 def labels_in_place(labels: list[str]) -> dict[str, str]:
-    """Label -> the paper's method that it stands for: of several, a variant that mimics the paper,
-    else the default.
+    """The paper's method that each label stands for: if several do, a variant that mimics the
+    paper, else the default.
 
     >>> labels_in_place(["lrp", "lrp(variant=captum)", "saliency", "random"])
     {'lrp(variant=captum)': 'lrp', 'saliency': 'saliency'}
@@ -134,7 +143,7 @@ def labels_in_place(labels: list[str]) -> dict[str, str]:
 
 
 def compared_cells(study: Study) -> pd.DataFrame:
-    """Every cell that both tables have."""
+    """Compare every cell that both tables have."""
     paper, table, capped = table_1_of_the_paper(), table_1(study).cells, capped_means(study)
     methods = labels_in_place(study.explainers)
     lines = [
@@ -163,7 +172,7 @@ def compared_cells(study: Study) -> pd.DataFrame:
 
 
 def compared(method: str, row: dict[Any, Any], paper: Any) -> dict[str, Any]:
-    """One of them."""
+    """Compare one cell."""
     difference = row["mean"] - paper.mean
     spread = float(np.hypot(row["sd"], paper.sd))
     return {
@@ -185,7 +194,7 @@ def compared(method: str, row: dict[Any, Any], paper: Any) -> dict[str, Any]:
 
 def capped_means(study: Study) -> dict[Any, float]:
     """Mean edge EC of each kind and explainer if a target that never flips counted as the cap, not
-    as many edges as it has.
+    as its number of edges.
     """
     ec = study.good[study.good["metric"] == "edge_ec"]
     counted = ec.assign(value=ec["value"].where(ec["flipped"].ne(False), study.settings.cap))
@@ -209,7 +218,7 @@ def agrees(metric: str, ours: float, paper: float) -> bool:
 
 
 def form_of(metric: str) -> str:
-    """A metric without its side.
+    """The name of a metric without its side.
 
     >>> form_of("edge_pertinence"), form_of("time")
     ('pertinence', 'time')
@@ -218,7 +227,7 @@ def form_of(metric: str) -> str:
 
 
 def compared_orders(cells: pd.DataFrame, draws: int, seed: int) -> pd.DataFrame:
-    """For each kind and metric: ρ of the order, and the differences."""
+    """Compare the order of the explainers for each kind and metric."""
     groups = [
         (kind, metric, cells[(cells["kind"] == kind) & (cells["metric"] == metric)])
         for kind in KINDS
@@ -236,7 +245,7 @@ def compared_orders(cells: pd.DataFrame, draws: int, seed: int) -> pd.DataFrame:
 def compared_order(
     kind: str, metric: str, part: pd.DataFrame, draws: int, seed: int
 ) -> dict[str, Any]:
-    """One of them."""
+    """Compare the order of the explainers for one kind and metric."""
     tie = TIES[form_of(metric)]
     median, low = repeatability(part, metric, draws, seed)
     return {
@@ -256,11 +265,11 @@ def compared_order(
 
 
 def repeatability(part: pd.DataFrame, metric: str, draws: int, seed: int) -> tuple[float, float]:
-    """Median and 5 % quantile of ρ between the paper's means and the same drawn anew, inside the
-    metric's range.
+    """Median and 5 % quantile of ρ between the paper's means and the same means drawn again, inside
+    the metric's range.
 
     Draws in which all are tied have no ρ and are left out; NaN where the paper's own order is one
-    big tie.
+    tie.
     """
     form, means = form_of(metric), part["paper"].to_numpy(float)
     errors = part["paper_sd"].to_numpy(float) / np.sqrt(
@@ -296,7 +305,9 @@ def stable_enough(cells: pd.DataFrame) -> tuple[str, bool]:
 
 
 def best_enough(cells: pd.DataFrame) -> tuple[str, bool]:
-    """In how many kinds one of the two has the best feature pertinence, to two digits."""
+    """The number of kinds in which one of the two has the best feature pertinence, to two
+    digits.
+    """
     chosen = cells[cells["metric"] == "feature_pertinence"].assign(
         ours=lambda table: table["ours"].round(2)
     )

@@ -1,12 +1,13 @@
 """Do fidelity and its relatives agree with Pertinence and Effective Compactness? The paper claims
 "a clear relationship".
 
-Two questions, both answered by Spearman's ρ with a bootstrap interval (targets drawn again inside
-each task and model):
+Two questions, both answered by Spearman's ρ with a bootstrap interval (targets are drawn again
+inside each task and model):
 
-    targets      within one explainer, task and model, over targets: is the explanation that one metric likes liked by the other?
-                 ρ of each, then the mean over tasks and models (and over explainers)
-    explainers   within a kind of task, over the explainers' means: do both metrics put explainers in the same order?
+    targets      Within one explainer, task and model: does an explanation that scores well by one
+                 metric score well by the other? ρ of each, then the mean over tasks and models
+                 (and over explainers).
+    explainers   Within a kind of task: do the means of both metrics order explainers alike?
 
 ``expected`` is the sign that agreement has: fidelity_plus and pertinence should rise together,
 fidelity_plus and EC should not. ``agree``: the whole interval lies on that side. "all" rows average
@@ -42,8 +43,8 @@ DRAWS = 500
 
 @dataclass(frozen=True)
 class Part:
-    """One correlation: of the targets of a configuration and explainer, or of the explainers of a
-    kind.
+    """One correlation: over the targets of a configuration and explainer, or over the explainers of
+    a kind.
     """
 
     level: str
@@ -64,8 +65,15 @@ def agreement(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Correlations of the fidelity family with ours; one row per level, kind, explainer, side and
-    pair of metrics.
+    """Correlate the fidelity family with Pertinence and EC; one row per level, kind, explainer,
+    side and pair of metrics.
+
+    Args:
+        results: Results with the extra metrics, or the table made of them.
+        fidelity: Metrics of the fidelity family.
+        ours: Metrics to compare them with.
+        draws: Number of bootstrap draws.
+        seed: Seed of the draws.
     """
     study = without_baselines(study_of(results))
     parts = [
@@ -82,8 +90,8 @@ def agreement(
 
 
 def without_baselines(study: Study) -> Study:
-    """The explainers that are no baselines: random scores are last by every metric, which would
-    pass for agreement.
+    """The explainers that are no baselines. Random scores are last by every metric, which would
+    look like agreement.
     """
     return study.only(explainer=[name for name in study.explainers if name not in BASELINES])
 
@@ -138,9 +146,10 @@ def of_side(
 
 
 def drawn_ranks(values: Floats, counts: Floats) -> Floats:
-    """Ranks of each case in each draw, less their mean.  (n,), (B, n) -> (B, n)
+    """Ranks of each case in each draw, minus their mean.  (n,), (B, n) -> (B, n)
 
-    >>> drawn_ranks(np.array([5.0, 1.0, 5.0]), np.array([[1.0, 1.0, 1.0], [2.0, 1.0, 0.0]])).tolist()
+    >>> draws = np.array([[1.0, 1.0, 1.0], [2.0, 1.0, 0.0]])
+    >>> drawn_ranks(np.array([5.0, 1.0, 5.0]), draws).tolist()
     [[0.5, -1.0, 0.5], [0.5, -1.0, 0.5]]
     """
     _, group = np.unique(values, return_inverse=True)
@@ -150,7 +159,9 @@ def drawn_ranks(values: Floats, counts: Floats) -> Floats:
 
 
 def weighted_correlation(first: Floats, second: Floats, weight: Floats) -> Floats:
-    """Correlation of ranks whose weighted mean is 0; NaN where one does not vary.  (B, n) x 3 -> (B,)"""
+    """Correlation of ranks whose weighted mean is 0; NaN where one of them is constant.  (B, n) x 3
+    -> (B,)
+    """
     scale = np.sqrt((weight * first**2).sum(1) * (weight * second**2).sum(1))
     return np.divide(
         (weight * first * second).sum(1), scale, out=np.full_like(scale, np.nan), where=scale > 0
@@ -192,7 +203,9 @@ def of_means(
 
 
 def summarised(parts: list[Part]) -> pd.DataFrame:
-    """Means over parts: for each kind and explainer, over explainers, over kinds, over both."""
+    """Means over correlations: for each kind and explainer, over explainers, over kinds,
+    over both.
+    """
     groups: dict[tuple[str, ...], list[Part]] = {}
     for part in parts:
         for kind, explainer in dict.fromkeys(
@@ -207,7 +220,7 @@ def summarised(parts: list[Part]) -> pd.DataFrame:
 
 
 def summary_row(name: tuple[str, ...], parts: list[Part]) -> dict[str, Any]:
-    """One row: the mean of the parts' ρ, and of their draws."""
+    """One row: the mean of ρ over several correlations, and over their draws."""
     level, side, fidelity, metric, kind, explainer = name
     low, high = interval(mean_of_known(np.stack([part.drawn for part in parts])))
     expected = 1 if higher_is_better(fidelity) == higher_is_better(metric) else -1
@@ -229,6 +242,6 @@ def summary_row(name: tuple[str, ...], parts: list[Part]) -> dict[str, Any]:
 
 
 def in_given_order(column: pd.Series) -> pd.Series:
-    """Sort by first appearance."""
+    """Sort keys that keep the order of first appearance."""
     place = {name: k for k, name in enumerate(dict.fromkeys(column))}
     return column.map(place)

@@ -1,21 +1,22 @@
 """What a run cost: trials beside the paper's "35-40", explanations beside its "~2M".
 
-Trials are those that count: random curves per (target, reference) for pertinence, pairs of
-explanations for stability (M explanations where it is binomial). Where an explainer is
-deterministic, two equal explanations settle its stability, and where stability is binomial, M is
-given: neither is a series of trials that a rule stops, and both are left out of the mean.
+The trials of pertinence are random curves per (target, reference); those of stability are pairs of
+explanations (M explanations where it is binomial). Where an explainer is deterministic, two equal
+explanations settle its stability, and where stability is binomial, M is given: neither is a series
+of trials that a rule stops, so both are left out of the mean.
 
 Explanations are counted from the rows:
 
     scored       one for each (task, model, explainer, target)
-    stability    2 where deterministic, M where binomial, else 2 x pairs; the same explanations serve features and edges. Pairs are
-                 made in stages and some are not needed: only those that count are counted, so this
-                 is a lower bound
+    stability    2 where deterministic, M where binomial, else 2 x pairs
     time         3 for each target explained alone; warm-ups are not counted
 
-Nothing else runs an explainer. ``by the paper's rule, at most`` is what the paper's text allows for
-the same targets: 30 pairs where nothing varies, else 100 pairs. For its own 16,000 explanations
-that is 1.52 million, not 2.
+The same explanations serve the stability of features and edges. Pairs are made in stages and some
+are not needed: only those that count are counted, so this number is a lower bound. Nothing else
+runs an explainer.
+
+``by the paper's rule, at most`` is what the paper's text allows for the same targets: 30 pairs
+where nothing varies, else 100 pairs. For its own 16,000 explanations that is 1.52 million, not 2.
 """
 
 from collections.abc import Iterable
@@ -47,7 +48,7 @@ class Effort:
 
 
 def effort(results: Results | Study) -> Effort:
-    """Trials, reasons to stop and numbers of explanations."""
+    """Count trials, reasons to stop and explanations of a run."""
     study = study_of(results)
     series = all_series(study)
     return Effort(mean_trials(series), shares_of_reasons(series), explanations_made(study))
@@ -67,7 +68,7 @@ def all_series(study: Study) -> pd.DataFrame:
 
 
 def mean_trials(series: pd.DataFrame) -> pd.DataFrame:
-    """Mean number of trials per metric, and of pertinence and of all together, beside the paper's."""
+    """Mean number of trials per metric, for pertinence and for all together, beside the paper's."""
     real = series[~series["stop"].isin([DETERMINISTIC, BINOMIAL])]
     groups: list[tuple[str, pd.DataFrame]] = [
         (name, real[real["metric"] == name]) for name in COUNTED
@@ -84,7 +85,7 @@ def mean_trials(series: pd.DataFrame) -> pd.DataFrame:
 
 
 def shares_of_reasons(series: pd.DataFrame) -> pd.DataFrame:
-    """Which share of each metric's series stopped for which reason."""
+    """The share of each metric's series that stopped for each reason."""
     lines = [
         (metric, reason, int(count), count / len(part))
         for metric, part in series.groupby("metric", sort=False)
@@ -123,7 +124,7 @@ def explanations_made(study: Study) -> pd.DataFrame:
 
 
 def calls(trials: Any, stop: Any) -> int:
-    """Explanations behind one stability.
+    """Number of explanations behind one stability.
 
     >>> calls((1,), ("deterministic",)), calls((15,), ("binomial",)), calls((30,), ("precise",))
     (2, 15, 60)
@@ -134,7 +135,7 @@ def calls(trials: Any, stop: Any) -> int:
 
 
 def most_by_the_paper(stops: Iterable[Any]) -> int:
-    """Explanations that the paper's rule would make at most for the same targets."""
+    """The largest number of explanations that the paper's rule allows for the same targets."""
     return sum(
         2 * (LEAST_PAIRS if stop is not None and DETERMINISTIC in stop else MOST_PAIRS)
         for stop in stops

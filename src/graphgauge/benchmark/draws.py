@@ -1,10 +1,11 @@
-"""Targets drawn again, with replacement, inside each configuration: what the bootstraps share.
+"""Bootstrap draws: targets drawn again, with replacement, inside each configuration.
 
 The targets are a sample, the tasks and models are not: so targets are drawn inside (task, model),
-and configurations stay. For a metric and a set of explainers, a configuration's cases are those for
-which every explainer that has a value there has one (an explainer with none at all gets NaN). The
-draws are seeded by (seed, task, model): a configuration draws the same whichever others take part,
-and two metrics with the same number of cases draw the same cases, which keeps them paired.
+and configurations are kept. For a metric and a set of explainers, the cases of a configuration are
+those for which every explainer that has a value there has one (an explainer with none at all gets
+NaN). The draws are seeded by (seed, task, model): a configuration draws the same cases whichever
+others take part, and two metrics with the same number of cases draw the same cases, which keeps
+them paired.
 
     mean_b(e) = (1/n) Σ_i count_b(i) value(i, e)                            draw b of n cases
 """
@@ -27,8 +28,8 @@ SAME = 1e-9  #: means closer than this are the same number, added up in another 
 
 @dataclass(frozen=True)
 class Configuration:
-    """The values of one metric in one (task, model); a column for each explainer, NaN for one that
-    has none.
+    """The values of one metric in one (task, model): a column for each explainer, NaN for one
+    without values.
     """
 
     task: str
@@ -49,7 +50,7 @@ class Configuration:
 
 
 def drawn(size: int, draws: int, seed: int) -> NDArray[np.int64]:
-    """Cases drawn with replacement.  (B, n)"""
+    """Draw cases with replacement.  (B, n)"""
     if draws < 1:
         raise BadSetting(f"draws must be 1 or more, but is {draws}.")
     return np.random.default_rng(seed).integers(0, max(1, size), (draws, size))
@@ -70,8 +71,8 @@ def counted(chosen: NDArray[np.int64], size: int) -> Floats:
 
 
 def configurations(study: Study, metric: str, explainers: list[str]) -> list[Configuration]:
-    """The values of a metric, configuration by configuration, complete over the explainers that
-    have any there.
+    """Split the values of a metric into configurations, complete over the explainers that have any
+    there.
     """
     values = study.values(metric)
     groups = values.groupby(CONFIGURATION, sort=False)
@@ -81,7 +82,7 @@ def configurations(study: Study, metric: str, explainers: list[str]) -> list[Con
 def configuration(
     task: str, model: str, part: pd.DataFrame, explainers: list[str]
 ) -> Configuration:
-    """One of them."""
+    """The values of one configuration, with a column for each explainer."""
     wide = (
         part.pivot(index="case", columns="explainer", values="value")
         .reindex(columns=explainers)
@@ -103,7 +104,9 @@ def drawn_means(study: Study, metric: str, explainers: list[str], draws: int, se
 
 
 def mean_of_known(values: Floats) -> Floats:
-    """The mean along the first axis over what is not NaN; NaN where all is.  (G, ...) -> (...)"""
+    """The mean along the first axis over values that are not NaN; NaN where all are.  (G, ...) ->
+    (...)
+    """
     known = ~np.isnan(values)
     number = known.sum(0)
     total = np.where(known, values, 0.0).sum(0)

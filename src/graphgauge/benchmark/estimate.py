@@ -1,8 +1,8 @@
-"""How long the rest of a run takes, from what was measured.
+"""Estimates how long the rest of a run takes.
 
 Shards of one task and network resemble each other, shards of two tasks may differ a hundredfold. So
 seconds per explanation are averaged per task and network; where none is measured yet, the mean over
-the measured ones stands in.
+the measured ones is used.
 """
 
 from collections import defaultdict
@@ -13,23 +13,23 @@ Group = tuple[str, str]
 
 @dataclass
 class Estimate:
-    """Work that is left and work that was measured, by (task, model)."""
+    """Remaining and measured work, by (task, model)."""
 
     left: dict[Group, int] = field(default_factory=lambda: defaultdict(int))
     seconds: dict[Group, float] = field(default_factory=lambda: defaultdict(float))
     size: dict[Group, int] = field(default_factory=lambda: defaultdict(int))
 
     def plan(self, group: Group, size: int) -> None:
-        """So many explanations are to be made."""
+        """Add explanations that are to be made."""
         self.left[group] += size
 
     def saw(self, group: Group, size: int, seconds: float) -> None:
-        """So many explanations took so long."""
+        """Record how long some explanations took."""
         self.seconds[group] += seconds
         self.size[group] += size
 
     def finish(self, group: Group, size: int, seconds: float) -> None:
-        """Work that was planned is done."""
+        """Record that planned explanations were made."""
         self.left[group] -= size
         self.saw(group, size, seconds)
 
@@ -47,7 +47,7 @@ class Estimate:
 
 
 def duration(seconds: float) -> str:
-    """Seconds for people.
+    """Format seconds for people.
 
     >>> duration(41.2), duration(150), duration(7320)
     ('41 s', '2 min 30 s', '2 h 2 min')

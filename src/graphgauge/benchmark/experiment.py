@@ -8,9 +8,9 @@ targets.
     settings: {edge_removal: drop}                           # any setting of the Evaluator
     metrics: [sparsity]                                      # more metrics, by name
     targets: {number: 100, seed: 0}
-    block: 25                                                # targets in one piece of work; changes no number
+    block: 25                                                # targets in one shard
     seed: 0
-    time_limit: 600                                          # seconds for one piece of work; changes no number
+    time_limit: 600                                          # seconds for one shard
 
 A deterministic explainer is run twice for its stability, whichever form of stability is chosen; the
 form (`settings: {stability: pairs}` or `binomial`) therefore only ever concerns explainers that
@@ -52,7 +52,9 @@ T = TypeVar("T")
 
 
 def or_mistake(make: Callable[[], T]) -> T:
-    """What ``make`` gives; our own errors become mistakes of the file, which are collected."""
+    """Return the result of ``make``; errors of this library become ValueErrors, which pydantic
+    collects.
+    """
     try:
         return make()
     except (GraphgaugeError, TypeError) as error:
@@ -60,7 +62,9 @@ def or_mistake(make: Callable[[], T]) -> T:
 
 
 def one_of(names: Iterable[str], kind: str) -> AfterValidator:
-    """Refuses a name that is not among ``names``, whose case does not matter."""
+    """A validator that refuses a name which is not among ``names``; upper and lower case do not
+    matter.
+    """
     known = {name.lower(): name for name in names}
 
     def check(name: str) -> str:
@@ -76,8 +80,8 @@ def one_of(names: Iterable[str], kind: str) -> AfterValidator:
 def together(
     values: Any, items: ValidatorFunctionWrapHandler, check: Callable[[list[Any]], Any]
 ) -> Any:
-    """A list, its items checked one by one and beside each other; where some are wrong by
-    themselves, those that are right.
+    """Check the items of a list one by one, then all together; if some are wrong, the others are
+    still checked together.
     """
     try:
         found = items(values)
@@ -90,7 +94,7 @@ def together(
 
 
 def with_one_more(error: ValidationError, check: Callable[[], Any]) -> ValidationError:
-    """The mistakes of an error, and what a check says."""
+    """The errors of a validation, and the error that a check raises."""
     try:
         check()
     except ValueError as more:
@@ -106,7 +110,7 @@ def with_one_more(error: ValidationError, check: Callable[[], Any]) -> Validatio
 
 
 class Part(Model):
-    """A part of an experiment: refuses what it does not know."""
+    """A part of an experiment, which refuses unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -119,7 +123,7 @@ class TaskChoice(Part):
 
     @property
     def name(self) -> str:
-        """As in ``cora-node``."""
+        """The name of the task, such as ``cora-node``."""
         return f"{self.data.lower()}-{self.level}"
 
 
@@ -133,7 +137,7 @@ class ExplainerChoice(Part):
     @field_validator("parameters")
     @classmethod
     def check_parameters(cls, parameters: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        """Build it once."""
+        """Create the explainer once, to check its parameters."""
         if "name" in info.data:
             or_mistake(lambda: find_explainer(info.data["name"], **parameters))
         return parameters
@@ -141,12 +145,12 @@ class ExplainerChoice(Part):
     @field_validator("name")
     @classmethod
     def check_name(cls, name: str) -> str:
-        """Only the name."""
+        """Check that an explainer has this name."""
         or_mistake(lambda: lookup(sources(), name, "explainer"))
         return name
 
     def build(self) -> BaseExplainer:
-        """The explainer."""
+        """Create the explainer."""
         return find_explainer(self.name, **self.parameters)
 
 
@@ -159,7 +163,7 @@ ADDED = [
 
 
 class MetricChoice(Part):
-    """A metric beside those that are always measured."""
+    """A metric in addition to those that are always measured."""
 
     name: Annotated[str, one_of(ADDED, "metric that can be added")]
     parameters: dict[str, Any] = {}
@@ -167,25 +171,25 @@ class MetricChoice(Part):
     @field_validator("parameters")
     @classmethod
     def check_parameters(cls, parameters: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        """Build it once."""
+        """Create the metric once, to check its parameters."""
         if "name" in info.data:
             or_mistake(lambda: METRICS[info.data["name"]](**parameters))
         return parameters
 
     def build(self) -> Metric[Any]:
-        """The metric."""
+        """Create the metric."""
         return METRICS[self.name](**self.parameters)
 
 
 class TargetChoice(Part):
-    """How many targets of each task, and the seed they are drawn with."""
+    """How many targets of each task, and the seed with which they are drawn."""
 
     number: int = Field(100, ge=1)
     seed: int = Field(0, ge=0, le=MOST_SEED)
 
 
 def task_of(value: Any) -> Any:
-    """``cora-node`` as data set and level."""
+    """Data set and level of a name such as ``cora-node``."""
     if not isinstance(value, str):
         return value
     groups = {f"{data.lower()}-{level}": (data, level) for data, level in PAPER}
@@ -194,7 +198,7 @@ def task_of(value: Any) -> Any:
 
 
 def named(value: Any) -> Any:
-    """A bare name as a choice without parameters."""
+    """A choice without parameters, if only a name is given."""
     if isinstance(value, str):
         return {"name": value, "parameters": {}}
     return {"parameters": {}, **value} if isinstance(value, dict) else value
@@ -212,18 +216,18 @@ class Measuring(Part):
     @field_validator("explainers", mode="wrap")
     @classmethod
     def check_explainers(cls, explainers: Any, items: ValidatorFunctionWrapHandler) -> Any:
-        """Each under a label of its own."""
+        """Check that each explainer has its own label."""
         return together(explainers, items, labels_of)
 
     @field_validator("settings")
     @classmethod
     def check_settings(cls, settings: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        """Known settings with values they can have; every mistake is told."""
+        """Check names and values of the settings; all mistakes are reported."""
         return checked_settings(settings, info.data.get("preset", "paper"))
 
     @property
     def full_settings(self) -> Settings:
-        """The preset with what was changed."""
+        """The preset with the changed settings."""
         return settings_of(self.preset, **self.settings)
 
 
@@ -241,23 +245,23 @@ class Experiment(Measuring):
     @field_validator("models", mode="wrap")
     @classmethod
     def check_models(cls, models: Any, items: ValidatorFunctionWrapHandler) -> Any:
-        """Each once."""
+        """Check that each network is listed once."""
         return together(models, items, partial(no_repeats, kind="network"))
 
     @field_validator("tasks", mode="wrap")
     @classmethod
     def check_tasks(cls, tasks: Any, items: ValidatorFunctionWrapHandler) -> Any:
-        """Each once."""
+        """Check that each task is listed once."""
         return together(tasks, items, lambda own: no_repeats([task.name for task in own], "task"))
 
     @property
     def labels(self) -> list[str]:
-        """What results call the explainers."""
+        """The labels of the explainers."""
         return labels_of(self.explainers)
 
 
 def checked_settings(settings: dict[str, Any], preset: str) -> dict[str, Any]:
-    """Settings as given; all mistakes in them are told together."""
+    """Return the settings, or raise one ValueError with all mistakes."""
     known = dict.fromkeys(Settings.__dataclass_fields__)
     right = {name: value for name, value in settings.items() if name in known}
     problems = [problem_with(partial(lookup, known, name, "setting")) for name in settings]
@@ -266,7 +270,9 @@ def checked_settings(settings: dict[str, Any], preset: str) -> dict[str, Any]:
 
 
 def labels_of(explainers: list[ExplainerChoice]) -> list[str]:
-    """Names; with parameters where a name comes more than once; or as said."""
+    """The label of each explainer: as given, or its name, with parameters where a name occurs more
+    than once.
+    """
     built = [choice.build() for choice in explainers if choice.label is None]
     given = iter(
         labels_by_name([(explainer.name, changed_parameters(explainer)) for explainer in built])
@@ -283,7 +289,7 @@ def labels_of(explainers: list[ExplainerChoice]) -> list[str]:
 
 
 def no_repeats(names: list[str], kind: str) -> list[str]:
-    """Refuse what is listed twice."""
+    """Return the names, or raise ValueError if one occurs twice."""
     again = sorted({name for name in names if names.count(name) > 1})
     if again:
         raise ValueError(f"{', '.join(again)} is listed twice as {kind}")
@@ -291,7 +297,7 @@ def no_repeats(names: list[str], kind: str) -> list[str]:
 
 
 def problem_with(check: Callable[[], Any]) -> str:
-    """What a check says; '' if nothing."""
+    """The message of the error that a check raises; '' if there is none."""
     try:
         check()
     except GraphgaugeError as error:
@@ -300,7 +306,7 @@ def problem_with(check: Callable[[], Any]) -> str:
 
 
 def raise_all(problems: list[str]) -> None:
-    """All problems as one."""
+    """Raise one ValueError with all problems, if there are any."""
     told = [problem for problem in problems if problem]
     if told:
         raise ValueError("; ".join(told))

@@ -16,7 +16,7 @@ BASELINES = ("random",)  #: no choice of anybody, only something to compare with
 
 
 def method_of(label: str) -> str | None:
-    """The paper's method behind a label of results, variants included; None if it has none.
+    """The paper's method that a label means, variants included; None if there is none.
 
     >>> method_of("lrp(variant=captum)"), method_of("graphmask_pyg"), method_of("random")
     ('lrp', 'graphmask', None)
@@ -30,7 +30,7 @@ def method_of(label: str) -> str | None:
 
 
 def shown_explainer(label: str) -> str:
-    """The paper's short name where there is one, with what follows it.
+    """The paper's short name if there is one, and what follows it in the label.
 
     >>> shown_explainer("lrp(variant=captum)"), shown_explainer("random")
     ('LRP(variant=captum)', 'random')
@@ -40,6 +40,8 @@ def shown_explainer(label: str) -> str:
 
 
 def papers_order(labels: list[str]) -> list[str]:
-    """The paper's methods first, as in its table, then the others as they come."""
+    """Sort labels: the paper's methods first, in the order of its table, then the others in their
+    order.
+    """
     place = {name: k for k, name in enumerate(EXPLAINERS)}
     return sorted(labels, key=lambda label: place.get(method_of(label) or "", len(place)))

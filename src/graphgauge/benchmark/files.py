@@ -1,6 +1,7 @@
-"""Experiment files: YAML in, an `Experiment` out, or every mistake at once with its line.
+"""Reads experiment files: YAML becomes an `Experiment`, or an error that lists every mistake with
+its line.
 
-Shipped experiments are asked for by name (`paper`), people's own by path (`my.yaml`).
+Shipped experiments are read by name (`paper`), others by path (`my.yaml`).
 """
 
 from collections.abc import Mapping
@@ -34,8 +35,11 @@ def shipped() -> dict[str, Path]:
 
 
 def read_experiment(name: str | Path, changes: Mapping[str, Any] | None = None) -> Experiment:
-    """A shipped experiment by name, or one from a file; ``changes`` replace what the file says
-    (``{"targets.number": 5}``).
+    """Read a shipped experiment by name, or one from a file.
+
+    Args:
+        name: Name or path.
+        changes: Values that replace those of the file, such as ``{"targets.number": 5}``.
     """
     path = path_of(str(name))
     tree, node = read_document(path, "an experiment", "`tasks: ...`, see docs/running.md")
@@ -43,7 +47,7 @@ def read_experiment(name: str | Path, changes: Mapping[str, Any] | None = None) 
 
 
 def path_of(name: str) -> Path:
-    """Where an experiment is."""
+    """The path of an experiment. Raises `UnknownName` with the known names."""
     known = shipped()
     if name in known:
         return known[name]
@@ -58,7 +62,7 @@ def path_of(name: str) -> Path:
 
 
 def changed(tree: dict[str, Any], changes: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """With some values replaced, and the file's name where the experiment has none."""
+    """The content with some values replaced; its name is that of the file unless it has one."""
     found: dict[str, Any] = {"name": path.stem, **tree}
     for place, value in changes.items():
         first, _, rest = place.partition(".")

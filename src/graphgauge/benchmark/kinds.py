@@ -1,9 +1,9 @@
-"""The four kinds of task in the paper's Table 1, and which of them a task is.
+"""The four kinds of task in the paper's Table 1, and the kind of a task by its name.
 
-Results name their tasks ``cora-node``, ``movielens-link`` and so on. A link is an edge to the
-paper. Its three data sets with classes make the classification tasks, the two with values the
-regression tasks. A task that is not of the paper is a kind of its own, so that every table also
-works for the tasks of other people.
+Results name their tasks ``cora-node``, ``movielens-link`` and so on. The paper calls a link an
+edge. Its three data sets with classes have the classification tasks, the two with values the
+regression tasks. Any other task is a kind of its own, so that every table also works for the tasks
+of other people.
 """
 
 import re
@@ -25,8 +25,8 @@ UNNAMED = "task"  #: shown for results without a name
 def kind_of(task: str) -> str:
     """The kind of a task by its name.
 
-    >>> kind_of("cora-link"), kind_of("MovieLens/node"), kind_of("ba-shapes-node-gcn"), kind_of("fraud")
-    ('edge_classification', 'node_regression', 'node_classification', 'fraud')
+    >>> [kind_of(task) for task in ("cora-link", "MovieLens/node", "ba-shapes-node-gcn", "fraud")]
+    ['edge_classification', 'node_regression', 'node_classification', 'fraud']
     """
     words = re.sub(r"[^a-z0-9]+", "-", task.lower()) + "-"
     known = (kind for start, kind in KIND_OF_START.items() if words.startswith(start))
@@ -46,7 +46,7 @@ KIND_OF_START = {
 
 
 def in_order(kinds: Iterable[str]) -> list[str]:
-    """Each kind once: the paper's first, in its order, then the others as they come.
+    """Each kind once: the paper's first, in the paper's order, then the others in their order.
 
     >>> in_order(["fraud", "edge_regression", "node_regression", "fraud"])
     ['node_regression', 'edge_regression', 'fraud']
@@ -59,5 +59,5 @@ def in_order(kinds: Iterable[str]) -> list[str]:
 
 
 def shown_kind(kind: str) -> str:
-    """For people."""
+    """The title of a kind for people."""
     return KINDS.get(kind, kind)

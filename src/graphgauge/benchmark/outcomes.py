@@ -1,4 +1,4 @@
-"""What comes back from a worker: rows, or a fault."""
+"""The result of a shard, as a worker returns it: rows, or a fault."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The rows of a shard as plain data, or what went wrong; seconds, remarks and the machine."""
+    """The rows of a shard as plain data, or its fault, with seconds, remarks and the machine."""
 
     rows: list[dict[str, Any]]
     fault: Fault | None = None

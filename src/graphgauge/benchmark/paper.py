@@ -1,4 +1,4 @@
-"""What the paper reports, as data: Table 1, and the numbers in its text.
+"""The paper's results as data: its Table 1, and the numbers in its text.
 
 A cell of Table 1 is the mean and the SD (divisor n - 1) over (data set, model) of means over 100
 targets. Three data sets with classes and two with values, GCN and GAT each, make 6 and 4
@@ -40,7 +40,8 @@ class Reported(NamedTuple):
 
 @cache
 def table_1_of_the_paper() -> dict[tuple[str, str, str], Reported]:
-    """(kind, explainer, metric) -> what the paper reports, by our names.
+    """The cells of the paper's Table 1 by (kind, explainer, metric), under the names of this
+    library.
 
     >>> table_1_of_the_paper()["node_classification", "gnn_explainer", "feature_ec"]
     Reported(mean=32.2, sd=12.8, configurations=6)
@@ -51,5 +52,5 @@ def table_1_of_the_paper() -> dict[tuple[str, str, str], Reported]:
 
 
 def configurations(kind: str, explainer: str) -> int:
-    """How many (data set, model) means a cell is made of."""
+    """The number of (data set, model) means behind a cell."""
     return FEWER_RUNS.get((kind, explainer), 4 if kind.endswith("regression") else 6)

@@ -1,16 +1,15 @@
-"""Who is not beaten: the Pareto fronts of pertinence against Effective Compactness and against
-time.
+"""Pareto fronts of pertinence against Effective Compactness, and of pertinence against time.
 
 An explainer is on the front of two metrics if no other is as good in both and better in one. Means
-decide; how far noise could have decided is told by ``share``: targets are drawn again (see
-`draws`), and the front is made anew from the means of each draw.
+decide. ``share`` tells how far noise could have decided: targets are drawn again (see `draws`), and
+the front is computed again from the means of each draw.
 
 The paper speaks of "robustly non-dominated" solutions, on the front "across metric pairs and
-tasks". Here: an explainer that is on the front in every task, for a pair of metrics, or for all
-four pairs. ``share`` is then the share of draws in which that holds.
+tasks". Here that is an explainer that is on the front in every task, for a pair of metrics, or for
+all four pairs. ``share`` is then the share of draws in which that holds.
 
-Random scores are a baseline, not a choice: nothing is faster, so they would be on every front
-against time. They are shown, but are on no front and beat nobody.
+Random scores are a baseline: nothing is faster, so they would be on every front against time. They
+are shown, but they are on no front and dominate nobody.
 """
 
 from collections.abc import Sequence
@@ -18,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from graphgauge.benchmark.draws import DRAWS, SAME, configurations, drawn_means
 from graphgauge.benchmark.explainer_names import BASELINES, EXPLAINERS, papers_order
@@ -28,6 +26,7 @@ from graphgauge.benchmark.ranks import Floats
 from graphgauge.benchmark.study import Study, study_of
 from graphgauge.core.errors import UndefinedScore
 from graphgauge.core.intervals import Interval
+from graphgauge.core.pareto import Bools, is_on_front
 from graphgauge.evaluation.meanings import higher_is_better, interval_of_mean
 from graphgauge.evaluation.results import Results
 
@@ -39,28 +38,18 @@ PAIRS = (
     ("edge_pertinence", "time"),
 )
 Pair = tuple[str, str]
-Bools = NDArray[np.bool_]
 ALL_PAIRS = "all pairs"
 
 
-def on_front(points: Floats) -> Bools:
-    """Who is on the front, more being better in both; NaN is on none.  (..., E, 2) -> (..., E)
-
-    >>> on_front(np.array([[1.0, 3.0], [2.0, 2.0], [1.0, 2.0], [2.0, 2.0]])).tolist()
-    [True, True, False, True]
-    """
-    other, own = points[..., None, :, :], points[..., :, None, :]
-    beaten = ((other >= own - SAME).all(-1) & (other > own + SAME).any(-1)).any(-1)
-    return np.asarray(~beaten & ~np.isnan(points).any(-1))
-
-
 def signs(pair: Pair) -> Floats:
-    """1 where more is better, -1 where less is.  (2,)"""
+    """1 for metrics of which more is better, -1 for the others.  (2,)"""
     return np.array([1.0 if higher_is_better(metric) else -1.0 for metric in pair])
 
 
 def known_pairs(study: Study, pairs: Sequence[Pair]) -> list[Pair]:
-    """The pairs of which results have both metrics."""
+    """The pairs for which the results have both metrics. Raises `UndefinedScore` if there
+    are none.
+    """
     found = [pair for pair in pairs if set(pair) <= set(study.by_metric)]
     if not found:
         raise UndefinedScore(
@@ -75,6 +64,12 @@ def front(
 ) -> tuple[pd.DataFrame, Bools]:
     """The front of one study: a row for each explainer that has both metrics, and who is on it in
     each draw.  (B, E)
+
+    Args:
+        study: The results.
+        pair: Names of two metrics.
+        draws: Number of bootstrap draws.
+        seed: Seed of the draws.
     """
     means, names = study.means, papers_order(study.explainers)
     own = np.array([[means.get((name, metric), np.nan) for metric in pair] for name in names])
@@ -86,7 +81,7 @@ def front(
     ways = signs(pair) * np.array(
         [[np.nan if name in BASELINES else 1.0] for name in names]
     ).reshape(-1, 1)
-    fronts_drawn = on_front(drawn * ways)
+    fronts_drawn = is_on_front(drawn * ways, SAME)
     ends = [[interval_of(study, metric, name) for metric in pair] for name in names]
     low, high = np.moveaxis(np.array(ends).reshape(len(names), len(pair), 2), -1, 0)
     table = pd.DataFrame(
@@ -96,7 +91,7 @@ def front(
             "explainer": names,
             "first_mean": own[:, 0],
             "second_mean": own[:, 1],
-            "front": on_front(own * ways),
+            "front": is_on_front(own * ways, SAME),
             "share": fronts_drawn.mean(0),
             **{
                 f"{place}_{end}": bound[:, k]
@@ -109,8 +104,8 @@ def front(
 
 
 def interval_of(study: Study, metric: str, explainer: str) -> Interval:
-    """95 % interval of an explainer's mean, over the targets of all its configurations; the mean
-    alone where there is none.
+    """95 % interval of an explainer's mean over the targets of all its configurations; the mean
+    itself where there is none.
     """
     groups = [
         own.values[:, 0]
@@ -124,8 +119,14 @@ def interval_of(study: Study, metric: str, explainer: str) -> Interval:
 def fronts(
     results: Results | Study, pairs: Sequence[Pair] = PAIRS, draws: int = DRAWS, seed: int = 0
 ) -> pd.DataFrame:
-    """The fronts of every kind of task and of every task; for kinds, also who is on the front of
-    the paper's own table.
+    """The fronts of every kind of task and of every task. For kinds, ``paper_front`` says who is on
+    the front of the paper's table.
+
+    Args:
+        results: Results, or the table made of them.
+        pairs: Pairs of metrics.
+        draws: Number of bootstrap draws.
+        seed: Seed of the draws.
     """
     study = study_of(results)
     wanted = known_pairs(study, pairs)
@@ -144,7 +145,7 @@ def fronts(
 
 
 def scopes(study: Study) -> list[tuple[str, str, Study]]:
-    """Every kind of task, then every task."""
+    """The study of every kind of task, then of every task: scope, name and rows."""
     kinds = [("kind", kind, study.only(kind=kind)) for kind in study.kinds]
     return kinds + [("task", task, study.only(task=task)) for task in study.tasks]
 
@@ -159,7 +160,9 @@ def paper_front(kind: str, first: str, second: str, explainer: str) -> bool | No
     points = np.array(
         [[paper[kind, name, metric].mean for metric in (first, second)] for name in EXPLAINERS]
     )
-    return bool(on_front(points * signs((first, second)))[list(EXPLAINERS).index(explainer)])
+    return bool(
+        is_on_front(points * signs((first, second)), SAME)[list(EXPLAINERS).index(explainer)]
+    )
 
 
 def robustly_non_dominated(
@@ -168,7 +171,13 @@ def robustly_non_dominated(
     """Who is on the front in every task, for each pair of metrics and for all of them.
 
     Columns: pair, explainer, tasks (in which it has both metrics), on_front (in how many), robust
-    (in every task there is, none missing), share of the draws in which it is robust.
+    (in every task, none missing), share of the draws in which it is robust.
+
+    Args:
+        results: Results, or the table made of them.
+        pairs: Pairs of metrics.
+        draws: Number of bootstrap draws.
+        seed: Seed of the draws.
     """
     study = study_of(results)
     wanted, names = (
@@ -194,7 +203,7 @@ def robustly_non_dominated(
 def front_of_all(
     study: Study, pair: Pair, names: list[str], draws: int, seed: int
 ) -> tuple[Bools, Bools, Bools]:
-    """Of one task, for all explainers: is it measured, is it on the front, and in each draw.
+    """For one task and all explainers: is it measured, is it on the front, and is it in each draw.
     (E,), (E,), (B, E)
     """
     table, drawn = front(

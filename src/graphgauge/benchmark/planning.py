@@ -1,4 +1,4 @@
-"""From an experiment to its shards: data and networks are opened once, to know exactly what will be
+"""From an experiment to its shards. Data and networks are loaded once, to know exactly what will be
 measured.
 """
 
@@ -33,7 +33,9 @@ WRAPPERS: dict[tuple[str, str], type[BaseModel]] = {
 
 @dataclass(frozen=True)
 class Place:
-    """Where a worker finds things and computes; decides no number beyond rounding."""
+    """Where a worker finds its files and on which device it computes; changes no number beyond
+    rounding.
+    """
 
     data: str | None = None  #: folder with the raw data sets
     networks: str | None = None  #: folder with kept networks; None: those of the library
@@ -51,12 +53,12 @@ class Plan:
 
     @property
     def size(self) -> int:
-        """How many explanations are asked for, repetitions for Stability aside."""
+        """The number of explanations of the run, without repetitions for Stability."""
         return sum(shard.size for shard in self.shards)
 
 
 def plan_of(experiment: Experiment, place: Place) -> Plan:
-    """Open every task and network, and cut the work."""
+    """Load every task and network, and divide the work into shards."""
     config, shards = config_of(experiment), []
     for choice in experiment.tasks:
         data = load(choice.data, choice.level, folder=place.data)
@@ -69,8 +71,8 @@ def plan_of(experiment: Experiment, place: Place) -> Plan:
 
 
 def config_of(experiment: Experiment) -> dict[str, Any]:
-    """What decides the numbers of a run, field by field; a run is continued only where all of it is
-    the same.
+    """Everything that decides the numbers of a run; a run is continued only where all of it is the
+    same.
     """
     return {
         "format": FORMAT,
@@ -93,7 +95,7 @@ def config_of(experiment: Experiment) -> dict[str, Any]:
 
 
 def explainers_of(experiment: Experiment) -> tuple[Named, ...]:
-    """With every parameter, also those that were left at their default."""
+    """The explainers with all their parameters, also those left at their default."""
     built = [choice.build() for choice in experiment.explainers]
     return tuple(
         Named(label, own.name, dict(own.params))
@@ -102,7 +104,7 @@ def explainers_of(experiment: Experiment) -> tuple[Named, ...]:
 
 
 def metrics_of(experiment: Experiment) -> tuple[Named, ...]:
-    """With every parameter."""
+    """The additional metrics with all their parameters."""
     return tuple(
         Named(choice.name, choice.name, asdict(choice.build())) for choice in experiment.metrics
     )
@@ -139,23 +141,18 @@ def shards_of(
 
 
 def wrapped(net: nn.Module, data: Data, memory: str | None = None) -> BaseModel:
-    """A network with its task; the networks of a benchmark give scores before a softmax, however
-    far they are trained.
+    """Wrap a network for its task. The networks of the benchmark return logits, however far they
+    are trained.
     """
     given: dict[str, Any] = {"output": "logits"} if data.task == "classification" else {}
     return WRAPPERS[data.level, data.task](net, data, memory_budget=memory, **given)
 
 
 def digest_of_network(net: nn.Module) -> str:
-    """A short name of a network's structure and weights."""
-    return digest_of_tensors(net.state_dict().values()) + digest_of_text(repr(net))
-
-
-def digest_of_text(text: str) -> str:
-    """A short name of a text."""
-    return blake2b_hex(text, size=4)
+    """A digest of the structure and the weights of a network."""
+    return digest_of_tensors(net.state_dict().values()) + blake2b_hex(repr(net), size=4)
 
 
 def folder_text(folder: str | Path | None) -> str | None:
-    """A folder as workers in other places of the file system see it."""
+    """The absolute path of a folder as text, for workers with another working directory."""
     return None if folder is None else str(Path(folder).absolute())

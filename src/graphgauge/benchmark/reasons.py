@@ -1,9 +1,8 @@
-"""Why a cell of our Table 1 may differ from the paper's: rules as data. What no rule explains stays
-unexplained.
+"""Likely reasons why a cell of our Table 1 differs from the paper's: rules as data.
 
 A reason is *known* when it is a difference that acts on this very cell (another rule inside the
 explainer, another setting, fewer runs), and only *possible* when it is a choice that the paper left
-open or data that could not be had. Possible reasons are told after the word "unexplained": they
+open or data that could not be had. Possible reasons are listed after the word "unexplained": they
 have not been shown to be the cause.
 """
 
@@ -18,7 +17,9 @@ UNEXPLAINED = "unexplained"
 
 @dataclass(frozen=True)
 class Rule:
-    """A reason, and the cells on which it acts: () is every method, every kind, every metric."""
+    """A reason, and the cells on which it acts; an empty tuple stands for every method, kind or
+    metric.
+    """
 
     reason: str
     is_known: bool
@@ -28,7 +29,7 @@ class Rule:
     unless: str = ""  #: part of a label to which it does not apply
 
     def applies(self, label: str, method: str, kind: str, metric: str) -> bool:
-        """Whether it acts on a cell."""
+        """Whether the rule acts on a cell."""
         is_spared = bool(self.unless) and self.unless in label
         return (
             not is_spared
@@ -39,7 +40,7 @@ class Rule:
 
 
 def matches(parts: tuple[str, ...], name: str) -> bool:
-    """Whether one of the parts is in the name, or none is asked for."""
+    """Whether one of the parts is in the name, or there are no parts."""
     return not parts or any(part in name for part in parts)
 
 
@@ -143,7 +144,12 @@ MOVING = (
 
 
 def likely_reason(cell: Mapping[str, Any], settings: Settings) -> str:
-    """What is known to make a cell differ; else "unexplained", with what possibly does."""
+    """What is known to make a cell differ; otherwise "unexplained", with what may make it differ.
+
+    Args:
+        cell: A row of the compared cells.
+        settings: Settings of our results.
+    """
     label, method, kind, metric = (
         str(cell[name]) for name in ("label", "explainer", "kind", "metric")
     )
@@ -158,7 +164,7 @@ def likely_reason(cell: Mapping[str, Any], settings: Settings) -> str:
 
 
 def counted_otherwise(cell: Mapping[str, Any]) -> list[str]:
-    """What counting targets that never flip as the cap would change, if that is nearer to the
+    """What would change if targets that never flip counted as the cap, if that is nearer to the
     paper.
     """
     ours, capped, paper = (float(cell[name]) for name in ("ours", "ours_capped", "paper"))
@@ -171,7 +177,7 @@ def counted_otherwise(cell: Mapping[str, Any]) -> list[str]:
 
 
 def own_reasons(cell: Mapping[str, Any], settings: Settings) -> list[str]:
-    """What lies in our own run: fewer runs than in the paper, other settings than the paper's."""
+    """Reasons in our own run: fewer runs than in the paper, other settings than the paper's."""
     has, needs = int(cell["configurations"]), int(cell["paper_configurations"])
     fewer = (
         [f"ours averages {has} of the paper's {needs} data sets and models"] if has < needs else []

@@ -1,12 +1,11 @@
 """A stored shard and its retries, read as one.
 
-Cells of an explainer that failed or took too long are marked, and stay marked. Asked to
-(`--retry`), a run measures those explainers once more. Nothing in a store is changed, so what comes
-out is a further entry:
+The cells of an explainer that failed or took too long are marked, and remain marked. With
+`--retry`, a run measures those explainers again. Nothing in a store is changed, so the result is a
+further entry of kind "retry" with the key "SHARD'S KEY/1" (2, 3, ...). Its body is that of a shard,
+with the labels of the explainers as `retried`, and its rows are those of these explainers only.
 
-    kind "retry", key "SHARD'S KEY/1" (2, 3, ...)    the body of a shard, `retried`: the labels; rows of these explainers only
-
-For readers the last word counts: of each explainer the rows and the fault (or none) of the last
+For readers the last entry counts: for each explainer the rows and the fault (or none) of the last
 entry that measured it.
 """
 
@@ -23,14 +22,14 @@ SHARD, RETRY, EXAMPLES = "shard", "retry", "examples"
 
 @dataclass(frozen=True)
 class Kept:
-    """A shard in the store: as it was measured first, and its retries in order."""
+    """A shard in the store: its first measurement, and its retries in order."""
 
     first: Entry
     retries: tuple[Entry, ...] = ()
 
     @property
     def faults(self) -> dict[str, Any]:
-        """Explainers that are marked now, with the reason."""
+        """The explainers that are still marked, with the reason."""
         found = dict(self.first.body["faults"])
         for entry in self.retries:
             found = {
@@ -40,8 +39,8 @@ class Kept:
 
     @property
     def body(self) -> dict[str, Any]:
-        """The shard's body with the faults of now, the seconds of all calls, every remark, and the
-        first machine that is known.
+        """The body of the shard with its current faults, the seconds of all calls, every remark,
+        and the first machine that is known.
         """
         bodies = [self.first.body, *(entry.body for entry in self.retries)]
         remarks = sorted({remark for body in bodies for remark in body["remarks"]})
@@ -61,7 +60,7 @@ class Kept:
 
     @property
     def at(self) -> str:
-        """When it was last written to."""
+        """When the shard was last written to."""
         return (self.first, *self.retries)[-1].at
 
     def rows(self, store: Store) -> list[tuple[dict[str, Any], Mapping[str, Any]]]:
@@ -87,7 +86,7 @@ def kept_shards(store: Store) -> dict[str, Kept]:
 
 
 def to_retry(store: Store, shards: list[Shard]) -> dict[str, Shard]:
-    """What `--retry` measures: the marked explainers of each shard, under the key of their entry."""
+    """What `--retry` measures: the marked explainers of each shard, by the key of their entry."""
     kept = kept_shards(store)
     marked = [
         (shard, kept[shard.key]) for shard in shards if shard.key in kept and kept[shard.key].faults

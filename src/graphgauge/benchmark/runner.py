@@ -1,16 +1,16 @@
-"""The runner: one process that hands out shards, waits, and writes what comes back.
+"""The runner: one process that submits shards to an engine, waits, and stores the results.
 
 Workers return values; only this process writes. A shard is stored when all of its explainers are
-resolved, in one transaction, so a run that is killed at any moment holds whole shards only, and the
-same command goes on with the others.
+resolved, in one transaction. So a run that is killed at any moment holds whole shards only, and the
+same command continues with the others.
 
 When something goes wrong in a shard with several explainers (an error, a time limit, a worker that
-died twice), it is measured again explainer by explainer, so that only the guilty one's cells are
-marked. An explainer that was guilty once is measured apart from the others from then on. Neither
-changes a number. Marked cells are measured again only when asked for (see `retries`).
+died twice), it is measured again explainer by explainer, so that only the cells of the failing one
+are marked. An explainer that failed once is measured apart from the others from then on. Neither
+changes a number. Marked cells are measured again only when that is requested (see `retries`).
 
-Explanations are timed on a machine that does nothing else: shards with timed targets come first,
-and one at a time.
+Explanations are timed while nothing else runs: shards with timed targets come first, and one at a
+time.
 """
 
 import time
@@ -35,7 +35,7 @@ Report = Callable[[str, float], None]  #: (a text for people, explanations done 
 
 @dataclass
 class Unit:
-    """A shard, or a part of one with some of its explainers, on its way through the engine."""
+    """A shard, or some explainers of one, on its way through the engine."""
 
     key: str  #: of the whole shard, or of its retry
     shard: Shard
@@ -86,8 +86,11 @@ class Runner:
         self.estimate = Estimate()
 
     def run(self, shards: Iterable[Shard], retries: Mapping[str, Shard] | None = None) -> None:
-        """Measure all shards that the store does not hold, then ``retries``: parts of shards that
-        it holds, by their own keys.
+        """Measure all shards that the store does not hold, then the retries.
+
+        Args:
+            shards: All shards of the run.
+            retries: Parts of stored shards to measure again, by the key of their entry.
         """
         self.recall()
         done = self.store.keys(SHARD)
@@ -107,7 +110,7 @@ class Runner:
             self.stop_overdue()
 
     def recall(self) -> None:
-        """What earlier calls measured: seconds, and explainers that were guilty."""
+        """Read what earlier calls measured: seconds, and explainers that failed."""
         for entry in (*self.store.entries(SHARD), *self.store.entries(RETRY)):
             self.suspects |= set(entry.body["faults"])
             self.estimate.saw(
@@ -117,7 +120,7 @@ class Runner:
             )
 
     def hand_out(self, left: "deque[tuple[str, Shard]]") -> None:
-        """Give the engine as much as it has places."""
+        """Submit work until all places of the engine are taken."""
         while len(self.running) < self.engine.places and (self.waiting or left):
             if not self.waiting:
                 key, shard = left.popleft()
@@ -129,7 +132,7 @@ class Runner:
             unit.since = time.monotonic()
 
     def would_disturb(self, unit: Unit) -> bool:
-        """Whether a clock would run beside other work."""
+        """Whether explanations would be timed while other work runs."""
         beside = self.running.values()
         return (
             self.engine.shares
@@ -143,7 +146,7 @@ class Runner:
         self.waiting.extendleft(Unit(key, shard.only(group)) for group in reversed(groups))
 
     def take(self, future: "Future[Outcome]", unit: Unit) -> None:
-        """A unit came back, or its worker died."""
+        """Handle a unit that finished, or whose worker died."""
         error = future.exception()
         if error is None:
             self.settle(unit, future.result())
@@ -153,7 +156,7 @@ class Runner:
             raise error
 
     def bury(self, unit: Unit) -> None:
-        """A worker died under a unit: once more, then the unit is to blame."""
+        """Retry a unit once after a worker crash, then mark it as failed."""
         unit.deaths += 1
         self.store.note(
             "log", f"the worker of {unit.shard.title} ({', '.join(unit.shard.labels)}) died"
@@ -161,11 +164,14 @@ class Runner:
         if unit.deaths < MOST_DEATHS:
             self.waiting.appendleft(unit)
             return
-        message = f"the worker process ended {unit.deaths} times without a result (exit, crash, or killed for want of memory)"
+        message = (
+            f"the worker process ended {unit.deaths} times without a result (exit, crash, or "
+            "killed for want of memory)"
+        )
         self.settle(unit, Outcome([], Fault("failed", message)))
 
     def stop_overdue(self) -> None:
-        """Give up units that are over the time limit."""
+        """Stop units that exceed the time limit."""
         for future, unit in list(self.running.items()):
             if time.monotonic() - unit.since > self.limit and not future.done():
                 del self.running[future]
@@ -176,8 +182,8 @@ class Runner:
                 )
 
     def settle(self, unit: Unit, outcome: Outcome) -> None:
-        """Keep what a unit found; split it where several explainers may be guilty; store the shard
-        once it is complete.
+        """Keep the result of a unit. Split it if several explainers may have failed; store the
+        shard once it is complete.
         """
         found = self.gathered[unit.key]
         found.open -= 1
@@ -196,15 +202,15 @@ class Runner:
             self.write(unit.key, self.gathered.pop(unit.key))
 
     def note_fault(self, unit: Unit, fault: Fault) -> None:
-        """For the log."""
+        """Write a fault to the log."""
         self.store.note(
             "log",
             f"{unit.shard.title}, {', '.join(unit.shard.labels)}: {fault.status}, {fault.message}",
         )
 
     def write(self, key: str, found: Gathered) -> None:
-        """Store a shard, or a part of one that was retried: from here on it is not measured again
-        unless that is asked for.
+        """Store a shard, or the part of one that was retried. It is not measured again unless that
+        is requested.
         """
         shard, is_retry = found.shard, key != found.shard.key
         body = {
@@ -237,7 +243,7 @@ class Runner:
 
 
 def groups_of(shard: Shard, suspects: set[str]) -> list[list[str]]:
-    """Explainers to be measured together; those that were guilty before each apart."""
+    """Explainers that are measured together; those that failed before are measured apart."""
     trusted = [label for label in shard.labels if label not in suspects]
     return [
         *([trusted] if trusted else []),
@@ -246,7 +252,7 @@ def groups_of(shard: Shard, suspects: set[str]) -> list[list[str]]:
 
 
 def keep_rows(found: Gathered, outcome: Outcome) -> None:
-    """Rows by explainer."""
+    """Add the rows of a unit to those of its shard."""
     for row in outcome.rows:
         found.rows.setdefault(row["explainer"], []).append(row)
     found.examples += outcome.examples
@@ -255,7 +261,7 @@ def keep_rows(found: Gathered, outcome: Outcome) -> None:
 
 
 def mark(found: Gathered, shard: Shard, fault: Fault) -> None:
-    """A row for every number that the one explainer of a unit does not have."""
+    """Add a row with the fault for every number that the one explainer of a unit does not have."""
     (label,) = shard.labels
     found.faults[label] = {"status": fault.status, "message": fault.message}
     shared = {

@@ -1,13 +1,15 @@
-"""A run on the disk: one folder with the store `run.sqlite`, a copy of the experiment, and the lock
-of its writer.
+"""A run on disk: one folder with the store `run.sqlite`, a copy of the experiment, and the lock of
+its writer.
 
-    entries of the store    key                 body                                        rows
-    run                     run                 the configuration, and the list of shards
-    session                 1, 2, ...           versions, machine, engine of each call
-    shard                   the shard's key     seconds, phases, machine, faults, remarks   one per explanation and metric
-    retry                   key/1, key/2, ...   the same of explainers tried again          the same (see `retries`)
-    examples                as those two                                                    one per explanation that is kept
-    log                     1, 2, ...           a line
+    entry      key                 body                                        rows
+    run        run                 the configuration, and the list of shards
+    session    1, 2, ...           versions, machine, engine of each call
+    shard      the shard's key     seconds, phases, machine, faults, remarks   scores
+    retry      key/1, key/2, ...   the same, of explainers tried again         scores
+    examples   as those two                                                    explanations
+    log        1, 2, ...           a line
+
+There is a row for each explanation and metric, and an example for each explanation that is kept.
 
 A run can be read at any time, also while it is written and after it was killed: it holds whole
 shards only.
@@ -44,7 +46,7 @@ SHARED = (
 
 @dataclass(frozen=True)
 class Run:
-    """A run to read: ``Run("runs/paper").shards()``."""
+    """A stored run: ``Run("runs/paper").shards()``."""
 
     folder: Path
 
@@ -55,7 +57,7 @@ class Run:
 
     @contextmanager
     def store(self) -> Iterator[Store]:
-        """Its store, for reading."""
+        """Open the store for reading."""
         with Store(self.folder / STORE) as store:
             yield store
 
@@ -73,13 +75,13 @@ class Run:
 
     @property
     def num_shards(self) -> tuple[int, int]:
-        """Finished shards, and all."""
+        """The number of finished shards, and of all shards."""
         with self.store() as store:
             return len(store.keys(SHARD)), len(self.head["plan"])
 
     @property
     def is_finished(self) -> bool:
-        """Whether every shard is there."""
+        """Whether every shard is stored."""
         done, planned = self.num_shards
         return done == planned
 
@@ -89,13 +91,13 @@ class Run:
             return [{"at": entry.at, **entry.body} for entry in store.entries("session")]
 
     def log(self) -> list[str]:
-        """What was noted on the way."""
+        """The lines of the log, with their times."""
         with self.store() as store:
             return [f"{entry.at} {entry.body}" for entry in store.entries("log")]
 
     def shards(self) -> "pd.DataFrame":
         """One line per planned shard: task, model, block, seconds, their phases, machine, faults;
-        empty where not done.
+        empty where it is not finished.
         """
         import pandas as pd
 
@@ -110,7 +112,7 @@ class Run:
         return pd.DataFrame(lines)
 
     def phases(self) -> dict[str, float]:
-        """What the seconds of all shards went to."""
+        """How the seconds of all shards divide into phases."""
         with self.store() as store:
             return added(*(kept.body["phases"] for kept in kept_shards(store).values()))
 
@@ -120,13 +122,13 @@ class Run:
 
 
 def flat(body: dict[str, Any]) -> dict[str, Any]:
-    """A shard's body as columns."""
+    """The body of a shard as columns."""
     plain = {name: value for name, value in body.items() if name not in ("phases", "machine")}
     return {**plain, **body["phases"], **body["machine"]}
 
 
 def head_of(store: Store) -> dict[str, Any]:
-    """The first entry of a run."""
+    """The first entry of a run. Raises `BadFile` if there is none."""
     found = store.entries("run")
     if not found:
         raise BadFile(f"{store.path} holds no run yet: the same command begins it.")
@@ -139,7 +141,12 @@ def head_of(store: Store) -> dict[str, Any]:
 
 @contextmanager
 def writing(folder: Path, restart: bool = False) -> Iterator[Store]:
-    """The store of a run, for its only writer."""
+    """Open the store of a run for its only writer.
+
+    Args:
+        folder: Folder of the run; it is created.
+        restart: Whether to delete what the folder holds.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -155,7 +162,7 @@ def writing(folder: Path, restart: bool = False) -> Iterator[Store]:
 
 
 def begin(store: Store, config: dict[str, Any], shards: list[Shard]) -> set[str]:
-    """Write the head of a new run, or check that it is the same; returns the keys of finished
+    """Write the head of a new run, or check that it is the same. Returns the keys of finished
     shards.
     """
     if not store.entries("run"):
@@ -178,7 +185,9 @@ def line_of(shard: Shard) -> dict[str, Any]:
 
 
 def check_same(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None:
-    """Refuse to continue a run under another configuration; every difference is told."""
+    """Raise `BadSetting` with every difference if a run would continue under another
+    configuration.
+    """
     first, second = dict(fields_of(before)), dict(fields_of(now))
     changed = [name for name in {**first, **second} if first.get(name) != second.get(name)]
     if changed:
@@ -192,8 +201,8 @@ def check_same(before: dict[str, Any], now: dict[str, Any], folder: Path) -> Non
 
 
 def fields_of(config: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value of nested dictionaries with the way to it, lists as they are; an empty dictionary
-    has none.
+    """Every value of nested dictionaries with its path; lists stay as they are, an empty dictionary
+    has no value.
 
     >>> list(fields_of({"a": {"b": 1, "c": (2,)}}))
     [('a.b', 1), ('a.c', [2])]
@@ -209,7 +218,7 @@ def fields_of(config: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def results_of(folder: str | os.PathLike[str]) -> "Results":
-    """The results of a run, finished or not."""
+    """Read the results of a run, finished or not."""
     from graphgauge.benchmark.work import settings_of_shard
     from graphgauge.evaluation import Results
 
@@ -232,7 +241,7 @@ def results_of(folder: str | os.PathLike[str]) -> "Results":
 
 
 def examples_of(folder: Path) -> dict[Any, Any]:
-    """What a run keeps of single explanations; those of a retry replace what was there."""
+    """The explanations that a run keeps; those of a retry replace the earlier ones."""
     from graphgauge.evaluation.results import key_of
 
     with Run(folder).store() as store:
@@ -244,7 +253,7 @@ def examples_of(folder: Path) -> dict[Any, Any]:
 
 
 def row_of(record: dict[str, Any], shared: dict[str, Any]) -> "Row":
-    """A stored row."""
+    """A row of the results from a stored row."""
     from graphgauge.evaluation import Cell, Row
 
     own = dict(record)

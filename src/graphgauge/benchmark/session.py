@@ -1,4 +1,4 @@
-"""One call of `graphgauge benchmark`: plan, take the folder, go on where the last call stopped."""
+"""Executes a plan: locks the folder, and continues where the last call stopped."""
 
 import os
 import platform
@@ -23,8 +23,10 @@ from graphgauge.store import Store
 
 @dataclass(frozen=True)
 class Call:
-    """Where and how a plan is carried out; changes no number. ``retry``: also measure again what is
-    marked (`retries`).
+    """Where and how a plan is executed; changes no number.
+
+    ``restart`` deletes what the folder holds; ``retry`` also measures marked explainers again
+    (`retries`).
     """
 
     folder: Path
@@ -38,8 +40,15 @@ def silent(text: str, size: float) -> None:
 
 
 def carry_out(plan: Plan, call: Call, engine: Engine, report: Report = silent) -> Run:
-    """Measure what the folder does not hold yet. Raises what is nobody's fault but the caller's,
-    Ctrl-C included.
+    """Measure what the folder does not hold yet.
+
+    Raises errors that no explainer caused, also KeyboardInterrupt.
+
+    Args:
+        plan: All shards of the experiment.
+        call: Where and how to execute them.
+        engine: Where shards are measured.
+        report: Called with a text and the number of new explanations.
     """
     with writing(call.folder, call.restart) as store:
         done = begin(store, plan.config, plan.shards)
@@ -64,7 +73,7 @@ def carry_out(plan: Plan, call: Call, engine: Engine, report: Report = silent) -
 
 
 def note_session(store: Store, call: Call, engine: Engine, done: int) -> None:
-    """Who runs this, on what, with which versions."""
+    """Record the engine, the machine and the versions of this call."""
     body: dict[str, Any] = {
         "engine": engine.name,
         "places": engine.places,
@@ -82,7 +91,7 @@ def note_session(store: Store, call: Call, engine: Engine, done: int) -> None:
 
 
 def write_copy(plan: Plan, folder: Path) -> None:
-    """The experiment as a file that can be run again."""
+    """Write the experiment as a file that can be executed again."""
     content = plan.experiment.model_dump(mode="json", exclude_defaults=True)
     part = folder / f"{COPY}.part"
     try:

@@ -1,8 +1,10 @@
-"""A shard: some targets of one task and network, with all explainers, measured in one go.
+"""A shard: some targets of one task and network, measured with all explainers in one go.
 
 All explainers of a target are in one shard because they share its random curves. Seeds derive from
-content, so cutting the work otherwise changes no number. A shard's key is a digest of everything
-that decides its rows: what was measured under a key never has to be measured again.
+content, so dividing the work otherwise changes no number. The key of a shard is a digest of
+everything that decides its rows: what was measured under a key never has to be measured again.
+
+The names of the fields below are part of that digest: they must not change.
 """
 
 import json
@@ -19,7 +21,7 @@ Target = int | tuple[int, int]
 
 @dataclass(frozen=True)
 class Named:
-    """An explainer or a metric: what makes it, and what results call it."""
+    """An explainer or a metric with its parameters, and the label that results show."""
 
     label: str
     name: str
@@ -28,7 +30,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Shard:
-    """What is to be measured, as plain data: it travels to other processes and machines."""
+    """What is to be measured, as plain data that can travel to other processes and machines."""
 
     task: str  #: such as cora-node
     data_set: str
@@ -48,26 +50,26 @@ class Shard:
 
     @property
     def key(self) -> str:
-        """A short name of exactly this content."""
+        """A digest of exactly this content."""
         return digest_of(asdict(self))
 
     @property
     def title(self) -> str:
-        """For people."""
+        """A title for people."""
         return f"{self.task} {self.model} block {self.block}"
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What results call its explainers."""
+        """The labels of its explainers."""
         return tuple(explainer.label for explainer in self.explainers)
 
     @property
     def size(self) -> int:
-        """How many explanations are asked for."""
+        """The number of explanations."""
         return len(self.targets) * len(self.explainers)
 
     def only(self, labels: Iterable[str]) -> "Shard":
-        """The same with some of its explainers."""
+        """The same shard with some of its explainers."""
         chosen = set(labels)
         return replace(
             self,
@@ -78,7 +80,7 @@ class Shard:
 
 
 def digest_of(content: Any) -> str:
-    """A short name of plain data.
+    """A digest of plain data.
 
     >>> digest_of({"a": 1, "b": (2, 3)}) == digest_of({"b": [2, 3], "a": 1})
     True
@@ -88,8 +90,8 @@ def digest_of(content: Any) -> str:
 
 
 def blocks(targets: list[Target], size: int, timed: int = 0) -> list[tuple[Target, ...]]:
-    """Targets in parts of ``size``, the last may be smaller; those that are ``timed`` come in parts
-    of their own.
+    """Split targets into parts of ``size``; the last may be smaller. The first ``timed`` targets
+    have parts of their own.
 
     >>> blocks([1, 2, 3], 2)
     [(1, 2), (3,)]

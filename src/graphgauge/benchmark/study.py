@@ -4,7 +4,8 @@
     configuration  a (task, model): the paper's "data set and model"
     case           a target, or one of several explanations of it, in a configuration
 
-Averages are always made in two steps: over the cases of a configuration, then over configurations.
+Averages are always computed in two steps: over the cases of a configuration, then over
+configurations.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ CONFIGURATION = ["task", "model"]
 
 @dataclass(frozen=True)
 class Study:
-    """A table with one row per (task, model, explainer, target, metric), the columns of
+    """A table with one row per (task, model, explainer, target, metric): the columns of
     `Results.to_pandas`, kind and case.
     """
 
@@ -43,22 +44,22 @@ class Study:
 
     @cached_property
     def explainers(self) -> list[str]:
-        """As they come."""
+        """The labels of the explainers, in their order."""
         return list(self.table["explainer"].unique())
 
     @cached_property
     def metrics(self) -> list[str]:
-        """As they come."""
+        """The names of the metrics, in their order."""
         return list(self.table["metric"].unique())
 
     @cached_property
     def tasks(self) -> list[str]:
-        """As they come."""
+        """The names of the tasks, in their order."""
         return list(self.table["task"].unique())
 
     @cached_property
     def kinds(self) -> list[str]:
-        """In the paper's order."""
+        """The kinds of task, in the paper's order."""
         return in_order(self.table["kind"].unique())
 
     def only(self, **wanted: Sequence[str] | str) -> "Study":
@@ -82,14 +83,14 @@ class Study:
         return found
 
     def split(self, column: str) -> dict[str, pd.DataFrame]:
-        """The table cut by a column, once."""
+        """The table split by a column; computed once."""
         if column not in self.cuts:
             self.cuts[column] = dict(iter(self.table.groupby(column, sort=False)))
         return self.cuts[column]
 
     @cached_property
     def by_metric(self) -> dict[str, pd.DataFrame]:
-        """The rows that have a value, cut by metric."""
+        """The rows that have a value, split by metric."""
         return dict(iter(self.good.groupby("metric", sort=False)))
 
     def values(self, metric: str) -> pd.DataFrame:
@@ -106,7 +107,7 @@ class Study:
 
 
 def study_of(results: Results | Study) -> Study:
-    """The table of some results; what is one already stays as it is."""
+    """The study of some results; a study is returned as it is."""
     if isinstance(results, Study):
         return results
     if not len(results):
@@ -119,7 +120,7 @@ def study_of(results: Results | Study) -> Study:
 
 
 def cases(table: pd.DataFrame) -> list[str]:
-    """A text for each (target, occurrence)."""
+    """A label for each (target, occurrence)."""
     return [
         case(target, occurrence)
         for target, occurrence in zip(table["target"], table["occurrence"], strict=True)
@@ -127,7 +128,7 @@ def cases(table: pd.DataFrame) -> list[str]:
 
 
 def case(target: Any, occurrence: int) -> str:
-    """Text of one explanation of a target.
+    """The label of one explanation of a target.
 
     >>> case(7, 0), case((3, 4), 1)
     ('7', '(3, 4) again 1')

@@ -2,8 +2,8 @@
 sd, n.
 
 ``task`` is a kind of task (node_classification ...) in the first rows, then each task by itself.
-Means and SDs are those of `Results.summary`: the mean over (task, model) of means over targets, the
-SD over (task, model), or over targets where there is one (task, model) only. n is the number of
+Means and SDs are those of `Results.summary`: the mean over (task, model) of means over targets, and
+the SD over (task, model), or over targets where there is only one (task, model). n is the number of
 targets with a value. A number that does not exist is an empty field.
 """
 
@@ -31,7 +31,9 @@ def summary_table(results: Results | Study) -> pd.DataFrame:
 
 
 def summary_of(study: Study) -> pd.DataFrame:
-    """Mean, sd and n of every metric of every explainer; no mean where nothing has a value."""
+    """Mean, sd and n of every metric of every explainer; the mean is NaN where nothing has
+    a value.
+    """
     keys = ["explainer", "metric"]
     means = (
         study.good.groupby([*keys, *CONFIGURATION], sort=False)["value"]
@@ -67,7 +69,7 @@ def read_summary(path: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def check_summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Refuse other columns."""
+    """Return the table, or raise ValueError if it has other columns."""
     if list(table.columns) != COLUMNS:
         raise ValueError(
             f"its columns are {', '.join(map(str, table.columns))}, but must be "

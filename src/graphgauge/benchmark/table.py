@@ -3,7 +3,9 @@ columns.
 
 For the targets t of a configuration c (a data set and a model) and the n configurations of a kind,
 
-    m_c = mean of the values over t           mean = (1/n) Σ m_c           sd = sqrt( Σ (m_c - mean)² / (n - 1) )
+    m_c = mean of the values over t
+    mean = (1/n) Σ m_c
+    sd = sqrt( Σ (m_c - mean)² / (n - 1) )
 
 A target without a value is left out of m_c and counted: ``missing`` are the explanations of the
 kind's targets (of all explainers together) for which this explainer has no value, whatever the
@@ -42,8 +44,10 @@ NOT_MEANT = "not_timed"
 
 @dataclass(frozen=True)
 class Table1:
-    """``cells``: kind, explainer, metric, mean, sd, configurations, n, missing, never_flipped; one
-    row per cell.
+    """Table 1 of the paper, of other results.
+
+    ``cells`` has one row per cell: kind, explainer, metric, mean, sd, configurations, n, missing,
+    never_flipped.
     """
 
     cells: pd.DataFrame
@@ -69,7 +73,7 @@ class Table1:
         )
 
     def headings(self) -> dict[str, str]:
-        """Heading -> metric."""
+        """The headings of the columns, with their metrics."""
         marked = {
             paper: f"{METRICS[paper]}{'' if paper == own else ' *'}"
             for paper, own in COLUMNS[self.which].items()
@@ -77,8 +81,8 @@ class Table1:
         return {marked[paper]: own for paper, own in COLUMNS[self.which].items()}
 
     def is_best(self) -> pd.Series:
-        """Whether a cell's mean, to the digits shown, is the best of its kind and metric; baselines
-        do not take part.
+        """Whether the mean of a cell, rounded as it is shown, is the best of its kind and metric;
+        baselines do not take part.
         """
         rounded = [
             round(mean, DIGITS.get(metric, 2))
@@ -93,23 +97,27 @@ class Table1:
         return good == best
 
     def as_markdown(self) -> str:
-        """For pages, with counts in each cell."""
+        """The table in Markdown, with counts in each cell."""
         return as_markdown(self.wide())
 
     def as_latex(self) -> str:
-        """For papers, in the layout of the original: means and SDs."""
+        """The table in LaTeX, in the layout of the original: means and SDs."""
         wide = self.wide(counts=False)
         breaks = [k for k in range(1, len(wide)) if wide["Task"][k] != wide["Task"][k - 1]]
         return as_latex(wide, f"Results over data sets and models ({self.which}).", breaks)
 
     def as_csv(self) -> str:
-        """Every number of every cell."""
+        """Every number of every cell as CSV."""
         return self.cells.to_csv(index=False)
 
 
 def table_1(results: Results | Study, which: str = "paper") -> Table1:
-    """The paper's Table 1; ``which="calibrated"`` has the calibrated twins of pertinence and
-    stability in their columns.
+    """The paper's Table 1 from our results.
+
+    Args:
+        results: Results, or the table made of them.
+        which: "paper", or "calibrated" for the calibrated twins of pertinence and stability in
+            their columns.
     """
     study = study_of(results)
     metrics = list(lookup(COLUMNS, which, "table").values())
@@ -146,7 +154,8 @@ def cell_of(
     """Mean, sd and counts of one cell."""
     good = part[part["status"] == "ok"]
     means = good.groupby(CONFIGURATION)["value"].mean()
-    never = int((good["flipped"] == False).sum()) if metric.endswith("_ec") else None  # noqa: E712, None is not False
+    has_not_flipped = good["flipped"].eq(False)  # None is not False
+    never = int(has_not_flipped.sum()) if metric.endswith("_ec") else None
     return {
         "kind": kind,
         "explainer": explainer,
@@ -163,7 +172,8 @@ def cell_of(
 def cell_text(row: dict[str, object], counts: bool) -> str:
     """A cell for people: ``0.94±0.06 (594; 6 missing)``.
 
-    >>> cell_text({"metric": "edge_ec", "mean": 3, "sd": 1.25, "n": 9, "missing": 1, "never_flipped": 2}, counts=True)
+    >>> cell = {"metric": "edge_ec", "mean": 3, "sd": 1.25, "n": 9, "missing": 1}
+    >>> cell_text({**cell, "never_flipped": 2}, counts=True)
     '3.0±1.2 (9; 1 missing; 2 never flip)'
     """
     if not row["n"]:

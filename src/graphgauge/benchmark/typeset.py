@@ -1,5 +1,5 @@
-"""Tables as text: Markdown for pages, LaTeX for papers. Cells are texts already, or numbers that
-get a few digits.
+"""Tables as text: Markdown for pages, LaTeX for papers. Cells are texts, or numbers that are
+rounded.
 """
 
 import math
@@ -21,7 +21,7 @@ BOLD = "**"  #: stands around what is best, in texts of cells
 
 
 def shown(value: Any, digits: int = 3) -> str:
-    """A cell for people: nothing where there is no value.
+    """Format a cell for people; a missing value is an empty text.
 
     >>> shown(0.12345), shown(float("nan")), shown(True), shown(1234567), shown("a")
     ('0.123', '', 'yes', '1,234,567', 'a')
@@ -36,7 +36,12 @@ def shown(value: Any, digits: int = 3) -> str:
 
 
 def as_markdown(table: pd.DataFrame, digits: int = 3) -> str:
-    """A table as Markdown; the index is left out."""
+    """Format a table as Markdown, without its index.
+
+    Args:
+        table: The table.
+        digits: Digits after the point.
+    """
     lines = [
         [str(name) for name in table.columns],
         ["---"] * len(table.columns),
@@ -50,18 +55,26 @@ def as_markdown(table: pd.DataFrame, digits: int = 3) -> str:
 def as_latex(
     table: pd.DataFrame, caption: str = "", breaks: Sequence[int] = (), digits: int = 3
 ) -> str:
-    """A table as LaTeX with booktabs, with a rule before each row in ``breaks``; the index is left
-    out.
+    """Format a table as LaTeX with booktabs, without its index.
+
+    Args:
+        table: The table.
+        caption: Its caption.
+        breaks: Numbers of the rows that have a rule above them.
+        digits: Digits after the point.
     """
     head = latex_line(map(str, table.columns))
     body = [
         (r"\midrule" + "\n" if k in breaks else "") + latex_line(line)
         for k, line in enumerate(rows_of(table, digits))
     ]
-    told = f"\\caption{{{latex_text(caption)}}}\n" if caption else ""
-    inside = f"\\toprule\n{head}\\midrule\n{''.join(body)}\\bottomrule\n"
+    title = f"\\caption{{{latex_text(caption)}}}\n" if caption else ""
     columns = "l" * len(table.columns)
-    return f"\\begin{{table}}\n\\centering\n{told}\\begin{{tabular}}{{{columns}}}\n{inside}\\end{{tabular}}\n\\end{{table}}\n"
+    return (
+        f"\\begin{{table}}\n\\centering\n{title}\\begin{{tabular}}{{{columns}}}\n"
+        f"\\toprule\n{head}\\midrule\n{''.join(body)}\\bottomrule\n"
+        "\\end{tabular}\n\\end{table}\n"
+    )
 
 
 def rows_of(table: pd.DataFrame, digits: int) -> list[list[str]]:
@@ -77,7 +90,7 @@ def latex_line(cells: Iterable[str]) -> str:
 
 
 def latex_text(text: str) -> str:
-    r"""A text with LaTeX's own signs escaped, and bold where Markdown's stars say so.
+    r"""Escape the special characters of LaTeX, and set text between Markdown's stars in bold.
 
     >>> latex_text("**0.9±0.1** & more")
     '\\textbf{0.9$\\pm$0.1} \\& more'

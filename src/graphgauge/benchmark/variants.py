@@ -1,9 +1,9 @@
-"""The explainers of a run of variants in the places of the defaults.
+"""Replaces explainers of one run by the variants that a second run measured.
 
-What the paper most likely ran are variants of four explainers, measured in a run of their own
-(`paper-variants`). Their rows may stand beside those of another run only if both were measured
-alike: the same settings and seeds, the same targets of the same tasks and networks. Otherwise every
-table would compare explainers on different questions, so that is refused.
+The paper most likely ran variants of four explainers; they are measured in a run of their own
+(`paper-variants`). Their rows may stand beside those of another run only if both were measured in
+the same way: the same settings and seeds, the same targets of the same tasks and networks.
+Otherwise every table would compare explainers on different questions, so that is refused.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,8 +26,11 @@ MOST_TOLD = 10  #: differences in a message
 
 
 def with_variants(results: Results, variants: Results) -> Results:
-    """Results in which the explainers of a run of variants stand in the places of the defaults,
-    under the variant's name.
+    """Replace the explainers of a run by their variants from a second run.
+
+    Args:
+        results: The run with the default explainers.
+        variants: The run with the variants; both must have the same settings, seeds and targets.
     """
     check_alike(results, variants)
     renamed = [replace(row, explainer=variant_label(row.explainer)) for row in variants.rows]
@@ -47,14 +50,15 @@ def variant_label(label: str) -> str:
 
 
 def check_alike(results: Results, variants: Results) -> None:
-    """Refuse two runs that were not measured alike, with what differs."""
+    """Raise `BadSetting` with the differences unless two runs were measured in the same way."""
     found = list(islice(differences(results, variants), MOST_TOLD + 1))
     if found:
         told = [*found[:MOST_TOLD], *(["and more"] if len(found) > MOST_TOLD else [])]
         raise BadSetting(
             "the run of variants was measured otherwise than the run it is to complete:"
             + "".join(f"\n  {line}" for line in told)
-            + "\nMeasure the variants with the same tasks, networks, targets, settings and seed, and let both runs finish first."
+            + "\nMeasure the variants with the same tasks, networks, targets, settings and seed, "
+            "and let both runs finish first."
         )
 
 
@@ -72,7 +76,7 @@ def differences(results: Results, variants: Results) -> Iterator[str]:
 
 
 def cases_of(rows: Iterable[Row]) -> dict[tuple[str, str], set[tuple[Any, ...]]]:
-    """What was explained with which seed, for each task and network."""
+    """The seed, target and occurrence of every explanation, for each task and network."""
     found: dict[tuple[str, str], set[tuple[Any, ...]]] = {}
     for row in rows:
         found.setdefault((row.task, row.model), set()).add((row.seed, row.target, row.occurrence))

@@ -1,9 +1,9 @@
-"""What a worker does: measure one shard, and say what it found or what went wrong.
+"""The work of a worker: measure one shard, and return its rows or what went wrong.
 
 An explainer is foreign code. It may raise, print, end the process, change the network or the data.
-Whatever can be caught is caught here and becomes a `Fault`; the model is then loaded anew. What
-goes wrong before any explainer is called (a file that is missing, other data than planned) is no
-explainer's fault, and is raised.
+Whatever can be caught is caught here and becomes a `Fault`; the model is then loaded again. What
+goes wrong before any explainer is called (a missing file, other data than planned) is no fault of
+an explainer, and is raised.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ LONGEST_MESSAGE = 600
 
 @dataclass
 class Opened:
-    """The models that this process has open; one shard at a time."""
+    """The models that this process has loaded; one shard at a time uses them."""
 
     models: "OrderedDict[tuple[Any, ...], BaseModel]" = field(default_factory=OrderedDict)
     lock: Any = field(default_factory=threading.RLock)
@@ -53,7 +53,7 @@ OPENED = Opened()
 
 def measured(shard: Shard, place: Place) -> Outcome:
     """Measure a shard."""
-    # report stands above benchmark; a missing package is no explainer's fault, so it is imported here
+    # report stands above benchmark; imported here because a missing package is no explainer's fault
     from graphgauge.report.keeping import records_to_keep
 
     with OPENED.lock, clocked() as phases:
@@ -85,7 +85,7 @@ def measured(shard: Shard, place: Place) -> Outcome:
 def compared(
     model: BaseModel, shard: Shard, to_keep: Callable[[Results], list[dict[str, Any]]]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The rows of a shard, and what ``to_keep`` takes of its worst and best explanations."""
+    """The rows of a shard, and the records of its worst and best explanations."""
     settings = {**shard.settings, "timed": shard.timed}
     evaluator = Evaluator(
         model,
@@ -110,12 +110,12 @@ def compared(
 
 
 def built(explainer: Named) -> Any:
-    """The explainer."""
+    """Create the explainer."""
     return find_explainer(explainer.name, **explainer.parameters)
 
 
 def records(results: Results) -> list[dict[str, Any]]:
-    """Rows as plain data, without what all rows of a shard share; what is no number becomes None."""
+    """Rows as plain data, without what all rows of a shard share; NaN and infinity become None."""
     return [
         {
             "explainer": row.explainer,
@@ -130,14 +130,14 @@ def records(results: Results) -> list[dict[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """With None in place of NaN and infinity, also in lists."""
+    """The value with None in place of NaN and infinity, also in lists."""
     if isinstance(value, list):
         return [plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def state_of(model: BaseModel) -> str:
-    """The bits of the network and of its data."""
+    """A digest of the bits of the network and of its data."""
     source = model.source
     data = [source.edge_index, *source.node_attrs.values(), *source.edge_attrs.values()]
     return digest_of_tensors([*model.net.parameters(), *model.net.buffers(), *data])
@@ -147,7 +147,9 @@ def state_of(model: BaseModel) -> str:
 
 
 def model_of(shard: Shard, place: Place) -> BaseModel:
-    """The model of a shard, opened once; refuses data and networks that are not those of the plan."""
+    """The model of a shard, loaded once. Raises an error if data or network are not those of the
+    plan.
+    """
     name = (shard.data_set, shard.level, shard.model, shard.data, shard.network, place)
     if name not in OPENED.models:
         OPENED.models[name] = opened(shard, place)
@@ -158,7 +160,7 @@ def model_of(shard: Shard, place: Place) -> BaseModel:
 
 
 def opened(shard: Shard, place: Place) -> BaseModel:
-    """Load, check, wrap."""
+    """Load data and network, check them, and wrap them."""
     data = load(shard.data_set, shard.level, folder=place.data)
     net = trained(shard.data_set, shard.level, shard.model, folder=place.networks)
     if digest_of_data(data) != shard.data:
@@ -180,7 +182,7 @@ def opened(shard: Shard, place: Place) -> BaseModel:
 
 @contextlib.contextmanager
 def silence() -> Iterator[list[warnings.WarningMessage]]:
-    """Explainers print nothing and draw no bars; warnings are kept."""
+    """Suppress what explainers print and the progress bars they draw; record warnings."""
     with (
         replaced(False),
         warnings.catch_warnings(record=True) as remarks,
@@ -191,22 +193,22 @@ def silence() -> Iterator[list[warnings.WarningMessage]]:
 
 
 class Nowhere(io.TextIOBase):
-    """Takes any text and keeps none."""
+    """A stream that discards all text."""
 
     def write(self, text: str) -> int:
-        """Forget it."""
+        """Discard the text."""
         return len(text)
 
 
 def fault_of(error: BaseException) -> Fault:
-    """What an explainer did wrong."""
+    """Describe what an explainer did wrong."""
     status = "changed_model" if isinstance(error, ChangedModel) else "failed"
     text = str(error) if isinstance(error, ChangedModel) else f"{type(error).__name__}: {error}"
     return Fault(status, text[:LONGEST_MESSAGE])
 
 
 def where(place: Place) -> dict[str, Any]:
-    """The machine, for the record."""
+    """The machine and the device, for the record."""
     device = torch.device(place.device)
     name = (
         torch.cuda.get_device_name(device)

@@ -1,4 +1,6 @@
-"""Engines: where shards are measured."""
+"""Engines: where shards are measured (in this process, in processes, on a Dask or a Ray
+cluster).
+"""
 
 from graphgauge.benchmark.engines.base import Engine
 from graphgauge.core.registry import import_object, lookup
@@ -17,8 +19,13 @@ __all__ = ["ENGINES", "Engine", "engine_of"]
 def engine_of(
     name: str, workers: int | None = None, address: str | None = None, gpus: bool = False
 ) -> Engine:
-    """An engine by name. ``workers``: local processes; ``address``: of a running cluster; ``gpus``:
-    one for each piece of work.
+    """Start an engine by its name.
+
+    Args:
+        name: "inline", "processes", "dask" or "ray".
+        workers: Number of processes on this machine.
+        address: Address of a running cluster.
+        gpus: Whether each shard needs a GPU.
     """
     make: type[Engine] = import_object(lookup(ENGINES, name, "engine"))
     return make(workers=workers, address=address, gpus=gpus)

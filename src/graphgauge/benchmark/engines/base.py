@@ -1,4 +1,4 @@
-"""What an engine is: something that runs functions elsewhere and gives futures of the standard
+"""The interface of an engine: it runs functions elsewhere and returns futures of the standard
 library.
 """
 
@@ -12,7 +12,9 @@ from graphgauge.core.errors import BadSetting
 
 
 class Engine(ABC):
-    """Runs at most ``places`` functions at a time. ``can_stop``: does a time limit end what hangs?"""
+    """Runs at most ``places`` functions at a time. ``can_stop``: whether a time limit ends what
+    hangs.
+    """
 
     name: ClassVar[str]
     can_stop: ClassVar[bool] = True
@@ -23,30 +25,34 @@ class Engine(ABC):
     def __init__(
         self, workers: int | None = None, address: str | None = None, gpus: bool = False
     ) -> None:
-        """``workers``: processes on this machine; ``address``: of a cluster; ``gpus``: each piece
-        of work needs one.
+        """Start the engine.
+
+        Args:
+            workers: Number of processes on this machine.
+            address: Address of a running cluster.
+            gpus: Whether each call needs a GPU.
         """
 
     @property
     @abstractmethod
     def places(self) -> int:
-        """How many functions can run now."""
+        """How many functions can run at this moment."""
 
     @abstractmethod
     def submit(self, function: Callable[..., Any], *args: Any) -> "Future[Any]":
-        """Run a function; its result or error comes with the future."""
+        """Run a function; the future holds its result or its error."""
 
     def is_death(self, error: BaseException) -> bool:
-        """Whether an error says that a worker died, so that the same may be tried again."""
+        """Whether an error means that a worker died, so that the same call may be repeated."""
         return False
 
     def abandon(self, future: "Future[Any]") -> None:
-        """Stop what works on a future; nobody waits for it any more."""
+        """Stop the worker of a future whose result is no longer needed."""
         future.cancel()
 
     @abstractmethod
     def close(self) -> None:
-        """Let all workers go, also those that are at work."""
+        """Stop all workers, also those that are busy."""
 
     def __enter__(self) -> "Engine":
         return self
@@ -61,7 +67,7 @@ class Engine(ABC):
 
 
 def check_no_address(name: str, address: str | None) -> None:
-    """Refuse the address of a cluster where none is used."""
+    """Raise `BadSetting` if an engine of this machine gets the address of a cluster."""
     if address is not None:
         raise BadSetting(
             f"the engine {name!r} runs on this machine and takes no address. Use --engine dask or "
@@ -70,6 +76,6 @@ def check_no_address(name: str, address: str | None) -> None:
 
 
 def check_workers(workers: int | None) -> None:
-    """Refuse what is no number of processes."""
+    """Raise `BadSetting` unless ``workers`` is a positive number or None."""
     if workers is not None and workers < 1:
         raise BadSetting(f"workers must be 1 or more, but is {workers}.")

@@ -1,9 +1,9 @@
-"""A Dask cluster that is already running: `--engine dask --address tcp://127.0.0.1:8786`; or two
+"""A Dask cluster that is already running (`--engine dask --address tcp://127.0.0.1:8786`), or two
 processes started here.
 
 Start workers with one thread each (`dask worker ADDRESS --nthreads 1`): a process measures one
 shard at a time. Dask itself moves the work of a worker that died to another one, as often as its
-scheduler allows (`distributed.scheduler.allowed-failures`, 3 unless set); then the runner takes
+scheduler allows (`distributed.scheduler.allowed-failures`, 3 by default); then the runner takes
 over. A cluster that is started here leaves it to the runner at once.
 """
 
@@ -18,7 +18,7 @@ SECONDS_TO_CONNECT = 30
 
 
 class DaskEngine(Engine):
-    """One place for each worker of the cluster, also for those that come later."""
+    """One call at a time for each worker of the cluster, also for workers that join later."""
 
     name = "dask"
 
@@ -42,7 +42,7 @@ class DaskEngine(Engine):
         self.tasks: dict[Future[Any], Any] = {}
 
     def local(self, workers: int | None) -> Any:
-        """A cluster of this machine that listens to this machine only."""
+        """Start a cluster that listens to this machine only."""
         own = {
             "threads_per_worker": 1,
             "host": "127.0.0.1",
@@ -55,11 +55,11 @@ class DaskEngine(Engine):
 
     @property
     def places(self) -> int:
-        """One for each worker; one while there is none, so that work waits for the first."""
+        """The number of workers; 1 while there is none, so that work waits for the first."""
         return max(1, len(self.client.scheduler_info(n_workers=-1)["workers"]))
 
     def submit(self, function: Callable[..., Any], *args: Any) -> "Future[Any]":
-        """Run it on any worker."""
+        """Run a function on any worker."""
         task = self.client.submit(function, *args, pure=False)
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
@@ -70,14 +70,14 @@ class DaskEngine(Engine):
         return future
 
     def is_death(self, error: BaseException) -> bool:
-        """Dask gave up after a worker died, or several."""
+        """Whether Dask gave up because one or several workers died."""
         return isinstance(
             error,
             (self.distributed.scheduler.KilledWorker, self.distributed.client.FutureCancelledError),
         )
 
     def abandon(self, future: "Future[Any]") -> None:
-        """Restart the worker that works on it."""
+        """Restart the worker of a future."""
         task = self.tasks.pop(future)
         busy = [
             worker
@@ -89,7 +89,7 @@ class DaskEngine(Engine):
             self.client.restart_workers(busy, raise_for_error=False)
 
     def close(self) -> None:
-        """Take back what is under way; the cluster stays, unless it was started here."""
+        """Cancel all work. A cluster that was started here ends; any other keeps running."""
         for task in self.tasks.values():
             task.cancel(force=True)
         cluster = self.client.cluster
@@ -99,7 +99,7 @@ class DaskEngine(Engine):
 
 
 def settle(future: "Future[Any]", done: Any) -> None:
-    """Pass on what a task of Dask ended with."""
+    """Copy the result or the error of a Dask task to a future."""
     if future.done():
         return
     try:

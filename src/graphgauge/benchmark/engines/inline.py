@@ -1,4 +1,6 @@
-"""In this process, one after the other. What hangs or exits takes the run with it."""
+"""Runs everything in this process, one call after the other. A call that hangs or exits ends the
+whole run.
+"""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -8,7 +10,7 @@ from graphgauge.benchmark.engines.base import Engine, check_no_address
 
 
 class InlineEngine(Engine):
-    """`submit` returns when the work is done."""
+    """`submit` returns when the call has finished."""
 
     name = "inline"
     can_stop = False
@@ -20,7 +22,7 @@ class InlineEngine(Engine):
         check_no_address(self.name, address)
 
     def submit(self, function: Callable[..., Any], *args: Any) -> "Future[Any]":
-        """Run it now."""
+        """Run the function now."""
         future: Future[Any] = Future()
         try:
             future.set_result(function(*args))
@@ -29,4 +31,4 @@ class InlineEngine(Engine):
         return future
 
     def close(self) -> None:
-        """There is nobody to let go."""
+        """Do nothing: there are no workers."""

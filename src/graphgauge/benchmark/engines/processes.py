@@ -1,8 +1,8 @@
-"""Processes on this machine: each place is a pool of one process (loky).
+"""Processes on this machine; each has a pool of one process (loky) of its own.
 
-One process per pool, because when a worker dies loky gives up the whole pool: so it is known which
-piece of work was under way, and no other is disturbed. A hanging worker is killed the same way. A
-pool that is gone is built anew when it is next needed.
+When a worker dies, loky gives up the whole pool. With one process per pool, the runner knows which
+call was running, and no other call is disturbed. A hanging worker is killed in the same way. A pool
+that has ended is created again when it is next needed.
 """
 
 import contextlib
@@ -39,11 +39,11 @@ class ProcessesEngine(Engine):
 
     @property
     def places(self) -> int:
-        """One for each process."""
+        """The number of processes."""
         return self.workers
 
     def submit(self, function: Callable[..., Any], *args: Any) -> "Future[Any]":
-        """Run it in a free process."""
+        """Run a function in a free process."""
         self.busy = {future: number for future, number in self.busy.items() if not future.done()}
         free = next(number for number in range(self.workers) if number not in self.busy.values())
         self.start_all()
@@ -52,7 +52,7 @@ class ProcessesEngine(Engine):
         return future
 
     def started(self, number: int, function: Callable[..., Any], *args: Any) -> "Future[Any]":
-        """In the pool of a place; in a new one where it has died."""
+        """Submit a call to one of the pools; if that pool has died, to a new one."""
         with contextlib.suppress(BrokenProcessPool):
             return self.pool(number).submit(function, *args)
         self.drop(number)
@@ -60,7 +60,7 @@ class ProcessesEngine(Engine):
         return self.pool(number).submit(function, *args)
 
     def pool(self, number: int) -> ProcessPoolExecutor:
-        """The pool of a place."""
+        """One of the pools; it is created if it does not exist."""
         found = self.pools[number]
         if found is None:
             found = ProcessPoolExecutor(
@@ -70,36 +70,36 @@ class ProcessesEngine(Engine):
         return found
 
     def start_all(self) -> None:
-        """Start the processes that are missing, all at once; the time limit of a shard does not pay
-        for their imports.
+        """Start all missing processes at once, so that their imports do not count for the time
+        limit of a shard.
         """
         new = [number for number, pool in enumerate(self.pools) if pool is None]
         for begun in [self.pool(number).submit(import_what_is_needed) for number in new]:
             begun.result()
 
     def is_death(self, error: BaseException) -> bool:
-        """A process that ended, by itself or killed."""
+        """Whether a process ended, by itself or because it was killed."""
         return isinstance(error, BrokenProcessPool)
 
     def abandon(self, future: "Future[Any]") -> None:
-        """Kill the process that works on it."""
+        """Kill the process of a future."""
         self.drop(self.busy[future])
 
     def drop(self, number: int) -> None:
-        """End a pool with its process; one that is at work is killed."""
+        """End a pool and its process; a busy process is killed."""
         found, self.pools[number] = self.pools[number], None
         if found is not None:
             is_busy = any(own == number and not future.done() for future, own in self.busy.items())
             found.shutdown(wait=True, kill_workers=is_busy)
 
     def close(self) -> None:
-        """End all."""
+        """End all processes."""
         for number in range(self.workers):
             self.drop(number)
 
 
 def threads_of(workers: int) -> int:
-    """Threads of each process: as OMP_NUM_THREADS says, else the cores are shared."""
+    """Threads of each process: OMP_NUM_THREADS if it is set, else an equal share of the cores."""
     said = os.environ.get("OMP_NUM_THREADS", "")
     return (
         int(said) if said.isdigit() and int(said) > 0 else max(1, (os.cpu_count() or 1) // workers)
@@ -107,10 +107,10 @@ def threads_of(workers: int) -> int:
 
 
 def prepare(parent: int, threads: int) -> None:
-    """In a new process: Ctrl-C is the runner's business, the cores are shared, and no process
-    outlives the runner.
+    """Prepare a new process: it ignores Ctrl-C, shares the cores, and ends when the runner ends.
 
-    A worker keeps models open. Loky would take that for a leak and start it anew after every shard.
+    A worker keeps models in memory. Loky would take that for a leak and restart the process after
+    every shard.
     """
     import torch
     from loky import process_executor
@@ -122,12 +122,12 @@ def prepare(parent: int, threads: int) -> None:
 
 
 def import_what_is_needed() -> None:
-    """What takes seconds in a new process."""
+    """Import in a new process what takes seconds to import."""
     import graphgauge.benchmark.work  # noqa: F401
 
 
 def end_with(parent: int) -> None:
-    """End this process when its parent is gone."""
+    """End this process when its parent has ended."""
     while os.getppid() == parent:
         time.sleep(SECONDS_BETWEEN_LOOKS)
     os._exit(1)

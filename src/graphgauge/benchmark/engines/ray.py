@@ -1,11 +1,10 @@
-"""A Ray cluster: `--engine ray --address 10.0.0.1:6379`, or without an address one that is started
-on this machine.
+"""A Ray cluster: `--engine ray --address 10.0.0.1:6379`, or one that is started on this machine.
 
-With a GPU each shard asks Ray for one, and Ray decides where. When a worker or a node dies, Ray
-tells and the runner hands the shard out again (Ray's own attempts are off: an explainer that ends
-its process would cost eight of them instead of two). All sides must have the same `RAY_AUTH_MODE`:
-a token that an earlier `ray.init()` left in the home directory is enforced by a later `ray start`,
-but not picked up by `ray.init(address=...)`. A Ray head listens on all interfaces.
+With GPUs, each shard asks Ray for one, and Ray decides where it runs. When a worker or a node dies,
+Ray reports it and the runner submits the shard again (Ray's own retries are off: an explainer that
+ends its process would cost eight of them instead of two). All sides must have the same
+`RAY_AUTH_MODE`: a token that an earlier `ray.init()` left in the home directory is enforced by a
+later `ray start`, but not read by `ray.init(address=...)`. A Ray head listens on all interfaces.
 """
 
 import contextlib
@@ -20,7 +19,7 @@ from graphgauge.core.errors import BadSetting, MissingExtra
 
 
 class RayEngine(Engine):
-    """One place for each core of the cluster, or for each GPU."""
+    """One call at a time for each core of the cluster, or for each GPU."""
 
     name = "ray"
 
@@ -46,7 +45,7 @@ class RayEngine(Engine):
         self.remote = ray.remote(num_gpus=1 if gpus else 0, num_cpus=1, max_retries=0)(call)
 
     def connect(self, workers: int | None, address: str | None) -> None:
-        """To a cluster, or to one that is started here."""
+        """Connect to a cluster, or start one here."""
         options: dict[str, Any] = (
             {"address": address}
             if address
@@ -68,11 +67,11 @@ class RayEngine(Engine):
 
     @property
     def places(self) -> int:
-        """What the cluster has, now."""
+        """The number of cores or GPUs of the cluster at this moment."""
         return max(1, int(self.ray.cluster_resources().get(self.resource, 1)))
 
     def submit(self, function: Callable[..., Any], *args: Any) -> "Future[Any]":
-        """Run it where Ray has room."""
+        """Run a function where Ray has room."""
         task = self.remote.remote(function, *args)
         future: Future[Any] = task.future()
         self.tasks = {own: other for own, other in self.tasks.items() if not own.done()} | {
@@ -81,8 +80,8 @@ class RayEngine(Engine):
         return future
 
     def is_death(self, error: BaseException) -> bool:
-        """A worker or a node died, with the work or with its result, or the task was cancelled with
-        them.
+        """Whether a worker or a node died, with the call or with its result, or the task was
+        cancelled because of that.
         """
         kinds = self.ray.exceptions
         deaths = (
@@ -94,12 +93,12 @@ class RayEngine(Engine):
         return isinstance(error, (*deaths, kinds.TaskCancelledError))
 
     def abandon(self, future: "Future[Any]") -> None:
-        """Kill the process that works on it."""
+        """Kill the process of a future."""
         with contextlib.suppress(self.ray.exceptions.RayError):
             self.ray.cancel(self.tasks.pop(future), force=True)
 
     def close(self) -> None:
-        """Take back what is under way and leave the cluster."""
+        """Cancel all work and leave the cluster."""
         for future in list(self.tasks):
             if not future.done():
                 self.abandon(future)
