@@ -1,12 +1,12 @@
-"""How the user's network is called, read off its signature.
+"""How to call the user's network, found from its signature.
 
-    net(x, edge_index)                        and, by keyword, every other attribute of ``data`` that forward names
+    net(x, edge_index)                        other attributes of ``data`` that forward names: by keyword
     net(x, edge_index, edge_label_index=...)  for links
-    net.decode(net.encode(x, edge_index), edge_label_index)     for links too
-    forward(net, g)                           whatever the user says; g is a ``Data`` with everything in it
+    net.decode(net.encode(x, edge_index), edge_label_index)     also for links
+    forward(net, g)                           a function of the user; g is a ``Data`` with everything
 
-``batch`` is passed where data has it, where forward cannot do without, and where copies in one
-union have to be told apart.
+``batch`` is passed if data has it, if forward requires it, and if copies in one union have to be
+told apart.
 """
 
 import inspect
@@ -27,17 +27,25 @@ OWN = ("edge_label_index", "batch")  #: arguments that come from us, not from ``
 
 @dataclass(frozen=True)
 class Call:
-    """A network and the way to call it. ``names``: the attributes of ``data`` it takes by keyword
-    (None: all).
+    """A network and the way to call it.
+
+    Args:
+        net: The network.
+        style: "forward", "edge_label_index", "encode_decode" or "custom".
+        names: Attributes of ``data`` that it takes by keyword; None for all.
+        takes_batch: Whether it takes ``batch``.
+        needs_batch: Whether it cannot be called without.
+        forward: The user's function, if there is one.
+        column: The only column of the output that is used; None for all.
     """
 
     net: Module
-    style: str  #: "forward", "edge_label_index", "encode_decode" or "custom"
+    style: str
     names: tuple[str, ...] | None
     takes_batch: bool
     needs_batch: bool = False
     forward: Forward | None = None
-    column: int | None = None  #: the one of the output that is looked at; None: all
+    column: int | None = None
 
     def __call__(self, g: Data) -> Tensor:
         """Raw rows of the network on ``g``: one per node, link or graph."""
@@ -53,7 +61,7 @@ class Call:
         return rows_of(self.net.encode(g.x, g.edge_index, **self.arguments(g)))  # type: ignore[operator]
 
     def decode(self, z: Tensor, pairs: Tensor) -> Tensor:
-        """Raw rows for ``pairs`` (2, P) of nodes embedded as ``z``."""
+        """Raw rows for ``pairs`` (2, P) of nodes with embeddings ``z``."""
         return self.rows_of(self.net.decode(z, pairs))  # type: ignore[operator]
 
     def rows_of(self, output: Any) -> Tensor:
@@ -62,7 +70,7 @@ class Call:
         return rows if self.column is None else column_of(rows, self.column)
 
     def arguments(self, g: Data) -> dict[str, Any]:
-        """What goes by keyword."""
+        """The keyword arguments."""
         named = {name: g[name] for name in self.names or ()}
         return (
             {**named, "batch": g.batch}
@@ -72,8 +80,16 @@ class Call:
 
 
 def call_of(net: Any, level: str, held: set[str], forward: Forward | None) -> Call:
-    """How to call ``net`` for "node", "link" or "graph" targets, given the names of what ``data``
-    holds.
+    """Find out how to call a network.
+
+    Args:
+        net: The network.
+        level: "node", "link" or "graph".
+        held: Names of the attributes of ``data``.
+        forward: The user's function ``forward(net, g)``, if there is one.
+
+    Raises:
+        BadModel: If the network cannot be called; the message says how to help.
     """
     net = check_net(net)
     if forward is not None:
@@ -100,7 +116,7 @@ def call_of(net: Any, level: str, held: set[str], forward: Forward | None) -> Ca
 
 
 def check_net(net: Any) -> Module:
-    """The plain module inside ``net``, or an error that says why it cannot be used."""
+    """The plain module inside ``net``. Raises BadModel if it cannot be used."""
     if isinstance(net, torch.export.ExportedProgram) or (
         isinstance(net, torch.fx.GraphModule) and "eval" in vars(net)
     ):
@@ -128,7 +144,7 @@ def check_net(net: Any) -> Module:
 
 
 def embeddings_of(net: Any) -> list[str]:
-    """Names of the layers of a network that look whole numbers up."""
+    """Names of the layers that look integers up in an embedding."""
     if not isinstance(net, Module):
         return []
     return [
@@ -139,7 +155,7 @@ def embeddings_of(net: Any) -> list[str]:
 
 
 def style_of(net: Module, level: str) -> tuple[str, Callable[..., Any]]:
-    """The calling style and the method whose signature names the inputs."""
+    """The calling style, and the method whose signature names the inputs."""
     if level != "link":
         return "forward", net.forward
     if "edge_label_index" in parameters_of(net.forward, skip=0):
@@ -153,8 +169,8 @@ def style_of(net: Module, level: str) -> tuple[str, Callable[..., Any]]:
 
 
 def parameters_of(entry: Callable[..., Any], skip: int = 2) -> dict[str, bool]:
-    """Names that a function takes after its first ``skip`` (x and edge_index), and whether each
-    must be given.
+    """The parameters of a function behind the first ``skip`` (x and edge_index), and whether each
+    is required.
     """
     try:
         signature = signature_of(entry)
@@ -178,7 +194,7 @@ def parameters_of(entry: Callable[..., Any], skip: int = 2) -> dict[str, bool]:
 
 
 def signature_of(entry: Callable[..., Any]) -> inspect.Signature:
-    """The signature of a function, or of a method that `torch.jit.trace` made, which has only a
+    """The signature of a function, or of a method made by `torch.jit.trace`, which only has a
     schema.
     """
     if not isinstance(entry, torch.ScriptMethod):
@@ -197,8 +213,8 @@ def signature_of(entry: Callable[..., Any]) -> inspect.Signature:
 
 
 def column_of(rows: Tensor, column: int) -> Tensor:
-    """One column of raw rows, or an error that says how many there are.
-    (rows, columns) -> (rows, 1)
+    """One column of raw rows. Raises BadModel if there is no such column.  (rows, columns) ->
+    (rows, 1)
     """
     columns = rows.size(1) if rows.dim() == 2 else 1
     if column >= columns:
@@ -209,7 +225,7 @@ def column_of(rows: Tensor, column: int) -> Tensor:
 
 
 def not_a_tensor(output: Any) -> str:
-    """What a network returned instead of a tensor, and how to pick the right part of it."""
+    """Describe what a network returned instead of a tensor, and how to select the right part."""
     call = "forward=lambda net, g: net(g.x, g.edge_index)"
     if isinstance(output, Mapping):
         kept = [key for key, value in output.items() if isinstance(value, Tensor)]
@@ -226,13 +242,15 @@ def not_a_tensor(output: Any) -> str:
 
 
 def form_of(entry: tuple[Any, Any]) -> str:
-    """A key and what stands there."""
+    """Describe a key and its value."""
     key, value = entry
     return f"{key!r}: {f'tensor {tuple(value.shape)}' if isinstance(value, Tensor) else type(value).__name__}"
 
 
 def rows_of(output: Any) -> Tensor:
-    """The network's output, if it is a tensor of floats."""
+    """The network's output. Raises BadModel unless it is a tensor of floats with a row per
+    target.
+    """
     if not isinstance(output, Tensor):
         raise BadModel(f"the net returned {not_a_tensor(output)}")
     if output.dim() == 0:

@@ -1,18 +1,17 @@
-"""Which stored edge each column of an edge list belongs to, followed through the operations that a
-network makes it with.
+"""Track which stored edge each column of an edge list comes from, through a network's operations.
 
-Some layers do not run on all edges of the graph, but on some of them: RGCNConv on those of one
-relation after another, layers behind TopKPooling on those between the nodes that are left, with
-other numbers. Such lists are made of ``edge_index`` by selecting, reordering and renumbering
-columns. Each of these operations says where its columns come from, whoever wrote the network:
+Some layers do not run on all edges of the graph: RGCNConv runs on the edges of one relation after
+another, and layers behind TopKPooling on the edges between the remaining nodes, with new numbers.
+Such lists are made of ``edge_index`` by selecting, reordering and renumbering columns. The
+operations show where the columns come from, whoever wrote the network:
 
-    selecting       edge_index[:, kept], row[kept], index_select, slices         the columns that are left
-    reordering      edge_index[:, order], flip                                   likewise, in another order
+    selecting       edge_index[:, kept], row[kept], index_select, slices         the selected columns
+    reordering      edge_index[:, order], flip                                   in another order
     renumbering     number[row], row + offset                                    the same columns
-    putting together    stack, cat, with self-loops for example                  -1 for what is not the graph's
+    joining         stack, cat, with self-loops for example                      -1 for added columns
 
-What any other operation makes (a product of adjacency matrices, a search for neighbours) belongs to
-no edge.
+The result of any other operation (a product of adjacency matrices, a search for neighbours) belongs
+to no edge.
 """
 
 from collections.abc import Callable
@@ -32,7 +31,7 @@ aten = torch.ops.aten
 
 
 class EdgeTracker(TorchDispatchMode):
-    """While active, follows the columns of ``edge_index`` (2, E) through all operations."""
+    """While active, tracks the columns of ``edge_index`` (2, E) through all operations."""
 
     def __init__(self, edge_index: Tensor) -> None:
         super().__init__()
@@ -43,20 +42,19 @@ class EdgeTracker(TorchDispatchMode):
         self.note(edge_index, (1, torch.arange(edge_index.size(1), device=edge_index.device)))
 
     def columns(self, edges: Any) -> Tensor | None:
-        """The number of the stored edge behind each column, -1 where there is none; None: nothing
-        here is the graph's.
+        """The number of the stored edge behind each column, -1 if there is none.  (2, M) -> (M,)
 
-        (2, M) -> (M,)
+        None if nothing in ``edges`` comes from the graph's edges.
         """
         origin = self.origin(edges)
         return None if origin is None or edges.dim() != 2 or origin[0] != 1 else origin[1]
 
     def origin(self, value: Any) -> Origin | None:
-        """Where a tensor's entries come from."""
+        """The origin of a tensor's entries; None if it is unknown."""
         return self.origins.get(_place(value)) if _is_plain(value) else None
 
     def note(self, value: Any, origin: Origin | None) -> None:
-        """Remember where a tensor's entries come from."""
+        """Remember the origin of a tensor's entries."""
         if origin is not None and _is_plain(value) and value.size(origin[0]) == len(origin[1]):
             self.origins[_place(value)] = origin
             self.held.append(value)
@@ -68,7 +66,7 @@ class EdgeTracker(TorchDispatchMode):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Run the operation."""
+        """Run the operation and note the origin of its outputs."""
         out = func(*args, **(kwargs or {}))
         if func._schema.is_mutable:
             self.forget(args)
@@ -80,7 +78,7 @@ class EdgeTracker(TorchDispatchMode):
         return out
 
     def forget(self, args: tuple[Any, ...]) -> None:
-        """What is written into may be anything afterwards."""
+        """Forget the origin of tensors that are written into."""
         for value in tree_leaves(args[:1]):
             if _is_plain(value):
                 memory = value.untyped_storage()._cdata
@@ -95,7 +93,9 @@ def _is_plain(value: Any) -> bool:
 
 
 def _place(value: Tensor) -> tuple[Any, ...]:
-    """Where a tensor's entries stand in memory: views made twice are the same."""
+    """The location of a tensor's entries in memory; two views of the same entries have the same
+    location.
+    """
     return (
         value.untyped_storage()._cdata,
         value.storage_offset(),
@@ -190,7 +190,7 @@ def _cat(of: Lookup, parts: list[Tensor], dim: int = 0) -> Origin | None:
 
 
 def _same(of: Lookup, *values: Any, **_: Any) -> Origin | None:
-    """Entries stay at their places: all operands of the result's shape that are followed agree."""
+    """The origin of an elementwise result: that of its operands of the same shape, if all agree."""
     tensors = [value for value in values if isinstance(value, Tensor)]
     if not tensors or any(tensor.dim() > tensors[0].dim() for tensor in tensors):
         return None
@@ -206,7 +206,7 @@ def _view(of: Lookup, values: Tensor, size: list[int], *_: Any, **__: Any) -> Or
 
 
 def _shared(origins: list[Origin | None]) -> Origin | None:
-    """The origin that all have; None where they differ."""
+    """The origin that all have; None if they differ."""
     if not origins or origins[0] is None:
         return None
     first = origins[0]

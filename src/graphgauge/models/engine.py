@@ -1,14 +1,14 @@
-"""The engine: runs work on many copies of computation graphs inside a memory budget.
+"""The executor: runs work on many copies of computation graphs inside a memory budget.
 
-    outputs = engine.map(work, graphs, of)        work: Union of some copies -> (copies, ...) tensor
+    outputs = executor.map(work, graphs, index)        work: union of some copies -> (copies, ...) tensor
 
-Copies are taken in their order in as few unions as the budget allows. What one copy costs is
-measured once per kind of work by counting the bytes that it allocates; a union that still does not
-fit is halved until it does. The result does not depend on where the copies were cut (see `union`).
+Copies are processed in their order in as few unions as the budget allows. The cost of one copy is
+measured once per kind of work, by counting the bytes that it allocates. A union that still does not
+fit is halved until it does. The result does not depend on where the list of copies is split.
 
-Most networks take n times the bytes for n copies. Some take n * n times, such as those that write
-out an adjacency matrix: so before a large union is planned, unions that fit even then are counted,
-each larger than the one before.
+Most networks take n times the bytes for n copies. Some take n * n times, such as those that build a
+dense adjacency matrix. So before a large union is planned, smaller unions that fit even then are
+measured, each larger than the one before.
 """
 
 import gc
@@ -71,28 +71,34 @@ TOGETHER, WITH_BATCH, ALONE = "together", "together with batch=", "one by one"
 
 @dataclass(frozen=True)
 class Cost:
-    """Bytes that one copy of ``nodes`` nodes, ``edges`` edges and ``relevant`` edges among them
-    allocated.
+    """The bytes that one copy allocated, and its size.
+
+    Args:
+        total: Bytes.
+        nodes: Number of nodes.
+        edges: Number of edges.
+        relevant: Number of relevant edges.
+        joined: Size, in copies like this one, of the largest union that is known to take no more
+            than its copies one by one.
+        square: If unions take more than their copies: bytes of a union of n such copies over n * n;
+            else 0.
     """
 
     total: int
     nodes: int
     edges: int
     relevant: int
-    #: size of the largest union, in copies like this one, that is known to take no more than its
-    #: copies
     joined: float = 1.0
-    #: bytes of a union of n copies like this one over n * n, where a union takes more; else 0
     square: float = 0.0
 
     @property
     def size(self) -> int:
-        """Nodes and edges."""
+        """Nodes, edges and relevant edges together."""
         return self.nodes + self.edges + self.relevant
 
     def surely(self, budget: int) -> float:
-        """How many copies like this one fit even if the bytes of a union grow with its square from
-        here on.
+        """How many such copies fit even if bytes grow with the square of the union's size from here
+        on.
         """
         return (
             sqrt(budget / self.square)
@@ -101,12 +107,13 @@ class Cost:
         )
 
     def allowance(self, budget: int) -> float:
-        """What the costs of the copies in a union may add up to."""
+        """The sum of costs that a union may have."""
         return min(budget, self.total * self.surely(budget)) if self.square else budget
 
     def of(self, nodes: Tensor, edges: Tensor, relevant: Tensor) -> Tensor:
-        """An upper bound for other sizes, for costs a * nodes + b * edges + c * relevant with any
-        a, b, c >= 0.  (K,)
+        """An upper bound of the cost of copies of other sizes.  (K,)
+
+        It holds for any costs a * nodes + b * edges + c * relevant with a, b, c >= 0.
         """
         sizes = zip((nodes, edges, relevant), (self.nodes, self.edges, self.relevant), strict=True)
         return self.total * torch.stack([size / max(own, 1) for size, own in sizes]).amax(0)
@@ -114,24 +121,31 @@ class Cost:
 
 @dataclass
 class Engine:
-    """Runs a network on unions. ``joining`` says how copies may share a call: together, with
-    batch=, or one by one.
+    """Runs a network on unions of copies.
+
+    Args:
+        call: The network and how to call it.
+        budget: Memory budget; by default a share of the free memory.
+        joining: How copies share a call: together, together with batch=, or one by one.
+        copies_input: Copy the input first, for networks that write into it.
+        cuts: For each round of messages, whether messages that cannot arrive are left out.
+        fuses: Whether messages that no hook needs are multiplied instead of being written out.
+        tracks_edges: Whether a layer was found to run on some of the edges only.
+        lazy: Whether features may stay unwritten if no gradient is needed.
+        costs: Measured costs of a copy by kind of work.
+        halvings: How often a union did not fit.
     """
 
     call: Call
     budget: int | str | None = None
     joining: str = TOGETHER
-    copies_input: bool = False  #: for networks that write into what they are given
-    cuts: tuple[
-        bool, ...
-    ] = ()  #: rounds of messages in which those that cannot arrive are not sent (see `reach`)
-    fuses: bool = False  #: whether messages that nobody looks at stay unwritten (see `fused`)
-    tracks_edges: bool = (
-        False  #: whether a layer was seen to run on some of the edges only (see `edge_tracking`)
-    )
-    lazy: bool = False  #: whether features may stay unwritten where no gradient is asked for
+    copies_input: bool = False
+    cuts: tuple[bool, ...] = ()
+    fuses: bool = False
+    tracks_edges: bool = False
+    lazy: bool = False
     costs: dict[str, Cost] = field(default_factory=dict)
-    halvings: int = 0  #: how often a union did not fit, over the engine's life
+    halvings: int = 0
 
     def outputs(
         self,
@@ -140,11 +154,13 @@ class Engine:
         every_message: bool = False,
         written: bool = False,
     ) -> Tensor:
-        """Raw rows of the network for the copies' targets, differentiable; ``edit`` may see and
-        replace the messages that are sent.
+        """Raw rows of the network for the copies' targets, differentiable.  (K, columns)
 
-        ``every_message``: also those that cannot arrive; ``written``: for rules that must find each
-        operation of a layer, messages are written out.  (K, columns)
+        Args:
+            union: The copies.
+            edit: A function that receives the messages that layers send, and may replace them.
+            every_message: Also send messages that cannot arrive.
+            written: Write all messages out, for rules that must find each operation of a layer.
         """
         fuses = self.fuses and not written and can_be_fused(self.call.net)
         try:
@@ -159,7 +175,7 @@ class Engine:
             return self.answers(union, edit, every_message, False)
 
     def answers(self, union: Union, edit: Edit | None, every_message: bool, fuses: bool) -> Tensor:
-        """Likewise; where it ``fuses``, all layers must be products (see `fused`)."""
+        """As `outputs`; if it ``fuses``, all layers must be sparse products."""
         unwritten = (
             self.lazy and edit is None and not self.copies_input and not torch.is_grad_enabled()
         )
@@ -191,7 +207,7 @@ class Engine:
         fuses: bool,
         tracker: EdgeTracker | None,
     ) -> Iterator[None]:
-        """Masks, edits and what is not sent."""
+        """Apply the mask, the edit and the pruning to the messages of one pass."""
         net, edge_index, mask = self.call.net, union.edge_index, union.full_mask()
         scaling = None if mask is None else Factors(mask)
         if fuses and (edit is None or (isinstance(edit, Scaling) and mask is None)):
@@ -213,8 +229,8 @@ class Engine:
             yield
 
     def reach(self, union: Union) -> Reach | None:
-        """What keeps messages back that cannot arrive; None where more than degrees may hang on the
-        edges outside.
+        """The pruning of messages that cannot arrive; None if more than degrees may depend on edges
+        outside.
         """
         return (
             Reach(union, self.cuts)
@@ -223,8 +239,8 @@ class Engine:
         )
 
     def passes_batch(self, union: Union) -> bool:
-        """Whether the net is told which graph a node belongs to: always in graph tasks, else where
-        it has to be.
+        """Whether the network is given ``batch``: always in graph tasks, otherwise only if it is
+        needed.
         """
         has_to = self.joining == WITH_BATCH or self.call.needs_batch or "batch" in union.node_attrs
         return self.call.takes_batch and (has_to or union.target_rows.size(1) == 0)
@@ -236,13 +252,13 @@ class Engine:
         of: Tensor | None = None,
         kind: str | None = None,
     ) -> Tensor:
-        """``work`` on copies of ``graphs[of]`` (default: each graph once), its rows put together.
+        """Concatenated rows of ``work`` on copies of ``graphs[of]`` (default: each graph once).
         (K, ...)
         """
         return self.rows(work, Copies.of_graphs(graphs, of), kind or name_of(work))
 
     def rows(self, work: Work, copies: "Copies", kind: str) -> Tensor:
-        """``work`` on ``copies``, its rows put together.  (K, ...)"""
+        """Concatenated rows of ``work`` on ``copies``.  (K, ...)"""
         rows: list[Tensor] = []
 
         def checked(union: Union) -> Tensor:
@@ -260,13 +276,18 @@ class Engine:
         kind: str | None = None,
         probe: Callable[[Union], Any] | None = None,
     ) -> None:
-        """``work`` on unions of copies of ``graphs[of]``; ``consume`` gets each result once, in the
-        order of the copies.
+        """Run ``work`` on unions of copies of ``graphs[of]`` and give each result to ``consume``,
+        in order.
 
-        Work is a pure function: it may run once more on some of the copies (the probes), and again
-        on halves. What a copy costs is kept under ``kind``, by default the name of the function;
-        the same function with larger needs should get another one. ``probe`` is what the cost is
-        measured on: work that repeats itself measures one round, since all count.
+        Args:
+            work: A pure function of a union. It may run once more on some copies to measure them,
+                and again on halves of a union that does not fit.
+            consume: Receives each result once, in the order of the copies.
+            graphs: The graphs to copy.
+            of: Which graph each copy is of (K,); by default each graph once.
+            kind: The name under which the cost of a copy is stored; by default the function's name.
+                Needed if the same function can need more memory another time.
+            probe: What the cost is measured on instead: one round of work that repeats itself.
         """
         self.run(work, consume, Copies.of_graphs(graphs, of), kind or name_of(work), probe)
 
@@ -278,7 +299,7 @@ class Engine:
         kind: str,
         probe: Callable[[Union], Any] | None = None,
     ) -> None:
-        """``work`` on unions of some of the ``copies`` at a time, as many as fit."""
+        """Run ``work`` on unions of as many ``copies`` at a time as fit."""
         filled = self.plan(probe or work, copies, kind)
         start, most = 0, len(copies)
         while start < len(copies):
@@ -296,7 +317,7 @@ class Engine:
         """The result of the work on copies start..end-1, or None if their union does not fit into
         memory.
 
-        A single copy is tried once more, after what earlier work left behind was given back.
+        A single copy is tried a second time, after memory of earlier work was released.
         """
         try:
             return (work(self.union(copies, start, end)),)
@@ -318,17 +339,15 @@ class Engine:
         return None
 
     def union(self, copies: "Copies", start: int, end: int) -> Union:
-        """The union of copies start..end-1. A copy that cannot share a call gets no filling either;
-        nor does a GPU need it.
-        """
+        """The union of copies start..end-1, with filling only if copies share calls on a CPU."""
         return copies.union(start, end, self.align(copies.of))
 
     def align(self, of: Tensor) -> int:
-        """How many rows a copy's share is a multiple of."""
+        """The alignment of each copy's rows."""
         return 1 if self.joining == ALONE or of.device.type != "cpu" else ALIGN
 
     def plan(self, work: Callable[[Union], Any], copies: "Copies", kind: str) -> Tensor:
-        """What copies 0..k cost together, in units of the budget.  (K,)"""
+        """Cumulative cost of the copies, in units of the budget.  (K,)"""
         of = copies.of
         if self.joining == ALONE or len(of) < 2:
             return torch.arange(1, len(of) + 1, dtype=torch.float64, device=of.device)
@@ -339,17 +358,17 @@ class Engine:
         return (each / cost.allowance(budget)).clamp(max=1.0).cumsum(0)
 
     def bytes_at_once(self, device: torch.device) -> int:
-        """The budget; on a CPU and unless one was asked for, no more than what is fastest there."""
+        """The budget; on a CPU, unless a budget was asked for, at most what is fastest there."""
         budget = budget_bytes(self.budget, device)
         if self.budget is None and device.type == "cpu":
             return min(budget, FASTEST_PER_THREAD * torch.get_num_threads())
         return budget
 
     def cost(self, work: Callable[[Union], Any], copies: "Copies", sizes: Sizes, kind: str) -> Cost:
-        """What a copy costs in this kind of work, from one probe on the largest copy at hand; anew
-        for a much larger one.
+        """The cost of a copy for this kind of work, measured on the largest of these copies.
 
-        What every call takes whatever its size would be counted with each node of a small copy.
+        It is measured again for a much larger copy. Measuring a small copy would count the constant
+        cost of every call with each of its nodes.
         """
         together = torch.stack(sizes).sum(0)
         largest = int(together.argmax())
@@ -372,10 +391,11 @@ class Engine:
     ) -> Cost:
         """``cost``, and whether unions take more than their copies, which cost ``each`` (K,) bytes.
 
-        If a union of n copies took no more than n copies, and the budget is B copies, one of sqrt(n
-        * B) fits even if bytes grow with the square from there on. It is counted next, until it
-        holds half of what is planned: so no union allocates more than 4 budgets, one after another,
-        before that is noticed. What one kind of work found serves the others.
+        If a union of n copies takes no more than n copies, and the budget is B copies, then a union
+        of sqrt(n * B) copies fits even if bytes grow with the square from there on. That union is
+        measured next, until it holds half of what is planned. So no union allocates more than 4
+        budgets, one after another, before this is noticed. The result for one kind of work is also
+        used for the others.
         """
         upto = each.cumsum(0)
         planned = min(budget, float(upto[-1]))
@@ -397,10 +417,15 @@ class Engine:
 
 @dataclass(frozen=True)
 class Copies:
-    """K whole copies of computation graphs: what each takes, and unions of some of them."""
+    """K copies of computation graphs: their sizes, and unions of some of them.
+
+    Args:
+        graphs: The graphs to copy.
+        of: Which graph each copy is of.  (K,)
+    """
 
     graphs: ComputationGraphs
-    of: Tensor  #: (K,) which graph each is a copy of
+    of: Tensor
 
     @staticmethod
     def of_graphs(graphs: ComputationGraphs, of: Tensor | None) -> "Copies":
@@ -416,7 +441,7 @@ class Copies:
         return len(self.of)
 
     def sizes(self, align: int) -> Sizes:
-        """Nodes, edges and relevant edges of each copy, filling included.  (K,) each"""
+        """Nodes, edges and relevant edges of each copy, with filling, each (K,)."""
         graphs = self.graphs
         nodes, edges, relevant = (
             room(size[self.of], align)
@@ -426,12 +451,12 @@ class Copies:
 
     @cached_property
     def latest(self) -> dict[int, Union]:
-        """The union that was last put together, by its filling."""
+        """The union that was built last, by its alignment."""
         return {}
 
     def union(self, start: int, end: int, align: int) -> Union:
-        """The union of copies start..end-1; of the same graphs as the last one, it is that one with
-        other numbers.
+        """The union of copies start..end-1. If it has the same graphs as the last one, that one is
+        reused.
         """
         of, copy = self.of[start:end], torch.arange(start, end, device=self.of.device)
         known = self.latest.get(align)
@@ -441,13 +466,13 @@ class Copies:
         return replace(known, copy=copy)
 
     def alone(self, union: Union, number: int) -> tuple[int, int, int]:
-        """The same sizes of a union of copy ``number`` alone."""
+        """The same sizes for a union of copy ``number`` alone."""
         relevant = room(self.graphs.num_edges[self.of[number]], union.align)
         return union.num_rows, union.edge_index.size(1), int(relevant)
 
 
 def check_copies(of: Tensor, graphs: ComputationGraphs) -> Tensor:
-    """Refuse numbers that name no graph."""
+    """Raise BadSetting unless ``of`` holds numbers of graphs."""
     if not isinstance(of, Tensor) or of.dtype != torch.int64 or of.dim() != 1:
         raise BadSetting(
             f"of must be a list of graph numbers as an int64 tensor (K,), but is {of!r}."
@@ -460,7 +485,7 @@ def check_copies(of: Tensor, graphs: ComputationGraphs) -> Tensor:
 
 
 def check_work(rows: Any, count: int) -> Tensor:
-    """Refuse work that does not give one row per copy."""
+    """Raise BadSetting unless work gave one row per copy."""
     if not isinstance(rows, Tensor) or rows.dim() == 0 or len(rows) != count:
         found = tuple(rows.shape) if isinstance(rows, Tensor) else type(rows).__name__
         raise BadSetting(
@@ -470,12 +495,12 @@ def check_work(rows: Any, count: int) -> Tensor:
 
 
 def name_of(work: Callable[..., Any]) -> str:
-    """Where a function was written, or what kind of object it is."""
+    """Module and qualified name of a function or of the type of an object."""
     return f"{work.__module__}.{getattr(work, '__qualname__', type(work).__qualname__)}"
 
 
 def next_end(filled: Tensor, start: int) -> int:
-    """The copy behind the last that fits into one budget, counted from copy ``start``."""
+    """One past the last copy that fits into a budget together with copy ``start``."""
     before = float(filled[start - 1]) if start else 0.0
     fitting = int(
         torch.searchsorted(
@@ -486,17 +511,15 @@ def next_end(filled: Tensor, start: int) -> int:
 
 
 class CountAllocations(TorchDispatchMode):
-    """Adds up the bytes of every tensor that is made inside: an upper bound of what is held at any
-    one time.
-    """
+    """Adds up the bytes of all new tensors: an upper bound of the memory in use at any time."""
 
     def __init__(self) -> None:
         super().__init__()
         self.bytes = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run one operation; count its outputs unless they are views of, or written into, its
-        inputs.
+        """Run an operation and count its outputs, unless they are views of its inputs or written
+        into them.
         """
         kwargs = kwargs or {}
         if Unwritten in types:
@@ -509,8 +532,8 @@ class CountAllocations(TorchDispatchMode):
 
 
 def storages(value: Any) -> Iterator[tuple[Any, int]]:
-    """Identity and bytes of the memory behind the tensors that an operation takes or gives; layouts
-    without storage have none.
+    """Identity and size of the storages of an operation's tensors; layouts without storage have
+    none.
     """
     if isinstance(value, Tensor) and value.layout == torch.strided:
         storage = value.untyped_storage()
@@ -521,7 +544,7 @@ def storages(value: Any) -> Iterator[tuple[Any, int]]:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out, on a GPU or on the CPU."""
+    """Whether an error says that memory ran out, on a GPU or a CPU."""
     if isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)):
         return not isinstance(error, OutOfMemory)
     return isinstance(error, RuntimeError) and any(
@@ -530,7 +553,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def release_memory() -> None:
-    """Give back what the failed attempt held."""
+    """Release the memory that the failed attempt held."""
     gc.collect()
     if torch.cuda.is_initialized():
         torch.cuda.empty_cache()

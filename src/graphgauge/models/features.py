@@ -1,15 +1,15 @@
-"""Features of a union that are not written out before somebody needs them.
+"""Lazy features: features of a union that are not written out before they are needed.
 
-The first thing most networks do with x is a linear map, x W' + b. In a union of thousands of copies
-of a few graphs the rows of x repeat, or differ from each other in a few columns, and the map of all
-rows follows from that of the few:
+The first operation of most networks on x is a linear map, x W' + b. In a union of thousands of
+copies of a few graphs, the rows of x repeat, or differ from each other in a few columns only. The
+map of all rows then follows from the map of a few:
 
     rows that repeat            (x W')_i = (table W')_index[i]
-    rows that are mostly 0      (x W')_i = Σ_e in row i  entry_e W_column[e]              differentiable in the entries
+    rows that are mostly 0      (x W')_i = Σ_e in row i  entry_e W_column[e]     differentiable in the entries
 
-So a network is handed an `Unwritten` tensor. A linear map of it is worked out the short way; any
-other operation makes it write itself out first and gets an ordinary tensor. With 1,433 features a
-copy takes a hundredth of the memory that way.
+So a network is given an `Unwritten` tensor. Its linear map is computed in the short way. Any other
+operation writes it out first and gets an ordinary tensor. With 1,433 features a copy takes a
+hundredth of the memory.
 """
 
 from abc import ABC, abstractmethod
@@ -37,24 +37,24 @@ class Features(ABC):
     @property
     @abstractmethod
     def like(self) -> Tensor:
-        """A tensor of their type, on their device."""
+        """A tensor of the same type and device."""
 
     @property
     @abstractmethod
     def shape(self) -> tuple[int, int]:
-        """Rows and features."""
+        """Number of rows and features."""
 
     @property
     @abstractmethod
     def written(self) -> Tensor:
-        """All of them.  (rows, F)"""
+        """The features as an ordinary tensor.  (rows, F)"""
 
     @abstractmethod
     def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
         """``F.linear(self.written, weight, bias)``.  (H, F), (H,) -> (rows, H)"""
 
     def for_network(self) -> Tensor:
-        """What a network is given."""
+        """What the network is given."""
         return Unwritten(self)
 
 
@@ -71,7 +71,7 @@ class Written(Features):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and features."""
+        """Number of rows and features."""
         return self.x.shape[0], self.x.shape[1]
 
     @property
@@ -80,7 +80,7 @@ class Written(Features):
         return self.x
 
     def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """As it is."""
+        """The ordinary linear map."""
         return F.linear(self.x, weight, bias)
 
     def for_network(self) -> Tensor:
@@ -90,48 +90,57 @@ class Written(Features):
 
 @dataclass(frozen=True)
 class Gathered(Features):
-    """Rows ``table[index]`` of a table that is itself rows ``source[node]``, or 0 where ``node`` is
-    -1.
+    """Rows ``table[index]`` of a table of rows ``source[node]``, or 0 where ``node`` is -1.
 
-    Each graph of a union stands in the table once. As in unions its rows start at a multiple of 16
-    and filling is 0, so that their bits do not depend on what else is in the table.
+    Each graph of a union is in the table once. As in unions, its rows start at a multiple of 16 and
+    filling is 0, so that their bits do not depend on what else is in the table.
+
+    Args:
+        source: Features of the data.  (N, F)
+        node: Row of ``source`` for each row of the table.  (table rows,)
+        index: Row of the table for each row of the union.  (rows,)
     """
 
-    source: Tensor  #: (N, F)
-    node: Tensor  #: (table rows,)
-    index: Tensor  #: (rows,)
+    source: Tensor
+    node: Tensor
+    index: Tensor
 
     @property
     def like(self) -> Tensor:
-        """The data's features."""
+        """The features of the data."""
         return self.source
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and features."""
+        """Number of rows and features."""
         return len(self.index), self.source.size(1)
 
     @cached_property
     def written(self) -> Tensor:
-        """Straight from the source."""
+        """Rows taken directly from the source."""
         return rows_or_zero(self.source, self.node[self.index])
 
     def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """The map of the table, gathered."""
+        """The linear map of the table, gathered."""
         return F.linear(rows_or_zero(self.source, self.node), weight, bias)[self.index]
 
 
 @dataclass(frozen=True)
 class Scattered(Features):
-    """M entries at (row, column), in the order of their rows; 0 elsewhere. Outputs can be
-    differentiated in the entries.
+    """M entries at (row, column), sorted by row, and 0 elsewhere; differentiable in the entries.
+
+    Args:
+        entry: Values.  (M,)
+        row: Row of each, in rising order.  (M,)
+        column: Column of each.  (M,)
+        size: Number of rows and columns.
     """
 
     has_gradient: ClassVar[bool] = True
 
-    entry: Tensor  #: (M,)
-    row: Tensor  #: (M,) rising
-    column: Tensor  #: (M,)
+    entry: Tensor
+    row: Tensor
+    column: Tensor
     size: tuple[int, int]
 
     @property
@@ -141,22 +150,22 @@ class Scattered(Features):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and features."""
+        """Number of rows and features."""
         return self.size
 
     @property
     def written(self) -> Tensor:
-        """Zeros with the entries put in."""
+        """A zero tensor with the entries."""
         return self.entry.new_zeros(self.size).index_put((self.row, self.column), self.entry)
 
     @cached_property
     def first(self) -> Tensor:
-        """Where the entries of each row begin.  (rows,)"""
+        """The first entry of each row.  (rows,)"""
         count = torch.bincount(self.row, minlength=self.size[0])
         return count.cumsum(0) - count
 
     def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """The sum over the entries of each row."""
+        """The weighted sum of columns of the weight over the entries of each row."""
         columns = weight.detach().t().contiguous()
         total = F.embedding_bag(
             self.column, columns, self.first, mode="sum", per_sample_weights=self.entry
@@ -166,29 +175,29 @@ class Scattered(Features):
 
 @dataclass(frozen=True)
 class Watched(Features):
-    """Other features, and a note in ``seen`` whenever they are written out."""
+    """Other features, with a note in ``seen`` whenever they are written out."""
 
     watched: Features
     seen: list[bool]
 
     @property
     def like(self) -> Tensor:
-        """Those of the others."""
+        """As the other features."""
         return self.watched.like
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Those of the others."""
+        """As the other features."""
         return self.watched.shape
 
     @property
     def written(self) -> Tensor:
-        """Noted."""
+        """As the other features, and noted."""
         self.seen.append(True)
         return self.watched.written
 
     def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """As the others."""
+        """As the other features."""
         return self.watched.linear(weight, bias)
 
 
@@ -222,7 +231,7 @@ METADATA = {
 
 
 class Unwritten(Tensor):
-    """Stands in for the features in a network without gradients; see above."""
+    """A tensor that represents the features inside a network; see above."""
 
     features: Features
 
@@ -237,8 +246,8 @@ class Unwritten(Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """A linear map goes the short way; dropout in evaluation mode does nothing; the rest is
-        written out below.
+        """Take the short way for a linear map, skip inactive dropout, and write out for all else if
+        gradients are needed.
         """
         kwargs = kwargs or {}
         if func is F.linear and args and isinstance(args[0], Unwritten):
@@ -258,7 +267,7 @@ class Unwritten(Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
-        """Any operation, on the features written out."""
+        """Write the features out and run the operation."""
         if func._schema.is_mutable:
             raise BadModel(
                 f"features of a union cannot be changed in place ({func}): work on a copy, x = x.clone()."
@@ -270,15 +279,15 @@ class Unwritten(Tensor):
 
 
 def linear_arguments(weight: Tensor, bias: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-    """What F.linear takes besides its input."""
+    """The arguments of F.linear besides its input."""
     return weight, bias
 
 
 def is_training(p: float = 0.5, training: bool = True, inplace: bool = False) -> bool:
-    """Whether F.dropout would drop something; its other arguments besides its input."""
+    """Whether F.dropout would drop something. Takes its arguments besides the input."""
     return training
 
 
 def written_out(value: Any) -> Any:
-    """An `Unwritten` as an ordinary tensor; anything else as it is."""
+    """An `Unwritten` as an ordinary tensor; anything else unchanged."""
     return value.features.written if isinstance(value, Unwritten) else value

@@ -1,23 +1,23 @@
-"""Messages that are numbers times rows, added up without being written out.
+"""Fused messages: sums of numbers times rows, computed as sparse products without writing messages
+out.
 
-A layer whose message along an edge (u, v) is w_uv x_u, and which adds them up, takes the product
-with a sparse matrix,
+A layer whose message along an edge (u, v) is w_uv x_u, and which adds messages up, computes the
+product with a sparse matrix,
 
     out_v = Σ_u w_uv x_u        out = W x,    W (rows, rows), w_uv in row v and column u
 
-PyG writes all messages out first, (edges, H) numbers, three times over, and again on the way back.
-On a GPU the product is taken here instead: the layer is left no edge for its `propagate`, and the
-product is put in place of the zeros that come out. With g = dL/d out the gradients are products
-too,
+PyG writes all messages out first, (edges, H) numbers, three times forwards and again backwards. On
+a GPU the product is computed here instead: the layer gets no edge for its `propagate`, and the
+product replaces the zeros that it returns. With g = dL/d out the gradients are products too,
 
     dL/dx = W' g                dL/dw_uv = g_v · x_u                for the entries of W only
 
-Self-loops that a layer appends, one for each row, are a diagonal: w_vv x_v. Where messages are
-changed on their way to z m + (1 - z) b, with a number z for each and one vector b for all
-(`Scaling`), the sum is that of z w_uv x_u, and (Σ_u 1 - z_uv) b.
+Self-loops that a layer adds, one for each row, are a diagonal: w_vv x_v. If messages are scaled on
+their way to z m + (1 - z) b, with a number z for each and one vector b for all (`Scaling`), the sum
+is that of z w_uv x_u, and (Σ_u 1 - z_uv) b.
 
-A sparse matrix wants its entries row by row. The edges of each computation graph are sorted by
-their heads once; the order of those of a union follows from that without sorting.
+A sparse matrix needs its entries row by row. The edges of each computation graph are sorted by head
+once, and the order of a union's edges follows from that without sorting.
 """
 
 import warnings
@@ -46,17 +46,17 @@ WEIGHTS = {GCNConv: "edge_weight", GATConv: "alpha"}
 
 
 class NotAProduct(Exception):
-    """A layer sends its messages along other edges than the graph's and a self-loop for each row."""
+    """A layer sends its messages along other edges than the graph's and one self-loop per row."""
 
 
 def can_be_fused(net: Module) -> bool:
-    """Whether all layers add up rows times numbers, and nobody looks at their messages."""
+    """Whether all layers add up rows times numbers, and no hook looks at their messages."""
     layers = message_layers(net)
     return bool(layers) and all(is_product(layer) for layer in layers)
 
 
 def is_product(layer: MessagePassing) -> bool:
-    """Whether a layer adds up rows times numbers, and nobody looks at its messages."""
+    """Whether a layer adds up rows times numbers, and no hook looks at its messages."""
     is_plain = (
         type(layer) in WEIGHTS
         and layer.flow == "source_to_target"
@@ -72,8 +72,8 @@ def is_product(layer: MessagePassing) -> bool:
 
 @contextmanager
 def fused_messages(net: Module, fused: "Fused") -> Iterator[None]:
-    """Let the layers of ``net`` take products. To be entered after `only_arriving`, whose hooks
-    come first.
+    """Make the layers of ``net`` compute products. Enter it after `only_arriving`, whose hooks come
+    first.
     """
     with ExitStack() as stack:
         for layer in message_layers(net):
@@ -83,8 +83,12 @@ def fused_messages(net: Module, fused: "Fused") -> Iterator[None]:
 
 
 class Fused:
-    """The hooks around `propagate`, for one pass over a union; ``scaling`` changes the messages of
-    its edges on their way.
+    """The hooks around `propagate` for one pass over a union.
+
+    Args:
+        union: The copies.
+        reach: The pruning of messages that cannot arrive.
+        scaling: A change of the messages on their way.
     """
 
     def __init__(self, union: Union, reach: Reach | None, scaling: Scaling | None = None) -> None:
@@ -93,7 +97,7 @@ class Fused:
         self.product: Tensor | None = None
 
     def before(self, layer: MessagePassing, inputs: Inputs) -> Inputs:
-        """Take the product and leave the layer no edge."""
+        """Compute the product and leave the layer no edge."""
         used, size, given = inputs
         name = WEIGHTS[type(layer)]
         x = given["x"][0] if isinstance(given["x"], tuple) else given["x"]
@@ -115,12 +119,12 @@ class Fused:
         return used[:, :0], size, {**given, name: None if given[name] is None else given[name][:0]}
 
     def after(self, layer: MessagePassing, inputs: Inputs, out: Tensor) -> Tensor | None:
-        """The product in place of the sum of no messages."""
+        """Replace the sum of no messages by the product."""
         product, self.product = self.product, None
         return product
 
     def entries(self, used: Tensor) -> "Entries":
-        """The messages of the running call as entries; found once for each union and number of
+        """The messages of the running call as matrix entries, computed once per union and number of
         messages.
         """
         at = None if self.reach is None else self.reach.at
@@ -132,7 +136,7 @@ class Fused:
 
 
 class Product(torch.autograd.Function):
-    """W x from the entries' values; see above."""
+    """The product W x, differentiable in the entries of W and in x; see above."""
 
     @staticmethod
     def forward(ctx: Any, value: Tensor, x: Tensor, entries: "Entries") -> Tensor:
@@ -144,7 +148,7 @@ class Product(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
-        """Only what is asked for."""
+        """Compute the gradients that are needed."""
         (value, x), entries, grad = ctx.saved_tensors, ctx.entries, grads[0].contiguous()
         wants_value, wants_x, _ = ctx.needs_input_grad
         with no_remarks():
@@ -154,24 +158,33 @@ class Product(torch.autograd.Function):
 
 @dataclass(frozen=True)
 class Entries:
-    """Messages as entries of a sparse matrix, row by row, and of a diagonal."""
+    """Messages as the entries of a sparse matrix, sorted by row, and of a diagonal.
 
-    #: (messages,) the column of ``edge_index`` that each goes along; -1: an appended self-loop
+    Args:
+        messages: The column of ``edge_index`` of each message, -1 for an added self-loop.
+            (messages,)
+        place: Which message each entry is.  (entries,)
+        start: First entry of each row, and the number of entries.  (rows + 1,)
+        column: Column of each entry.  (entries,)
+        loop: Messages of added self-loops.  (loops,)
+        loop_row: Row of each of them.  (loops,)
+    """
+
     messages: Tensor
-    place: Tensor  #: (entries,) which message each is
-    start: Tensor  #: (rows + 1,) the first entry of each row
-    column: Tensor  #: (entries,)
-    loop: Tensor  #: (loops,) messages of appended self-loops
-    loop_row: Tensor  #: (loops,)
+    place: Tensor
+    start: Tensor
+    column: Tensor
+    loop: Tensor
+    loop_row: Tensor
 
     @property
     def rows(self) -> int:
-        """Of the matrix, and its columns."""
+        """Number of rows and columns of the matrix."""
         return len(self.start) - 1
 
     @cached_property
     def by_column(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The transposed matrix: start of each column, row of each entry, which entry it is."""
+        """The transposed matrix: start of each column, row of each entry, and which entry it is."""
         order = self.column.argsort(stable=True)
         row = torch.repeat_interleave(self.start.diff().long(), output_size=len(self.column))
         return (
@@ -191,28 +204,30 @@ class Entries:
         return found.index_add(0, self.loop_row, on_loops)
 
     def matrix(self, value: Tensor) -> Tensor:
-        """W.  (entries,) -> (rows, rows)"""
+        """The matrix W.  (entries,) -> (rows, rows)"""
         return sparse(self.start, self.column, value, self.rows)
 
     def turned(self, value: Tensor) -> Tensor:
-        """W'."""
+        """The transposed matrix W'."""
         start, row, order = self.by_column
         return sparse(start, row, value.index_select(0, order), self.rows)
 
     def dots(self, first: Tensor, second: Tensor) -> Tensor:
-        """first_v · second_u for each entry (v, u).  (rows, H) twice -> (entries,)"""
+        """The scalar product first_v · second_u for each entry (v, u).  (rows, H) twice ->
+        (entries,)
+        """
         pattern = self.matrix(first.new_zeros(len(self.column)))
         return torch.sparse.sampled_addmm(pattern, first, second.t(), beta=0.0).values()
 
 
 def sparse(start: Tensor, column: Tensor, value: Tensor, rows: int) -> Tensor:
-    """A square matrix in compressed rows."""
+    """A square matrix in compressed sparse rows."""
     return torch.sparse_csr_tensor(start, column, value, (rows, rows), check_invariants=False)
 
 
 @contextmanager
 def no_remarks() -> Iterator[None]:
-    """Without torch's remarks that sparse tensors are new to it, and that it does not check them."""
+    """Hide torch's warnings that sparse tensors are in beta state and not checked."""
     with warnings.catch_warnings():
         warnings.filterwarnings(
             "ignore", "Sparse (CSR tensor support|invariant checks)", UserWarning
@@ -221,8 +236,9 @@ def no_remarks() -> Iterator[None]:
 
 
 def entries_of(union: Union, used: Tensor, at: Tensor | None) -> Entries:
-    """Messages along ``used``, which is what a layer uses, cut down to ``at`` (None: all; see
-    `reach`).  (2, messages)
+    """The matrix entries of the messages along ``used`` (2, messages), which a layer uses.
+
+    ``at`` says which of the layer's messages these are; None for all.
     """
     edges, rows = union.edge_index, union.num_rows
     place = torch.arange(used.size(1), device=used.device) if at is None else at
@@ -253,7 +269,7 @@ def entries_of(union: Union, used: Tensor, at: Tensor | None) -> Entries:
 
 
 def by_head(union: Union) -> Tensor:
-    """Columns of ``edge_index`` in the order of their heads.  (edges,)"""
+    """Columns of ``edge_index`` sorted by head.  (edges,)"""
     graphs, of, copy = union.graphs, union.of, union.edge_copy
     size = graphs.edge_sizes[of]
     if union.align > 1 or union.num_edges != int(size.sum()):

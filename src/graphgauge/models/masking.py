@@ -1,17 +1,16 @@
-"""Changing the messages of single edges, in every message-passing layer of a network.
+"""Message masking: change the messages of single edges in every message-passing layer of a network.
 
-With its messages multiplied by 0 an edge is silenced while degrees and attention stay as they were
-(``edge_removal="mask"``). Layers may drop stored self-loops and append their own before they send
-messages. Which message belongs to which edge is read off the edges that each layer really uses,
-never guessed from their number (where every node stores a self-loop, the numbers agree and the
-order does not). Messages of self-loops keep their strength.
+An edge whose messages are multiplied by 0 is silent, but degrees and attention stay as they were
+(``edge_removal="mask"``). Layers may drop stored self-loops and add their own before they send
+messages. Which message belongs to which edge is found from the edges that each layer really uses,
+never guessed from their number: if every node stores a self-loop, the numbers agree and the order
+does not. Messages of self-loops keep their strength.
 
-Layers that run on other edges than these make a pass stop (`OtherEdges`); the next one follows the
-edges through the network's operations (`edge_tracking`). Messages along some of the graph's edges,
-those of one relation or those that a pooling layer has left, are then told apart by their edges.
-Messages along edges of another kind (to a node that stands for the graph, between atoms that are
-near) belong to no edge and stay as they are. Whether that leaves the edges another way to act is
-tried out (`probing`).
+Layers that run on other edges stop a pass with `OtherEdges`, and the next pass tracks the edges
+through the network's operations (`edge_tracking`). Messages along some of the graph's edges, those
+of one relation or those that a pooling layer keeps, are then matched to their edges. Messages along
+edges of another kind (to a virtual node, between atoms that are near) belong to no edge and stay
+unchanged. Whether edges can still act in another way is tested by a probe.
 """
 
 from abc import ABC, abstractmethod
@@ -42,33 +41,44 @@ WITHOUT_MASKS = "use Occlusion or RandomExplainer with edge_removal='drop'"
 
 
 class OtherEdges(BadModel):
-    """A layer sends its messages along other edges than all of the graph's and self-loops."""
+    """A layer sends its messages along other edges than all edges of the graph and self-loops."""
 
 
 @dataclass(frozen=True)
 class Messages:
-    """What one layer sends at one time: ``value`` (..., messages, ...), along the edges ``used[:,
-    at]``.
+    """The messages that one layer sends at one time, along the edges ``used[:, at]``.
 
     The first of ``used`` belong to the graph's edges (all, or those under ``kept``), the last
-    ``num_loops`` to self-loops that the layer appended; or ``column`` says for each which edge it
+    ``num_loops`` to self-loops that the layer added; or ``column`` says for each which edge it
     belongs to.
+
+    Args:
+        number: Number of these messages in the pass, from 0.
+        layer: The layer that sends them.
+        value: The messages.  (..., messages, ...)
+        used: The edges that the layer uses.  (2, used)
+        kept: Which of the graph's edges these are; None for all.  (E,) bool
+        num_loops: Number of self-loops that the layer added.
+        inputs: What `propagate` was given.
+        at: Which of the messages along ``used`` are sent; None for all.  (messages,)
+        column: The edge of each of ``used``, -1 for none of the graph's; None: as said above.
+            (used,)
     """
 
-    number: int  #: which messages of the pass these are, from 0
+    number: int
     layer: MessagePassing
     value: Tensor
     used: Tensor
-    kept: Tensor | None  #: (E,) bool; None: all
+    kept: Tensor | None
     num_loops: int
-    inputs: dict[str, Any]  #: what `propagate` was given
-    at: Tensor | None = None  #: (messages,) which of those along ``used`` are sent; None: all
-    column: Tensor | None = (
-        None  #: (used,) the edge that each goes along, -1: none of the graph's; None: as said above
-    )
+    inputs: dict[str, Any]
+    at: Tensor | None = None
+    column: Tensor | None = None
 
     def factors(self, factor: Tensor, loop_factor: float) -> Tensor:
-        """Factors of the graph's edges (E,) as they belong to the messages.  (messages,)"""
+        """Factors of the graph's edges (E,) for the messages, with ``loop_factor`` for self-loops.
+        (messages,)
+        """
         if self.column is not None:
             is_loop = (self.used[0] == self.used[1]).long()
             place = torch.where(self.column >= 0, self.column, len(factor) + is_loop)
@@ -83,7 +93,7 @@ class Messages:
         return own if self.at is None else own.index_select(0, self.at)
 
     def columns(self) -> Tensor:
-        """The edge that each of ``used`` goes along; -1: none of the graph's.  (used,)"""
+        """The edge of each of ``used``; -1 for none of the graph's.  (used,)"""
         if self.column is not None:
             return self.column
         num_own = self.used.size(1) - self.num_loops
@@ -95,7 +105,7 @@ class Messages:
         return torch.cat([own, own.new_full((self.num_loops,), -1)])
 
     def rows_of(self, column: Tensor) -> Tensor:
-        """Which message goes along each of some edges; -1: none does.  (n,) -> (n,)"""
+        """The message along each of some edges; -1 for none.  (n,) -> (n,)"""
         used = self.columns() if self.at is None else self.columns()[self.at]
         row = column.new_full(
             (max(int(value.max()) if len(value) else 0 for value in (used, column)) + 1,), -1
@@ -115,36 +125,38 @@ Edit = Callable[[Messages], Tensor | None]
 
 
 class Scaling(ABC):
-    """Edits that need not see the messages: each m becomes z m + (1 - z) b, or z m where there is
-    no b.
-    """
+    """Edits that need not see the messages: each m becomes z m + (1 - z) b, or z m without a b."""
 
     @abstractmethod
     def of(self, number: int, column: Tensor) -> tuple[Tensor, Tensor | None] | None:
-        """Numbers z of a round's messages, which go along ``column`` of ``edge_index`` (-1: a
-        self-loop), and b; None: as they are.
+        """The factors z of a round's messages, and b; None to leave them unchanged.
 
-        (messages,) -> (messages,), (width,)
+        Args:
+            number: Number of the round.
+            column: The column of ``edge_index`` of each message; -1 for a self-loop.  (messages,)
+
+        Returns:
+            z (messages,), and b (width,) or None.
         """
 
     @abstractmethod
     def __call__(self, sent: Messages) -> Tensor | None:
-        """The same on messages that are written out."""
+        """The same edit of messages that are written out."""
 
 
 @dataclass(frozen=True)
 class Factors(Scaling):
-    """The messages of edge e times ``factor[e]`` (E,)."""
+    """Multiplies the messages of edge e by ``factor[e]`` (E,)."""
 
     factor: Tensor
 
     def of(self, number: int, column: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Self-loops keep their strength."""
+        """The factors of the messages; self-loops keep their strength."""
         with_one = torch.cat([self.factor, self.factor.new_ones(1)])
         return with_one.index_select(0, torch.where(column < 0, len(self.factor), column)), None
 
     def __call__(self, sent: Messages) -> Tensor:
-        """Likewise."""
+        """Multiply messages that are written out."""
         return sent.times(sent.factors(self.factor, 1.0))
 
 
@@ -166,8 +178,8 @@ def masked_messages(
     reach: Any = None,
     tracker: EdgeTracker | None = None,
 ) -> Iterator[None]:
-    """Multiply the messages of edge e by ``factor[e]`` (E,), and those of self-loops that layers
-    append by ``loop_factor``.
+    """Multiply the messages of edge e by ``factor[e]`` (E,), and those of added self-loops by
+    ``loop_factor``.
     """
     if factor is None:
         yield
@@ -194,9 +206,13 @@ def edited_messages(
 ) -> Iterator[None]:
     """Let ``edit`` see, and replace, all messages that are sent along ``edge_index`` (2, E).
 
-    ``memo`` keeps what was seen of the edges for further passes over the same graph; ``reach`` (a
-    `Reach`, whose hooks come after these) says which messages are sent; an active ``tracker`` tells
-    where a layer's edges come from.
+    Args:
+        net: The network.
+        edge_index: The edges of the graph.
+        edit: Receives `Messages`; returns other messages or None.
+        memo: Stores which edges the layers use, for further passes over the same graph.
+        reach: A `Reach`, whose hooks come after these: which messages are sent.
+        tracker: An active tracker, which knows where a layer's edges come from.
     """
     editor = Editor(edge_index, edit, {} if memo is None else memo, reach, tracker)
     with ExitStack() as stack:
@@ -207,7 +223,7 @@ def edited_messages(
 
 
 class Editor:
-    """The hooks: before `propagate` its edges are seen, after `message` its messages are edited."""
+    """The hooks: look at the edges before `propagate`, and edit the messages after `message`."""
 
     def __init__(
         self,
@@ -230,7 +246,7 @@ class Editor:
         self.is_foreign = False
 
     def see_edges(self, layer: MessagePassing, inputs: tuple[Any, ...]) -> None:
-        """Before `propagate`."""
+        """Find out before `propagate` which edges the layer uses."""
         self.inputs, self.column, self.is_foreign = inputs, None, False
         known = self.memo.get(self.calls)
         if self.tracker is not None:
@@ -263,7 +279,7 @@ class Editor:
     def see_messages(
         self, layer: MessagePassing, inputs: tuple[Any, ...], message: Tensor
     ) -> Tensor | None:
-        """After `message`."""
+        """Edit the messages after `message`."""
         if self.is_foreign:
             return None
         used, number = self.inputs[0], self.number
@@ -280,10 +296,10 @@ class Editor:
 
 
 def kept_edges(layer: str, edge_index: Tensor, used: Any) -> Tensor | None:
-    """Which of the graph's edges (or these turned around) a layer uses before new self-loops: all
-    (None), or those under a mask.
+    """Which of the graph's edges, in either direction, a layer uses before added self-loops.
 
-    (E,) bool
+    Returns:
+        None for all edges, or a mask (E,) bool.
     """
     if isinstance(used, Tensor) and used.layout == torch.strided:
         if follows(used, edge_index):
@@ -295,13 +311,14 @@ def kept_edges(layer: str, edge_index: Tensor, used: Any) -> Tensor | None:
 
 
 def cannot_be_masked(layer: str) -> str:
-    """Why a layer's messages cannot be told apart by their edges."""
+    """The message of the error for a layer whose messages cannot be matched to edges."""
     return f"edges cannot be masked in {layer}: it sends its messages along other edges than the graph's. Use edge_removal='drop'."
 
 
 def check_followed(layer: str, edge_index: Tensor, used: Tensor, column: Tensor) -> None:
-    """Refuse edges that are more than a selection of the graph's: each at most once, all one way,
-    their nodes renumbered as one.
+    """Raise BadModel unless tracked edges are a selection of the graph's edges.
+
+    Each edge may occur once, all in one direction, with their nodes consistently renumbered.
     """
     is_own = column >= 0
     edge, sent = column[is_own], used[:, is_own]
@@ -315,13 +332,13 @@ def check_followed(layer: str, edge_index: Tensor, used: Tensor, column: Tensor)
 
 
 def follows(used: Tensor, edges: Tensor) -> bool:
-    """Whether ``used`` is ``edges``, one way or the other, followed by nothing but self-loops."""
+    """Whether ``used`` is ``edges``, in either direction, followed by nothing but self-loops."""
     return same_edges(used, edges) or same_edges(used, edges.flip(0))
 
 
 def doubtful_aggregations(net: Module) -> list[str]:
-    """Layers under whose aggregation a silenced message can still win (max), or that aggregate in a
-    way of their own.
+    """Layers whose aggregation can select a silenced message (max), or that aggregate in their own
+    way.
     """
     return sorted(
         {
@@ -333,12 +350,12 @@ def doubtful_aggregations(net: Module) -> list[str]:
 
 
 def is_faithful(layer: MessagePassing) -> bool:
-    """Whether a layer sums or averages its messages, by a routine that is known."""
+    """Whether a layer sums or averages its messages by a known routine."""
     return layer.aggr in FAITHFUL_AGGREGATIONS and type(layer).aggregate in FAITHFUL_ROUTINES
 
 
 def edge_score_sources(mask_support: str, uses_edges: bool) -> str:
-    """Which explainers give edges scores, and how these can be measured, for people."""
+    """Which explainers give edges scores, and how these can be measured, as text."""
     if not uses_edges:
         return "none that mean anything: no edge changes a prediction, since the network does not use the graph's edges"
     if mask_support == "exact":

@@ -1,19 +1,18 @@
-"""Normalised edges, and edges with self-loops, worked out once for each union that a network is run
-on.
+"""Normalised edges, and edges with self-loops, computed once for each union of copies.
 
-PyG's GCNConv turns ``edge_index`` into normalised edges before it sends messages, in every layer
-and every pass. The result depends on nothing but the edges, their weights, the number of nodes and
-three options, so the layers of one network, and the many passes of one optimisation, share it here.
-Shared is only what was made from the very same tensors, unchanged since, and without a gradient:
-never what was made from equal ones. The numbers are the layer's own: its attributes ``cached`` and
-``_cached_edge_index`` carry them in and out of its forward pass, and are put back after each.
+PyG's GCNConv normalises ``edge_index`` before it sends messages, in every layer and every pass. The
+result depends only on the edges, their weights, the number of nodes and three options. So the
+layers of one network, and the many passes of one optimisation, share it here. Only results from the
+very same tensors are shared, unchanged since and without a gradient, never results from equal
+tensors. The numbers are the layer's own: its attributes ``cached`` and ``_cached_edge_index`` carry
+them in and out of its forward pass, and are restored afterwards.
 
-GATConv and GATv2Conv drop stored self-loops and append one for each node, in every pass. They are
-handed edges for which PyG's own functions have done so, with ``add_self_loops`` off until they are
-through. (On a GPU looking for stored self-loops means waiting.)
+GATConv and GATv2Conv drop stored self-loops and add one for each node, in every pass. They are
+given edges for which PyG's own functions have done so, with ``add_self_loops`` off during the call.
+(On a GPU, looking for stored self-loops means waiting.)
 
-Where the edges are not all there that set degrees (see `lean`), normalised edges are prepared from
-those of the whole graph, and a layer that would make its own is refused.
+If edges that set degrees were left out (see `EdgeWeights`), normalised edges are prepared from
+those of the whole graph, and a layer that would make its own raises an error.
 """
 
 from collections.abc import Iterator
@@ -36,8 +35,8 @@ Made = tuple[Tensor, Tensor | None]  #: edges, and their weights or attributes
 
 @dataclass
 class Seen:
-    """What was made of the last edges seen; ``source`` holds those tensors, so that no other can
-    take their place.
+    """Results computed from the edges seen last; ``source`` holds these tensors, so that no other
+    tensor can take their memory.
     """
 
     source: list[Any] = field(default_factory=list)
@@ -45,7 +44,7 @@ class Seen:
     made: dict[tuple[Any, ...], Made] = field(default_factory=dict)
 
     def remember(self, source: list[Any]) -> None:
-        """Forget what was made of other tensors."""
+        """Forget results that were computed from other tensors."""
         written = [item._version for item in source if item is not None]
         if (
             not self.source
@@ -60,7 +59,7 @@ class Normalised(Seen):
     """Edges and weights as GCN layers use them."""
 
     def before(self, layer: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Hand the layer what another layer, or another pass, has made of the same tensors."""
+        """Give the layer what another layer, or another pass, computed from the same tensors."""
         found = dict(zip(("x", "edge_index", "edge_weight"), args, strict=False)) | kwargs
         source = [found.get("edge_index"), found.get("edge_weight")]
         if not isinstance(found.get("x"), Tensor) or not all(
@@ -72,7 +71,7 @@ class Normalised(Seen):
         layer._cached_edge_index = self.made.get(self.key(layer, found["x"]))  # type: ignore[assignment]
 
     def after(self, layer: Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
-        """Keep what the layer has made."""
+        """Store what the layer computed."""
         if layer.cached:
             x = args[0] if args else kwargs["x"]
             self.made[self.key(layer, x)] = layer._cached_edge_index  # type: ignore[assignment]
@@ -80,19 +79,21 @@ class Normalised(Seen):
 
     @staticmethod
     def key(layer: Any, x: Tensor) -> tuple[Any, ...]:
-        """What else the normalised edges depend on."""
+        """What the normalised edges depend on besides the edges."""
         return x.size(layer.node_dim), x.dtype, *way_of(layer)
 
 
 class NotPrepared(BadModel):
-    """A layer would have to normalise edges that are not all there."""
+    """A layer would have to normalise edges of which some were left out."""
 
 
 class Prepared(Normalised):
-    """Normalised edges of a union in which edges are missing; no others may be made."""
+    """Prepared normalised edges of a union in which edges were left out; no others may be
+    computed.
+    """
 
     def before(self, layer: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Hand the layer what was prepared."""
+        """Give the layer what was prepared."""
         super().before(layer, args, kwargs)
         if layer._cached_edge_index is None:
             raise NotPrepared(
@@ -102,7 +103,7 @@ class Prepared(Normalised):
 
 
 def normalised_weights(net: Module, edge_index: Tensor, x: Tensor) -> Weights:
-    """By PyG's own function, for edges without weights."""
+    """The normalised weights of a whole graph, by PyG's own function, for edges without weights."""
     is_link, found = edge_index[0] != edge_index[1], Weights({}, {})
     for way in {way_of(layer) for layer in net.modules() if normalises(layer)}:
         improved, adds_loops, flow = way
@@ -123,8 +124,16 @@ def prepared(
     node_at: Tensor,
     rows: int,
 ) -> Prepared:
-    """For a union of ``rows`` nodes with ``node`` and ``edge`` of the whole graph at these
-    places; 1 for the filling.
+    """Normalised edges of a union of ``rows`` nodes, from the weights of the whole graph.
+
+    Args:
+        weights: Weights of the whole graph.
+        edge_index: Edges of the union, with filling.
+        edge: Which edge of the whole graph each edge is.
+        edge_at: Its column in ``edge_index``.
+        node: Which node of the whole graph each node is.
+        node_at: Its row in the union. The filling has weight 1.
+        rows: Number of rows.
     """
     found = Prepared()
     found.remember([edge_index, None])
@@ -147,8 +156,8 @@ def prepared(
 
 
 def can_be_shared(item: Any) -> bool:
-    """Whether a tensor (or the lack of one) stays what it is as long as its version does, and takes
-    no gradient.
+    """Whether a tensor (or None) stays the same as long as its version does, and takes no
+    gradient.
     """
     return item is None or (
         isinstance(item, Tensor) and not item.requires_grad and not item.is_inference()
@@ -161,12 +170,12 @@ def way_of(layer: Any) -> Way:
 
 
 def normalises(layer: Any) -> bool:
-    """Whether a layer turns edges into normalised ones."""
+    """Whether a layer normalises edges."""
     return type(layer) is GCNConv and layer.normalize
 
 
 def without_cache(layer: Module) -> None:
-    """As `untouched` has set it."""
+    """Switch the cache of a layer off, as `untouched` did."""
     layer.cached, layer._cached_edge_index = False, None  # type: ignore[assignment]
 
 
@@ -177,14 +186,12 @@ ATTENTION = (GATConv, GATv2Conv)
 
 @dataclass
 class Looped(Seen):
-    """Edges with the self-loops that attention layers put in place of stored ones, and their
-    attributes.
-    """
+    """Edges, and their attributes, with the self-loops that attention layers add."""
 
     def before(
         self, layer: Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        """Hand the layer edges that have their self-loops already, and tell it to add none."""
+        """Give the layer edges that have their self-loops already, and tell it to add none."""
         found = dict(zip(("x", "edge_index", "edge_attr"), args, strict=False)) | kwargs
         source = [found.get("edge_index"), found.get("edge_attr")]
         is_plain = (
@@ -213,7 +220,7 @@ class Looped(Seen):
 
 
 def with_loops(layer: Module, *_: Any) -> None:
-    """As it was."""
+    """Let the layer add self-loops again."""
     layer.add_self_loops = True  # type: ignore[assignment]
 
 

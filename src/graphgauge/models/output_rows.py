@@ -1,4 +1,6 @@
-"""The raw rows that a network returns: their shape, whether they are finite, and the column of a label."""
+"""The raw rows that a network returns: their shape, whether they are finite, and the column of a
+label.
+"""
 
 import torch
 from torch import Tensor
@@ -7,12 +9,12 @@ from graphgauge.core.errors import BadModel
 
 
 def as_rows(raw: Tensor) -> Tensor:
-    """One number per target as one column.  (T,) or (T, columns) -> (T, columns)"""
+    """One column for networks with one number per target.  (T,) or (T, columns) -> (T, columns)"""
     return raw[:, None] if raw.dim() == 1 else raw
 
 
 def check_rows(raw: Tensor, count: int, what: str) -> Tensor:
-    """Raw rows as (count, columns); refuses another number of rows or dimensions."""
+    """Raw rows as (count, columns). Raises BadModel for another number of rows or dimensions."""
     rows = as_rows(raw)
     if rows.dim() != 2 or len(rows) != count or rows.size(1) == 0:
         raise BadModel(
@@ -22,8 +24,9 @@ def check_rows(raw: Tensor, count: int, what: str) -> Tensor:
 
 
 def check_finite_rows(raw: Tensor, what: str) -> None:
-    """Refuse NaN and infinities. Minus infinity passes beside a finite entry: a log-probability of
-    zero, a masked logit.
+    """Raise BadModel for NaN and infinity.
+
+    Minus infinity passes beside a finite entry: a log-probability of zero, or a masked logit.
     """
     is_number = raw.isfinite() | (
         (raw == -torch.inf) & (raw.size(-1) > 1) & raw.isfinite().any(-1, keepdim=True)
@@ -36,7 +39,7 @@ def check_finite_rows(raw: Tensor, what: str) -> None:
 
 
 def label_column(rows: Tensor, label: Tensor) -> Tensor:
-    """Of each row the column of its label.  (T, columns), (T,) -> (T, 1)"""
+    """The column of each row's label.  (T, columns), (T,) -> (T, 1)"""
     if rows.size(1) == 0 or (len(label) and int(label.max()) >= rows.size(1)):
         raise BadModel(
             f"label {int(label.max())} was asked for, but the net returned {rows.size(1)} columns this time."

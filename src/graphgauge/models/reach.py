@@ -1,19 +1,18 @@
-"""Messages that cannot arrive are not sent.
+"""Message pruning: messages that cannot arrive are not sent.
 
 In a network of L rounds of messages, one after another, a message of round r = 1..L reaches the
 target only if its head is at most L - r messages away from it. In the last round that is the
-target's own neighbourhood; halo edges, which set degrees, carry no message that arrives in any
-round. What the network makes of all other nodes is not its answer, and never comes near it.
+target's own neighbourhood. Halo edges, which set degrees, carry no message that arrives in any
+round. The network's output for all other nodes is never used.
 
-So before each call of `propagate` its edges, and what it is given for each of them, are cut down to
-the messages that can arrive. Degrees and attention are worked out before, on all edges. Whether a
-network's rounds are such a chain is traced, and that its rows stay the same is tried out
-(`probing`), before anything relies on it.
+So before each call of `propagate` its edges, and its inputs per edge, are reduced to the messages
+that can arrive. Degrees and attention are computed before, on all edges. Before anything relies on
+this, the rounds are traced, and a probe tests that the network's rows stay the same.
 
-On a CPU each copy's messages start at a multiple of 16 as before, with messages between nodes of
-the filling in the gaps (`union`). Still, with far fewer rows a matrix product may go another way
-and change its last bits. So there only layers are cut down whose messages are numbers times rows,
-in which no bit depends on its place.
+On a CPU each copy's messages still start at a multiple of 16, with messages between filling nodes
+in the gaps (`Union`). Yet with far fewer rows a matrix product may take another path and change its
+last bits. So on a CPU only layers are pruned whose messages are numbers times rows, in which no bit
+depends on its place.
 """
 
 from collections.abc import Iterator
@@ -46,8 +45,8 @@ PLAIN = (GCNConv, GATConv, GATv2Conv, SAGEConv, GraphConv, GINConv, SGConv, TAGC
 
 
 class Reach:
-    """The hook before `propagate`, for one pass. ``at`` says which messages the running call sends;
-    None: all.
+    """The hook before `propagate`, for one pass. ``at`` holds the messages of the running call;
+    None for all.
     """
 
     def __init__(self, union: Union, cuts: tuple[bool, ...]) -> None:
@@ -55,7 +54,7 @@ class Reach:
         self.at: Tensor | None = None
 
     def cut(self, layer: MessagePassing, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """The same inputs without what cannot arrive."""
+        """The inputs of `propagate` without messages that cannot arrive."""
         used, size, given = inputs
         self.calls, self.at = self.calls + 1, None
         if not self.cuts[self.calls - 1] or not self.can_be_cut(layer, used):
@@ -75,8 +74,8 @@ class Reach:
         )
 
     def can_be_cut(self, layer: MessagePassing, used: Any) -> bool:
-        """Whether bits stay, and what belongs to messages can be told apart: not with as many nodes
-        as messages.
+        """Whether bits stay equal and inputs per message can be recognised: there must not be as
+        many nodes as messages.
         """
         if self.union.align > 1 and type(layer) not in PLAIN:
             return False
@@ -87,8 +86,9 @@ class Reach:
         )
 
     def arriving(self, head: Tensor, left: int) -> Tensor:
-        """Places of the messages whose ``head`` is at most ``left`` hops from its target, with
-        filling between the copies.  (M,)
+        """Positions of the messages whose ``head`` is at most ``left`` hops from its target.  (M,)
+
+        There is filling between the copies.
         """
         union, beyond = self.union, len(self.cuts) + 2
         hop = head.new_full((union.num_rows,), beyond).index_copy(
@@ -115,7 +115,9 @@ class Reach:
 
 
 def arriving_shares(graphs: ComputationGraphs, rounds: int) -> list[float]:
-    """The share of the messages of each round that can arrive, self-loops of all nodes among them."""
+    """The share of the messages of each round that can arrive, counting a self-loop for every
+    node.
+    """
     owner = torch.repeat_interleave(graphs.node_ptr[:-1], graphs.edge_sizes)
     head = graphs.hop[graphs.edge_index[1] + owner]
     hop = torch.cat([head, graphs.hop])
@@ -126,9 +128,7 @@ def arriving_shares(graphs: ComputationGraphs, rounds: int) -> list[float]:
 
 
 def per_message(value: Any, at: Tensor, count: int) -> Any:
-    """What `propagate` is given for each of ``count`` messages, for those at ``at``; anything else
-    as it is.
-    """
+    """The entries at ``at`` of an input per message; any other input unchanged."""
     return (
         value.index_select(0, at)
         if isinstance(value, Tensor) and value.dim() and value.size(0) == count
@@ -138,7 +138,7 @@ def per_message(value: Any, at: Tensor, count: int) -> Any:
 
 @contextmanager
 def only_arriving(net: Module, reach: Reach | None) -> Iterator[None]:
-    """Let the layers of ``net`` send no other messages; with None, all."""
+    """Make the layers of ``net`` send no messages that cannot arrive; None changes nothing."""
     with ExitStack() as stack:
         if reach is not None:
             for layer in message_layers(net):

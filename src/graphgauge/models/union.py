@@ -1,16 +1,16 @@
 """Disjoint unions: many computation graphs, or many edited copies of a few, as one graph for one
-call of the network.
+call.
 
-Copy k of a union is a copy of computation graph ``of[k]``. All copies are laid out one after
-another by tensor operations only. Messages never cross between copies, so one call of the network
+Copy k of a union is a copy of computation graph ``of[k]``. The copies are laid out one after
+another by tensor operations only. No message crosses between copies, so one call of the network
 serves them all.
 
-On a CPU, the last bits of a row of a matrix product depend on where the row lies in memory and on
-how many rows there are, and those of a vectorised function (sigmoid, elu ...) on the distance to
-the end. Every copy must get the same bits in every union, so its nodes, its edges, its link and its
-graph each start at a multiple of ``ALIGN`` = 16 rows, and all counts are filled up to multiples of
-64, at least 128. The filling is zero nodes without a tie to any copy, and edges among the last two
-of them; in graph tasks it forms graphs of its own.
+On a CPU, the last bits of a row of a matrix product depend on its position in memory and on the
+number of rows, and those of a vectorised function (sigmoid, elu ...) on the distance to the end.
+Every copy must get the same bits in every union. So its nodes, its edges, its link and its graph
+each start at a multiple of ``ALIGN`` = 16 rows, and all counts are filled up to multiples of 64, at
+least 128. The filling consists of zero nodes without an edge to any copy, and of edges among the
+last two of them. In graph tasks it forms graphs of its own.
 """
 
 from dataclasses import dataclass, field, replace
@@ -38,15 +38,18 @@ def room(count: Tensor, align: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where runs of ``count`` (K,) things go: run k starts at ``start[k]``, ``size`` places in all."""
+    """Positions of K runs of things: run k starts at ``start[k]``, and there are ``size``
+    positions.
+    """
 
     start: Tensor
     size: int
 
     @staticmethod
     def of(count: Tensor, align: int, spare: int) -> "Layout":
-        """Runs one after another, each at a multiple of ``align``; with room for ``spare`` more
-        where there is filling.
+        """Place runs of ``count`` (K,) things one after another, each at a multiple of ``align``.
+
+        If there is filling, it has room for ``spare`` more things.
 
         >>> Layout.of(torch.tensor([3, 20]), align=16, spare=2)
         Layout(start=tensor([ 0, 16]), size=128)
@@ -61,46 +64,62 @@ class Layout:
 
 @dataclass(frozen=True)
 class Union:
-    """K copies as one graph.
+    """K copies of computation graphs as one graph. Edits return a new batch.
 
-    A copy is one piece of the union, a whole computation graph. (In `versions` copies share pieces:
-    there a piece is a graph or a single node of one, and each copy has target rows of its own.)
+    A copy usually is one piece: a whole computation graph. Incremental removal shares pieces
+    between copies: there a piece is a graph or a single node of one, and each copy has target rows
+    of its own.
 
-    ``x``, ``edge_index`` and all other attributes have filling between and behind the copies;
-    ``node_at`` and ``edge_at`` say where the copies' own nodes and edges stand. Edits return a new
-    union.
+    ``x``, ``edge_index`` and all other attributes have filling between and behind the copies.
+    ``node_at`` and ``edge_at`` hold the positions of the copies' own nodes and edges.
+
+    Args:
+        graphs: The computation graphs.
+        copy: Numbers of these copies in the whole request.  (K,)
+        of: Which computation graph each piece is a copy of.  (pieces,)
+        target_rows: Rows of the copies' target nodes, (K, 1) or (K, 2); (K, 0) in graph tasks.
+        align: 16, or 1 for no filling.
+        features: x, written out when it is needed.
+        node_attrs: Other node attributes that the network takes.
+        edge_attrs: Edge attributes that the network takes.
+        edge_index: Edges, with filling.
+        node_at: Row of each node.  (num_nodes,)
+        node_row: Its position in ``graphs.node``.  (num_nodes,)
+        node_copy: Its piece.  (num_nodes,)
+        edge_at: Column of each edge.  (num_edges,)
+        edge_row: Its position in ``graphs.edge``.  (num_edges,)
+        edge_copy: Its piece.  (num_edges,)
+        node_start: First row of each piece.  (pieces,)
+        edge_mask: Factor on each edge's messages.  (num_edges,)
+        edge_use: The edges that layers use, stored for the next pass.
+        arrivals: The messages that can arrive, stored for the next pass.
+        entries: Messages as matrix entries, stored for the next pass.
+        normalised: Normalised edges of GCN layers, stored for the next pass.
+        looped: Edges with self-loops of GAT layers, stored for the next pass.
     """
 
     graphs: ComputationGraphs
-    copy: Tensor  #: (K,) numbers of these copies in the whole request
-    of: Tensor  #: (pieces,) which computation graph each is a copy of
-    target_rows: Tensor  #: (K, 1) or (K, 2) rows of the copies' target nodes; (K, 0) in graph tasks
-    align: int  #: 16, or 1 for a union without filling
-    features: Features  #: x, written out when it is asked for
-    node_attrs: dict[str, Tensor]  #: what else the net takes
+    copy: Tensor
+    of: Tensor
+    target_rows: Tensor
+    align: int
+    features: Features
+    node_attrs: dict[str, Tensor]
     edge_attrs: dict[str, Tensor]
     edge_index: Tensor
-    node_at: Tensor  #: (num_nodes,) row of each node
-    node_row: Tensor  #: (num_nodes,) its position in ``graphs.node``
-    node_copy: Tensor  #: (num_nodes,) its piece
-    edge_at: Tensor  #: (num_edges,) column of each edge
-    edge_row: Tensor  #: (num_edges,) its position in ``graphs.edge``
-    edge_copy: Tensor  #: (num_edges,) its piece
-    node_start: Tensor  #: (pieces,) first row of each
-    edge_mask: Tensor | None = None  #: (num_edges,) factor on each edge's messages
-    edge_use: EdgeUse = field(
-        default_factory=dict, repr=False
-    )  #: which edges the layers were seen to use, for the next pass
-    arrivals: Arrivals = field(
-        default_factory=dict, repr=False
-    )  #: which messages can arrive, for the next pass
-    entries: dict[Any, Any] = field(
-        default_factory=dict, repr=False
-    )  #: messages as entries of matrices (see `fused`), likewise
-    normalised: Normalised = field(
-        default_factory=Normalised, repr=False
-    )  #: what GCN layers made of the edges, for the next pass
-    looped: Looped = field(default_factory=Looped, repr=False)  #: what GAT layers made of them
+    node_at: Tensor
+    node_row: Tensor
+    node_copy: Tensor
+    edge_at: Tensor
+    edge_row: Tensor
+    edge_copy: Tensor
+    node_start: Tensor
+    edge_mask: Tensor | None = None
+    edge_use: EdgeUse = field(default_factory=dict, repr=False)
+    arrivals: Arrivals = field(default_factory=dict, repr=False)
+    entries: dict[Any, Any] = field(default_factory=dict, repr=False)
+    normalised: Normalised = field(default_factory=Normalised, repr=False)
+    looped: Looped = field(default_factory=Looped, repr=False)
 
     def __len__(self) -> int:
         return len(self.copy)
@@ -110,41 +129,41 @@ class Union:
 
     @property
     def x(self) -> Tensor:
-        """Features, filling included."""
+        """Features, with filling."""
         return self.features.written
 
     @property
     def num_rows(self) -> int:
-        """Nodes, filling included."""
+        """Number of nodes, with filling."""
         return self.features.shape[0]
 
     @property
     def num_nodes(self) -> int:
-        """Nodes of the copies."""
+        """Number of nodes of the copies."""
         return len(self.node_at)
 
     @property
     def num_edges(self) -> int:
-        """Edges of the copies."""
+        """Number of edges of the copies."""
         return len(self.edge_at)
 
     @property
     def node_position(self) -> Tensor:
-        """Position of each node in its own graph; scored are those below ``graphs.num_nodes[of]``.
+        """Position of each node in its own graph; nodes below ``graphs.num_nodes[of]`` are scored.
         (num_nodes,)
         """
         return self.node_row - self.graphs.node_ptr[self.of][self.node_copy]
 
     @property
     def edge_position(self) -> Tensor:
-        """Position of each edge in its own graph; relevant are those below
-        ``graphs.num_edges[of]``.  (num_edges,)
+        """Position of each edge in its own graph; edges below ``graphs.num_edges[of]`` are
+        relevant.  (num_edges,)
         """
         return self.edge_row - self.graphs.edge_ptr[self.of][self.edge_copy]
 
     @property
     def is_scored(self) -> Tensor:
-        """Which nodes are their target's, not of the halo.  (num_nodes,) bool"""
+        """Which nodes are within the hops of their target, not in the halo.  (num_nodes,) bool"""
         return self.node_position < self.graphs.num_nodes[self.of][self.node_copy]
 
     @property
@@ -153,7 +172,9 @@ class Union:
         return self.edge_position < self.graphs.num_edges[self.of][self.edge_copy]
 
     def with_x(self, x: Tensor) -> "Union":
-        """The same copies with other features (a tensor like ``x``; rows at ``node_at``)."""
+        """The same copies with other features: a tensor like ``x``, with the nodes' rows at
+        ``node_at``.
+        """
         check_shape("x", x, torch.Size(self.features.shape))
         if x.dtype != self.features.like.dtype:
             raise BadSetting(
@@ -166,19 +187,21 @@ class Union:
         return replace(self, features=features)
 
     def answering(self, target_rows: Tensor) -> "Union":
-        """The same graph, asked for other rows."""
+        """The same graph with other target rows."""
         return replace(self, target_rows=target_rows)
 
     def with_mask(self, factor: Tensor) -> "Union":
-        """The same copies with each edge's messages multiplied by ``factor`` (num_edges,);
-        normalisation stays.
+        """The same copies with each edge's messages multiplied by ``factor`` (num_edges,).
+
+        Normalisation stays as it is.
         """
         check_shape("factor", factor, self.edge_at.shape)
         return replace(self, edge_mask=factor)
 
     def with_weight_factor(self, factor: Tensor) -> "Union":
-        """The same copies with each edge's ``edge_weight`` multiplied by ``factor`` (num_edges,);
-        normalisation follows.
+        """The same copies with each edge's ``edge_weight`` multiplied by ``factor`` (num_edges,).
+
+        Normalisation follows the weights.
         """
         check_shape("factor", factor, self.edge_at.shape)
         weight = self.edge_attrs["edge_weight"]
@@ -207,7 +230,9 @@ class Union:
         return with_edges(replace(self, edge_mask=mask), self.edge_row[kept], self.edge_copy[kept])
 
     def full_mask(self) -> Tensor | None:
-        """The factor of every column of ``edge_index``; 1 for the filling."""
+        """The factor of every column of ``edge_index``, 1 for the filling; None if there is no
+        mask.
+        """
         if self.edge_mask is None:
             return None
         return self.edge_mask.new_ones(self.edge_index.size(1)).index_copy(
@@ -215,11 +240,11 @@ class Union:
         )
 
     def data(self, with_batch: bool, lazy: bool = False) -> Data:
-        """What the network sees, with the pairs of link targets and, if asked for, which graph each
-        node belongs to.
+        """The input of the network, with the pairs of link targets.
 
-        ``lazy``: features may come as an `Unwritten` tensor, which is for networks without
-        gradients.
+        Args:
+            with_batch: Also say which graph each node belongs to.
+            lazy: Features may be an `Unwritten` tensor, for networks without gradients.
         """
         source = self.graphs.source
         x = self.features.for_network() if lazy else self.x
@@ -233,24 +258,26 @@ class Union:
         return g
 
     def answers(self, rows: Tensor) -> Tensor:
-        """Of the network's rows, those of the copies' targets.  (rows, columns) -> (K, columns)"""
+        """The rows of the copies' targets among the network's rows.  (rows, columns) -> (K,
+        columns)
+        """
         if self.target_rows.size(1) == 1:
             return rows.index_select(0, self.target_rows[:, 0])
         return rows.index_select(0, self.answer_at) if len(rows) == self.num_answers else rows
 
     @property
     def answer_at(self) -> Tensor:
-        """Which of the links or graphs the network is asked for are the copies' own.  (K,)"""
+        """Which of the links or graphs in the network's output are the copies' own.  (K,)"""
         return torch.arange(len(self), device=self.of.device) * self.align
 
     @cached_property
     def num_answers(self) -> int:
-        """How many links or graphs the network is asked for, filling included."""
+        """Number of links or graphs in the network's output, with filling."""
         return Layout.of(torch.ones_like(self.copy), self.align, spare=1).size
 
     @cached_property
     def pairs(self) -> Tensor:
-        """The copies' link targets, and pairs of two nodes of the filling.  (2, num_answers)"""
+        """The copies' link targets, with pairs of filling nodes.  (2, num_answers)"""
         filler = (
             self.edge_index.new_tensor([[self.num_rows - 2], [self.num_rows - 1]])
             .expand(2, self.num_answers)
@@ -261,8 +288,8 @@ class Union:
 
     @cached_property
     def batch(self) -> Tensor:
-        """The graph of each row, in rising order: copy k is graph ``align * k``, filling behind it
-        the graph after that.
+        """The graph of each row, in rising order: copy k is graph ``align * k``, and filling the
+        one after it.
         """
         batch = torch.full((self.num_rows,), self.num_answers - 1, device=self.of.device)
         if len(self) and self.align > 1:
@@ -282,7 +309,7 @@ class Union:
         )
 
     def per_graph(self, value: Tensor) -> Tensor:
-        """The rows of a graph attribute (G, ...) as they belong to `batch`'s graphs; zeros for the
+        """The rows of a graph attribute (G, ...) for the graphs of `batch`; zeros for the
         filling.
         """
         rows = value.new_zeros(self.num_answers, *value.shape[1:])
@@ -290,7 +317,7 @@ class Union:
 
 
 def check_shape(name: str, values: Tensor, shape: torch.Size) -> None:
-    """Refuse an edit that does not fit its union."""
+    """Raise BadSetting unless an edit fits its union."""
     if values.shape != shape:
         raise BadSetting(
             f"{name} must have shape {tuple(shape)} in this union, but has {tuple(values.shape)}."
@@ -298,7 +325,7 @@ def check_shape(name: str, values: Tensor, shape: torch.Size) -> None:
 
 
 def assemble(graphs: ComputationGraphs, of: Tensor, copy: Tensor, align: int = ALIGN) -> Union:
-    """The union of copies of ``graphs[of[0]], graphs[of[1]], ...``, unedited."""
+    """The union of unedited copies of ``graphs[of[0]], graphs[of[1]], ...``."""
     node_copy, node_row = ragged_ranges(graphs.node_ptr[of], graphs.sizes[of])
     edge_copy, edge_row = ragged_ranges(graphs.edge_ptr[of], graphs.edge_sizes[of])
     layout = Layout.of(graphs.sizes[of], align, spare=2)
@@ -317,8 +344,8 @@ def without_edges(
     layout: Layout,
     align: int,
 ) -> Union:
-    """The union of pieces of ``graphs[of]`` that hold the nodes ``node_row`` at the rows
-    ``node_at``, before it has edges.
+    """A union without edges: pieces of ``graphs[of]`` with the nodes ``node_row`` in the rows
+    ``node_at``.
     """
     others = {name: value for name, value in graphs.source.node_attrs.items() if name != "x"}
     return Union(
@@ -353,9 +380,7 @@ def gathered(
     size: int,
     align: int,
 ) -> Gathered:
-    """Features of a union: those of its distinct graphs, laid out as in a union of one copy of
-    each, and where each row is.
-    """
+    """Features of a union, gathered from a table with one copy of each distinct graph."""
     distinct, own = of.unique(return_inverse=True)
     table_copy, table_row = ragged_ranges(graphs.node_ptr[distinct], graphs.sizes[distinct])
     layout = Layout.of(graphs.sizes[distinct], align, spare=2)
@@ -369,8 +394,8 @@ def gathered(
 
 
 def with_edges(union: Union, edge_row: Tensor, edge_copy: Tensor) -> Union:
-    """``union`` with these edges of its graphs, given in the order of their copies, instead of its
-    own.
+    """Replace the edges of ``union`` by these edges of its graphs, given in the order of their
+    copies.
     """
     return with_ends(
         union,
@@ -381,7 +406,7 @@ def with_edges(union: Union, edge_row: Tensor, edge_copy: Tensor) -> Union:
 
 
 def with_ends(union: Union, ends: Tensor, edge_row: Tensor, edge_copy: Tensor) -> Union:
-    """Likewise, with edges between the rows ``ends`` (2, num_edges) of the union."""
+    """Replace the edges of ``union`` by edges between the rows ``ends`` (2, num_edges)."""
     graphs, num_rows = union.graphs, union.num_rows
     edge_at, num_links, size = edge_places(
         edge_copy, ends[0] == ends[1], len(union.of), union.align
@@ -410,21 +435,20 @@ def with_ends(union: Union, ends: Tensor, edge_row: Tensor, edge_copy: Tensor) -
 
 
 def copied(value: Any) -> Any:
-    """A copy of a tensor, so that a network that writes into its input does no harm; anything else
-    as it is.
-    """
+    """A copy of a tensor, so that a network may write into its input; anything else unchanged."""
     return value.clone() if isinstance(value, Tensor) else value
 
 
 def edge_places(
     edge_copy: Tensor, is_loop: Tensor, num_copies: int, align: int
 ) -> tuple[Tensor, int, int]:
-    """Where edges go that come in the order of their copies; the places before all self-loops, and
-    those in all.
+    """The columns of edges that are given in the order of their copies.
 
-    Stored self-loops, and a filling of self-loops, go behind everything else: many layers drop them
-    and append their own, and no other edge may move by that. Without filling the edges stay as they
-    come.
+    Stored self-loops, and a filling of self-loops, come last: many layers drop them and add their
+    own, and no other edge may move by that. Without filling, edges keep their order.
+
+    Returns:
+        The column of each edge, the number of columns before the self-loops, and the number of all.
     """
     if align == 1:
         return torch.arange(len(edge_copy), device=edge_copy.device), len(edge_copy), len(edge_copy)
@@ -440,7 +464,7 @@ def edge_places(
 
 
 def placed(values: Tensor, index: Tensor, at: Tensor, size: int) -> Tensor:
-    """``size`` rows, zero but for ``values[index]`` at the rows ``at``; written once."""
+    """``size`` rows of zeros, but for ``values[index]`` at the rows ``at``; written once."""
     if not len(values):
         return values.new_zeros(size, *values.shape[1:])
     if size == len(index):
