@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -561,34 +562,36 @@ def validation() -> Iterator[str]:
         yield from row_lines(gg.Results.load(folder / "v" / "production"))
 
 
+EXPERIMENT = {
+    "name": "golden",
+    "tasks": ["ba-shapes-node", "ba-shapes-link"],
+    "models": ["gcn", "gat"],
+    "explainers": [
+        "saliency",
+        {"name": "gnn_explainer", "parameters": {"epochs": 2}},
+        "random",
+    ],
+    "settings": {
+        "cap": 6,
+        "trials": [3, 6],
+        "twin_trials": 3,
+        "calls": 3,
+        "permutations": 2,
+        "timed": 0,
+    },
+    "metrics": ["sparsity"],
+    "targets": {"number": 3},
+    "block": 2,
+}
+
+
 def benchmark() -> Iterator[str]:
     """The stored rows of a small benchmark run on shipped networks of BA-Shapes."""
     import yaml
 
-    experiment = {
-        "name": "golden",
-        "tasks": ["ba-shapes-node", "ba-shapes-link"],
-        "models": ["gcn", "gat"],
-        "explainers": [
-            "saliency",
-            {"name": "gnn_explainer", "parameters": {"epochs": 2}},
-            "random",
-        ],
-        "settings": {
-            "cap": 6,
-            "trials": [3, 6],
-            "twin_trials": 3,
-            "calls": 3,
-            "permutations": 2,
-            "timed": 0,
-        },
-        "metrics": ["sparsity"],
-        "targets": {"number": 3},
-        "block": 2,
-    }
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
-        (folder / "golden.yaml").write_text(yaml.safe_dump(experiment, sort_keys=False))
+        (folder / "golden.yaml").write_text(yaml.safe_dump(EXPERIMENT, sort_keys=False))
         asked = [
             "benchmark",
             folder / "golden.yaml",
@@ -615,6 +618,50 @@ def benchmark() -> Iterator[str]:
             yield from (
                 table_lines(table) if hasattr(table, "itertuples") else str(table).splitlines()
             )
+
+
+# --- files of earlier versions --------------------------------------------------------------------
+
+STORED = Path(__file__).parent / "stored"
+
+
+def stored() -> Iterator[str]:
+    """What is read from files that an earlier version wrote (see `make_stored.py`)."""
+    with tempfile.TemporaryDirectory() as text:  # whoever reads a database writes beside it
+        yield from stored_in(Path(shutil.copytree(STORED, Path(text) / "stored")))
+
+
+def stored_in(folder: Path) -> Iterator[str]:
+    """What is read from a copy of these files."""
+    results = gg.Results.load(folder / "results")
+    yield "--- results"
+    yield from row_lines(results)
+    yield from flat_lines(results.settings.record(), "settings")
+    x = gg.Xplanation.load(folder / "explanation.safetensors")
+    yield f"--- explanation of {x.target} by {gg.find_explainer(x.explainer, **x.params)!r}"
+    yield score_line("features", x.feature_score)
+    yield score_line("edges", x.edge_score)
+    model, _ = model_of("link_regression")
+    evaluator = gg.Evaluator(model, task="links", name="gcn", extras=True, **{**QUICK, "cap": 5})
+    yield from row_lines(evaluator.evaluate([x]))  # numbers that it carries are not measured again
+    yield from json_lines("check of a run", "check", folder / "run")
+    yield "--- decision"
+    decision = gg.lifecycle.Decision.read(folder / "validation")
+    yield f"{decision.label}, digest {decision.digest}, rows {decision.rows}"
+    yield from row_lines(gg.Results.load(folder / "validation"))
+    yield from row_lines(gg.Results.load(folder / "validation" / "production"))
+    monitor = ["--store", folder / "monitor.sqlite", "--at", "2026-01-20"]
+    yield from json_lines("monitoring", "monitor", "status", *monitor)
+    yield "--- benchmark"
+    yield from row_lines(gg.Results.load(folder / "benchmark"))
+    done = run_command("audit", "verify", folder / "audit.sqlite")
+    yield f"--- audit: exit code {done.exit_code}"
+    done = run_command("audit", "export", folder / "audit.sqlite")
+    for line in done.stdout.splitlines():
+        yield hashlib.sha256(line.encode()).hexdigest()
+    project = gg.Project.read(folder / "project.yaml")
+    yield f"--- project: {project.evaluator().settings.digest}"
+    yield from flat_lines(project.form.model_dump(mode="json"), "project")
 
 
 #: the name of each file without its suffix, and what its lines are
@@ -651,6 +698,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "monitoring": monitoring,
     "validation": validation,
     "benchmark": benchmark,
+    "stored": stored,
 }
 
 
