@@ -1,12 +1,14 @@
-"""The paper's guidelines as data, and what chance reaches; read once from the files in ``data/``.
+"""The paper's guidelines as data, and what chance reaches, read once from the files in ``data/``.
 
-    thresholds.toml   table of thresholds for each kind of task; bands of stability and pertinence; latency by use
-    explainers.toml   hierarchy, methods to avoid, choices for each kind of task
-    practice.toml     sample sizes, transferability, early stopping, phases, troubleshooting, checklist
-    chance.toml       ours: what random rankings and untrained masks score
-    benchmark.csv     our benchmark (benchmarks/paper): task, explainer, metric, mean, sd, n
+    thresholds.toml   the table of thresholds for each kind of task; bands of stability and
+                      pertinence; latency by use
+    explainers.toml   the hierarchy, methods to avoid, choices for each kind of task
+    practice.toml     sample sizes, transferability, early stopping, phases, troubleshooting,
+                      the checklist
+    chance.toml       our own data: the scores of random rankings and untrained masks
+    benchmark.csv     our benchmark: task, explainer, metric, mean, sd, n
 
-Every entry of the paper's has ``where``: the part of the appendix it stands in.
+Every entry that comes from the paper has ``where``, the part of the appendix it comes from.
 """
 
 import sys
@@ -31,12 +33,12 @@ BENCHMARK = "benchmark.csv"
 
 @cache
 def guide(name: str) -> dict[str, Any]:
-    """One file of the guidelines: "thresholds", "explainers", "practice" or "chance"."""
+    """Return one file of the guidelines: "thresholds", "explainers", "practice" or "chance"."""
     return tomllib.loads((DATA / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def threshold_entry(metric: str) -> dict[str, Any]:
-    """The line of the table of thresholds for a metric, or for its twin.
+    """Return the row of the table of thresholds for a metric, or for its twin.
 
     >>> threshold_entry("edge_pertinence_tied")["link_regression"]
     0.6
@@ -49,7 +51,7 @@ def threshold_entry(metric: str) -> dict[str, Any]:
 
 
 def band(family: str, value: float) -> dict[str, Any]:
-    """The band of "stability" or "pertinence" that a value lies in.
+    """Return the band of "stability" or "pertinence" that contains a value.
 
     >>> band("stability", 0.95)["name"], band("pertinence", 0.7)["name"]
     ('high', 'moderate')
@@ -58,7 +60,7 @@ def band(family: str, value: float) -> dict[str, Any]:
 
 
 def is_inside(entry: dict[str, Any], value: float) -> bool:
-    """Whether a value lies in a band."""
+    """Whether a band contains a value."""
     endless = float("inf")
     return (
         entry.get("least", -endless) <= value <= entry.get("most", endless)
@@ -67,7 +69,7 @@ def is_inside(entry: dict[str, Any], value: float) -> bool:
 
 
 def family_of(metric: str) -> str:
-    """What kind of number a metric is: "stability", "pertinence", "ec", "time".
+    """Return what a metric measures: "stability", "pertinence", "ec" or "time".
 
     >>> family_of("feature_pertinence_tied"), family_of("time")
     ('pertinence', 'time')
@@ -81,7 +83,7 @@ def family_of(metric: str) -> str:
 
 
 def transfer(metric: str) -> dict[str, Any]:
-    """How far a metric's numbers travel to other data.
+    """Return how well the values of a metric transfer to other data.
 
     >>> transfer("edge_ec")["level"]
     'medium'
@@ -92,22 +94,22 @@ def transfer(metric: str) -> dict[str, Any]:
 
 
 def named(entries: list[dict[str, Any]], key: str, value: str, kind: str) -> dict[str, Any]:
-    """The entry whose ``key`` is ``value``."""
+    """Return the entry whose ``key`` is ``value``."""
     return lookup({entry[key]: entry for entry in entries}, value, kind)
 
 
 def trouble(name: str) -> dict[str, Any]:
-    """A line of the troubleshooting table."""
+    """Return a row of the troubleshooting table."""
     return named(guide("practice")["trouble"], "name", name, "trouble")
 
 
 def paper_choice(kind: str) -> dict[str, Any]:
-    """What the paper recommends for a kind of task."""
+    """Return what the paper recommends for a kind of task."""
     return named(guide("explainers")["task"], "kind", kind, "kind of task")
 
 
 def rank_of(explainer: str) -> int:
-    """Place in the paper's hierarchy; 5: it is not in it; 6: to be avoided.
+    """Return the rank in the paper's hierarchy; 5 if it is not listed, 6 if it is to be avoided.
 
     >>> rank_of("input_x_gradient"), rank_of("my_own"), rank_of("graphmask")
     (1, 5, 6)
@@ -125,14 +127,12 @@ def rank_of(explainer: str) -> int:
 
 
 def avoided() -> dict[str, dict[str, Any]]:
-    """The methods that the paper says to avoid."""
+    """Return the methods that the paper says to avoid, by name."""
     return {entry["explainer"]: entry for entry in guide("explainers")["avoid"]}
 
 
 def paper_table() -> "pd.DataFrame":
-    """The paper's benchmark as a summary: columns task (a kind), explainer, metric, mean, sd, n
-    (not told).
-    """
+    """Return the paper's benchmark: task (a kind), explainer, metric, mean, sd, n (unknown)."""
     import pandas as pd
 
     from graphgauge.evaluation.published import published_table
@@ -144,7 +144,7 @@ def paper_table() -> "pd.DataFrame":
 
 
 def shipped_benchmark() -> "pd.DataFrame":
-    """Our own benchmark's summary, in the same columns."""
+    """Return the summary of our own benchmark, in the columns of `paper_table`."""
     import pandas as pd
 
     with (DATA / BENCHMARK).open(encoding="utf-8") as file:
@@ -152,8 +152,9 @@ def shipped_benchmark() -> "pd.DataFrame":
 
 
 def edges_as_links(summary: "pd.DataFrame") -> "pd.DataFrame":
-    """A summary whose kinds are named as here: the paper's tables, and ours in its layout, call
-    links edges.
+    """Rename edge tasks to link tasks, as the guidelines call them.
+
+    The paper's tables, and ours in the same layout, say edge.
     """
     names = {kind.replace("link_", "edge_"): kind for kind in KINDS}
     return summary.assign(task=[names.get(task, task) for task in summary["task"]])

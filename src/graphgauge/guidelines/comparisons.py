@@ -1,22 +1,22 @@
-"""Paired comparisons: of two explainers on the targets that both have, and of one explainer with
-the random one of the same run.
+"""Paired comparisons of two explainers, and of one explainer with the random one of the same run.
 
-Differences are called better or worse where their 95 % interval
-(`core.intervals.difference_interval`) excludes 0, and are ties elsewhere. With fewer than 10 shared
-targets, and for tables of means, intervals decide nothing (they are shown to cover from 10 on):
-then means that differ by no more than 0.03 (pertinence), 3 edits (EC) or 0.005 (stability) are
-ties. Differences that vanish as the paper prints numbers (0.01; EC 0.1) are ties always.
+Two explainers are compared on the targets that both have. A difference is called better or worse if
+its 95 % interval (`core.intervals.difference_interval`) excludes 0, and a tie otherwise. With fewer
+than 10 shared targets, and for tables of means, intervals do not decide, because they are shown to
+cover from 10 targets on. Then means that differ by at most 0.03 (pertinence), 3 edits (EC) or 0.005
+(stability) are ties. Differences that vanish at the paper's printed precision (0.01; EC 0.1) are
+always ties.
 
-What is compared with random is faithfulness: pertinence (as it is judged, and with ties as half),
-pertinence by |change| for values (unless edits are to move them one way, `Settings.direction`), and
-EC, of one side. An explainer is
+The comparison with random concerns faithfulness: pertinence of one side (as it is judged, and with
+ties counted half), pertinence by |change| for values (unless edits are to move them in one
+direction, `Settings.direction`), and EC. An explainer is
 
     worse          in every measure whose interval lies on the wrong side of the random explainer
-    better         if some measure is better, or if a one-sided sign test of pertinence says so (p ≤ 0.05)
+    better         if some measure is better, or a one-sided sign test of pertinence has p <= 0.05
     not decided    with fewer than 10 shared targets
 
-Without a random explainer, tied pertinence is compared with 0.5, which a random order reaches
-exactly; EC has no baseline then.
+Without a random explainer, pertinence with ties counted half is compared with 0.5, which a random
+order reaches exactly; EC then has no baseline.
 """
 
 from collections.abc import Callable, Mapping
@@ -50,9 +50,7 @@ Values = Mapping[Case, float]
 
 @dataclass(frozen=True)
 class Comparison:
-    """One metric of two explainers: means over shared targets, and first less second with its 95 %
-    interval.
-    """
+    """One metric of two explainers: means over shared targets, and their difference."""
 
     metric: str
     first: float
@@ -63,12 +61,12 @@ class Comparison:
 
     @property
     def is_decided(self) -> bool:
-        """Whether there are targets enough for the interval to decide."""
+        """Whether there are enough targets for the interval to decide."""
         return self.interval is not None and self.n is not None and self.n >= LEAST_TARGETS
 
     @property
     def sign(self) -> int:
-        """1: the first explainer is better; -1: it is worse; 0: a tie."""
+        """1 if the first explainer is better, -1 if it is worse, 0 for a tie."""
         family = family_of(self.metric)
         gap = self.difference if higher_is_better(self.metric) else -self.difference
         if abs(gap) < PRINTED[family] / 2 + NEAR:
@@ -89,12 +87,14 @@ class Comparison:
         if self.interval is None or not self.is_decided:
             return both
         low, high = self.interval
-        return f"{both}, difference {self.difference:.3g} [{low:.3g}, {high:.3g}] over {self.n} targets"
+        difference = f"difference {self.difference:.3g} [{low:.3g}, {high:.3g}]"
+        return f"{both}, {difference} over {self.n} targets"
 
 
 def compare(metric: str, first: Values, second: "Values | float") -> Comparison | None:
-    """Compare the values of two explainers on the targets that both have, or those of one with a
-    constant; None without any.
+    """Compare the values of two explainers on shared targets, or those of one with a constant.
+
+    Returns None if there are no shared targets.
     """
     shared = [case for case in first if isinstance(second, float) or case in second]
     if not shared:
@@ -113,7 +113,7 @@ def compare(metric: str, first: Values, second: "Values | float") -> Comparison 
 
 
 def _mean_over_models(values: Values) -> float:
-    """Mean over targets, then over networks."""
+    """Return the mean over targets, then over networks."""
     means = [sum(sorted(own)) / len(own) for own in by_model(values).values()]
     return sum(means) / len(means)
 
@@ -121,7 +121,7 @@ def _mean_over_models(values: Values) -> float:
 def compare_explainers(
     found: Measured, first: Subject, second: Subject, metric: str
 ) -> Comparison | None:
-    """Compare two explainers of a run, or two means of a table; None where one has no number."""
+    """Compare two explainers of a run, or two means of a table; None if one has no value."""
     own, other = found.get(first, metric), found.get(second, metric)
     if own is None or other is None or own.mean is None or other.mean is None:
         return None
@@ -139,7 +139,7 @@ def compare_explainers(
 
 @dataclass(frozen=True)
 class AgainstRandom:
-    """Faithfulness of one side of an explainer beside random."""
+    """The faithfulness of one side of an explainer, compared with random."""
 
     side: str
     baseline: str  #: the random explainer, or '' where tied pertinence is compared with 0.5
@@ -149,27 +149,27 @@ class AgainstRandom:
 
     @property
     def is_decided(self) -> bool:
-        """Whether there are targets enough for a decision."""
+        """Whether there are enough targets for a decision."""
         return any(own.is_decided for own in self.comparisons)
 
     @property
     def worse(self) -> list[Comparison]:
-        """Measures in which the explainer is clearly worse."""
+        """The measures in which the explainer is clearly worse."""
         return [own for own in self.comparisons if own.is_decided and own.sign < 0]
 
     @property
     def better(self) -> list[Comparison]:
-        """Measures in which the explainer is clearly better."""
+        """The measures in which the explainer is clearly better."""
         return [own for own in self.comparisons if own.is_decided and own.sign > 0]
 
     @property
     def p(self) -> float:
-        """One-sided sign test of pertinence; ties are left out."""
+        """The p-value of the one-sided sign test of pertinence, which leaves ties out."""
         return binomial_tail(self.wins, self.wins + self.losses, 0.5)
 
     @property
     def is_better(self) -> bool:
-        """Whether something shows that the explainer is better."""
+        """Whether anything shows that the explainer is better."""
         return bool(self.better) or (self.is_decided and self.p <= SIGNIFICANT)
 
     @property
@@ -179,8 +179,9 @@ class AgainstRandom:
 
 
 def faithful_metrics(side: str, form: str = "pertinence", is_one_way: bool = False) -> list[str]:
-    """The measures of faithfulness of a side, the judged form of pertinence first; |change| only
-    where either way counts.
+    """List the measures of faithfulness of a side; the judged form of pertinence comes first.
+
+    Pertinence by |change| is listed only if edits may move values in either direction.
     """
     change = [] if is_one_way else ["pertinence_abs"]
     return [f"{side}_{name}" for name in dict.fromkeys([form, "pertinence_tied", *change, "ec"])]
@@ -194,10 +195,18 @@ def compare_with_random(
     other: Callable[[str], Values],
     is_one_way: bool = False,
 ) -> AgainstRandom | None:
-    """Compare one side of an explainer with random; ``own`` and ``other`` give its and the
-    baseline's values of a metric.
+    """Compare one side of an explainer with random.
 
-    None where nothing can be compared: neither a baseline nor tied pertinence.
+    Args:
+        side: "feature" or "edge".
+        form: The form of pertinence that is judged.
+        baseline: Name of the random explainer.
+        own: Returns the explainer's values of a metric.
+        other: Returns the random explainer's values of a metric.
+        is_one_way: Whether edits are to move values in one direction.
+
+    Returns:
+        The comparison; None if there is neither a baseline nor tied pertinence.
     """
     found = [
         compare(metric, own(metric), other(metric))
@@ -224,12 +233,12 @@ def compare_with_random(
 
 
 def _signed(side: str, form: str) -> list[str]:
-    """The forms of pertinence that a sign test looks at, the first that has values."""
+    """List the forms of pertinence for the sign test; the first one with values is used."""
     return [f"{side}_{name}" for name in dict.fromkeys(["pertinence_tied", form])]
 
 
 def _gaps(first: Values, second: Values | None) -> list[float]:
-    """Differences on shared targets (from 0.5 where there is no second), without rounding errors."""
+    """Return differences on shared targets (from 0.5 without a second explainer), rounded."""
     shared = first if second is None else [case for case in first if case in second]
     return [round(first[case] - (CHANCE if second is None else second[case]), 9) for case in shared]
 
@@ -237,8 +246,9 @@ def _gaps(first: Values, second: Values | None) -> list[float]:
 def against_random(
     found: Measured, subject: Subject, side: str, baseline: str
 ) -> AgainstRandom | None:
-    """One side of an explainer of a run beside the random explainer; None for that itself, and
-    where nothing can be compared.
+    """Compare one side of an explainer of a run with the random explainer.
+
+    Returns None for the random explainer itself, and where nothing can be compared.
     """
     task, model, explainer = subject
     if explainer == baseline:
@@ -252,7 +262,7 @@ def against_random(
 
 
 def _cases(found: Measured, subject: Subject, metric: str) -> Values:
-    """The values of a metric by case; none where it was not measured."""
+    """Return the values of a metric by case; none if it was not measured."""
     measure = found.get(subject, metric)
     return {} if measure is None else measure.cases
 
@@ -260,8 +270,9 @@ def _cases(found: Measured, subject: Subject, metric: str) -> Values:
 def chance_for(
     found: Measured, subject: Subject, metric: str, baseline: str
 ) -> tuple[float | None, str]:
-    """What chance reaches in the same run, and who that is; a random explainer on the targets that
-    both have.
+    """Return what chance reaches in the same run, and the name of that baseline.
+
+    A random explainer counts on the targets that both explainers have.
     """
     task, model, explainer = subject
     if family_of(metric) == "stability":

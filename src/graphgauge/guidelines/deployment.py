@@ -1,6 +1,6 @@
-"""The paper's eight points before deployment, filled from a run.
+"""The paper's checklist of eight points before deployment, filled from a run.
 
-done        the run, or evidence of the owner's, shows it
+done        the run, or evidence from the owner, shows it
 not done    the run shows that it is not so
 open        only the owner can do it
 """
@@ -23,7 +23,7 @@ DONE, NOT_DONE, OPEN = "done", "not done", "open"
 
 @dataclass(frozen=True)
 class Point:
-    """One point of the checklist."""
+    """One point of the checklist: what it asks, its state, and the evidence."""
 
     name: str
     point: str
@@ -42,14 +42,24 @@ def checklist(
     requirements: Requirements | None = None,
     evidence: Mapping[str, str] | None = None,
 ) -> list[Point]:
-    """The eight points for ``explainer`` (default: the recommended one). ``evidence``: files by
-    name of an owner's point.
+    """Fill the eight points of the checklist.
+
+    Args:
+        results: The results of a run.
+        explainer: The explainer in question (default: the recommended one).
+        requirements: What the explanations are used for.
+        evidence: Files by the name of one of the owner's points.
+
+    Raises:
+        BadSetting: Evidence names another point than one of the owner's.
+        UnknownName: The run has no such explainer.
     """
     wanted, given = requirements or Requirements(), dict(evidence or {})
     unknown = [name for name in given if name not in owners()]
     if unknown:
         raise BadSetting(
-            f"evidence names {', '.join(map(repr, unknown))}, but the owner's points are {', '.join(owners())}."
+            f"evidence names {', '.join(map(repr, unknown))}, but the owner's points are "
+            f"{', '.join(owners())}."
         )
     recommendations = recommend(results, wanted)
     name = chosen_name(results, explainer, recommendations)
@@ -70,7 +80,7 @@ def checklist(
 def chosen_name(
     results: Results, explainer: str | None, recommendations: list[Recommendation]
 ) -> str:
-    """The explainer the list is about; refuses one that is not in the run."""
+    """Return the explainer that the checklist is about, or raise if the run does not have it."""
     known = dict.fromkeys(row.explainer for row in results.rows)
     if explainer is not None and explainer not in known:
         raise UnknownName(f"The run has no explainer {explainer!r}. It has: {', '.join(known)}.")
@@ -83,14 +93,16 @@ def selection(name: str, recommendations: list[Recommendation]) -> tuple[str, st
     if alone:
         return (
             NOT_DONE,
-            f"{name} was compared with no other explainer, so nothing was chosen; paper: {alone[0].paper}",
+            f"{name} was compared with no other explainer, so nothing was chosen; "
+            f"paper: {alone[0].paper}",
         )
     against = [own for own in recommendations if name != own.chosen]
     if against:
         own = against[0]
         return (
             NOT_DONE,
-            f"{name} is not the choice, {own.chosen} is; {own.others.get(name, 'it has no values')}",
+            f"{name} is not the choice, {own.chosen} is; "
+            f"{own.others.get(name, 'it has no values')}",
         )
     first = recommendations[0]
     compared = ", ".join(first.others)
@@ -101,9 +113,7 @@ def selection(name: str, recommendations: list[Recommendation]) -> tuple[str, st
 
 
 def validation(results: Results, name: str) -> tuple[str, str]:
-    """Whether the explainer was measured on enough targets in every task; those without a quality
-    number do not count.
-    """
+    """Whether every task measured the explainer on enough targets; time alone does not count."""
     least = next(
         entry["least_targets"]
         for entry in guide("practice")["checklist"]
@@ -116,7 +126,10 @@ def validation(results: Results, name: str) -> tuple[str, str]:
             if row.cell.status == OK and not row.metric.startswith("time"):
                 measured.add(row.target)
     fewest = min(map(len, counts.values()))
-    told = f"{name} was measured on {fewest} targets, {least} are asked for; whether they are representative is the owner's to say"
+    told = (
+        f"{name} was measured on {fewest} targets, {least} are asked for; "
+        "whether they are representative is the owner's to say"
+    )
     return (DONE if fewest >= least else NOT_DONE), told
 
 
@@ -136,7 +149,7 @@ def is_against(verdict: Verdict, code: int) -> bool:
 
 
 def latency(results: Results, wanted: Requirements) -> tuple[str, str]:
-    """Whether savings are set up where time is short."""
+    """Whether the settings save time where the use is interactive."""
     if wanted.latency != "interactive":
         return DONE, "not needed: the use is not interactive"
     settings = results.settings
@@ -154,12 +167,12 @@ def latency(results: Results, wanted: Requirements) -> tuple[str, str]:
 
 
 def shown(path: str) -> tuple[str, str]:
-    """Evidence of the owner's: a file that must be there."""
+    """Whether the owner's evidence is a file that exists."""
     return (DONE, path) if Path(path).is_file() else (NOT_DONE, f"there is no file {path}")
 
 
 def owners() -> dict[str, str]:
-    """The points that only the owner can do, with a hint; a run neither shows nor replaces them."""
+    """Return the points that only the owner can do, each with a hint; no run can show them."""
     return {
         "translation": "show Evaluator.get_textual_explanation to readers and keep what they say",
         "monitoring": "no dashboard is known to this run",

@@ -1,8 +1,8 @@
 """The requirements document of the paper's phase 1 (before a model is built), as Markdown.
 
-It holds what can be known now: the kind of task, the thresholds that will be checked, the shortlist
-with its numbers, what they are worth elsewhere, and the plan for phases 2 and 3. What only the
-owner knows is left as a line to fill in.
+It contains what is known by then: the kind of task, the thresholds that will be checked, the
+shortlist with its numbers, how well these transfer, and the plan for phases 2 and 3. A line to fill
+in stands for everything that only the owner knows.
 """
 
 import re
@@ -17,7 +17,15 @@ OPEN = "_to be filled in by the owner_"
 
 
 def requirements_document(recommendation: Recommendation, requirements: Requirements) -> str:
-    """The document, with what is known filled in."""
+    """Write the requirements document, filled with what is known.
+
+    Args:
+        recommendation: The shortlist and its numbers, from `consult`.
+        requirements: What the explanations will be used for.
+
+    Returns:
+        The document as Markdown.
+    """
     parts = [
         "# Requirements on explanations",
         use_section(recommendation, requirements),
@@ -30,7 +38,7 @@ def requirements_document(recommendation: Recommendation, requirements: Requirem
 
 
 def plain(text: object) -> str:
-    """Text that cannot break a table or a page: Markdown and HTML signs are escaped.
+    """Escape Markdown and HTML in a text, so that it cannot break a table or a page.
 
     >>> plain("<x>")
     '&lt;x&gt;'
@@ -40,13 +48,13 @@ def plain(text: object) -> str:
 
 
 def table(heading: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table."""
+    """Format a Markdown table."""
     lines = [heading, ["---"] * len(heading), *([plain(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def use_section(recommendation: Recommendation, requirements: Requirements) -> str:
-    """What the explanations are for."""
+    """Describe what the explanations are for."""
     kind = (recommendation.kind or recommendation.task).replace("_", " ")
     latency = requirements.latency or "not said: the paper's 5 s hold"
     lines = [
@@ -65,7 +73,7 @@ def use_section(recommendation: Recommendation, requirements: Requirements) -> s
 
 
 def threshold_section(recommendation: Recommendation, requirements: Requirements) -> str:
-    """The thresholds that phase 2 will check, and what is odd about them."""
+    """List the thresholds that phase 2 will check, with remarks on unusual ones."""
     rows = []
     for metric in JUDGED:
         limit = limit_of(metric, recommendation.kind, requirements)
@@ -87,7 +95,7 @@ def threshold_section(recommendation: Recommendation, requirements: Requirements
 
 
 def known_chance(metric: str) -> tuple[float | None, str]:
-    """What chance is known to reach before anything was measured."""
+    """Return what chance is known to reach before anything is measured."""
     return (
         (guide("chance")["stability"]["untrained_masks"], "a mask that was never trained")
         if metric.endswith("stability")
@@ -96,7 +104,7 @@ def known_chance(metric: str) -> tuple[float | None, str]:
 
 
 def shortlist_section(recommendation: Recommendation) -> str:
-    """The candidates with their numbers, and why."""
+    """List the candidates with their numbers and reasons."""
     metrics = list(
         dict.fromkeys(metric for own in recommendation.numbers.values() for metric in own)
     )
@@ -117,8 +125,8 @@ def shortlist_section(recommendation: Recommendation) -> str:
     return "\n".join(
         [
             "## 3. Shortlist",
-            f"From {plain(recommendation.source)}. First choice: **{plain(recommendation.chosen)}**, "
-            f"because {plain(recommendation.reason)}.",
+            f"From {plain(recommendation.source)}. "
+            f"First choice: **{plain(recommendation.chosen)}**, because {plain(recommendation.reason)}.",
             "",
             table(["explainer", *metrics], rows),
             "",
@@ -135,7 +143,7 @@ def shortlist_section(recommendation: Recommendation) -> str:
 
 
 def rules_section() -> str:
-    """Which rules apply, and what explanations have to do for them."""
+    """List the rules that may apply, and what explanations must do for them."""
     aims = guide("practice")["regulation"]["aims"]
     lines = [f"- {name.capitalize()} ({what}): {OPEN}" for name, what in aims.items()]
     return "\n".join(
@@ -144,7 +152,7 @@ def rules_section() -> str:
 
 
 def plan_section() -> str:
-    """Phases 2 and 3."""
+    """List the steps of phases 2 and 3."""
     lines = ["## 5. Plan"]
     for number, phase in enumerate(guide("practice")["phase"][1:], 2):
         lines += [

@@ -1,6 +1,6 @@
-"""A finding: something a run shows that people should know, with its numbers and what to do.
+"""Findings: what a run shows that people should know, with its numbers and advice.
 
-`Run` is what the checks of a diagnosis read: the rows by explainer and metric.
+The checks of a diagnosis read a run by explainer and metric through the class in this file.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True)
 class Finding:
-    """One sentence on a run. ``source``: "paper" (its troubleshooting table) or "ours"."""
+    """One finding about a run. ``source`` is "paper" (its troubleshooting table) or "ours"."""
 
     name: str
     text: str
@@ -32,7 +32,7 @@ class Finding:
     source: str = "ours"
 
     def record(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the finding as plain data."""
         return {**vars(self), "numbers": dict(self.numbers)}
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Run:
-    """The rows of a run, looked at from all sides."""
+    """The rows of a run, by explainer and metric, as the checks of a diagnosis read them."""
 
     results: Results
     wanted: Requirements = field(default_factory=Requirements)
@@ -50,12 +50,12 @@ class Run:
 
     @cached_property
     def table(self) -> "pd.DataFrame":
-        """Every row."""
+        """All rows."""
         return self.results.to_pandas()
 
     @cached_property
     def explainers(self) -> list[str]:
-        """Those that were measured, without the baseline."""
+        """The measured explainers without the baseline."""
         return [
             name for name in dict.fromkeys(self.table["explainer"]) if name != self.wanted.baseline
         ]
@@ -67,21 +67,21 @@ class Run:
 
     @cached_property
     def series(self) -> "dict[tuple[str, str], pd.Series]":
-        """Values by metric and explainer that were asked for already."""
+        """Values by metric and explainer that were requested before."""
         return {}
 
     def rows(self, metric: str, explainer: str) -> "pd.DataFrame":
-        """Rows of a metric and an explainer, with and without values."""
+        """Return the rows of a metric and an explainer, with and without values."""
         return self.parts.get((metric, explainer), self.table.iloc[:0])
 
     def values(self, metric: str, explainer: str) -> "pd.Series":
-        """Values by (task, model, target, occurrence)."""
+        """Return the values of a metric and an explainer, by (task, model, target, occurrence)."""
         if (metric, explainer) not in self.series:
             self.series[metric, explainer] = values_of(self.rows(metric, explainer))
         return self.series[metric, explainer]
 
     def each(self, form: str) -> Iterator[tuple[str, str, "pd.Series"]]:
-        """(explainer, metric, values) of both sides, where there are values."""
+        """Yield (explainer, metric, values) of both sides, where there are values."""
         for explainer in self.explainers:
             for side in SIDES:
                 own = self.values(f"{side}_{form}", explainer)
@@ -90,7 +90,7 @@ class Run:
 
 
 def values_of(rows: "pd.DataFrame") -> "pd.Series":
-    """The values there are, by (task, model, target, occurrence)."""
+    """Return the values of the rows that have one, by (task, model, target, occurrence)."""
     import pandas as pd
 
     good = rows[rows["status"] == OK]
@@ -101,7 +101,7 @@ def values_of(rows: "pd.DataFrame") -> "pd.Series":
 
 
 def share(count: int, n: int) -> str:
-    """A count among others, with its share.
+    """Format a count with its share.
 
     >>> share(31, 100)
     '31 of 100 (31 %)'
@@ -110,7 +110,7 @@ def share(count: int, n: int) -> str:
 
 
 def binomial_tail(count: int, n: int, chance: float) -> float:
-    """P(X ≥ count) for X binomial: the p-value of a one-sided sign test with chance 1/2.
+    """Return P(X >= count) for binomial X, the p-value of a one-sided sign test if chance is 1/2.
 
     >>> binomial_tail(9, 10, 0.5) * 1024
     11.0
@@ -119,7 +119,7 @@ def binomial_tail(count: int, n: int, chance: float) -> float:
 
 
 def binomial(k: int, n: int, chance: float) -> float:
-    """P(X = k); by logarithms where binomial coefficients are too large for a float.
+    """Return P(X = k); logarithms serve where binomial coefficients are too large for a float.
 
     >>> binomial(1, 2, 0.5), round(binomial(1000, 2000, 0.5), 9)
     (0.5, 0.017839011)

@@ -1,12 +1,15 @@
-"""Which threshold a number has to meet, and whether that threshold says anything.
+"""The threshold of each metric, and whether that threshold means anything.
 
 Limits come from the user (`Requirements.limits`), from the latency of the use, or from the paper's
 table for the kind of task. A feature limit is a share of the F features: 10 % for nodes, 25 % for
-links. A share of few features is at least one edit, for no explanation has less.
+links. A share of few features is at least one edit, because no explanation needs less.
 
-A threshold is vacuous where chance meets it too:
-    feature EC    its limit is the cap or more (10 % of Cora's 1,433 features are 143.3, but no EC exceeds 100)
-    stability     scores permuted at random are as alike (masks that were never trained reach 0.965, the threshold is 0.80)
+A threshold is vacuous if chance meets it too:
+
+    feature EC        its limit is the cap or more (10 % of Cora's 1,433 features are 143.3, but
+                      no EC exceeds 100)
+    stability         randomly permuted scores are as similar (masks that were never trained reach
+                      0.965, the threshold is 0.80)
     pertinence, EC    the random explainer of the same run meets it
 """
 
@@ -25,15 +28,18 @@ NAMES = {
 
 #: why there is no threshold, for people
 NO_LIMIT = {
-    "not_prescribed": "the paper prescribes no number, for density and degrees differ too much: measure a baseline or give a limit",
-    "unknown_size": "its limit is a share of the features, and their number is not known: give num_features (--features)",
-    "unknown_kind": "thresholds depend on the kind of task, which is not known: give task_kind (--task)",
+    "not_prescribed": "the paper prescribes no number, for density and degrees differ too much: "
+    "measure a baseline or give a limit",
+    "unknown_size": "its limit is a share of the features, and their number is not known: "
+    "give num_features (--features)",
+    "unknown_kind": "thresholds depend on the kind of task, which is not known: "
+    "give task_kind (--task)",
 }
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A threshold. Numbers that meet ``value`` but not ``safe`` are a warning."""
+    """A threshold. A number that meets ``value`` but not ``safe`` is a warning."""
 
     value: float
     direction: str  #: "at least", "at most", "below"
@@ -50,7 +56,7 @@ class Limit:
 
 
 def limit_of(metric: str, kind: str | None, requirements: Requirements) -> Limit | str:
-    """The threshold of a metric, or why there is none (a key of `NO_LIMIT`)."""
+    """Return the threshold of a metric, or why there is none (a key of the table above)."""
     entry = threshold_entry(metric)
     own = requirements.limit(metric)
     if own is not None:
@@ -63,7 +69,7 @@ def limit_of(metric: str, kind: str | None, requirements: Requirements) -> Limit
 
 
 def unknown(metric: str, kind: str | None, requirements: Requirements) -> str:
-    """What must be known for the table's limit, and is not; '' if all is."""
+    """Return which information the table's limit needs but lacks; '' if nothing is missing."""
     if kind is None:
         return "unknown_kind"
     if metric != "feature_ec":
@@ -78,7 +84,10 @@ def unknown(metric: str, kind: str | None, requirements: Requirements) -> str:
 
 
 def table_limit(metric: str, kind: str, requirements: Requirements) -> Limit:
-    """The paper's table. Graph tasks have no column; their bands are the same in all columns."""
+    """Read the paper's table.
+
+    Graph tasks have no column; they use the bands, which are the same in all columns.
+    """
     entry = threshold_entry(metric)
     column = kind if kind not in GRAPH_KINDS else kind.replace("graph", "node")
     value, source = entry[column], f"the paper's table for {kind.replace('_', ' ')}"
@@ -95,7 +104,7 @@ def table_limit(metric: str, kind: str, requirements: Requirements) -> Limit:
 
 
 def share_limit(share: float, size: int, source: str) -> Limit:
-    """A share of the features, and where it is less than one edit, one edit."""
+    """Return a share of the features as a limit; at least one edit."""
     floor = f" (at least {LEAST_EDITS} edit)" if share * size < LEAST_EDITS - NEAR else ""
     return Limit(
         share_of(size, share), "at most", f"{share:.0%} of {size} features{floor}, {source}"
@@ -103,12 +112,12 @@ def share_limit(share: float, size: int, source: str) -> Limit:
 
 
 def wants_safe(metric: str, requirements: Requirements) -> bool:
-    """Whether the band for reports to a regulator is asked for."""
+    """Whether the stricter band, for reports to a regulator, is asked for."""
     return family_of(metric) == "stability" and requirements.stakes == "high-stakes"
 
 
 def latency_limit(latency: str) -> Limit:
-    """The paper's bands of execution time, by use."""
+    """Return the limit of the paper's bands of execution time, by use."""
     entry = guide("thresholds")["latency"][latency]
     source = f"{latency} use, {entry['told']}"
     return Limit(
@@ -121,7 +130,7 @@ def latency_limit(latency: str) -> Limit:
 
 
 def told(metric: str, value: float) -> str:
-    """A number for people.
+    """Format a number for people.
 
     >>> told("time", 0.0123456), told("edge_ec", 143.3), told("edge_stability", 1.0)
     ('0.01235 s', '143.3', '1')
@@ -130,7 +139,7 @@ def told(metric: str, value: float) -> str:
 
 
 def title(metric: str) -> str:
-    """A metric's name at the start of a sentence.
+    """Return the name of a metric for the start of a sentence.
 
     >>> title("edge_pertinence_tied"), title("edge_pertinence_abs"), title("time")
     ('Edge pertinence (ties half)', 'Edge pertinence (by |change|)', 'Time')
@@ -150,14 +159,23 @@ def title(metric: str) -> str:
 
 
 def vacuity(metric: str, limit: Limit, cap: int, chance: float | None, who: str) -> str:
-    """Why a threshold says nothing here; '' if it does. ``chance``: what ``who`` reaches."""
+    """Return why a threshold means nothing here; '' if it does.
+
+    Args:
+        metric: The metric.
+        limit: Its threshold.
+        cap: The largest EC there can be.
+        chance: What the baseline reaches, if known.
+        who: Name of the baseline.
+    """
     if metric.endswith("_ec") and limit.value >= cap:
         over = (
             f"{told(metric, limit.value - cap)} above the cap"
             if limit.value > cap
             else "the cap itself"
         )
-        return f"vacuous threshold: no effective compactness exceeds {cap}, and {told(metric, limit.value)} is {over}"
+        value = told(metric, limit.value)
+        return f"vacuous threshold: no effective compactness exceeds {cap}, and {value} is {over}"
     if chance is None or not limit.is_met(chance) or metric == "time":
         return ""
     gap = abs(chance - limit.value)
@@ -166,9 +184,12 @@ def vacuity(metric: str, limit: Limit, cap: int, chance: float | None, who: str)
 
 
 def reach(metric: str, limit: Limit) -> str:
-    """What is odd about a feature limit of less than two edits; '' if nothing is."""
+    """Return a remark on a feature limit of less than two edits; '' for other limits."""
     if not metric.endswith("_ec") or limit.value >= 2:
         return ""
     if limit.value < LEAST_EDITS:
         return f"no explanation can meet {told(metric, limit.value)}: a single edit exceeds it"
-    return "hardly reachable threshold: only explanations whose first edit changes the prediction meet it"
+    return (
+        "hardly reachable threshold: "
+        "only explanations whose first edit changes the prediction meet it"
+    )

@@ -1,6 +1,4 @@
-"""What a use asks of explanations: the kind of task, how much is at stake, how fast, and limits of
-its own.
-"""
+"""What a use requires of explanations: kind of task, stakes, latency, and limits of its own."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -20,17 +18,29 @@ GRAPH_KINDS = (
 
 @dataclass(frozen=True)
 class Requirements:
-    """Defaults are the paper's table of thresholds.
+    """Requirements on explanations. The defaults are the paper's table of thresholds.
 
-    ``task_kind``      such as "node_classification" or "node-classification"; None: seen from the rows (pairs are links, |change|
-                       is measured for values)
-    ``stakes``         "high-stakes": stability below 0.95 is a warning; below 0.80 it fails anyway
-    ``latency``        "interactive" (100-300 ms), "batch", "offline"; None: the table's 5 s
-    ``num_features``   F of the data; feature limits are shares of it, and at least 1 edit
-    ``num_edges``      of a typical computation graph; for a limit such as ``{"edge_ec": "25%"}``
-    ``focus``          "feature" or "edge": only that side (and time) is judged; None: both
-    ``is_difficult``   pertinence of 0.5 to 0.6 is a warning, not a failure
-    ``limits``         your own thresholds by metric, numbers or shares ("10%", at least 1 edit), in place of the table's
+    Args:
+        task_kind: Such as "node_classification" or "node-classification"; None: inferred from the
+            rows (pairs of nodes are links, and |change| is measured for values only).
+        stakes: "standard" or "high-stakes", where stability below 0.95 is a warning. Stability
+            below 0.80 always fails.
+        latency: "interactive" (100-300 ms), "batch" or "offline"; None: the table's 5 s.
+        num_features: Number of features of the data; feature limits are shares of it, and at least
+            1 edit.
+        num_edges: Number of edges of a typical computation graph, for a limit such as
+            ``{"edge_ec": "25%"}``.
+        focus: "feature" or "edge": judge only that side (and time); None: both.
+        is_difficult: Whether pertinence of 0.5 to 0.6 is a warning instead of a failure.
+        limits: Thresholds by metric that replace the table's: numbers, or shares such as "10%",
+            which are at least 1 edit.
+        baseline: Name of the explainer in the run that stands for chance.
+
+    Raises:
+        BadSetting: A value is not one of the choices, or a limit is not a number.
+
+    >>> Requirements(latency="batch", limits={"edge_ec": 12}).limit("edge_ec")
+    12.0
     """
 
     task_kind: str | None = None
@@ -51,7 +61,7 @@ class Requirements:
             raise BadSetting("; ".join(problems) + ".")
 
     def wrong_choices(self) -> list[str]:
-        """Names that are none of those there are."""
+        """List settings whose value is not one of the choices."""
         known = {
             "task_kind": (None, *KINDS, *GRAPH_KINDS),
             "stakes": STAKES,
@@ -59,13 +69,14 @@ class Requirements:
         }
         known["focus"] = (None, "feature", "edge")
         return [
-            f"{name} must be one of {', '.join(map(repr, filter(None, choices)))}, but {getattr(self, name)!r} was given"
+            f"{name} must be one of {', '.join(map(repr, filter(None, choices)))}, "
+            f"but {getattr(self, name)!r} was given"
             for name, choices in known.items()
             if getattr(self, name) not in choices
         ]
 
     def wrong_sizes(self) -> list[str]:
-        """Counts that are no counts."""
+        """List counts that are not positive whole numbers."""
         sizes = {name: getattr(self, name) for name in ("num_features", "num_edges")}
         return [
             f"{name} must be a whole number, 1 or more, but is {size!r}"
@@ -75,7 +86,7 @@ class Requirements:
         ]
 
     def wrong_limits(self) -> list[str]:
-        """Limits for numbers that are not judged, or that are no numbers."""
+        """List limits of metrics that are not judged, and limits that are not numbers."""
         known = [entry["metric"] for entry in guide("thresholds")["threshold"]]
         unknown = [
             f"limits names {name!r}, but judged are {', '.join(known)}"
@@ -92,7 +103,7 @@ class Requirements:
         ]
 
     def limit(self, metric: str) -> float | None:
-        """The user's own threshold; None: there is none."""
+        """Return the user's own threshold of a metric; None if there is none."""
         given = self.limits.get(metric.removesuffix("_tied"))
         if given is None or not isinstance(given, str):
             return None if given is None else float(given)
@@ -105,14 +116,14 @@ class Requirements:
         return share_of(size, percentage(given))
 
     def record(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the requirements as plain data."""
         return {item.name: getattr(self, item.name) for item in fields(self)} | {
             "limits": dict(self.limits)
         }
 
 
 def percentage(text: str) -> float:
-    """A share written with a percent sign.
+    """Parse a share that is written with a percent sign.
 
     >>> percentage("12.5%")
     0.125
@@ -124,8 +135,7 @@ def percentage(text: str) -> float:
 
 
 def share_of(size: int, share: float) -> float:
-    """A limit of effective compactness as a share of the features or edges: never below one edit,
-    which nothing could meet.
+    """Turn a share of the features or edges into edits; at least one, as no explanation needs less.
 
     >>> share_of(200, 0.1), share_of(16, 0.1), share_of(7, 0.1), share_of(30, 0.2)
     (20.0, 1.6, 1.0, 6.0)
@@ -136,13 +146,16 @@ def share_of(size: int, share: float) -> float:
 
 
 def wrong_limit(name: str, limit: Any) -> str:
-    """What is wrong with a limit; '' if nothing is."""
+    """Return what is wrong with a limit; '' if nothing is."""
     try:
         number = percentage(limit) if isinstance(limit, str) else float(limit)
     except (TypeError, ValueError):
         return f"the limit of {name} must be a number or a share such as '10%', but is {limit!r}"
     if isinstance(limit, str) and not name.endswith("_ec"):
-        return f"the limit of {name} must be a number: shares are for feature_ec and edge_ec, but {limit!r} was given"
+        return (
+            f"the limit of {name} must be a number: shares are for feature_ec and edge_ec, "
+            f"but {limit!r} was given"
+        )
     return (
         ""
         if 0 <= number < float("inf")

@@ -1,9 +1,8 @@
-"""What other thresholds would change: verdicts and recommendation before and after, from the same
-measured numbers.
+"""What-if analysis: how verdicts and recommendation change with other thresholds.
 
-A knob is a threshold that can be moved: it starts where the requirements put it, or has no start
-where they give none (the paper prescribes no edge EC). Scores run from 0 to 1, EC from 0 to the
-cap, and time to twice its threshold or the slowest mean.
+A slider moves one threshold. It starts where the requirements put the threshold, or has no start if
+they give none (the paper prescribes no edge EC). Scores run from 0 to 1, EC from 0 to the cap, and
+time to twice its threshold or to the slowest mean.
 """
 
 import math
@@ -22,7 +21,7 @@ from graphgauge.guidelines.requirements import Requirements
 
 @dataclass(frozen=True)
 class Knob:
-    """A threshold that can be moved between 0 and ``most``. ``start`` None: there is none so far."""
+    """A threshold that can be moved between 0 and ``most``; ``start`` None: there is none yet."""
 
     metric: str  #: as `Requirements.limits` names it
     title: str
@@ -34,9 +33,7 @@ class Knob:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """The verdicts on every explainer of a task before and after, in one order, and who is
-    recommended ('': nobody).
-    """
+    """Verdicts on all explainers of a task before and after, and the recommended one ('': none)."""
 
     before: tuple[Verdict, ...]
     after: tuple[Verdict, ...]
@@ -45,7 +42,7 @@ class WhatIf:
 
     @property
     def changed(self) -> list[tuple[Verdict, Verdict]]:
-        """Those whose outcome changes."""
+        """Pairs of verdicts whose outcomes differ."""
         return [
             pair
             for pair in zip(self.before, self.after, strict=True)
@@ -54,12 +51,12 @@ class WhatIf:
 
 
 def knobs(found: Measured, task: str, wanted: Requirements) -> list[Knob]:
-    """The thresholds of a task that can be moved, in the order of the tables."""
+    """List the thresholds of a task that can be moved, in the order of the tables."""
     return [knob(found, task, metric, wanted) for metric in found.judged()]
 
 
 def knob(found: Measured, task: str, metric: str, wanted: Requirements) -> Knob:
-    """One threshold, with where it starts and how far it goes."""
+    """Build the slider of one threshold."""
     limit = limit_of(metric, found.kinds.get(task), wanted)
     start = limit.value if isinstance(limit, Limit) else None
     most, step = reach_of(found, task, metric, start)
@@ -68,7 +65,7 @@ def knob(found: Measured, task: str, metric: str, wanted: Requirements) -> Knob:
 
 
 def reach_of(found: Measured, task: str, metric: str, start: float | None) -> tuple[float, float]:
-    """How far a threshold can be moved, and in which steps."""
+    """Return how far a threshold can be moved, and in which steps."""
     family = family_of(metric)
     if family == "ec":
         return max(float(found.cap), start or 0.0), 0.5
@@ -85,14 +82,14 @@ def reach_of(found: Measured, task: str, metric: str, start: float | None) -> tu
 def what_if(
     found: Measured, task: str, wanted: Requirements, limits: Mapping[str, float]
 ) -> WhatIf:
-    """What moving thresholds to ``limits`` changes; those that are not named stay where they are."""
+    """Compute what moving some thresholds to ``limits`` changes; the others stay."""
     moved = replace(wanted, limits={**wanted.limits, **limits})
     before, after = (judged_by(found, task, own) for own in (wanted, moved))
     return WhatIf(before, after, chosen_by(found, task, wanted), chosen_by(found, task, moved))
 
 
 def judged_by(found: Measured, task: str, wanted: Requirements) -> tuple[Verdict, ...]:
-    """The verdicts on every explainer of a task."""
+    """Judge every explainer of a task."""
     return tuple(
         verdict(found, subject, metric, wanted)
         for subject in found.subjects(task)
@@ -101,7 +98,7 @@ def judged_by(found: Measured, task: str, wanted: Requirements) -> tuple[Verdict
 
 
 def chosen_by(found: Measured, task: str, wanted: Requirements) -> str:
-    """Who is recommended; '' where nothing was measured."""
+    """Return the recommended explainer; '' if nothing was measured."""
     try:
         return recommend_for(found, task, wanted).chosen
     except UndefinedScore:
