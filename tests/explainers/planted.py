@@ -1,4 +1,4 @@
-"""Networks and graphs whose prediction hangs on one edge and one feature, known in advance."""
+"""Networks and graphs whose prediction depends on one edge and one feature, known in advance."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ import graphgauge as gg
 
 @dataclass
 class Planted:
-    """A target, the edge (by number) and the feature (node, column) that its prediction hangs on."""
+    """A target, and the edge (by number) and feature (node, column) that decide its prediction."""
 
     model: gg.BaseModel
     target: int

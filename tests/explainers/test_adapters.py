@@ -349,7 +349,7 @@ def test_one_side_may_be_missing():
     assert x.edge_score.sum() == len(x.edges)
     with pytest.raises(BadExplanation, match="neither feature nor edge scores for target 3"):
         gg.CallableExplainer(lambda model, target: (None, None), name="none").explain(good(), [3])
-    with pytest.raises(BadExplanation, match="target 5 got other sides"):
+    with pytest.raises(BadExplanation, match="target 5 has scores of other kinds"):
         some = gg.CallableExplainer(
             lambda model, target: (None if target == 5 else np.ones((60, 6)), np.ones(164))
         )
@@ -360,7 +360,10 @@ def test_wrong_shapes_are_refused_with_both_that_fit():
     wrong = gg.CallableExplainer(
         lambda model, target: (np.ones((7, 6)), np.ones(164)), name="wrong"
     )
-    expected = r"wrong gave scores of shape \(7, 6\) and \(164,\) for target 3. Accepted: \(\d+, 6\) and \(\d+,\) for the computation "
+    expected = (
+        r"wrong gave scores of shape \(7, 6\) and \(164,\) for target 3. "
+        r"Accepted: \(\d+, 6\) and \(\d+,\) for the computation "
+    )
     with pytest.raises(
         BadExplanation, match=expected + r"graph, or \(60, 6\) and \(164,\) for the whole graph"
     ):

@@ -221,7 +221,7 @@ def test_an_object_that_comes_back_as_another_one_is_found():
 
 
 def test_pygs_graphmask_fails_for_the_right_reasons():
-    """Traps 1 and 2: its feature mask is never trained, and its gates neither where widths differ."""
+    """Its feature mask is never trained, and neither are its gates if layer widths differ."""
     results = gg.check_explainer(
         gg.PyGExplainer("GraphMaskExplainer", {"epochs": 3}),
         good_model(),
@@ -296,7 +296,7 @@ UNGUARDED = (
 
 
 def test_graphmask_on_the_network_itself_is_caught_where_no_guard_undoes_it():
-    """Trap 3: PyG leaves the user's network frozen and in explain mode."""
+    """PyG's GraphMask leaves the user's network frozen and in explain mode."""
     for name in UNGUARDED:
         assert outcome(Naked(), name, plain_model())[0] == "failed"
     reason = outcome(Naked(), "network_is_untouched", plain_model())[1]
@@ -320,7 +320,7 @@ def plain_model():
 
 
 def test_pygs_loop_permutation_is_caught():
-    """Trap 4: where every node stores a loop, PyG's edge mask is shifted."""
+    """If every node stores a self-loop, PyG's edge mask is shifted."""
     raw = gg.CallableExplainer(
         lambda model, target: as_people_use_it(model, target, GNNExplainer(epochs=30)),
         signed=False,

@@ -70,7 +70,7 @@ def test_the_predicted_class_by_name_or_number_is_bit_for_bit_the_default(name):
 
 
 def gradient_by_hand(model, target, label, of_logit=False):
-    """The gradient of one class on the whole graph, for features and for a factor on each message."""
+    """The gradient of one class on the whole graph, for features and for message factors."""
     x = model.source.x.clone().requires_grad_(True)
     rows = model.net(x, model.source.edge_index)
     output = rows if of_logit else rows.softmax(1)
@@ -393,7 +393,7 @@ def test_an_explainer_that_knows_no_classes_explains_the_predicted_one_only():
         assert not explainer.explains_labels
         with pytest.raises(
             BadSetting,
-            match=rf"{explainer.name} explains the predicted class only, but class . was asked for target",
+            match=rf"{explainer.name} explains the predicted class only, but class . was asked for",
         ):
             explainer.explain(model, TARGETS, label=label)
     assert [

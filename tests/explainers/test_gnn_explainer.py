@@ -153,7 +153,7 @@ def test_other_coefficients_are_pygs_too():
 
 
 def test_features_that_are_zero_and_paths_that_are_dead_score_exactly_zero():
-    """Trap 6: these are ties, decided here once: 0."""
+    """PyG leaves them at their random start; here they tie at 0."""
     data = bag_of_words()
     for x in gg.GNNExplainer(epochs=5).explain(
         gg.NodeClassificationModel(build(Stack, GCNConv, dtype=torch.float64), data), range(10)

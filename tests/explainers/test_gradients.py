@@ -188,7 +188,7 @@ def incompleteness(layer, steps):
 
 
 def test_integrated_gradients_are_complete():
-    """Trap 9: the path moves features and messages together, so only both sides together are
+    """The path moves features and messages together, so only the scores of both together are
     complete.
     """
     few, many = (
@@ -307,7 +307,7 @@ def test_every_explainer_on_every_kind_of_model_gives_finite_scores_of_its_own_s
 
 @pytest.mark.numeric
 def test_the_logit_can_be_explained_instead():
-    """Trap 11: PyG's bridge refuses one column of logits."""
+    """PyG's bridge to Captum refuses one column of logits."""
     data = plain_graph()
     net = build(Stack, GCNConv, dtype=torch.float64)
     model = gg.NodeClassificationModel(net, data)
@@ -381,7 +381,8 @@ def test_impossible_numbers_of_learned_explainers_are_refused():
 def test_a_network_that_is_not_wrapped_is_refused():
     with pytest.raises(
         BadModel,
-        match=r"explain needs a wrapped network, but got Stack. Wrap it .* gg.NodeClassificationModel",
+        match=r"explain needs a wrapped network, but got Stack. "
+        r"Wrap it .* gg.NodeClassificationModel",
     ):
         gg.Saliency().explain(build(Stack, GCNConv), [0])
 

@@ -112,9 +112,7 @@ def test_a_closed_gate_replaces_the_message_by_the_baseline():
 
 @pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
 def test_gates_baselines_and_feature_mask_have_moved(layer, monkeypatch):
-    """Traps 1, 2 and 4: in PyG the feature mask and the gates stay at their start, and several
-    heads crash.
-    """
+    """In PyG the feature mask and the gates stay at their start, and several heads crash."""
     model, runs = node_model(layer), []
     learn = Optimisation.learn
 
@@ -349,7 +347,7 @@ def pygs(net, graph, seed, monkeypatch):
 
 
 def test_pygs_variant_scores_features_by_their_random_start_whatever_the_network():
-    """Trap 1, reproduced on purpose."""
+    """PyG's feature mask is frozen; its variant reproduces that on purpose."""
     first, second = (
         gg.GraphMask(variant="pyg").explain(node_model(seed=seed), [3, 8]) for seed in (0, 1)
     )

@@ -82,7 +82,7 @@ def handed_back(xs):
 @pytest.mark.numeric
 @pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
 def test_without_biases_features_add_up_to_the_logit(layer):
-    """Trap 12: Captum's LRP does not conserve on PyG's layers."""
+    """Captum's LRP does not conserve relevance on PyG's layers."""
     model = node_model(Stack, lambda a, b: layer(a, b, bias=False), 3, dtype=torch.float64)
     xs = gg.LRP().explain(model, range(60))
     assert (handed_back(xs) - logits(model, xs)).abs().max() <= 1e-10
@@ -155,7 +155,7 @@ def literal_linear(x, weight, relevance, gamma):
 
 
 def literal_lrp(net, data, target, gamma):
-    """A two-layer GCN by the book, node by node: features (N, F), edges (E,), and what biases keep."""
+    """LRP of a two-layer GCN, node by node: features (N, F), edges (E,), and the biases' share."""
     N, edges = data.num_nodes, data.edge_index.t().tolist()
     links = [(number, u, v) for number, (u, v) in enumerate(edges) if u != v] + [
         (None, v, v) for v in range(N)

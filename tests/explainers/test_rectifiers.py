@@ -39,7 +39,7 @@ def model_with(act, **kwargs):
 @pytest.mark.parametrize("explainer", BOTH.values(), ids=BOTH)
 @pytest.mark.parametrize("act", WAYS_TO_RECTIFY.values(), ids=WAYS_TO_RECTIFY)
 def test_it_does_not_matter_how_a_rectifier_is_called(act, explainer):
-    """Trap 7: Captum sees modules only."""
+    """Captum sees modules only, not functional ReLU."""
     for x, wanted in zip(
         *(explainer().explain(model_with(a), [3, 8, 21]) for a in (act, nn.ReLU())), strict=True
     ):
@@ -93,7 +93,7 @@ def test_the_rules_are_their_definition(act, slope, explainer):
 @pytest.mark.parametrize("explainer", BOTH.values(), ids=BOTH)
 @pytest.mark.parametrize("act", [F.relu, nn.LeakyReLU()], ids=["functional", "leaky"])
 def test_captums_variant_is_the_plain_gradient_and_says_so(act, explainer):
-    """Trap 7 again: in the paper's regression networks the two are one."""
+    """In the paper's regression networks GuidedBackprop and Deconvolution are therefore equal."""
     model = model_with(act)
     with pytest.warns(
         GraphgaugeWarning, match=r"Stack is the plain gradient: no nn.ReLU module runs in it"
@@ -140,7 +140,7 @@ class Weighted(nn.Module):
 
 
 def test_edges_can_be_scored_through_the_normalisation():
-    """Trap 13: a message times 0 is not an edge that is gone; this score follows the normalisation."""
+    """A masked message is not a removed edge; with weights, scores follow the normalisation."""
     data = random_graph(dtype=torch.float64)
     data.edge_weight = (
         torch.rand(data.num_edges, generator=torch.Generator().manual_seed(0), dtype=torch.float64)

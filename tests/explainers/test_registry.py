@@ -75,7 +75,8 @@ def test_a_plug_in_that_cannot_be_imported_is_named_when_asked_for(offered):
     offered(broken="no_such_package.at_all:Thing", nothing="plugs_for_tests:pytest")
     with pytest.raises(
         MissingExtra,
-        match=r"'broken' comes from no_such_package.at_all:Thing .*No module named 'no_such_package'",
+        match=r"'broken' comes from no_such_package.at_all:Thing "
+        r".*No module named 'no_such_package'",
     ):
         gg.find_explainer("broken")
     with pytest.raises(BadSetting, match=r"'nothing' of .* must be a subclass of BaseExplainer"):
@@ -111,7 +112,8 @@ def test_mistakes_are_told():
         gg.find_explainer("salience")
     with pytest.raises(
         BadSetting,
-        match=r"cannot be built with \['step'\]: .*'step'. Its parameters: explain_output, edge_factor, steps",
+        match=r"cannot be built with \['step'\]: .*'step'. "
+        "Its parameters: explain_output, edge_factor, steps",
     ):
         gg.find_explainer("integrated_gradients", step=3)
     with pytest.raises(

@@ -5,7 +5,6 @@ trap of the peers is guarded.
 import io
 import re
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -45,8 +44,8 @@ def fresh_model(layer=GCNConv):
 
 @pytest.mark.parametrize("layer", [GCNConv, GATConv], ids=["GCN", "GAT"])
 def test_all_explainers_in_any_order_and_twice_give_what_they_give_alone(layer):
-    """Trap 5: in PyG, Captum's explainers crash after GNNExplainer, and GraphMask leaves another
-    network behind (issue 9653).
+    """In PyG, Captum's explainers crash after GNNExplainer, and GraphMask leaves another network
+    behind (PyG issue 9653).
     """
     alone = {
         name: explainer.explain(fresh_model(layer), [3, 8], seed=2)
@@ -93,8 +92,8 @@ def test_peak_memory_of_a_call_stays_inside_the_budget(explainer, budget):
 
 
 def test_with_edge_scores_of_ones_input_times_gradient_is_the_gradient():
-    """Trap 8: on edges InputXGradient is the signed gradient of the factors, which are 1, and
-    Saliency its absolute value.
+    """On edges InputXGradient is the signed gradient of the factors, which are 1, and Saliency its
+    absolute value.
     """
     model = fresh_model()
     for signed, absolute in zip(
@@ -116,7 +115,7 @@ class ManyArguments(nn.Module):
 
 @pytest.mark.parametrize("explainer", EXPLAINERS.values(), ids=EXPLAINERS)
 def test_further_arguments_go_by_name(explainer):
-    """Trap 11: in PyG's bridge they go by the order in which they were given."""
+    """PyG's bridge to Captum passes them by position."""
     data = random_graph()
     data.edge_attr, data.edge_weight = (
         torch.rand(data.num_edges, 3),
@@ -130,17 +129,6 @@ def test_further_arguments_go_by_name(explainer):
     ).explain(model, [3]):
         assert torch.allclose(x.prediction, expected[3], atol=1e-6)
         assert x.edge_score.isfinite().all()
-
-
-def test_every_trap_of_the_peers_that_applies_is_named_by_a_test():
-    """18 concern explainers and the networks they are given, four concern metrics."""
-    text = "\n".join(path.read_text() for path in Path(__file__).parents[1].rglob("test_*.py"))
-    named = {
-        int(number)
-        for found in re.findall(r"(?i)traps?[ _]([\d, and]+)", text)
-        for number in re.findall(r"\d+", found)
-    }
-    assert named >= set(range(1, 23))
 
 
 # --- one bar --------------------------------------------------------------------------------------

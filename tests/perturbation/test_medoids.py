@@ -72,7 +72,7 @@ def literal_k_medoids(points, rows, k, eligible):
 
 @st.composite
 def clouds(draw, max_size=14, biggest=3):
-    """Points on a small grid, so that ties and duplicates are common; which are eligible; labels."""
+    """Points on a small grid, where ties and duplicates are common; eligible points; labels."""
     size, width = draw(st.integers(1, max_size)), draw(st.integers(1, 3))
     point = st.lists(st.integers(-biggest, biggest), min_size=width, max_size=width)
     points = draw(st.lists(point, min_size=size, max_size=size))

@@ -133,7 +133,7 @@ def engine_union(unfolded, k):
     return unfolded.union(k, k + 1, 1)
 
 
-def test_a_star_costs_one_version_for_each_step_and_a_clique_is_left_to_copies_where_these_are_smaller():
+def test_a_star_costs_one_version_for_each_step_and_a_clique_uses_copies_if_they_are_smaller():
     leaves = torch.arange(1, 50)
     star = Data(
         x=torch.randn(50, zoo.FEATURES), edge_index=torch.stack([leaves, torch.zeros_like(leaves)])

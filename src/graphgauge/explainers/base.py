@@ -158,8 +158,9 @@ class BaseExplainer(ABC):
         if other:
             (target,) = targets[other[:1]]
             raise BadSetting(
-                f"{self.name} explains the predicted class only, but class {int(label[other[0]])} was asked for target {target}, "
-                "which is not predicted. Leave label out, or use an explainer that can, such as gg.Saliency()."
+                f"{self.name} explains the predicted class only, but class {int(label[other[0]])} "
+                f"was asked for target {target}, which is not predicted. Leave label out, or use "
+                "an explainer that can, such as gg.Saliency()."
             )
         return label
 
@@ -174,15 +175,14 @@ class BaseExplainer(ABC):
             seed: Seed of all random draws.
             label: The class to explain for each target (T,), or None for the predicted classes.
         """
-        graphs = model.computation_graphs(
-            targets, lean=self.lean
-        )  # explainers share them, so they are in nobody's seconds
+        # Explainers share the graphs, so the time to extract them is not part of ``seconds``.
+        graphs = model.computation_graphs(targets, lean=self.lean)
         network = digest_of_network(model)
         if label is not None:
             graphs = replace(graphs, chosen_class=label)
         start = time.perf_counter()
-        named = occurrences([graph.target for graph in graphs])
-        seeds = [derive_seed(seed, self.name, *entry) for entry in named]
+        numbered = occurrences([graph.target for graph in graphs])
+        seeds = [derive_seed(seed, self.name, *entry) for entry in numbered]
         prediction = model.pred_continuous(targets)
         with progress(len(graphs), self.name):
             scores = check_packed(self.scores(model, graphs, seeds), graphs, self.name)
@@ -201,7 +201,7 @@ class BaseExplainer(ABC):
                 k,
                 scores,
                 prediction=prediction[k],
-                occurrence=named[k][1],
+                occurrence=numbered[k][1],
                 seconds=share,
                 label=classes[k],
                 **shared,
@@ -226,8 +226,8 @@ def check_wrapped(model: Any) -> BaseModel:
     """Raise BadModel unless the network is wrapped."""
     if not isinstance(model, BaseModel):
         raise BadModel(
-            f"explain needs a wrapped network, but got {type(model).__name__}. Wrap it with its data, for example "
-            "gg.NodeClassificationModel(net, data)."
+            f"explain needs a wrapped network, but got {type(model).__name__}. Wrap it with its "
+            "data, for example gg.NodeClassificationModel(net, data)."
         )
     return model
 
@@ -236,15 +236,16 @@ def check_packed(scores: Any, graphs: ComputationGraphs, name: str) -> Scores:
     """Raise BadExplanation unless the scores have the shapes of the packed graphs."""
     if not isinstance(scores, Scores):
         raise BadExplanation(
-            f"{name}.scores must return Scores(feature, edge), but returned {type(scores).__name__}."
+            f"{name}.scores must return Scores(feature, edge), but returned "
+            f"{type(scores).__name__}."
         )
-    wanted = {"feature": (len(graphs.node), graphs.source.x.size(1)), "edge": (len(graphs.edge),)}
-    for side, shape in wanted.items():
-        found = getattr(scores, side)
-        if found is not None and tuple(found.shape) != shape:
+    shapes = {"feature": (len(graphs.node), graphs.source.x.size(1)), "edge": (len(graphs.edge),)}
+    for side, shape in shapes.items():
+        score = getattr(scores, side)
+        if score is not None and tuple(score.shape) != shape:
             raise BadExplanation(
-                f"{name}.scores must give {side} scores of shape {shape}, a row for each of graphs.node and graphs.edge, halo "
-                f"included, but gave {tuple(found.shape)}."
+                f"{name}.scores must give {side} scores of shape {shape}, a row for each of "
+                f"graphs.node and graphs.edge, halo included, but gave {tuple(score.shape)}."
             )
     return scores
 
@@ -255,11 +256,11 @@ def occurrences(targets: list[Target]) -> list[tuple[Target, int]]:
     >>> occurrences([5, 7, 5])
     [(5, 0), (7, 0), (5, 1)]
     """
-    seen: Counter[Target] = Counter()
+    count: Counter[Target] = Counter()
     numbered = []
     for target in targets:
-        numbered.append((target, seen[target]))
-        seen[target] += 1
+        numbered.append((target, count[target]))
+        count[target] += 1
     return numbered
 
 
@@ -292,8 +293,12 @@ def warn_of_missing_edges(
         return
     reason = model.mask_support.rstrip(".")
     gives = "gives" if len(names) == 1 else "give"
-    told = f"there are no edge scores: {reason}. So {', '.join(names)} {gives} features only; for edges {WITHOUT_MASKS}."
-    warnings.warn(told, GraphgaugeWarning, stacklevel=stacklevel + 1)
+    warnings.warn(
+        f"there are no edge scores: {reason}. So {', '.join(names)} {gives} features only; "
+        f"for edges {WITHOUT_MASKS}.",
+        GraphgaugeWarning,
+        stacklevel=stacklevel + 1,
+    )
 
 
 @contextmanager
@@ -313,8 +318,9 @@ def tell_gaps(name: str, scores: Scores, xs: list[Xplanation]) -> None:
     bad = [x.target for x in xs if not is_finite(x.feature_score, x.edge_score)]
     if bad:
         warnings.warn(
-            f"{name} gives NaN or infinite scores for {len(bad)} of {len(xs)} targets, the first is {bad[0]}. A network whose own "
-            "gradient is none there is a common cause, such as log(softmax(x)) instead of log_softmax(x).",
+            f"{name} gives NaN or infinite scores for {len(bad)} of {len(xs)} targets, the first "
+            f"is {bad[0]}. A common cause is a network whose gradient is NaN there, for example "
+            "with log(softmax(x)) instead of log_softmax(x).",
             GraphgaugeWarning,
             stacklevel=5,
         )
@@ -370,8 +376,8 @@ def check_visible_operations(name: str, model: BaseModel) -> None:
     """
     if any(isinstance(module, torch.jit.ScriptModule) for module in model.net.modules()):
         raise BadModel(
-            f"{name} follows the network's operations, which torch.jit hides: wrap the module that was compiled, or use "
-            "IntegratedGradients."
+            f"{name} follows the network's operations, which torch.jit hides: wrap the module that "
+            "was compiled, or use IntegratedGradients."
         )
     check_precision(name, model)
 
@@ -385,8 +391,9 @@ def check_precision(name: str, model: BaseModel) -> None:
     }
     if low:
         raise BadModel(
-            f"{name} mixes what layers compute with its own numbers, but {type(model.net).__name__} computes in "
-            f"{str(low.pop()).removeprefix('torch.')}: use net.float(), or another explainer such as IntegratedGradients."
+            f"{name} mixes what layers compute with its own numbers, but "
+            f"{type(model.net).__name__} computes in {str(low.pop()).removeprefix('torch.')}: use "
+            "net.float(), or another explainer such as IntegratedGradients."
         )
 
 

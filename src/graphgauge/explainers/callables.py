@@ -16,7 +16,7 @@ from graphgauge.explainers.chosen_classes import takes_label
 from graphgauge.explainers.one_by_one import OBJECT, one_by_one
 from graphgauge.models import BaseModel, ComputationGraph, ComputationGraphs
 
-#: scores of one target, features and edges
+#: feature scores and edge scores of one target, as a function returns them
 Sides = tuple[Any, Any]
 SCOPES = ("computation graph", "whole graph")
 
@@ -65,7 +65,8 @@ class CallableExplainer(BaseExplainer):
         )
         if self.scope not in (None, *SCOPES):
             raise BadSetting(
-                f"scope must be 'computation graph', 'whole graph' or None, but {self.scope!r} was given."
+                f"scope must be 'computation graph', 'whole graph' or None, but {self.scope!r} was "
+                "given."
             )
 
     @property
@@ -74,13 +75,13 @@ class CallableExplainer(BaseExplainer):
 
         If the function cannot be imported, ``function`` is a text that only names it.
         """
-        said = {
+        return {
+            "function": address_of(self.function),
             "name": self.name,
             "signed": self.signed,
             "deterministic": self.deterministic,
             "scope": self.scope,
         }
-        return {"function": address_of(self.function), **said}
 
     @property
     def explains_labels(self) -> bool:
@@ -91,17 +92,15 @@ class CallableExplainer(BaseExplainer):
         """Explain one target after another."""
         classes = graphs.chosen_class
 
-        def one(graph: ComputationGraph, seed: int) -> tuple[Tensor | None, Tensor | None]:
-            chosen = (
-                {"label": int(classes[graph.number])}
-                if classes is not None and self.explains_labels
-                else {}
-            )
+        def explain(graph: ComputationGraph, seed: int) -> tuple[Tensor | None, Tensor | None]:
+            options = {}
+            if classes is not None and self.explains_labels:
+                options["label"] = int(classes[graph.number])
             with seeded_globally(seed):
-                given = self.function(model, graph.target, **chosen)  # type: ignore[operator]
-            return fitted(given, graph, self)
+                scores = self.function(model, graph.target, **options)  # type: ignore[operator]
+            return fitted(scores, graph, self)
 
-        return one_by_one(model, graphs, seeds, one)
+        return one_by_one(model, graphs, seeds, explain)
 
 
 def found_function(function: Any) -> Callable[..., Any]:
@@ -111,11 +110,13 @@ def found_function(function: Any) -> Callable[..., Any]:
             function = import_object(function)
         except (ImportError, AttributeError, ValueError) as error:
             raise BadSetting(
-                f"function {function!r} cannot be imported: {error}. Hand over the function, or write 'package.module:name'."
+                f"function {function!r} cannot be imported: {error}. Pass the function itself, or "
+                "an import string such as 'package.module:name'."
             ) from error
     if not callable(function):
         raise BadSetting(
-            f"function must be callable as function(model, target), but is {type(function).__name__}."
+            "function must be callable as function(model, target), but is "
+            f"{type(function).__name__}."
         )
     return function
 
@@ -128,31 +129,34 @@ def address_of(function: Any) -> str:
         f"{function.__module__}:{getattr(function, '__qualname__', type(function).__qualname__)}"
     )
     try:
-        is_there = import_object(address) is function
+        is_importable = import_object(address) is function
     except (ImportError, AttributeError, ValueError):
-        is_there = False
-    return address if is_there else f"{OBJECT}{address}"
+        is_importable = False
+    return address if is_importable else f"{OBJECT}{address}"
 
 
 def fitted(
-    given: Any, graph: ComputationGraph, explainer: CallableExplainer
+    scores: Any, graph: ComputationGraph, explainer: CallableExplainer
 ) -> tuple[Tensor | None, Tensor | None]:
     """Check the scores that a function returned and cut them to the computation graph."""
     name, x = explainer.name, graph.batch.source.x
-    if not isinstance(given, (tuple, list)) or len(given) != 2:
+    if not isinstance(scores, (tuple, list)) or len(scores) != 2:
         raise BadExplanation(
-            f"{name} must return (feature scores, edge scores), but returned {type(given).__name__}."
+            f"{name} must return (feature scores, edge scores), but returned "
+            f"{type(scores).__name__}."
         )
-    feature, edge = (as_scores(side, x, name) for side in given)
+    feature, edge = (as_scores(side, x, name) for side in scores)
     if feature is None and edge is None:
         raise BadExplanation(
-            f"{name} gave neither feature nor edge scores for target {graph.target}: one of the two is needed."
+            f"{name} gave neither feature nor edge scores for target {graph.target}: one of the "
+            "two is needed."
         )
     if scope_of(feature, edge, graph, explainer) == "computation graph":
         return feature, edge
-    return None if feature is None else feature[graph.nodes], None if edge is None else edge[
-        graph.edges
-    ]
+    return (
+        None if feature is None else feature[graph.nodes],
+        None if edge is None else edge[graph.edges],
+    )
 
 
 def scope_of(
@@ -178,19 +182,20 @@ def scope_of(
         if fits_in(feature, shapes[scope][0]) and fits_in(edge, shapes[scope][1])
     ]
     if not fitting:
-        found = " and ".join(
+        given = " and ".join(
             "None" if side is None else str(tuple(side.shape)) for side in (feature, edge)
         )
-        wanted = ", or ".join(
+        accepted = ", or ".join(
             f"{shapes[scope][0]} and {shapes[scope][1]} for the {scope}" for scope in allowed
         )
         raise BadExplanation(
-            f"{name} gave scores of shape {found} for target {graph.target}. Accepted: {wanted}."
+            f"{name} gave scores of shape {given} for target {graph.target}. Accepted: {accepted}."
         )
     if len(fitting) == 2 and not is_in_order(graph, feature, edge):
         raise BadExplanation(
-            f"scores that {name} gave for target {graph.target} fit its computation graph and the whole graph alike, in different "
-            "orders: say CallableExplainer(..., scope='whole graph') or scope='computation graph'."
+            f"scores that {name} gave for target {graph.target} fit both its computation graph and "
+            "the whole graph, which have different orders. "
+            "Use CallableExplainer(..., scope='whole graph') or scope='computation graph'."
         )
     return fitting[0]
 
@@ -203,11 +208,9 @@ def as_scores(side: Any, x: Tensor, name: str) -> Tensor | None:
         raise BadExplanation(
             f"{name} must give scores as tensors or arrays, but gave {type(side).__name__}."
         )
-    return (
-        torch.as_tensor(np.array(side, order="C") if isinstance(side, np.ndarray) else side)
-        .detach()
-        .to(x)
-    )
+    if isinstance(side, np.ndarray):
+        side = np.array(side, order="C")
+    return torch.as_tensor(side).detach().to(x)
 
 
 def fits_in(side: Tensor | None, shape: tuple[int, ...]) -> bool:

@@ -42,7 +42,8 @@ def check_explainer(
         )
     if not isinstance(model, BaseModel):
         raise BadModel(
-            f"check_explainer needs a wrapped network such as gg.NodeClassificationModel, but got {type(model).__name__}."
+            "check_explainer needs a wrapped network such as gg.NodeClassificationModel, but got "
+            f"{type(model).__name__}."
         )
     check_on_fail(on_fail)
     chosen = list(EXPLAINER_CHECKS) if only is None else list(only)

@@ -34,16 +34,16 @@ def classes_to_explain(model: BaseModel, graphs: ComputationGraphs) -> Tensor | 
     """
     if model.task == "regression":
         return None
-    return (
-        model.pred_discrete(graphs.targets) if graphs.chosen_class is None else graphs.chosen_class
-    )
+    if graphs.chosen_class is not None:
+        return graphs.chosen_class
+    return model.pred_discrete(graphs.targets)
 
 
 def takes_label(function: Any) -> bool:
     """Whether a function has a parameter ``label``."""
     try:
         return "label" in inspect.signature(function).parameters
-    except (TypeError, ValueError):  # functions written in C may not say
+    except (TypeError, ValueError):  # functions written in C may have no signature
         return False
 
 
@@ -56,23 +56,23 @@ def chosen_classes(model: BaseModel, targets: Targets, label: Any) -> Tensor | N
         return None
     if model.task == "regression":
         raise BadSetting(
-            f"label= chooses a class to explain, but {type(model).__name__} predicts values: leave label out."
+            f"label= chooses a class to explain, but {type(model).__name__} predicts values: leave "
+            "label out."
         )
-    given = one_per_target(label, len(targets))
-    wanted = torch.tensor(
-        [-1 if is_looked_up(one) else class_number(model, one) for one in given], dtype=torch.int64
-    )
-    wanted = wanted.to(model.source.device)
-    for kind, look_up in ((PREDICTED, predicted_classes), (TRUE, true_classes)):
+    labels = one_per_target(label, len(targets))
+    classes = torch.tensor(
+        [-1 if is_looked_up(one) else class_number(model, one) for one in labels], dtype=torch.int64
+    ).to(model.source.device)
+    for keyword, look_up in ((PREDICTED, predicted_classes), (TRUE, true_classes)):
         rows = [
             number
-            for number, one in enumerate(given)
-            if (one or PREDICTED) == kind and is_looked_up(one)
+            for number, one in enumerate(labels)
+            if is_looked_up(one) and (one or PREDICTED) == keyword
         ]
         if rows:
-            wanted[rows] = look_up(model, targets[rows])
-    check_known(model, wanted, targets)
-    return wanted
+            classes[rows] = look_up(model, targets[rows])
+    check_known(model, classes, targets)
+    return classes
 
 
 def one_per_target(label: Any, count: int) -> list[Any]:
@@ -83,7 +83,8 @@ def one_per_target(label: Any, count: int) -> list[Any]:
         return [label] * count
     if len(label) != count:
         raise BadSetting(
-            f"label has {len(label)} entries for {count} targets: give one class, or one for each target."
+            f"label has {len(label)} entries for {count} targets: give one class, or one for each "
+            "target."
         )
     return list(label)
 
@@ -108,13 +109,15 @@ def class_named(model: BaseModel, name: str) -> int:
     """Return the number of the class with this name in the data."""
     if model.labels is not None:
         raise BadSetting(
-            f"label={name!r} is a name, but targets of this network name a label already: label=1 asks why it applies."
+            f"label={name!r} is a name, but targets of this network name a label already: label=1 "
+            "explains why it applies."
         )
     data = model.data[0] if model.level == "graph" else model.data
     names = getattr(data, "class_names", None)
     if not names or not isinstance(names, (Mapping, Sequence)):
         raise BadSetting(
-            f"label={name!r} is a name, but the data has no class_names: set data.class_names = [...], or give the class's number."
+            f"label={name!r} is a name, but the data has no class_names: set data.class_names = "
+            "[...], or give the class's number."
         )
     numbers = {
         str(called): int(number)
@@ -122,7 +125,8 @@ def class_named(model: BaseModel, name: str) -> int:
     }
     if name not in numbers:
         raise BadSetting(
-            f"label={name!r} is no class of this data. Known: {', '.join(numbers)}, 'predicted' and 'true'."
+            f"label={name!r} is no class of this data. Known: {', '.join(numbers)}, 'predicted' "
+            "and 'true'."
         )
     check_number(model, numbers[name])
     return numbers[name]
@@ -137,14 +141,16 @@ def true_classes(model: BaseModel, targets: Targets) -> Tensor:
     """The classes of the targets in the data. (T,)"""
     if model.labels is not None:
         raise BadSetting(
-            "label='true' needs one class for each target, but this network gives labels: say label=1 or label=0."
+            "label='true' needs one class for each target, but this network predicts labels: use "
+            "label=1 or label=0."
         )
     truth = {"node": truth_of_nodes, "link": truth_of_links, "graph": truth_of_graphs}[model.level](
         model.data, targets.ids.cpu()
     )
     if truth.is_floating_point() and not bool((truth == truth.round()).all()):
         raise BadSetting(
-            "label='true' needs whole numbers of classes in the data, but its labels are fractions or NaN."
+            "label='true' needs whole numbers of classes in the data, but its labels are fractions "
+            "or NaN."
         )
     return truth.to(model.source.device, torch.int64)
 
@@ -154,20 +160,21 @@ def truth_of_nodes(data: Any, targets: Tensor) -> Tensor:
     y = data.get("y")
     if not isinstance(y, Tensor) or y.dim() == 0 or y.numel() != data.num_nodes:
         raise BadSetting(
-            f"label='true' needs data.y with one class for each of the {data.num_nodes} nodes, {found_in(y)}."
+            f"label='true' needs data.y with one class for each of the {data.num_nodes} nodes, "
+            f"{found_in(y)}."
         )
     return y.reshape(-1).cpu()[targets[:, 0]]
 
 
 def truth_of_graphs(data: Any, targets: Tensor) -> Tensor:
     """The ``y`` of each graph target. (T, 1) -> (T,)"""
-    found = []
+    classes = []
     for number in targets[:, 0].tolist():
         y = data[number].get("y")
         if not isinstance(y, Tensor) or y.numel() != 1:
             raise BadSetting(f"label='true' needs one class in data[{number}].y, {found_in(y)}.")
-        found.append(y.reshape(()).cpu())
-    return torch.stack(found) if found else torch.zeros(0, dtype=torch.int64)
+        classes.append(y.reshape(()).cpu())
+    return torch.stack(classes) if classes else torch.zeros(0, dtype=torch.int64)
 
 
 def truth_of_links(data: Any, targets: Tensor) -> Tensor:
@@ -175,39 +182,40 @@ def truth_of_links(data: Any, targets: Tensor) -> Tensor:
     pairs, y = data.get("edge_label_index"), data.get("edge_label")
     if not isinstance(pairs, Tensor) or not isinstance(y, Tensor) or y.numel() != pairs.size(1):
         raise BadSetting(
-            f"label='true' needs data.edge_label with one class for each pair in data.edge_label_index, {found_in(y)}."
+            "label='true' needs data.edge_label with one class for each pair in "
+            f"data.edge_label_index, {found_in(y)}."
         )
-    known = dict(zip(map(tuple, pairs.t().tolist()), y.reshape(-1).cpu(), strict=True))
-    asked = [tuple(pair) for pair in targets.tolist()]
-    missing = [pair for pair in asked if pair not in known]
+    class_of_link = dict(zip(map(tuple, pairs.t().tolist()), y.reshape(-1).cpu(), strict=True))
+    links = [tuple(pair) for pair in targets.tolist()]
+    missing = [pair for pair in links if pair not in class_of_link]
     if missing:
         raise BadSetting(
-            f"label='true' is not known for link {missing[0]}: it is not in data.edge_label_index. Give its class."
+            f"label='true' is not known for link {missing[0]}: it is not in data.edge_label_index. "
+            "Give its class."
         )
-    return (
-        torch.stack([known[pair] for pair in asked]) if asked else torch.zeros(0, dtype=torch.int64)
-    )
+    if not links:
+        return torch.zeros(0, dtype=torch.int64)
+    return torch.stack([class_of_link[pair] for pair in links])
 
 
 def found_in(y: Any) -> str:
     """Describe the labels that the data has, for an error message."""
-    return (
-        f"but there is a tensor of shape {tuple(y.shape)}"
-        if isinstance(y, Tensor)
-        else "but there is none"
-    )
+    if isinstance(y, Tensor):
+        return f"but there is a tensor of shape {tuple(y.shape)}"
+    return "but there is none"
 
 
-def check_known(model: BaseModel, wanted: Tensor, targets: Targets) -> None:
+def check_known(model: BaseModel, classes: Tensor, targets: Targets) -> None:
     """Raise BadSetting for true classes that the network does not have, such as -1 for unlabelled
     nodes.
     """
-    bad = ((wanted < 0) | (wanted >= num_classes(model))).nonzero()[:, 0].tolist()
+    bad = ((classes < 0) | (classes >= num_classes(model))).nonzero()[:, 0].tolist()
     if bad:
         (target,) = targets[bad[:1]]
         raise BadSetting(
-            f"the data has class {int(wanted[bad[0]])} for target {target}, but the network's {num_classes(model)} classes are "
-            f"0..{num_classes(model) - 1}: give another class for it."
+            f"the data has class {int(classes[bad[0]])} for target {target}, but the network's "
+            f"{num_classes(model)} classes are 0..{num_classes(model) - 1}: give another class for "
+            "it."
         )
 
 
@@ -215,7 +223,8 @@ def check_number(model: BaseModel, number: int) -> None:
     """Raise BadSetting for a class that the network does not have."""
     if not 0 <= number < num_classes(model):
         raise BadSetting(
-            f"label={number} is no class of this network: its {num_classes(model)} classes are 0..{num_classes(model) - 1}."
+            f"label={number} is no class of this network: its {num_classes(model)} classes are "
+            f"0..{num_classes(model) - 1}."
         )
 
 

@@ -90,12 +90,12 @@ class Gated(Scaling):
             return None
         return self.factors(self.rounds[number], number, len(column)), self.baselines[number]
 
-    def factors(self, own: Round, number: int, count: int) -> Tensor:
+    def factors(self, sent: Round, number: int, count: int) -> Tensor:
         """The gates of a round in the order of its messages, 1 for messages without gate.
         (messages,)
         """
         z = self.gates[number]
-        return z.new_ones(count).index_copy(0, own.row, z.index_select(0, own.gate))
+        return z.new_ones(count).index_copy(0, sent.row, z.index_select(0, sent.gate))
 
     def __call__(self, sent: Messages) -> Tensor | None:
         """Edit messages that a layer has computed explicitly."""
@@ -117,10 +117,11 @@ def gated_by_copy(
     """
 
     def edit(sent: Messages) -> Tensor:
-        rows, own, baseline = as_rows(sent), rounds[sent.number].here(sent), baselines[sent.number]
-        z = gates[sent.number].index_select(0, own.gate)
-        mixed = torch.lerp(baseline.index_select(0, copy[own.gate]), rows[own.row], z[:, None])
-        return as_messages(rows.index_copy(0, own.row, mixed), sent)
+        rows, here = as_rows(sent), rounds[sent.number].here(sent)
+        z = gates[sent.number].index_select(0, here.gate)
+        baseline = baselines[sent.number].index_select(0, copy[here.gate])
+        mixed = torch.lerp(baseline, rows[here.row], z[:, None])
+        return as_messages(rows.index_copy(0, here.row, mixed), sent)
 
     return edit
 
@@ -155,9 +156,8 @@ class Noise:
     def __init__(self, edges: Entries, seeds: list[int], rounds: int, like: Tensor) -> None:
         self.stream, self.rounds = edges.streams(seeds, "noise"), rounds
         self.uniform = like.new_full((rounds, edges.size), 0.5)
-        self.step = self.stream.new_zeros(
-            ()
-        )  #: () int64, in memory: steps that a GPU replays read it there
+        #: () int64; a tensor, because CUDA graphs read the number of the step from memory
+        self.step = self.stream.new_zeros(())
 
     def draw(self, first: int) -> None:
         """Fill ``uniform`` (rounds, size) for the current step, for the rounds from ``first``

@@ -104,12 +104,8 @@ class GNNExplainer(BaseExplainer):
         self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]
     ) -> Callable[[Union, int], Learned]:
         """Return a function that learns the masks of a batch in a given number of epochs."""
-        label, value, std = (
-            classes_to_explain(model, graphs),
-            first_values(model, graphs),
-            edge_std(model, graphs),
-        )
-        with_edges = can_mask(model)
+        label, value = classes_to_explain(model, graphs), first_values(model, graphs)
+        std, with_edges = edge_std(model, graphs), can_mask(model)
 
         def optimise(union: Union, epochs: int) -> Learned:
             copies = MaskedCopies(model, union, with_edges)
@@ -120,20 +116,22 @@ class GNNExplainer(BaseExplainer):
                 fused=True,
                 capturable=copies.value.is_cuda,
             )
-            wanted, wished = None if label is None else label[union.of], value[union.of]
+            target_label = None if label is None else label[union.of]
+            target_value = value[union.of]
 
             def step() -> None:
                 copies.set_gates(*(mask.gates() for mask in masks))
                 with torch.enable_grad():
-                    loss = misfit(model, model.engine.outputs(copies.edited), wanted, wished).sum()
+                    raw = model.engine.outputs(copies.edited)
+                    loss = misfit(model, raw, target_label, target_value).sum()
                     gradients = copies.gradients(loss)
                 for mask, gradient in zip(masks, gradients, strict=True):
                     mask.logit.grad = mask.gradient(gradient)
                 adam.step()
 
-            again = Replay(step, copies.value.device)
+            replay = Replay(step, copies.value.device)
             for _ in range(epochs):
-                again()
+                replay()
                 advance(len(union) / self.epochs)
             return copies.scores(*(mask.score() for mask in masks))
 
@@ -143,20 +141,18 @@ class GNNExplainer(BaseExplainer):
         """The randomly initialised masks of features and, if messages can be masked, of edges."""
         features, edges, like = copies.features, copies.edges, copies.value
         start = FEATURE_STD * features.drawn(seeds, "features", like)
-        found = [Mask(features, start, self.node_feat_size, self.node_feat_ent, mean_size=True)]
+        masks = [Mask(features, start, self.node_feat_size, self.node_feat_ent, mean_size=True)]
         if edges is not None:
             start = std.to(like)[edges.copy] * edges.drawn(seeds, "edges", like)
-            found.append(Mask(edges, start, self.edge_size, self.edge_ent, mean_size=False))
-        return found
+            masks.append(Mask(edges, start, self.edge_size, self.edge_ent, mean_size=False))
+        return masks
 
 
 def edge_std(model: BaseModel, graphs: ComputationGraphs) -> Tensor:
     """Standard deviation sqrt(2 / N) of PyG's initial edge logits; N counts the whole graph's
     nodes. (T,)
     """
-    num_nodes = (
-        graphs.num_nodes
-        if model.level == "graph"
-        else torch.full_like(graphs.num_nodes, graphs.source.num_nodes)
-    )
+    num_nodes = graphs.num_nodes
+    if model.level != "graph":
+        num_nodes = torch.full_like(num_nodes, graphs.source.num_nodes)
     return (2 / num_nodes.double()).sqrt()

@@ -38,7 +38,7 @@ from graphgauge.explainers.base import (
 from graphgauge.explainers.chosen_classes import classes_to_explain
 from graphgauge.models import BaseModel, ComputationGraphs, Union
 
-#: gradients of one union: for its nodes (num_nodes, F), for its edges (num_edges,) or None
+#: gradients of one batch: for its nodes (num_nodes, F), and for its edges (num_edges,) or None
 Gradients = tuple[Tensor, Tensor | None]
 
 
@@ -101,12 +101,12 @@ class GradientExplainer(BaseExplainer):
         """Whether edges get scores. Raises BadSetting if the network does not take edge weights."""
         if self.edge_factor == "message":
             return can_mask(model)
-        if "edge_weight" not in (
-            model.source.edge_attrs if model.call.names is None else model.call.names
-        ):
+        names = model.source.edge_attrs if model.call.names is None else model.call.names
+        if "edge_weight" not in names:
             raise BadSetting(
-                f"edge_factor='weight' needs a network that takes edge_weight and data that has it, but {type(model.net).__name__} "
-                "is called without. Use edge_factor='message', or set data.edge_weight = torch.ones(data.num_edges)."
+                "edge_factor='weight' needs a network that takes edge_weight and data that has "
+                f"it, but {type(model.net).__name__} is called without. Use edge_factor='message', "
+                "or set data.edge_weight = torch.ones(data.num_edges)."
             )
         return True
 
@@ -122,25 +122,19 @@ class GradientExplainer(BaseExplainer):
 
         def work(union: Union) -> Gradients:
             with torch.enable_grad():
-                x = (
-                    (union.x if scale is None else scaled_features(union, scale))
-                    .detach()
-                    .requires_grad_(True)
-                )
+                x = union.x if scale is None else scaled_features(union, scale)
+                x = x.detach().requires_grad_(True)
                 leaves, edited = [x], union.with_x(x)
                 if with_edges:
-                    leaves.append(factors(union, scale).requires_grad_(True))
-                    edited = (
-                        edited.with_weight_factor(leaves[1])
-                        if on_weight
-                        else edited.with_mask(leaves[1])
-                    )
+                    factor = factors(union, scale).requires_grad_(True)
+                    leaves.append(factor)
+                    edit = edited.with_weight_factor if on_weight else edited.with_mask
+                    edited = edit(factor)
                 with self.rules(model, union) as rules:
                     raw = model.engine.outputs(edited, written=self.has_rules)
                 self.check_pass(model, union, raw.detach())
-                output = explained(
-                    model, raw, None if label is None else label[union.of], self.explain_output
-                )
+                target_label = None if label is None else label[union.of]
+                output = explained(model, raw, target_label, self.explain_output)
                 grads = self.differentiate(output, leaves, rules)
             feature, *edge = (
                 torch.zeros_like(leaf) if grad is None else grad
@@ -180,8 +174,8 @@ class PlainGradient(GradientExplainer):
         feature, edge = empty_features(graphs), empty_edges(graphs)
         work = self.gradients(model, classes_to_explain(model, graphs))
 
-        def write(done: tuple[Union, Gradients]) -> None:
-            union, (for_nodes, for_edges) = done
+        def write(result: tuple[Union, Gradients]) -> None:
+            union, (for_nodes, for_edges) = result
             feature[union.node_row] = for_nodes
             if for_edges is not None:
                 edge[union.edge_row] = for_edges
@@ -302,12 +296,12 @@ class IntegratedGradients(GradientExplainer):
         feature, edge = empty_features(graphs), empty_edges(graphs)
         of = torch.arange(len(graphs), device=graphs.node.device).repeat_interleave(self.steps)
         alpha, weight = (
-            part.to(feature).repeat(len(graphs)) for part in gauss_legendre(self.steps)
+            values.to(feature).repeat(len(graphs)) for values in gauss_legendre(self.steps)
         )
         work = self.gradients(model, classes_to_explain(model, graphs), scale=alpha)
 
-        def add(done: tuple[Union, Gradients]) -> None:
-            union, (for_nodes, for_edges) = done
+        def add(result: tuple[Union, Gradients]) -> None:
+            union, (for_nodes, for_edges) = result
             share = weight[union.copy]
             feature.index_add_(0, union.node_row, for_nodes * share[union.node_copy][:, None])
             if for_edges is not None:

@@ -83,7 +83,7 @@ from graphgauge.models.probing import spaced
 FEATURE_STD, FEATURE_LR = 0.1, 0.01
 GATE_START = 2.0
 LAMBDA_RANGE = (-2.0, 30.0)
-LEAST_LOG = -100.0  #: a probability of 0 counts as this, so that a gradient is left
+LEAST_LOG = -100.0  #: stands for log 0, so that a probability of 0 still has a gradient
 BASELINE_TARGETS, BASELINE_STEPS, BASELINE_LR = 32, 50, 0.02
 
 
@@ -164,14 +164,19 @@ class GraphMask(BaseExplainer):
         check_precision("GraphMask", model)
         if self.variant == "pyg":
             check_untrained(model)
-            work = lambda union: untrained(model, union, [seeds[k] for k in union.of.tolist()])  # noqa: E731
+
+            def work(union: Union) -> Learned:
+                return untrained(model, union, [seeds[k] for k in union.of.tolist()])
+
             return learned_scores(model, graphs, work, work, f"{self.name}, pyg")
         optimise = self.optimiser(model, graphs, seeds)
-        work, probe = (
-            (lambda union: optimise(union, self.epochs)),
-            (lambda union: optimise(union, 0)),
+        return learned_scores(
+            model,
+            graphs,
+            lambda union: optimise(union, self.epochs),
+            lambda union: optimise(union, 0),
+            self.name,
         )
-        return learned_scores(model, graphs, work, probe, self.name)
 
     def optimiser(
         self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]
@@ -182,18 +187,17 @@ class GraphMask(BaseExplainer):
         """
         label, first = classes_to_explain(model, graphs), first_values(model, graphs)
         chosen = None if graphs.chosen_class is None else unpredicted(first, graphs.chosen_class)
-        baselines = (
-            model.known("graphmask baselines", lambda: learned_baselines(model))
-            if can_mask(model)
-            else []
-        )
+        baselines: list[Tensor] = []
+        if can_mask(model):
+            baselines = model.known("graphmask baselines", lambda: learned_baselines(model))
 
         def optimise(union: Union, epochs: int) -> Learned:
-            run = Optimisation(self, model, union, [seeds[k] for k in union.of.tolist()], baselines)
-            run.find_alive(None if label is None else label[union.of])
-            run.chosen = None if chosen is None else chosen[union.of]
-            run.learn(first[union.of], epochs)
-            return run.scores()
+            copy_seeds = [seeds[k] for k in union.of.tolist()]
+            optimisation = Optimisation(self, model, union, copy_seeds, baselines)
+            optimisation.find_alive(None if label is None else label[union.of])
+            optimisation.chosen = None if chosen is None else chosen[union.of]
+            optimisation.learn(first[union.of], epochs)
+            return optimisation.scores()
 
         return optimise
 
@@ -214,13 +218,8 @@ class Optimisation:
         seeds: list[int],
         baselines: list[Tensor],
     ) -> None:
-        self.settings, self.model, self.union, self.seeds, self.baselines = (
-            settings,
-            model,
-            union,
-            seeds,
-            baselines,
-        )
+        self.settings, self.model, self.union = settings, model, union
+        self.seeds, self.baselines = seeds, baselines
         self.copies = MaskedCopies(model, union, with_edges=False)
         start = FEATURE_STD * self.copies.features.drawn(seeds, "features", self.copies.value)
         self.mask = Mask(
@@ -243,10 +242,9 @@ class Optimisation:
         """Raw outputs with masked features, and with gates (size,) in the given rounds. (K,
         columns)
         """
-        chosen = {number: gate.index_select(0, self.edges.slot) for number, gate in gates.items()}
-        return self.model.engine.outputs(
-            self.copies.edited, Gated(self.rounds, chosen, self.baselines) if chosen else None
-        )
+        of_edges = {number: gate.index_select(0, self.edges.slot) for number, gate in gates.items()}
+        edit = Gated(self.rounds, of_edges, self.baselines) if of_edges else None
+        return self.model.engine.outputs(self.copies.edited, edit)
 
     def find_alive(self, label: Tensor | None) -> None:
         """Find the gates and features that matter: those with a nonzero gradient."""
@@ -268,16 +266,17 @@ class Optimisation:
         stages = [
             stage for stage in reversed(range(max(len(self.rounds), 1))) for _ in range(epochs)
         ] or [0]
-        spread_out = (
-            -(-len(self.union) // 8) * 8,
-            16,
-        )  # for equal bits, whatever the number of copies
-        multiplier = self.copies.value.new_full(spread_out, settings.init_lambda).requires_grad_(
-            True
-        )
-        on_gpu, gates = multiplier.is_cuda, {"params": self.logits, "lr": settings.lr}
+        # A padded shape, so that the optimiser gives the same bits for any number of copies.
+        padded = (-(-len(self.union) // 8) * 8, 16)
+        multiplier = self.copies.value.new_full(padded, settings.init_lambda).requires_grad_(True)
+        on_gpu = multiplier.is_cuda
         adam = torch.optim.Adam(
-            [{"params": [self.mask.logit], "lr": FEATURE_LR}, gates], fused=True, capturable=on_gpu
+            [
+                {"params": [self.mask.logit], "lr": FEATURE_LR},
+                {"params": self.logits, "lr": settings.lr},
+            ],
+            fused=True,
+            capturable=on_gpu,
         )
         ascent = torch.optim.RMSprop(
             [multiplier],
@@ -296,10 +295,10 @@ class Optimisation:
             with torch.no_grad():
                 multiplier.clamp_(*LAMBDA_RANGE)
 
-        again = {stage: Replay(partial(step, stage), multiplier.device) for stage in stages}
+        replays = {stage: Replay(partial(step, stage), multiplier.device) for stage in stages}
         for number, stage in enumerate(stages):
             noise.step.fill_(number)
-            again[stage]()
+            replays[stage]()
             advance(len(self.union) / len(stages))
 
     def set_gradients(self, first: Tensor, stage: int, uniform: Tensor, multiplier: Tensor) -> None:
@@ -376,7 +375,8 @@ def divergence(
     explained, and all other classes count as one.
     """
     if model.task == "regression":
-        return ((model.interpret(raw) - first) / (model.spread or 1.0)).square()  # type: ignore[attr-defined]
+        spread = model.spread or 1.0  # type: ignore[attr-defined]
+        return ((model.interpret(raw) - first) / spread).square()
     log_prob = log_probabilities(raw, model.kind).clamp(min=LEAST_LOG)  # type: ignore[attr-defined]
     everything = (torch.xlogy(first, first) - first * log_prob).sum(1)
     if chosen is None:
@@ -397,13 +397,12 @@ def learned_baselines(model: BaseModel) -> list[Tensor]:
     """
     targets = spaced(model.everything, BASELINE_TARGETS)
     graphs = model.computation_graphs(targets, lean=True)
-    first, seeds = (
-        first_values(model, graphs),
+    first = first_values(model, graphs)
+    seeds = torch.tensor(
         [derive_seed(0, "graphmask baselines", number) for number in range(len(graphs))],
+        device=graphs.edge.device,
     )
-    stream = streams(
-        torch.tensor(seeds, device=graphs.edge.device)[graphs.edge_owner], graphs.edge_place
-    )
+    stream = streams(seeds[graphs.edge_owner], graphs.edge_place)
     baselines = [graphs.source.x.new_zeros(width) for width in message_widths(model, graphs)]
     if not baselines:
         return []
@@ -413,14 +412,14 @@ def learned_baselines(model: BaseModel) -> list[Tensor]:
             uniform(stream, step * len(baselines) + number) for number in range(len(baselines))
         ]
         is_open = (torch.stack(drawn) < 0.5).to(first)
-        found: list[list[Tensor]] = []
+        gradients: list[list[Tensor]] = []
         model.each(
             baseline_gradients(model, first, baselines, is_open),
-            found.append,
+            gradients.append,
             graphs,
             kind="graphmask baselines",
         )
-        for baseline, rows in zip(baselines, zip(*found, strict=True), strict=True):
+        for baseline, rows in zip(baselines, zip(*gradients, strict=True), strict=True):
             baseline.grad = torch.cat(rows).mean(0)
         adam.step()
     return baselines
@@ -428,16 +427,15 @@ def learned_baselines(model: BaseModel) -> list[Tensor]:
 
 def message_widths(model: BaseModel, graphs: ComputationGraphs) -> list[int]:
     """Number of values in a message, for each round."""
-    found: list[list[int]] = []
-    model.each(
-        lambda union: [
-            entry.width for entry in recorded_rounds(model, union, edge_entries(union, align=1))
-        ],
-        found.append,
-        graphs,
-        of=torch.zeros(1, dtype=torch.int64, device=graphs.node.device),
-    )
-    return found[0]
+
+    def work(union: Union) -> list[int]:
+        rounds = recorded_rounds(model, union, edge_entries(union, align=1))
+        return [messages.width for messages in rounds]
+
+    widths: list[list[int]] = []
+    only_first = torch.zeros(1, dtype=torch.int64, device=graphs.node.device)
+    model.each(work, widths.append, graphs, of=only_first)
+    return widths[0]
 
 
 def baseline_gradients(
@@ -452,18 +450,13 @@ def baseline_gradients(
         edges = edge_entries(union, align=1)
         rounds = recorded_rounds(model, union, edges)
         with torch.enable_grad():
-            own = [
+            leaves = [
                 baseline.expand(len(union), -1).clone().requires_grad_(True)
                 for baseline in baselines
             ]
             gates = dict(enumerate(is_open[:, union.edge_row[edges.at]]))
-            raw = model.engine.outputs(
-                union, gated_by_copy(rounds, gates, own, edges.copy[edges.slot])
-            )
-            return list(
-                torch.autograd.grad(
-                    divergence(model, first[union.of], raw).sum(), own, materialize_grads=True
-                )
-            )
+            edit = gated_by_copy(rounds, gates, leaves, edges.copy[edges.slot])
+            loss = divergence(model, first[union.of], model.engine.outputs(union, edit)).sum()
+            return list(torch.autograd.grad(loss, leaves, materialize_grads=True))
 
     return work

@@ -45,7 +45,8 @@ def check_untrained(model: BaseModel) -> None:
     layers = message_layers(model.net)
     if any(getattr(layer, "heads", 1) > 1 for layer in layers):
         raise BadModel(
-            "GraphMask(variant='pyg') cannot explain layers with several heads, as PyG's cannot. Use variant='default'."
+            "GraphMask(variant='pyg') cannot explain layers with several heads, as PyG's cannot. "
+            "Use variant='default'."
         )
     unknown = [
         type(layer).__name__
@@ -54,15 +55,17 @@ def check_untrained(model: BaseModel) -> None:
     ]
     if unknown:
         raise BadModel(
-            f"GraphMask(variant='pyg') cannot explain {unknown[0]}, as PyG's cannot. Use variant='default'."
+            f"GraphMask(variant='pyg') cannot explain {unknown[0]}, as PyG's cannot. Use "
+            "variant='default'."
         )
     if all(
         getattr(layer, "in_channels", None) == getattr(layer, "out_channels", None)
         for layer in layers
     ):
         raise BadModel(
-            "GraphMask(variant='pyg') is what PyG's does where layers change their width. In this network none does, and PyG's "
-            "gates are trained: use PyGExplainer('GraphMaskExplainer', ...), or variant='default'."
+            "GraphMask(variant='pyg') is what PyG's does where layers change their width. In this "
+            "network none does, and PyG's gates are trained: use "
+            "PyGExplainer('GraphMaskExplainer', ...), or variant='default'."
         )
 
 
@@ -93,9 +96,8 @@ def feature_noise(union: Union, seeds: list[int]) -> Tensor:
         )
         for count, seed in zip(union.graphs.sizes[union.of].tolist(), seeds, strict=True)
     ]
-    return torch.cat([(FEATURE_STD * values).sigmoid() for values in drawn]).to(
-        union.x
-    )  # one by one, for equal bits
+    # σ is applied per copy, so that the bits do not depend on the other copies.
+    return torch.cat([(FEATURE_STD * values).sigmoid() for values in drawn]).to(union.x)
 
 
 def at_rows(union: Union, values: Tensor) -> Tensor:
@@ -201,8 +203,8 @@ class SeenLayer:
         (num_edges,)
         """
         by_column = self.logit.new_zeros(union.edge_index.size(1))
-        own = self.column >= 0
-        by_column[self.column[own]] = self.hard((self.logit + START).sigmoid())[own]
+        is_stored = self.column >= 0
+        by_column[self.column[is_stored]] = self.hard((self.logit + START).sigmoid())[is_stored]
         return by_column[union.edge_at]
 
 
@@ -218,7 +220,8 @@ def end_states(sent: Messages) -> tuple[Tensor, Tensor]:
 def cannot_be_gated(sent: Messages) -> BadModel:
     """The error for layers that PyG's gates do not fit."""
     return BadModel(
-        f"GraphMask(variant='pyg') cannot explain {type(sent.layer).__name__}, as PyG's cannot. Use variant='default'."
+        f"GraphMask(variant='pyg') cannot explain {type(sent.layer).__name__}, as PyG's cannot. "
+        "Use variant='default'."
     )
 
 

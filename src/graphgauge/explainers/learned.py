@@ -22,12 +22,10 @@ from graphgauge.models.features import Scattered, Written
 from graphgauge.models.outputs import log_probabilities
 from graphgauge.models.union import Layout
 
-#: a union, places in the packed feature scores (flat) and their scores (M,), and scores of the
-#: union's edges (num_edges,)
+#: what was learned for a batch: the batch, positions in the flattened packed feature scores (M,),
+#: the scores of these features (M,), and the scores of the batch's edges (num_edges,)
 Learned = tuple[Union, Tensor, Tensor, Tensor]
-MOST_FILLED = (
-    0.2  #: share of features that are not 0 up to which listing them is faster than a table
-)
+MOST_FILLED = 0.2  #: up to this share of nonzero features, a list of them is faster than a matrix
 
 
 @dataclass(frozen=True)
@@ -147,17 +145,15 @@ class MaskedCopies:
         (size,)
         """
         leaves = [self.leaf] if self.edges is None else [self.leaf, self.factor]
-        found = torch.autograd.grad(loss, leaves, allow_unused=True)
+        grads = torch.autograd.grad(loss, leaves, allow_unused=True)
         for_leaf, *for_factor = (
             torch.zeros_like(leaf) if grad is None else grad
-            for leaf, grad in zip(leaves, found, strict=True)
+            for leaf, grad in zip(leaves, grads, strict=True)
         )
-        gradients = [self.at_places(for_leaf)]
-        return (
-            gradients
-            if self.edges is None
-            else [*gradients, placed(self.edges, for_factor[0][self.edges.at])]
-        )
+        for_features = self.at_places(for_leaf)
+        if self.edges is None:
+            return [for_features]
+        return [for_features, placed(self.edges, for_factor[0][self.edges.at])]
 
     def at_places(self, for_leaf: Tensor) -> Tensor:
         """Convert a gradient for ``leaf`` to one for the feature gates. (size,)"""
@@ -195,8 +191,8 @@ class Mask:
     ) -> None:
         self.entries, self.logit, self.gate = entries, start, start
         self.size, self.entropy, self.mean_size = size, entropy, mean_size
-        self.is_alive: Tensor | None = None  # what had a gradient; then its penalties' weights
-        self.for_size = self.for_entropy = torch.zeros_like(start)
+        self.is_alive: Tensor | None = None  #: which items had a gradient in the first step
+        self.for_size = self.for_entropy = torch.zeros_like(start)  #: weights of their penalties
 
     def gates(self) -> Tensor:
         """The gates σ(logit). (size,)"""
@@ -238,7 +234,8 @@ def misfit(model: BaseModel, raw: Tensor, label: Tensor | None, value: Tensor) -
     """
     if label is None:
         return (model.interpret(raw) - value).square()
-    return -log_probabilities(raw, model.kind).gather(1, label[:, None])[:, 0]  # type: ignore[attr-defined]
+    log_prob = log_probabilities(raw, model.kind)  # type: ignore[attr-defined]
+    return -log_prob.gather(1, label[:, None])[:, 0]
 
 
 def learned_scores(
@@ -253,8 +250,8 @@ def learned_scores(
     """
     feature, edge = empty_features(graphs), empty_edges(graphs)
 
-    def write(done: Learned) -> None:
-        union, at, for_features, for_edges = done
+    def write(result: Learned) -> None:
+        union, at, for_features, for_edges = result
         feature.view(-1)[at] = for_features
         edge[union.edge_row] = for_edges
 

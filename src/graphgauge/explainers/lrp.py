@@ -57,38 +57,23 @@ from graphgauge.models.outputs import probabilities
 
 LAYERS = (GCNConv, GATConv, GATv2Conv, SAGEConv, GINConv, GINEConv, GraphConv)
 AGGREGATIONS = (aggr.SumAggregation, aggr.MeanAggregation, aggr.MaxAggregation, aggr.MinAggregation)
-ACTIVATIONS = "relu leaky_relu prelu rrelu relu6 hardtanh elu selu celu gelu silu mish tanh softsign hardswish".split()
+ACTIVATIONS = (
+    *("relu", "leaky_relu", "prelu", "rrelu", "relu6", "hardtanh", "elu", "selu", "celu"),
+    *("gelu", "silu", "mish", "tanh", "softsign", "hardswish"),
+)
 MODULES = (
-    *(nn.Linear, nn.BatchNorm1d, nn.Dropout, nn.Identity, nn.Softmax, nn.LogSoftmax, nn.Sigmoid),
-    *(
-        nn.ReLU,
-        nn.LeakyReLU,
-        nn.PReLU,
-        nn.RReLU,
-        nn.ReLU6,
-        nn.ELU,
-        nn.SELU,
-        nn.CELU,
-        nn.GELU,
-        nn.SiLU,
-        nn.Mish,
-        nn.Tanh,
-    ),
-    *(nn.ModuleList, nn.ModuleDict, nn.Sequential, nn.Softsign, nn.Hardswish, nn.Hardtanh),
+    *(nn.Linear, nn.BatchNorm1d, nn.Dropout, nn.Identity),
+    *(nn.Softmax, nn.LogSoftmax, nn.Sigmoid),
+    *(nn.ReLU, nn.LeakyReLU, nn.PReLU, nn.RReLU, nn.ReLU6, nn.Hardtanh, nn.ELU, nn.SELU, nn.CELU),
+    *(nn.GELU, nn.SiLU, nn.Mish, nn.Tanh, nn.Softsign, nn.Hardswish),
+    *(nn.ModuleList, nn.ModuleDict, nn.Sequential),
 )
 TO_PROBABILITIES = ("softmax", "log_softmax", "sigmoid", "logsigmoid")
 SUMS = ("add", "sub", "subtract", "rsub", "__radd__", "__rsub__")
 QUOTIENTS = ("div", "divide", "true_divide")
 PRODUCTS = (
-    "mul",
-    "multiply",
-    "matmul",
-    "mm",
-    "bmm",
-    "dot",
-    "__matmul__",
-    "__rmul__",
-    "__rmatmul__",
+    *("mul", "multiply", "matmul", "mm", "bmm", "dot"),
+    *("__matmul__", "__rmul__", "__rmatmul__"),
 )
 
 
@@ -133,7 +118,8 @@ class LRP(PlainGradient):
             )
         if self.variant == "gamma" and self.explain_output != "logit":
             raise BadSetting(
-                f"LRP explains explain_output='logit', which it can hand back whole, not {self.explain_output!r}."
+                "LRP explains explain_output='logit', which it can hand back whole, not "
+                f"{self.explain_output!r}."
             )
         super().__post_init__()
 
@@ -162,24 +148,25 @@ class LRP(PlainGradient):
         if self.variant == "captum":
             return torch.autograd.grad((output.detach() * output).sum(), leaves, allow_unused=True)
         ones = list(rules.ones.values())
-        found = torch.autograd.grad(output.sum(), [*leaves, *ones], allow_unused=True)
+        grads = torch.autograd.grad(output.sum(), [*leaves, *ones], allow_unused=True)
         shares = {
             len(one): grad
-            for one, grad in zip(ones, found[len(leaves) :], strict=True)
+            for one, grad in zip(ones, grads[len(leaves) :], strict=True)
             if grad is not None
         }
-        check_books(rules, output.detach(), leaves[0].detach(), found[0], shares)
-        return found[: len(leaves)]
+        check_books(rules, output.detach(), leaves[0].detach(), grads[0], shares)
+        return grads[: len(leaves)]
 
     def check_pass(self, model: BaseModel, union: Union, raw: Tensor) -> None:
         """Raise BadModel unless the logits that were found give the network's probabilities."""
         if self.variant == "captum" or ends_in_logits(model):
             return
-        wanted = model.pred_continuous(union.graphs.targets[union.of])
-        if not bool(((probabilities(raw, "logits") - wanted).abs() <= 1e-3).all()):
+        expected = model.pred_continuous(union.graphs.targets[union.of])
+        if not bool(((probabilities(raw, "logits") - expected).abs() <= 1e-3).all()):
             raise BadModel(
-                f"LRP explains the logits in front of a last softmax or sigmoid, but {type(model.net).__name__} goes on from "
-                "there. Use IntegratedGradients, or return logits from the network."
+                "LRP explains the logits in front of a last softmax or sigmoid, but "
+                f"{type(model.net).__name__} goes on from there. Use IntegratedGradients, or "
+                "return logits from the network."
             )
 
     def feature_score(self, x: Tensor, gradient: Tensor) -> Tensor:
@@ -212,22 +199,17 @@ class ConservingRules(Rules):
         rows = shape[0] if shape else 1
         if rows not in self.ones:
             self.ones[rows] = self.union.x.new_ones(rows).requires_grad_(True)
-        return (
-            constant * self.ones[rows].view(-1, *[1] * (len(shape) - 1))
-            if shape
-            else constant * self.ones[1][0]
-        )
+        if not shape:
+            return constant * self.ones[1][0]
+        return constant * self.ones[rows].view(-1, *[1] * (len(shape) - 1))
 
     def add_hooks(self) -> None:
         """Let only features and edge factors have gradients, and keep attention constant."""
         self.hooks.enter_context(frozen(self.net))
         for layer in self.net.modules():
             if isinstance(layer, (GATConv, GATv2Conv)):
-                self.hooks.callback(
-                    layer.register_edge_update_forward_hook(
-                        lambda *given: given[-1].detach()
-                    ).remove
-                )
+                handle = layer.register_edge_update_forward_hook(lambda *args: args[-1].detach())
+                self.hooks.callback(handle.remove)
 
     def apply(self, func: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]) -> Any:
         """Apply the rule of an operation, if it has one and depends on features or edge factors."""
@@ -298,11 +280,8 @@ class ConservingRules(Rules):
         (first, second), rest = operands(args, kwargs)
         if both(first, second):
             return (func(first, second.detach(), **rest) + func(first.detach(), second, **rest)) / 2
-        if (
-            getattr(func, "__name__", "") in ("matmul", "mm", "__matmul__")
-            and requires_grad(first)
-            and second.dim() == 2
-        ):
+        is_matmul = getattr(func, "__name__", "") in ("matmul", "mm", "__matmul__")
+        if is_matmul and requires_grad(first) and second.dim() == 2:
             return favoured(first, second.t(), None, self.gamma)
         return func(first, second, **rest)
 
@@ -326,7 +305,8 @@ class ConservingRules(Rules):
         """The rule y = x [scale] + shift."""
         if training or running_mean is None or running_var is None:
             raise BadModel(
-                "LRP has no rule for batch norm without running statistics, which mixes targets. Use another explainer."
+                "LRP has no rule for batch norm without running statistics, which mixes targets. "
+                "Use another explainer."
             )
         scale = (running_var + eps).rsqrt() * (1 if weight is None else weight)
         shift = (0 if bias is None else bias) - running_mean * scale
@@ -338,8 +318,8 @@ class ConservingRules(Rules):
         self.ends += 1
         if self.ends > 1:
             raise BadModel(
-                "LRP explains the logit in front of a last softmax or sigmoid, but this network calls more than one. "
-                "Use IntegratedGradients, or return logits from the network."
+                "LRP explains the logit in front of a last softmax or sigmoid, but this network "
+                "calls more than one. Use IntegratedGradients, or return logits from the network."
             )
         return input.clone()
 
@@ -393,8 +373,8 @@ def refuse(layer: str) -> None:
     """Raise BadModel for a layer without a rule, and list the layers that have one."""
     known = ", ".join(layer.__name__ for layer in LAYERS)
     raise BadModel(
-        f"LRP has no rule for {layer}. It knows Linear, {known}, batch norm, dropout and the usual activations. "
-        "Use IntegratedGradients, which works with every layer."
+        f"LRP has no rule for {layer}. It knows Linear, {known}, batch norm, dropout and the usual "
+        "activations. Use IntegratedGradients, which works with every layer."
     )
 
 
@@ -412,7 +392,8 @@ def operands(args: Any, kwargs: dict[str, Any]) -> tuple[tuple[Any, Any], dict[s
     first, second, *more = (*args, *named) if "input" not in kwargs else (*named, *args)
     if more:
         raise BadModel(
-            f"LRP has no rule for an operation with the operands {[type(item).__name__ for item in more]}."
+            "LRP has no rule for an operation with the operands "
+            f"{[type(item).__name__ for item in more]}."
         )
     return (first, second), rest
 
@@ -431,21 +412,20 @@ def check_books(
     union = rules.union
     by_node = (torch.zeros_like(x) if gradient is None else x * gradient)[union.node_at]
     relevance, size = (
-        per_copy(union, part.sum(1), union.node_copy) for part in (by_node, by_node.abs())
+        per_copy(union, values.sum(1), union.node_copy) for values in (by_node, by_node.abs())
     )
-    kept = share_per_copy(union, shares)
-    if (
-        kept is None
-    ):  # rows of which it cannot be told whose they are: only all targets together can be checked
-        relevance, size, output = (part.sum()[None] for part in (relevance, size, output))
-        kept = torch.stack([share.sum() for share in shares.values()]).sum()[None]
-    handed_back = relevance + kept
-    gap = (handed_back - output).abs()
+    bias_share = share_per_copy(union, shares)
+    if bias_share is None:  # the shares cannot be assigned to copies: check the sum over all copies
+        relevance, size, output = (values.sum()[None] for values in (relevance, size, output))
+        bias_share = torch.stack([share.sum() for share in shares.values()]).sum()[None]
+    total = relevance + bias_share
+    gap = (total - output).abs()
     if not bool((gap <= 1e-3 * output.abs() + 1e-4 * size + 1e-6).all()):
         worst = int(gap.nan_to_num(torch.inf).argmax())
         raise BadModel(
-            f"LRP hands back {float(handed_back[worst]):.4g}, the share of biases included, of an output of "
-            f"{float(output[worst]):.4g}: {type(rules.net).__name__} calls an operation without a rule. Use IntegratedGradients."
+            f"LRP hands back {float(total[worst]):.4g}, the share of biases included, of an "
+            f"output of {float(output[worst]):.4g}: {type(rules.net).__name__} calls an operation "
+            "without a rule. Use IntegratedGradients."
         )
 
 
@@ -454,13 +434,13 @@ def share_per_copy(union: Union, shares: dict[int, Tensor]) -> Tensor | None:
 
     Returns None if it is not clear to which copies the rows belong.
     """
-    kept = union.x.new_zeros(len(union))
+    total = union.x.new_zeros(len(union))
     for rows, share in shares.items():
         owner = owner_of(union, rows)
         if owner is None:
             return None
-        kept = kept + per_copy(union, share[owner[0]], owner[1])
-    return kept
+        total = total + per_copy(union, share[owner[0]], owner[1])
+    return total
 
 
 def per_copy(union: Union, values: Tensor, copy: Tensor) -> Tensor:

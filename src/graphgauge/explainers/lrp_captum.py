@@ -33,7 +33,7 @@ from torch import Tensor, nn
 from graphgauge.core.errors import BadModel
 
 EPSILON = 1e-9
-PASSED_THROUGH = (nn.ReLU, nn.Dropout, nn.Tanh)  #: these types alone, no subclasses
+PASSED_THROUGH = (nn.ReLU, nn.Dropout, nn.Tanh)  #: exactly these types, no subclasses
 
 
 @contextmanager
@@ -60,9 +60,8 @@ class EpsilonRule:
     """
 
     def __init__(self) -> None:
-        self.multiplied: dict[
-            int, Tensor
-        ] = {}  # by identity; holding the tensors keeps their identities apart
+        #: by id; holding the tensors keeps their ids unique
+        self.multiplied: dict[int, Tensor] = {}
 
     def after(self, layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> Tensor:
         """Forward hook: add gradient hooks to the inputs and the output of ``layer``.
@@ -71,8 +70,8 @@ class EpsilonRule:
         """
         if not isinstance(output, Tensor):
             raise BadModel(
-                f"LRP(variant='captum') has no rule for {type(layer).__name__}, which returns a {type(output).__name__}. "
-                "Use LRP() for this network, or another explainer."
+                f"LRP(variant='captum') has no rule for {type(layer).__name__}, which returns a "
+                f"{type(output).__name__}. Use LRP() for this network, or another explainer."
             )
         for entered in inputs:
             if is_on_the_way(entered) and id(entered) not in self.multiplied:

@@ -44,7 +44,7 @@ Removal = Literal["auto", "mask", "drop", "none"]
 Grouping = Literal["auto", "cells", "columns", "nodes", "none"]
 Baseline = Literal["zero", "mean"]
 
-BYTES_TO_LIST = 256  #: for each cell and edge, of the copies that are planned
+BYTES_TO_LIST = 256  #: estimated memory of a planned copy, for each cell and edge
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,8 @@ class Occlusion(BaseExplainer):
         for name, choices in (("edges", Removal), ("features", Grouping), ("baseline", Baseline)):
             if getattr(self, name) not in get_args(choices):
                 raise BadSetting(
-                    f"{name} must be one of {', '.join(map(repr, get_args(choices)))}, not {getattr(self, name)!r}."
+                    f"{name} must be one of {', '.join(map(repr, get_args(choices)))}, not "
+                    f"{getattr(self, name)!r}."
                 )
         check_count("max_cells", self.max_cells)
         check_explained(self.explain_output)
@@ -103,8 +104,8 @@ class Occlusion(BaseExplainer):
             return "mask" if model.mask_support == "exact" else "drop"
         if self.edges == "mask" and model.mask_support != "exact":
             raise BadModel(
-                f"Occlusion(edges='mask') is not possible for {type(model.net).__name__}: {model.mask_support}. "
-                "Use Occlusion(edges='drop')."
+                f"Occlusion(edges='mask') is not possible for {type(model.net).__name__}: "
+                f"{model.mask_support}. Use Occlusion(edges='drop')."
             )
         return self.edges
 
@@ -114,25 +115,25 @@ class Occlusion(BaseExplainer):
         feature = None if self.features == "none" else empty_features(graphs)
         edge = None if removal == "none" else empty_edges(graphs)
         with torch.no_grad(), model.unwritten_features():
-            for part in parts_of(model, graphs):
-                own = graphs.take(part)
-                output = partial(self.output, model, None if label is None else label[part])
-                start = model.map(output, own, kind="occlusion")
-                nodes = slice(int(graphs.node_ptr[part[0]]), int(graphs.node_ptr[part[-1] + 1]))
-                edges = slice(int(graphs.edge_ptr[part[0]]), int(graphs.edge_ptr[part[-1] + 1]))
+            for numbers in parts_of(model, graphs):
+                part = graphs.take(numbers)
+                output = partial(self.output, model, None if label is None else label[numbers])
+                start = model.map(output, part, kind="occlusion")
+                first, end = numbers[0], numbers[-1] + 1
+                nodes = slice(int(graphs.node_ptr[first]), int(graphs.node_ptr[end]))
+                edges = slice(int(graphs.edge_ptr[first]), int(graphs.edge_ptr[end]))
                 if feature is not None:
-                    self.write_features(model, own, output, start, feature[nodes])
+                    self.write_features(model, part, output, start, feature[nodes])
                 if edge is not None:
-                    write_edges(model, own, output, start, removal, edge[edges])
-                advance(len(own))
+                    write_edges(model, part, output, start, removal, edge[edges])
+                advance(len(part))
         return Scores(feature, edge)
 
     def output(self, model: BaseModel, label: Tensor | None, union: Union) -> Tensor:
         """The explained output of each copy; ``label`` is that of each graph. (K,)"""
         raw = model.engine.outputs(union)
-        return explained(
-            model, raw, None if label is None else label[union.of], self.explain_output
-        )
+        target_label = None if label is None else label[union.of]
+        return explained(model, raw, target_label, self.explain_output)
 
     def write_features(
         self,
@@ -146,19 +147,15 @@ class Occlusion(BaseExplainer):
         F).
         """
         x = graphs.source.x
-        cells = Cells.of(
-            graphs,
-            x.new_zeros(x.size(1)) if self.baseline == "zero" else x.mean(0),
-            self.features,
-            self.max_cells,
-        )
+        baseline = x.new_zeros(x.size(1)) if self.baseline == "zero" else x.mean(0)
+        cells = Cells.of(graphs, baseline, self.features, self.max_cells)
 
         def occluded(union: Union) -> Tensor:
             return output(union.with_features(cells.occlude(union)))
 
         owner = cells.owner
-        lost = start[owner] - model.map(occluded, graphs, owner, kind="occlusion of features")
-        score[cells.row, cells.column] = (lost / cells.size)[cells.group].to(score.dtype)
+        drop = start[owner] - model.map(occluded, graphs, owner, kind="occlusion of features")
+        score[cells.row, cells.column] = (drop / cells.size)[cells.group].to(score.dtype)
 
 
 def write_edges(
@@ -173,18 +170,15 @@ def write_edges(
     (row,) = (graphs.edge_place < graphs.num_edges[graphs.edge_owner]).nonzero(as_tuple=True)
     owner = graphs.edge_owner[row]
 
-    def without(union: Union) -> Tensor:
-        is_gone = union.edge_row == row[union.copy][union.edge_copy]
-        dropped = removal == "drop"
-        return output(
-            union.without_edges(is_gone)
-            if dropped
-            else union.with_mask((~is_gone).to(union.features.like.dtype))
-        )
+    def without_edge(union: Union) -> Tensor:
+        is_removed = union.edge_row == row[union.copy][union.edge_copy]
+        if removal == "drop":
+            return output(union.without_edges(is_removed))
+        return output(union.with_mask((~is_removed).to(union.features.like.dtype)))
 
-    score[row] = (
-        start[owner] - model.map(without, graphs, owner, kind=f"occlusion of edges, {removal}")
-    ).to(score.dtype)
+    kind = f"occlusion of edges, {removal}"
+    drop = start[owner] - model.map(without_edge, graphs, owner, kind=kind)
+    score[row] = drop.to(score.dtype)
 
 
 def parts_of(model: BaseModel, graphs: ComputationGraphs) -> list[Tensor]:
@@ -207,7 +201,7 @@ class Cells:
     baseline: Tensor  #: (F,)
     row: Tensor  #: (cells,) position of the node in ``graphs.node``
     column: Tensor  #: (cells,)
-    group: Tensor  #: (cells,) 0, 1, 2 ...
+    group: Tensor  #: (cells,) group numbers from 0 on
 
     @staticmethod
     def of(graphs: ComputationGraphs, baseline: Tensor, features: str, max_cells: int) -> "Cells":
@@ -220,9 +214,8 @@ class Cells:
         row = scored[at]
         graph, place = owner[row], place[row]
         is_end = graphs.target_row[graph] == place[:, None]
-        block = (is_end * torch.arange(1, is_end.size(1) + 1, device=row.device)).sum(
-            1
-        )  # 0: the other nodes
+        end_number = torch.arange(1, is_end.size(1) + 1, device=row.device)
+        block = (is_end * end_number).sum(1)  # 0 for nodes that are not the target's own
         keys = {"cells": place * width + column, "nodes": place, "columns": block * width + column}
         if features == "auto":
             is_few = torch.bincount(graph, minlength=len(graphs)) <= max_cells
@@ -268,7 +261,7 @@ class Occluded(Features):
     """Features in which some cells (at, column) have another value."""
 
     base: Features
-    at: Tensor  #: (cells,) row of the union
+    at: Tensor  #: (cells,) row of the batch
     column: Tensor  #: (cells,)
     before: Tensor  #: (cells,)
     after: Tensor  #: (cells,)

@@ -12,9 +12,8 @@ from graphgauge.explainers.base import Scores, empty_edges, empty_features
 from graphgauge.models import BaseModel, ComputationGraph, ComputationGraphs
 from graphgauge.models.guard import untouched
 
-OBJECT = "object of "  #: how params name an algorithm or function that was handed over as an object
-#: how one target is explained: its computation graph and its seed in, its sides out, cut to the
-#: computation graph
+OBJECT = "object of "  #: prefix in params for an algorithm or function that cannot be imported
+#: explains one target: (computation graph, seed) -> (feature scores, edge scores) of that graph
 OneByOne = Callable[[ComputationGraph, int], tuple[Tensor | None, Tensor | None]]
 
 
@@ -29,13 +28,13 @@ def one_by_one(
     has: set[tuple[bool, bool]] = set()
     for graph, seed in zip(graphs, seeds, strict=True):
         with untouched(model.net), torch.enable_grad():
-            for_nodes, for_edges = explain(graph, seed)
-        has.add((for_nodes is not None, for_edges is not None))
+            feature_score, edge_score = explain(graph, seed)
+        has.add((feature_score is not None, edge_score is not None))
         check_same_sides(has, graph.target)
-        if for_nodes is not None:
-            feature[graph.node_slice][: len(graph.nodes)] = for_nodes.to(feature)
-        if for_edges is not None:
-            edge[graph.edge_slice][: len(graph.edges)] = for_edges.to(edge)
+        if feature_score is not None:
+            feature[graph.node_slice][: len(graph.nodes)] = feature_score.to(feature)
+        if edge_score is not None:
+            edge[graph.edge_slice][: len(graph.edges)] = edge_score.to(edge)
         advance(1)
     with_features, with_edges = next(iter(has), (True, True))
     return Scores(feature if with_features else None, edge if with_edges else None)
@@ -45,5 +44,6 @@ def check_same_sides(has: set[tuple[bool, bool]], target: Target) -> None:
     """Raise BadExplanation if only some targets have feature scores, or edge scores."""
     if len(has) > 1:
         raise BadExplanation(
-            f"target {target} got other sides than the targets before it: features and edges for all, or for none."
+            f"target {target} has scores of other kinds than the targets before it. Give feature "
+            "scores for all targets or for none, and edge scores for all or for none."
         )

@@ -59,15 +59,13 @@ class OtherTaskExplainer(BaseExplainer):
         xs = super().explanations(model, targets, seed, label)
         with progress(len(xs), self.name):
             for x in xs:
-                start, own = (
-                    time.perf_counter(),
-                    derive_seed(seed, self.name, x.target, x.occurrence),
-                )
-                with untouched(model.net), torch.enable_grad(), seeded_globally(own):
-                    chosen = (
-                        {"label": x.label} if x.label is not None and self.explains_labels else {}
-                    )
-                    x.outcome = self.outcome(model, x.target, own, **chosen)
+                start = time.perf_counter()
+                target_seed = derive_seed(seed, self.name, x.target, x.occurrence)
+                options = {}
+                if x.label is not None and self.explains_labels:
+                    options["label"] = x.label
+                with untouched(model.net), torch.enable_grad(), seeded_globally(target_seed):
+                    x.outcome = self.outcome(model, x.target, target_seed, **options)
                 x.seconds = (x.seconds or 0.0) + time.perf_counter() - start
                 advance(1)
         return xs

@@ -80,7 +80,8 @@ def ids_are_those_of_the_computation_graph(trial: Trial) -> None:
         whole = (graph.num_source_nodes, graph.num_source_edges)
         ensure(
             sizes == whole,
-            f"target {x.target} is said to lie in a graph of {sizes} nodes and edges, but it has {whole}",
+            f"target {x.target} is said to lie in a graph of {sizes} nodes and edges, but it has "
+            f"{whole}",
         )
 
 
@@ -283,7 +284,10 @@ def name_is_its_own(trial: Trial) -> str | None:
     """In the registry the name means this explainer."""
     name = trial.explainer.name
     if name not in registry.sources():
-        return f"{name!r} is not a registered name: experiment files cannot use it (see entry points `{registry.GROUP}`)"
+        return (
+            f"{name!r} is not a registered name: experiment files cannot use it "
+            f"(see entry points `{registry.GROUP}`)"
+        )
     owner = registry.explainer_class(name)
     ensure(
         owner is type(trial.explainer),
@@ -451,7 +455,8 @@ def network_is_untouched_by_failures(trial: Trial) -> str | None:
             if not is_failure_tried(trial, place, share):
                 not_reached.append(place)
     return (
-        f"runs make different numbers of calls: no failure of the {' or '.join(not_reached)} one was tried"
+        f"runs make different numbers of calls: no failure of the {' or '.join(not_reached)} one "
+        "was tried"
         if not_reached
         else None
     )
@@ -511,7 +516,10 @@ def wrong_targets_are_refused(trial: Trial) -> None:
 def wrong_seeds_are_refused(trial: Trial) -> None:
     """Negative, fractional, or no number."""
     for seed in (-1, 0.5, True, "0", None):
-        refused = is_refused(lambda seed=seed: trial.run(trial.targets[:1], seed=seed), BadSetting)  # type: ignore[misc]
+        refused = is_refused(
+            lambda seed=seed: trial.run(trial.targets[:1], seed=seed),  # type: ignore[misc]
+            BadSetting,
+        )
         ensure(refused, f"seed {seed!r} is accepted")
 
 

@@ -42,7 +42,7 @@ class Traits:
     explanation_type: str = "model"
 
 
-#: PyG's own algorithms; others are taken for unsigned and random unless said otherwise
+#: PyG's own algorithms; others count as unsigned and random unless the caller says otherwise
 TRAITS = {
     "GNNExplainer": Traits(),
     "GraphMaskExplainer": Traits(),
@@ -111,11 +111,8 @@ class PyGExplainer(BaseExplainer):
     @property
     def signed(self) -> bool:  # type: ignore[override]
         """As given by ``is_signed``, or as known for PyG's algorithms."""
-        return (
-            (self.traits.signed and self.method not in UNSIGNED_METHODS)
-            if self.is_signed is None
-            else self.is_signed
-        )
+        known = self.traits.signed and self.method not in UNSIGNED_METHODS
+        return known if self.is_signed is None else self.is_signed
 
     @property
     def deterministic(self) -> bool:  # type: ignore[override]
@@ -142,22 +139,25 @@ class PyGExplainer(BaseExplainer):
 
         An algorithm that has no name in PyG is only described, and cannot be rebuilt.
         """
-        algorithm = (
-            self.algorithm if isinstance(self.algorithm, str) else f"{OBJECT}{self.algorithm_name}"
-        )
-        sides = {"node_mask": self.node_mask, "edge_mask": self.edge_mask}
-        said = {"is_signed": self.is_signed, "is_deterministic": self.is_deterministic}
-        return {"algorithm": algorithm, "options": deepcopy(self.options), **sides, **said}
+        is_name = isinstance(self.algorithm, str)
+        return {
+            "algorithm": self.algorithm if is_name else f"{OBJECT}{self.algorithm_name}",
+            "options": deepcopy(self.options),
+            "node_mask": self.node_mask,
+            "edge_mask": self.edge_mask,
+            "is_signed": self.is_signed,
+            "is_deterministic": self.is_deterministic,
+        }
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """Explain one target after another."""
-        chosen = chosen_of(model, graphs)
+        labels = chosen_of(model, graphs)
 
-        def one(graph: ComputationGraph, seed: int) -> tuple[Tensor | None, Tensor | None]:
+        def explain(graph: ComputationGraph, seed: int) -> tuple[Tensor | None, Tensor | None]:
             with seeded_globally(seed), quiet():
-                return self.sides(model, graph, chosen[graph.number])
+                return self.sides(model, graph, labels[graph.number])
 
-        return one_by_one(model, graphs, seeds, one)
+        return one_by_one(model, graphs, seeds, explain)
 
     @property
     def explains_labels(self) -> bool:
@@ -172,34 +172,31 @@ class PyGExplainer(BaseExplainer):
         ``label`` is the class to explain if it is not the predicted one.
         """
         g, order = loops_behind(whole_graph(model, graph))
-        wants_probs = (
-            self.algorithm_name == "CaptumExplainer"
-        )  # which refuses the logits of two classes in one column
-        column = None if graph.batch.label is None else int(graph.batch.label[graph.number])
         call = copied_call(model.call)
-        net = Called(
-            call if column is None else replace(call, column=column), g, model, as_probs=wants_probs
-        )
+        if graph.batch.label is not None:
+            call = replace(call, column=int(graph.batch.label[graph.number]))
+        # PyG's bridge to Captum rejects the logits of two classes in one column.
+        net = Called(call, g, model, as_probs=self.algorithm_name == "CaptumExplainer")
         kind = self.traits.explanation_type if label is None else "phenomenon"
         explainer = self.connected(net, model, kind)
         index = int(graph.batch.target[graph.number, 0]) if model.level == "node" else None
-        target = (
-            explainer.get_target(explainer.get_prediction(g.x, g.edge_index))
-            if kind == "phenomenon"
-            else None
-        )
-        if target is not None and label is not None:
-            target = target.index_fill(0, torch.tensor([index or 0], device=target.device), label)
+        target = None
+        if kind == "phenomenon":
+            target = explainer.get_target(explainer.get_prediction(g.x, g.edge_index))
+            if label is not None:
+                at = torch.tensor([index or 0], device=target.device)
+                target = target.index_fill(0, at, label)
         try:
-            found = explainer(g.x, g.edge_index, target=target, index=index)
+            explanation = explainer(g.x, g.edge_index, target=target, index=index)
         except GraphgaugeError:
             raise
         except Exception as error:
-            told = str(error) or "no reason given"
+            reason = str(error) or "no reason given"
             raise BadSetting(
-                f"PyG's {self.algorithm_name} cannot explain target {graph.target} of {model!r}: {type(error).__name__}: {told}"
+                f"PyG's {self.algorithm_name} cannot explain target {graph.target} of {model!r}: "
+                f"{type(error).__name__}: {reason}"
             ) from error
-        feature, edge = found.get("node_mask"), found.get("edge_mask")
+        feature, edge = explanation.get("node_mask"), explanation.get("edge_mask")
         if feature is not None:
             feature = feature.detach().expand_as(g.x)[graph.nodes]
         if edge is not None:
@@ -216,8 +213,9 @@ class PyGExplainer(BaseExplainer):
         algorithm = self.built(net)
         if is_untrained(algorithm):
             raise BadSetting(
-                f"{self.algorithm_name} has to be trained before it explains, but has not been. Train it as PyG's pages say, and "
-                "hand over the trained object: PyGExplainer(algorithm)."
+                f"{self.algorithm_name} has to be trained before it explains, but has not been. "
+                "Train it as PyG's documentation says, and pass the trained object: "
+                "PyGExplainer(algorithm)."
             )
         config = {
             "mode": net.mode,
@@ -235,23 +233,20 @@ class PyGExplainer(BaseExplainer):
             )
         except ValueError as error:
             raise BadSetting(
-                f"PyG's {self.algorithm_name} cannot explain this {model.level} {model.task} model with node_mask="
-                f"{self.node_mask!r} and edge_mask={self.edge_mask!r}: {error}"
+                f"PyG's {self.algorithm_name} cannot explain this {model.level} {model.task} model "
+                f"with node_mask={self.node_mask!r} and edge_mask={self.edge_mask!r}: {error}"
             ) from error
 
     def built(self, net: Module) -> "ExplainerAlgorithm":
         """Build the algorithm by name, class or function, or copy the algorithm object."""
         if isinstance(self.algorithm, Module):
             return deepcopy(self.algorithm)
-        make = (
-            lookup(known_algorithms(), self.algorithm, "PyG algorithm")
-            if isinstance(self.algorithm, str)
-            else self.algorithm
-        )
+        make = self.algorithm
+        if isinstance(make, str):
+            make = lookup(known_algorithms(), make, "PyG algorithm")
         options = dict(self.options)
-        if (
-            self.algorithm_name == "GraphMaskExplainer"
-        ):  # wants to be told what can be counted, and draws bars
+        if self.algorithm_name == "GraphMaskExplainer":
+            # It does not count the layers itself, and shows progress bars unless told not to.
             options = {"num_layers": len(message_layers(net)), "log": False, **options}
         try:
             return made_alone(make, deepcopy(options))
@@ -274,7 +269,8 @@ class Called(Module):
         self.net, self.call, self.g, self.copies_input = call.net, call, g, model.writes_input
         self.turn, self.mode, self.kind = "", "regression", "raw"
         if model.task == "classification":
-            kind, columns = model.kind, model.whole_rows(model.everything[:1]).size(1)  # type: ignore[attr-defined]
+            kind = model.kind  # type: ignore[attr-defined]
+            columns = model.whole_rows(model.everything[:1]).size(1)
             self.mode = "binary_classification" if columns == 1 else "multiclass_classification"
             if columns == 1 and (kind == "log_probs" or (kind == "logits" and as_probs)):
                 self.turn, kind = kind, "probs"
@@ -285,23 +281,19 @@ class Called(Module):
         g = self.g.clone()
         g.x, g.edge_index = x.clone() if self.copies_input else x, edge_index
         rows = self.call(g)
-        return (
-            rows.exp()
-            if self.turn == "log_probs"
-            else rows.sigmoid()
-            if self.turn == "logits"
-            else rows
-        )
+        if self.turn == "log_probs":
+            return rows.exp()
+        return rows.sigmoid() if self.turn == "logits" else rows
 
 
 def chosen_of(model: BaseModel, graphs: ComputationGraphs) -> list[int | None]:
     """The class to explain for each graph's target, or None if it is the predicted class."""
     if graphs.chosen_class is None:
         return [None] * len(graphs)
-    first = model.pred_discrete(graphs.targets).tolist()
+    predicted = model.pred_discrete(graphs.targets).tolist()
     return [
-        None if own == label else label
-        for own, label in zip(first, graphs.chosen_class.tolist(), strict=True)
+        None if label == predicted_label else label
+        for predicted_label, label in zip(predicted, graphs.chosen_class.tolist(), strict=True)
     ]
 
 
@@ -320,17 +312,20 @@ def check_algorithm(algorithm: Any, options: Mapping[str, Any]) -> None:
 
     if isinstance(algorithm, str) and algorithm.startswith(OBJECT):
         raise BadSetting(
-            f"this explainer was made from an {algorithm}, which params cannot hold: hand over the object again."
+            f"this explainer was made from an {algorithm}, which params cannot hold: hand over the "
+            "object again."
         )
     if isinstance(algorithm, str):
         lookup(known_algorithms(), algorithm, "PyG algorithm")
     elif isinstance(algorithm, ExplainerAlgorithm) and options:
         raise BadSetting(
-            f"options build an algorithm by name or class, but {type(algorithm).__name__} is built: leave them out."
+            f"options build an algorithm by name or class, but {type(algorithm).__name__} is "
+            "built: leave them out."
         )
     elif not isinstance(algorithm, ExplainerAlgorithm) and not callable(algorithm):
         raise BadSetting(
-            f"algorithm must be the name, the class or an object of a torch_geometric.explain algorithm, but is {algorithm!r}."
+            "algorithm must be the name, the class or an object of a torch_geometric.explain "
+            f"algorithm, but is {algorithm!r}."
         )
 
 
@@ -373,8 +368,8 @@ def copied_call(call: Call) -> Call:
         return replace(call, net=deepcopy(call.net))
     except (RuntimeError, TypeError, NotImplementedError) as error:
         raise BadModel(
-            f"PyG's algorithms change the network they explain and need a copy, but {type(call.net).__name__} cannot be "
-            f"copied: {error}. Detach the tensors it keeps."
+            "PyG's algorithms change the network they explain and need a copy, but "
+            f"{type(call.net).__name__} cannot be copied: {error}. Detach the tensors it keeps."
         ) from error
 
 
@@ -409,8 +404,10 @@ def loops_behind(g: Data) -> tuple[Data, Tensor]:
     """
     source, end = g.edge_index
     order = torch.where(source == end, 1 + source, 0).argsort(stable=True)
-    for name in [name for name in g.keys() if name != "edge_index" and is_per_edge(g, str(name))]:  # noqa: SIM118
-        g[name] = g[name][order]
+    names = [str(name) for name in g.keys() if name != "edge_index"]  # noqa: SIM118
+    for name in names:
+        if is_per_edge(g, name):
+            g[name] = g[name][order]
     g.edge_index = g.edge_index[:, order]
     return g, order
 

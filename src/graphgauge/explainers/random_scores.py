@@ -31,18 +31,14 @@ class RandomExplainer(BaseExplainer):
     name = "random"
     signed = True
     deterministic = False
-    explains_labels = True  # it knows as little of any class
+    explains_labels = True  # its scores do not depend on the class
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """Draw scores without running the network."""
         feature, edge = empty_features(graphs), empty_edges(graphs)
         for seed, graph in zip(seeds, graphs, strict=True):
             stream = generator(seed)
-            feature[graph.node_slice] = torch.randn(
-                feature[graph.node_slice].shape, generator=stream
-            ).to(feature)
-            edge[graph.edge_slice] = torch.randn(edge[graph.edge_slice].shape, generator=stream).to(
-                edge
-            )
+            for score, rows in ((feature, graph.node_slice), (edge, graph.edge_slice)):
+                score[rows] = torch.randn(score[rows].shape, generator=stream).to(score)
             advance(1)
         return Scores(feature, edge)

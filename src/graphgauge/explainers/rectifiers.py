@@ -216,6 +216,7 @@ def plain_gradient_warning(explainer: RectifiedGradient, model: BaseModel) -> st
         else "no ReLU or leaky ReLU runs between its layers"
     )
     return (
-        f"{kind} of {net} is the plain gradient: {missed}, so nothing is clipped. Its edge scores are those of InputXGradient, "
-        "and GuidedBackprop and Deconvolution give the same numbers: do not count them as different explainers."
+        f"{kind} of {net} is the plain gradient: {missed}, so nothing is clipped. Its edge scores "
+        "are those of InputXGradient, and GuidedBackprop and Deconvolution give the same numbers: "
+        "do not count them as different explainers."
     )

@@ -26,7 +26,7 @@ from graphgauge.explainers.pyg import PyGExplainer, known_algorithms
 
 GROUP = "graphgauge.explainers"
 PYG = "pyg:"
-OURS = ("graphgauge", "PyG")  #: sources that plug-ins do not replace
+OURS = ("graphgauge", "PyG")  #: plug-ins cannot replace explainers of these sources
 
 
 def explainer_names() -> list[str]:
@@ -58,7 +58,8 @@ def find_explainer(name: str, /, **params: Any) -> BaseExplainer:
     explainer = make(**params)
     if explainer.name != name:
         raise BadSetting(
-            f"the explainer {name!r} was asked for, but params {params!r} make {explainer.name!r}: leave one out."
+            f"the explainer {name!r} was asked for, but params {params!r} make {explainer.name!r}: "
+            "leave one out."
         )
     return explainer
 
@@ -73,7 +74,8 @@ def explainer_class(name: str) -> type[BaseExplainer]:
         return loaded(plugs)
     if plugs:
         warnings.warn(
-            f"the explainer {name!r} of {packages(plugs)} is left out: {source} has one of that name. Rename the plug-in.",
+            f"the explainer {name!r} of {packages(plugs)} is left out: {source} has one of that "
+            "name. Rename the plug-in.",
             GraphgaugeWarning,
             stacklevel=3,
         )
@@ -129,21 +131,24 @@ def loaded(plugs: list[EntryPoint]) -> type[BaseExplainer]:
     """Import the class of a plug-in. Errors name the package that offers it."""
     if len(plugs) > 1:
         raise BadSetting(
-            f"the explainer {plugs[0].name!r} is offered by {packages(plugs)}: uninstall all but one."
+            f"the explainer {plugs[0].name!r} is offered by {packages(plugs)}: uninstall all but "
+            "one."
         )
     (plug,) = plugs
     try:
-        found = plug.load()
+        explainer = plug.load()
     except Exception as error:
         raise MissingExtra(
-            f"the explainer {plug.name!r} comes from {packages(plugs)} ({plug.value}), which cannot be imported: "
-            f"{type(error).__name__}: {error}. Update that package, or uninstall it."
+            f"the explainer {plug.name!r} comes from {packages(plugs)} ({plug.value}), which "
+            f"cannot be imported: {type(error).__name__}: {error}. Update that package, or "
+            "uninstall it."
         ) from error
-    if not (isinstance(found, type) and issubclass(found, BaseExplainer)):
+    if not (isinstance(explainer, type) and issubclass(explainer, BaseExplainer)):
         raise BadSetting(
-            f"the explainer {plug.name!r} of {packages(plugs)} must be a subclass of BaseExplainer, but is {found!r}."
+            f"the explainer {plug.name!r} of {packages(plugs)} must be a subclass of "
+            f"BaseExplainer, but is {explainer!r}."
         )
-    return found
+    return explainer
 
 
 def check_params(name: str, make: type[BaseExplainer], params: dict[str, Any]) -> None:
@@ -154,5 +159,6 @@ def check_params(name: str, make: type[BaseExplainer], params: dict[str, Any]) -
     except TypeError as error:
         valid = ", ".join(signature.parameters) or "none"
         raise BadSetting(
-            f"the explainer {name!r} cannot be built with {sorted(params)}: {error}. Its parameters: {valid}."
+            f"the explainer {name!r} cannot be built with {sorted(params)}: {error}. Its "
+            f"parameters: {valid}."
         ) from error

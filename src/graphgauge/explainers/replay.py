@@ -17,7 +17,7 @@ import torch
 
 from graphgauge.models.engine import is_out_of_memory
 
-WARM_UP = 2  #: steps taken before one is watched
+WARM_UP = 2  #: steps before the one that is tested for synchronisation
 Step = Callable[[], None]
 
 

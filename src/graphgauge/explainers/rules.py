@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 
 from graphgauge.models.depth import message_layers
 
-#: from an activation and its input, the output with other derivatives
+#: (activation, its input) -> the output of the activation, with other derivatives
 Rule = Callable[[Callable[[Tensor], Tensor], Tensor], Tensor]
 
 

@@ -185,7 +185,7 @@ def permuting_features_moves_scores_along(trial: Trial) -> None:
 
 
 def opposite_edges_are_told_apart(trial: Trial) -> None:
-    """Of two edges that join the same nodes, the one that carries something has the larger score."""
+    """Of two opposite edges between two nodes, the one that carries something scores higher."""
     need_deterministic(trial.explainer)
     (carries, idle) = side_of(played(trial, stages.there_and_back(), [0]), "edge_score")[0].abs()
     ensure(
@@ -273,7 +273,7 @@ def cached_layers_are_not_believed(trial: Trial) -> None:
 
 
 def kind_of_activation_does_not_matter(trial: Trial) -> None:
-    """`torch.relu` and `torch.nn.ReLU` are the same function, and the networks get the same scores."""
+    """Networks get the same scores with `torch.relu` and with `torch.nn.ReLU`."""
     modular = stages.node_stage(stages.built(stages.Modular))
     ensure_same(
         reference(trial), played(trial, modular), "torch.nn.ReLU gives other scores than torch.relu"
@@ -376,7 +376,10 @@ def verdict(trial: Trial, mean: Tensor, decisive: int, what: str) -> str | None:
         above < others or isinstance(trial.explainer, RandomExplainer),
         f"the {what} that alone decides is the last of all",
     )
-    return f"{above} of {others} {what}s that cannot matter are above the one that alone decides, {tied} are level with it"
+    return (
+        f"{above} of {others} {what}s that cannot matter are above the one that alone decides, "
+        f"{tied} are level with it"
+    )
 
 
 STAGE_CHECKS = (

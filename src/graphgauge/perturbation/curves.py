@@ -28,8 +28,8 @@ from graphgauge.models.probing import FORWARD_ERRORS
 class Lines:
     """Orders of edits, one for each curve."""
 
-    case: Tensor  #: (M,) which case each line is of
-    order: Tensor  #: (M, K) candidates in the order of their edits; -1 behind the last
+    case: Tensor  #: (M,) the case of each line
+    order: Tensor  #: (M, K) candidates in the order of their edits, then -1
 
     def __len__(self) -> int:
         return len(self.case)
@@ -40,17 +40,17 @@ class Points:
     """Predictions at points of curves."""
 
     line: Tensor  #: (P,)
-    step: Tensor  #: (P,) from 1
+    step: Tensor  #: (P,) number of edits
     prediction: Tensor  #: (P, C) or (P,)
 
 
 class Edits(ABC):
     """Base class of the edits to edges or to features."""
 
-    graphs: ComputationGraphs  #: of the targets
-    graph: Tensor  #: (Q,) the number of each case's target
-    kind: str  #: for the memory plan
-    drops: bool = False  #: whether graphs lose edges, which not every network can answer
+    graphs: ComputationGraphs  #: computation graphs of the targets
+    graph: Tensor  #: (Q,) number of the target of each case
+    kind: str  #: name of the edits in the memory plan
+    drops: bool = False  #: whether edits remove edges, after which some networks fail
 
     @property
     @abstractmethod
@@ -97,13 +97,13 @@ def points_at(model: BaseModel, edits: Edits, lines: Lines, line: Tensor, step: 
 
     unfolded = edits.unfolded(model, lines, run_line, run_step)
     if unfolded is not None:
-        found = model.pred_rows(model.engine.outputs, unfolded, kind=f"{edits.kind}, unfolded")
+        prediction = model.pred_rows(model.engine.outputs, unfolded, kind=f"{edits.kind}, unfolded")
     elif edits.drops:
         copies = Copies(edits.graphs, graph[run_line])
-        found = model.pred_rows(rows_or_nan(model.engine, copies, edit), copies, edits.kind)
+        prediction = model.pred_rows(rows_or_nan(model.engine, copies, edit), copies, edits.kind)
     else:
-        found = model.pred_copies(edits.graphs, graph[run_line], edit, kind=edits.kind)
-    return Points(line, step, found[which])
+        prediction = model.pred_copies(edits.graphs, graph[run_line], edit, kind=edits.kind)
+    return Points(line, step, prediction[which])
 
 
 def rows_or_nan(engine: Engine, copies: Copies, edit: Callable[[Union], Union]) -> Work:
@@ -125,9 +125,8 @@ def rows_or_nan(engine: Engine, copies: Copies, edit: Callable[[Union], Union]) 
             return torch.full_like(engine.outputs(union), torch.nan)
         start, end = int(union.copy[0]), int(union.copy[-1]) + 1
         middle = (start + end) // 2
-        return torch.cat(
-            [rows(engine.union(copies, *half)) for half in ((start, middle), (middle, end))]
-        )
+        halves = ((start, middle), (middle, end))
+        return torch.cat([rows(engine.union(copies, *half)) for half in halves])
 
     return rows
 
@@ -156,12 +155,10 @@ def steps_between(after: Tensor, upto: Tensor) -> tuple[Tensor, Tensor]:
 
 def latest_change(changes: Tensor) -> Tensor:
     """For each step, the last step up to it that changed something, or 0. (M, K) bool -> (M, K)"""
+    if not changes.size(1):
+        return torch.zeros_like(changes, dtype=torch.int64)
     step = torch.arange(1, changes.size(1) + 1, device=changes.device)
-    return (
-        torch.where(changes, step, 0).cummax(1).values
-        if changes.size(1)
-        else torch.zeros_like(changes, dtype=torch.int64)
-    )
+    return torch.where(changes, step, 0).cummax(1).values
 
 
 def when_edited(order: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:

@@ -88,17 +88,17 @@ class EdgeEdits(Edits):
 
     def edit(self, union: Union, lines: Lines, line: Tensor, step: Tensor) -> Union:
         """Remove the units that come first in each copy's line."""
-        distinct, own = line.unique(return_inverse=True)
+        distinct, line_of_copy = line.unique(return_inverse=True)
         when, first = when_edited(lines.order[distinct], self.num_units[lines.case[distinct]])
         unit = self.unit_of[union.edge_row]
         is_relevant = unit >= 0
-        turn = when[(first[own][union.edge_copy] + unit)[is_relevant]]
-        is_gone = is_relevant.masked_scatter(
+        turn = when[(first[line_of_copy][union.edge_copy] + unit)[is_relevant]]
+        is_removed = is_relevant.masked_scatter(
             is_relevant, (turn > 0) & (turn <= step[union.edge_copy][is_relevant])
         )
         if self.removal == "drop":
-            return union.without_edges(is_gone)
-        return union.with_mask((~is_gone).to(union.features.like.dtype))
+            return union.without_edges(is_removed)
+        return union.with_mask((~is_removed).to(union.features.like.dtype))
 
     @cached_property
     def routes(self) -> Routes:
@@ -112,17 +112,13 @@ class EdgeEdits(Edits):
         if not can_unfold(model, self):
             return None
         unfolded, align = self.versions(model, lines, line, step), model.engine.align(line)
-        return (
-            unfolded
-            if total(unfolded, align) < total(Copies(self.graphs, unfolded.of), align)
-            else None
-        )
+        is_smaller = total(unfolded, align) < total(Copies(self.graphs, unfolded.of), align)
+        return unfolded if is_smaller else None
 
     def versions(self, model: BaseModel, lines: Lines, line: Tensor, step: Tensor) -> Unfolded:
         """The points as versions of single nodes."""
-        begins = (
-            0 if self.removal == "drop" and self.graphs.widest_halo > HALOS.index("none") else 1
-        )
+        has_degrees = self.graphs.widest_halo > HALOS.index("none")
+        begins = 0 if self.removal == "drop" and has_degrees else 1
         return Unfolded(
             self.graphs,
             lines.case[line],
@@ -178,9 +174,8 @@ def unfolds(model: BaseModel, removal: str) -> bool:
     """Try on a few graphs whether versions of nodes give the outputs of copies."""
     graphs = model.cut(model.probes, model.hops, model.base_halo, "messages")
     edits = EdgeEdits(graphs, removal, *directed_units(graphs))
-    order = random_orders(edits.candidates, list(range(len(graphs))), TRIED_STEPS, 0, 2).flatten(
-        0, 1
-    )
+    order = random_orders(edits.candidates, list(range(len(graphs))), TRIED_STEPS, 0, 2)
+    order = order.flatten(0, 1)
     lines = Lines(torch.arange(len(graphs), device=order.device).repeat_interleave(2), order)
     line, step = steps_between(torch.zeros_like(lines.case), (order >= 0).sum(1))
     copies, engine = Copies(graphs, lines.case[line]), model.engine
@@ -190,13 +185,9 @@ def unfolds(model: BaseModel, removal: str) -> bool:
         return engine.outputs(edits.edit(union, lines, line[union.copy], step[union.copy]))
 
     try:
-        wanted = engine.rows(edited, copies, f"{edits.kind}, tried")
-        return is_close(
-            wanted,
-            engine.rows(
-                engine.outputs, edits.versions(model, lines, line, step), f"{edits.kind}, unfolded"
-            ),
-        )
+        expected = engine.rows(edited, copies, f"{edits.kind}, tried")
+        unfolded = edits.versions(model, lines, line, step)
+        return is_close(expected, engine.rows(engine.outputs, unfolded, f"{edits.kind}, unfolded"))
     except (BadModel, *FORWARD_ERRORS):
         return False
 
@@ -234,5 +225,6 @@ def check_removal(model: BaseModel, removal: str) -> None:
         raise BadSetting(f"edge_removal must be 'mask' or 'drop', but {removal!r} was given.")
     if removal == "mask" and model.mask_support != "exact":
         raise BadModel(
-            f"edge_removal='mask' is not possible for {type(model.net).__name__}: {model.mask_support}."
+            f"edge_removal='mask' is not possible for {type(model.net).__name__}: "
+            f"{model.mask_support}."
         )

@@ -26,8 +26,8 @@ from graphgauge.models.arcs import ragged_ranges
 from graphgauge.models.features import Features
 from graphgauge.perturbation.curves import Edits, Lines
 
-MOST_CELLS = 2**24  #: compared at a time
-AT_A_TIME = 8  #: steps of a line whose changes are held at once, in double precision
+MOST_CELLS = 2**24  #: cells that are compared in one call
+AT_A_TIME = 8  #: steps of a line whose changes are in memory together, in double precision
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,8 @@ class FeatureEdits(Edits):
 
     graphs: ComputationGraphs
     graph: Tensor  #: (Q,)
-    donor: (
-        Tensor  #: (sum of n,) row of the data's x that each node of each case takes its values from
-    )
+    #: (sum of n,) row of the data's x from which each node of each case takes its values
+    donor: Tensor
     donor_ptr: Tensor  #: (Q + 1,)
     kind: str = "features"
 
@@ -60,7 +59,7 @@ class FeatureEdits(Edits):
     @cached_property
     def matters(self) -> Tensor:
         """Whether a substitution changes a value. (Q * blocks, F) bool"""
-        x, found = self.graphs.source.x, []
+        x, matters = self.graphs.source.x, []
         size = self.donor_ptr.diff()
         per_part = max(1, MOST_CELLS // max(self.num_features, 1))
         for part in torch.arange(len(self.graph), device=x.device).split(
@@ -74,23 +73,16 @@ class FeatureEdits(Edits):
             )
             row = case * self.num_blocks + block_of(self.graphs, graph, position)
             count = torch.zeros(len(part) * self.num_blocks, self.num_features, device=x.device)
-            found.append(count.index_add_(0, row, differs.to(count)) > 0)
-        return (
-            torch.cat(found)
-            if found
-            else torch.zeros(0, self.num_features, dtype=torch.bool, device=x.device)
-        )
+            matters.append(count.index_add_(0, row, differs.to(count)) > 0)
+        none = torch.zeros(0, self.num_features, dtype=torch.bool, device=x.device)
+        return torch.cat([none, *matters])
 
     def changes(self, lines: Lines) -> Tensor:
         """Whether a step changes a value. (M, K) bool"""
         block, column = lines.order // self.num_features, lines.order % self.num_features
         is_there = lines.order >= 0
-        return (
-            is_there
-            & self.matters[
-                lines.case[:, None] * self.num_blocks + torch.where(is_there, block, 0), column
-            ]
-        )
+        row = lines.case[:, None] * self.num_blocks + torch.where(is_there, block, 0)
+        return is_there & self.matters[row, column]
 
     def edit(self, union: Union, lines: Lines, line: Tensor, step: Tensor) -> Union:
         """Substitute the features that come first in each copy's line."""
@@ -130,15 +122,15 @@ class Substituted(Features):
 
     base: Features
     source: Tensor  #: (N, F)
-    order: Tensor  #: (L, S) candidates that change something, in order; -1 behind the last
+    order: Tensor  #: (L, S) candidates that change something, in order, then -1
     num_features: int
     pair_line: Tensor  #: (pairs,)
     pair_block: Tensor  #: (pairs,)
     pair_node: Tensor  #: (pairs,) row of source
     pair_donor: Tensor  #: (pairs,) row of source
-    at: Tensor  #: (rows of scored nodes,) where they stand in the union
+    at: Tensor  #: (rows of scored nodes,) row of each in the batch
     pair: Tensor  #: (rows of scored nodes,)
-    step: Tensor  #: (rows of scored nodes,) how many changes are made; 0: none
+    step: Tensor  #: (rows of scored nodes,) number of changes made, from 0
 
     @staticmethod
     def of(
@@ -146,31 +138,33 @@ class Substituted(Features):
     ) -> "Substituted":
         """Build the features from the line and step of each copy."""
         graphs = edits.graphs
-        distinct, own = line.unique(return_inverse=True)
-        here = Lines(lines.case[distinct], lines.order[distinct])
-        changes = edits.changes(here)
-        made = changes.cumsum(1)
-        num_made = torch.where(step > 0, made[own, (step - 1).clamp(min=0)], 0)
-        graph = edits.graph[here.case]
-        pair_line, pair_place = ragged_ranges(
-            edits.donor_ptr[here.case], edits.donor_ptr.diff()[here.case]
+        distinct, line_of_copy = line.unique(return_inverse=True)
+        present = Lines(lines.case[distinct], lines.order[distinct])
+        changes = edits.changes(present)
+        num_changes = torch.where(
+            step > 0, changes.cumsum(1)[line_of_copy, (step - 1).clamp(min=0)], 0
         )
-        position = pair_place - edits.donor_ptr[here.case][pair_line]
+        most_changes = int(num_changes.max()) if len(num_changes) else 0
+        graph = edits.graph[present.case]
+        pair_line, pair_place = ragged_ranges(
+            edits.donor_ptr[present.case], edits.donor_ptr.diff()[present.case]
+        )
+        position = pair_place - edits.donor_ptr[present.case][pair_line]
         pair_start = graphs.num_nodes[graph].cumsum(0) - graphs.num_nodes[graph]
         is_scored = union.is_scored
         copy = union.node_copy[is_scored]
         return Substituted(
             base=union.features,
             source=graphs.source.x,
-            order=changed_only(here.order, changes, int(num_made.max()) if len(num_made) else 0),
+            order=changed_only(present.order, changes, most_changes),
             num_features=edits.num_features,
             pair_line=pair_line,
             pair_block=block_of(graphs, graph[pair_line], position),
             pair_node=graphs.node[graphs.node_ptr[graph[pair_line]] + position],
             pair_donor=edits.donor[pair_place],
             at=union.node_at[is_scored],
-            pair=pair_start[own][copy] + union.node_position[is_scored],
-            step=num_made[copy],
+            pair=pair_start[line_of_copy][copy] + union.node_position[is_scored],
+            step=num_changes[copy],
         )
 
     @property
@@ -189,53 +183,41 @@ class Substituted(Features):
         columns.
         """
         blocks = int(self.pair_block.max()) + 1 if len(self.pair_block) else 1
-        never = torch.iinfo(torch.int32).max
+        num_lines, most_changes = self.order.shape
+        device, never = self.order.device, torch.iinfo(torch.int32).max
         when = torch.full(
-            (self.order.size(0), blocks * self.num_features),
-            never,
-            dtype=torch.int32,
-            device=self.order.device,
+            (num_lines, blocks * self.num_features), never, dtype=torch.int32, device=device
         )
         is_there = (self.order >= 0) & (self.order < blocks * self.num_features)
-        turn = torch.arange(
-            1, self.order.size(1) + 1, device=self.order.device, dtype=torch.int32
-        ).expand_as(self.order)
+        turn = torch.arange(1, most_changes + 1, dtype=torch.int32, device=device)
+        turn = turn.expand_as(self.order)
         when[is_there.nonzero()[:, 0], self.order[is_there]] = turn[is_there]
-        own = when.view(-1, self.num_features)[self.pair_line * blocks + self.pair_block][self.pair]
-        theirs, donated = (
-            self.source[self.pair_node[self.pair]],
-            self.source[self.pair_donor[self.pair]],
-        )
-        return self.base.written.index_copy(
-            0, self.at, torch.where(own <= self.step[:, None], donated, theirs)
-        )
+        when = when.view(-1, self.num_features)[self.pair_line * blocks + self.pair_block]
+        original = self.source[self.pair_node[self.pair]]
+        donated = self.source[self.pair_donor[self.pair]]
+        rows = torch.where(when[self.pair] <= self.step[:, None], donated, original)
+        return self.base.written.index_copy(0, self.at, rows)
 
     def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
         """The linear map of the unedited rows, plus the accumulated changes."""
         rows = self.base.linear(weight, bias)
         if not self.order.size(1):
             return rows
-        columns, after = (
-            weight.double().t(),
-            rows.new_zeros(len(self.pair_line), weight.size(0), dtype=torch.float64),
-        )
+        columns = weight.double().t()
+        total = rows.new_zeros(len(self.pair_line), weight.size(0), dtype=torch.float64)
         rows, by_step = rows.clone(), self.step.argsort(stable=True)
-        count = torch.bincount(
-            (self.step - 1) // AT_A_TIME + 1, minlength=1
-        ).tolist()  # of rows without a change, then by part
+        # The number of rows without a change, then of rows that end in each part of the steps.
+        count = torch.bincount((self.step - 1) // AT_A_TIME + 1, minlength=1).tolist()
         for number, chosen in enumerate(by_step.split(count)[1:]):
             steps = slice(number * AT_A_TIME, (number + 1) * AT_A_TIME)
-            moved = (
-                self.changes(steps)[:, :, None]
-                * columns[self.order[:, steps] % self.num_features][self.pair_line]
-            )
-            moved[:, 0] += after
-            moved.cumsum_(1)  # (pairs, AT_A_TIME, H)
-            after = moved[:, -1].clone()
+            column = columns[self.order[:, steps] % self.num_features][self.pair_line]
+            sums = self.changes(steps)[:, :, None] * column
+            sums[:, 0] += total
+            sums.cumsum_(1)  # (pairs, AT_A_TIME, H)
+            total = sums[:, -1].clone()
             at = self.at[chosen]
-            rows[at] = (
-                rows[at].double() + moved[self.pair[chosen], self.step[chosen] - 1 - steps.start]
-            ).to(rows.dtype)
+            change = sums[self.pair[chosen], self.step[chosen] - 1 - steps.start]
+            rows[at] = (rows[at].double() + change).to(rows.dtype)
         return rows
 
     def changes(self, steps: slice) -> Tensor:
@@ -243,16 +225,12 @@ class Substituted(Features):
         steps)
         """
         order = self.order[:, steps]
-        column, block = (
-            (order % self.num_features)[self.pair_line],
-            (order // self.num_features)[self.pair_line],
-        )
+        column = (order % self.num_features)[self.pair_line]
+        block = (order // self.num_features)[self.pair_line]
         applies = (order[self.pair_line] >= 0) & (block == self.pair_block[:, None])
-        donated, theirs = (
-            self.source[node[:, None], column].double()
-            for node in (self.pair_donor, self.pair_node)
-        )
-        return torch.where(applies, donated - theirs, 0)
+        donated = self.source[self.pair_donor[:, None], column].double()
+        original = self.source[self.pair_node[:, None], column].double()
+        return torch.where(applies, donated - original, 0)
 
 
 def changed_only(order: Tensor, changes: Tensor, size: int) -> Tensor:
@@ -261,6 +239,6 @@ def changed_only(order: Tensor, changes: Tensor, size: int) -> Tensor:
     """
     place = changes.cumsum(1) - 1
     is_kept = changes & (place < size)
-    kept = order.new_full((len(order), size), -1)
-    kept[is_kept.nonzero()[:, 0], place[is_kept]] = order[is_kept]
-    return kept
+    compacted = order.new_full((len(order), size), -1)
+    compacted[is_kept.nonzero()[:, 0], place[is_kept]] = order[is_kept]
+    return compacted

@@ -24,7 +24,7 @@ from torch import Tensor
 
 TIE, NOISE = 1e-6, 1e-12
 MOST_ROUNDS = 100
-AT_ONCE = 2**22  #: numbers in one piece of work
+AT_ONCE = 2**22  #: numbers that are processed in one call
 
 
 def medoids(
@@ -41,13 +41,13 @@ def medoids(
     row = torch.arange(len(points), device=points.device)
     if eligible is not None:
         row = row[eligible]
-    own, distance = label[row], distance[row]
-    least = distance.new_full((num_labels,), torch.inf).scatter_reduce(0, own, distance, "amin")
-    is_near = distance <= (least * (1 + TIE) + noise(points))[own]
-    found = row.new_full((num_labels,), len(points)).scatter_reduce(
-        0, own[is_near], row[is_near], "amin"
+    label, distance = label[row], distance[row]
+    least = distance.new_full((num_labels,), torch.inf).scatter_reduce(0, label, distance, "amin")
+    is_near = distance <= (least * (1 + TIE) + noise(points))[label]
+    medoid = row.new_full((num_labels,), len(points)).scatter_reduce(
+        0, label[is_near], row[is_near], "amin"
     )
-    return found.where(found < len(points), -1)
+    return medoid.where(medoid < len(points), -1)
 
 
 def k_medoids(points: Tensor, k: int, eligible: Tensor | None = None) -> Tensor:
@@ -96,8 +96,11 @@ def medoids_of_labels(
     """
     if number == 1:
         return medoids(points, label, num_labels, eligible)[:, None]
-    found = [medoids_among(points, label == one, number, eligible) for one in range(num_labels)]
-    return torch.stack(found) if found else label.new_zeros(0, number)
+    if not num_labels:
+        return label.new_zeros(0, number)
+    return torch.stack(
+        [medoids_among(points, label == one, number, eligible) for one in range(num_labels)]
+    )
 
 
 def medoids_above(
@@ -120,14 +123,14 @@ def medoids_above(
     below = torch.searchsorted(ranked, threshold)
     is_reached = below < len(ranked)
     bound, which = ranked[below[is_reached]].unique(return_inverse=True)
-    found = threshold.new_full((len(threshold), number), -1, dtype=torch.int64)
+    rows = threshold.new_full((len(threshold), number), -1, dtype=torch.int64)
     if number == 1:
-        found[is_reached] = medoids_of_nested(points, value, bound, eligible)[which][:, None]
+        rows[is_reached] = medoids_of_nested(points, value, bound, eligible)[which][:, None]
     elif len(bound):
-        found[is_reached] = torch.stack(
+        rows[is_reached] = torch.stack(
             [medoids_among(points, value >= one, number, eligible) for one in bound]
         )[which]
-    return found
+    return rows
 
 
 def medoids_of_nested(
@@ -137,16 +140,16 @@ def medoids_of_nested(
 
     points (P, D), value (P,), bound (S,) -> (S,)
     """
-    reached = torch.searchsorted(bound, value, right=True)  # how many of the bounds
+    reached = torch.searchsorted(bound, value, right=True)  # number of bounds that a point reaches
     total, size = sums(points, reached, len(bound) + 1)
     mean = from_the_top(total)[1:] / from_the_top(size)[1:, None].clamp(min=1)
     floor, number = noise(points), torch.arange(len(bound), device=bound.device)
-    found = []
+    rows = []
     for part in number.split(max(1, AT_ONCE // max(len(points), 1))):
         is_open = reached > part[:, None]
         is_open = is_open if eligible is None else is_open & eligible
-        found.append(lowest_of_nearest(squared_distances(points, mean[part]), is_open, floor))
-    return torch.cat(found) if found else number
+        rows.append(lowest_of_nearest(squared_distances(points, mean[part]), is_open, floor))
+    return torch.cat(rows) if rows else number
 
 
 def medoids_among(
@@ -155,9 +158,9 @@ def medoids_among(
     """Rows of up to ``number`` medoids of one set, then -1. (P, D), (P,) bool -> (number,)"""
     row = is_member.nonzero()[:, 0]
     chosen = k_medoids(points[row], number, None if eligible is None else eligible[row])
-    found = row.new_full((number,), -1)
-    found[: len(chosen)] = row[chosen]
-    return found
+    padded = row.new_full((number,), -1)
+    padded[: len(chosen)] = row[chosen]
+    return padded
 
 
 def lowest_of_nearest(distance: Tensor, is_open: Tensor, floor: Tensor) -> Tensor:
@@ -193,23 +196,23 @@ def distance_to_own(points: Tensor, centre: Tensor, label: Tensor) -> Tensor:
     """Squared distance of each point to its label's centre. (P, D), (num_labels, D), (P,) ->
     (P,)
     """
-    found = points.new_zeros(len(points), dtype=torch.float64)
+    distance = points.new_zeros(len(points), dtype=torch.float64)
     for rows in pieces(points):
-        found[rows] = (points[rows].double() - centre[label[rows]]).square().sum(1)
-    return found
+        distance[rows] = (points[rows].double() - centre[label[rows]]).square().sum(1)
+    return distance
 
 
 def squared_distances(points: Tensor, centre: Tensor) -> Tensor:
     """Squared distance of each point to each centre, without cancellation. (P, D), (S, D) -> (S,
     P)
     """
-    found = points.new_zeros(len(centre), len(points), dtype=torch.float64)
+    squared = points.new_zeros(len(centre), len(points), dtype=torch.float64)
     for rows in pieces(points):
-        apart = torch.cdist(
+        distance = torch.cdist(
             centre.double(), points[rows].double(), compute_mode="donot_use_mm_for_euclid_dist"
         )
-        found[:, rows] = apart.square_()
-    return found
+        squared[:, rows] = distance.square_()
+    return squared
 
 
 def noise(points: Tensor) -> Tensor:

@@ -32,7 +32,7 @@ from graphgauge.core.seeds import derive_seed, generator
 from graphgauge.models.arcs import starts
 
 TRIALS_AT_ONCE = 10
-MOST_PLACES = 2**22  #: of the table in which candidates are swapped
+MOST_PLACES = 2**22  #: largest number of entries of the table in which candidates are swapped
 
 
 def orders_by_score(score: Tensor, count: Tensor, seeds: Sequence[int], size: int) -> Tensor:
@@ -63,9 +63,8 @@ def listed_first(listed: Tensor, count: Tensor, size: int) -> Tensor:
     place = torch.arange(size, device=count.device)
     at = starts(count)[:-1, None] + place
     is_there = place < count[:, None]
-    return torch.where(
-        is_there, listed[at.clamp(max=max(len(listed) - 1, 0))] if len(listed) else -1, -1
-    )
+    items = listed[at.clamp(max=max(len(listed) - 1, 0))] if len(listed) else -1
+    return torch.where(is_there, items, -1)
 
 
 def random_orders(count: Tensor, seeds: Sequence[int], size: int, first: int, last: int) -> Tensor:
@@ -75,13 +74,12 @@ def random_orders(count: Tensor, seeds: Sequence[int], size: int, first: int, la
     They depend on the case's seed, its number of candidates ``count`` and ``size`` only, and are
     the same for every explainer.
     """
-    draws = (
-        torch.stack([trials(seed, size, first, last) for seed in seeds])
-        if seeds
-        else torch.zeros(0, last - first, size)
-    )
-    each = count.cpu().repeat_interleave(last - first)
-    return swapped(draws.flatten(0, 1), each).view(len(count), last - first, size).to(count.device)
+    number = last - first
+    draws = torch.zeros(0, number, size)
+    if seeds:
+        draws = torch.stack([trials(seed, size, first, last) for seed in seeds])
+    orders = swapped(draws.flatten(0, 1), count.cpu().repeat_interleave(number))
+    return orders.view(len(count), number, size).to(count.device)
 
 
 def renamed_orders(
@@ -96,19 +94,18 @@ def renamed_orders(
     >>> renamed_orders(torch.tensor([[[2, 0, 3]]]), torch.tensor([4]), 2, [7], 1)[0, 0, 0] // 2
     tensor([1, 0, 1])
     """
-    found = order.new_full((*order.shape[:2], number, order.size(2)), -1)
+    orders = order.new_full((*order.shape[:2], number, order.size(2)), -1)
     for target, (size, seed) in enumerate(zip(count.tolist(), seeds, strict=True)):
         start = torch.arange(0, size, block)[:, None]
         names = [
             uniform(derive_seed(seed, "within blocks", n), size // block, block).argsort(1) + start
             for n in range(number)
         ]
-        given = order[target]
-        renamed = torch.stack([name.flatten() for name in names], 1).to(order.device)[
-            given.clamp(min=0)
-        ]  # (M, K, number)
-        found[target] = torch.where(given[:, None] < 0, -1, renamed.transpose(1, 2))
-    return found
+        name_of = torch.stack([name.flatten() for name in names], 1).to(order.device)
+        original = order[target]
+        renamed = name_of[original.clamp(min=0)]  # (M, K, number)
+        orders[target] = torch.where(original[:, None] < 0, -1, renamed.transpose(1, 2))
+    return orders
 
 
 def trials(seed: int, size: int, first: int, last: int) -> Tensor:
@@ -117,10 +114,9 @@ def trials(seed: int, size: int, first: int, last: int) -> Tensor:
     """
     blocks = range(first // TRIALS_AT_ONCE, -(-last // TRIALS_AT_ONCE))
     drawn = [uniform(derive_seed(seed, "orders", block), TRIALS_AT_ONCE, size) for block in blocks]
+    rows = torch.cat([*drawn, torch.zeros(0, size, dtype=torch.float64)])
     start = blocks.start * TRIALS_AT_ONCE
-    return torch.cat([*drawn, torch.zeros(0, size, dtype=torch.float64)])[
-        first - start : last - start
-    ]
+    return rows[first - start : last - start]
 
 
 def swapped(draw: Tensor, count: Tensor) -> Tensor:

@@ -44,7 +44,7 @@ class References:
     """Q cases: a target and one of its references. Sorted by target, then kind, then rank."""
 
     num_targets: int  #: T
-    target: Tensor  #: (Q,) number of the target in the list that was asked for, rising
+    target: Tensor  #: (Q,) position of the target in the list of targets, rising
     #: (Q, 1) node or graph ids, (Q, 2) links; one column more where targets have a label
     reference: Tensor
     kind: Tensor  #: (Q,) class of the reference; regression: -1 below the target, +1 above
@@ -56,7 +56,10 @@ class References:
         return len(self.target)
 
     def __repr__(self) -> str:
-        return f"References({len(self)} cases of {self.num_targets} targets, {len(self.graphs)} different references)"
+        return (
+            f"References({len(self)} cases of {self.num_targets} targets, "
+            f"{len(self.graphs)} different references)"
+        )
 
     def ids(self) -> list[Target]:
         """Each case's reference as users write it: a node id, a pair of nodes, or a graph
@@ -108,21 +111,16 @@ def find_references(
             gets no reference.
     """
     check_number(number)
-    asked, population = model.read(targets), model.everything
-    if asked.label is not None and population.label is not None:
-        population = population[torch.isin(population.label, asked.label)]
+    parsed, population = model.read(targets), model.everything
+    if parsed.label is not None and population.label is not None:
+        population = population[torch.isin(population.label, parsed.label)]
     points = check_embedding(model.embed(population))
     members = Members(population, points, has_neighbour(model, population))
     if isinstance(model, Regression):
-        row, kind = rows_by_value(model, asked, members, number)
+        row, kind = rows_by_value(model, parsed, members, number)
     else:
-        row, kind = rows_by_class(
-            model,
-            model.pred_discrete(asked) if label is None else label,
-            asked,
-            members,
-            number,
-        )
+        explained = model.pred_discrete(parsed) if label is None else label
+        row, kind = rows_by_class(model, explained, parsed, members, number)
     return gathered(model, members, row, kind)
 
 
@@ -142,28 +140,30 @@ class Members:
 
 
 def rows_by_class(
-    model: BaseModel, own: Tensor, asked: Targets, members: Members, number: int
+    model: BaseModel, explained: Tensor, targets: Targets, members: Members, number: int
 ) -> tuple[Tensor, Tensor]:
-    """Rows of the medoids of each class but ``own`` (T,), and the classes. (T, C, number), (C,)
+    """Rows of the medoids of each class but the explained one (T,), and the classes.
+
+    Shapes (T, C, number), (C,).
 
     If targets have labels, members count for their own label only: each label has two classes.
     """
     label = model.pred_discrete(members.targets)
-    if members.targets.label is None or asked.label is None:
+    if members.targets.label is None or targets.label is None:
         kind = torch.arange(int(label.max()) + 1, device=label.device)
         row = medoids_of_labels(members.points, label, len(kind), number, members.eligible)
-        return row.where((kind != own[:, None])[:, :, None], -1), kind
-    named, place = members.targets.label.unique(return_inverse=True)
+        return row.where((kind != explained[:, None])[:, :, None], -1), kind
+    names, place = members.targets.label.unique(return_inverse=True)
     row = medoids_of_labels(
-        members.points, 2 * place + label, 2 * len(named), number, members.eligible
+        members.points, 2 * place + label, 2 * len(names), number, members.eligible
     )
-    row = row.view(len(named), 2, number)[torch.searchsorted(named, asked.label.contiguous())]
+    row = row.view(len(names), 2, number)[torch.searchsorted(names, targets.label.contiguous())]
     kind = torch.arange(2, device=label.device)
-    return row.where((kind != own[:, None])[:, :, None], -1), kind
+    return row.where((kind != explained[:, None])[:, :, None], -1), kind
 
 
 def rows_by_value(
-    model: Regression, asked: Targets, members: Members, number: int
+    model: Regression, targets: Targets, members: Members, number: int
 ) -> tuple[Tensor, Tensor]:
     """Rows of the medoids at least one SD below and above each target. (T, 2, number), (2,)
 
@@ -171,12 +171,16 @@ def rows_by_value(
     """
     kind = torch.tensor([-1, 1], device=members.points.device)
     if model.spread <= model.tolerance():
-        return kind.new_full((len(asked), 2, number), -1), kind
+        return kind.new_full((len(targets), 2, number), -1), kind
     value = model.pred_continuous(members.targets).double()
-    own = model.pred_continuous(asked).double()
+    target_value = model.pred_continuous(targets).double()
     sides = [
         medoids_above(
-            members.points, sign * value, sign * own + model.spread, number, members.eligible
+            members.points,
+            sign * value,
+            sign * target_value + model.spread,
+            number,
+            members.eligible,
         )
         for sign in kind.tolist()
     ]
@@ -222,40 +226,40 @@ def donors(graphs: ComputationGraphs, references: References, seeds: list[int]) 
         seeds: One seed for each case.
     """
     check_cases(graphs, references, seeds)
-    lent, lent_ptr = neighbours(references.graphs)
+    lender, lender_ptr = neighbours(references.graphs)
     case, place = ragged_ranges(
         starts(graphs.num_nodes)[references.target], graphs.num_nodes[references.target]
     )
-    is_own = own_nodes(graphs)[place]
-    wanted = torch.bincount(case[~is_own], minlength=len(references))
-    drawn = draws(wanted, lent_ptr.diff()[references.graph], references, seeds)
+    is_other = ~own_nodes(graphs)[place]
+    wanted = torch.bincount(case[is_other], minlength=len(references))
+    drawn = draws(wanted, lender_ptr.diff()[references.graph], references, seeds)
     node = torch.empty_like(place)
-    node[~is_own] = lent[lent_ptr[references.graph][case[~is_own]] + drawn]
+    node[is_other] = lender[lender_ptr[references.graph][case[is_other]] + drawn]
     ptr = starts(graphs.num_nodes[references.target])
     for end in range(graphs.target_row.size(1)):
-        lender = references.graphs.node_ptr[:-1] + references.graphs.target_row[:, end]
-        node[ptr[:-1] + graphs.target_row[references.target, end]] = references.graphs.node[
-            lender[references.graph]
-        ]
+        end_row = references.graphs.node_ptr[:-1] + references.graphs.target_row[:, end]
+        end_node = references.graphs.node[end_row[references.graph]]
+        node[ptr[:-1] + graphs.target_row[references.target, end]] = end_node
     return Donors(node, ptr)
 
 
-def draws(wanted: Tensor, there: Tensor, references: References, seeds: list[int]) -> Tensor:
+def draws(wanted: Tensor, available: Tensor, references: References, seeds: list[int]) -> Tensor:
     """Draw as many of each reference's neighbours as its case needs. (Q,), (Q,) -> (sum of wanted,)
 
     Returns positions among the neighbours, without repetition if there are enough of them. Drawn on
     the CPU.
     """
-    found = [torch.zeros(0, dtype=torch.int64)]
+    positions = [torch.zeros(0, dtype=torch.int64)]
     for case, (count, size, seed) in enumerate(
-        zip(wanted.tolist(), there.tolist(), seeds, strict=True)
+        zip(wanted.tolist(), available.tolist(), seeds, strict=True)
     ):
         if count and not size:
             raise BadTarget(
-                f"reference {references.ids()[case]} has no neighbour to lend features: choose one with an edge."
+                f"reference {references.ids()[case]} has no neighbour to lend features: choose one "
+                "with an edge."
             )
-        found.append(some_of(size, count, seed))
-    return torch.cat(found).to(wanted.device)
+        positions.append(some_of(size, count, seed))
+    return torch.cat(positions).to(wanted.device)
 
 
 def some_of(size: int, count: int, seed: int) -> Tensor:
@@ -271,9 +275,8 @@ def neighbours(graphs: ComputationGraphs) -> tuple[Tensor, Tensor]:
     """
     owner, place = ragged_ranges(graphs.node_ptr[:-1], graphs.num_nodes)
     is_other = ~own_nodes(graphs)
-    return graphs.node[place[is_other]], starts(
-        torch.bincount(owner[is_other], minlength=len(graphs))
-    )
+    count = torch.bincount(owner[is_other], minlength=len(graphs))
+    return graphs.node[place[is_other]], starts(count)
 
 
 def own_nodes(graphs: ComputationGraphs) -> Tensor:
@@ -302,8 +305,9 @@ def check_embedding(points: Tensor) -> Tensor:
     bad = (~points.isfinite()).any(1).nonzero()
     if len(bad):
         raise BadModel(
-            f"the hidden space holds NaN or infinity for {len(bad)} of {len(points)} members of the population, so references "
-            "cannot be found in it. Say which space to use: embedding=lambda net, g: ..."
+            f"the hidden space holds NaN or infinity for {len(bad)} of {len(points)} members of "
+            "the population, so references cannot be found in it. Say which space to use: "
+            "embedding=lambda net, g: ..."
         )
     return points
 
@@ -313,10 +317,11 @@ def check_cases(graphs: ComputationGraphs, references: References, seeds: list[i
     refuse_foreign(graphs, references.graphs.source)
     if len(graphs) != references.num_targets:
         raise BadTarget(
-            f"the references belong to {references.num_targets} targets, but there are {len(graphs)} computation graphs: "
-            "use the same list of targets for both."
+            f"the references belong to {references.num_targets} targets, but there are "
+            f"{len(graphs)} computation graphs: use the same list of targets for both."
         )
     if len(seeds) != len(references):
         raise BadSetting(
-            f"donors need one seed for each of the {len(references)} cases, but {len(seeds)} were given."
+            f"donors need one seed for each of the {len(references)} cases, but {len(seeds)} were "
+            "given."
         )

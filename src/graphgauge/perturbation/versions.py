@@ -58,10 +58,8 @@ class Routes:
     @cached_property
     def into(self) -> Arcs:
         """Edges by their head."""
-        order, count = (
-            self.graphs.by_head,
-            torch.bincount(self.ends[1], minlength=len(self.graphs.node)),
-        )
+        order = self.graphs.by_head
+        count = torch.bincount(self.ends[1], minlength=len(self.graphs.node))
         return Arcs(starts(count), self.ends[0, order], order)
 
     @cached_property
@@ -88,8 +86,8 @@ class Routes:
             self.known[most_hops] = sorted_by(
                 self.ends[0, edge], self.ends[1, edge], edge, len(self.graphs.node)
             )
-        found: Arcs = self.known[most_hops]
-        return found
+        arcs: Arcs = self.known[most_hops]
+        return arcs
 
     def bounds(self, hops: int, begins: int, align: int) -> tuple[Tensor, Tensor]:
         """Upper bounds on the nodes and edges of the versions that each unit's removal makes;
@@ -111,11 +109,11 @@ class Routes:
         included.
         """
         out = self.out_of(hops - begins - 1)
-        tail, found = torch.repeat_interleave(out.ptr.diff()), torch.zeros_like(own)
+        tail, total = torch.repeat_interleave(out.ptr.diff()), torch.zeros_like(own)
         for level in range(hops, begins - 1, -1):
-            further = torch.zeros_like(own).index_add(0, tail, found[out.other])
-            found = torch.where(self.graphs.hop <= hops - level, own + further, 0)
-        return found
+            further = torch.zeros_like(own).index_add(0, tail, total[out.other])
+            total = torch.where(self.graphs.hop <= hops - level, own + further, 0)
+        return total
 
     def per_unit(self, value: Tensor) -> Tensor:
         """Sum a value over the heads of each unit's edges. (sum of nodes,) -> (sum of units,)"""
@@ -160,17 +158,17 @@ class Versions:
         if not len(self.key):
             return torch.full_like(row, -1)
         key, steps = self.radix.key(line, row, step), self.radix.steps
-        found = torch.searchsorted(self.key, key, right=True) - 1
-        is_same = (found >= 0) & (self.key[found.clamp(min=0)] // steps == key // steps)
-        return torch.where(is_same, found, -1)
+        number = torch.searchsorted(self.key, key, right=True) - 1
+        is_same_node = (number >= 0) & (self.key[number.clamp(min=0)] // steps == key // steps)
+        return torch.where(is_same_node, number, -1)
 
     def is_removed(self, line: Tensor, edge: Tensor, step: Tensor) -> Tensor:
         """Whether edges are removed by a step."""
         if not len(self.removed):
             return torch.zeros_like(edge, dtype=torch.bool)
         key = line * self.radix.edges + edge
-        found = torch.searchsorted(self.removed, key).clamp(max=len(self.removed) - 1)
-        return (self.removed[found] == key) & (self.turn[found] <= step)
+        at = torch.searchsorted(self.removed, key).clamp(max=len(self.removed) - 1)
+        return (self.removed[at] == key) & (self.turn[at] <= step)
 
 
 @dataclass(frozen=True)
@@ -208,13 +206,11 @@ class Unfolded(Copies):
         """
         order = self.lines.order
         unit = self.routes.first_unit[self.lines.case][:, None] + order
-        value = torch.where(
-            order >= 0, per_unit[unit.clamp(min=0)] if len(per_unit) else 0, 0
-        ).cumsum(1)
-        upto = torch.cat([torch.zeros_like(value[:, :1]), value], 1)[self.line, self.step]
-        follows = torch.cat(
-            [self.line.new_zeros(1, dtype=torch.bool), self.line[1:] == self.line[:-1]]
-        )[: len(self)]
+        value = per_unit[unit.clamp(min=0)] if len(per_unit) else 0
+        total = torch.where(order >= 0, value, 0).cumsum(1)
+        upto = torch.cat([torch.zeros_like(total[:, :1]), total], 1)[self.line, self.step]
+        is_first = self.line.new_zeros(1, dtype=torch.bool)
+        follows = torch.cat([is_first, self.line[1:] == self.line[:-1]])[: len(self)]
         return upto - torch.where(follows, upto.roll(1), 0).clamp(max=upto)
 
     def alone(self, union: Union, number: int) -> tuple[int, int, int]:
@@ -225,9 +221,9 @@ class Unfolded(Copies):
         """A batch with the graphs of points start..end-1, each once, and the versions of their
         nodes.
         """
-        graphs, of = self.graphs, self.of[start:end]
-        distinct, own = self.line[start:end].unique(return_inverse=True)
-        versions = self.versions(distinct, own, self.step[start:end])
+        graphs, of, step = self.graphs, self.of[start:end], self.step[start:end]
+        distinct, line = self.line[start:end].unique(return_inverse=True)
+        versions = self.versions(distinct, line, step)
         sheet = Sheet.of(graphs, of.unique(), versions, align)
         copy = torch.arange(start, end, device=of.device)
         bare = without_edges(
@@ -238,9 +234,7 @@ class Unfolded(Copies):
             align,
         )
         rows = graphs.target_row[of] + graphs.node_ptr[of][:, None]
-        answers = sheet.place(
-            own[:, None].expand_as(rows), rows, self.step[start:end, None].expand_as(rows)
-        )
+        answers = sheet.place(line[:, None].expand_as(rows), rows, step[:, None].expand_as(rows))
         return self.joined(bare.answering(answers), sheet)
 
     def joined(self, bare: Union, sheet: "Sheet") -> Union:
@@ -250,9 +244,9 @@ class Unfolded(Copies):
             graphs.edge_ptr[sheet.whole], graphs.edge_sizes[sheet.whole]
         )
         owner, tail, edge = self.routes.into.of(versions.row)
-        is_gone = versions.is_removed(versions.line[owner], edge, versions.step[owner])
+        stays = ~versions.is_removed(versions.line[owner], edge, versions.step[owner])
         if self.drops:
-            owner, tail, edge = owner[~is_gone], tail[~is_gone], edge[~is_gone]
+            owner, tail, edge = owner[stays], tail[stays], edge[stays]
         sent = torch.stack(
             [sheet.place(versions.line[owner], tail, versions.step[owner]), sheet.version_at[owner]]
         )
@@ -266,16 +260,18 @@ class Unfolded(Copies):
         if self.drops:
             return union
         like = union.features.like
-        return union.with_mask(torch.cat([like.new_ones(len(edge_row)), (~is_gone).to(like.dtype)]))
+        return union.with_mask(torch.cat([like.new_ones(len(edge_row)), stays.to(like.dtype)]))
 
-    def versions(self, distinct: Tensor, own: Tensor, step: Tensor) -> Versions:
-        """The versions that points at ``step`` of lines ``distinct[own]`` need.
+    def versions(self, distinct: Tensor, line_of_point: Tensor, step: Tensor) -> Versions:
+        """The versions that points at ``step`` of lines ``distinct[line_of_point]`` need.
 
         Lines are numbered as in ``distinct``.
         """
         order = self.lines.order[distinct]
         first, last = (
-            torch.zeros_like(distinct).scatter_reduce(0, own, step, how, include_self=False)
+            torch.zeros_like(distinct).scatter_reduce(
+                0, line_of_point, step, how, include_self=False
+            )
             for how in ("amin", "amax")
         )
         turn = torch.arange(1, order.size(1) + 1, device=step.device)
@@ -290,7 +286,7 @@ class Unfolded(Copies):
 
     def changed(self, line: Tensor, row: Tensor, step: Tensor, radix: Radix) -> Tensor:
         """Keys of all nodes that a change of ``row`` at ``step`` reaches in time, sorted."""
-        found, out = [], self.routes.out_of(self.hops - self.begins - 1)
+        keys, out = [], self.routes.out_of(self.hops - self.begins - 1)
         for level in range(self.begins, self.hops + 1):
             if level > self.begins:
                 owner, row, _ = out.of(row)
@@ -298,8 +294,8 @@ class Unfolded(Copies):
             in_time = self.graphs.hop[row] <= self.hops - level
             key = radix.key(line[in_time], row[in_time], step[in_time]).unique()
             line, row, step = radix.read(key)
-            found.append(key)
-        return torch.cat(found).unique()
+            keys.append(key)
+        return torch.cat(keys).unique()
 
 
 @dataclass(frozen=True)
@@ -310,36 +306,31 @@ class Sheet:
     product gets the same bits.
     """
 
-    whole: Tensor  #: (W,) numbers of the graphs
+    whole: Tensor  #: (W,) numbers of the graphs that are in the batch as a whole
     versions: Versions
-    nodes: tuple[
-        Tensor, Tensor, Tensor, Layout
-    ]  #: row in ``graphs.node``, piece and row in the union of each node; the layout
-    base_of: Tensor  #: (sum of nodes,) row in the union of each node of a graph that is there
-    version_at: Tensor  #: (V,) row in the union
+    #: for each node its row in ``graphs.node``, its piece and its row in the batch; and the layout
+    nodes: tuple[Tensor, Tensor, Tensor, Layout]
+    base_of: Tensor  #: (sum of nodes,) row in the batch of each node of a graph in the batch, or -1
+    version_at: Tensor  #: (V,) row in the batch
 
     @staticmethod
     def of(graphs: ComputationGraphs, whole: Tensor, versions: Versions, align: int) -> "Sheet":
         """Lay out graphs and versions."""
         piece, row = ragged_ranges(graphs.node_ptr[whole], graphs.sizes[whole])
         position = row - graphs.node_ptr[whole][piece]
-        own = torch.arange(len(versions.row), device=whole.device) + len(whole)
+        version_piece = torch.arange(len(versions.row), device=whole.device) + len(whole)
         shift = torch.zeros_like(graphs.node).index_copy(0, row, position % align)[versions.row]
         layout = Layout.of(torch.cat([graphs.sizes[whole], shift + 1]), align, spare=2)
-        base_at, version_at = layout.start[piece] + position, layout.start[own] + shift
+        base_at = layout.start[piece] + position
+        version_at = layout.start[version_piece] + shift
         nodes = (
             torch.cat([row, versions.row]),
-            torch.cat([piece, own]),
+            torch.cat([piece, version_piece]),
             torch.cat([base_at, version_at]),
             layout,
         )
-        return Sheet(
-            whole,
-            versions,
-            nodes,
-            torch.full_like(graphs.node, -1).index_copy(0, row, base_at),
-            version_at,
-        )
+        base_of = torch.full_like(graphs.node, -1).index_copy(0, row, base_at)
+        return Sheet(whole, versions, nodes, base_of, version_at)
 
     def place(self, line: Tensor, row: Tensor, step: Tensor) -> Tensor:
         """Row in the batch of the latest version of a node up to a step, or of the node itself."""
