@@ -32,14 +32,25 @@ def test_help_and_version():
     assert "--targets" in run("demo", "--help").stdout
 
 
+def test_every_command_has_its_file_and_the_line_of_help_that_it_says_itself():
+    from graphgauge.cli.main import COMMANDS, load_command
+
+    for name, line in COMMANDS.items():
+        command = load_command(name)
+        assert " ".join(command.help.split("\n\n")[0].split()) == line
+
+
 def test_help_lists_every_command_in_the_order_of_their_use():
-    from typer.main import get_command
+    from graphgauge.cli.main import COMMANDS
 
-    from graphgauge.cli.main import ORDER, app
+    lines = run("--help").stdout.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in lines] == list(COMMANDS)
 
-    group = get_command(app)
-    assert group.list_commands(None) == ORDER
-    assert set(group.commands) == set(ORDER)
+
+def test_a_command_that_is_mistyped_gets_a_suggestion():
+    done = run("evalute")
+    assert done.returncode == 2
+    assert "No such command 'evalute'. Did you mean 'evaluate'" in done.stderr
 
 
 def test_the_demo_shows_predictions_computation_graphs_and_which_explainer_to_use(tmp_path):

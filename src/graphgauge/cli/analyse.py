@@ -2,6 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from graphgauge.benchmark import with_variants
 from graphgauge.evaluation import Results
@@ -30,3 +33,23 @@ def as_text(paths: list[Path]) -> str:
 def as_json(paths: list[Path]) -> str:
     """Every file."""
     return json.dumps([str(path) for path in paths], indent=2)
+
+
+def analyse_command(
+    run: Annotated[str, typer.Argument(help="Folder of a run, or of saved results.")],
+    variants: Annotated[
+        str | None, typer.Option(help="Put the explainers of this run in the places of theirs.")
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "--out", help="Folder (default: 'analysis' in the run's)."),
+    ] = None,
+    draws: Annotated[int, typer.Option(min=1, help="Bootstrap draws.")] = 2000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print the written files as JSON.")] = False,
+) -> None:
+    """Write what a run says: the paper's Table 1, the comparison with it, Pareto fronts, tables and
+    pictures.
+    """
+    paths = run_analysis(run, output, draws, seed, variants)
+    typer.echo(as_json(paths) if json else as_text(paths))

@@ -1,10 +1,13 @@
-"""The audit log for people and other programs."""
+"""`graphgauge audit`: check and export the log of answers."""
 
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from graphgauge.cli.conventions import ExitCode, Json, command_group, show
 from graphgauge.core.errors import BadFile
 from graphgauge.core.registry import lookup
 from graphgauge.store import Verification
@@ -58,3 +61,36 @@ def run_export(log: str, form: str, output: str | None) -> Iterator[str]:
         if isinstance(error, BadFile):
             raise
         raise BadFile(f"{output} could not be written: {error}.") from error
+
+
+audit_command = command_group("Check and export the log of answers.")
+LogFile = Annotated[str, typer.Argument(help="The audit log, such as audit.sqlite.")]
+
+
+@audit_command.command("verify")
+def verify_command(
+    log: LogFile,
+    head: Annotated[
+        str | None, typer.Option(help="A digest noted earlier, which the log must hold.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make every digest of the log again: exit code 0 if it is whole, 1 if something was changed or
+    removed.
+    """
+    found = run_verify(log, head)
+    show(as_record(found) if json else found, as_text, json)
+    raise typer.Exit(ExitCode.BELOW if found.fault else ExitCode.PASS)
+
+
+@audit_command.command("export")
+def export_command(
+    log: LogFile,
+    form: Annotated[
+        str, typer.Option("--format", help="jsonl, with everything, or csv, for spreadsheets.")
+    ] = "jsonl",
+    output: Annotated[str | None, typer.Option(help="A file (default: stdout).")] = None,
+) -> None:
+    """Write the log out, an entry a line."""
+    for line in run_export(log, form, output):
+        typer.echo(line)

@@ -8,7 +8,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from graphgauge.benchmark.engines import Engine, engine_of
 from graphgauge.benchmark.estimate import duration
@@ -276,3 +278,71 @@ def phases_text(phases: dict[str, float]) -> list[str]:
     )
     told = ", ".join(f"{name} {shares[name]:.0%}" for name in largest).replace("_", " ")
     return [f"the work: {told}"] if told else []
+
+
+def benchmark_command(
+    experiment: Annotated[
+        str, typer.Argument(help="A shipped experiment (see --list) or a file, my.yaml.")
+    ] = "quick",
+    folder: Annotated[
+        str | None, typer.Option(help="Where the run is kept (default: runs/NAME).")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="inline, processes, dask or ray.")] = "processes",
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes (default: one for each core; one on a GPU)."),
+    ] = None,
+    address: Annotated[str | None, typer.Option(help="Of a running Dask or Ray cluster.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Such as cpu or cuda (default: cuda where there is one).")
+    ] = None,
+    targets: Annotated[
+        int | None,
+        typer.Option(min=1, help="Targets per task, instead of what the experiment says."),
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(help="Folder with the data sets (default: GRAPHGAUGE_DATA).")
+    ] = None,
+    networks: Annotated[
+        str | None, typer.Option(help="Folder with kept networks (default: those of the library).")
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option(help="Memory that a worker's batches may take, such as 2GiB.")
+    ] = None,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Remove the run in the folder and start over.")
+    ] = False,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Also measure again what failed or took too long.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say how much there is to do.")
+    ] = False,
+    mlflow: Annotated[
+        str | None, typer.Option(help="Also log to this MLflow store, such as sqlite:///runs.db.")
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="List the shipped experiments.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Measure many explainers on many tasks and networks. Can be stopped at any time; the same
+    command continues.
+    """
+    if list_:
+        rows = listed()
+        typer.echo(as_json(rows) if json else list_text(rows))
+        return
+    place = place_of(data, networks, device, memory)
+    chosen = chosen_engine(engine, workers, address, place)
+    plan = planned(experiment, place, targets)
+    if dry_run:
+        found = dry(plan)
+        typer.echo(as_json(found) if json else dry_text(found))
+        return
+    if mlflow is not None:
+        check_store(mlflow)
+    run = run_plan(plan, call_of(plan, folder, place, restart, retry), chosen)
+    if run is None:
+        raise typer.Exit(STOPPED)
+    if mlflow is not None:
+        tell(f"MLflow run {tracked(run, mlflow)}")
+    typer.echo(as_json(summary(run)) if json else summary_text(run))

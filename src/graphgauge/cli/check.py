@@ -6,7 +6,9 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from graphgauge.cli.conventions import ANSWERS, ExitCode, paint
 from graphgauge.core.errors import BadSetting
@@ -114,3 +116,62 @@ def as_text(found: Check, accuracy: ModelAccuracy | None = None) -> str:
     for name, own in groups.items():
         lines += [name, *(f"  {paint(verdict.outcome, 14)}  {verdict.reason}" for verdict in own)]
     return "\n".join([*lines, f"{paint(ANSWERS[ExitCode(found.code)])}: {found.reason}."])
+
+
+def check_command(
+    run: Annotated[
+        str,
+        typer.Argument(
+            help="Folder with results: of evaluate, benchmark or Results.save, or a published run."
+        ),
+    ],
+    explainer: Annotated[
+        list[str] | None,
+        typer.Option(help="Check only this one (may be repeated); else all but random."),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(help="Kind of task, such as link-regression; else seen from the run."),
+    ] = None,
+    stakes: Annotated[str | None, typer.Option(help="standard (usual) or high-stakes.")] = None,
+    latency: Annotated[
+        str | None, typer.Option(help="interactive, batch or offline; else the paper's 5 s.")
+    ] = None,
+    features: Annotated[
+        int | None, typer.Option(min=1, help="Number of features; limits are shares of it.")
+    ] = None,
+    focus: Annotated[
+        str | None, typer.Option(help="feature or edge: judge that side only.")
+    ] = None,
+    decision: Annotated[
+        str | None, typer.Option(help="Take thresholds and explainer from this decision file.")
+    ] = None,
+    other_data: Annotated[
+        bool, typer.Option("--other-data", help="With --decision: the run may be on other data.")
+    ] = False,
+    junit: Annotated[
+        str | None, typer.Option(help="Also write the verdicts to this JUnit XML file.")
+    ] = None,
+    annotations: Annotated[
+        bool, typer.Option("--annotations", help="Also print GitHub annotations to stderr.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Compare a stored run with thresholds (its own, if any): exit code 0 pass, 1 below threshold,
+    2 usage, 3 incomplete.
+    """
+    given = {
+        "task_kind": task,
+        "stakes": stakes,
+        "latency": latency,
+        "num_features": features,
+        "focus": focus,
+    }
+    decided = None if decision is None else Decision.read(decision)
+    wanted, chosen = agreed(run, decided, given, explainer or [])
+    results = Results.load(run)
+    found = gated(run_check(results, wanted, chosen, decided, other_data), decided)
+    accuracy = results.accuracy or (None if decided is None else decided.accuracy_of_model())
+    write_for_pipelines(found, junit, annotations)
+    typer.echo(as_json(found, wanted, accuracy) if json else as_text(found, accuracy))
+    raise typer.Exit(found.code)

@@ -3,6 +3,9 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from graphgauge.cli.conventions import paint
 from graphgauge.core.errors import BadFile
@@ -40,3 +43,33 @@ def as_text(found: Recommendation) -> str:
             *(f"  {paint(own.outcome, 14)}  {own.reason}" for own in found.verdicts),
         ]
     )
+
+
+def consult_command(
+    task: Annotated[
+        str,
+        typer.Argument(
+            help="node-classification, node-regression, link-classification or link-regression."
+        ),
+    ],
+    stakes: Annotated[str, typer.Option(help="standard or high-stakes.")] = "standard",
+    latency: Annotated[
+        str | None, typer.Option(help="interactive, batch or offline; else the paper's 5 s.")
+    ] = None,
+    features: Annotated[
+        int | None, typer.Option(min=1, help="Number of features; limits are shares of it.")
+    ] = None,
+    focus: Annotated[
+        str | None, typer.Option(help="feature or edge: judge that side only.")
+    ] = None,
+    requirements: Annotated[
+        str | None, typer.Option(help="Also write the requirements document to this Markdown file.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Say which explainer to begin with, from a benchmark, before anything of your own was
+    measured.
+    """
+    wanted = Requirements(None, stakes, latency, features, focus=focus)
+    found = run_consult(task, wanted, requirements)
+    typer.echo(as_json(found) if json else as_text(found))

@@ -20,7 +20,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import Any, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -36,6 +36,12 @@ class ExitCode(IntEnum):
     INCOMPLETE = 3
 
 
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes on stderr.")]
+Config = Annotated[
+    str | None,
+    typer.Argument(help="Project file, YAML or TOML (default: graphgauge.yaml, if it is here)."),
+]
 ANSWERS = {
     ExitCode.PASS: "pass",
     ExitCode.BELOW: "below threshold",
@@ -52,6 +58,17 @@ COLOURS |= {
     "broken": "red",
     "ok": "green",
 }
+
+
+def command_group(help: str) -> typer.Typer:
+    """A command that only holds further commands."""
+    return typer.Typer(
+        help=help,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
 
 
 def has_colour(stream: TextIO | None = None) -> bool:

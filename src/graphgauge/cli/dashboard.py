@@ -10,7 +10,7 @@ import typer
 from graphgauge.cli.conventions import ExitCode, Teller
 
 
-def dashboard(
+def dashboard_command(
     root: Annotated[
         str, typer.Argument(help="Folder with runs; only what lies under it can be chosen.")
     ] = ".",

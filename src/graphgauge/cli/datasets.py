@@ -1,7 +1,9 @@
 """The list of data sets: the paper's counts, licences, and whether the files are there."""
 
 import json
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from graphgauge.datasets import DATASETS, Description, state_of
 
@@ -65,3 +67,15 @@ def advice(rows: list[dict[str, Any]]) -> list[str]:
         for row in rows
         if row["files"] in ("missing", "damaged")
     ]
+
+
+def datasets_command(
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Folder with the raw files; else GRAPHGAUGE_DATA, else the cache."),
+    ] = None,
+) -> None:
+    """List the data sets of the paper, and whether their files are there."""
+    rows = listed(data)
+    typer.echo(as_json(rows) if json else as_text(rows))

@@ -4,8 +4,9 @@ and the report.
 
 import json
 import time
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -187,3 +188,34 @@ def advice(shown: dict[str, Any]) -> list[str]:
     lines = ["", f"Recommended: {chosen['chosen']}", f"  because {chosen['reason']}"]
     lines += [f"  not {other}: {why}" for other, why in chosen["others"].items()]
     return [*lines, "", f"Report: {shown['report']}"]
+
+
+def read_list(text: str) -> list[int | str]:
+    """Comma-separated numbers; what is no number stays text, so that the library can refuse it by
+    name.
+    """
+    return [read_number(part.strip()) for part in text.split(",") if part.strip()]
+
+
+def read_number(text: str) -> int | str:
+    """A whole number, or the text as it is."""
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def demo_command(
+    targets: Annotated[
+        str, typer.Option(help="Nodes to look at, such as 0,302,510.")
+    ] = "0,302,510,604,699",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the graph and of the training.")] = 1,
+    report: Annotated[str, typer.Option(help="Where the report goes.")] = "report.html",
+    number: Annotated[int, typer.Option(min=1, help="Targets to measure explainers on.")] = 20,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Train a small GCN on a generated BA-Shapes graph, show what decides its predictions, and
+    which explainer says so best.
+    """
+    shown = run_demo(read_list(targets), seed, report, number)
+    typer.echo(as_json(shown) if json else as_text(shown))

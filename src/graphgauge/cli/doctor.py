@@ -6,7 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from graphgauge.cli.conventions import ExitCode, paint
+import typer
+
+from graphgauge.cli.conventions import Config, ExitCode, Json, Quiet, paint, show, telling
 from graphgauge.core.packages import BROKEN, OK, Line, extra_lines, is_well, package_lines
 
 TITLES = {
@@ -80,3 +82,17 @@ def answer(lines: list[Line]) -> str:
     """The last line."""
     broken = [line.name for line in lines if line.status == BROKEN]
     return f"{paint(BROKEN)}: {', '.join(broken)}" if broken else f"{paint(OK)}: nothing is broken"
+
+
+def doctor_command(
+    config: Config = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Check packages, machine and extras, and a project from its file to its network: exit code 1
+    if something is broken.
+    """
+    with telling(quiet):
+        lines = run_doctor(config)
+    show(as_record(lines) if json else lines, as_text, json)
+    raise typer.Exit(code_of(lines))

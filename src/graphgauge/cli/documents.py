@@ -3,6 +3,9 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from graphgauge.core.errors import BadSetting
 from graphgauge.lifecycle.decision import FILE, Decision
@@ -44,3 +47,39 @@ def as_text(paths: list[Path]) -> str:
 def as_json(paths: list[Path]) -> str:
     """The files for programs."""
     return json.dumps([str(path) for path in paths], indent=2)
+
+
+def documents_command(
+    run: Annotated[str, typer.Argument(help="Folder of a validation, a run, or saved results.")],
+    output: Annotated[str, typer.Option(help="Folder for the documents.")],
+    decision: Annotated[
+        str | None, typer.Option(help="A decision file (default: the one in the run's folder).")
+    ] = None,
+    system: Annotated[str, typer.Option(help="Name of the system.")] = "",
+    contact: Annotated[str, typer.Option(help="Who answers questions.")] = "",
+    classification: Annotated[
+        str, typer.Option(help="Classification as the owner states it; printed as the owner's.")
+    ] = "",
+    audit_log: Annotated[str, typer.Option(help="Where the log of answers is.")] = "",
+    monitor: Annotated[
+        str,
+        typer.Option(
+            help="A store of `graphgauge monitor`, for the monitoring plan and the checklist."
+        ),
+    ] = "",
+    evidence: Annotated[
+        list[str] | None,
+        typer.Option(help="POINT=FILE for a point of the checklist (may be repeated)."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the written files as JSON.")] = False,
+) -> None:
+    """Write model card section, instructions for use, Annex IV tables, monitoring plan, checklist
+    and audit trail.
+    """
+    owner = Owner(
+        system, contact, classification, audit_log, read_evidence(evidence or []), monitor
+    )
+    paths = run_documents(run, output, decision, owner)
+    for missing in missing_files(owner.evidence):
+        typer.echo(f"graphgauge: note: {missing}", err=True)
+    typer.echo(as_json(paths) if json else as_text(paths))

@@ -4,9 +4,21 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from graphgauge.cli.conventions import ANSWERS, ExitCode, Teller, paint
+import typer
+
+from graphgauge.cli.conventions import (
+    ANSWERS,
+    Config,
+    ExitCode,
+    Json,
+    Quiet,
+    Teller,
+    paint,
+    show,
+    telling,
+)
 from graphgauge.core.errors import BadSetting
 from graphgauge.core.verdicts import NOT_APPLICABLE, OUTCOMES, Verdict
 from graphgauge.evaluation.accuracy import UNKNOWN
@@ -159,3 +171,58 @@ def answer_line(done: Evaluated) -> str:
     who = "" if found.recommendation is None else f"{found.recommendation.chosen}, "
     where = f"The run is in {done.folder}; `graphgauge check {done.folder}` judges every explainer"
     return f"{paint(ANSWERS[done.code])}: {who}{found.reason}. {where}."
+
+
+def evaluate_command(
+    config: Config = None,
+    model: Annotated[
+        str | None, typer.Option(help="package.module:function that gives the network.")
+    ] = None,
+    weights: Annotated[str | None, typer.Option(help="Its weights, a safetensors file.")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="The graph, a safetensors file (datasets.save_graph).")
+    ] = None,
+    level: Annotated[str | None, typer.Option(help="node, link or graph.")] = None,
+    task: Annotated[str | None, typer.Option(help="classification or regression.")] = None,
+    explainers: Annotated[
+        str | None, typer.Option(help="Names, such as lrp,gnn_explainer,random.")
+    ] = None,
+    targets: Annotated[int | None, typer.Option(min=1, help="How many targets.")] = None,
+    preset: Annotated[str | None, typer.Option(help="paper or calibrated.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of everything that is drawn.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Such as cpu or cuda (default: cuda where there is one).")
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option(help="Folder for the run (default: runs/NAME).")
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Take the place of a run in the folder.")
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure explainers on your own model: exit code 0 pass, 1 below threshold, 3 incomplete, for
+    the recommended one.
+    """
+    names = (
+        None
+        if explainers is None
+        else [name.strip() for name in explainers.split(",") if name.strip()]
+    )
+    options: dict[str, Any] = {
+        "model": model,
+        "weights": weights,
+        "data": data,
+        "level": level,
+        "task": task,
+        "explainers": names,
+    }
+    options |= {"targets": targets, "preset": preset, "seed": seed, "device": device}
+    with telling(quiet) as tell:
+        project = project_of(config, options)
+        done = run_evaluate(project, output or usual_folder(project, config), tell, replace)
+    if done is None:
+        raise typer.Exit(ExitCode.INCOMPLETE)
+    show(as_record(done) if json else done, as_text, json)
+    raise typer.Exit(done.code)

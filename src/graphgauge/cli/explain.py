@@ -1,11 +1,14 @@
 """One prediction of the user's own model, explained in words, as a picture, or as a file."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from graphgauge.cli.conventions import ExitCode
+import typer
+
+from graphgauge.cli.conventions import Config, ExitCode, Json, Quiet, show, telling
+from graphgauge.cli.evaluate import project_of
 from graphgauge.core.errors import BadFile
-from graphgauge.lifecycle.single import Single, quality_of
+from graphgauge.lifecycle.single import Single, explain_one, quality_of
 from graphgauge.narrative.language import find_language
 from graphgauge.narrative.telling import AUDIENCES, explanation_facts, read_audience
 
@@ -66,3 +69,44 @@ def as_record(single: Single, text: str, audience: str, top_k: int) -> dict[str,
         ),
         "verdicts": [verdict.record() for verdict in single.verdicts],
     }
+
+
+def explain_command(
+    config: Config = None,
+    target: Annotated[
+        str,
+        typer.Option(help="A node or graph, such as 17, or a link, such as 3,5; or their names."),
+    ] = ...,  # type: ignore[assignment]
+    explainer: Annotated[
+        str | None, typer.Option(help="By name (default: the project's first).")
+    ] = None,
+    language: Annotated[str, typer.Option(help="en, it, de, fr or es.")] = "en",
+    audience: Annotated[str, typer.Option(help="expert, internal or affected_person.")] = "expert",
+    top: Annotated[
+        int, typer.Option(min=1, help="How many features and connections are told.")
+    ] = 3,
+    picture: Annotated[
+        str | None, typer.Option(help="Also draw it: a file .svg, .png or .pdf.")
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option(help="Also save the explanation: a safetensors file.")
+    ] = None,
+    measure: Annotated[
+        bool, typer.Option(help="Measure and judge it; without, only the scores are told.")
+    ] = True,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Explain one prediction of your own model in words: exit code 1 if the explanation misses a
+    threshold.
+    """
+    with telling(quiet):
+        check_wishes(language, audience, picture)
+        single = explain_one(project_of(config, {}), target, explainer, measure)
+        text = single.text(language, audience, top)
+        if picture is not None:
+            write_picture(single, audience, picture)
+        if output is not None:
+            single.x.save(output)
+    show(as_record(single, text, audience, top) if json else text, str, json)
+    raise typer.Exit(code_of(single))

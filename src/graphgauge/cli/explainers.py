@@ -1,7 +1,9 @@
 """The list of explainers: ours, PyG's, and those of installed plug-ins."""
 
 import json
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from graphgauge.core.errors import GraphgaugeError
 from graphgauge.explainers.pyg import TRAITS
@@ -62,3 +64,11 @@ def as_text(rows: list[dict[str, Any]]) -> str:
 def shown(value: Any) -> str:
     """Yes, no, or the text itself."""
     return {True: "yes", False: "no", None: "depends"}.get(value, str(value))
+
+
+def explainers_command(
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """List the explainers that can be used by name."""
+    rows = listed()
+    typer.echo(as_json(rows) if json else as_text(rows))

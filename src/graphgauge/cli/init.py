@@ -1,7 +1,11 @@
 """The first project file: every key there is, with what it means and where to edit."""
 
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from graphgauge.cli.conventions import Json, show
 from graphgauge.core.errors import BadFile
 
 NAME = "graphgauge.yaml"
@@ -79,3 +83,12 @@ def run_init(folder: str) -> Path:
 def as_text(path: Path) -> str:
     """Where it is, and what comes next."""
     return f"{path}\nEdit the lines marked EDIT, then: graphgauge doctor {path}"
+
+
+def init_command(
+    folder: Annotated[str, typer.Argument(help="Where to write graphgauge.yaml.")] = ".",
+    json: Json = False,
+) -> None:
+    """Write a commented project file for a model of your own; never over another."""
+    path = run_init(folder)
+    show({"file": str(path)}, lambda _: as_text(path), json)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphgauge.cli.conventions import as_json, telling
+from graphgauge.cli.conventions import Json, Quiet, as_json, command_group, telling
 from graphgauge.core.errors import BadFile, BadSetting
 
 if TYPE_CHECKING:
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from graphgauge.lifecycle.watching import Watched
     from graphgauge.monitor import Monitor, Run, Status
 
-commands = typer.Typer(
-    help="Watch a model in use: does the quality of its explanations hold?", no_args_is_help=True
-)
+monitor_command = command_group("Watch a model in use: does the quality of its explanations hold?")
 
 ProjectFile = Annotated[str, typer.Argument(help="Project file of your model.")]
 StoreFile = Annotated[str, typer.Option("--store", help="The monitoring store.")]
@@ -39,13 +37,11 @@ Explainer = Annotated[
         help="Label of the project's explainer that is in use, where there is no decision."
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes on stderr.")]
 STORE = "monitor.sqlite"
 
 
-@commands.command()
-def baseline(
+@monitor_command.command("baseline")
+def baseline_command(
     source: Annotated[
         str,
         typer.Argument(
@@ -118,8 +114,8 @@ def baseline(
     typer.echo(as_json(record) if json else "\n".join([head, *metric_lines(found.body["summary"])]))
 
 
-@commands.command()
-def run(
+@monitor_command.command("run")
+def run_command(
     project: ProjectFile,
     store: StoreFile = STORE,
     explainer: Explainer = None,
@@ -170,16 +166,16 @@ def run(
     typer.echo(as_json(found.record()) if json else run_text(found))
 
 
-@commands.command()
-def status(store: StoreFile = STORE, at: At = None, json: Json = False) -> None:
+@monitor_command.command("status")
+def status_command(store: StoreFile = STORE, at: At = None, json: Json = False) -> None:
     """Say what is due: exit code 0 nothing, 1 action, 3 incomplete."""
     found = opened(store).status(read_time(at))
     typer.echo(as_json(found.record()) if json else status_text(found))
     raise typer.Exit(found.code)
 
 
-@commands.command()
-def trigger(
+@monitor_command.command("trigger")
+def trigger_command(
     reason: Annotated[str, typer.Option(help="Such as 'regulatory update'.")],
     store: StoreFile = STORE,
     who: Annotated[str, typer.Option(help="Who raises it.")] = "",
@@ -189,8 +185,8 @@ def trigger(
     typer.echo(f"raised: {opened(store).trigger(reason, who, read_time(at)).told}")
 
 
-@commands.command()
-def settle(
+@monitor_command.command("settle")
+def settle_command(
     name: Annotated[str, typer.Argument(help="Of the trigger, as `status` shows it: 7.2 or m1.")],
     note: Annotated[str, typer.Option(help="Why nothing has to be done, or what was done.")],
     store: StoreFile = STORE,
@@ -200,8 +196,8 @@ def settle(
     typer.echo(f"settled: {', '.join(opened(store).settle(name, note, read_time(at)))}")
 
 
-@commands.command()
-def page(
+@monitor_command.command("page")
+def page_command(
     store: StoreFile = STORE,
     output: Annotated[str, typer.Option(help="The page, one HTML file.")] = "monitor.html",
     at: At = None,

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from graphgauge.evaluation import Results
 from graphgauge.guidelines import Requirements
@@ -29,3 +31,52 @@ def run_report(
     wanted = Requirements(**{**stored_requirements(run), **given})
     made = report(results, wanted, **options, run=run)
     return made.save(output or Path(run) / f"report.{format or 'html'}", format)
+
+
+def report_command(
+    run: Annotated[str, typer.Argument(help="Folder of a run, or of saved results.")],
+    output: Annotated[
+        str | None, typer.Option(help="File to write (default: report.html in the run's folder).")
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(help="html, md, json, csv or pdf (default: as the file is called)."),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(help="Kind of task, such as link-regression; else seen from the run."),
+    ] = None,
+    stakes: Annotated[
+        str | None, typer.Option(help="standard or high-stakes (default: as the run was judged).")
+    ] = None,
+    latency: Annotated[
+        str | None, typer.Option(help="interactive, batch or offline; else the paper's 5 s.")
+    ] = None,
+    features: Annotated[
+        int | None, typer.Option(min=1, help="Number of features; limits are shares of it.")
+    ] = None,
+    focus: Annotated[
+        str | None, typer.Option(help="feature or edge: judge that side only.")
+    ] = None,
+    accuracy: Annotated[
+        float | None,
+        typer.Option(help="Of the model on its task, from 0 to 1 (default: as in the run)."),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="What stands at the top of the page.")] = None,
+    language: Annotated[
+        str, typer.Option(help="Of sentences on single explanations: en, it, de, fr or es.")
+    ] = "en",
+    audience: Annotated[
+        str, typer.Option(help="Of these sentences: expert, internal or affected_person.")
+    ] = "expert",
+) -> None:
+    """Write the report of a stored run: one page that says which explainer to trust, and why."""
+    asked = {
+        "task_kind": task,
+        "stakes": stakes,
+        "latency": latency,
+        "num_features": features,
+        "focus": focus,
+    }
+    told = {"accuracy": accuracy, "title": title, "language": language, "audience": audience}
+    typer.echo(run_report(run, output, format, asked, told))

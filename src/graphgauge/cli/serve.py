@@ -3,7 +3,9 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from graphgauge.cli.conventions import Teller
 from graphgauge.explainers import find_explainer
@@ -59,3 +61,57 @@ def run_serve(wishes: Wishes, settings: Mapping[str, Any], tell: Teller) -> None
     else:
         tell(f"token: {where}")
     run_service(service, tell)
+
+
+def serve_command(
+    config: Annotated[str, typer.Argument(help="A project file, my.yaml.")],
+    decision: Annotated[
+        str | None, typer.Option(help="decision.json of `graphgauge validate`, or its folder.")
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(help="A further explainer that may be asked for (may be repeated)."),
+    ] = None,
+    fallback: Annotated[
+        str, typer.Option(help="The explainer that answers when time is short.")
+    ] = "input_x_gradient",
+    audit: Annotated[
+        str, typer.Option(help="The audit log; it is made if it is not there.")
+    ] = "audit.sqlite",
+    budget_ms: Annotated[float, typer.Option(min=1, help="Time for one explanation.")] = 300,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8321,
+    expose: Annotated[
+        bool, typer.Option("--expose", help="Allow an address that other machines can reach.")
+    ] = False,
+    allowed_host: Annotated[
+        list[str] | None, typer.Option(help="A further name to be called by (may be repeated).")
+    ] = None,
+    token_file: Annotated[
+        str | None, typer.Option(help="File with the token; it is made if it is not there.")
+    ] = None,
+    rate: Annotated[float, typer.Option(min=0.001, help="Questions a second, over time.")] = 1000,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Serve though the decision does not hold; every answer says so."
+        ),
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No notes on stderr, but for a random token.")
+    ] = False,
+) -> None:
+    """Explain predictions of your own model over HTTP. The token is in GRAPHGAUGE_TOKEN, in
+    --token-file, or made and shown.
+    """
+    settings = {
+        "host": host,
+        "port": port,
+        "hosts": tuple(allowed_host or ()),
+        "budget_ms": budget_ms,
+        "rate": rate,
+    }
+    wishes = Wishes(
+        config, decision, tuple(allow or ()), fallback, audit, token_file, expose, force
+    )
+    run_serve(wishes, settings, Teller(quiet))

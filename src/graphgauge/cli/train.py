@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 import typer
@@ -19,6 +19,7 @@ from graphgauge.datasets.fingerprints import digest
 from graphgauge.datasets.grid import Found, Search, search
 from graphgauge.datasets.network_files import keep as write_network
 from graphgauge.datasets.scores import SCORED_PARTS
+from graphgauge.datasets.stopping import Stopping
 from graphgauge.datasets.tasks import Task, find_tasks
 
 Row = dict[str, Any]  #: what people see of one network, or its task and an "error"
@@ -177,3 +178,48 @@ def line_of(row: Row) -> str:
         + "".join(f"{cell:>17}" for cell in cells)
         + f"{row['paper']:>8.2f}  {chosen}{bias}"
     )
+
+
+def train_command(
+    task: Annotated[
+        str, typer.Argument(help="Such as cora-node-gcn, cora-node (both networks) or all.")
+    ],
+    data: Annotated[
+        str | None, typer.Option(help="Folder with the data sets (default: GRAPHGAUGE_DATA).")
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Such as cpu or cuda (default: cuda where there is one).")
+    ] = None,
+    folder: Annotated[
+        str | None, typer.Option(help="Where finished runs are kept (default: the cache folder).")
+    ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(help="Write the chosen network (.toml and .safetensors) to this folder."),
+    ] = None,
+    decoder_bias: Annotated[
+        bool, typer.Option("--decoder-bias", help="Also try inner products plus a learned number.")
+    ] = False,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Seed of the grid; the next five are those of the chosen network."
+        ),
+    ] = 0,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs at most.")] = 200,
+    patience: Annotated[
+        int, typer.Option(min=1, help="Epochs without a lower loss before training stops.")
+    ] = 10,
+    watch: Annotated[
+        str, typer.Option(help="Whose loss early stopping watches: val or train.")
+    ] = "val",
+    points: Annotated[
+        int | None, typer.Option(min=1, help="Try so many points of the grid, not all.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Search the paper's grid for its networks, and train the best again with five seeds."""
+    wanted = Search(Stopping(epochs, patience, watch), seed, points, decoder_bias)
+    if failed := show_training(task, wanted, places(data, device, folder, keep), json):
+        typer.echo(f"graphgauge: error: no network was made for {', '.join(failed)}", err=True)
+        raise typer.Exit(1)

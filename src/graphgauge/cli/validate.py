@@ -4,14 +4,16 @@ of the check.
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from graphgauge.evaluation.accuracy import UNKNOWN
 from graphgauge.lifecycle.consultation import told_list
-from graphgauge.lifecycle.decision import FILE, Decision
+from graphgauge.lifecycle.decision import FILE
 from graphgauge.lifecycle.project import Project
 from graphgauge.lifecycle.run_folder import PAGE, check_folder
-from graphgauge.lifecycle.tracking import Tracker
+from graphgauge.lifecycle.tracking import Tracker, client_for
 from graphgauge.lifecycle.validation import Terms, Validation, validate
 
 
@@ -41,14 +43,6 @@ def output_folder(config: str, output: str | None, replace: bool = False) -> Pat
 def tracked(found: Validation, folder: Path, uri: str) -> str:
     """The validation in MLflow, with its files; the id of the run."""
     return Tracker(uri, experiment="graphgauge-validation").validation(found, folder)
-
-
-def sign(path: str, by: str, again: bool = False) -> Decision:
-    """Put a name under a decision, in its file; ``again``: although somebody has signed it."""
-    place = Path(path) / FILE if Path(path).is_dir() else Path(path)
-    signed = Decision.read(place).sign(by, again=again)
-    signed.write(place)
-    return signed
 
 
 def as_record(found: Validation, folder: Path) -> dict[str, Any]:
@@ -84,3 +78,43 @@ def as_text(found: Validation, folder: Path) -> str:
             f"{folder / FILE}: {signed}, holds until {own.expires}. To be read: {folder / PAGE}",
         ]
     )
+
+
+def validate_command(
+    config: Annotated[str, typer.Argument(help="A project file, my.yaml.")],
+    output: Annotated[
+        str | None,
+        typer.Option(help="Folder for the files (default: 'validation' beside the config)."),
+    ] = None,
+    signed_by: Annotated[
+        str, typer.Option(help="Who answers for the decision; else sign later.")
+    ] = "",
+    days: Annotated[int, typer.Option(min=1, help="Days until the decision expires.")] = 180,
+    accuracy: Annotated[
+        float | None, typer.Option(help="Of the network, from 0 to 1 (default: from the data).")
+    ] = None,
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace",
+            help="Take the place of a validation in the folder; a signed one is kept in 'earlier'.",
+        ),
+    ] = False,
+    mlflow: Annotated[
+        str | None, typer.Option(help="Also log to this MLflow store, such as sqlite:///runs.db.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Measure the project's explainers, or a shortlist, on its data, choose one, write the
+    decision. Exit codes as for check.
+    """
+    if mlflow is not None:
+        client_for(mlflow)  # a missing package is told before the work
+    project = Project.read(config)
+    folder = output_folder(config, output, replace)  # before an hour of measuring
+    found = run_validation(project, Terms(signed_by, days, accuracy))
+    found.save(folder, replace=replace)
+    if mlflow is not None:
+        typer.echo(f"MLflow run {tracked(found, folder, mlflow)}", err=True)
+    typer.echo(as_json(found, folder) if json else as_text(found, folder))
+    raise typer.Exit(found.check.code)
