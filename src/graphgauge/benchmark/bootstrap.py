@@ -82,8 +82,8 @@ class Ranking:
             "second": [second for _, second in pairs],
             **parts,
         }
-        found = pd.DataFrame(columns)
-        return found.assign(clear=(found["low"] > 0) | (found["high"] < 0))
+        table = pd.DataFrame(columns)
+        return table.assign(clear=(table["low"] > 0) | (table["high"] < 0))
 
 
 def paired_bootstrap(
@@ -106,14 +106,14 @@ def paired_bootstrap(
     """
     study = study_of(results).only(explainer=[first, second])
     common = common_configurations(study, metric, [first, second])
-    own, drawn = means_of(common, draws, seed)
-    gap = drawn[:, 0] - drawn[:, 1]
+    mean, drawn_mean = means_of(common, draws, seed)
+    gap = drawn_mean[:, 0] - drawn_mean[:, 1]
     sign = 1 if higher_is_better(metric) else -1
     wins = float(((sign * gap > SAME) + (np.abs(gap) <= SAME) / 2).mean())
     count = sum(len(part.cases) for part in common)
     low, high = interval_of_difference(common, 0, 1)
     return Difference(
-        metric, first, second, float(own[0] - own[1]), low, high, wins, count, len(common)
+        metric, first, second, float(mean[0] - mean[1]), low, high, wins, count, len(common)
     )
 
 
@@ -134,23 +134,25 @@ def ranking(
         seed: Seed of the draws.
     """
     study = study_of(results)
-    having = set(study.values(metric)["explainer"])
+    measured = set(study.values(metric)["explainer"])
     names = (
-        [name for name in study.explainers if name in having] if explainers is None else explainers
+        [name for name in study.explainers if name in measured]
+        if explainers is None
+        else explainers
     )
     common = common_configurations(study.only(explainer=names), metric, names)
-    own, drawn = means_of(common, draws, seed)
+    mean, drawn_mean = means_of(common, draws, seed)
     places = range(len(names))
-    ends = np.array(
+    bounds = np.array(
         [[interval_of_difference(common, first, second) for second in places] for first in places]
     )
     square = {"index": names, "columns": names}
     return Ranking(
         metric,
-        pd.DataFrame(own[:, None] - own[None, :], **square),
-        pd.DataFrame(ends[..., 0], **square),
-        pd.DataFrame(ends[..., 1], **square),
-        pd.Series(share_best(drawn, higher_is_better(metric)), index=names, name="best"),
+        pd.DataFrame(mean[:, None] - mean[None, :], **square),
+        pd.DataFrame(bounds[..., 0], **square),
+        pd.DataFrame(bounds[..., 1], **square),
+        pd.Series(share_best(drawn_mean, higher_is_better(metric)), index=names, name="best"),
         sum(len(part.cases) for part in common),
         len(common),
     )
@@ -160,8 +162,8 @@ def common_configurations(study: Study, metric: str, names: list[str]) -> list[C
     """The configurations in which all explainers have values. Raises `UndefinedScore` if there are
     none.
     """
-    found = configurations(study, metric, names)
-    common = [part for part in found if part.cases and not np.isnan(part.values).any()]
+    all_configurations = configurations(study, metric, names)
+    common = [part for part in all_configurations if part.cases and not np.isnan(part.values).any()]
     if not common:
         raise UndefinedScore(
             f"{', '.join(names)} cannot be compared by {metric}: in no task and model do all of "
@@ -181,8 +183,8 @@ def interval_of_difference(common: list[Configuration], first: int, second: int)
 
 def means_of(common: list[Configuration], draws: int, seed: int) -> tuple[Floats, Floats]:
     """The means over configurations, for all cases and for each draw.  (E,), (B, E)"""
-    own = np.stack([part.values.mean(0) for part in common]).mean(0)
-    return own, np.stack([part.means(draws, seed) for part in common]).mean(0)
+    mean = np.stack([part.values.mean(0) for part in common]).mean(0)
+    return mean, np.stack([part.means(draws, seed) for part in common]).mean(0)
 
 
 def share_best(drawn: Floats, is_higher_better: bool) -> Floats:

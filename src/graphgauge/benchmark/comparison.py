@@ -69,15 +69,15 @@ class Comparison:
         task.
         """
         digits = DIGITS.get(metric, 2)
-        own = self.cells[self.cells["metric"] == metric]
+        cells = self.cells[self.cells["metric"] == metric]
         text = [
             f"{ours:.{digits}f} / {paper:.{digits}f}"
-            for ours, paper in zip(own["ours"], own["paper"], strict=True)
+            for ours, paper in zip(cells["ours"], cells["paper"], strict=True)
         ]
         table = (
-            own.assign(text=text)
+            cells.assign(text=text)
             .pivot(index="label", columns="kind", values="text")
-            .loc[list(dict.fromkeys(own["label"]))]
+            .loc[list(dict.fromkeys(cells["label"]))]
         )
         columns = {shown: table[kind].tolist() for kind, shown in KINDS.items() if kind in table}
         return pd.DataFrame(
@@ -132,11 +132,11 @@ def labels_in_place(labels: list[str]) -> dict[str, str]:
     """
     chosen: dict[str, str] = {}
     for method in EXPLAINERS:
-        own = [label for label in labels if method_of(label) == method]
+        candidates = [label for label in labels if method_of(label) == method]
         mimic = VARIANTS.get(method, "\0")
         chosen |= (
-            {min(own, key=lambda label: (mimic not in label, label != method)): method}
-            if own
+            {min(candidates, key=lambda label: (mimic not in label, label != method)): method}
+            if candidates
             else {}
         )
     return chosen
@@ -276,10 +276,10 @@ def repeatability(part: pd.DataFrame, metric: str, draws: int, seed: int) -> tup
         part["paper_configurations"].to_numpy(float)
     )
     drawn = means + errors * np.random.default_rng(seed).standard_normal((draws, len(means)))
-    found = spearman(
+    correlations = spearman(
         drawn.clip(0.0, 1.0 if form in ("pertinence", "stability") else None), means, TIES[form]
     )
-    known = found[~np.isnan(found)]
+    known = correlations[~np.isnan(correlations)]
     return (
         (float(np.median(known)), float(np.quantile(known, 0.05)))
         if len(known)
@@ -312,8 +312,8 @@ def best_enough(cells: pd.DataFrame) -> tuple[str, bool]:
         ours=lambda table: table["ours"].round(2)
     )
     best = chosen[chosen["ours"] == chosen.groupby("kind")["ours"].transform("max")]
-    good, whole = (
+    num_best, num_kinds = (
         best[best["explainer"].isin(BEST_OF_THE_PAPER)]["kind"].nunique(),
         chosen["kind"].nunique(),
     )
-    return f"{good} of {whole}", good == whole > 0
+    return f"{num_best} of {num_kinds}", num_best == num_kinds > 0

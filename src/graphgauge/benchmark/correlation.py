@@ -110,38 +110,49 @@ def over_targets(
     ):
         wide = part.pivot(index="case", columns="metric", values="value").sort_index()
         for side in ("feature", "edge"):
-            own = (
+            side_values = (
                 wide[[name for name in wide.columns if name.startswith(side)]]
                 .dropna(axis=1, how="all")
                 .dropna()
             )
             yield from of_side(
-                own, (kind, explainer, side), (fidelity, ours), task, model, draws, seed
+                side_values, (kind, explainer, side), (fidelity, ours), task, model, draws, seed
             )
 
 
 def of_side(
-    own: pd.DataFrame, place: Any, forms: Any, task: str, model: str, draws: int, seed: int
+    side_values: pd.DataFrame, place: Any, forms: Any, task: str, model: str, draws: int, seed: int
 ) -> Iterator[Part]:
     """The correlations of one side."""
     kind, explainer, side = place
-    if len(own) < LEAST:
+    if len(side_values) < LEAST:
         return
-    counts = Configuration(task, model, tuple(own.index), own.to_numpy(np.float64)).counts(
-        draws, seed
-    )
-    weights = np.concatenate([np.ones((1, len(own))), counts])
-    ranked = {name: drawn_ranks(own[name].to_numpy(np.float64), weights) for name in own.columns}
+    counts = Configuration(
+        task, model, tuple(side_values.index), side_values.to_numpy(np.float64)
+    ).counts(draws, seed)
+    weights = np.concatenate([np.ones((1, len(side_values))), counts])
+    ranked = {
+        name: drawn_ranks(side_values[name].to_numpy(np.float64), weights)
+        for name in side_values.columns
+    }
     for first, second in (
         (f, o)
         for f in forms[0]
         for o in forms[1]
-        if {f"{side}_{f}", f"{side}_{o}"} <= set(own.columns)
+        if {f"{side}_{f}", f"{side}_{o}"} <= set(side_values.columns)
     ):
         rho = weighted_correlation(ranked[f"{side}_{first}"], ranked[f"{side}_{second}"], weights)
         if not np.isnan(rho[0]):
             yield Part(
-                "targets", kind, explainer, side, first, second, float(rho[0]), rho[1:], len(own)
+                "targets",
+                kind,
+                explainer,
+                side,
+                first,
+                second,
+                float(rho[0]),
+                rho[1:],
+                len(side_values),
             )
 
 
@@ -176,10 +187,10 @@ def over_explainers(
 ) -> Iterator[Part]:
     """One correlation for each kind, side and pair of metrics."""
     for kind in study.kinds:
-        own = study.only(kind=kind)
+        kind_study = study.only(kind=kind)
         for side in ("feature", "edge"):
             for first, second in ((f, o) for f in fidelity for o in ours):
-                yield from of_means(own, kind, side, first, second, draws, seed)
+                yield from of_means(kind_study, kind, side, first, second, draws, seed)
 
 
 def of_means(
@@ -214,9 +225,9 @@ def summarised(parts: list[Part]) -> pd.DataFrame:
             groups.setdefault(
                 (part.level, part.side, part.fidelity, part.metric, kind, explainer), []
             ).append(part)
-    found = pd.DataFrame([summary_row(name, own) for name, own in groups.items()])
+    table = pd.DataFrame([summary_row(name, members) for name, members in groups.items()])
     order = ["level", "side", "fidelity", "metric"]
-    return found.sort_values(order, kind="stable", key=in_given_order).reset_index(drop=True)
+    return table.sort_values(order, kind="stable", key=in_given_order).reset_index(drop=True)
 
 
 def summary_row(name: tuple[str, ...], parts: list[Part]) -> dict[str, Any]:

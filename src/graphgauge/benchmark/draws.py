@@ -97,10 +97,10 @@ def drawn_means(study: Study, metric: str, explainers: list[str], draws: int, se
     """For each draw the mean over configurations, for each explainer over those in which it has
     values.  (B, E)
     """
-    found = [
-        own.means(draws, seed) for own in configurations(study, metric, explainers) if own.cases
+    means = [
+        part.means(draws, seed) for part in configurations(study, metric, explainers) if part.cases
     ]
-    return mean_of_known(np.stack(found)) if found else np.full((draws, len(explainers)), np.nan)
+    return mean_of_known(np.stack(means)) if means else np.full((draws, len(explainers)), np.nan)
 
 
 def mean_of_known(values: Floats) -> Floats:

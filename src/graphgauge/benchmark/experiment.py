@@ -70,7 +70,9 @@ def one_of(names: Iterable[str], kind: str) -> AfterValidator:
     def check(name: str) -> str:
         return or_mistake(
             lambda: lookup(
-                {own: own for own in known.values()}, known.get(name.lower(), name), kind
+                {spelling: spelling for spelling in known.values()},
+                known.get(name.lower(), name),
+                kind,
             )
         )
 
@@ -84,13 +86,13 @@ def together(
     still checked together.
     """
     try:
-        found = items(values)
+        checked = items(values)
     except ValidationError as error:
         wrong = {item["loc"][0] for item in error.errors() if item["loc"]}
         right = [value for k, value in enumerate(values) if k not in wrong] if wrong else []
         raise with_one_more(error, lambda: check(items(right)) if right else None) from error
-    check(found)
-    return found
+    check(checked)
+    return checked
 
 
 def with_one_more(error: ValidationError, check: Callable[[], Any]) -> ValidationError:
@@ -274,15 +276,15 @@ def labels_of(explainers: list[ExplainerChoice]) -> list[str]:
     than once.
     """
     built = [choice.build() for choice in explainers if choice.label is None]
-    given = iter(
+    generated = iter(
         labels_by_name([(explainer.name, changed_parameters(explainer)) for explainer in built])
     )
-    labels = [choice.label or next(given) for choice in explainers]
-    again = next((k for k, label in enumerate(labels) if label in labels[:k]), None)
-    if again is not None:
-        example = f"{{name: {explainers[again].name}, label: another}}"
+    labels = [choice.label or next(generated) for choice in explainers]
+    repeated = next((k for k, label in enumerate(labels) if label in labels[:k]), None)
+    if repeated is not None:
+        example = f"{{name: {explainers[repeated].name}, label: another}}"
         raise ValueError(
-            f"{labels[again]} is listed twice: give different parameters, or a label of its own, "
+            f"{labels[repeated]} is listed twice: give different parameters, or a label of its own, "
             f"as in {example}"
         )
     return labels
@@ -290,9 +292,9 @@ def labels_of(explainers: list[ExplainerChoice]) -> list[str]:
 
 def no_repeats(names: list[str], kind: str) -> list[str]:
     """Return the names, or raise ValueError if one occurs twice."""
-    again = sorted({name for name in names if names.count(name) > 1})
-    if again:
-        raise ValueError(f"{', '.join(again)} is listed twice as {kind}")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"{', '.join(repeated)} is listed twice as {kind}")
     return names
 
 
@@ -307,6 +309,6 @@ def problem_with(check: Callable[[], Any]) -> str:
 
 def raise_all(problems: list[str]) -> None:
     """Raise one ValueError with all problems, if there are any."""
-    told = [problem for problem in problems if problem]
-    if told:
-        raise ValueError("; ".join(told))
+    messages = [problem for problem in problems if problem]
+    if messages:
+        raise ValueError("; ".join(messages))

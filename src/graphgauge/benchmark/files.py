@@ -63,12 +63,12 @@ def path_of(name: str) -> Path:
 
 def changed(tree: dict[str, Any], changes: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """The content with some values replaced; its name is that of the file unless it has one."""
-    found: dict[str, Any] = {"name": path.stem, **tree}
-    for place, value in changes.items():
-        first, _, rest = place.partition(".")
+    content: dict[str, Any] = {"name": path.stem, **tree}
+    for path_of_value, value in changes.items():
+        first, _, rest = path_of_value.partition(".")
         if rest:
-            inner = found.get(first)
-            found[first] = {**inner, rest: value} if isinstance(inner, dict) else {rest: value}
+            inner = content.get(first)
+            content[first] = {**inner, rest: value} if isinstance(inner, dict) else {rest: value}
         else:
-            found[first] = value
-    return found
+            content[first] = value
+    return content

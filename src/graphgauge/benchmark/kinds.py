@@ -51,10 +51,10 @@ def in_order(kinds: Iterable[str]) -> list[str]:
     >>> in_order(["fraud", "edge_regression", "node_regression", "fraud"])
     ['node_regression', 'edge_regression', 'fraud']
     """
-    found = dict.fromkeys(kinds)
+    present = dict.fromkeys(kinds)
     return [
-        *(kind for kind in KINDS if kind in found),
-        *(kind for kind in found if kind not in KINDS),
+        *(kind for kind in KINDS if kind in present),
+        *(kind for kind in present if kind not in KINDS),
     ]
 
 

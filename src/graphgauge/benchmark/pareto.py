@@ -50,13 +50,13 @@ def known_pairs(study: Study, pairs: Sequence[Pair]) -> list[Pair]:
     """The pairs for which the results have both metrics. Raises `UndefinedScore` if there
     are none.
     """
-    found = [pair for pair in pairs if set(pair) <= set(study.by_metric)]
-    if not found:
+    available = [pair for pair in pairs if set(pair) <= set(study.by_metric)]
+    if not available:
         raise UndefinedScore(
             f"a front needs two metrics, but of {', '.join(map(str, pairs))} these results have "
             "no pair."
         )
-    return found
+    return available
 
 
 def front(
@@ -72,26 +72,26 @@ def front(
         seed: Seed of the draws.
     """
     means, names = study.means, papers_order(study.explainers)
-    own = np.array([[means.get((name, metric), np.nan) for metric in pair] for name in names])
-    names, own = (
-        [name for name, row in zip(names, own, strict=True) if not np.isnan(row).any()],
-        own[~np.isnan(own).any(1)],
+    mean = np.array([[means.get((name, metric), np.nan) for metric in pair] for name in names])
+    names, mean = (
+        [name for name, row in zip(names, mean, strict=True) if not np.isnan(row).any()],
+        mean[~np.isnan(mean).any(1)],
     )
     drawn = np.stack([drawn_means(study, metric, names, draws, seed) for metric in pair], -1)
-    ways = signs(pair) * np.array(
+    direction = signs(pair) * np.array(
         [[np.nan if name in BASELINES else 1.0] for name in names]
     ).reshape(-1, 1)
-    fronts_drawn = is_on_front(drawn * ways, SAME)
-    ends = [[interval_of(study, metric, name) for metric in pair] for name in names]
-    low, high = np.moveaxis(np.array(ends).reshape(len(names), len(pair), 2), -1, 0)
+    fronts_drawn = is_on_front(drawn * direction, SAME)
+    bounds = [[interval_of(study, metric, name) for metric in pair] for name in names]
+    low, high = np.moveaxis(np.array(bounds).reshape(len(names), len(pair), 2), -1, 0)
     table = pd.DataFrame(
         {
             "first": pair[0],
             "second": pair[1],
             "explainer": names,
-            "first_mean": own[:, 0],
-            "second_mean": own[:, 1],
-            "front": is_on_front(own * ways, SAME),
+            "first_mean": mean[:, 0],
+            "second_mean": mean[:, 1],
+            "front": is_on_front(mean * direction, SAME),
             "share": fronts_drawn.mean(0),
             **{
                 f"{place}_{end}": bound[:, k]
@@ -108,9 +108,9 @@ def interval_of(study: Study, metric: str, explainer: str) -> Interval:
     itself where there is none.
     """
     groups = [
-        own.values[:, 0]
-        for own in configurations(study.only(explainer=[explainer]), metric, [explainer])
-        if own.cases
+        part.values[:, 0]
+        for part in configurations(study.only(explainer=[explainer]), metric, [explainer])
+        if part.cases
     ]
     mean = study.means[explainer, metric]
     return interval_of_mean(metric, *groups) or (mean, mean)
@@ -129,19 +129,19 @@ def fronts(
         seed: Seed of the draws.
     """
     study = study_of(results)
-    wanted = known_pairs(study, pairs)
+    metric_pairs = known_pairs(study, pairs)
     parts = [
-        front(own, pair, draws, seed)[0].assign(scope=scope, name=name)
-        for scope, name, own in scopes(study)
-        for pair in wanted
+        front(part, pair, draws, seed)[0].assign(scope=scope, name=name)
+        for scope, name, part in scopes(study)
+        for pair in metric_pairs
     ]
-    found = pd.concat(parts, ignore_index=True)
-    found["paper_front"] = [
+    table = pd.concat(parts, ignore_index=True)
+    table["paper_front"] = [
         paper_front(*row)
-        for row in found[["name", "first", "second", "explainer"]].itertuples(index=False)
+        for row in table[["name", "first", "second", "explainer"]].itertuples(index=False)
     ]
     leading = ["scope", "name"]
-    return found[[*leading, *(column for column in found.columns if column not in leading)]]
+    return table[[*leading, *(column for column in table.columns if column not in leading)]]
 
 
 def scopes(study: Study) -> list[tuple[str, str, Study]]:
@@ -180,7 +180,7 @@ def robustly_non_dominated(
         seed: Seed of the draws.
     """
     study = study_of(results)
-    wanted, names = (
+    metric_pairs, names = (
         known_pairs(study, pairs),
         [name for name in papers_order(study.explainers) if name not in BASELINES],
     )
@@ -189,14 +189,14 @@ def robustly_non_dominated(
             pair,
             [front_of_all(study.only(task=task), pair, names, draws, seed) for task in study.tasks],
         )
-        for pair in wanted
+        for pair in metric_pairs
     ]
     lines = [
         line for pair, parts in measured for line in robust_lines(" / ".join(pair), parts, names)
     ]
     everything = [part for _, parts in measured for part in parts]
     return pd.DataFrame(
-        [*lines, *(robust_lines(ALL_PAIRS, everything, names) if len(wanted) > 1 else [])]
+        [*lines, *(robust_lines(ALL_PAIRS, everything, names) if len(metric_pairs) > 1 else [])]
     )
 
 

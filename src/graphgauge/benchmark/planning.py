@@ -80,10 +80,12 @@ def config_of(experiment: Experiment) -> dict[str, Any]:
         "tasks": [task.name for task in experiment.tasks],
         "models": list(experiment.models),
         "explainers": {
-            named.label: {"name": named.name, **named.parameters}
-            for named in explainers_of(experiment)
+            component.label: {"name": component.name, **component.parameters}
+            for component in explainers_of(experiment)
         },
-        "metrics": {named.label: dict(named.parameters) for named in metrics_of(experiment)},
+        "metrics": {
+            component.label: dict(component.parameters) for component in metrics_of(experiment)
+        },
         "preset": experiment.preset,
         "settings": experiment.full_settings.record(),
         "targets": experiment.targets.model_dump(),
@@ -98,8 +100,8 @@ def explainers_of(experiment: Experiment) -> tuple[Named, ...]:
     """The explainers with all their parameters, also those left at their default."""
     built = [choice.build() for choice in experiment.explainers]
     return tuple(
-        Named(label, own.name, dict(own.params))
-        for label, own in zip(experiment.labels, built, strict=True)
+        Named(label, explainer.name, dict(explainer.params))
+        for label, explainer in zip(experiment.labels, built, strict=True)
     )
 
 
@@ -115,7 +117,7 @@ def shards_of(
 ) -> list[Shard]:
     """The shards of one task and network."""
     targets = benchmark_targets(model.data, experiment.targets.number, experiment.targets.seed)
-    settings, found, before = experiment.full_settings, [], 0
+    settings, shards, num_before = experiment.full_settings, [], 0
     metrics = [each.build() for each in experiment.metrics]
     names = Evaluator(model, experiment.preset, metrics=metrics, **experiment.settings).metric_names
     for number, part in enumerate(blocks(targets, experiment.block, settings.timed)):
@@ -130,22 +132,22 @@ def shards_of(
             metrics=metrics_of(experiment),
             names=tuple(names),
             settings=settings.record(),
-            timed=min(len(part), max(0, settings.timed - before)),
+            timed=min(len(part), max(0, settings.timed - num_before)),
             seed=experiment.seed,
             data=config["data"][choice.name],
             network=config["networks"][f"{choice.name}-{conv}"],
         )
-        found.append(shard)
-        before += len(part)
-    return found
+        shards.append(shard)
+        num_before += len(part)
+    return shards
 
 
 def wrapped(net: nn.Module, data: Data, memory: str | None = None) -> BaseModel:
     """Wrap a network for its task. The networks of the benchmark return logits, however far they
     are trained.
     """
-    given: dict[str, Any] = {"output": "logits"} if data.task == "classification" else {}
-    return WRAPPERS[data.level, data.task](net, data, memory_budget=memory, **given)
+    options: dict[str, Any] = {"output": "logits"} if data.task == "classification" else {}
+    return WRAPPERS[data.level, data.task](net, data, memory_budget=memory, **options)
 
 
 def digest_of_network(net: nn.Module) -> str:

@@ -30,12 +30,14 @@ class Kept:
     @property
     def faults(self) -> dict[str, Any]:
         """The explainers that are still marked, with the reason."""
-        found = dict(self.first.body["faults"])
+        faults = dict(self.first.body["faults"])
         for entry in self.retries:
-            found = {
-                label: fault for label, fault in found.items() if label not in entry.body["retried"]
+            faults = {
+                label: fault
+                for label, fault in faults.items()
+                if label not in entry.body["retried"]
             } | entry.body["faults"]
-        return found
+        return faults
 
     @property
     def body(self) -> dict[str, Any]:
@@ -49,14 +51,14 @@ class Kept:
             sum(body["seconds"] for body in bodies),
             added(*(body.get("phases", {}) for body in bodies)),
         )
-        found = {
+        current = {
             "faults": self.faults,
             "seconds": seconds,
             "phases": phases,
             "remarks": remarks,
             "machine": machine,
         }
-        return {**self.first.body, **found}
+        return {**self.first.body, **current}
 
     @property
     def at(self) -> str:
@@ -67,21 +69,21 @@ class Kept:
         """The rows that count, each with the body of its entry; explainers in the order of the
         shard.
         """
-        found: dict[str, list[tuple[dict[str, Any], Mapping[str, Any]]]] = {}
+        rows_by_explainer: dict[str, list[tuple[dict[str, Any], Mapping[str, Any]]]] = {}
         for entry in (self.first, *self.retries):
-            found |= {label: [] for label in entry.body.get("retried", ())}
+            rows_by_explainer |= {label: [] for label in entry.body.get("retried", ())}
             for row in store.rows(entry):
-                found.setdefault(row["explainer"], []).append((row, entry.body))
-        return [row for own in found.values() for row in own]
+                rows_by_explainer.setdefault(row["explainer"], []).append((row, entry.body))
+        return [row for rows in rows_by_explainer.values() for row in rows]
 
 
 def kept_shards(store: Store) -> dict[str, Kept]:
     """Every stored shard by its key."""
-    again: dict[str, list[Entry]] = {}
+    retries: dict[str, list[Entry]] = {}
     for entry in store.entries(RETRY):
-        again.setdefault(entry.key.partition("/")[0], []).append(entry)
+        retries.setdefault(entry.key.partition("/")[0], []).append(entry)
     return {
-        entry.key: Kept(entry, tuple(again.get(entry.key, ()))) for entry in store.entries(SHARD)
+        entry.key: Kept(entry, tuple(retries.get(entry.key, ()))) for entry in store.entries(SHARD)
     }
 
 
@@ -91,4 +93,7 @@ def to_retry(store: Store, shards: list[Shard]) -> dict[str, Shard]:
     marked = [
         (shard, kept[shard.key]) for shard in shards if shard.key in kept and kept[shard.key].faults
     ]
-    return {f"{shard.key}/{len(own.retries) + 1}": shard.only(own.faults) for shard, own in marked}
+    return {
+        f"{shard.key}/{len(stored.retries) + 1}": shard.only(stored.faults)
+        for shard, stored in marked
+    }

@@ -133,11 +133,11 @@ class Runner:
 
     def would_disturb(self, unit: Unit) -> bool:
         """Whether explanations would be timed while other work runs."""
-        beside = self.running.values()
+        running = self.running.values()
         return (
             self.engine.shares
-            and bool(beside)
-            and any(other.shard.timed for other in (unit, *beside))
+            and bool(running)
+            and any(other.shard.timed for other in (unit, *running))
         )
 
     def enter(self, key: str, shard: Shard, groups: list[list[str]]) -> None:
@@ -185,20 +185,20 @@ class Runner:
         """Keep the result of a unit. Split it if several explainers may have failed; store the
         shard once it is complete.
         """
-        found = self.gathered[unit.key]
-        found.open -= 1
-        found.seconds += outcome.seconds
-        found.phases = added(found.phases, outcome.phases)
+        gathered = self.gathered[unit.key]
+        gathered.open -= 1
+        gathered.seconds += outcome.seconds
+        gathered.phases = added(gathered.phases, outcome.phases)
         if outcome.fault is None:
-            keep_rows(found, outcome)
+            keep_rows(gathered, outcome)
         elif len(unit.shard.explainers) > 1:
             self.note_fault(unit, outcome.fault)
             self.enter(unit.key, unit.shard, [[label] for label in unit.shard.labels])
         else:
             self.note_fault(unit, outcome.fault)
             self.suspects.update(unit.shard.labels)
-            mark(found, unit.shard, outcome.fault)
-        if not found.open:
+            mark(gathered, unit.shard, outcome.fault)
+        if not gathered.open:
             self.write(unit.key, self.gathered.pop(unit.key))
 
     def note_fault(self, unit: Unit, fault: Fault) -> None:
@@ -208,35 +208,35 @@ class Runner:
             f"{unit.shard.title}, {', '.join(unit.shard.labels)}: {fault.status}, {fault.message}",
         )
 
-    def write(self, key: str, found: Gathered) -> None:
+    def write(self, key: str, gathered: Gathered) -> None:
         """Store a shard, or the part of one that was retried. It is not measured again unless that
         is requested.
         """
-        shard, is_retry = found.shard, key != found.shard.key
+        shard, is_retry = gathered.shard, key != gathered.shard.key
         body = {
             "task": shard.task,
             "model": shard.model,
             "seed": shard.seed,
             "explanations": shard.size,
-            "seconds": found.seconds,
-            "phases": found.phases,
-            "faults": found.faults,
-            "remarks": sorted(set(found.remarks)),
-            "machine": found.machine,
+            "seconds": gathered.seconds,
+            "phases": gathered.phases,
+            "faults": gathered.faults,
+            "remarks": sorted(set(gathered.remarks)),
+            "machine": gathered.machine,
             **self.shared,
             **({"retried": list(shard.labels)} if is_retry else {}),
         }
         if key not in self.store.keys(
             EXAMPLES
         ):  # a call that was killed here may have written them
-            self.store.append(EXAMPLES, key, None, found.examples)
+            self.store.append(EXAMPLES, key, None, gathered.examples)
         self.store.append(
             RETRY if is_retry else SHARD,
             key,
             body,
-            [row for label in shard.labels for row in found.rows[label]],
+            [row for label in shard.labels for row in gathered.rows[label]],
         )
-        self.estimate.finish((shard.task, shard.model), shard.size, found.seconds)
+        self.estimate.finish((shard.task, shard.model), shard.size, gathered.seconds)
         left = self.estimate.seconds_left(self.engine.places)
         ending = "" if left is None else f", about {duration(left)} left"
         self.report(f"{shard.title} {'tried again' if is_retry else 'done'}{ending}", shard.size)
@@ -251,19 +251,19 @@ def groups_of(shard: Shard, suspects: set[str]) -> list[list[str]]:
     ]
 
 
-def keep_rows(found: Gathered, outcome: Outcome) -> None:
+def keep_rows(gathered: Gathered, outcome: Outcome) -> None:
     """Add the rows of a unit to those of its shard."""
     for row in outcome.rows:
-        found.rows.setdefault(row["explainer"], []).append(row)
-    found.examples += outcome.examples
-    found.remarks += outcome.remarks
-    found.machine = outcome.machine
+        gathered.rows.setdefault(row["explainer"], []).append(row)
+    gathered.examples += outcome.examples
+    gathered.remarks += outcome.remarks
+    gathered.machine = outcome.machine
 
 
-def mark(found: Gathered, shard: Shard, fault: Fault) -> None:
+def mark(gathered: Gathered, shard: Shard, fault: Fault) -> None:
     """Add a row with the fault for every number that the one explainer of a unit does not have."""
     (label,) = shard.labels
-    found.faults[label] = {"status": fault.status, "message": fault.message}
+    gathered.faults[label] = {"status": fault.status, "message": fault.message}
     shared = {
         "explainer": label,
         "occurrence": 0,
@@ -271,7 +271,7 @@ def mark(found: Gathered, shard: Shard, fault: Fault) -> None:
         "status": fault.status,
         "message": fault.message,
     }
-    found.rows[label] = [
+    gathered.rows[label] = [
         {**shared, "target": target, "metric": metric}
         for target in shard.targets
         for metric in shard.names

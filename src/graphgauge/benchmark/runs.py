@@ -129,10 +129,10 @@ def flat(body: dict[str, Any]) -> dict[str, Any]:
 
 def head_of(store: Store) -> dict[str, Any]:
     """The first entry of a run. Raises `BadFile` if there is none."""
-    found = store.entries("run")
-    if not found:
+    entries = store.entries("run")
+    if not entries:
         raise BadFile(f"{store.path} holds no run yet: the same command begins it.")
-    head: dict[str, Any] = found[0].body
+    head: dict[str, Any] = entries[0].body
     return head
 
 
@@ -191,11 +191,11 @@ def check_same(before: dict[str, Any], now: dict[str, Any], folder: Path) -> Non
     first, second = dict(fields_of(before)), dict(fields_of(now))
     changed = [name for name in {**first, **second} if first.get(name) != second.get(name)]
     if changed:
-        told = "".join(
+        lines = "".join(
             f"\n  {name} was {first.get(name)!r} and is {second.get(name)!r}" for name in changed
         )
         raise BadSetting(
-            f"{folder} holds a run with another configuration:{told}\n"
+            f"{folder} holds a run with another configuration:{lines}\n"
             "Choose another --folder, or start over with --restart, which removes what is there."
         )
 
@@ -256,15 +256,15 @@ def row_of(record: dict[str, Any], shared: dict[str, Any]) -> "Row":
     """A row of the results from a stored row."""
     from graphgauge.evaluation import Cell, Row
 
-    own = dict(record)
-    target = own.pop("target")
-    kept = {name: own.pop(name) for name in ("explainer", "occurrence", "metric", "seconds")}
-    numbers = own.get("per_reference")
+    fields = dict(record)
+    target = fields.pop("target")
+    columns = {name: fields.pop(name) for name in ("explainer", "occurrence", "metric", "seconds")}
+    numbers = fields.get("per_reference")
     if numbers is not None:
-        own["per_reference"] = [float("nan") if number is None else number for number in numbers]
+        fields["per_reference"] = [float("nan") if number is None else number for number in numbers]
     return Row(
         target=tuple(target) if isinstance(target, list) else target,
-        cell=Cell.from_record(own),
-        **kept,
+        cell=Cell.from_record(fields),
+        **columns,
         **shared,
     )

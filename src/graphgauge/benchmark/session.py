@@ -54,12 +54,12 @@ def carry_out(plan: Plan, call: Call, engine: Engine, report: Report = silent) -
         done = begin(store, plan.config, plan.shards)
         write_copy(plan, call.folder)
         note_session(store, call, engine, len(done))
-        again = to_retry(store, plan.shards) if call.retry else {}
+        retries = to_retry(store, plan.shards) if call.retry else {}
         finished = sum(shard.size for shard in plan.shards if shard.key in done) - sum(
-            shard.size for shard in again.values()
+            shard.size for shard in retries.values()
         )
-        tried = f", {len(again)} of them have cells to try again" if again else ""
-        report(f"{len(done)} of {len(plan.shards)} shards are there{tried}", finished)
+        suffix = f", {len(retries)} of them have cells to try again" if retries else ""
+        report(f"{len(done)} of {len(plan.shards)} shards are there{suffix}", finished)
         shared = {
             "settings": plan.experiment.full_settings.digest,
             "version": graphgauge.__version__,
@@ -67,7 +67,7 @@ def carry_out(plan: Plan, call: Call, engine: Engine, report: Report = silent) -
         work = partial(measured, place=call.place)
         limit = plan.experiment.time_limit
         Runner(store, engine, work, limit=limit, shared=shared, report=report).run(
-            plan.shards, again
+            plan.shards, retries
         )
     return Run(call.folder)
 

@@ -62,25 +62,25 @@ class Study:
         """The kinds of task, in the paper's order."""
         return in_order(self.table["kind"].unique())
 
-    def only(self, **wanted: Sequence[str] | str) -> "Study":
+    def only(self, **values: Sequence[str] | str) -> "Study":
         """The rows with these values: ``only(kind="node_regression", explainer=["lrp",
         "saliency"])``.
         """
-        found = self
-        for column, names in wanted.items():
+        study = self
+        for column, names in values.items():
             accepted = [names] if isinstance(names, str) else list(names)
             parts = [
-                lookup(found.split(column), name, f"{column} of these results") for name in accepted
+                lookup(study.split(column), name, f"{column} of these results") for name in accepted
             ]
-            is_whole = len(set(accepted)) == len(found.split(column))
-            found = (
-                found
+            is_whole = len(set(accepted)) == len(study.split(column))
+            study = (
+                study
                 if is_whole
                 else Study(
                     parts[0] if len(parts) == 1 else pd.concat(parts).sort_index(), self.settings
                 )
             )
-        return found
+        return study
 
     def split(self, column: str) -> dict[str, pd.DataFrame]:
         """The table split by a column; computed once."""

@@ -23,10 +23,10 @@ COLUMNS = ["task", "explainer", "metric", "mean", "sd", "n"]
 def summary_table(results: Results | Study) -> pd.DataFrame:
     """Mean, sd and n of every metric of every explainer, for each kind of task and each task."""
     parts = {
-        name: own for _, name, own in scopes(study_of(results))
+        name: part for _, name, part in scopes(study_of(results))
     }  # a task that is a kind of its own comes once
     return pd.concat(
-        [summary_of(own).assign(task=name) for name, own in parts.items()], ignore_index=True
+        [summary_of(part).assign(task=name) for name, part in parts.items()], ignore_index=True
     )[COLUMNS]
 
 
@@ -42,11 +42,11 @@ def summary_of(study: Study) -> pd.DataFrame:
     )
     over_targets = study.good.groupby(keys, sort=False)["value"].std(ddof=1)
     sd = means.std(ddof=1).where(means.size() > 1, over_targets)
-    found = pd.DataFrame(
+    table = pd.DataFrame(
         {"mean": means.mean(), "sd": sd, "n": study.good.groupby(keys, sort=False).size()}
     )
     every = pd.MultiIndex.from_frame(study.table[keys].drop_duplicates())
-    return found.reindex(every).fillna({"n": 0}).astype({"n": int}).reset_index()
+    return table.reindex(every).fillna({"n": 0}).astype({"n": int}).reset_index()
 
 
 def summary_csv(results: Results | Study) -> str:

@@ -61,7 +61,7 @@ class Table1:
         cells["text"] = cells["text"].where(~self.is_best(), BOLD + cells["text"] + BOLD)
         texts = cells.pivot(index=["kind", "explainer"], columns="metric", values="text")
         rows = list(dict.fromkeys(zip(cells["kind"], cells["explainer"], strict=True)))
-        found = texts.reindex(
+        shown_cells = texts.reindex(
             index=pd.MultiIndex.from_tuples(rows), columns=list(COLUMNS[self.which].values())
         )
         names = {
@@ -69,16 +69,22 @@ class Table1:
             "Explainer": [shown_explainer(name) for _, name in rows],
         }
         return pd.DataFrame(
-            {**names, **{heading: found[own].tolist() for heading, own in self.headings().items()}}
+            {
+                **names,
+                **{
+                    heading: shown_cells[metric].tolist()
+                    for heading, metric in self.headings().items()
+                },
+            }
         )
 
     def headings(self) -> dict[str, str]:
         """The headings of the columns, with their metrics."""
         marked = {
-            paper: f"{METRICS[paper]}{'' if paper == own else ' *'}"
-            for paper, own in COLUMNS[self.which].items()
+            paper: f"{METRICS[paper]}{'' if paper == metric else ' *'}"
+            for paper, metric in COLUMNS[self.which].items()
         }
-        return {marked[paper]: own for paper, own in COLUMNS[self.which].items()}
+        return {marked[paper]: metric for paper, metric in COLUMNS[self.which].items()}
 
     def is_best(self) -> pd.Series:
         """Whether the mean of a cell, rounded as it is shown, is the best of its kind and metric;
@@ -136,12 +142,12 @@ def counted_cells(study: Study, metrics: list[str]) -> pd.DataFrame:
     empty = study.table.iloc[:0]
     lines = []
     for kind in study.kinds:
-        own = study.table[study.table["kind"] == kind]
-        whole = len(own[[*CONFIGURATION, "case"]].drop_duplicates())
-        for explainer in papers_order(list(dict.fromkeys(own["explainer"]))):
+        kind_rows = study.table[study.table["kind"] == kind]
+        num_cases = len(kind_rows[[*CONFIGURATION, "case"]].drop_duplicates())
+        for explainer in papers_order(list(dict.fromkeys(kind_rows["explainer"]))):
             lines += [
                 cell_of(
-                    kind, explainer, metric, groups.get((kind, explainer, metric), empty), whole
+                    kind, explainer, metric, groups.get((kind, explainer, metric), empty), num_cases
                 )
                 for metric in metrics
             ]
@@ -149,7 +155,7 @@ def counted_cells(study: Study, metrics: list[str]) -> pd.DataFrame:
 
 
 def cell_of(
-    kind: str, explainer: str, metric: str, part: pd.DataFrame, whole: int
+    kind: str, explainer: str, metric: str, part: pd.DataFrame, num_cases: int
 ) -> dict[str, object]:
     """Mean, sd and counts of one cell."""
     good = part[part["status"] == "ok"]
@@ -164,7 +170,7 @@ def cell_of(
         "sd": float(means.std(ddof=1)),
         "configurations": len(means),
         "n": len(good),
-        "missing": whole - len(good) - int((part["status"] == NOT_MEANT).sum()),
+        "missing": num_cases - len(good) - int((part["status"] == NOT_MEANT).sum()),
         "never_flipped": never,
     }
 

@@ -51,12 +51,12 @@ def variant_label(label: str) -> str:
 
 def check_alike(results: Results, variants: Results) -> None:
     """Raise `BadSetting` with the differences unless two runs were measured in the same way."""
-    found = list(islice(differences(results, variants), MOST_TOLD + 1))
-    if found:
-        told = [*found[:MOST_TOLD], *(["and more"] if len(found) > MOST_TOLD else [])]
+    lines = list(islice(differences(results, variants), MOST_TOLD + 1))
+    if lines:
+        shown_lines = [*lines[:MOST_TOLD], *(["and more"] if len(lines) > MOST_TOLD else [])]
         raise BadSetting(
             "the run of variants was measured otherwise than the run it is to complete:"
-            + "".join(f"\n  {line}" for line in told)
+            + "".join(f"\n  {line}" for line in shown_lines)
             + "\nMeasure the variants with the same tasks, networks, targets, settings and seed, "
             "and let both runs finish first."
         )
@@ -64,32 +64,39 @@ def check_alike(results: Results, variants: Results) -> None:
 
 def differences(results: Results, variants: Results) -> Iterator[str]:
     """A line for each setting, and for each task and network, in which two runs differ."""
-    own, other = results.settings.record(), variants.settings.record()
+    settings, variant_settings = results.settings.record(), variants.settings.record()
     yield from (
-        f"the setting {name} is {own[name]!r} and {other[name]!r}"
-        for name in own
-        if own[name] != other[name]
+        f"the setting {name} is {settings[name]!r} and {variant_settings[name]!r}"
+        for name in settings
+        if settings[name] != variant_settings[name]
     )
     first, second = cases_of(results.rows), cases_of(variants.rows)
-    for place in {**first, **second}:
-        yield from told_of(place, first.get(place, set()), second.get(place, set()))
+    for task_and_model in {**first, **second}:
+        yield from told_of(
+            task_and_model, first.get(task_and_model, set()), second.get(task_and_model, set())
+        )
 
 
 def cases_of(rows: Iterable[Row]) -> dict[tuple[str, str], set[tuple[Any, ...]]]:
     """The seed, target and occurrence of every explanation, for each task and network."""
-    found: dict[tuple[str, str], set[tuple[Any, ...]]] = {}
+    cases: dict[tuple[str, str], set[tuple[Any, ...]]] = {}
     for row in rows:
-        found.setdefault((row.task, row.model), set()).add((row.seed, row.target, row.occurrence))
-    return found
+        cases.setdefault((row.task, row.model), set()).add((row.seed, row.target, row.occurrence))
+    return cases
 
 
 def told_of(
-    place: tuple[str, str], own: set[tuple[Any, ...]], other: set[tuple[Any, ...]]
+    task_and_model: tuple[str, str],
+    cases: set[tuple[Any, ...]],
+    variant_cases: set[tuple[Any, ...]],
 ) -> Iterator[str]:
     """How two sets of explanations of one task and network differ; nothing if they do not."""
-    seeds, others = ({seed for seed, *_ in side} for side in (own, other))
-    if own and other and seeds != others:
-        yield f"{' '.join(place)}: the seed is {sorted(seeds)} and {sorted(others)}"
-    elif own != other:
-        here, there = f"{len(own - other)} of {len(own)}", f"{len(other - own)} of {len(other)}"
-        yield f"{' '.join(place)}: {here} targets only here, {there} only there"
+    seeds, others = ({seed for seed, *_ in side} for side in (cases, variant_cases))
+    if cases and variant_cases and seeds != others:
+        yield f"{' '.join(task_and_model)}: the seed is {sorted(seeds)} and {sorted(others)}"
+    elif cases != variant_cases:
+        here, there = (
+            f"{len(cases - variant_cases)} of {len(cases)}",
+            f"{len(variant_cases - cases)} of {len(variant_cases)}",
+        )
+        yield f"{' '.join(task_and_model)}: {here} targets only here, {there} only there"

@@ -68,7 +68,7 @@ def measured(shard: Shard, place: Place) -> Outcome:
             rows, examples, fault = [], [], fault_of(error)
         seconds = time.perf_counter() - start
     phases["other"] = seconds - sum(phases.values())
-    told = (
+    messages = (
         sorted(
             {
                 str(remark.message)
@@ -79,7 +79,7 @@ def measured(shard: Shard, place: Place) -> Outcome:
         if rows
         else []
     )
-    return Outcome(rows, fault, seconds, told, where(place), examples, phases)
+    return Outcome(rows, fault, seconds, messages, where(place), examples, phases)
 
 
 def compared(

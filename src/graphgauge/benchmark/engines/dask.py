@@ -43,14 +43,14 @@ class DaskEngine(Engine):
 
     def local(self, workers: int | None) -> Any:
         """Start a cluster that listens to this machine only."""
-        own = {
+        options = {
             "threads_per_worker": 1,
             "host": "127.0.0.1",
             "dashboard_address": None,
             "processes": True,
         }
         return self.distributed.LocalCluster(
-            n_workers=workers or 2, scheduler_kwargs={"allowed_failures": 0}, **own
+            n_workers=workers or 2, scheduler_kwargs={"allowed_failures": 0}, **options
         )
 
     @property
@@ -63,9 +63,9 @@ class DaskEngine(Engine):
         task = self.client.submit(function, *args, pure=False)
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
-        self.tasks = {own: other for own, other in self.tasks.items() if not own.done()} | {
-            future: task
-        }
+        self.tasks = {
+            pending: known_task for pending, known_task in self.tasks.items() if not pending.done()
+        } | {future: task}
         task.add_done_callback(lambda done: settle(future, done))
         return future
 

@@ -61,21 +61,21 @@ class ProcessesEngine(Engine):
 
     def pool(self, number: int) -> ProcessPoolExecutor:
         """One of the pools; it is created if it does not exist."""
-        found = self.pools[number]
-        if found is None:
-            found = ProcessPoolExecutor(
+        pool = self.pools[number]
+        if pool is None:
+            pool = ProcessPoolExecutor(
                 max_workers=1, initializer=prepare, initargs=(os.getpid(), threads_of(self.workers))
             )
-            self.pools[number] = found
-        return found
+            self.pools[number] = pool
+        return pool
 
     def start_all(self) -> None:
         """Start all missing processes at once, so that their imports do not count for the time
         limit of a shard.
         """
-        new = [number for number, pool in enumerate(self.pools) if pool is None]
-        for begun in [self.pool(number).submit(import_what_is_needed) for number in new]:
-            begun.result()
+        missing = [number for number, pool in enumerate(self.pools) if pool is None]
+        for started in [self.pool(number).submit(import_what_is_needed) for number in missing]:
+            started.result()
 
     def is_death(self, error: BaseException) -> bool:
         """Whether a process ended, by itself or because it was killed."""
@@ -87,10 +87,13 @@ class ProcessesEngine(Engine):
 
     def drop(self, number: int) -> None:
         """End a pool and its process; a busy process is killed."""
-        found, self.pools[number] = self.pools[number], None
-        if found is not None:
-            is_busy = any(own == number and not future.done() for future, own in self.busy.items())
-            found.shutdown(wait=True, kill_workers=is_busy)
+        pool, self.pools[number] = self.pools[number], None
+        if pool is not None:
+            is_busy = any(
+                pool_number == number and not future.done()
+                for future, pool_number in self.busy.items()
+            )
+            pool.shutdown(wait=True, kill_workers=is_busy)
 
     def close(self) -> None:
         """End all processes."""
@@ -100,9 +103,11 @@ class ProcessesEngine(Engine):
 
 def threads_of(workers: int) -> int:
     """Threads of each process: OMP_NUM_THREADS if it is set, else an equal share of the cores."""
-    said = os.environ.get("OMP_NUM_THREADS", "")
+    setting = os.environ.get("OMP_NUM_THREADS", "")
     return (
-        int(said) if said.isdigit() and int(said) > 0 else max(1, (os.cpu_count() or 1) // workers)
+        int(setting)
+        if setting.isdigit() and int(setting) > 0
+        else max(1, (os.cpu_count() or 1) // workers)
     )
 
 

@@ -74,9 +74,9 @@ class RayEngine(Engine):
         """Run a function where Ray has room."""
         task = self.remote.remote(function, *args)
         future: Future[Any] = task.future()
-        self.tasks = {own: other for own, other in self.tasks.items() if not own.done()} | {
-            future: task
-        }
+        self.tasks = {
+            pending: known_task for pending, known_task in self.tasks.items() if not pending.done()
+        } | {future: task}
         return future
 
     def is_death(self, error: BaseException) -> bool:
