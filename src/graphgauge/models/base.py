@@ -1,5 +1,5 @@
-"""What every wrapped network offers, whatever its task: predictions, embeddings, computation
-graphs, edited copies.
+"""What every wrapped network offers: predictions, embeddings, computation graphs and edited
+copies.
 """
 
 from abc import ABC, abstractmethod
@@ -55,17 +55,28 @@ Embedding = Tensor | Callable[[Module, Any], Tensor]
 
 
 class BaseModel(ABC):
-    """A network, its data, and how the two go together. Use one of the six subclasses.
+    """A network, its data, and how to call the one on the other. Use one of the six subclasses.
 
-    ``forward``        says how to call the net where its signature does not: ``lambda net, g: net(g.x, g.edge_index)``
-    ``embedding``      the hidden space, where it is not the input of the last layer: a tensor or ``lambda net, g: ...``
-    ``num_hops``       how far messages travel, where counting them is not right
-    ``edge_scope``     "messages" (edges that can carry a message to the target) or "induced" (all among its neighbours)
-    ``memory_budget``  for every batched call, such as "2GiB"; default a quarter of what is free
-    ``feature_names``  for people; default ``data.feature_names`` if there is one
+    The data is read once: wrap again after replacing ``data.x``. Further training is noticed.
 
-    The data is read once: wrap again after exchanging ``data.x``. A net that is trained further is
-    noticed.
+    Args:
+        net: The network, a `torch.nn.Module`.
+        data: A PyG ``Data``; a list or dataset of them for graph models.
+        forward: How to call the network if its signature does not show it: ``lambda net, g:
+            net(g.x, g.edge_index)``.
+        embedding: The hidden space, if it is not the input of the last layer: a tensor or ``lambda
+            net, g: ...``.
+        num_hops: How far messages travel, if counting them gives a wrong number.
+        edge_scope: Which edges are scored: "messages" (that can carry a message to the target) or
+            "induced" (all among its neighbours).
+        memory_budget: For every batched call, such as "2GiB"; by default a quarter of the free
+            memory.
+        feature_names: Names of the features; by default ``data.feature_names``.
+
+    Raises:
+        BadModel: If the network cannot be used.
+        BadGraph: If the data cannot be used.
+        BadSetting: If an option is wrong.
     """
 
     level: ClassVar[str]
@@ -114,8 +125,13 @@ class BaseModel(ABC):
     # --- what people ask for ----------------------------------------------------------------------
 
     def pred_continuous(self, targets: Any) -> Tensor:
-        """Probabilities (T, C) of classification models, values (T,) of regression models, on the
-        whole graph.
+        """Predictions on the whole graph.
+
+        Args:
+            targets: Node ids, pairs of node ids or graph indices.
+
+        Returns:
+            Probabilities (T, C) of classification models, values (T,) of regression models.
         """
         with self.session(), torch.no_grad():
             return self.interpret(self.whole_rows(self.read(targets)))
@@ -125,7 +141,7 @@ class BaseModel(ABC):
         """Predicted classes (T,), or for regression the side of a flip band (T,)."""
 
     def embed(self, targets: Any) -> Tensor:
-        """Last hidden space of the targets.  (T, D)"""
+        """The last hidden space of the targets.  (T, D)"""
         with self.session(), torch.no_grad():
             target = self.read(targets)
             if self.labels is None:
@@ -134,7 +150,9 @@ class BaseModel(ABC):
             return self.hidden_rows(ids)[own]
 
     def population(self) -> Tensor:
-        """Everything a statistic of predictions runs over.  (P,) nodes or graphs, (P, 2) links; with labels a column more"""
+        """All targets that statistics of predictions use: nodes or graphs (P,), links (P, 2), and a
+        column more with labels.
+        """
         return self.everything.to_user().clone()
 
     def computation_graphs(
@@ -142,8 +160,10 @@ class BaseModel(ABC):
     ) -> ComputationGraphs:
         """The computation graphs of the targets, each checked against the whole graph.
 
-        ``lean``: for work that drops no edge, those that only set degrees may be missing (see
-        `lean`).
+        Args:
+            targets: Node ids, pairs of node ids or graph indices.
+            edge_scope: "messages" or "induced"; by default that of the model.
+            lean: Edges that only set degrees may be left out, for work that drops no edge.
         """
         scope = self.edge_scope if edge_scope is None else check_scope(edge_scope)
         with self.session(), torch.no_grad():
@@ -156,11 +176,18 @@ class BaseModel(ABC):
         edit: Edit | None = None,
         kind: str = "copies",
     ) -> Tensor:
-        """Predictions of copies of ``graphs[of]`` after ``edit`` (a pure function of a union).  (K, C) or (K,)
+        """Predictions of edited copies of computation graphs.
 
-        ``of`` (K,) says which graph each copy is of (default: each once). ``edit`` sees some of the
-        copies at a time, finds their numbers in ``union.copy`` and may be called more than once for
-        a copy. What a copy costs is kept under ``kind``.
+        Args:
+            graphs: Computation graphs of this model.
+            of: Which graph each copy is of (K,); by default each graph once.
+            edit: A pure function from a union of some of the copies to an edited union. It finds
+                the numbers of the copies in ``union.copy`` and may be called more than once for a
+                copy.
+            kind: The name under which the cost of a copy is stored.
+
+        Returns:
+            Probabilities (K, C) or values (K,).
         """
 
         def work(union: Union) -> Tensor:
@@ -169,7 +196,9 @@ class BaseModel(ABC):
         return self.pred_rows(work, Copies.of_graphs(graphs, of), kind)
 
     def pred_rows(self, work: Work, copies: Copies, kind: str) -> Tensor:
-        """Predictions from the raw rows that ``work`` finds for copies of any sort.  (K, C) or (K,)"""
+        """Predictions from the raw rows that ``work`` gives for copies of any kind.  (K, C)
+        or (K,)
+        """
         refuse_foreign(copies.graphs, self.source)
         with self.session(), torch.no_grad(), self.unwritten_features():
             self.prepare_engine()
@@ -183,9 +212,7 @@ class BaseModel(ABC):
         of: Tensor | None = None,
         kind: str | None = None,
     ) -> Tensor:
-        """Any work on unions of copies, inside the memory budget, leaving the network as it was;
-        see `Engine.map`.
-        """
+        """Rows of ``work`` on unions of copies, inside the memory budget; see `Engine.map`."""
         refuse_foreign(graphs, self.source)
         with self.session():
             self.prepare_engine()
@@ -200,14 +227,14 @@ class BaseModel(ABC):
         kind: str | None = None,
         probe: Callable[[Union], Any] | None = None,
     ) -> None:
-        """Work whose results are not rows; see `Engine.each`."""
+        """Run work whose results are not rows; see `Engine.each`."""
         refuse_foreign(graphs, self.source)
         with self.session():
             self.prepare_engine()
             self.engine.each(work, consume, graphs, of, kind, probe)
 
     def prepare_engine(self) -> None:
-        """Tell the engine what was found out about the network."""
+        """Set the options of the executor that depend on the network."""
         self.engine.joining, self.engine.copies_input, self.engine.cuts = (
             self.joining,
             self.writes_input,
@@ -216,8 +243,8 @@ class BaseModel(ABC):
         self.engine.fuses = self.source.device.type == "cuda"
 
     def record(self) -> dict[str, Any]:
-        """How this network is treated, and why: hops, flow, halo, joining, mask support; labels
-        where targets have one.
+        """How this network is treated: hops, flow, halo, union of copies, mask support, and the
+        number of labels.
         """
         with self.session():
             labels = (
@@ -237,8 +264,8 @@ class BaseModel(ABC):
             }
 
     def refresh(self) -> None:
-        """Forget what was found out about the network, after a change that cannot be noticed (such
-        as a new dictionary).
+        """Forget everything known about the network, after a change that cannot be noticed (such as
+        a new dictionary).
         """
         self._mark = None
 
@@ -246,18 +273,18 @@ class BaseModel(ABC):
 
     @abstractmethod
     def open(self, net: Module, data: Any, forward: Forward | None) -> tuple[Graphs, Call]:
-        """Check the data and find out how to call the net."""
+        """Check the data and find out how to call the network."""
 
     @abstractmethod
     def num_targets(self) -> int:
-        """How many nodes (or graphs) a target id can name."""
+        """Number of nodes (or graphs) that a target id can name."""
 
     @abstractmethod
     def all_ids(self) -> Tensor:
         """All nodes, links or graphs of the population, without labels.  (P, 1) or (P, 2)"""
 
     def all_targets(self) -> Tensor:
-        """The population: with each label, where targets have one.  (P, 1) or (P, 2), or with one column more"""
+        """The population with each label.  (P, 1) or (P, 2), or with one column more"""
         labels, ids = self.labels, self.all_ids()
         if labels is None:
             return ids
@@ -266,22 +293,22 @@ class BaseModel(ABC):
 
     @property
     def labels(self) -> Labels | None:
-        """The labels that a target names one of; None where targets have none."""
+        """The labels of which a target names one; None if targets have none."""
         return None
 
     def own_columns(self, rows: Tensor, target: Targets) -> Tensor:
-        """Of the net's rows for ``target`` the column of each one's label, if it has one.
-        (T, columns) -> (T, columns or 1)
+        """The column of each target's label, if targets have labels.  (T, columns) -> (T, columns
+        or 1)
         """
         return rows if target.label is None else label_column(rows, target.label)
 
     @abstractmethod
     def cut(self, target: Targets, hops: int, halo: int, scope: str) -> ComputationGraphs:
-        """Computation graphs, unchecked."""
+        """Extract computation graphs without checking their predictions."""
 
     @abstractmethod
     def whole_rows(self, target: Targets) -> Tensor:
-        """Raw rows of the net for ``target`` on the whole graph.  (T, columns)"""
+        """Raw rows of the network for ``target`` on the whole graph.  (T, columns)"""
 
     @abstractmethod
     def hidden_rows(self, ids: Tensor) -> Tensor:
@@ -289,28 +316,27 @@ class BaseModel(ABC):
 
     @abstractmethod
     def run_once(self) -> Tensor:
-        """One call of the net on the data as it is."""
+        """Call the network once on the unchanged data."""
 
     def trial_rows(self, target: Targets, x: Tensor, kept: Tensor) -> Tensor:
-        """Raw rows on the whole graph with other features and fewer edges, where graphs are cut out
-        of one.
-        """
+        """Raw rows on the whole graph with other features and without some edges."""
         raise NotImplementedError(f"{self.level} targets are not cut out of a larger graph")
 
     @abstractmethod
     def interpret(self, raw: Tensor) -> Tensor:
-        """Raw rows as probabilities (T, C) or values (T,)."""
+        """Probabilities (T, C) or values (T,) of raw rows."""
 
     @abstractmethod
     def tolerance(self) -> float:
-        """The largest difference between two predictions that counts as none."""
+        """The largest difference between two predictions that counts as rounding."""
 
     # --- facts about the network, found once by trying (see `probing`) ----------------------------
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        """Everything that calls the net happens in here: evaluation mode, one thread at a time, and
-        no trace afterwards.
+        """Everything that calls the network happens inside a session.
+
+        It sets evaluation mode, admits one thread at a time, and restores the network afterwards.
         """
         with LOCKS.setdefault(self.net, RLock()):
             if self._depth:
@@ -326,13 +352,13 @@ class BaseModel(ABC):
                 self._depth -= 1
 
     def versions_of_data(self) -> list[int]:
-        """Changes when somebody writes into the data."""
+        """Version counters of the data's tensors, which change when somebody writes into them."""
         source = self.source
         tensors = [source.edge_index, *source.node_attrs.values(), *source.edge_attrs.values()]
         return [tensor._version for tensor in tensors if not tensor.is_inference()]
 
     def notice_changes(self) -> None:
-        """Forget facts about a network, or data, that have changed since."""
+        """Forget what is known about a network, or data, that has changed since."""
         mark = (fingerprint(self.net), self.versions_of_data())
         if self._mark is None or mark != self._mark:
             if self._mark is None or mark[1] != self._mark[1]:
@@ -342,7 +368,9 @@ class BaseModel(ABC):
             self._mark = mark
 
     def known(self, name: str, find: Callable[[], T]) -> T:
-        """A fact about the network, found on first use and again when the network has changed."""
+        """A fact about the network, computed on first use and again when the network has
+        changed.
+        """
         with self.session(), torch.no_grad():
             if name not in self._facts:
                 self._facts[name] = find()
@@ -350,7 +378,7 @@ class BaseModel(ABC):
             return fact
 
     def lasting(self, name: str, find: Callable[[], T]) -> T:
-        """A fact about the data alone, found once."""
+        """A fact about the data alone, computed once."""
         if name not in self._lasting:
             self._lasting[name] = find()
         fact: T = self._lasting[name]
@@ -358,7 +386,7 @@ class BaseModel(ABC):
 
     @property
     def everything(self) -> Targets:
-        """The population."""
+        """The population, as checked targets."""
         return self.lasting(
             "population", lambda: Targets(self.level, self.num_targets(), self.all_targets())
         )
@@ -370,43 +398,41 @@ class BaseModel(ABC):
 
     @property
     def trace(self) -> Trace:
-        """What one forward pass showed of the messages."""
+        """The messages of one forward pass."""
         return self.known("trace", lambda: find_trace(self))
 
     @property
     def hops(self) -> int:
-        """L: how far messages travel to a target."""
+        """Number of hops L that messages travel to a target."""
         return self.known("hops", lambda: find_hops(self))
 
     @property
     def writes_input(self) -> bool:
-        """Whether the net changes what it is given, so that it needs copies."""
+        """Whether the network changes its input, so that it needs copies."""
         return self.known("writes input", lambda: find_writes_input(self))
 
     @property
     def joining(self) -> str:
-        """How copies may share a call of the net."""
+        """How copies share a call of the network."""
         return self.known("joining", lambda: find_joining(self))
 
     @property
     def cuts(self) -> tuple[bool, ...]:
-        """For each round of messages, whether those that cannot arrive are left out; () where that
-        might not be right.
+        """For each round of messages, whether messages that cannot arrive are left out; () if that
+        may be wrong.
         """
         return self.known("cuts", lambda: find_cuts(self))
 
     @property
     def feature_use(self) -> str:
-        """What the network does with features first: "linear" (nothing but linear maps), "written"
-        (something else), or "no".
+        """What the network does first with features: "linear" (only linear maps), "written" (other
+        operations) or "no".
         """
         return self.known("feature use", lambda: find_feature_use(self))
 
     @contextmanager
     def unwritten_features(self) -> Iterator[None]:
-        """Let the network have features that are written out only where it needs them; see
-        `features`.
-        """
+        """Give the network features that are written out only when it needs them."""
         self.engine.lazy = self.feature_use != "no"
         try:
             yield
@@ -415,12 +441,12 @@ class BaseModel(ABC):
 
     @property
     def base_halo(self) -> int:
-        """The halo that the probes needed; targets that need more get more."""
+        """The halo that the probes need; other targets may need more."""
         return self.known("halo", lambda: find_halo(self))
 
     @property
     def mask_support(self) -> str:
-        """Whether messages can be masked: "exact", or why not."""
+        """Whether messages can be masked: "exact", or the reason why not."""
         return self.known("mask", lambda: find_mask_support(self))
 
     @property
@@ -430,20 +456,18 @@ class BaseModel(ABC):
 
     @property
     def edges_beyond_hops(self) -> dict[str, Any] | None:
-        """What edges do that are too far away to be scored; None where they do nothing (see
-        `far_edges`).
-        """
+        """The effect of edges that are too far away to be scored; None if they have none."""
         return self.known("edges beyond hops", lambda: find_far_edges(self))
 
     @property
     def raw_spread(self) -> float:
-        """SD of the raw rows over the population, where they are finite."""
+        """Standard deviation of the finite raw rows over the population."""
         return self.known("raw spread", lambda: find_raw_spread(self))
 
     # --- small checks -----------------------------------------------------------------------------
 
     def read(self, targets: Any) -> Targets:
-        """Check targets, as people give them; those that were checked before are taken as they are."""
+        """Check targets of users; targets that were checked before are taken as they are."""
         labels = self.labels
         width = WIDTH[self.level] + (labels is not None)
         if isinstance(targets, Targets):
@@ -458,7 +482,9 @@ class BaseModel(ABC):
         return read.with_rows(read.rows.to(self.source.device).clone())
 
     def first_call(self) -> Tensor:
-        """One call on the data as it is; what goes wrong is told with what the net was given."""
+        """Call the network once on the data; if it fails, the error shows the shapes of its
+        input.
+        """
         try:
             return self.run_once()
         except GraphgaugeError:
@@ -481,7 +507,7 @@ class BaseModel(ABC):
             ) from error
 
     def check_device(self) -> None:
-        """Refuse a net and data on different devices."""
+        """Raise BadModel if the network and the data are on different devices."""
         places = {tensor.device for tensor in all_tensors(self.net)}
         if places and places != {self.source.device}:
             names = ", ".join(sorted(map(str, places)))
@@ -490,7 +516,7 @@ class BaseModel(ABC):
             )
 
     def check_repeatable(self, first: Tensor, second: Tensor) -> None:
-        """Refuse a net whose second answer to the same question is another one."""
+        """Raise BadModel if a second call with the same input gives another result."""
         if not is_close(first, second):
             raise BadModel(
                 f"{type(self.net).__name__} gives different outputs for the same input in evaluation mode, by up to "
@@ -498,7 +524,9 @@ class BaseModel(ABC):
             )
 
     def check_room(self, target: Targets, halo: int) -> None:
-        """Refuse to list the whole graph for more targets than memory holds."""
+        """Raise OutOfMemory if the whole graph would be listed for more targets than memory
+        holds.
+        """
         words = 6 * (
             self.source.num_nodes + self.source.num_edges
         )  # ids, positions and what sorting them takes
@@ -514,9 +542,7 @@ class BaseModel(ABC):
 
 @contextmanager
 def plain_arithmetic(device: torch.device) -> Iterator[None]:
-    """Neither inference mode nor autocast, whatever surrounds the call; gradients recorded or not
-    as before.
-    """
+    """Switch inference mode and autocast off; gradients are recorded or not as before."""
     needs_grad = torch.is_grad_enabled()
     with (
         torch.inference_mode(False),
@@ -527,7 +553,7 @@ def plain_arithmetic(device: torch.device) -> Iterator[None]:
 
 
 def check_union(edited: Any) -> Union:
-    """Refuse an edit that does not return a union."""
+    """Raise BadSetting if an edit does not return a union."""
     if not isinstance(edited, Union):
         raise BadSetting(
             f"edit must return a union, such as union.without_edges(...), but returned {type(edited).__name__}."
@@ -536,7 +562,7 @@ def check_union(edited: Any) -> Union:
 
 
 def check_scope(edge_scope: str) -> str:
-    """Refuse an unknown scope."""
+    """Raise BadSetting for an unknown edge scope."""
     if edge_scope not in SCOPES:
         raise BadSetting(
             f"edge_scope must be 'messages' or 'induced', but {edge_scope!r} was given."
@@ -545,7 +571,7 @@ def check_scope(edge_scope: str) -> str:
 
 
 def check_options(num_hops: Any, memory_budget: Any, embedding: Any) -> None:
-    """Refuse options that cannot be."""
+    """Raise BadSetting for wrong options of a model."""
     if num_hops is not None and (
         isinstance(num_hops, bool) or not isinstance(num_hops, int) or num_hops < 0
     ):

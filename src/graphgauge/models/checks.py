@@ -35,11 +35,14 @@ class CheckResult:
 def check_model(
     model: BaseModel, targets: Any = None, only: Iterable[str] | None = None, on_fail: str = "raise"
 ) -> list[CheckResult]:
-    """Run the checks (or those named in ``only``) on up to 12 ``targets``, by default spread over
-    the population.
+    """Check whether a wrapped network has the properties that everything else relies on.
 
-    With ``on_fail="raise"`` all failures are raised together as one `FailedCheck`; with
-    ``"return"`` they are only listed.
+    Args:
+        model: The wrapped network.
+        targets: Up to 12 targets to check; by default spread over the population.
+        only: Names of checks in ``MODEL_CHECKS``; by default all.
+        on_fail: "raise" raises all failures together as one `FailedCheck`; "return" only lists
+            them.
     """
     if not isinstance(model, BaseModel):
         raise BadModel(

@@ -13,7 +13,7 @@ from graphgauge.core.errors import BadModel
 
 
 def last_hidden(net: Module, run: Callable[[], Any]) -> Tensor:
-    """Run the network once; return what its last parametrised module was given.  (rows, D)"""
+    """Run the network once and return the input of its last module with parameters.  (rows, D)"""
     latest: list[Tensor] = []
 
     def keep(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -39,7 +39,9 @@ def last_hidden(net: Module, run: Callable[[], Any]) -> Tensor:
 
 
 def parametrised(module: Module) -> Iterator[Module]:
-    """Modules with parameters of their own below ``module``; a message-passing layer counts as one."""
+    """Modules below ``module`` with parameters of their own; a message-passing layer counts
+    as one.
+    """
     for child in module.children():
         if isinstance(child, MessagePassing):
             if any(True for _ in child.parameters()):
@@ -51,7 +53,7 @@ def parametrised(module: Module) -> Iterator[Module]:
 
 
 def first_tensor(values: list[Any]) -> Tensor | None:
-    """The first tensor among the arguments, also inside a tuple."""
+    """The first tensor among the arguments, also inside tuples."""
     for value in values:
         if isinstance(value, (tuple, list)):
             value = first_tensor(list(value))
@@ -61,7 +63,7 @@ def first_tensor(values: list[Any]) -> Tensor | None:
 
 
 def check_hidden(hidden: Any, wanted: int, what: str) -> Tensor:
-    """Refuse a hidden space whose rows are not the targets'."""
+    """Raise BadModel unless a hidden space has one row for each target."""
     if not isinstance(hidden, Tensor) or hidden.dim() != 2:
         found = tuple(hidden.shape) if isinstance(hidden, Tensor) else type(hidden).__name__
         raise BadModel(f"embedding must be a tensor (rows, D), but is {found}.")

@@ -1,9 +1,8 @@
-"""What edges do that no message carries to the target, measured by dropping some of them one at a
-time.
+"""The effect of edges beyond the hops, measured by dropping some of them one at a time.
 
-Edges are scored that can carry a message to the target within the counted hops. Networks in which
-all nodes attend to each other, or that normalise over all of them, look further: their predictions
-are made on the whole graph, and other edges act on them, too.
+Only edges that can carry a message to the target within the counted hops are scored. Networks in
+which all nodes attend to each other, or that normalise over all of them, look further: their
+predictions are made on the whole graph, and other edges act on them, too.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -22,11 +21,10 @@ MOST_ROWS = 2**21  #: nodes and edges of all copies together
 
 
 def find_far_edges(model: "BaseModel") -> dict[str, Any] | None:
-    """How many edges there are and are scored, on average, and the largest change of a prediction
-    by dropping one of the others.
+    """Measure the effect of edges that are not scored. None if targets are cut out of their graph.
 
-    None where targets are cut out of their graph, since their predictions do not depend on the
-    others then.
+    Returns:
+        The number of edges, the mean number of scored edges, the number of dropped edges, and the largest change of a prediction.
     """
     if model.level == "graph" or HALOS[model.base_halo] != "whole graph":
         return None

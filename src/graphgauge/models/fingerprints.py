@@ -1,13 +1,14 @@
-"""Short names of exactly this network and of exactly these data.
+"""Names of exactly this network and of exactly these data.
 
-There is one name of a network, 24 hexadecimal digits, and every place that shows one shows this
-one: a decision, a saved run, the gate, the log of answers, the monitor, an explanation. So an
-answer can be matched to the validation behind it by eye.
+A network has one name of 24 hexadecimal digits, which is shown everywhere: in decisions, saved
+runs, the gate, the log of answers, the monitor and explanations. So an answer can be matched to its
+validation by eye.
 
-    network   4 bytes of the kind of model, its hops and the names of its tensors, 8 bytes of their shapes, types and bits
+    network   4 bytes of the kind of model, its hops and the names of its tensors,
+              8 bytes of their shapes, types and bits
     data      4 bytes of the names of the attributes, 8 bytes of the edges and of all attributes
 
-They find mistakes, not forgery, and depend on nothing of the machine.
+They find mistakes, not forgery, and are equal on all machines.
 """
 
 from graphgauge.core.digests import digest_of_tensors, digest_of_texts
@@ -19,8 +20,9 @@ TENSORS_ONLY = 16
 
 
 def digest_of_network(model: BaseModel) -> str:
-    """The name of a network: its parameters and buffers, their names, the kind of model; made anew
-    when they change.
+    """The name of a network: its parameters and buffers, their names and the kind of model.
+
+    It is computed again when the network changes.
     """
 
     def find() -> str:
@@ -34,8 +36,9 @@ def digest_of_network(model: BaseModel) -> str:
 
 
 def digest_of_data(model: BaseModel) -> str:
-    """The name of the data: edges, features and all other attributes that the network reads; made
-    anew when they change.
+    """The name of the data: edges, features and all other attributes that the network takes.
+
+    It is computed again when the data change.
     """
 
     def find() -> str:
@@ -56,8 +59,8 @@ def identity_of(model: BaseModel) -> dict[str, str]:
 
 
 def is_same_network(one: str, other: str) -> bool:
-    """Whether two names are of one network; older baselines of the monitor have the second part of
-    the name only.
+    """Whether two names are of one network; older baselines of the monitor only have the second
+    part.
 
     >>> is_same_network("0123456789abcdef01234567", "89abcdef01234567"), is_same_network("a", "b")
     (True, False)

@@ -1,16 +1,16 @@
-"""The user's network is sacred: after every call, also one that failed, it is bit for bit what it
+"""State guard: after every call, also one that failed, the user's network is bit for bit what it
 was.
 
 `untouched(net)` puts the network into evaluation mode with its caches of normalised edges switched
-off, and afterwards restores parameters, buffers, gradients, `requires_grad`, hooks, training flags
+off. Afterwards it restores parameters, buffers, gradients, `requires_grad`, hooks, training flags
 and every other attribute of every module (tensors, arrays and containers by value, at any depth),
 and the global random states of torch, NumPy and Python.
 
-`lent(model, borrower)` gives the network to an explainer and puts back all that it leaves behind:
-training mode, hooks, frozen parameters, attributes. An explainer that changes weights or data has
-explained another network, so that raises `ChangedModel`, naming the explainer. Networks may change
-themselves when they are called (an embedding with ``max_norm``, a counter): no explainer is blamed
-for that.
+`lent(model, borrower)` gives the network to an explainer and restores everything that it leaves
+behind: training mode, hooks, frozen parameters, attributes. An explainer that changes weights or
+data has explained another network, so this raises `ChangedModel`, naming the explainer. A network
+may change itself when it is called (an embedding with ``max_norm``, a counter): that is no
+explainer's error.
 """
 
 from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ Checksum = tuple[int, int]
 
 @contextmanager
 def untouched(net: Module) -> Iterator[None]:
-    """Use ``net`` in evaluation mode and leave no trace."""
+    """Use ``net`` in evaluation mode, and restore its state afterwards."""
     restores = [
         *(keep_module(module) for module in net.modules()),
         *(keep_tensor(tensor) for tensor in all_tensors(net)),
@@ -63,7 +63,7 @@ def untouched(net: Module) -> Iterator[None]:
 
 
 def run_all(restores: list[Restore]) -> None:
-    """Restore everything that can be restored, then report the first failure."""
+    """Restore everything that can be restored, then raise the first failure."""
     failures: list[Exception] = []
     for restore in restores:
         try:
@@ -80,7 +80,7 @@ def all_tensors(net: Module) -> list[Tensor]:
 
 
 def keep_module(module: Module) -> Restore:
-    """Remember a module's attributes; the returned function puts them back."""
+    """Snapshot a module's attributes; the returned function restores them."""
     if isinstance(module, torch.jit.ScriptModule):
         return keep_scripted(module)
     held = {
@@ -104,8 +104,8 @@ def keep_module(module: Module) -> Restore:
 
 
 def keep_scripted(module: torch.jit.ScriptModule) -> Restore:
-    """Likewise for a module that `torch.jit` made; its members cannot be exchanged, and reading an
-    attribute gives a copy.
+    """Snapshot a module of `torch.jit`; its members cannot be exchanged, and reading an attribute
+    gives a copy.
     """
     before = {name: deepcopy(value) for name, value in scripted_attributes(module).items()}
 
@@ -118,8 +118,8 @@ def keep_scripted(module: torch.jit.ScriptModule) -> Restore:
 
 
 def scripted_attributes(module: torch.jit.ScriptModule) -> dict[str, Any]:
-    """Attributes of a module that `torch.jit` made, the training flag among them; parameters,
-    buffers and members are not.
+    """Attributes of a module of `torch.jit`, with the training flag but without parameters, buffers
+    and members.
     """
     names = module._concrete_type.get_attributes()
     members = {
@@ -130,7 +130,7 @@ def scripted_attributes(module: torch.jit.ScriptModule) -> dict[str, Any]:
 
 
 def is_same(first: Any, second: Any) -> bool:
-    """Equal, also where tensors are inside."""
+    """Whether values are equal, also with tensors inside."""
     if isinstance(first, Tensor) and isinstance(second, Tensor):
         return first.shape == second.shape and torch.equal(first, second)
     if isinstance(first, (list, tuple)) and isinstance(second, (list, tuple)):
@@ -143,8 +143,8 @@ def is_same(first: Any, second: Any) -> bool:
 
 
 def keep_value(value: Any, depth: int = 0) -> Restore:
-    """Remember the content of an attribute: of tensors and arrays their numbers, of containers
-    their items.
+    """Snapshot the content of an attribute: the numbers of tensors and arrays, the items of
+    containers.
     """
     if isinstance(value, Tensor):
         return keep_tensor(value)
@@ -168,7 +168,7 @@ def keep_value(value: Any, depth: int = 0) -> Restore:
 
 
 def refill(container: Any, items: Any) -> None:
-    """Give a container its items back; the container stays the same object."""
+    """Restore the items of a container, which stays the same object."""
     if isinstance(container, list):
         container[:] = items
     elif isinstance(container, (dict, set)):
@@ -177,8 +177,9 @@ def refill(container: Any, items: Any) -> None:
 
 
 def keep_tensor(tensor: Tensor) -> Restore:
-    """Remember a tensor's numbers, gradient and `requires_grad`. Writes only what differs, so
-    autograd's versions stay.
+    """Snapshot a tensor's numbers, gradient and `requires_grad`.
+
+    Restoring writes only what differs, so that autograd's versions stay.
     """
     data, values, version = (
         tensor.data,
@@ -217,7 +218,9 @@ def is_elsewhere(tensor: Tensor, data: Tensor) -> bool:
 
 
 def is_changed(tensor: Tensor, values: Tensor, version: int) -> bool:
-    """Whether a tensor holds other numbers; sparse ones cannot be compared and go by their version."""
+    """Whether a tensor holds other numbers; sparse tensors cannot be compared and go by their
+    version.
+    """
     return (
         not torch.equal(tensor.detach(), values)
         if tensor.layout == torch.strided
@@ -226,8 +229,8 @@ def is_changed(tensor: Tensor, values: Tensor, version: int) -> bool:
 
 
 def without_caches(net: Module) -> None:
-    """Forget cached edges and features, and keep none: a cached layer ignores the graph it is
-    given.
+    """Clear caches of edges and features and switch them off: a cached layer ignores the graph it
+    is given.
     """
     for module in net.modules():
         held = attributes_of(module)
@@ -239,7 +242,7 @@ def without_caches(net: Module) -> None:
 
 
 def attributes_of(module: Module) -> dict[str, Any]:
-    """What a module holds by name."""
+    """The attributes of a module by name."""
     return {
         **vars(module),
         **(scripted_attributes(module) if isinstance(module, torch.jit.ScriptModule) else {}),
@@ -247,7 +250,9 @@ def attributes_of(module: Module) -> dict[str, Any]:
 
 
 def fingerprint(net: Module) -> Any:
-    """Changes when the network does: the numbers in its tensors, and its plain attributes."""
+    """A value that changes with the network: the numbers in its tensors, and its plain
+    attributes.
+    """
     plain = [
         (name, key, value)
         for name, module in net.named_modules()
@@ -259,23 +264,23 @@ def fingerprint(net: Module) -> Any:
 
 
 def weights_of(net: Module) -> dict[str, Checksum]:
-    """Two numbers for each parameter that change when its values do."""
+    """The checksum of each parameter by name."""
     named = dict(net.named_parameters())
     return dict(zip(named, checksums(list(named.values())), strict=True))
 
 
 def checksums(tensors: list[Tensor]) -> list[Checksum]:
-    """For each tensor two numbers that change when a value does, or its place; read in one go."""
+    """The checksum of each tensor, all read from the device at once."""
     found = [checksum(tensor) for tensor in tensors]
     numbers = torch.stack([pair.to(found[0].device) for pair in found]).tolist() if found else []
     return [(first, second) for first, second in numbers]
 
 
 def checksum(tensor: Tensor) -> Tensor:
-    """Of the bits of each value, as whole numbers, the sum and the sum of each times its place;
-    else the version.  (2,)
+    """The sum of the bits of all values as integers, and that of each times its position.  (2,)
 
-    Whole numbers add up to the same in any order, and NaN is as good as any other bits.
+    For tensors without such values it is the version. Integers add up to the same in any order, and
+    NaN counts like any other bits.
     """
     if tensor.layout not in (torch.strided, torch.sparse_coo) or tensor.is_quantized:
         return torch.tensor([0, tensor._version])
@@ -292,7 +297,7 @@ def checksum(tensor: Tensor) -> Tensor:
 
 @contextmanager
 def lent(model: "BaseModel", borrower: str) -> Iterator[None]:
-    """Let ``borrower`` use the network, in a session; a loan within a loan is the same one."""
+    """Let ``borrower`` use the network in a session; a loan inside a loan is the same loan."""
     if model.is_lent:
         yield
         return
@@ -317,7 +322,9 @@ def lent(model: "BaseModel", borrower: str) -> Iterator[None]:
 def was_changed(
     model: "BaseModel", before: dict[str, Checksum], after: dict[str, Checksum]
 ) -> bool:
-    """Whether weights have changed, those aside that the network writes itself when it is called."""
+    """Whether weights have changed, except for weights that the network writes itself when it is
+    called.
+    """
     changed = [name for name, bits in before.items() if after.get(name) != bits]
     if not changed:
         return False

@@ -1,5 +1,5 @@
-"""How many hops L matter to a target: what was counted along the data, and more where features
-further away matter.
+"""Number of hops L that matter to a target: the counted hops, and more if features further away
+matter.
 """
 
 import warnings
@@ -44,15 +44,15 @@ def find_hops(model: "BaseModel") -> int:
 
 
 def reaches_beyond(model: "BaseModel", hops: int) -> bool:
-    """Whether features of nodes ``hops + 1`` away matter on some probe; False also where no probe
-    has such a node.
+    """Whether features of nodes ``hops + 1`` away matter for a probe; False if no probe has such a
+    node.
     """
     graphs = model.cut(model.probes, hops + 1, needed_halo(model.net), "messages")
     return matters(model, graphs, graphs.hop == hops + 1)
 
 
 def mixes_all_nodes(model: "BaseModel", hops: int) -> bool:
-    """Whether features of other nodes matter even where there is no edge."""
+    """Whether features of other nodes matter even without any edge."""
     graphs = model.cut(model.probes, hops + 1, needed_halo(model.net), "messages")
     return matters(
         model,
@@ -68,12 +68,12 @@ def matters(
     is_far: Tensor,
     edit: Callable[[Union], Union] | None = None,
 ) -> bool:
-    """Whether an output depends on the features of the nodes under ``is_far``: a gradient reaches
-    one, or others change it.
+    """Whether an output depends on the features of the nodes under ``is_far``.
 
-    Gradients are those at random features, where no unit need be silent; the others are features of
-    other nodes, which a network takes that cannot work with just any number, and notices that has
-    no gradient in them.
+    It does if a gradient reaches one of them, or if other features change the output. Gradients are
+    those at random features, for which no unit is silent. The other features are those of other
+    nodes: this serves networks that do not work with just any number, and finds effects without a
+    gradient.
     """
     engine = Engine(model.call, model.engine.budget, model.joining, model.writes_input)
     x, edited = model.source.x, edit or (lambda union: union)
@@ -104,7 +104,8 @@ def matters(
 
 
 def gradient_reaches(outputs: Callable[[Union], Tensor], union: Union, is_far: Tensor) -> Tensor:
-    """Whether a gradient of a copy's output reaches one of its nodes under ``is_far`` (num_nodes,).  (K,) bool
+    """Whether a gradient of a copy's output reaches one of its nodes under ``is_far`` (num_nodes,).
+    (K,) bool
 
     The gradient is that of a random combination of the output's columns, since probabilities add up
     to a constant.
@@ -127,7 +128,7 @@ def gradient_reaches(outputs: Callable[[Union], Tensor], union: Union, is_far: T
 
 
 def tried(look: Callable[[], bool]) -> bool:
-    """What a look finds; False where the network cannot work on what it is shown."""
+    """The result of a probe; False if the network cannot process its input."""
     try:
         return look()
     except FORWARD_ERRORS:

@@ -1,14 +1,14 @@
-"""Computation graphs without the edges that only set degrees.
+"""Halo pruning: computation graphs without the edges that only set degrees.
 
 GCN layers divide messages by the degrees of sender and receiver. So the graph of a target with L
-hops holds all edges into nodes L hops away, though no message along them arrives: around a hub
+hops holds all edges into nodes L hops away, though no message along them arrives. Around a hub
 there are hundreds of them for each edge that counts. As long as no edge is removed, degrees are
-those of the whole graph, and so are the weights of its messages. They are worked out once, and the
-edges left out.
+those of the whole graph, and so are the weights of its messages: they are computed once, and the
+edges are left out.
 
-For networks whose only use of degrees is that of GCNConv, on edges without weights of their own,
-after a trial. Degrees are whole numbers, so the weights have the same bits as those of the graph
-with its halo.
+This applies to networks whose only use of degrees is that of GCNConv, on edges without weights of
+their own, after a probe. Degrees are integers, so the weights have the same bits as those of the
+graph with its halo.
 """
 
 from dataclasses import replace
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def graphs_of(model: "BaseModel", target: Targets, scope: str, lean: bool) -> ComputationGraphs:
-    """The checked computation graphs of ``target``, each target cut once however often it is named."""
+    """The checked computation graphs of ``target``; repeated targets are cut once."""
     distinct, own = target.rows.unique(dim=0, return_inverse=True)
     is_repeated = len(distinct) < len(target)
     graphs = recent_graphs(model, target.with_rows(distinct) if is_repeated else target, scope)
@@ -41,7 +41,9 @@ def graphs_of(model: "BaseModel", target: Targets, scope: str, lean: bool) -> Co
 
 
 def leaned(model: "BaseModel", graphs: ComputationGraphs) -> ComputationGraphs:
-    """``graphs`` without what only sets degrees, or as they are where that cannot be done."""
+    """``graphs`` without edges that only set degrees, or unchanged if the network does not allow
+    it.
+    """
     if not model.known("lean", lambda: can_be_lean(model)) or graphs.widest_halo > HALOS.index(
         "in"
     ):
@@ -50,7 +52,7 @@ def leaned(model: "BaseModel", graphs: ComputationGraphs) -> ComputationGraphs:
 
 
 def can_be_lean(model: "BaseModel") -> bool:
-    """Whether nothing but GCNConv asks for degrees, and the probes' rows stay the same."""
+    """Whether only GCNConv uses degrees, and the probes' rows stay the same."""
     is_plain = (
         model.level != "graph"
         and model.joining == TOGETHER
@@ -75,12 +77,12 @@ def can_be_lean(model: "BaseModel") -> bool:
 
 
 def weights_of(model: "BaseModel") -> Weights:
-    """What the layers multiply the messages of the whole graph by."""
+    """The factors by which the layers multiply the messages of the whole graph."""
     return normalised_weights(model.net, model.source.edge_index, model.source.x)
 
 
 def without_halo_edges(graphs: ComputationGraphs, hops: int, weights: Weights) -> ComputationGraphs:
-    """The relevant edges, and others whose messages can arrive: those into nodes fewer than
+    """Keep the relevant edges, and others whose messages can arrive: those into nodes fewer than
     ``hops`` away.
     """
     owner = graphs.edge_owner

@@ -1,4 +1,4 @@
-"""What differs between node, link and graph targets."""
+"""The differences between node, link and graph targets."""
 
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -26,31 +26,31 @@ PAIRS_AT_ONCE, ALIGNED_PAIRS = 1_000_000, 10_000
 
 
 class OneGraph(BaseModel):
-    """Node and link targets: one graph, from which computation graphs are cut."""
+    """Node and link targets: computation graphs are cut out of one graph."""
 
     def open(self, net: Module, data: Any, forward: Forward | None) -> tuple[Graphs, Call]:
-        """Check the one graph."""
+        """Check the graph."""
         check_graph(data, "data", embeddings_of(net))
         call = call_of(net, self.level, set(data.keys()), forward)
         return one_graph(data, None if call.names is None else set(call.names)), call
 
     def num_targets(self) -> int:
-        """Targets are, or join, nodes."""
+        """Number of nodes."""
         return self.source.num_nodes
 
     @property
     def extractor(self) -> Extractor:
-        """Finds neighbours; built once for each direction of flow."""
+        """Extracts computation graphs; built once for each direction of flow."""
         flow = self.trace.flow
         return self.lasting(f"extractor {flow}", lambda: Extractor(self.source, flow))
 
     def cut(self, target: Targets, hops: int, halo: int, scope: str) -> ComputationGraphs:
-        """Cut out of the one graph."""
+        """Extract computation graphs from the graph."""
         return replace(self.extractor.extract(target.ids, hops, halo, scope), target=target.rows)
 
     def trial_rows(self, target: Targets, x: Tensor, kept: Tensor) -> Tensor:
-        """Raw rows for ``target`` on the whole graph with other features and with the edges under
-        ``kept`` only.
+        """Raw rows for ``target`` on the whole graph with other features and only the edges under
+        ``kept``.
         """
         ids = target.ids
         g = self.whole_data(ids.t() if self.level == "link" else None)
@@ -61,9 +61,7 @@ class OneGraph(BaseModel):
         return self.own_columns(rows if self.level == "link" else rows[ids[:, 0]], target)
 
     def whole_data(self, pairs: Tensor | None = None) -> Data:
-        """The whole graph as the net sees it; copies, so that a net that writes into its input does
-        no harm.
-        """
+        """The whole graph as the network's input; copies, so that the network may write into it."""
         source = self.source
         everything = {
             **source.node_attrs,
@@ -89,7 +87,7 @@ class NodeLevel(OneGraph):
         return torch.arange(self.source.num_nodes, device=self.source.device)[:, None]
 
     def run_once(self) -> Tensor:
-        """The net on the whole graph."""
+        """Call the network on the whole graph."""
         return self.call(self.whole_data())
 
     def all_rows(self) -> Tensor:
@@ -102,11 +100,11 @@ class NodeLevel(OneGraph):
         return first
 
     def whole_rows(self, target: Targets) -> Tensor:
-        """One pass over the whole graph, kept."""
+        """Raw rows from one pass over the whole graph, which are cached."""
         return self.own_columns(self.known("rows", self.all_rows)[target.ids[:, 0]], target)
 
     def hidden_rows(self, ids: Tensor) -> Tensor:
-        """Rows of the hidden space of all nodes, kept."""
+        """Rows of the hidden space of all nodes, which is cached."""
         return self.known("hidden", self.all_hidden)[ids[:, 0]]
 
     def all_hidden(self) -> Tensor:
@@ -126,7 +124,7 @@ class LinkLevel(OneGraph):
     level: ClassVar[str] = "link"
 
     def all_ids(self) -> Tensor:
-        """Stored links, then as many sampled pairs that are not linked.  (P, 2)"""
+        """Stored links, then as many sampled pairs without a link.  (P, 2)"""
         edges = self.source.edge_index
         stored = edges[:, edges[0] != edges[1]].t()
         wanted = len(stored) or 100
@@ -137,7 +135,7 @@ class LinkLevel(OneGraph):
         return everything
 
     def run_once(self) -> Tensor:
-        """The net on the whole graph, asked for a few links."""
+        """Call the network on the whole graph for a few links."""
         return self.call(self.whole_data(self.some_ids.t()))
 
     @property
@@ -149,7 +147,7 @@ class LinkLevel(OneGraph):
         )
 
     def whole_rows(self, target: Targets) -> Tensor:
-        """The whole graph's answer for these pairs; encode/decode nets encode once."""
+        """Raw rows for these pairs on the whole graph; encode/decode networks encode once."""
         self.known("answers", self.check_answers)
         if self.labels is None:
             return self.rows_for(target.ids)
@@ -157,7 +155,7 @@ class LinkLevel(OneGraph):
         return self.own_columns(self.rows_for(pairs)[own], target)
 
     def check_answers(self) -> bool:
-        """Ask the same twice, and one at a time."""
+        """Check that a second call, and a call for single links, give the same rows."""
         self.first_call()
         together = self.rows_for(self.some_ids)
         self.check_repeatable(together, self.rows_for(self.some_ids, fresh=True))
@@ -173,14 +171,14 @@ class LinkLevel(OneGraph):
 
     @property
     def z(self) -> Tensor:
-        """What an encode/decode net makes of all nodes.  (N, D)"""
+        """Node embeddings of an encode/decode network.  (N, D)"""
         return self.known("z", lambda: self.call.encode(self.whole_data()))
 
     def rows_for(self, target: Tensor, fresh: bool = False) -> Tensor:
         """Raw rows for pairs, a million at a time.  (T, columns)
 
-        Up to 10,000 pairs each stand at a multiple of 16, as in a union, so that each gets the bits
-        that it gets alone.
+        Up to 10,000 pairs are each placed at a multiple of 16, as in a union, so that each gets the
+        bits that it gets alone.
         """
         align = ALIGN if len(target) <= ALIGNED_PAIRS and target.device.type == "cpu" else 1
         asked = spread_out(target, align)
@@ -194,7 +192,9 @@ class LinkLevel(OneGraph):
         return rows
 
     def hidden_rows(self, ids: Tensor) -> Tensor:
-        """Both ends side by side; or the pairs' own rows where the net makes them.  (T, D)"""
+        """The embeddings of both ends side by side; or the pairs' own rows if the network computes
+        them.  (T, D)
+        """
         if isinstance(self.embedding, Tensor):
             return ends_of(check_hidden(self.embedding, self.source.num_nodes, "nodes"), ids)
         pairs = self.pairs_unlike_nodes(ids)
@@ -209,8 +209,8 @@ class LinkLevel(OneGraph):
         return ends_of(check_hidden(hidden, self.source.num_nodes, "nodes"), ids)
 
     def pairs_unlike_nodes(self, target: Tensor) -> Tensor:
-        """``target``, with one pair more where there are as many pairs as nodes: rows must tell
-        what they are of.
+        """``target``, with one more pair if there are as many pairs as nodes: the number of rows
+        must show what they are of.
         """
         return (
             torch.cat([target, self.some_ids[:1]])
@@ -220,8 +220,8 @@ class LinkLevel(OneGraph):
 
 
 def spread_out(target: Tensor, align: int) -> Tensor:
-    """Pairs at multiples of ``align``, the first pair in all other places, as many places as a
-    union has.  (places, 2)
+    """Pairs at multiples of ``align``, with the first pair in all other positions of a union.
+    (positions, 2)
     """
     if align == 1 or not len(target):
         return target
@@ -243,7 +243,7 @@ class GraphLevel(BaseModel):
         return many_graphs(graphs, None if call.names is None else set(call.names)), call
 
     def num_targets(self) -> int:
-        """G."""
+        """Number of graphs G."""
         return self.source.num_graphs
 
     def all_ids(self) -> Tensor:
@@ -251,15 +251,17 @@ class GraphLevel(BaseModel):
         return torch.arange(self.source.num_graphs, device=self.source.device)[:, None]
 
     def cut(self, target: Targets, hops: int, halo: int, scope: str) -> ComputationGraphs:
-        """A graph target is decided by its whole graph."""
+        """Take the whole graph of each target."""
         return replace(whole_graphs(self.source, target.ids[:, 0]), target=target.rows)
 
     def run_once(self) -> Tensor:
-        """The net on the first graph."""
+        """Call the network on the first graph."""
         return self.stored_rows(self.all_ids()[:1])
 
     def stored_rows(self, target: Tensor) -> Tensor:
-        """Raw rows of graphs as they are stored, each in a call of its own.  (T, 1) -> (T, columns)"""
+        """Raw rows of graphs in their stored order, each in a call of its own.  (T, 1) -> (T,
+        columns)
+        """
         alone = Engine(self.call, None, ALONE, copies_input=True)
         return alone.map(alone.outputs, whole_graphs(self.source, target[:, 0], as_stored=True))
 
@@ -280,7 +282,7 @@ class GraphLevel(BaseModel):
         return rows
 
     def whole_rows(self, target: Targets) -> Tensor:
-        """All graphs in unions, kept."""
+        """Raw rows of all graphs in unions, which are cached."""
         return self.own_columns(self.known("rows", self.all_rows)[target.ids[:, 0]], target)
 
     def hidden_rows(self, ids: Tensor) -> Tensor:
@@ -306,7 +308,7 @@ def ends_of(z: Tensor, target: Tensor) -> Tensor:
 
 
 def non_edges(stored: Tensor, num_nodes: int, wanted: int) -> Tensor:
-    """``wanted`` different ordered pairs (u, v), u != v, that are not stored, or all there are.
+    """``wanted`` different ordered pairs (u, v), u != v, that are not linked, or all there are.
     (<= wanted, 2)
     """
     random = generator(derive_seed(0, "population", "non-edges"))

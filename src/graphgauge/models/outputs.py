@@ -1,4 +1,4 @@
-"""From a network's raw rows to what all rooms speak of: class probabilities (T, C), or values (T,)."""
+"""Output types: from a network's raw rows to class probabilities (T, C)."""
 
 import torch
 from torch import Tensor
@@ -14,7 +14,7 @@ SUM_TOLERANCE = 1e-4  #: how far from 1 the probabilities of a row may add up
 
 
 def infer_kind(raw: Tensor) -> str:
-    """What the rows (P, columns) of a whole population are: "probs", "log_probs" or "logits"."""
+    """The type of the rows (P, columns) of a whole population: "probs", "log_probs" or "logits"."""
     if raw.size(1) == 1:
         if is_inside_unit(raw):
             raise BadModel(
@@ -37,7 +37,7 @@ def infer_kind(raw: Tensor) -> str:
 
 
 def check_kind(raw: Tensor, kind: str) -> None:
-    """Refuse rows that cannot be what the user said they are."""
+    """Raise BadModel for rows that cannot be of the stated type."""
     if kind not in KINDS:
         raise BadSetting(
             f"output must be one of {', '.join(map(repr, KINDS))} or None, but {kind!r} was given."
@@ -65,7 +65,7 @@ def check_kind(raw: Tensor, kind: str) -> None:
 
 
 def example(raw: Tensor) -> str:
-    """The first row for people."""
+    """The first row, for error messages."""
     return (
         "["
         + ", ".join(f"{value:.3g}" for value in raw[0, :4].tolist())
@@ -74,7 +74,7 @@ def example(raw: Tensor) -> str:
 
 
 def is_inside_unit(values: Tensor) -> bool:
-    """Whether all values lie in [0, 1]."""
+    """Whether all values are in [0, 1]."""
     return bool(((values >= 0) & (values <= 1)).all())
 
 
@@ -115,7 +115,7 @@ def log_probabilities(raw: Tensor, kind: str) -> Tensor:
 
 
 def likeliest(prob: Tensor) -> Tensor:
-    """The class with the highest probability, the lowest number among equals.  (T, C) -> (T,)
+    """The class with the highest probability, and the lowest number among equals.  (T, C) -> (T,)
 
     >>> likeliest(torch.tensor([[0.4, 0.2, 0.4]]))
     tensor([0])

@@ -1,15 +1,13 @@
-"""Facts about a network, found by trying it on a few targets before anything relies on them.
+"""Capability probes: facts about a network, found by trying it on a few targets.
 
-Two promises are tested:
+Two properties are tested before anything relies on them:
 
 1. The extracted graph is the model. Its prediction must equal the whole graph's within 1e-5 of a
-   probability (or of the
-   standard deviation of the predictions). Where it does not, the halo grows, at last to the whole
-   graph.
+   probability (or of the standard deviation of the predictions). If it does not, the halo grows, at
+   last to the whole graph.
 2. A union does not change the model. Different copies in one union must give what each gives alone.
-   Where they do not
-   (layers that normalise over all nodes), ``batch=`` is passed if forward takes it; else copies run
-   one by one.
+   If they do not (layers that normalise over all nodes), ``batch=`` is passed if forward takes it;
+   otherwise copies run one by one.
 """
 
 from contextlib import ExitStack
@@ -54,8 +52,8 @@ FORWARD_ERRORS = (RuntimeError, ValueError, LookupError, AssertionError, TypeErr
 
 
 def find_probes(model: "BaseModel", everything: Targets) -> Targets:
-    """Evenly spaced targets: half of them among all, half among those with the longest walks of
-    messages around them.
+    """Evenly spaced targets: half of them among all, half among those at the end of the longest
+    walks of messages.
     """
     count = NUM_PROBES[model.level]
     if model.level == "graph":
@@ -68,7 +66,9 @@ def find_probes(model: "BaseModel", everything: Targets) -> Targets:
 
 
 def deep_nodes(edge_index: Tensor, num_nodes: int, steps: int = 4) -> Tensor:
-    """Which nodes stand at the end of walks along (or against) up to ``steps`` edges, as many as there are.  (N,) bool"""
+    """The nodes at the end of the longest walks along (or against) up to ``steps`` edges.  (N,)
+    bool
+    """
     ends = [torch.ones(num_nodes, dtype=torch.bool, device=edge_index.device) for _ in range(2)]
     for _ in range(steps):
         for way, (source, target) in enumerate((edge_index, edge_index.flip(0))):
@@ -88,7 +88,9 @@ def spaced(targets: Rows, count: int) -> Rows:
 
 
 def counted_hops(model: "BaseModel") -> int:
-    """What the user said, or the longest chain of propagations in one forward pass."""
+    """The number of hops that the user stated, or the longest chain of propagations in one forward
+    pass.
+    """
     if model.num_hops is not None:
         return model.num_hops
     if model.trace.calls == 0 and model.level != "graph":
@@ -106,7 +108,7 @@ def counted_hops(model: "BaseModel") -> int:
 
 
 def find_trace(model: "BaseModel") -> Trace:
-    """Watch the network on a small part of the data, or on all of it if it cannot work on a small
+    """Observe the network on a small part of the data, or on all of it if it cannot process a small
     part.
     """
     union, engine = small_union(model), Engine(model.call, None, ALONE, model.writes_input)
@@ -117,7 +119,7 @@ def find_trace(model: "BaseModel") -> Trace:
 
 
 def find_writes_input(model: "BaseModel") -> bool:
-    """Whether the network changes its input, seen on a small part of the data."""
+    """Whether the network changes its input, tested on a small part of the data."""
     union = small_union(model)
     engine = Engine(model.call, None, ALONE)
     tensors = [union.edge_index, union.x, *union.node_attrs.values(), *union.edge_attrs.values()]
@@ -130,7 +132,7 @@ def find_writes_input(model: "BaseModel") -> bool:
 
 
 def small_union(model: "BaseModel") -> Union:
-    """One probe with a few hundred edges of the data, or a graph of the list."""
+    """One probe with a few hundred edges of the data, or one graph of the list."""
     if model.level == "graph":
         graphs = model.cut(model.probes, 0, 0, "messages")
     else:
@@ -174,8 +176,8 @@ def find_joining(model: "BaseModel") -> str:
 def agrees(
     model: "BaseModel", graphs: ComputationGraphs, of: Tensor, joining: str, alone: Tensor
 ) -> bool:
-    """Whether a union in this way gives the rows that the copies give alone; a net that cannot take
-    it does not.
+    """Whether such a union gives the rows that the copies give alone; False if the network fails on
+    it.
     """
     try:
         joint = joint_rows(model, graphs, of, joining)
@@ -185,8 +187,8 @@ def agrees(
 
 
 def joint_rows(model: "BaseModel", graphs: ComputationGraphs, of: Tensor, joining: str) -> Tensor:
-    """Raw rows of copies, the second half of them with their features turned upside down.
-    (K, columns)
+    """Raw rows of copies, the second half of them with their features in reverse order.  (K,
+    columns)
     """
     return mirrored_rows(
         Engine(model.call, model.engine.budget, joining, model.writes_input), graphs, of
@@ -194,8 +196,8 @@ def joint_rows(model: "BaseModel", graphs: ComputationGraphs, of: Tensor, joinin
 
 
 def mirrored_rows(engine: Engine, graphs: ComputationGraphs, of: Tensor) -> Tensor:
-    """Raw rows of copies, the second half of them with their features turned upside down.
-    (K, columns)
+    """Raw rows of copies, the second half of them with their features in reverse order.  (K,
+    columns)
     """
     half = len(of) // 2
 
@@ -209,8 +211,9 @@ def mirrored_rows(engine: Engine, graphs: ComputationGraphs, of: Tensor) -> Tens
 
 
 def find_cuts(model: "BaseModel") -> tuple[bool, ...]:
-    """In which rounds of messages those that cannot arrive are left out: where that saves much, if
-    the rows stay the same.
+    """The rounds from which messages that cannot arrive are left out.
+
+    These are rounds in which that saves much, if the rows stay the same.
     """
     chain = model.trace.chain
     if (
@@ -240,10 +243,10 @@ def find_cuts(model: "BaseModel") -> tuple[bool, ...]:
 
 
 def find_feature_use(model: "BaseModel") -> str:
-    """Whether the network works on features that are written out only where it needs them.
+    """Whether the network works on features that are written out only when it needs them.
 
-    "linear": a linear map is all it does with them; "written": they are written out on the way;
-    "no": it gives other rows.
+    Returns:
+        "linear" if it only maps them linearly, "written" if they are written out on the way, "no" if it gives other rows.
     """
     graphs = model.cut(model.probes[:4], model.hops, model.base_halo, "messages")
     of = torch.arange(len(graphs), device=model.source.device).repeat(2)
@@ -270,7 +273,7 @@ def find_feature_use(model: "BaseModel") -> str:
 
 
 def find_halo(model: "BaseModel") -> int:
-    """The smallest halo, from what the layers are known to need upwards, with which all probes
+    """The smallest halo, from what the layers are known to need upwards, for which all probes
     pass.
     """
     if model.level == "graph":
@@ -282,8 +285,8 @@ def find_halo(model: "BaseModel") -> int:
 
 
 def cannot_be_renumbered(model: "BaseModel", found: str) -> str:
-    """Why a network is refused that does not work, or works otherwise, on nodes and edges in
-    another order.
+    """The error message for a network that fails, or gives other results, if nodes and edges are
+    reordered.
     """
     source = model.source
     fits_both = (
@@ -304,8 +307,8 @@ def cannot_be_renumbered(model: "BaseModel", found: str) -> str:
 
 
 def passes(model: "BaseModel", graphs: ComputationGraphs) -> bool:
-    """Whether all extracted graphs give the whole graph's prediction; a graph the net cannot work
-    on does not.
+    """Whether all extracted graphs give the whole graph's prediction; False if the network fails on
+    one.
     """
     try:
         return not bool(differs(model, graphs).any()) and passes_trial(model, graphs)
@@ -320,11 +323,11 @@ def passes(model: "BaseModel", graphs: ComputationGraphs) -> bool:
 
 
 def passes_trial(model: "BaseModel", graphs: ComputationGraphs) -> bool:
-    """Whether extracted graphs follow the whole graph when it is changed: random features, and a
-    third of the edges gone.
+    """Whether extracted graphs follow the whole graph if it has random features and a third of its
+    edges less.
 
     Zero or constant features, or saturated outputs, can hide that an extracted graph lacks
-    something; edits would show it.
+    something that edits would show.
     """
     random = generator(0)
     scale = float(model.source.x.std(correction=0) + model.source.x.abs().mean()) or 1.0
@@ -353,8 +356,8 @@ def passes_trial(model: "BaseModel", graphs: ComputationGraphs) -> bool:
 def differs(model: "BaseModel", graphs: ComputationGraphs) -> Tensor:
     """Which extracted graphs give another prediction than the whole graph.  (T,) bool
 
-    Beside the prediction the raw rows are compared, coarsely (1e-3 of their SD): a probability of
-    0.9999999 would hide a wrong graph that shows as soon as an edge is removed.
+    The raw rows are compared too, coarsely (1e-3 of their standard deviation): a probability of
+    0.9999999 would hide a wrong graph, which shows as soon as an edge is removed.
     """
     raw, whole = model.map(model.engine.outputs, graphs), model.whole_rows(graphs.targets)
     gap = largest_gap(model.interpret(raw), model.interpret(whole))
@@ -362,8 +365,9 @@ def differs(model: "BaseModel", graphs: ComputationGraphs) -> Tensor:
 
 
 def find_raw_spread(model: "BaseModel") -> float:
-    """Never less than the rows' resolution: a constant network differs from itself by rounding
-    only.
+    """The standard deviation of the raw rows, at least their resolution.
+
+    A constant network differs from itself by rounding.
     """
     rows = model.whole_rows(model.everything).double()
     rows = rows[rows.isfinite().all(1)]
@@ -372,7 +376,9 @@ def find_raw_spread(model: "BaseModel") -> float:
 
 
 def checked_graphs(model: "BaseModel", target: Targets, scope: str) -> ComputationGraphs:
-    """Computation graphs whose predictions are the whole graph's; where one is not, its halo grows."""
+    """Computation graphs whose predictions are those of the whole graph. If one is not, its halo
+    grows.
+    """
     halo = model.base_halo
     model.check_room(target, halo)
     graphs = cut_in_parts(model, target, halo, scope)
@@ -387,8 +393,8 @@ def checked_graphs(model: "BaseModel", target: Targets, scope: str) -> Computati
 
 
 def cut_in_parts(model: "BaseModel", target: Targets, halo: int, scope: str) -> ComputationGraphs:
-    """Computation graphs, cut so many at a time that what cutting takes fits into the budget, going
-    by the first few.
+    """Computation graphs, extracted in parts that fit into the budget, whose size follows from the
+    first few.
     """
     budget = budget_bytes(model.engine.budget, model.source.device)
     most = len(target) * (model.source.num_nodes + model.source.num_edges) * BYTES_TO_CUT
@@ -406,7 +412,7 @@ def cut_in_parts(model: "BaseModel", target: Targets, halo: int, scope: str) -> 
 def replaced(
     graphs: ComputationGraphs, index: Tensor, others: ComputationGraphs
 ) -> ComputationGraphs:
-    """``graphs`` with those at ``index`` exchanged for ``others``."""
+    """``graphs`` with those at ``index`` replaced by ``others``."""
     order = torch.arange(len(graphs), device=index.device)
     order[index] = len(graphs) + torch.arange(len(index), device=index.device)
     return ComputationGraphs.join([graphs, others]).take(order)
@@ -416,11 +422,12 @@ def replaced(
 
 
 def find_mask_support(model: "BaseModel") -> str:
-    """Silence every message: does it then no longer matter whether there are edges?
+    """Test whether messages can be masked: if all are silenced, it must not matter whether there
+    are edges.
 
-    Where a silenced message can win it does matter, and nothing is compared; messages must let
-    themselves be silenced all the same. What a silent layer hands on is moved away from zero: rows
-    of zeros would hide that an adjacency matrix is multiplied by them.
+    With aggregations in which a silenced message can win it does matter. Then nothing is compared,
+    but messages must still be maskable. The output of a silent layer is shifted away from zero:
+    rows of zeros would hide that an adjacency matrix is multiplied by them.
     """
     doubtful = doubtful_aggregations(model.net)
     graphs = model.cut(model.probes, model.hops, model.base_halo, "messages")
@@ -458,14 +465,14 @@ def find_mask_support(model: "BaseModel") -> str:
 
 
 def moved_from_zero(layer: Any, inputs: Any, out: Any) -> Any:
-    """What a layer aggregated, and the same numbers for every node."""
+    """Add the same random numbers for every node to what a layer aggregated."""
     if not isinstance(out, Tensor) or not out.is_floating_point():
         return out
     return out + torch.rand(out.shape[1:], generator=generator(0), dtype=torch.float64).to(out)
 
 
 def find_edge_use(model: "BaseModel") -> bool:
-    """Whether edges change the rows of some probe; also where the network cannot work without."""
+    """Whether edges change the rows of some probe; True if the network cannot run without edges."""
     graphs = model.cut(model.probes, model.hops, model.base_halo, "messages")
 
     def without_edges(union: Union) -> Tensor:
@@ -486,7 +493,9 @@ def find_edge_use(model: "BaseModel") -> bool:
 
 
 def is_close(first: Tensor, second: Tensor) -> bool:
-    """Equal within 1e-5 of the larger of a number itself and the median size of its column."""
+    """Whether rows are equal within 1e-5 of the larger of each number and its column's median
+    size.
+    """
     if not first.numel():
         return True
     size = torch.maximum(first.abs(), second.abs()).nan_to_num(posinf=0.0)
@@ -495,8 +504,9 @@ def is_close(first: Tensor, second: Tensor) -> bool:
 
 
 def is_alike(here: Tensor, whole: Tensor, share: float) -> bool:
-    """Equal within ``share`` of the SD of the rows, or 1e-5 of the largest; columns that are not
-    finite are left out.
+    """Whether rows are equal within ``share`` of their standard deviation, or 1e-5 of the largest.
+
+    Columns that are not finite are left out.
     """
     finite = whole[:, whole.isfinite().all(0)].double()
     if not finite.numel():
@@ -508,8 +518,8 @@ def is_alike(here: Tensor, whole: Tensor, share: float) -> bool:
 
 
 def largest_gap(first: Tensor, second: Tensor, allowed: Tensor | float = 0.0) -> Tensor:
-    """Largest difference in each row, less what is allowed; equal infinities differ by nothing.
-    (T, ...) -> (T,)
+    """Largest difference in each row beyond what is allowed; equal infinities do not differ.  (T,
+    ...) -> (T,)
     """
     gap = torch.where(first == second, torch.zeros_like(first), (first - second).abs() - allowed)
     return gap.reshape(len(gap), -1).amax(1) if gap.numel() else gap.new_zeros(len(gap))

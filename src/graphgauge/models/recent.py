@@ -1,9 +1,9 @@
-"""The computation graphs that were asked for last.
+"""Graph cache: the computation graphs that were requested last.
 
-A comparison asks for the graphs of the same targets for each explainer, for its repetitions and for
-the curves: some fifty times. Cutting and checking ten of them takes 5 ms on a CPU, and 15 on a GPU,
-as long as most explainers take. So the last few are kept, until the network or the data change,
-unless they are large. Callers get copies: what they do to them stays with them.
+A comparison needs the graphs of the same targets for each explainer, for its repetitions and for
+the curves: about fifty times. Extracting and checking ten of them takes 5 ms on a CPU, and 15 on a
+GPU, as long as most explainers take. So the last few are cached until the network or the data
+change, unless they are large. Callers get copies, so their changes do not reach the cache.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ SHARE = 64  #: of the memory budget that one of them may take: 1 / 64
 
 
 def recent_graphs(model: "BaseModel", target: Targets, scope: str) -> ComputationGraphs:
-    """`checked_graphs`, or a copy of those of a call before."""
+    """`checked_graphs`, or a copy of the result of an earlier call."""
     kept = kept_graphs(model)
     key = (scope, tuple(target.rows.shape), target.rows.cpu().numpy().tobytes())
     graphs = kept.pop(key) if key in kept else checked_graphs(model, target, scope)
@@ -47,13 +47,13 @@ def recent_graphs(model: "BaseModel", target: Targets, scope: str) -> Computatio
 
 
 def kept_graphs(model: "BaseModel") -> Kept:
-    """Graphs by scope and targets, the latest last."""
+    """Cached graphs by scope and targets, the latest last."""
     return model.known("recent graphs", dict)
 
 
 @contextmanager
 def no_recent_graphs(model: "BaseModel") -> Iterator[None]:
-    """Graphs are cut anew inside, as in a first call; afterwards the same are kept as before."""
+    """Extract graphs anew inside, as in a first call; afterwards the cache is as before."""
     with model.session():
         kept = kept_graphs(model)
         before = dict(kept)

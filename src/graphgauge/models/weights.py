@@ -1,5 +1,6 @@
-"""Weights of a network from a file: safetensors, every name and shape as the network has them,
-never a pickle.
+"""Checkpoints: load the weights of a network from a safetensors file, never from a pickle.
+
+Every name and shape in the file must be that of the network.
 """
 
 import os
@@ -19,7 +20,12 @@ CONVERT = (
 
 
 def load_weights(net: Module, path: str | os.PathLike[str]) -> None:
-    """Put the weights in ``path`` into ``net``; none may be missing, and none left over."""
+    """Load the weights in ``path`` into ``net``.
+
+    Raises:
+        BadFile: If the file cannot be read, or may be a pickle.
+        BadModel: If a weight is missing, left over, or of another shape or type.
+    """
     state = read_weights(Path(path))
     check_values(net, state, path)
     try:
@@ -34,8 +40,8 @@ def load_weights(net: Module, path: str | os.PathLike[str]) -> None:
 
 
 def misfits(own: dict[str, Tensor], given: dict[str, Tensor]) -> list[str]:
-    """What of the given weights is not as the network's own: other shapes first, then what is
-    missing and left over.
+    """List the weights that do not fit: other shapes first, then missing weights and those left
+    over.
     """
     shapes = {
         name: (tuple(given[name].shape), tuple(value.shape))
@@ -52,9 +58,7 @@ def misfits(own: dict[str, Tensor], given: dict[str, Tensor]) -> list[str]:
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a file by name; one that `save_model` wrote once for several names is given
-    under each of them.
-    """
+    """The tensors of a file by name; a tensor that `save_model` stored once has all its names."""
     if path.suffix in (".pt", ".pth", ".bin", ".pkl", ".ckpt"):
         raise BadFile(
             f"{path} may be a pickle, and reading one can run whatever code is in it. Convert it first: {CONVERT}."
@@ -71,9 +75,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 
 def check_values(net: Module, state: dict[str, Tensor], path: str | os.PathLike[str]) -> None:
-    """Refuse values that are no numbers, and numbers of another kind, which would be rounded
-    without a word.
-    """
+    """Raise BadModel for NaN, and for numbers of another type, which would be rounded silently."""
     own = net.state_dict()
     for name, value in state.items():
         wanted = own.get(name, value)

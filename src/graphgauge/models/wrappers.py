@@ -1,4 +1,4 @@
-"""The six wrappers: node, link or graph targets, classes or values."""
+"""The six wrappers: node, link or graph targets, with classes or values."""
 
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -26,14 +26,18 @@ FLIP = 0.2  #: half-width of the flip band of regression, in SD of predictions
 
 
 class Classification(BaseModel):
-    """Classes. ``output`` says what the net returns: "logits", "log_probs", "probs", or None to
-    find out.
+    """Models that predict classes.
 
-    "multi_label" (a probability for each of several labels that do not exclude each other) or
-    "multi_label_logits" (the same before the sigmoid): a target is then a node, link or graph and a
-    label, ``(node, label)``, ``(node, node, label)`` or ``(graph, label)``, and stands for the
-    question whether it has this label: class 1, or not: class 0. A label is a number or one of
-    ``data.class_names``.
+    Args:
+        net: The network.
+        data: Its data.
+        output: What the network returns: "logits", "log_probs" or "probs"; None to find out. Or
+            "multi_label" (a probability for each of several labels that do not exclude each other)
+            or "multi_label_logits" (the same before the sigmoid). A target then is a node, link or
+            graph with a label, ``(node, label)``, ``(node, node, label)`` or ``(graph, label)``,
+            and asks whether it has this label (class 1) or not (class 0). A label is a number or
+            one of ``data.class_names``.
+        options: As for `BaseModel`.
     """
 
     task: ClassVar[str] = "classification"
@@ -48,13 +52,11 @@ class Classification(BaseModel):
 
     @property
     def kind(self) -> str:
-        """How rows are read, as said or as found over the whole population: "logits", "log_probs"
-        or "probs".
-        """
+        """The type of the rows, as stated or inferred: "logits", "log_probs" or "probs"."""
         return self.known("kind", self.find_kind)
 
     def find_kind(self) -> str:
-        """Infer the kind from the population, or check the one that was said."""
+        """Infer the type from the population, or check the stated type."""
         raw = self.whole_rows(self.everything)
         if self.output is None:
             return infer_kind(raw)
@@ -63,7 +65,7 @@ class Classification(BaseModel):
 
     @property
     def labels(self) -> Labels | None:
-        """With ``output="multi_label"``, how many labels there are, and their names."""
+        """The labels if ``output`` is "multi_label" or "multi_label_logits"; otherwise None."""
         if self.output not in MULTI_LABEL:
             return None
         count = self.known("labels", lambda: as_rows(self.first_call()).size(1))
@@ -74,7 +76,7 @@ class Classification(BaseModel):
 
     @property
     def num_classes(self) -> int:
-        """C; two for nets with one output column."""
+        """Number of classes C; two for networks with one output column."""
         return self.known(
             "classes", lambda: self.interpret(self.whole_rows(self.everything[:1])).size(1)
         )
@@ -97,8 +99,13 @@ class Classification(BaseModel):
 
 
 class Regression(BaseModel):
-    """Values. ``output_column`` says which column of the net's output they are, where it has
-    several.
+    """Models that predict values.
+
+    Args:
+        net: The network.
+        data: Its data.
+        output_column: The column of the network's output that holds the values, if it has several.
+        options: As for `BaseModel`.
     """
 
     task: ClassVar[str] = "regression"
@@ -117,7 +124,7 @@ class Regression(BaseModel):
             self.engine.call = self.call
 
     def interpret(self, raw: Tensor) -> Tensor:
-        """Values.  (T,)"""
+        """The values of raw rows.  (T,)"""
         rows = as_rows(raw)
         if rows.size(1) != 1:
             raise BadModel(
@@ -135,9 +142,7 @@ class Regression(BaseModel):
 
     @property
     def spread(self) -> float:
-        """Standard deviation of the predictions over the population (of the population, not of a
-        sample).
-        """
+        """Standard deviation of the predictions over the population (dividing by P)."""
         return self.known(
             "spread",
             lambda: float(
@@ -146,23 +151,26 @@ class Regression(BaseModel):
         )
 
     def tolerance(self) -> float:
-        """1e-5 of the predictions' SD, but never finer than what the values' float type can tell
-        apart.
+        """1e-5 of the predictions' standard deviation, but at least what their float type
+        resolves.
         """
         return self.known("tolerance", self.find_tolerance)
 
     def find_tolerance(self) -> float:
-        """From all predictions of the population."""
+        """Compute the tolerance from all predictions of the population."""
         values = self.interpret(self.whole_rows(self.everything))
         return max(
             TOLERANCE * self.spread, 16 * torch.finfo(values.dtype).eps * float(values.abs().max())
         )
 
     def pred_discrete(self, targets: Any, around: Any = None, flip: float = FLIP) -> Tensor:
-        """-1, 0 or +1: below, inside or above the band ``around`` ± ``flip`` SD of predictions.
-        (T,)
+        """The side of each prediction: -1 below, 0 inside or +1 above a band.  (T,)
 
-        ``around`` is a number, or one number per target; default the mean prediction.
+        Args:
+            targets: Node ids, pairs of node ids or graph indices.
+            around: Centre of the band: one number, or one for each target; by default the mean
+                prediction.
+            flip: Half-width of the band in standard deviations of the predictions.
         """
         if not (isinstance(flip, (int, float)) and 0 <= flip < float("inf")):
             raise BadSetting(
@@ -172,7 +180,7 @@ class Regression(BaseModel):
         return side(value, self.centre(around, value), flip * self.spread)
 
     def centre(self, around: Any, value: Tensor) -> Tensor:
-        """``around`` as one number or one per target, finite."""
+        """``around`` as one finite number, or one for each target."""
         try:
             centre = torch.as_tensor(
                 self.mean if around is None else around, dtype=value.dtype, device=value.device
