@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -55,7 +55,7 @@ class CallableExplainer(BaseExplainer):
     name: str = field(default="", kw_only=True)  # type: ignore[misc]
     signed: bool = field(default=True, kw_only=True)  # type: ignore[misc]
     deterministic: bool = field(default=False, kw_only=True)  # type: ignore[misc]
-    scope: str | None = None
+    scope: Literal["computation graph", "whole graph"] | None = None
 
     def __post_init__(self) -> None:
         function = found_function(self.function)

@@ -17,7 +17,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -56,8 +56,8 @@ class GradientExplainer(BaseExplainer):
 
     lean = True
     explains_labels = True
-    explain_output: str = "prob"
-    edge_factor: str = "message"
+    explain_output: Literal["prob", "logit"] = "prob"
+    edge_factor: Literal["message", "weight"] = "message"
 
     def __post_init__(self) -> None:
         check_explained(self.explain_output)

@@ -39,6 +39,7 @@ at random.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -127,7 +128,7 @@ class GraphMask(BaseExplainer):
     lambda_optimizer_lr: float = 0.05
     node_feat_size: float = 1.0
     node_feat_ent: float = 0.1
-    variant: str = "default"
+    variant: Literal["default", "pyg"] = "default"
 
     def __post_init__(self) -> None:
         check_count("epochs", self.epochs)

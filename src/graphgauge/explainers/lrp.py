@@ -30,7 +30,7 @@ together: the gradient for a factor on them.
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -102,8 +102,8 @@ class LRP(PlainGradient):
     name = "lrp"
     signed = True
     deterministic = True
-    explain_output: str = ""
-    variant: str = "gamma"
+    explain_output: Literal["", "prob", "logit"] = ""  # type: ignore[assignment]
+    variant: Literal["gamma", "captum"] = "gamma"
     gamma: float = 0.25
 
     def __post_init__(self) -> None:

@@ -81,7 +81,7 @@ class Occlusion(BaseExplainer):
     features: Grouping = "auto"
     baseline: Baseline = "zero"
     max_cells: int = 1000
-    explain_output: str = "prob"
+    explain_output: Literal["prob", "logit"] = "prob"
 
     def __post_init__(self) -> None:
         for name, choices in (("edges", Removal), ("features", Grouping), ("baseline", Baseline)):

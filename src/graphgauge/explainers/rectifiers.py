@@ -16,7 +16,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor, nn
 from torch.autograd import Function
@@ -42,7 +42,7 @@ class RectifiedGradient(PlainGradient):
             only.
     """
 
-    variant: str = "default"
+    variant: Literal["default", "captum"] = "default"
 
     def __post_init__(self) -> None:
         super().__post_init__()
