@@ -32,8 +32,15 @@ from dataclasses import replace
 import numpy as np
 
 import graphgauge as gg
-from graphgauge.monitor import Labels, Plan, Sample, drift_triggers, sample_recent, score
-from graphgauge.monitor.two_samples import Values
+from graphgauge.monitor import (
+    ColumnNames,
+    FloatArray,
+    Plan,
+    Sample,
+    drift_triggers,
+    sample_recent,
+    score_targets,
+)
 
 METRICS = (
     "feature_ec",
@@ -43,7 +50,7 @@ METRICS = (
     "feature_stability",
     "edge_stability",
 )
-NO_LABELS = Labels()
+NO_LABELS = ColumnNames()
 CAP, GRID, FEATURES = 100, 30, 12
 WITHIN = 3  #: runs
 
@@ -68,23 +75,23 @@ def clopper_pearson_upper(count: int, number: int, confidence: float = 0.95) -> 
     return high
 
 
-def correlated(number: int, width: int, dice: np.random.Generator) -> Values:
+def correlated(number: int, width: int, dice: np.random.Generator) -> FloatArray:
     """Normal numbers, any two of a row with a correlation of 0.5.  (number, width)"""
     shared = dice.normal(size=(number, 1))
     return math.sqrt(0.5) * shared + math.sqrt(0.5) * dice.normal(size=(number, width))
 
 
-def compactness(normal: Values, middle: float, width: float) -> Values:
+def compactness(normal: FloatArray, middle: float, width: float) -> FloatArray:
     """Whole numbers from 1, with a long tail that ends at the cap."""
     return np.clip(np.ceil(middle * np.exp(width * normal)), 1, CAP)
 
 
-def share(normal: Values, middle: float, width: float) -> Values:
+def share(normal: FloatArray, middle: float, width: float) -> FloatArray:
     """Numbers in [0, 1] on a grid, with much at the ends."""
     return np.clip(np.round((middle + width * normal) * GRID) / GRID, 0, 1)
 
 
-def stability(normal: Values, deterministic: bool) -> Values:
+def stability(normal: FloatArray, deterministic: bool) -> FloatArray:
     """1 for most targets, less for some; for all where nothing is drawn at random."""
     return (
         np.ones_like(normal)
@@ -122,7 +129,7 @@ def targets_like(number: int, dice: np.random.Generator, deterministic: bool) ->
 
 
 NAMES = tuple(f"column {k}" for k in range(8))
-BROKEN_LABELS = Labels(NAMES, (*NAMES, "prediction"))
+BROKEN_LABELS = ColumnNames(NAMES, (*NAMES, "prediction"))
 CHAIN, LIKENESS, WIDTH, FIT = 0.8, 0.6, 8, 0.6
 BREAKS = ("none", "scrambled", "swapped", "scale", "mean")
 
@@ -161,7 +168,7 @@ def targets_with_columns(
     )
 
 
-def break_columns(x: Values, broken: str, dice: np.random.Generator) -> None:
+def break_columns(x: FloatArray, broken: str, dice: np.random.Generator) -> None:
     """What may happen to columns before they reach the network."""
     if broken == "scrambled":
         x[:, 3] = dice.permutation(x[:, 3])
@@ -217,7 +224,7 @@ def first_alarm(
     plan: Plan,
     metric: str | None,
     seed: int,
-    labels: Labels = NO_LABELS,
+    labels: ColumnNames = NO_LABELS,
 ) -> int:
     """The first look (from 0) that raises drift, of ``metric`` where one is named; -1: none does."""
     seen: list[Sample] = []
@@ -276,7 +283,7 @@ def measured_pool(number: int, explainer: gg.BaseExplainer) -> Sample:
     """Nodes of BA-Shapes as a run measures them."""
     net = gg.datasets.trained("BA-Shapes", "node", "gcn")
     model = gg.NodeClassificationModel(net, gg.datasets.load("BA-Shapes", "node"))
-    return score(gg.Evaluator(model, timed=0), explainer, sample_recent(model, number))[0]
+    return score_targets(gg.Evaluator(model, timed=0), explainer, sample_recent(model, number))[0]
 
 
 def false_alarms_measured(options: argparse.Namespace, plan: Plan, size: int, pool: Sample) -> int:

@@ -12,9 +12,8 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv
 from torch_geometric.utils import degree
 
-from graphgauge.core.randomness import seeded_globally
-from graphgauge.core.seeds import generator
-from graphgauge.datasets import DATASETS, folder_with, load
+from graphgauge.core import make_generator, temporary_global_seed
+from graphgauge.datasets import DATASETS, find_data_folder, load
 
 NODES, LINKS, FEATURES, WORDS, HIDDEN, CLASSES = 2708, 5278, 1433, 18, 16, 7
 
@@ -38,14 +37,14 @@ class Net(nn.Module):
 
 def cora(device: str = "cpu") -> tuple[Net, Data]:
     """The network, in evaluation mode, and the graph; Cora's own if its files are found."""
-    is_real = folder_with(DATASETS["Cora"]) is not None
+    is_real = find_data_folder(DATASETS["Cora"]) is not None
     data = load("Cora", "node") if is_real else cora_sized()
     return (trained(data) if is_real else untrained()).to(device), data.to(device)
 
 
 def cora_sized() -> Data:
     """A random graph with Cora's numbers."""
-    random = generator(0)
+    random = make_generator(0)
     ends = torch.randint(NODES, (2, LINKS), generator=random)
     ends = ends[:, ends[0] != ends[1]]
     edge_index = torch.cat([ends, ends.flip(0)], dim=1).unique(dim=1)
@@ -55,13 +54,13 @@ def cora_sized() -> Data:
 
 def untrained() -> Net:
     """Random weights."""
-    with seeded_globally(0):
+    with temporary_global_seed(0):
         return Net().eval()
 
 
 def trained(data: Data, epochs: int = 200) -> Net:
     """Adam on the training nodes."""
-    with seeded_globally(0):
+    with temporary_global_seed(0):
         net = Net()
         optimiser = torch.optim.Adam(net.parameters(), lr=0.01, weight_decay=5e-4)
         for _ in range(epochs):
@@ -78,4 +77,6 @@ def sampled_targets(data: Data, count: int = 10, seed: int = 0) -> list[int]:
     candidates = (received & data.test_mask.cpu() if "test_mask" in data else received).nonzero()[
         :, 0
     ]
-    return candidates[torch.randperm(len(candidates), generator=generator(seed))[:count]].tolist()
+    return candidates[
+        torch.randperm(len(candidates), generator=make_generator(seed))[:count]
+    ].tolist()

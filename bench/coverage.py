@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from graphgauge.core.intervals import difference_interval, mean_interval
+from graphgauge.core import difference_interval, mean_interval
 
 Floats = Any
 NORMAL = NormalDist()

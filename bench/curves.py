@@ -14,13 +14,12 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from graphgauge.benchmark.planning import wrapped
+from graphgauge.benchmark import wrap_network
 from graphgauge.datasets import load, trained
-from graphgauge.evaluation.sampling import sample_targets
+from graphgauge.evaluation import sample_targets
+from graphgauge.execution import GraphCopies
 from graphgauge.models import BaseModel
-from graphgauge.models.engine import Copies
-from graphgauge.perturbation import EdgeEdits, Lines, random_orders
-from graphgauge.perturbation.curves import steps_between
+from graphgauge.perturbation import CurveLines, EdgeEdits, random_orders, steps_between
 
 CAP = 100
 
@@ -38,9 +37,9 @@ def timed(call: Callable[[], Tensor]) -> tuple[float, Tensor]:
 def compared(model: BaseModel, number: int, trials: int, removal: str) -> str:
     """Both ways, as a line of a table."""
     graphs = model.computation_graphs(sample_targets(model, number, seed=0))
-    edits = EdgeEdits.of(model, graphs, removal)
+    edits = EdgeEdits.from_graphs(model, graphs, removal)
     order = random_orders(edits.candidates, list(range(number)), CAP, 0, trials).flatten(0, 1)
-    lines = Lines(torch.arange(number, device=order.device).repeat_interleave(trials), order)
+    lines = CurveLines(torch.arange(number, device=order.device).repeat_interleave(trials), order)
     line, step = steps_between(torch.zeros_like(lines.case), (order >= 0).sum(1))
 
     def by_copies() -> Tensor:
@@ -48,8 +47,8 @@ def compared(model: BaseModel, number: int, trials: int, removal: str) -> str:
         return model.pred_copies(graphs, lines.case[line], edit, kind="copies")
 
     def by_versions() -> Tensor:
-        points: Copies = edits.versions(model, lines, line, step)
-        return model.pred_rows(model.engine.outputs, points, kind="versions")
+        points: GraphCopies = edits.versions(model, lines, line, step)
+        return model.pred_rows(model.executor.outputs, points, kind="versions")
 
     (slow, wanted), (fast, found) = timed(by_copies), timed(by_versions)
     gap = (
@@ -76,7 +75,7 @@ def main() -> None:
     for name in options.data:
         for level in ("node", "link"):
             for conv in ("gcn", "gat"):
-                model = wrapped(
+                model = wrap_network(
                     trained(name, level, conv).to(options.device),
                     load(name, level).to(options.device),
                 )

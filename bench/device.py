@@ -12,8 +12,9 @@ import torch
 from timing import seconds
 from unions import silence_one
 
+from graphgauge.checks import check_model
 from graphgauge.datasets import ba_shapes, trained_gcn
-from graphgauge.models import NodeClassificationModel, check_model
+from graphgauge.models import NodeClassificationModel
 
 TARGETS = range(300, 700, 40)
 
@@ -65,7 +66,7 @@ def main() -> None:
     )
     rows = predictions(greedy, 4 * copies)
     print(
-        f"{4 * copies} copies with 6 GiB free: {greedy.engine.halvings} halvings, {len(rows)} rows, {len(ballast)} bytes taken"
+        f"{4 * copies} copies with 6 GiB free: {greedy.executor.halvings} halvings, {len(rows)} rows, {len(ballast)} bytes taken"
     )
 
 

@@ -26,7 +26,7 @@ from paper_loop import Setting, Trials, loop_counts, one_target, sampled_units, 
 from pyg_peers import LEARNED
 
 import graphgauge as gg
-from graphgauge.models.engine import Engine
+from graphgauge.execution import Executor
 
 EXPLAINERS = {
     explainer.name: explainer
@@ -207,10 +207,10 @@ def floor(model: gg.BaseModel, targets: list[int]) -> None:
     sum for each hidden unit. Memory is timed by copying 256 MiB.
     """
     seen = Seen(0, 0, 0)
-    outputs = Engine.outputs
+    outputs = Executor.outputs
 
     def counted(
-        self: Engine,
+        self: Executor,
         union: Any,
         edit: Any = None,
         every_message: bool = False,
@@ -226,11 +226,11 @@ def floor(model: gg.BaseModel, targets: list[int]) -> None:
     chosen = {name: EXPLAINERS[name] for name in ("saliency", "input_x_gradient", "lrp")}
     evaluator = gg.Evaluator(model, stability="none", timed=0)
     took = min(seconds(lambda: evaluator.compare(chosen, targets))[0] for _ in range(3))
-    Engine.outputs = counted  # type: ignore[method-assign]
+    Executor.outputs = counted  # type: ignore[method-assign]
     try:
         evaluator.compare(chosen, targets)
     finally:
-        Engine.outputs = outputs  # type: ignore[method-assign]
+        Executor.outputs = outputs  # type: ignore[method-assign]
     block = torch.ones(2**26, device=model.source.device)
     copied = min(seconds(block.clone)[0] for _ in range(5))
     numbers = 2 * HIDDEN * (2 * seen.nodes + 3 * (seen.edges + seen.nodes))

@@ -18,9 +18,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import k_hop_subgraph
 
-from graphgauge.models.computation import HALOS
-from graphgauge.models.extraction import Extractor
-from graphgauge.models.graphs import one_graph
+from graphgauge.subgraphs import HALOS, Extractor, read_single_graph
 
 
 def random_data(num_edges: int, copies: int = 1) -> Data:
@@ -58,7 +56,10 @@ def main() -> None:
         )
 
     start = time.perf_counter()
-    here, there = Extractor(one_graph(small, set())), Extractor(one_graph(large, set()))
+    here, there = (
+        Extractor(read_single_graph(small, set())),
+        Extractor(read_single_graph(large, set())),
+    )
     _ = here.into
     build_small = time.perf_counter() - start
     _ = there.into

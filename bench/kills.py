@@ -27,9 +27,8 @@ from pathlib import Path
 
 import psutil
 
-from graphgauge.benchmark import Run
-from graphgauge.benchmark.runs import STORE
-from graphgauge.core.errors import BadFile
+from graphgauge.benchmark import STORE_FILE, BenchmarkRun
+from graphgauge.core import BadFile
 from graphgauge.store import Store
 
 
@@ -55,7 +54,11 @@ def command(options: argparse.Namespace, folder: Path) -> list[str]:
 
 def table(folder: Path) -> list[str]:
     """All rows but clocks, as sorted text."""
-    rows = [row.record() for row in Run(folder).results().rows if not row.metric.startswith("time")]
+    rows = [
+        row.record()
+        for row in BenchmarkRun(folder).results().rows
+        if not row.metric.startswith("time")
+    ]
     return sorted(
         repr({name: value for name, value in row.items() if name != "seconds"}) for row in rows
     )
@@ -64,7 +67,7 @@ def table(folder: Path) -> list[str]:
 def kept(folder: Path) -> dict[str, int]:
     """The stored shards: key and number of rows. Empty while there is no store."""
     try:
-        with Store(folder / STORE) as store:
+        with Store(folder / STORE_FILE) as store:
             return {entry.key: len(list(store.rows(entry))) for entry in store.entries("shard")}
     except BadFile as error:
         if "there is no store" in str(error) or "holds nothing yet" in str(error):
@@ -75,8 +78,8 @@ def kept(folder: Path) -> dict[str, int]:
 def check_whole(folder: Path) -> None:
     """What SQLite itself says about the file."""
     if kept(folder):
-        with Store(folder / STORE) as store:
-            (verdict,) = store.database.execute("pragma integrity_check").fetchone()
+        with Store(folder / STORE_FILE) as store:
+            (verdict,) = store.connection.execute("pragma integrity_check").fetchone()
         if verdict != "ok":
             raise SystemExit(f"the store in {folder} is damaged: {verdict}")
 

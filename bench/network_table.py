@@ -21,7 +21,7 @@ import torch
 from network_kinds import BASES, KINDS, Kind
 
 import graphgauge as gg
-from graphgauge.core.errors import GraphgaugeError
+from graphgauge.core import GraphgaugeError
 from graphgauge.explainers import EXPLAINERS, Occlusion, RandomExplainer, Saliency
 
 PAGE = Path(__file__).parents[1] / "docs" / "models.md"

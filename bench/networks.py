@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from graphgauge.core.errors import BadFile
-from graphgauge.datasets import trained_record
-from graphgauge.datasets.scores import SCORED_PARTS
-from graphgauge.datasets.tasks import TASKS, Task
+from graphgauge.benchmark import SCORED_PARTS
+from graphgauge.core import BadFile
+from graphgauge.datasets import NETWORK_TASKS, NetworkTask, trained_record
 
 CLOSE = 0.03  #: a part reaches the paper's figure if it is not lower by more than this
 ORDER = (
@@ -48,11 +47,11 @@ def markdown(folders: Folders) -> str:
 def rows(folders: Folders) -> Iterator[list[str]]:
     """The cells of every network that is there, in the order of the paper."""
     for folder, _ in folders:
-        if not any((folder / f"{name}.toml").exists() for name in TASKS):
+        if not any((folder / f"{name}.toml").exists() for name in NETWORK_TASKS):
             raise BadFile(
                 f"{folder} holds no trained network. `graphgauge train all --keep {folder}` makes them."
             )
-    for task in TASKS.values():
+    for task in NETWORK_TASKS.values():
         for folder, label in folders:
             if (folder / f"{task.name}.toml").exists():
                 yield cells(
@@ -60,7 +59,7 @@ def rows(folders: Folders) -> Iterator[list[str]]:
                 )
 
 
-def cells(task: Task, label: str, record: dict[str, dict[str, Any]]) -> list[str]:
+def cells(task: NetworkTask, label: str, record: dict[str, dict[str, Any]]) -> list[str]:
     """One network of one folder."""
     mean, sd, kept = record["scores"], record["scores_sd"], record["scores_kept"]
     return [

@@ -22,9 +22,8 @@ from torch_geometric.data import Data
 from torch_geometric.explain.algorithm.utils import clear_masks, set_masks
 from torch_geometric.utils import degree, k_hop_subgraph
 
-from graphgauge.core.errors import UndefinedScore
-from graphgauge.core.seeds import derive_seed, generator
-from graphgauge.models.embedding import last_hidden
+from graphgauge.core import UndefinedScore, derive_seed, make_generator
+from graphgauge.models import find_last_hidden
 
 HOPS, CAP, LEAST, MOST, TAU, EPSILON, TOLERANCE = 2, 100, 30, 100, 0.5, 0.05, 1e-6
 
@@ -81,7 +80,7 @@ def class_medoids(net: nn.Module, data: Data) -> dict[int, int]:
     in the last hidden space.
     """
     with torch.no_grad():
-        hidden = last_hidden(net, lambda: net(data.x, data.edge_index))
+        hidden = find_last_hidden(net, lambda: net(data.x, data.edge_index))
         predicted = net(data.x, data.edge_index).argmax(1)
     received = degree(data.edge_index[1], data.num_nodes) > 0
     members = {
@@ -102,7 +101,7 @@ def substitutes(data: Data, local: Local, reference: int) -> Substitutes:
     from_there = computation_graph(data, reference)
     others = from_there.ids[from_there.neighbours]
     needed, there = len(local.neighbours), len(others)
-    random = generator(derive_seed(0, "map", int(local.ids[local.row]), reference))
+    random = make_generator(derive_seed(0, "map", int(local.ids[local.row]), reference))
     phi = (
         torch.randperm(there, generator=random)[:needed]
         if there >= needed

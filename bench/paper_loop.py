@@ -54,8 +54,7 @@ from pyg_peers import ALGORITHMS, LEARNED, explained
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from graphgauge.core.randomness import seeded_globally
-from graphgauge.core.seeds import derive_seed
+from graphgauge.core import derive_seed, temporary_global_seed
 
 PARTS = (
     "graphs",
@@ -207,7 +206,7 @@ def loop_metrics(
 def one_target(setting: Setting, explainer: str, target: int, seed: int = 0) -> Measured:
     """The whole loop for one target."""
     clock = Clock()
-    with seeded_globally(derive_seed(seed, "paper loop", explainer, target)):
+    with temporary_global_seed(derive_seed(seed, "paper loop", explainer, target)):
         with clock.part("graphs"):
             case = Case(setting, explainer, target)
         with clock.part("time"):
@@ -280,7 +279,7 @@ def sampled_units(
     edges and K features.
     """
     clock, pairs = Clock(), 1 if explainer in LEARNED else 5
-    with seeded_globally(derive_seed(0, "sample", explainer, target)):
+    with temporary_global_seed(derive_seed(0, "sample", explainer, target)):
         with clock.part("graphs"):
             case = Case(setting, explainer, target)
         case.explain()  # to warm up
@@ -312,7 +311,7 @@ def assumed_trials(
     setting: Setting, explainer: str, target: int, trials: int, seed: int = 0
 ) -> Trials:
     """The loop's length with EC as it is and an assumed number of trials."""
-    with seeded_globally(derive_seed(seed, "paper loop", explainer, target)):
+    with temporary_global_seed(derive_seed(seed, "paper loop", explainer, target)):
         case = Case(setting, explainer, target)
         feature_score, edge_score = case.explain()
         edge_ec = case.edge_ec(case.edge_order(edge_score))

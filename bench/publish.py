@@ -23,15 +23,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from graphgauge.benchmark import Run
-from graphgauge.benchmark.runs import COPY
-from graphgauge.benchmark.shards import digest_of
-from graphgauge.benchmark.summary import summary_csv
-from graphgauge.cli.conventions import run_app
-from graphgauge.core.errors import BadFile, BadSetting
-from graphgauge.evaluation.results import ROWS, write_rows
-from graphgauge.guidelines.book import BENCHMARK
-from graphgauge.report.provenance import MACHINE
+from graphgauge.benchmark import EXPERIMENT_FILE, BenchmarkRun, content_digest, summary_csv
+from graphgauge.cli.console import run_app
+from graphgauge.core import BadFile, BadSetting
+from graphgauge.evaluation import ROWS_FILES, write_rows
+from graphgauge.guidelines import BENCHMARK_FILE
+from graphgauge.report import MACHINE_FILE
 
 SHARDS = "shards.csv"
 COLUMNS = [
@@ -44,7 +41,7 @@ COLUMNS = [
 DATA = Path("src/graphgauge/guidelines/data")
 
 
-def publish(run: Run, folder: Path, unfinished: bool = False) -> None:
+def publish(run: BenchmarkRun, folder: Path, unfinished: bool = False) -> None:
     """Write all six files."""
     done, planned = run.num_shards
     if done < planned and not unfinished:
@@ -54,14 +51,14 @@ def publish(run: Run, folder: Path, unfinished: bool = False) -> None:
         )
     make_folder(folder)
     results = run.results()
-    shutil.copyfile(run.folder / COPY, folder / COPY)
-    write_rows(results, folder / ROWS[1])
+    shutil.copyfile(run.folder / EXPERIMENT_FILE, folder / EXPERIMENT_FILE)
+    write_rows(results, folder / ROWS_FILES[1])
     (folder / "summary.csv").write_text(summary_csv(results), encoding="utf-8")
     shards = run.shards()[[*COLUMNS, *run.phases()]].round(2)
     shards.to_csv(folder / SHARDS, index=False, lineterminator="\n")
-    told = {"configuration": digest_of(run.config), "shards": done, "shards planned": planned}
+    told = {"configuration": content_digest(run.config), "shards": done, "shards planned": planned}
     told |= {"seconds of all shards": round(float(shards["seconds"].sum()), 1), "calls": calls(run)}
-    (folder / MACHINE).write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+    (folder / MACHINE_FILE).write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
 
 
 def make_folder(folder: Path) -> None:
@@ -72,7 +69,7 @@ def make_folder(folder: Path) -> None:
         raise BadFile(f"the folder {folder} cannot be made: {error}. Choose another.") from error
 
 
-def calls(run: Run) -> list[dict[str, Any]]:
+def calls(run: BenchmarkRun) -> list[dict[str, Any]]:
     """What computed the numbers, call by call."""
     return [
         {
@@ -106,9 +103,9 @@ def command() -> None:
         help="publish what is there of a run that is not finished",
     )
     options = parser.parse_args()
-    publish(Run(options.run), options.folder, options.unfinished)
+    publish(BenchmarkRun(options.run), options.folder, options.unfinished)
     if options.consult:
-        shutil.copyfile(options.folder / "summary.csv", DATA / BENCHMARK)
+        shutil.copyfile(options.folder / "summary.csv", DATA / BENCHMARK_FILE)
     for path in sorted(options.folder.iterdir()):
         print(f"{path.name}: {path.stat().st_size / 1024:.0f} KiB")
 

@@ -20,7 +20,7 @@ from torch_geometric.explain import (
     GraphMaskExplainer,
 )
 
-from graphgauge.explainers.lrp_captum import PASSED_THROUGH
+from graphgauge.explainers import PASS_THROUGH_MODULES
 
 
 class CaptumLRP(CaptumExplainer):
@@ -37,7 +37,7 @@ class CaptumLRP(CaptumExplainer):
 
         for module in model.modules():
             if next(module.children(), None) is None and type(module) not in (
-                *PASSED_THROUGH,
+                *PASS_THROUGH_MODULES,
                 nn.Linear,
             ):
                 module.rule = EpsilonRule()

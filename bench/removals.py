@@ -16,16 +16,14 @@ from pathlib import Path
 import pandas as pd
 
 from graphgauge import Results
-from graphgauge.benchmark.comparison import TIES, compared_cells
-from graphgauge.benchmark.ranks import spearman
-from graphgauge.benchmark.study import study_of
-from graphgauge.cli.conventions import run_app
+from graphgauge.benchmark import TIE_WIDTHS, as_study, compare_cells, spearman_correlation
+from graphgauge.cli.console import run_app
 from graphgauge.evaluation import Row
 
 OTHERS = ("lrp", "graphmask")
 METRICS = {
-    "edge_pertinence": TIES["pertinence"],
-    "edge_ec": TIES["ec"],
+    "edge_pertinence": TIE_WIDTHS["pertinence"],
+    "edge_ec": TIE_WIDTHS["ec"],
 }  #: metric -> what counts as tied
 
 
@@ -39,7 +37,7 @@ def removals(mask: Results, drop: Results) -> pd.DataFrame:
         for own in (mask, drop)
     )
     cells = [
-        compared_cells(study_of(results)).set_index(["kind", "metric", "explainer"])
+        compare_cells(as_study(results)).set_index(["kind", "metric", "explainer"])
         for results in runs
     ]
     both = (
@@ -72,7 +70,9 @@ def line(own: pd.DataFrame, tie: float) -> dict[str, float]:
     return {
         "explainers": len(own),
         "change": float((own["dropped"] - own["ours"]).mean()),
-        "order": float(spearman(own["ours"].to_numpy(), own["dropped"].to_numpy(), tie)),
+        "order": float(
+            spearman_correlation(own["ours"].to_numpy(), own["dropped"].to_numpy(), tie)
+        ),
         "mask": float((same["ours"] - same["paper"]).abs().mean()),
         "drop": float((same["dropped"] - same["paper"]).abs().mean()),
     }

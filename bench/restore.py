@@ -18,38 +18,46 @@ from typing import Any
 import pandas as pd
 from publish import COLUMNS, SHARDS
 
-from graphgauge.benchmark import Run, read_experiment
-from graphgauge.benchmark.planning import Place, Plan, plan_of
-from graphgauge.benchmark.retries import SHARD
-from graphgauge.benchmark.runs import COPY, begin, writing
-from graphgauge.benchmark.session import write_copy
-from graphgauge.benchmark.shards import Shard, digest_of
-from graphgauge.benchmark.work import records
-from graphgauge.cli.conventions import run_app
-from graphgauge.core.errors import BadFile, BadSetting
+from graphgauge.benchmark import (
+    EXPERIMENT_FILE,
+    SHARD_ENTRY,
+    BenchmarkRun,
+    RunEnvironment,
+    RunPlan,
+    Shard,
+    begin_run,
+    content_digest,
+    open_for_writing,
+    plan_run,
+    read_experiment,
+    result_records,
+    write_experiment_copy,
+)
+from graphgauge.cli.console import run_app
+from graphgauge.core import BadFile, BadSetting
 from graphgauge.evaluation import FAULTS, Results, Row
-from graphgauge.report.provenance import MACHINE
+from graphgauge.report import MACHINE_FILE
 
 
-def restore(published: Path, folder: Path, place: Place) -> Run:
+def restore(published: Path, folder: Path, place: RunEnvironment) -> BenchmarkRun:
     """A run with every shard that was published."""
-    plan = plan_of(read_experiment(published / COPY), place)
-    machine = machine_of(published / MACHINE)
-    if machine["configuration"] != digest_of(plan.config):
+    plan = plan_run(read_experiment(published / EXPERIMENT_FILE), place)
+    machine = machine_of(published / MACHINE_FILE)
+    if machine["configuration"] != content_digest(plan.config):
         raise BadSetting(
             f"{published} was measured with other data, networks, settings or code than here: measure it anew."
         )
     found = entries_of(plan, published, machine["calls"][-1])
-    with writing(folder) as store:
+    with open_for_writing(folder) as store:
         if store.entries("run"):
             raise BadSetting(f"{folder} holds a run already: choose another folder.")
-        begin(store, plan.config, plan.shards)
-        write_copy(plan, folder)
+        begin_run(store, plan.config, plan.shards)
+        write_experiment_copy(plan, folder)
         for call in machine["calls"]:
-            store.note("session", session_of(call))
+            store.append_numbered("session", session_of(call))
         for key, body, rows in found:
-            store.append(SHARD, key, body, rows)
-    return Run(folder)
+            store.append(SHARD_ENTRY, key, body, rows)
+    return BenchmarkRun(folder)
 
 
 def machine_of(path: Path) -> dict[str, Any]:
@@ -81,7 +89,7 @@ def shard_lines(path: Path) -> list[dict[Any, Any]]:
 
 
 def entries_of(
-    plan: Plan, published: Path, call: dict[str, Any]
+    plan: RunPlan, published: Path, call: dict[str, Any]
 ) -> list[tuple[str, dict[str, Any], list[dict[str, Any]]]]:
     """Key, body and rows of every shard that was done."""
     lines = shard_lines(published / SHARDS)
@@ -99,7 +107,7 @@ def entries_of(
         check_whole(shard, own)
         ordered = [row for label in shard.labels for row in own if row.explainer == label]
         body = body_of(shard, done[shard.task, shard.model, shard.block], own, call)
-        found.append((shard.key, body, records(Results(tuple(ordered), results.settings))))
+        found.append((shard.key, body, result_records(Results(tuple(ordered), results.settings))))
     return found
 
 
@@ -175,7 +183,9 @@ def command() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--data", help="folder with the raw data sets")
     options = parser.parse_args()
-    done, planned = restore(options.published, options.folder, Place(data=options.data)).num_shards
+    done, planned = restore(
+        options.published, options.folder, RunEnvironment(data=options.data)
+    ).num_shards
     print(f"{options.folder}: {done} of {planned} shards")
 
 

@@ -167,9 +167,9 @@ async def ask_from(waiting: "asyncio.Queue[tuple[float, int]]", port: int, load:
 
 def lost(audit: Path, receipts: list[tuple[str, int, str]]) -> int:
     """Receipts that the log does not hold; the chain itself must be whole."""
-    from graphgauge.store.audit import json_lines, verify
+    from graphgauge.store import json_lines, verify_log
 
-    found = verify(audit)
+    found = verify_log(audit)
     if found.fault:
         raise SystemExit(f"the log is not whole: {found.fault}")
     kept = {

@@ -13,9 +13,8 @@ from timing import once
 from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 
-from graphgauge.datasets import ba_shapes, network
-from graphgauge.datasets.stopping import Stopping
-from graphgauge.datasets.training import Recipe, train
+from graphgauge.benchmark import StoppingRule, TrainingRecipe, train_networks
+from graphgauge.datasets import ba_shapes, create_network
 
 
 def task(device: str) -> Data:
@@ -25,10 +24,12 @@ def task(device: str) -> Data:
     return data.to(device)
 
 
-def one_after_another(data: Data, conv: str, recipes: list[Recipe], epochs: int) -> None:
+def one_after_another(data: Data, conv: str, recipes: list[TrainingRecipe], epochs: int) -> None:
     """The usual loop."""
     for recipe in recipes:
-        net = network(data, conv, recipe.hidden, recipe.dropout, seed=recipe.seed).to(data.x.device)
+        net = create_network(data, conv, recipe.hidden, recipe.dropout, seed=recipe.seed).to(
+            data.x.device
+        )
         optimiser = torch.optim.Adam(
             net.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
         )
@@ -58,13 +59,13 @@ def main() -> None:
     given = parser.parse_args()
     data = task(given.device)
     recipes = [
-        Recipe(given.hidden, 1e-3, 1e-4, (0.0, 0.2, 0.5)[number % 3], seed=number)
+        TrainingRecipe(given.hidden, 1e-3, 1e-4, (0.0, 0.2, 0.5)[number % 3], seed=number)
         for number in range(given.networks)
     ]
-    stopping = Stopping(given.epochs, given.epochs)
+    stopping = StoppingRule(given.epochs, given.epochs)
     for conv in ("gcn", "gat"):
-        train(data, conv, recipes[:2], Stopping(2))  # to warm up
-        together = once(lambda conv=conv: train(data, conv, recipes, stopping))  # type: ignore[misc]
+        train_networks(data, conv, recipes[:2], StoppingRule(2))  # to warm up
+        together = once(lambda conv=conv: train_networks(data, conv, recipes, stopping))  # type: ignore[misc]
         alone = once(lambda conv=conv: one_after_another(data, conv, recipes, given.epochs))  # type: ignore[misc]
         print(
             f"{conv}: {given.networks} networks, {given.epochs} epochs: one after another {alone:.2f} s, "

@@ -14,12 +14,13 @@ from timing import seconds
 from torch import Tensor
 
 from graphgauge.datasets import ba_shapes, trained_gcn
-from graphgauge.models import NodeClassificationModel, Union
+from graphgauge.execution import GraphBatch
+from graphgauge.models import NodeClassificationModel
 
 
-def silence_one(union: Union) -> Union:
+def silence_one(union: GraphBatch) -> GraphBatch:
     """Copy k without the message of its edge number k (counted around)."""
-    number = union.copy % union.graphs.num_edges[union.of].clamp(min=1)
+    number = union.copy % union.graphs.num_edges[union.graph_index].clamp(min=1)
     return union.with_mask((union.edge_position != number[union.edge_copy]).to(union.x.dtype))
 
 

@@ -38,12 +38,12 @@ from validity_models import MODELS, Named
 from validity_whitebox import whitebox
 
 import graphgauge as gg
-from graphgauge.core.seeds import derive_seed, generator
-from graphgauge.core.xplanation import Target, Xplanation
-from graphgauge.evaluation.repetition import stability_cells
-from graphgauge.explainers.base import Scores, empty_edges, empty_features
-from graphgauge.metrics import betting, stopped
-from graphgauge.models import BaseModel, ComputationGraphs
+from graphgauge.core import Target, Xplanation, derive_seed, make_generator
+from graphgauge.evaluation import measure_stability
+from graphgauge.explainers import Scores, zero_edge_scores, zero_feature_scores
+from graphgauge.metrics import betting_test, stop_early
+from graphgauge.models import BaseModel
+from graphgauge.subgraphs import ComputationGraphs
 
 # --- chance ---------------------------------------------------------------------------------------
 
@@ -144,9 +144,9 @@ class UntrainedMasks(gg.BaseExplainer):
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """No pass at all."""
-        feature, edge = empty_features(graphs), empty_edges(graphs)
+        feature, edge = zero_feature_scores(graphs), zero_edge_scores(graphs)
         for seed, graph in zip(seeds, graphs, strict=True):
-            stream = generator(seed)
+            stream = make_generator(seed)
             for part, place in ((feature, graph.node_slice), (edge, graph.edge_slice)):
                 part[place] = torch.sigmoid(0.1 * torch.randn(part[place].shape, generator=stream))
         return Scores(feature, edge)
@@ -157,7 +157,7 @@ def stability_values(named: Named, explainer: gg.BaseExplainer) -> dict[str, lis
     settings = evaluator(named.model).settings
     values: dict[str, list[float]] = {}
     for some in groups(named.targets):
-        for cells in stability_cells(explainer, named.model, some, settings, seed=0).values():
+        for cells in measure_stability(explainer, named.model, some, settings, seed=0).values():
             for metric, cell in cells.items():
                 values.setdefault(metric, []).extend([] if cell.value is None else [cell.value])
     return values
@@ -189,14 +189,16 @@ LAWS: dict[str, Callable[[Tensor], Tensor]] = {
 def null_series(law: str, count: int, seed: int = 0) -> Tensor:
     """Series of 100 independent trials of mean 1/2.  (count, 100)"""
     return LAWS[law](
-        torch.rand(count, 100, generator=generator(derive_seed(seed, law)), dtype=torch.float64)
+        torch.rand(
+            count, 100, generator=make_generator(derive_seed(seed, law)), dtype=torch.float64
+        )
     )
 
 
 def wrong_verdicts(law: str, count: int) -> tuple[float, float]:
     """Share of null series that the paper's rule, and betting, call decided."""
     series = null_series(law, count)
-    paper, bets = stopped(series).reason, betting(series).reason
+    paper, bets = stop_early(series).reason, betting_test(series).reason
     return paper.count("decided") / count, bets.count("decided") / count
 
 

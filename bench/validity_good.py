@@ -18,11 +18,8 @@ from validity_judging import EIGHT, PERTINENCES, foreign, groups, judged, markdo
 from validity_models import Named, cora_gcn
 
 import graphgauge as gg
-from graphgauge.core.randomness import seeded_globally
-from graphgauge.core.seeds import derive_seed, generator
-from graphgauge.core.xplanation import Target, Xplanation
-from graphgauge.metrics import auroc
-from graphgauge.metrics.truth import mean_ranks
+from graphgauge.core import Target, Xplanation, derive_seed, make_generator, temporary_global_seed
+from graphgauge.metrics import auroc, mean_ranks
 from graphgauge.models import BaseModel
 
 NOISE = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -35,7 +32,9 @@ def mixed(x: Xplanation, share: float, number: int) -> Xplanation:
     """The ranking with a share of noise: (1 - share) rank + share · a random rank."""
     own = mean_ranks(x.need("edge_score"))
     noise = (
-        torch.randperm(len(own), generator=generator(derive_seed(number, "noise", x.target, share)))
+        torch.randperm(
+            len(own), generator=make_generator(derive_seed(number, "noise", x.target, share))
+        )
         + 1.0
     )
     return foreign(
@@ -67,7 +66,7 @@ class SameClass(gg.NodeClassificationModel):
 
 def random_net(seed: int) -> Net:
     """Weights as before training."""
-    with seeded_globally(seed):
+    with temporary_global_seed(seed):
         return Net().eval()
 
 

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 import graphgauge as gg
-from graphgauge.core.xplanation import Target, Xplanation
-from graphgauge.metrics.truth import mean_ranks
+from graphgauge.core import Target, Xplanation
+from graphgauge.metrics import mean_ranks
 from graphgauge.models import BaseModel
 
 AT_ONCE = 25  #: targets whose explanations are held at a time

@@ -20,9 +20,7 @@ from torch_geometric.nn import GATConv, GINConv, SAGEConv, global_mean_pool
 from torch_geometric.utils import degree
 
 import graphgauge as gg
-from graphgauge.core.randomness import seeded_globally
-from graphgauge.core.seeds import generator
-from graphgauge.core.xplanation import Target
+from graphgauge.core import Target, make_generator, temporary_global_seed
 from graphgauge.datasets import ba_shapes, trained_gcn
 
 
@@ -67,7 +65,7 @@ class InnerProduct(nn.Module):
 
 def fitted(make: Callable[[], nn.Module], loss: Callable[[Any], Tensor], epochs: int = 200) -> Any:
     """A network after so many steps of Adam, in evaluation mode."""
-    with seeded_globally(0):
+    with temporary_global_seed(0):
         net = make()
         optimiser = torch.optim.Adam(net.parameters(), lr=0.01, weight_decay=5e-4)
         for _ in range(epochs):
@@ -111,7 +109,7 @@ def ba_shapes_gcn(count: int) -> Named:
 
 def values_gat(count: int) -> Named:
     """A value that is told by sums of features."""
-    random = generator(0)
+    random = make_generator(0)
     ends = torch.randint(400, (2, 1250), generator=random)
     ends = ends[:, ends[0] != ends[1]]
     edge_index = torch.cat([ends, ends.flip(0)], dim=1).unique(dim=1)
@@ -136,7 +134,7 @@ def values_gat(count: int) -> Named:
 
 def links_sage(count: int) -> Named:
     """Half of the targets are links, half are pairs without one."""
-    random = generator(0)
+    random = make_generator(0)
     community = torch.arange(300) // 75
     chance = torch.where(community[:, None] == community, 0.06, 0.004)
     is_link = (torch.rand(300, 300, generator=random) < chance).triu(1)
@@ -176,7 +174,7 @@ class PooledGin(nn.Module):
 
 def graphs_gin(count: int) -> Named:
     """Eight features of each node, of which the first three say its kind, with noise."""
-    random, graphs = generator(0), []
+    random, graphs = make_generator(0), []
     for _ in range(300):
         size = int(torch.randint(8, 21, (1,), generator=random))
         kind = torch.multinomial(
@@ -205,7 +203,7 @@ def graphs_gin(count: int) -> Named:
 
 def drawn(size: int, count: int) -> list[Target]:
     """Some of the numbers below ``size``."""
-    return list(torch.randperm(size, generator=generator(0))[:count].tolist())
+    return list(torch.randperm(size, generator=make_generator(0))[:count].tolist())
 
 
 MODELS: dict[str, Callable[[int], Named]] = {

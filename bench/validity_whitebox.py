@@ -32,15 +32,19 @@ from validity_judging import (
 from whitebox import BOXES, WhiteBox
 
 import graphgauge as gg
-from graphgauge.core.seeds import generator
-from graphgauge.core.xplanation import POOLINGS, Xplanation
-from graphgauge.evaluation.alignment import edge_scores, feature_scores, priority
-from graphgauge.evaluation.groups import reference_seed
-from graphgauge.evaluation.sides import Reading
-from graphgauge.evaluation.substitution import feature_side
+from graphgauge.core import POOLINGS, Xplanation, make_generator
+from graphgauge.evaluation import (
+    BaselinePrediction,
+    edge_scores,
+    feature_cases,
+    feature_scores,
+    priority_vector,
+    reference_seed,
+)
 from graphgauge.metrics import average_precision
-from graphgauge.models import BaseModel, ComputationGraph
-from graphgauge.perturbation import Lines, find_references, points
+from graphgauge.models import BaseModel
+from graphgauge.perturbation import CurveLines, find_references, predict_curves
+from graphgauge.subgraphs import ComputationGraph
 
 SEEDS = 3
 OTHER_SIDE: dict[str, dict[str, Any]] = {
@@ -55,9 +59,9 @@ def substitution_effects(model: BaseModel, targets: list[int]) -> dict[int, Tens
     """How much the probability of the predicted class falls when one candidate is substituted.  target -> (candidates,)"""
     judge = evaluator(model)
     graphs = model.computation_graphs(targets)
-    reading = Reading.of(model, graphs.targets, judge.settings)
+    reading = BaselinePrediction.from_model(model, graphs.targets, judge.settings)
     references = find_references(model, targets, 1)
-    side, _ = feature_side(
+    side, _ = feature_cases(
         model,
         graphs,
         references,
@@ -69,7 +73,7 @@ def substitution_effects(model: BaseModel, targets: list[int]) -> dict[int, Tens
     case = torch.arange(len(count)).repeat_interleave(count)
     candidate = torch.cat([torch.arange(int(number)) for number in count])
     none = torch.zeros_like(case)
-    found = points(model, side.edits, Lines(case, candidate[:, None]), none, none + 1)
+    found = predict_curves(model, side.edits, CurveLines(case, candidate[:, None]), none, none + 1)
     fall = reading.first[side.target[case]] - reading.height(found.prediction, side.target[case])
     return {targets[int(side.target[q])]: fall[case == q] for q in range(len(count))}
 
@@ -87,7 +91,7 @@ def candidate_scores(x: Xplanation, graph: ComputationGraph, side: str) -> Tenso
     """One score for each edge, or for each candidate of the features.  (candidates,)"""
     if side == "edge":
         return edge_scores(x, graph)
-    return priority(feature_scores(x, graph), graph.target_rows, "max")
+    return priority_vector(feature_scores(x, graph), graph.target_rows, "max")
 
 
 def as_pooled(x: Xplanation, pooling: str) -> Xplanation:
@@ -182,7 +186,7 @@ def several_boxes(
     for seed in range(SEEDS):
         box = BOXES[kind](kind, seed)
         targets = [v for v in box.truth if 0 < int(box.truth[v].sum()) < len(box.truth[v])]
-        chosen = torch.randperm(len(targets), generator=generator(seed))[:count].tolist()
+        chosen = torch.randperm(len(targets), generator=make_generator(seed))[:count].tolist()
         parts.append(box_values(box, [targets[k] for k in chosen], explainers, seed))
     return box.side, pd.concat(parts)
 

@@ -27,6 +27,7 @@ the code is not.
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -34,7 +35,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GraphConv
 
 import graphgauge as gg
-from graphgauge.core.seeds import derive_seed, generator
+from graphgauge.core import derive_seed, make_generator
 
 NODES, FEATURES, STEEPNESS = 200, 20, 2.0
 KINDS = {
@@ -95,7 +96,9 @@ class WhiteBox:
 
 def random_links(seed: int, mean_degree: float = 5.0) -> Tensor:
     """Both directions of random pairs; no loops.  (2, E)"""
-    is_link = (torch.rand(NODES, NODES, generator=generator(seed)) < mean_degree / NODES).triu(1)
+    is_link = (torch.rand(NODES, NODES, generator=make_generator(seed)) < mean_degree / NODES).triu(
+        1
+    )
     pairs = is_link.nonzero().T
     return torch.cat([pairs, pairs.flip(0)], dim=1)
 
@@ -104,7 +107,7 @@ def feature_box(kind: str, seed: int) -> WhiteBox:
     """See above: a third of the weights is positive, a third negative, the rest 0; a feature is
     there in 3 of 10 cases.
     """
-    random = generator(derive_seed(seed, "white box", kind))
+    random = make_generator(derive_seed(seed, "white box", kind))
     edge_index = random_links(derive_seed(seed, "links", kind))
     x = (torch.rand(NODES, FEATURES, generator=random) < 0.3).float()
     sign = torch.tensor([1.0] * 7 + [-1.0] * 7 + [0.0] * 6)
@@ -154,7 +157,7 @@ def edge_box(kind: str, seed: int) -> WhiteBox:
     """Labels that spread: half of the nodes have one; edges of weight 1, or of known positive,
     negative and zero weights.
     """
-    random = generator(derive_seed(seed, "white box", kind))
+    random = make_generator(derive_seed(seed, "white box", kind))
     edge_index = random_links(derive_seed(seed, "links", kind), 4.0)
     count = edge_index.size(1)
     label = torch.randint(2, (NODES,), generator=random) * 2 - 1
@@ -176,11 +179,11 @@ def edge_box(kind: str, seed: int) -> WhiteBox:
     graphs = model.computation_graphs(
         [v for v in range(NODES) if float(z[v].abs()) > 1e-6 and bool((edge_index[1] == v).any())]
     )
-    effect = {
-        int(graph.target): z[graph.target].sign()
-        * carried(A, s.double(), edge_index, a.double(), int(graph.target))[graph.edges]
-        for graph in graphs
-    }
+    effect = {}
+    for graph in graphs:
+        node = cast(int, graph.target)
+        carried_to_node = carried(A, s.double(), edge_index, a.double(), node)
+        effect[node] = z[node].sign() * carried_to_node[graph.edges]
     truth = {v: part > 1e-9 for v, part in effect.items()}
     return WhiteBox(kind, "edge", model, truth, truth, effect)
 

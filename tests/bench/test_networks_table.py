@@ -3,8 +3,8 @@
 import networks
 import pytest
 
+from graphgauge.benchmark.paper.network_files import _format_toml
 from graphgauge.core.errors import BadFile
-from graphgauge.datasets.network_files import as_toml
 
 SCORES = {"train": 1.0, "val": 0.7, "test": 0.6, "all": 0.9}
 
@@ -27,7 +27,7 @@ def write(folder, name, *, watch="val", bias=False, **scores):
         "scores_sd": dict.fromkeys(mean, 0.0125),
         "scores_kept": {part: value - 0.5 for part, value in mean.items()},
     }
-    (folder / f"{name}.toml").write_text(as_toml(sections))
+    (folder / f"{name}.toml").write_text(_format_toml(sections))
 
 
 def table(*folders):

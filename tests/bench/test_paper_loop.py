@@ -23,10 +23,10 @@ from graphgauge.metrics import (
     edge_stability,
     effective_compactness,
     feature_stability,
-    stopped,
-    wins,
+    stop_early,
+    win_share,
 )
-from graphgauge.perturbation import EdgeEdits, Lines, points
+from graphgauge.perturbation import CurveLines, EdgeEdits, predict_curves
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Input Tensor . did not already require gradients",
@@ -90,7 +90,7 @@ def test_early_stopping_is_the_rule_of_the_metrics(mean, spread):
         next(n for n in range(101) if paper_algorithms.early_stop(row[:n]))
         for row in series.tolist()
     ]
-    assert literal == stopped(series).trials.tolist()
+    assert literal == stop_early(series).trials.tolist()
 
 
 def test_pairs_are_compared_as_the_metrics_do(data):
@@ -126,12 +126,12 @@ def test_removals_ec_and_pertinence_equal_the_batched_curves(net, data):
     }
     ours = [place[tuple(pair)] for pair in data.edge_index[:, graphs[0].edges].T.tolist()]
     count, label = len(ours), torch.tensor([case.label])
-    lines = Lines(
+    lines = CurveLines(
         torch.zeros(2, dtype=torch.int64), torch.stack([torch.randperm(count) for _ in range(2)])
     )
-    found = points(
+    found = predict_curves(
         model,
-        EdgeEdits.of(model, graphs),
+        EdgeEdits.from_graphs(model, graphs),
         lines,
         torch.tensor([0, 0]),
         torch.tensor([count, count]),
@@ -153,7 +153,7 @@ def test_removals_ec_and_pertinence_equal_the_batched_curves(net, data):
         lambda _: iter(next(first, literal[1].tolist())), orders[0], count, case.label
     )
     assert shares == pytest.approx(
-        [wins(own[None], random[None, None], torch.tensor([count])).item()] * 30
+        [win_share(own[None], random[None, None], torch.tensor([count])).item()] * 30
     )
 
 

@@ -3,7 +3,7 @@
 import random
 
 import graphgauge as gg
-from graphgauge.evaluation import Cell, Row, Settings
+from graphgauge.evaluation import MetricValue, Row, Settings
 
 
 def row(task, model, explainer, target, metric, value=None, status="ok", **cell):
@@ -14,7 +14,7 @@ def row(task, model, explainer, target, metric, value=None, status="ok", **cell)
         target,
         0,
         metric,
-        Cell(value, status, **cell),
+        MetricValue(value, status, **cell),
         None,
         0,
         "digest",

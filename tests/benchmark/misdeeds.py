@@ -2,7 +2,7 @@
 
 from tiny import numbers
 
-from graphgauge.benchmark import Run
+from graphgauge.benchmark import BenchmarkRun
 
 GOOD = ["saliency", "random"]
 #: can be caught in the process that measures
@@ -30,7 +30,7 @@ def check_contained(folder, expected, good):
     """Each of the expected is marked by name with its status and message; the rows of the good ones
     are ``good``.
     """
-    found = [row for row in Run(folder).results().rows if row.explainer not in GOOD]
+    found = [row for row in BenchmarkRun(folder).results().rows if row.explainer not in GOOD]
     for name, (status, message) in expected.items():
         cells = [row.cell for row in found if row.explainer == name]
         assert {cell.status for cell in cells} == {status}
@@ -38,14 +38,14 @@ def check_contained(folder, expected, good):
     assert [
         row for row in numbers(folder) if any(f"'explainer': '{name}'" in row for name in GOOD)
     ] == good
-    assert set(Run(folder).shards()["faults"][0]) == set(expected)
+    assert set(BenchmarkRun(folder).shards()["faults"][0]) == set(expected)
 
 
 def check_harmless(folder):
     """NaN is a status of its own, and told; printing does no harm, nor do traces that are left in
     the network.
     """
-    run = Run(folder)
+    run = BenchmarkRun(folder)
     table = run.results().to_pandas()
     nan = table[(table["explainer"] == "nan") & ~table["metric"].str.startswith("time")]
     assert set(nan["status"]) == {"nan_attribution"}

@@ -139,7 +139,7 @@ def start_dask(nodes):
             address,
             *options,
             "--preload",
-            "graphgauge.benchmark.work",
+            "graphgauge.benchmark.worker",
         )
     wait_for(
         lambda: all("Starting established connection" in nodes.told(number) for number in (1, 2))

@@ -6,9 +6,9 @@ import time
 from concurrent.futures import Future
 
 from graphgauge.benchmark.engines.base import Engine
-from graphgauge.benchmark.outcomes import Fault, Outcome
 from graphgauge.benchmark.runner import Runner
-from graphgauge.benchmark.shards import Named, Shard
+from graphgauge.benchmark.shard_result import MeasurementFault, ShardResult
+from graphgauge.benchmark.shards import ComponentSpec, Shard
 
 LABELS = ("a", "b", "c")
 
@@ -21,7 +21,7 @@ def shard(block, labels=LABELS, task="pretend-node", model="gcn"):
         model=model,
         block=block,
         targets=(2 * block, 2 * block + 1),
-        explainers=tuple(Named(label, label, {}) for label in labels),
+        explainers=tuple(ComponentSpec(label, label, {}) for label in labels),
         metrics=(),
         names=("edge_ec", "edge_pertinence"),
         settings={"cap": 5},
@@ -54,7 +54,7 @@ def rows_of(part):
 
 
 def work(part):
-    return Outcome(
+    return ShardResult(
         rows_of(part),
         seconds=0.01,
         machine={"host": "here"},
@@ -107,7 +107,9 @@ class Scripted(Engine):
 def blaming(guilty):
     """A script in which one explainer spoils every shard it is in."""
     return lambda part: (
-        Outcome([], Fault("failed", "no good"), 0.01) if guilty in part.labels else work(part)
+        ShardResult([], MeasurementFault("failed", "no good"), 0.01)
+        if guilty in part.labels
+        else work(part)
     )
 
 

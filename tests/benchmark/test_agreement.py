@@ -6,7 +6,7 @@ import pytest
 from made_results import noisy, results, row, values
 
 from graphgauge.benchmark import agreement, effort
-from graphgauge.benchmark.draws import drawn
+from graphgauge.benchmark.resampling import _draw_cases
 from graphgauge.core.errors import UndefinedScore
 from graphgauge.core.seeds import derive_seed
 
@@ -34,7 +34,7 @@ def test_correlations_over_targets_equal_a_loop_over_the_same_draws():
                 for form in ("fidelity_plus", "pertinence")
             )
             points.append(literal_rho(first, second))
-            chosen = drawn(len(names), 25, derive_seed(4, "bootstrap", *place)).tolist()
+            chosen = _draw_cases(len(names), 25, derive_seed(4, "bootstrap", *place)).tolist()
             draws.append(
                 [
                     literal_rho([first[i] for i in line], [second[i] for i in line])

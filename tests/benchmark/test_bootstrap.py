@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from made_results import noisy, results, values
 
 from graphgauge.benchmark import paired_bootstrap, ranking
-from graphgauge.benchmark.draws import drawn, interval
-from graphgauge.benchmark.ranks import spearman
+from graphgauge.benchmark.rank_correlation import spearman_correlation
+from graphgauge.benchmark.resampling import _draw_cases, percentile_interval
 from graphgauge.core.errors import BadSetting, UndefinedScore, UnknownName
 from graphgauge.core.intervals import student_quantile
 from graphgauge.core.ranking import loose_mean_ranks
@@ -27,13 +27,15 @@ def test_spearman_equals_the_one_of_pandas(pairs):
 
     expected = pd.DataFrame(pairs, columns=["a", "b"]).rank().corr().loc["a", "b"]
     first, second = (np.array(own, float) for own in zip(*pairs, strict=True))
-    assert float(spearman(first, second)) == pytest.approx(expected, abs=1e-12, nan_ok=True)
+    assert float(spearman_correlation(first, second)) == pytest.approx(
+        expected, abs=1e-12, nan_ok=True
+    )
 
 
 def test_methods_within_the_tie_do_not_lower_the_correlation():
     ours, paper = np.array([0.90, 0.92, 0.5, 0.3]), np.array([0.94, 0.92, 0.5, 0.2])
-    assert float(spearman(ours, paper)) == pytest.approx(0.8)
-    assert float(spearman(ours, paper, tie=0.03)) == pytest.approx(1.0)
+    assert float(spearman_correlation(ours, paper)) == pytest.approx(0.8)
+    assert float(spearman_correlation(ours, paper, tie=0.03)) == pytest.approx(1.0)
     assert loose_mean_ranks(np.array([0.84, 0.87]), 0.03).tolist() == [
         1.5,
         1.5,
@@ -57,7 +59,7 @@ def literal_bootstrap(made, metric, first, second, draws, seed):
         for name, cases in table.items()
     }
     chosen = {
-        name: drawn(len(own), draws, derive_seed(seed, "bootstrap", *name)).tolist()
+        name: _draw_cases(len(own), draws, derive_seed(seed, "bootstrap", *name)).tolist()
         for name, own in groups.items()
     }
     gaps = [
@@ -240,5 +242,5 @@ def test_a_ranking_leaves_out_who_has_no_value_and_uses_common_tasks():
 
 
 def test_an_interval_ignores_draws_without_a_value():
-    assert interval(np.array([np.nan, 1.0, 1.0])) == (1.0, 1.0)
-    assert all(map(math.isnan, interval(np.array([np.nan]))))
+    assert percentile_interval(np.array([np.nan, 1.0, 1.0])) == (1.0, 1.0)
+    assert all(map(math.isnan, percentile_interval(np.array([np.nan]))))

@@ -11,7 +11,7 @@ from misdeeds import ALL, ELSEWHERE, HERE, check_contained, check_harmless
 from nodes import PLUGINS, secret, two_nodes
 from tiny import UNTIMED, environment, numbers, run_here, wait_for, write_experiment
 
-from graphgauge.benchmark import Run
+from graphgauge.benchmark import BenchmarkRun
 from graphgauge.core.errors import BadFile
 
 #: seconds for a shard; with Ray a new worker loads torch within them, with Dask it has it before it
@@ -76,7 +76,10 @@ def test_foreign_explainers_are_contained_on_a_cluster(nodes, tmp_path, networks
         check_ended_well(process)
     check_contained(tmp_path / "run", {**HERE, **ELSEWHERE}, good)
     check_harmless(tmp_path / "run")
-    assert len([line for line in Run(tmp_path / "run").log() if "(exiting) died" in line]) == 2
+    assert (
+        len([line for line in BenchmarkRun(tmp_path / "run").log() if "(exiting) died" in line])
+        == 2
+    )
 
 
 @pytest.mark.parametrize("nodes", ["dask", "ray", "processes"], indirect=True)
@@ -109,7 +112,7 @@ def test_a_run_is_complete_and_has_the_same_bits_although_a_node_is_killed_at_wo
         wait_for(lambda: len(nodes.alive(both)) == 1)
         nodes.open_gate()
         check_ended_well(process)
-    run = Run(folder)
+    run = BenchmarkRun(folder)
     assert (run.is_finished, run.shards()["faults"].tolist(), run.sessions()[-1]["engine"]) == (
         True,
         [{}] * 8,
@@ -124,7 +127,7 @@ def test_a_run_is_complete_and_has_the_same_bits_although_a_node_is_killed_at_wo
 def workers_of(folder):
     """The processes that measured what is stored."""
     try:
-        table = Run(folder).shards()
+        table = BenchmarkRun(folder).shards()
     except BadFile:
         return set()
     return set(table["pid"].dropna()) if "pid" in table else set()

@@ -9,32 +9,32 @@ import pytest
 from tiny import run_here, write_experiment
 from typer.testing import CliRunner
 
-from graphgauge.benchmark.planning import Place
-from graphgauge.benchmark.runs import writing
+from graphgauge.benchmark.planning import RunEnvironment
+from graphgauge.benchmark.run_store import open_for_writing
 from graphgauge.cli import benchmark as bench
 from graphgauge.cli.main import app
 from graphgauge.core.errors import BadFile
 
 
 def test_the_shipped_experiments_are_listed():
-    rows = bench.listed()
+    rows = bench._list_experiments()
     paper = next(row for row in rows if row["name"] == "paper")
     assert [paper[name] for name in ("tasks", "models", "explainers", "targets")] == [10, 2, 8, 100]
-    lines = bench.list_text(rows).splitlines()
+    lines = bench._experiments_text(rows).splitlines()
     assert lines[0].split() == ["name", "tasks", "models", "explainers", "targets", "description"]
     assert len(lines) == 1 + len(rows)
 
 
 def test_a_dry_run_counts_and_makes_nothing(tmp_path, networks):
     path = write_experiment(tmp_path / "tiny.yaml", models=["gcn", "gat"])
-    plan = bench.planned(str(path), Place(networks=str(networks)), targets=3)
-    found = bench.dry(plan)
+    plan = bench._plan_experiment(str(path), RunEnvironment(networks=str(networks)), targets=3)
+    found = bench._plan_record(plan)
     assert (found["shards"], found["explanations"]) == (
         4,
         18,
     )  # 2 networks x (2 + 1 targets) x 3 explainers
     assert found["rows"] == 18 * len(plan.shards[0].names)
-    assert bench.dry_text(found).splitlines()[1].split() == ["ba-shapes-node", "gcn", "9"]
+    assert bench._plan_text(found).splitlines()[1].split() == ["ba-shapes-node", "gcn", "9"]
     assert [path.name for path in tmp_path.iterdir()] == ["tiny.yaml"]
 
 
@@ -44,10 +44,10 @@ def test_the_summary_shows_means_faults_and_the_place(tmp_path, networks, monkey
         tmp_path / "tiny.yaml", explainers=["saliency", "raising"], targets={"number": 1}
     )
     run = run_here(path, tmp_path / "run", networks)
-    found = bench.summary(run)
+    found = bench._run_record(run)
     assert found["means"]["saliency"]["edge_stability"] == 1.0
     assert (found["finished"], found["shards"], found["rows"]) == (True, 1, len(run.results()))
-    text = bench.summary_text(run)
+    text = bench._run_summary_text(run)
     assert str(tmp_path / "run") in text.splitlines()[-1]
     assert text.splitlines()[-2].startswith("the work: ")
     assert found["faults"] == {"raising": "failed: RuntimeError: I do not feel like it"}
@@ -65,8 +65,10 @@ def test_the_summary_names_an_explainer_whose_scores_are_no_numbers(
         tmp_path / "tiny.yaml", explainers=["saliency", "nan"], targets={"number": 1}
     )
     run = run_here(path, tmp_path / "run", networks)
-    assert bench.summary(run)["faults"] == {"nan": "nan_attribution: a score is NaN or infinite"}
-    assert "nan could not be measured everywhere: nan_attribution" in bench.summary_text(run)
+    assert bench._run_record(run)["faults"] == {
+        "nan": "nan_attribution: a score is NaN or infinite"
+    }
+    assert "nan could not be measured everywhere: nan_attribution" in bench._run_summary_text(run)
 
 
 def test_the_command_tries_marked_cells_again_when_asked(tmp_path, networks, monkeypatch):
@@ -96,11 +98,11 @@ def test_the_command_tries_marked_cells_again_when_asked(tmp_path, networks, mon
 
 def test_sigterm_is_answered_only_while_a_run_is_carried_out():
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), bench.sigterm_as_ctrl_c():
+    with pytest.raises(KeyboardInterrupt), bench._sigterm_as_ctrl_c():
         signal.raise_signal(signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) == before
     with ThreadPoolExecutor(1) as threads:
-        assert threads.submit(lambda: bench.sigterm_as_ctrl_c().__enter__()).result() is None
+        assert threads.submit(lambda: bench._sigterm_as_ctrl_c().__enter__()).result() is None
     assert signal.getsignal(signal.SIGTERM) == before
 
 
@@ -110,11 +112,11 @@ def test_a_run_that_is_stopped_before_it_has_begun_ends_with_130_too(
 ):
     def stopped(plan, call, engine, report):
         if has_store:
-            with writing(call.folder):
+            with open_for_writing(call.folder):
                 raise KeyboardInterrupt
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(bench, "carry_out", stopped)
+    monkeypatch.setattr(bench, "execute_plan", stopped)
     path, folder = write_experiment(tmp_path / "tiny.yaml"), tmp_path / "run"
     asked = [
         "benchmark",
@@ -140,11 +142,11 @@ def test_a_network_that_was_not_kept_is_named_with_the_command(tmp_path):
         match=r"there is no trained network ba-shapes-node-gcn .*"
         r" `graphgauge train ba-shapes-node-gcn --keep .*` trains and writes it",
     ):
-        bench.planned(str(path), Place(networks=str(tmp_path)), None)
+        bench._plan_experiment(str(path), RunEnvironment(networks=str(tmp_path)), None)
 
 
 def test_progress_is_a_line_now_and_then_where_nobody_looks(capsys):
-    reporter = bench.Reporter(10)
+    reporter = bench._ProgressReporter(10)
     for size in (0, 4, 6):
         reporter(f"{size} more", size)
     told = capsys.readouterr()

@@ -5,8 +5,8 @@ import re
 import pytest
 from tiny import EXPERIMENT, write_experiment
 
-from graphgauge.benchmark import read_experiment, shipped
-from graphgauge.benchmark.planning import config_of
+from graphgauge.benchmark import read_experiment, shipped_experiments
+from graphgauge.benchmark.planning import _run_config
 from graphgauge.core.errors import BadFile, BadSetting, UnknownName
 from graphgauge.evaluation import PRESETS
 from graphgauge.explainers import find_explainer
@@ -20,7 +20,7 @@ TEN = [
 
 
 def test_these_experiments_are_shipped():
-    assert sorted(shipped()) == [
+    assert sorted(shipped_experiments()) == [
         "paper",
         "paper-calibrated",
         "paper-drop",
@@ -30,14 +30,14 @@ def test_these_experiments_are_shipped():
     ]
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_experiments())
 def test_every_name_in_every_shipped_file_resolves(name):
     experiment = read_experiment(name)
     assert experiment.name == name
     assert experiment.description
     for choice, label in zip(experiment.explainers, experiment.labels, strict=True):
         assert (choice.build().name, label) == (choice.name, choice.name)
-    assert config_of(experiment)["settings"] == experiment.full_settings.record()
+    assert _run_config(experiment)["settings"] == experiment.full_settings.record()
 
 
 def test_the_papers_experiments_are_what_the_paper_did():

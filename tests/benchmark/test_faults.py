@@ -12,8 +12,8 @@ import pytest
 from misdeeds import ALL, ELSEWHERE, HERE, check_contained, check_harmless
 from tiny import UNTIMED, command, numbers, run_here, wait_for, write_experiment
 
-from graphgauge.benchmark import Run
-from graphgauge.benchmark.engines import engine_of
+from graphgauge.benchmark import BenchmarkRun
+from graphgauge.benchmark.engines import create_engine
 from graphgauge.core.errors import BadSetting, UnknownName
 
 PLUGINS = Path(__file__).parent / "plugins"
@@ -167,7 +167,7 @@ def test_sigterm_ends_a_run_as_ctrl_c_does(tmp_path, networks, plugins):
     )
     assert "Traceback" not in told
     assert [worker for worker in workers if worker.is_running()] == []
-    assert Run(tmp_path / "run").num_shards == (0, 3)
+    assert BenchmarkRun(tmp_path / "run").num_shards == (0, 3)
     assert (tmp_path / "run" / "run.lock").read_text() == ""
 
 
@@ -175,14 +175,14 @@ def test_engines_are_found_by_name_and_mistakes_are_told():
     with pytest.raises(
         UnknownName, match=r"No engine is called 'proceses'\. Did you mean 'processes'\?"
     ):
-        engine_of("proceses")
+        create_engine("proceses")
     for name in ("inline", "processes"):
         with pytest.raises(
             BadSetting, match=f"the engine '{name}' runs on this machine and takes no address"
         ):
-            engine_of(name, address="tcp://127.0.0.1:1")
+            create_engine(name, address="tcp://127.0.0.1:1")
     with pytest.raises(BadSetting, match="workers must be 1 or more, but is 0"):
-        engine_of("processes", workers=0)
+        create_engine("processes", workers=0)
 
 
 @pytest.mark.parametrize("name", ["dask", "ray"])

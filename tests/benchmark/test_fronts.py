@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from made_results import noisy, results, values
 
-from graphgauge.benchmark import fronts, robustly_non_dominated, study_of
-from graphgauge.benchmark.pareto import front
+from graphgauge.benchmark import as_study, fronts, robustly_non_dominated
+from graphgauge.benchmark.pareto_fronts import pareto_front
 from graphgauge.core.errors import UndefinedScore
 
 PAIR = ("edge_pertinence", "edge_ec")
@@ -33,7 +33,7 @@ def test_a_front_is_that_of_the_results():
     tested = noisy(explainers=("saliency", "lrp", "graphmask", "deconvolution"))
     for pair in (PAIR, ("feature_pertinence", "time")):
         own = tested.pareto(*pair)
-        table = front(study_of(tested), pair, draws=5)[0].set_index("explainer")
+        table = pareto_front(as_study(tested), pair, draws=5)[0].set_index("explainer")
         assert table["front"].to_dict() == own["front"].to_dict()
         assert table["first_mean"].to_dict() == pytest.approx(own[pair[0]].to_dict())
         assert table["second_mean"].to_dict() == pytest.approx(own[pair[1]].to_dict())
@@ -90,13 +90,13 @@ def test_shares_equal_a_loop_over_the_same_draws():
     tested = noisy(
         tasks=("cora-node",), models=("gcn",), explainers=("saliency", "lrp", "graphmask")
     )
-    table, drawn = front(study_of(tested), PAIR, draws=40, seed=2)
+    table, drawn = pareto_front(as_study(tested), PAIR, draws=40, seed=2)
     numbers = {}
     for own in tested.rows:
         if own.metric in PAIR and own.cell.status == "ok":
             numbers[own.explainer, own.metric, str(own.target)] = own.cell.value
     cases, names = sorted({case for _, _, case in numbers}), table["explainer"].tolist()
-    from graphgauge.benchmark.draws import drawn as chosen_cases
+    from graphgauge.benchmark.resampling import _draw_cases as chosen_cases
     from graphgauge.core.seeds import derive_seed
 
     chosen = chosen_cases(len(cases), 40, derive_seed(2, "bootstrap", "cora-node", "gcn"))

@@ -13,11 +13,11 @@ from restore import main as restoring
 from restore import restore
 from tiny import numbers, run_here, write_experiment
 
-from graphgauge.benchmark import Place, Run, read_experiment
+from graphgauge.benchmark import BenchmarkRun, RunEnvironment, read_experiment
 from graphgauge.benchmark.summary import read_summary, summary_table
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.evaluation import Results
-from graphgauge.report.provenance import provenance
+from graphgauge.report.provenance import provenance_facts
 
 PLUGINS = Path(__file__).parent / "plugins"
 FILES = [
@@ -62,7 +62,7 @@ def odd(tmp_path_factory, networks):
 
 
 def place(networks):
-    return Place(networks=str(networks))
+    return RunEnvironment(networks=str(networks))
 
 
 def test_the_files_hold_what_the_run_holds(run, tmp_path):
@@ -120,7 +120,7 @@ def test_the_machine_is_told_without_its_name(run, tmp_path):
         for path in tmp_path.iterdir()
         if path.suffix != ".xz"
     )
-    facts = provenance(Results.load(tmp_path), tmp_path)
+    facts = provenance_facts(Results.load(tmp_path), tmp_path)
     assert facts["shards"] == "3 of 3 finished"
     assert f"began: {call['began']}; engine: inline" in facts["call 1"]
 
@@ -129,11 +129,11 @@ def test_a_machine_that_tells_nothing_is_refused(run, tmp_path):
     publish.publish(run, tmp_path)
     (tmp_path / "machine.json").write_text("[]")
     with pytest.raises(BadFile, match="does not say how the run was made"):
-        provenance(Results.load(tmp_path), tmp_path)
+        provenance_facts(Results.load(tmp_path), tmp_path)
 
 
 def test_a_run_that_is_not_finished_is_refused_unless_that_is_asked_for(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(Run, "num_shards", property(lambda self: (2, 3)))
+    monkeypatch.setattr(BenchmarkRun, "num_shards", property(lambda self: (2, 3)))
     with pytest.raises(BadSetting, match="2 of 3 shards are there"):
         publish.publish(run, tmp_path)
     publish.publish(run, tmp_path, unfinished=True)
@@ -158,7 +158,7 @@ def test_what_keeps_a_run_from_being_published_is_one_line(run, tmp_path, monkey
     assert "cannot be made" in told_by(
         publish.main, monkeypatch, capsys, run.folder, tmp_path / "file"
     )
-    monkeypatch.setattr(Run, "num_shards", property(lambda self: (2, 3)))
+    monkeypatch.setattr(BenchmarkRun, "num_shards", property(lambda self: (2, 3)))
     assert "--unfinished publishes what is there" in told_by(
         publish.main, monkeypatch, capsys, run.folder, tmp_path / "out"
     )

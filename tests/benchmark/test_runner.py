@@ -13,10 +13,15 @@ import pretend
 import pytest
 from pretend import Death, Scripted, blaming, rows_of, shard, stored, value_of, work
 
-from graphgauge.benchmark.estimate import Estimate
-from graphgauge.benchmark.outcomes import Fault, Outcome
-from graphgauge.benchmark.retries import Kept, kept_shards, to_retry
-from graphgauge.benchmark.runs import begin, check_same, flat, writing
+from graphgauge.benchmark.eta import TimeEstimate
+from graphgauge.benchmark.retries import _StoredShard, read_stored_shards, select_retries
+from graphgauge.benchmark.run_store import (
+    _check_same_config,
+    _flatten_body,
+    begin_run,
+    open_for_writing,
+)
+from graphgauge.benchmark.shard_result import MeasurementFault, ShardResult
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.store import Store
 
@@ -130,7 +135,7 @@ def test_a_later_call_remembers_the_guilty(store):
 
 def counting(store):
     """The rows that count, as a reader sees them."""
-    return [row for kept in kept_shards(store).values() for row, _ in kept.rows(store)]
+    return [row for kept in read_stored_shards(store).values() for row, _ in kept.rows(store)]
 
 
 def test_marked_cells_are_measured_again_only_when_asked_and_alone(store):
@@ -143,15 +148,15 @@ def test_marked_cells_are_measured_again_only_when_asked_and_alone(store):
         (3, "a", "c"),
         (3, "b"),
     ]  # "b" is measured apart, and well this time
-    assert set(to_retry(store, SHARDS)) == {f"{part.key}/1" for part in SHARDS[:2]}
+    assert set(select_retries(store, SHARDS)) == {f"{part.key}/1" for part in SHARDS[:2]}
     engine = Scripted(work)
-    pretend.run(store, engine, SHARDS, retries=to_retry(store, SHARDS))
+    pretend.run(store, engine, SHARDS, retries=select_retries(store, SHARDS))
     assert engine.seen == [(0, "b"), (1, "b")]
     rows = counting(store)
     assert {(row["explainer"], row["target"], row["metric"]): row for row in rows} == everything()
     assert len(rows) == len(everything())
     assert [row["explainer"] for row in rows[:12]] == ["a"] * 4 + ["b"] * 4 + ["c"] * 4
-    assert to_retry(store, SHARDS) == {}
+    assert select_retries(store, SHARDS) == {}
 
 
 def test_the_last_word_of_several_retries_counts(store):
@@ -160,28 +165,30 @@ def test_the_last_word_of_several_retries_counts(store):
         store,
         Scripted(
             lambda part: (
-                work(part) if part.labels == ("c",) else Outcome([], Fault("failed", "first"))
+                work(part)
+                if part.labels == ("c",)
+                else ShardResult([], MeasurementFault("failed", "first"))
             )
         ),
         shards,
     )
-    hangs = Outcome([], Fault("timeout", "second"), 2.0, phases={"explaining": 2.0})
+    hangs = ShardResult([], MeasurementFault("timeout", "second"), 2.0, phases={"explaining": 2.0})
     pretend.run(
         store,
         Scripted(lambda part: hangs if "b" in part.labels else work(part)),
         shards,
-        retries=to_retry(store, shards),
+        retries=select_retries(store, shards),
     )
-    (kept,) = kept_shards(store).values()
+    (kept,) = read_stored_shards(store).values()
     assert kept.faults == {"b": {"status": "timeout", "message": "second"}}
     assert {row["explainer"]: row["status"] for row in counting(store)} == {
         "a": "ok",
         "b": "timeout",
         "c": "ok",
     }
-    assert list(to_retry(store, shards)) == [f"{shards[0].key}/2"]
-    pretend.run(store, Scripted(work), shards, retries=to_retry(store, shards))
-    (kept,) = kept_shards(store).values()
+    assert list(select_retries(store, shards)) == [f"{shards[0].key}/2"]
+    pretend.run(store, Scripted(work), shards, retries=select_retries(store, shards))
+    (kept,) = read_stored_shards(store).values()
     assert (kept.faults, kept.body["faults"], len(kept.retries)) == ({}, {}, 2)
     assert kept.body["seconds"] == pytest.approx(0.01 + 2.01 + 0.01)
     assert kept.body["phases"] == {"explaining": pytest.approx(2.0 + 3 * 0.002)}
@@ -196,28 +203,34 @@ def test_the_last_word_of_several_retries_counts(store):
 def test_a_shard_that_fails_together_but_not_apart_is_complete(store):
     engine = Scripted(
         lambda part: (
-            Outcome([], Fault("failed", "too much at once")) if len(part.labels) > 1 else work(part)
+            ShardResult([], MeasurementFault("failed", "too much at once"))
+            if len(part.labels) > 1
+            else work(part)
         )
     )
     pretend.run(store, engine, SHARDS[:1])
     assert stored(store) == everything(SHARDS[:1])
-    assert kept_shards(store)[SHARDS[0].key].body["phases"] == {
+    assert read_stored_shards(store)[SHARDS[0].key].body["phases"] == {
         "explaining": pytest.approx(3 * 0.002)
     }
 
 
 def test_shards_stored_before_phases_were_kept_have_none(store):
     pretend.run(store, Scripted(work), SHARDS[:1])
-    (new,) = kept_shards(store).values()
+    (new,) = read_stored_shards(store).values()
     old = replace(
         new.first, body={name: value for name, value in new.first.body.items() if name != "phases"}
     )
-    assert Kept(old).body["phases"] == {}
+    assert _StoredShard(old).body["phases"] == {}
     assert (
-        Kept(old, (replace(new.first, body={**new.first.body, "retried": ["a"]}),)).body["phases"]
+        _StoredShard(old, (replace(new.first, body={**new.first.body, "retried": ["a"]}),)).body[
+            "phases"
+        ]
         == new.body["phases"]
     )
-    assert set(flat(Kept(old).body)) == set(flat(new.body)) - {"explaining"}
+    assert set(_flatten_body(_StoredShard(old).body)) == set(_flatten_body(new.body)) - {
+        "explaining"
+    }
 
 
 def test_a_worker_that_dies_once_is_forgiven(store):
@@ -277,7 +290,7 @@ def test_reports_count_every_explanation_once(store):
 
 
 def test_time_left_is_by_task_and_network_and_divided_by_the_workers():
-    estimate = Estimate()
+    estimate = TimeEstimate()
     assert estimate.seconds_left(1) is None
     for group in (("cora", "gcn"), ("github", "gcn"), ("new", "gcn")):
         estimate.plan(group, 100)
@@ -301,7 +314,7 @@ def test_a_changed_configuration_is_refused_field_by_field(tmp_path):
         "tasks": ["x", "y"],
     }
     with pytest.raises(BadSetting) as caught:
-        check_same(before, now, tmp_path)
+        _check_same_config(before, now, tmp_path)
     lines = str(caught.value).splitlines()
     assert lines[0] == f"{tmp_path} holds a run with another configuration:"
     assert lines[1:-1] == [
@@ -311,14 +324,14 @@ def test_a_changed_configuration_is_refused_field_by_field(tmp_path):
         "  explainers.b.name was None and is 'b'",
     ]
     assert "--restart" in lines[-1]
-    check_same(before, {**before, "tasks": ("x",)}, tmp_path)
+    _check_same_config(before, {**before, "tasks": ("x",)}, tmp_path)
 
 
 def test_a_full_disk_in_the_middle_ends_with_a_message_and_the_run_goes_on_later(tmp_path):
-    with writing(tmp_path / "run") as store:
-        begin(store, {}, SHARDS)
-        (pages,) = store.database.execute("pragma page_count").fetchone()
-        store.database.execute(f"pragma max_page_count = {pages + 1}")
+    with open_for_writing(tmp_path / "run") as store:
+        begin_run(store, {}, SHARDS)
+        (pages,) = store.connection.execute("pragma page_count").fetchone()
+        store.connection.execute(f"pragma max_page_count = {pages + 1}")
         shards = [shard(block) for block in range(60)]
         with pytest.raises(
             BadFile,
@@ -327,7 +340,7 @@ def test_a_full_disk_in_the_middle_ends_with_a_message_and_the_run_goes_on_later
             pretend.run(store, Scripted(work), shards)
         kept = store.keys("shard")
     assert 0 < len(kept) < 60
-    with writing(tmp_path / "run") as store:
+    with open_for_writing(tmp_path / "run") as store:
         engine = Scripted(work)
         pretend.run(store, engine, shards)
         assert len(engine.seen) == 60 - len(kept)
@@ -341,7 +354,7 @@ import pretend
 from graphgauge.benchmark.engines.inline import InlineEngine
 from graphgauge.benchmark.runner import Runner
 from graphgauge.benchmark.retries import Kept, kept_shards, to_retry
-from graphgauge.benchmark.runs import begin, writing
+from graphgauge.benchmark.run_store import begin, writing
 shards = [pretend.shard(block) for block in range(40)]
 with writing(Path(sys.argv[1])) as store:
     begin(store, {"seed": 0}, shards)

@@ -12,12 +12,19 @@ from pathlib import Path
 import torch
 import yaml
 
-from graphgauge.benchmark import Call, Place, Run, carry_out, plan_of, read_experiment
-from graphgauge.benchmark.engines import engine_of
-from graphgauge.datasets.grid import Search, search
-from graphgauge.datasets.network_files import keep
-from graphgauge.datasets.stopping import Stopping
-from graphgauge.datasets.tasks import find_task
+from graphgauge.benchmark import (
+    BenchmarkRun,
+    RunEnvironment,
+    RunOptions,
+    execute_plan,
+    plan_run,
+    read_experiment,
+)
+from graphgauge.benchmark.engines import create_engine
+from graphgauge.benchmark.paper.early_stopping import StoppingRule
+from graphgauge.benchmark.paper.grid_search import GridSearch, search_grid
+from graphgauge.benchmark.paper.network_files import write_network
+from graphgauge.datasets.network_tasks import find_network_task
 
 SETTINGS = {
     "cap": 6,
@@ -43,14 +50,14 @@ EXPERIMENT = {
 def make_networks(folder, tasks=(("BA-Shapes", "node"), ("BA-Shapes", "link")), factor=20):
     """Networks after three epochs, kept as the library keeps its own."""
     for data_set, level in tasks:
-        data = find_task(data_set, level, "gcn").load()
+        data = find_network_task(data_set, level, "gcn").load()
         for conv in ("gcn", "gat"):
-            wanted = Search(Stopping(epochs=3), points=1)
-            found = search(data, conv, wanted)
+            wanted = GridSearch(StoppingRule(epochs=3), points=1)
+            found = search_grid(data, conv, wanted)
             with torch.no_grad():
                 found.state[next(iter(found.state))].mul_(factor)  # so that classes differ
-            keep(
-                find_task(data_set, level, conv),
+            write_network(
+                find_network_task(data_set, level, conv),
                 found,
                 wanted,
                 {"command": "", "device": "cpu", "data": ""},
@@ -69,12 +76,12 @@ def run_here(
     path, folder, networks, engine="inline", report=None, restart=False, retry=False, **options
 ):
     """Run an experiment from Python."""
-    place = Place(networks=str(networks))
-    plan = plan_of(read_experiment(path), place)
-    with engine_of(engine, **options) as workers:
-        return carry_out(
+    place = RunEnvironment(networks=str(networks))
+    plan = plan_run(read_experiment(path), place)
+    with create_engine(engine, **options) as workers:
+        return execute_plan(
             plan,
-            Call(Path(folder), place, restart, retry),
+            RunOptions(Path(folder), place, restart, retry),
             workers,
             report or (lambda text, size: None),
         )
@@ -82,7 +89,11 @@ def run_here(
 
 def numbers(folder):
     """All rows but clocks, sorted, as text: floats to the last bit."""
-    rows = [row.record() for row in Run(folder).results().rows if not row.metric.startswith("time")]
+    rows = [
+        row.record()
+        for row in BenchmarkRun(folder).results().rows
+        if not row.metric.startswith("time")
+    ]
     return sorted(
         repr({name: value for name, value in row.items() if name != "seconds"}) for row in rows
     )

@@ -9,8 +9,8 @@ from own_networks import write_project
 from typer.testing import CliRunner
 
 import graphgauge
-from graphgauge.cli.evaluate import usual_folder
-from graphgauge.cli.explain import drawn
+from graphgauge.cli.evaluate import _default_run_folder
+from graphgauge.cli.explain import _draw_for_audience
 from graphgauge.cli.main import app, main
 from graphgauge.core.errors import BadModel
 from graphgauge.core.xplanation import Xplanation
@@ -155,7 +155,7 @@ def test_check_judges_a_saved_run_by_what_the_project_asked(project, tmp_path, m
 )
 def test_a_run_goes_to_a_folder_of_its_name_and_never_elsewhere(project, name, folder):
     path = project(name=name)
-    assert usual_folder(Project.read(path), path) == Path("runs") / folder
+    assert _default_run_folder(Project.read(path), path) == Path("runs") / folder
 
 
 def test_a_missed_threshold_is_code_1(project):
@@ -402,7 +402,9 @@ def test_json_has_the_text_the_facts_and_the_verdicts(project):
 
 def test_a_picture_for_an_affected_person_names_nobody_else(project):
     path = project(level="link", targets=[[0, 5]], explainers=["saliency"])
-    axes = drawn(explain_one(Project.read(path), (0, 5), measured=False), is_redacted=True)
+    axes = _draw_for_audience(
+        explain_one(Project.read(path), (0, 5), measured=False), is_redacted=True
+    )
     told = [text.get_text() for text in axes.findobj(lambda item: hasattr(item, "get_text"))]
     labels = [
         text
@@ -422,7 +424,7 @@ def test_init_writes_a_file_that_is_a_project_and_never_overwrites_it(
     done = run("init", str(tmp_path / "new" / "folder"))
     path = tmp_path / "new" / "folder" / "graphgauge.yaml"
     assert done.stdout == f"{path}\nEdit the lines marked EDIT, then: graphgauge doctor {path}\n"
-    form = Project.read(path).form
+    form = Project.read(path).config
     assert (form.level, form.targets.number, form.explainers[-1].name) == ("node", 100, "random")
     path.write_text("mine")
     monkeypatch.setattr("sys.argv", ["graphgauge", "init", str(path.parent)])
@@ -453,7 +455,7 @@ def test_every_commented_line_of_the_file_is_right_too(tmp_path):
     for key in ("features", "classes", "node", "groups"):
         text = text.replace(f"#   {key}:", f"  {key}:")
     path.write_text(text)
-    form = Project.read(path).form
+    form = Project.read(path).config
     assert (form.use.latency, form.use.focus, form.device, form.wrapping.num_hops) == (
         "interactive",
         "feature",

@@ -10,7 +10,7 @@ from made_runs import run as made
 from typer.testing import CliRunner
 
 from graphgauge.cli.main import app, main
-from graphgauge.guidelines import KINDS
+from graphgauge.guidelines import TASK_KINDS
 
 
 def run(*arguments):
@@ -94,7 +94,7 @@ def test_mistakes_are_one_line_and_code_2(arguments, message, monkeypatch, capsy
     assert told.out == ""
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TASK_KINDS)
 def test_advice_for_every_kind_of_task(kind):
     done = run("consult", kind.replace("_", "-"), "--features", "128")
     assert done.exit_code == 0
@@ -125,5 +125,5 @@ def test_consult_lists_only_tasks_that_it_accepts(task, monkeypatch, capsys):
     told = capsys.readouterr().err
     assert stop.value.code == 2
     listed = told.strip().removesuffix(".").partition("It has: ")[2].split(", ")
-    assert listed == list(KINDS)
+    assert listed == list(TASK_KINDS)
     assert [run("consult", kind).exit_code for kind in listed] == [0] * len(listed)

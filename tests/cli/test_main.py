@@ -33,18 +33,18 @@ def test_help_and_version():
 
 
 def test_every_command_has_its_file_and_the_line_of_help_that_it_says_itself():
-    from graphgauge.cli.main import COMMANDS, load_command
+    from graphgauge.cli.main import _COMMANDS, _load_command
 
-    for name, line in COMMANDS.items():
-        command = load_command(name)
+    for name, line in _COMMANDS.items():
+        command = _load_command(name)
         assert " ".join(command.help.split("\n\n")[0].split()) == line
 
 
 def test_help_lists_every_command_in_the_order_of_their_use():
-    from graphgauge.cli.main import COMMANDS
+    from graphgauge.cli.main import _COMMANDS
 
     lines = run("--help").stdout.partition("Commands:\n")[2].splitlines()
-    assert [line.split()[0] for line in lines] == list(COMMANDS)
+    assert [line.split()[0] for line in lines] == list(_COMMANDS)
 
 
 def test_a_command_that_is_mistyped_gets_a_suggestion():

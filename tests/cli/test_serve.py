@@ -18,13 +18,13 @@ import pytest
 from own_networks import write_project
 from served import call
 
-from graphgauge.cli.conventions import Teller
-from graphgauge.cli.serve import Wishes, run_serve
+from graphgauge.cli.console import Notifier
+from graphgauge.cli.serve import _run_serve, _ServeOptions
 from graphgauge.core.errors import BadFile, BadSetting, MissingExtra, UnknownName
-from graphgauge.serve.running import check_exposure, with_token
+from graphgauge.serve.server import check_exposure, resolve_token
 from graphgauge.serve.settings import Settings
 from graphgauge.store import AuditLog
-from graphgauge.store.audit import verify
+from graphgauge.store.audit import verify_log
 
 COMMAND = [sys.executable, "-m", "graphgauge"]
 SEEN = {
@@ -125,7 +125,7 @@ def test_killed_at_once_the_log_is_whole_and_goes_on(tmp_path):
             json.loads(call(port, "POST", "/explain", f'{{"target": {k}}}', **headers)[2])
             for k in range(3)
         ]
-    found = verify(log, answers[-1]["audit"]["digest"])
+    found = verify_log(log, answers[-1]["audit"]["digest"])
     assert (found.count, found.fault) == (4, "")
     with AuditLog(log) as again:
         assert again.append([{"what": "start"}])[0].number == 5
@@ -138,7 +138,7 @@ def wishes(project, **changes):
         "fallback": "input_x_gradient",
         "audit": str(project.parent / "a.sqlite"),
     }
-    return Wishes(
+    return _ServeOptions(
         str(project), **{**usual, "token_file": None, "expose": False, "force": False, **changes}
     )
 
@@ -158,27 +158,27 @@ def test_what_cannot_be_served_is_told_before_anything_listens(
     tmp_path, changes, settings, error, message
 ):
     with pytest.raises(error, match=message):
-        run_serve(wishes(write_project(tmp_path), **changes), settings, Teller(quiet=True))
+        _run_serve(wishes(write_project(tmp_path), **changes), settings, Notifier(quiet=True))
 
 
 def test_a_missing_extra_is_named_with_its_command(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "fastapi", None)
     with pytest.raises(MissingExtra, match=r'pip install "graphgauge\[serve\]"'):
-        run_serve(wishes(Path("not read.yaml")), {}, Teller(quiet=True))
+        _run_serve(wishes(Path("not read.yaml")), {}, Notifier(quiet=True))
 
 
 def test_the_token_comes_from_the_environment_then_from_the_file(tmp_path):
     usual, path = Settings(), tmp_path / "token"
-    assert with_token(usual, None, {}) == (usual, "random")
-    made, _ = with_token(usual, str(path), {})
+    assert resolve_token(usual, None, {}) == (usual, "random")
+    made, _ = resolve_token(usual, str(path), {})
     assert path.read_text() == made.token + "\n" != usual.token + "\n"
-    assert with_token(usual, str(path), {})[0].token == made.token
-    assert with_token(usual, str(path), {"GRAPHGAUGE_TOKEN": "x" * 20})[0].token == "x" * 20
+    assert resolve_token(usual, str(path), {})[0].token == made.token
+    assert resolve_token(usual, str(path), {"GRAPHGAUGE_TOKEN": "x" * 20})[0].token == "x" * 20
     path.chmod(0o644)
     with pytest.raises(BadFile, match="others can read the token"):
-        with_token(usual, str(path), {})
+        resolve_token(usual, str(path), {})
     with pytest.raises(BadSetting, match="at least 16 printable ASCII characters") as caught:
-        with_token(usual, None, {"GRAPHGAUGE_TOKEN": "hunter2"})
+        resolve_token(usual, None, {"GRAPHGAUGE_TOKEN": "hunter2"})
     assert "hunter2" not in str(caught.value)
 
 

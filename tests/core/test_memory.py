@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from graphgauge.core.errors import BadSetting
-from graphgauge.core.memory import address_space_left, budget_bytes, free_bytes, parse_bytes
+from graphgauge.core.memory import _address_space_left, _free_bytes, budget_bytes, parse_bytes
 
 CPU = torch.device("cpu")
 
@@ -35,7 +35,7 @@ def test_other_budgets_are_refused(text):
 
 
 def test_without_a_budget_a_quarter_of_what_is_free_is_used():
-    free = free_bytes(CPU)
+    free = _free_bytes(CPU)
     assert 0.15 * free < budget_bytes(None, CPU) < 0.35 * free
     assert budget_bytes("1MiB", CPU) == 2**20
 
@@ -56,6 +56,6 @@ def test_an_address_space_limit_bounds_what_is_free():
 
 def test_there_is_no_limit_where_none_is_set():
     if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
-        assert address_space_left() is None
+        assert _address_space_left() is None
     else:
-        assert address_space_left() > 0
+        assert _address_space_left() > 0

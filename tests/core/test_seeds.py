@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphgauge.core.errors import BadSetting
-from graphgauge.core.seeds import derive_seed, generator
+from graphgauge.core.seeds import derive_seed, make_generator
 
 CONTENT = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -35,7 +35,7 @@ def test_seeds_start_a_stream(run_seed, content):
     seed = derive_seed(run_seed, *content)
     assert 0 <= seed < 2**63
     assert torch.equal(
-        torch.rand(3, generator=generator(seed)), torch.rand(3, generator=generator(seed))
+        torch.rand(3, generator=make_generator(seed)), torch.rand(3, generator=make_generator(seed))
     )
 
 

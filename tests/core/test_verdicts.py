@@ -3,7 +3,7 @@
 import pytest
 
 from graphgauge.core.errors import BadSetting
-from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, PASS, WARN, Verdict, worst
+from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, PASS, WARN, Verdict, worst_outcome
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, PASS, WARN, Verdict, 
     ],
 )
 def test_the_worst_outcome_counts(outcomes, expected):
-    assert worst(Verdict(outcome, "time", "") for outcome in outcomes) == expected
+    assert worst_outcome(Verdict(outcome, "time", "") for outcome in outcomes) == expected
 
 
 def test_other_outcomes_are_refused():

@@ -13,9 +13,9 @@ from made_runs import run as made
 from own_networks import write_project
 from reported import by_hand
 
-from graphgauge.dashboard.invited import TOKEN
-from graphgauge.dashboard.places import Places
-from graphgauge.dashboard.running import APP
+from graphgauge.dashboard.auth import TOKEN_VARIABLE
+from graphgauge.dashboard.config import DashboardConfig
+from graphgauge.dashboard.launcher import _APP_FILE
 from graphgauge.lifecycle import Project, shown_examples
 
 QUICK = {
@@ -64,7 +64,7 @@ def places(tmp_path_factory):
     )
     examples = shown_examples(project.names(model), project.requirements(model))(results)
     made_monitor(folder / "m.sqlite", 6, change=drop("edge_ec", 40, 5), examples=examples)
-    return Places(str(root), str(folder / "m.sqlite"), str(path))
+    return DashboardConfig(str(root), str(folder / "m.sqlite"), str(path))
 
 
 @pytest.fixture
@@ -74,8 +74,8 @@ def opened(places, monkeypatch):
 
     def opens(page, run=None, shown=places, token="a-token-for-tests-only"):
         monkeypatch.setattr(sys, "argv", ["app.py", shown.line()])
-        monkeypatch.setenv(TOKEN, "a-token-for-tests-only")
-        app = AppTest.from_file(str(APP), default_timeout=60)
+        monkeypatch.setenv(TOKEN_VARIABLE, "a-token-for-tests-only")
+        app = AppTest.from_file(str(_APP_FILE), default_timeout=60)
         app.query_params["token"] = token
         app = app.run()
         if token != "a-token-for-tests-only":

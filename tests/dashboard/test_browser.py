@@ -16,7 +16,7 @@ from urllib.request import urlopen
 import pytest
 from browsing import ARGUMENTS, PROGRAMS
 
-from graphgauge.report.cleaned import tidy_names
+from graphgauge.report.sanitize import tidy_names
 
 COMMAND = "from graphgauge.cli.main import main; main()"
 NETWORKS = Path(__file__).parent.parent / "lifecycle"  # the project's network is a module there

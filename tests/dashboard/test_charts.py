@@ -4,9 +4,9 @@ import pytest
 
 pytest.importorskip("streamlit")
 
-from graphgauge.benchmark.explainer_names import EXPLAINERS
-from graphgauge.dashboard.charts import SHAPES, front_chart
-from graphgauge.report.pareto import MARKERS, looks
+from graphgauge.benchmark.explainer_names import PAPER_EXPLAINERS
+from graphgauge.dashboard.charts import _VEGA_SHAPES, front_chart
+from graphgauge.plots.pareto_plot import _SERIES_MARKERS, explainer_styles
 
 
 def looks_in(chart):
@@ -20,27 +20,27 @@ def looks_in(chart):
 
 
 def test_each_explainer_has_its_own_look():
-    found = looks_in(front_chart(list(EXPLAINERS), "x", "y"))
-    assert list(found) == list(EXPLAINERS)
+    found = looks_in(front_chart(list(PAPER_EXPLAINERS), "x", "y"))
+    assert list(found) == list(PAPER_EXPLAINERS)
     assert all(line == filling for line, filling, _ in found.values())
     assert (
         len({line for line, _, _ in found.values()})
         == len({shape for *_, shape in found.values()})
-        == len(EXPLAINERS)
+        == len(PAPER_EXPLAINERS)
     )
 
 
 def test_the_papers_methods_look_the_same_whoever_else_is_there():
     alone, together = (
         looks_in(front_chart(["lrp"], "x", "y")),
-        looks_in(front_chart([*EXPLAINERS, "mine"], "x", "y")),
+        looks_in(front_chart([*PAPER_EXPLAINERS, "mine"], "x", "y")),
     )
     assert alone["lrp"] == together["lrp"]
 
 
 def test_every_marker_of_the_pictures_has_a_shape_of_its_own():
-    assert set(SHAPES) >= {*MARKERS, looks([])["random"][1]}
-    assert len(set(SHAPES.values())) == len(SHAPES)
+    assert set(_VEGA_SHAPES) >= {*_SERIES_MARKERS, explainer_styles([])["random"][1]}
+    assert len(set(_VEGA_SHAPES.values())) == len(_VEGA_SHAPES)
 
 
 def test_seconds_are_on_a_logarithmic_scale_and_edits_are_not():

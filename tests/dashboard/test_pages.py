@@ -10,10 +10,10 @@ from made_histories import made_monitor
 from made_runs import good
 from made_runs import run as made
 
-from graphgauge.dashboard.places import Places
+from graphgauge.dashboard.config import DashboardConfig
 from graphgauge.evaluation import Results, Settings
 from graphgauge.guidelines import Requirements, verdicts
-from graphgauge.report.cleaned import tidy_names
+from graphgauge.report.sanitize import tidy_names
 
 
 def texts(app):
@@ -66,7 +66,7 @@ def test_a_run_of_several_tasks_has_the_table_of_tasks_that_its_answer_speaks_of
         for task, of in better.items()
     ]
     Results((*runs[0], *runs[1]), Settings()).save(tmp_path / "both")
-    shown = texts(opened("Runs", shown=Places(str(tmp_path))))
+    shown = texts(opened("Runs", shown=DashboardConfig(str(tmp_path))))
     assert "2 tasks, 2 different choices: see each task" in shown[0]
     assert "see the table of tasks" in shown[0]
     assert shown[1].split()[:4] == ["Task", "Verdict", "Recommended", "Because"]
@@ -117,7 +117,7 @@ def test_the_sidebar_changes_what_the_use_asks_for(opened):
 
 
 def test_one_target_has_its_own_numbers(opened, places):
-    app = opened("Explanations", "loans", Places(places.root))
+    app = opened("Explanations", "loans", DashboardConfig(places.root))
     app = next(own for own in app.selectbox if own.label == "Target").set_value(7).run()
     rows = Results.load(f"{places.root}/loans").rows
     (value,) = [
@@ -137,7 +137,7 @@ def test_one_target_has_its_own_numbers(opened, places):
 def test_explanations_of_a_report_are_promised_only_where_the_run_kept_some(
     opened, places, run, said
 ):
-    assert said in opened("Explanations", run, Places(places.root)).info[0].value
+    assert said in opened("Explanations", run, DashboardConfig(places.root)).info[0].value
 
 
 def test_a_project_explains_a_target_again_with_pictures(opened):
@@ -173,7 +173,7 @@ def test_monitoring_shows_the_latest_explanations_with_pictures(opened):
 
 def test_a_run_without_pictures_says_so(opened, places, tmp_path):
     made_monitor(tmp_path / "m.sqlite", 1)
-    app = opened("Monitoring", shown=Places(places.root, str(tmp_path / "m.sqlite")))
+    app = opened("Monitoring", shown=DashboardConfig(places.root, str(tmp_path / "m.sqlite")))
     assert "The last run kept no pictures" in app.info[-1].value
 
 
@@ -188,10 +188,13 @@ def test_without_the_token_nothing_is_shown(opened, token):
 
 def test_pages_without_anything_to_show_say_how_to_get_it(opened, tmp_path):
     assert (
-        "Start with --monitor STORE" in texts(opened("Monitoring", shown=Places(str(tmp_path))))[0]
+        "Start with --monitor STORE"
+        in texts(opened("Monitoring", shown=DashboardConfig(str(tmp_path))))[0]
     )
     for page in ("Runs", "What if", "Explanations"):
-        assert "There are no runs here" in texts(opened(page, shown=Places(str(tmp_path))))[0]
+        assert (
+            "There are no runs here" in texts(opened(page, shown=DashboardConfig(str(tmp_path))))[0]
+        )
 
 
 def test_a_run_that_cannot_be_read_is_said_so(opened, tmp_path):
@@ -200,7 +203,7 @@ def test_a_run_that_cannot_be_read_is_said_so(opened, tmp_path):
         (tmp_path / "bad" / name).write_text("{}")
     assert (
         "holds no results that graphgauge saved"
-        in texts(opened("Runs", shown=Places(str(tmp_path))))[0]
+        in texts(opened("Runs", shown=DashboardConfig(str(tmp_path))))[0]
     )
 
 

@@ -3,14 +3,14 @@
 import torch
 from torch_geometric.data import Data
 
-from graphgauge.core.seeds import generator
+from graphgauge.core.seeds import make_generator
 
 KINDS = ("classes", "weighted_values", "values", "existence", "link_classes", "link_values", "sums")
 NUM_NODES, NUM_FEATURES = 24, 6
 
 
 def made_task(kind, seed=0, dtype=torch.float64, sparse=False):
-    random = generator(seed)
+    random = make_generator(seed)
     x = torch.randn(NUM_NODES, NUM_FEATURES, generator=random, dtype=dtype)
     x = torch.eye(NUM_NODES, dtype=dtype) if sparse else x
     ends = torch.randint(NUM_NODES, (2, 40), generator=random)

@@ -6,7 +6,7 @@ import torch_geometric.data
 
 from graphgauge.core.errors import UnknownName
 from graphgauge.datasets import DATASETS, ba_shapes, load
-from graphgauge.datasets.loading import GENERATED, MAKE_TASK, READ
+from graphgauge.datasets.loading import _GENERATORS, _PARSERS, _TASK_BUILDERS
 
 PAPER = {
     "Cora": (2708, 8448, 1433, 7, 2),
@@ -40,13 +40,13 @@ def pair_set(pairs):
 
 
 def test_every_described_set_has_a_source_and_two_tasks():
-    assert {*GENERATED, *READ} == set(DATASETS) == set(PAPER)
+    assert {*_GENERATORS, *_PARSERS} == set(DATASETS) == set(PAPER)
     assert (
-        set(MAKE_TASK)
+        set(_TASK_BUILDERS)
         == set(LABELLED)
         == {(name, level) for name in DATASETS for level in ("node", "link")}
     )
-    assert {name for name in DATASETS if DATASETS[name].is_generated} == set(GENERATED)
+    assert {name for name in DATASETS if DATASETS[name].is_generated} == set(_GENERATORS)
 
 
 @every_task
@@ -138,16 +138,16 @@ def test_all_links_of_the_whole_graph_are_labelled(loaded, name, number):
 def test_message_edges_are_those_of_pygs_split_with_its_own_negatives(loaded, data_folder):
     from torch_geometric.transforms import RandomLinkSplit
 
-    from graphgauge.core.randomness import seeded_globally
-    from graphgauge.datasets.loading import whole_graph
+    from graphgauge.core.rng_state import temporary_global_seed
+    from graphgauge.datasets.loading import _load_whole_graph
 
-    whole = whole_graph(DATASETS["Cora"], data_folder)
+    whole = _load_whole_graph(DATASETS["Cora"], data_folder)
     assert (whole.num_edges, int(whole.x.sum()), whole.y.bincount().tolist()) == (
         10556,
         49216,
         [351, 217, 418, 818, 426, 298, 180],
     )
-    with seeded_globally(0):
+    with temporary_global_seed(0):
         train, _, test = RandomLinkSplit(0.1, 0.1, is_undirected=True)(
             torch_geometric.data.Data(whole.x, whole.edge_index)
         )

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from graphgauge.core.errors import BadFile, MissingExtra
-from graphgauge.datasets.movielens import read_movielens, stored_embeddings
+from graphgauge.datasets.movielens import _read_embeddings, read_movielens
 
 
 @pytest.fixture(scope="module")
@@ -125,4 +125,4 @@ def test_embeddings_that_lack_a_movie_are_refused(data_folder):
         data_folder / "MovieLens" / "embeddings" / "title_minilm_1180_float32.npz"
     ).read_bytes()
     with pytest.raises(BadFile, match="lacks the titles of 1 movies, the first is 4"):
-        stored_embeddings(content, [1, 4])
+        _read_embeddings(content, [1, 4])

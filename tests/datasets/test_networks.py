@@ -6,10 +6,15 @@ from made_tasks import KINDS, made_task
 from torch import nn
 
 import graphgauge as gg
+from graphgauge.benchmark.paper.model_accuracy import (
+    _class_accuracy,
+    _network_outputs,
+    _r2_score,
+    score_parts,
+)
 from graphgauge.core.errors import UnknownName
-from graphgauge.datasets import architecture, network
-from graphgauge.datasets.networks import labels, last_bias
-from graphgauge.datasets.scores import accuracy_of, outputs_of, r2_of, scores
+from graphgauge.datasets import create_network, plan_architecture
+from graphgauge.datasets.networks import _last_bias, task_labels
 
 WRAPPERS = {
     ("node", "classification"): gg.NodeClassificationModel,
@@ -36,7 +41,7 @@ DECODERS = {
 @pytest.mark.parametrize(("kind", "conv"), CHECKED)
 def test_every_network_passes_the_checks_of_a_model(kind, conv):
     data = made_task(kind)
-    net = network(data, conv, 8, 0.3, seed=1).eval()
+    net = create_network(data, conv, 8, 0.3, seed=1).eval()
     options = {"output": "logits"} if data.task == "classification" else {}
     model = WRAPPERS[data.level, data.task](net, data, **options)
     assert [
@@ -47,7 +52,7 @@ def test_every_network_passes_the_checks_of_a_model(kind, conv):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_architecture_follows_the_task(kind):
     data = made_task(kind)
-    plan = architecture(data, "gat", 8, 0.3, bias=True)
+    plan = plan_architecture(data, "gat", 8, 0.3, bias=True)
     assert plan.decoder == DECODERS.get(kind, "none")
     assert plan.rectifier == ("relu" if data.task == "classification" else "leaky_relu")
     assert plan.edge_input == (kind == "weighted_values")
@@ -57,15 +62,18 @@ def test_the_architecture_follows_the_task(kind):
 
 def test_the_decoders_compute_what_they_are_called():
     z, pairs = torch.tensor([[1.0, 2.0], [3.0, -1.0]]), torch.tensor([[0, 1], [1, 1]])
-    inner = network(made_task("existence"), "gcn", 2, 0.0, bias=True)
+    inner = create_network(made_task("existence"), "gcn", 2, 0.0, bias=True)
     inner.decoder.bias.data.fill_(0.5)
     assert inner.decode(z.double(), pairs).tolist() == [1.5, 10.5]
-    several = network(made_task("link_classes"), "gcn", 2, 0.0).decoder.linear
+    several = create_network(made_task("link_classes"), "gcn", 2, 0.0).decoder.linear
     expected = torch.tensor([[3.0, -2.0], [9.0, 1.0]]).double() @ several.weight.T + several.bias
     torch.testing.assert_close(
-        network(made_task("link_classes"), "gcn", 2, 0.0).decode(z.double(), pairs), expected
+        create_network(made_task("link_classes"), "gcn", 2, 0.0).decode(z.double(), pairs), expected
     )
-    assert network(made_task("sums"), "gcn", 2, 0.0).decode(z[:, :1], pairs).tolist() == [4.0, 6.0]
+    assert create_network(made_task("sums"), "gcn", 2, 0.0).decode(z[:, :1], pairs).tolist() == [
+        4.0,
+        6.0,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -74,50 +82,60 @@ def test_the_decoders_compute_what_they_are_called():
 )
 def test_a_network_for_values_starts_at_the_mean_training_label(kind, share):
     data = made_task(kind)
-    bias = last_bias(network(data, "gcn", 8, 0.0, bias=True))
+    bias = _last_bias(create_network(data, "gcn", 8, 0.0, bias=True))
     assert float(bias.detach()) == pytest.approx(
-        share * float(labels(data)[data.train_mask].mean()), abs=1e-6
+        share * float(task_labels(data)[data.train_mask].mean()), abs=1e-6
     )
 
 
 def test_a_network_for_classes_starts_with_no_bias_and_an_inner_product_has_none_unless_asked():
-    assert last_bias(network(made_task("classes"), "gcn", 8, 0.0)).tolist() == [0.0, 0.0, 0.0]
-    assert last_bias(network(made_task("existence"), "gcn", 8, 0.0, bias=True)).tolist() == [0.0]
-    assert last_bias(network(made_task("link_values"), "gcn", 8, 0.0)) is None
+    assert _last_bias(create_network(made_task("classes"), "gcn", 8, 0.0)).tolist() == [
+        0.0,
+        0.0,
+        0.0,
+    ]
+    assert _last_bias(
+        create_network(made_task("existence"), "gcn", 8, 0.0, bias=True)
+    ).tolist() == [0.0]
+    assert _last_bias(create_network(made_task("link_values"), "gcn", 8, 0.0)) is None
 
 
 def test_a_seed_means_one_network_and_leaves_the_global_state_alone():
     data, before = made_task("classes"), torch.get_rng_state()
-    one, same, other = (network(data, "gat", 8, 0.0, seed=seed).state_dict() for seed in (3, 3, 4))
+    one, same, other = (
+        create_network(data, "gat", 8, 0.0, seed=seed).state_dict() for seed in (3, 3, 4)
+    )
     assert torch.get_rng_state().equal(before)
     assert all(value.equal(same[name]) for name, value in one.items())
     assert not one["first.lin.weight"].equal(other["first.lin.weight"])
 
 
 def test_activations_and_dropout_are_modules():
-    kinds = [type(module) for module in network(made_task("values"), "gat", 8, 0.4).modules()]
+    kinds = [
+        type(module) for module in create_network(made_task("values"), "gat", 8, 0.4).modules()
+    ]
     assert nn.LeakyReLU in kinds
     assert nn.ReLU in [
-        type(module) for module in network(made_task("classes"), "gat", 8, 0.4).modules()
+        type(module) for module in create_network(made_task("classes"), "gat", 8, 0.4).modules()
     ]
     assert [
         module.p
-        for module in network(made_task("values"), "gcn", 8, 0.4).modules()
+        for module in create_network(made_task("values"), "gcn", 8, 0.4).modules()
         if isinstance(module, nn.Dropout)
     ] == [0.4]
 
 
 def test_an_unknown_network_is_refused_by_name():
     with pytest.raises(UnknownName, match="No network is called 'gin'"):
-        network(made_task("classes"), "gin", 8, 0.0)
+        create_network(made_task("classes"), "gin", 8, 0.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_scores_equal_their_definition(kind):
     data = made_task(kind)
-    net = network(data, "gcn", 8, 0.3, bias=True).eval()
-    rows, label = outputs_of(net, data).tolist(), labels(data).tolist()
-    found = scores(net, data, ("val", "all"))
+    net = create_network(data, "gcn", 8, 0.3, bias=True).eval()
+    rows, label = _network_outputs(net, data).tolist(), task_labels(data).tolist()
+    found = score_parts(net, data, ("val", "all"))
     for part, mask in (("val", data.val_mask.tolist()), ("all", [True] * len(label))):
         pairs = [(row, y) for row, y, chosen in zip(rows, label, mask, strict=True) if chosen]
         assert found[part] == pytest.approx(literal_score(pairs, data.task), abs=1e-12)
@@ -136,5 +154,5 @@ def literal_score(pairs, task):
 
 def test_scores_of_perfect_and_of_mean_predictions():
     y = torch.tensor([1.0, 2.0, 6.0])
-    assert (r2_of(y, y), r2_of(torch.full((3,), 3.0), y)) == (1.0, 0.0)
-    assert accuracy_of(torch.tensor([[0.0, 1.0], [3.0, 1.0]]), torch.tensor([1, 0])) == 1.0
+    assert (_r2_score(y, y), _r2_score(torch.full((3,), 3.0), y)) == (1.0, 0.0)
+    assert _class_accuracy(torch.tensor([[0.0, 1.0], [3.0, 1.0]]), torch.tensor([1, 0])) == 1.0

@@ -2,26 +2,26 @@
 
 import pytest
 
+from graphgauge.benchmark.paper.model_accuracy import SCORED_PARTS, score_parts
 from graphgauge.datasets import trained, trained_record
-from graphgauge.datasets.fingerprints import digest
-from graphgauge.datasets.scores import SCORED_PARTS, scores
-from graphgauge.datasets.tasks import TASKS
+from graphgauge.datasets.fingerprints import data_digest
+from graphgauge.datasets.network_tasks import NETWORK_TASKS
 
 
-@pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
+@pytest.mark.parametrize("task", NETWORK_TASKS.values(), ids=lambda task: task.name)
 def test_a_shipped_network_has_the_scores_of_its_record(task, loaded):
     data, record = (
         loaded(task.data_set, task.level),
         trained_record(task.data_set, task.level, task.conv),
     )
-    assert record["task"]["data"] == digest(data)
-    found = scores(trained(task.data_set, task.level, task.conv), data, SCORED_PARTS)
+    assert record["task"]["data"] == data_digest(data)
+    found = score_parts(trained(task.data_set, task.level, task.conv), data, SCORED_PARTS)
     assert found == pytest.approx(
         record["scores_kept"], abs=2e-4
     )  # trained on a GPU: a label in thousands may fall the other way
 
 
-@pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
+@pytest.mark.parametrize("task", NETWORK_TASKS.values(), ids=lambda task: task.name)
 def test_a_shipped_network_was_chosen_from_the_whole_grid_and_five_seeds(task):
     record = trained_record(task.data_set, task.level, task.conv)
     points = 450 if record["architecture"]["decoder_bias"] else 225

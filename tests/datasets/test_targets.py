@@ -4,7 +4,7 @@ from torch_geometric.data import Data
 
 from graphgauge.core.errors import UnknownName
 from graphgauge.datasets import benchmark_targets, targets_of
-from graphgauge.datasets.links import EXISTENCE
+from graphgauge.datasets.link_tasks import _EXISTENCE_CLASSES
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def existence():
     return Data(
         name="made",
         level="link",
-        class_names=list(EXISTENCE),
+        class_names=list(_EXISTENCE_CLASSES),
         edge_label_index=torch.tensor([[0, 0, 0, 1, 1, 2, 2, 3], [1, 2, 3, 2, 3, 3, 4, 4]]),
         edge_label=torch.tensor([1, 0, 1, 1, 1, 0, 0, 0]),
         train_mask=torch.arange(8) < 2,

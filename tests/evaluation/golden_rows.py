@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 
 import graphgauge as gg
-from graphgauge.benchmark.planning import wrapped
+from graphgauge.benchmark.planning import wrap_network
 from graphgauge.datasets import benchmark_targets, load, trained
 
 FILE = Path(__file__).with_suffix(".json")
@@ -33,7 +33,7 @@ def key_of(data_set: str, level: str, network: str) -> str:
 
 def compute_rows(data_set: str, level: str, network: str) -> dict[str, list]:
     """Status and value of every metric of two targets, with the seeds that the benchmark uses."""
-    model = wrapped(trained(data_set, level, network), data := load(data_set, level))
+    model = wrap_network(trained(data_set, level, network), data := load(data_set, level))
     settings = {"stability": "binomial", "timed": 0}
     evaluator = gg.Evaluator(
         model, seed=0, seed_scope=(f"{data_set.lower()}-{level}", network), **settings

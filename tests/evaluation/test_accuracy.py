@@ -244,7 +244,7 @@ def test_a_stated_score_takes_the_place_of_the_measured_one():
         == "F1 0.6 [0.5, 0.7], as stated"
     )
     assert results.with_accuracy(0.5).accuracy == ModelAccuracy("accuracy", 0.5)
-    assert ModelAccuracy.read(results.accuracy.record()) == results.accuracy
+    assert ModelAccuracy.from_value(results.accuracy.record()) == results.accuracy
 
 
 # --- told -----------------------------------------------------------------------------------------

@@ -196,12 +196,12 @@ def test_stored_numbers_hold_for_their_class_alone():
     evaluator = gg.Evaluator(model, "calibrated", **QUICK)
     (x,) = gg.InputXGradient().explain(model, [20], label=0)
     first = cells(evaluator.evaluate(x))
-    assert evaluator.stored(x) is not None
+    assert evaluator.stored_values(x) is not None
     assert cells(evaluator.evaluate(x)) == first
     other = replace(x, label=1)
-    assert evaluator.stored(other) is None
+    assert evaluator.stored_values(other) is None
     assert cells(evaluator.evaluate(other)) != first
-    assert evaluator.stored(replace(x, label=None)) is None
+    assert evaluator.stored_values(replace(x, label=None)) is None
 
 
 class Heard:
@@ -230,7 +230,7 @@ def test_stability_timing_and_showing_ask_for_the_same_class():
     results = evaluator.compare(Listener(), TARGETS, label=label)
     assert set(Heard.labels) == set(zip(TARGETS, label, strict=True))
     assert len(Heard.labels) > 30  # repetitions, too
-    shown = results.source.several("listener", [(41, 0), (3, 0)])
+    shown = results.source.explain_several("listener", [(41, 0), (3, 0)])
     assert [(x.target, x.label) for x in shown] == [(41, label[2]), (3, label[0])]
     assert results.source.explanations["listener", 20, 0]().label == label[1]
     Heard.labels = []
@@ -241,7 +241,7 @@ def test_stability_timing_and_showing_ask_for_the_same_class():
 def test_a_target_named_twice_may_be_explained_for_two_classes():
     model = three_classes()
     results = gg.Evaluator(model, **QUICK).compare(gg.RandomExplainer(), [20, 20], label=[0, 1])
-    assert [x.label for x in results.source.several("random", [(20, 0), (20, 1)])] == [0, 1]
+    assert [x.label for x in results.source.explain_several("random", [(20, 0), (20, 1)])] == [0, 1]
     assert {(row.target, row.occurrence) for row in results.rows} == {(20, 0), (20, 1)}
 
 

@@ -82,7 +82,7 @@ def test_the_papers_numbers_do_not_depend_on_how_many_curves_the_twins_need(comp
 
 def test_numbers_do_not_depend_on_how_many_targets_are_judged_at_a_time(compared, monkeypatch):
     make, targets, found = compared
-    monkeypatch.setattr(evaluator, "MOST_HEIGHTS", 1)
+    monkeypatch.setattr(evaluator, "_MOST_HEIGHTS", 1)
     assert (
         numbers(gg.Evaluator(make(), **QUICK).compare(EXPLAINERS[:2], targets)).items()
         <= found.items()

@@ -13,7 +13,7 @@ from zoo import Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadSetting
-from graphgauge.evaluation import Cell, Row, Settings
+from graphgauge.evaluation import MetricValue, Row, Settings
 
 SETTINGS = {**QUICK, "stability": "none"}
 
@@ -28,7 +28,7 @@ def rows_of(values, model="", seed=0, task="", explainer="x", metric="edge_ec", 
             t,
             0,
             metric,
-            Cell(value, status, flipped=True),
+            MetricValue(value, status, flipped=True),
             None,
             seed,
             "digest",

@@ -10,7 +10,7 @@ from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 from zoo import LinkForward, Stack, build, random_graph
 
 import graphgauge as gg
-from graphgauge.core.seeds import generator
+from graphgauge.core.seeds import make_generator
 
 pytestmark = pytest.mark.numeric
 
@@ -24,7 +24,7 @@ def sparse_graph(dtype):
     alike.
     """
     data = random_graph(80, 240, dtype=dtype)
-    data.x = data.x * (torch.rand(data.x.shape, generator=generator(3)) < 0.4)
+    data.x = data.x * (torch.rand(data.x.shape, generator=make_generator(3)) < 0.4)
     return data
 
 

@@ -14,8 +14,8 @@ from zoo import Stack, build
 
 import graphgauge as gg
 from graphgauge.core.errors import BadSetting
-from graphgauge.datasets.ba_shapes import NUM_BASE, ba_shapes
-from graphgauge.evaluation.ground_truth import TRUTH_METRICS
+from graphgauge.datasets.ba_shapes_graph import _NUM_BASE, ba_shapes
+from graphgauge.evaluation.ground_truth import _TRUTH_METRICS
 
 SETTINGS = {**QUICK, "stability": "none"}
 BELOW_ALL = {"top": 0.2}
@@ -25,9 +25,9 @@ def house_edges(data):
     """Edges within a house: both ends in the same five nodes behind the base graph."""
     source, end = data.edge_index
     return (
-        (source >= NUM_BASE)
-        & (end >= NUM_BASE)
-        & ((source - NUM_BASE) // 5 == (end - NUM_BASE) // 5)
+        (source >= _NUM_BASE)
+        & (end >= _NUM_BASE)
+        & ((source - _NUM_BASE) // 5 == (end - _NUM_BASE) // 5)
     )
 
 
@@ -53,7 +53,11 @@ def test_an_explainer_that_knows_the_houses_is_right_and_its_opposite_is_wrong(h
     opposite = gg.CallableExplainer(
         lambda model, target: [-part for part in ideal_scores(model, target)], name="opposite"
     )
-    targets = [NUM_BASE, NUM_BASE + 5, NUM_BASE + 10]  # the nodes that are tied to the base graph
+    targets = [
+        _NUM_BASE,
+        _NUM_BASE + 5,
+        _NUM_BASE + 10,
+    ]  # the nodes that are tied to the base graph
     results = gg.Evaluator(model, **SETTINGS).compare(
         [known, opposite], targets, truth={"edge": house_edges(data)}
     )
@@ -66,7 +70,7 @@ def test_an_explainer_that_knows_the_houses_is_right_and_its_opposite_is_wrong(h
 
 def test_random_scores_reach_one_half_on_average(houses):
     model, data = houses
-    targets = list(range(NUM_BASE, NUM_BASE + 200, 5))
+    targets = list(range(_NUM_BASE, _NUM_BASE + 200, 5))
     asked = [target for target in targets for _ in range(5)]
     settings = {**SETTINGS, "twins": False, "trials": (1, 1), "sides": "edges"}
     results = gg.Evaluator(model, **settings).compare(
@@ -193,7 +197,7 @@ def test_what_is_undefined_is_a_gap_with_a_reason_and_never_zero():
     for one_sided in (mask(0, 0, 0), mask(1, 1, 1)):
         cells = judged({"edge": one_sided})
         assert {
-            (cells[f"edge_{name}"].status, cells[f"edge_{name}"].value) for name in TRUTH_METRICS
+            (cells[f"edge_{name}"].status, cells[f"edge_{name}"].value) for name in _TRUTH_METRICS
         } == {("one_sided_truth", None)}
     assert judged({"edge": mask(1, 0, 0)}, target=4)["edge_auroc"].status == "empty"
     assert (
@@ -242,7 +246,7 @@ def test_the_other_numbers_are_those_without_a_truth_and_another_truth_is_not_co
     assert x.metrics["edge_auroc"] == second[key].value
     for found in (first, second):
         assert {name: cell for name, cell in found.items() if name in without} == without
-        assert len(found) == len(without) + len(TRUTH_METRICS)
+        assert len(found) == len(without) + len(_TRUTH_METRICS)
     assert numbers(evaluator.evaluate(x)) == without
     assert "edge_auroc" not in x.metrics
 
@@ -320,7 +324,7 @@ def test_tables_summaries_files_and_the_report_hold_the_truth(tmp_path):
     results = gg.Evaluator(model, **SETTINGS).compare(
         [gg.Saliency(), gg.RandomExplainer()], [3, 20, 41], truth=truth
     )
-    names = [f"{kind}_{name}" for kind in ("edge", "feature") for name in TRUTH_METRICS]
+    names = [f"{kind}_{name}" for kind in ("edge", "feature") for name in _TRUTH_METRICS]
     assert set(names) <= set(results.to_pandas()["metric"])
     assert results.summary().loc[("saliency", "edge_auroc"), "n"] == 3
     assert results.made["truth"].keys() == truth.keys()

@@ -9,7 +9,7 @@ import pytest
 from quick import QUICK, node_model
 
 import graphgauge as gg
-from graphgauge.evaluation.entries import seed_under
+from graphgauge.evaluation.explanation_set import explainer_seed
 
 TARGETS = [3, 20, 41]
 CURVES = ("edge_ec", "edge_pertinence", "feature_ec", "feature_pertinence_tied")
@@ -38,7 +38,7 @@ def test_a_name_that_is_the_explainers_own_changes_no_seed():
     evaluator = gg.Evaluator(node_model(), **QUICK)
     listed = evaluator.compare(explainers, TARGETS)
     names = ["random", "gnn_explainer(epochs=2)", "gnn_explainer(epochs=3)"]
-    assert [seed_under(name, one, 5) for name, one in zip(names, explainers, strict=True)] == [
+    assert [explainer_seed(name, one, 5) for name, one in zip(names, explainers, strict=True)] == [
         5,
         5,
         5,
@@ -63,7 +63,7 @@ def test_the_seed_under_a_name_depends_on_that_name_and_the_runs_seed_alone():
     assert (
         len(
             {
-                seed_under(name, random, seed)
+                explainer_seed(name, random, seed)
                 for name in ("first", "second", "random")
                 for seed in (0, 1)
             }
@@ -78,9 +78,11 @@ def test_an_explanation_shown_later_is_the_one_that_was_judged():
         {"first": gg.RandomExplainer(), "second": gg.RandomExplainer()}, [3, 3]
     )
     for label in ("first", "second"):
-        seed = seed_under(label, gg.RandomExplainer(), 0)
+        seed = explainer_seed(label, gg.RandomExplainer(), 0)
         expected = gg.RandomExplainer().explain(model, [3, 3], seed=seed)
-        for x, y in zip(results.source.several(label, [(3, 0), (3, 1)]), expected, strict=True):
+        for x, y in zip(
+            results.source.explain_several(label, [(3, 0), (3, 1)]), expected, strict=True
+        ):
             assert x.edge_score.equal(y.edge_score)
             assert x.seed == y.seed == seed
         assert results.source.explanations[label, 3, 1]().edge_score.equal(expected[1].edge_score)
@@ -105,7 +107,7 @@ def test_explaining_and_timing_use_one_seed():
     Recorded.seeds = set()
     evaluator = gg.Evaluator(node_model(), **{**QUICK, "timed": 2, "stability": "none"})
     evaluator.compare({"own": SeedKeeper()}, TARGETS)
-    assert Recorded.seeds == {seed_under("own", SeedKeeper(), 0)} != {0}
+    assert Recorded.seeds == {explainer_seed("own", SeedKeeper(), 0)} != {0}
 
 
 # --- clocks ---------------------------------------------------------------------------------------

@@ -17,12 +17,12 @@ from zoo import FEATURES, EncodeDecode, LinkForward, Pooled, Stack, build, graph
 
 import graphgauge as gg
 from evaluation import literal
-from graphgauge.core.seeds import derive_seed, generator
+from graphgauge.core.seeds import derive_seed, make_generator
 from graphgauge.evaluation import Settings
-from graphgauge.evaluation.repetition import chance_seed, pair_stages
-from graphgauge.evaluation.settings import CHOICES
-from graphgauge.perturbation import donors, find_references, random_orders
-from graphgauge.perturbation.orders import uniform
+from graphgauge.evaluation.settings import _CHOICES
+from graphgauge.evaluation.stability import _pair_schedule, _permutation_seed
+from graphgauge.perturbation import draw_donors, find_references, random_orders
+from graphgauge.perturbation.edit_orders import draw_uniform
 
 LAYERS = {"GCN": GCNConv, "GAT": GATConv, "SAGE": SAGEConv}
 FEW = {
@@ -160,7 +160,7 @@ def many_graphs():
     many = [random_graph(5 + seed, 8 + seed, seed=seed, dtype=torch.float64) for seed in range(6)]
     for seed, graph in enumerate(many):
         graph.x = graph.x + 2 * torch.randn(
-            FEATURES, generator=generator(seed), dtype=torch.float64
+            FEATURES, generator=make_generator(seed), dtype=torch.float64
         )
     return many
 
@@ -236,7 +236,7 @@ class Drawn:
         return [[k for k in order if k >= 0] for order in found[0].tolist()]
 
     def ties(self, count, side):
-        return uniform(
+        return draw_uniform(
             derive_seed(self.evaluator.seed_of(self.target, side), "ties"), count
         ).tolist()
 
@@ -255,7 +255,7 @@ class Drawn:
             order = range(width)
         found = []
         for trial in range(question.settings.feature_trials):
-            drawn = uniform(
+            drawn = draw_uniform(
                 derive_seed(seed, "within blocks", trial), len(order) // width, width
             ).tolist()
             names = [
@@ -273,7 +273,7 @@ class Drawn:
         seed = lambda ref, purpose: self.evaluator.seed_of(self.target, "features", ref, purpose)  # noqa: E731
         purposes = ["map", *(f"map {draw}" for draw in range(1, chosen.draws))]
         maps = [
-            donors(self.graph, found, [seed(ref, purpose) for ref in found.ids()])
+            draw_donors(self.graph, found, [seed(ref, purpose) for ref in found.ids()])
             for purpose in purposes
         ]
         nodes = self.graph[0].nodes.tolist()
@@ -323,14 +323,14 @@ class Drawn:
 
     def pairs(self, explainer):
         start = 0
-        for end in pair_stages(self.evaluator.settings):
+        for end in _pair_schedule(self.evaluator.settings):
             xs = self.explanations(explainer, 2 * (end - start), start)
             yield from zip(xs[0::2], xs[1::2], strict=True)
             start = end
 
     def permuting(self, side, turned=0):
         """Random orders, one after another; or one turned by so many random steps."""
-        random, left = generator(chance_seed(self.stability_seed, self.target, side)), []
+        random, left = make_generator(_permutation_seed(self.stability_seed, self.target, side)), []
 
         def draw(size):
             if not left:
@@ -435,7 +435,7 @@ class Study:
             if name == "random":  # the baseline is a random order of the candidates themselves
                 size = len(literal.priority_vector(question, f))
                 found_seed = self.evaluator.seed_of(target, "candidates", seed, 0)
-                f = literal.Candidates(uniform(found_seed, size).tolist())
+                f = literal.Candidates(draw_uniform(found_seed, size).tolist())
             if references:
                 yield (
                     name,
@@ -644,7 +644,7 @@ def check_stability(found, name):
         averages, trials, reasons = literal.algorithm_1_stability(
             question, found.drawn[target].pairs(explainer)
         )
-        first = list(found.drawn[target].pairs(explainer))[: pair_stages(chosen)[0]]
+        first = list(found.drawn[target].pairs(explainer))[: _pair_schedule(chosen)[0]]
         for side, value in averages.items():
             cell, twin = (
                 found.cell(name, target, f"{side}_stability"),
@@ -660,7 +660,7 @@ def check_stability(found, name):
                 side, chosen.permutations if len(first) == 1 else 0
             )
             chance = literal.chance([parts_of(question, side, *pair) for pair in again], draw)
-            check_corrected(twin, literal.corrected(value, chance))
+            check_corrected(twin, literal.corrected_p(value, chance))
 
 
 def check_stability_of_all_pairs(found, name):
@@ -685,7 +685,7 @@ def check_stability_of_all_pairs(found, name):
                 [parts_of(question, side, *two) for two in neighbours],
                 found.drawn[target].permuting(side),
             )
-            check_corrected(twin, literal.corrected(value, chance))
+            check_corrected(twin, literal.corrected_p(value, chance))
 
 
 @every_task
@@ -1103,7 +1103,7 @@ def test_given_explanations_get_the_numbers_of_compare(layer):
 @pytest.mark.parametrize("task", ["node_classes", "link_values", "graph_classes"])
 def test_no_number_depends_on_who_else_takes_part_or_on_groups_of_targets(task, monkeypatch):
     found = study(task, "SAGE")
-    monkeypatch.setattr("graphgauge.evaluation.evaluator.MOST_HEIGHTS", 1)
+    monkeypatch.setattr("graphgauge.evaluation.evaluator._MOST_HEIGHTS", 1)
     for target in found.task.targets[1:]:
         alone = found.evaluator.compare({"random": gg.RandomExplainer()}, [target]).rows
         for row in alone:
@@ -1275,11 +1275,12 @@ class Frail(torch.nn.Module):
 
 def test_nan_is_held_against_those_explanations_only_that_meet_it():
     edges = torch.tensor([[v, (v + d) % 9] for v in range(9) for d in (1, 2, 3, 4)]).t()
-    x = 2 * torch.randn(9, FEATURES, generator=generator(0), dtype=torch.float64)
+    x = 2 * torch.randn(9, FEATURES, generator=make_generator(0), dtype=torch.float64)
     model = gg.NodeClassificationModel(Frail(), Data(x=x, edge_index=edges), output="logits")
     graph = model.computation_graphs([3])[0]
     scores = {
-        f"made {k}": torch.randn(4, generator=generator(k), dtype=torch.float64) for k in range(10)
+        f"made {k}": torch.randn(4, generator=make_generator(k), dtype=torch.float64)
+        for k in range(10)
     }
     xs = {
         name: gg.Xplanation(
@@ -1315,7 +1316,7 @@ def test_nan_is_held_against_those_explanations_only_that_meet_it():
 def some_settings(draw):
     """Any settings that move curves, with few trials."""
     chosen = {
-        name: draw(st.sampled_from(CHOICES[name]))
+        name: draw(st.sampled_from(_CHOICES[name]))
         for name in (
             "edge_removal",
             "edge_scope",
@@ -1332,9 +1333,9 @@ def some_settings(draw):
         "timed": 0,
     }
     if chosen["regression_curve"] == "raw":
-        chosen["direction"] = draw(st.sampled_from(CHOICES["direction"]))
+        chosen["direction"] = draw(st.sampled_from(_CHOICES["direction"]))
     chosen |= {"draws": draw(st.integers(1, 2)), "feature_trials": draw(st.integers(1, 4))}
-    chosen["random_orders"] = draw(st.sampled_from(CHOICES["random_orders"]))
+    chosen["random_orders"] = draw(st.sampled_from(_CHOICES["random_orders"]))
     return chosen | {
         "cap": draw(st.integers(1, 9)),
         "tau": draw(st.sampled_from([None, 0.5])),

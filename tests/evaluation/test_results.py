@@ -20,12 +20,12 @@ from quick import (
 
 import graphgauge as gg
 from graphgauge.core.errors import BadFile, BadSetting, UnknownName
-from graphgauge.evaluation import STATUSES, Cell, Row, Settings
-from graphgauge.evaluation.exporting import plain_table
+from graphgauge.evaluation import STATUSES, MetricValue, Row, Settings
+from graphgauge.evaluation.parquet import _parquet_table
 
 
 def row(explainer, target, metric, value=None, status="ok", task="", model="", **cell):
-    found = Cell(value, status, **cell)
+    found = MetricValue(value, status, **cell)
     return Row(task, model, explainer, target, 0, metric, found, None, 0, "digest", "version")
 
 
@@ -377,10 +377,10 @@ def test_a_folder_that_is_not_there_or_cannot_be_is_refused(tmp_path):
     ],
 )
 def test_any_name_comes_back_from_disk(name, tmp_path):
-    row = Row("t", name, name, 3, 0, "edge_ec", Cell(2.0), None, 0, "s", "v")
+    row = Row("t", name, name, 3, 0, "edge_ec", MetricValue(2.0), None, 0, "s", "v")
     gg.Results((row,), Settings(), {}).save(tmp_path)
     assert gg.Results.load(tmp_path).rows == (row,)
     assert list(gg.Results.load(tmp_path).to_pandas()["explainer"]) == [name]
-    assert list(plain_table(gg.Results((row,), Settings()))["explainer"]) == [
+    assert list(_parquet_table(gg.Results((row,), Settings()))["explainer"]) == [
         name.encode("utf-8", "replace").decode()
     ]

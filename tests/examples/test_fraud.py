@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 from graphgauge.cli.main import app
 from graphgauge.datasets import save_graph
 from graphgauge.lifecycle import Decision, Project
-from graphgauge.lifecycle.tracking import client_for
-from graphgauge.serve.project import service_of
-from graphgauge.serve.questions import Question
+from graphgauge.lifecycle.mlflow_tracking import mlflow_client
+from graphgauge.serve.project_service import service_from_project
+from graphgauge.serve.requests import Question
 from graphgauge.serve.settings import Settings
 
 README = Path(make_files.__file__).parent / "README.md"
@@ -62,7 +62,7 @@ def test_from_a_project_file_to_a_gate_and_documents(project, validated):
     model = Project.read(project).model()
     assert [problem.kind for problem in decision.check(model)] == ["unsigned"]
     assert run("check", folder / "validation", "--decision", folder / "validation").exit_code == 3
-    logged = client_for(store).get_run(done.stderr.split("MLflow run ")[1].split()[0]).data
+    logged = mlflow_client(store).get_run(done.stderr.split("MLflow run ")[1].split()[0]).data
     assert logged.params["decision"] == decision.digest
     assert logged.metrics["input_x_gradient/edge_ec.n"] >= 10
     assert (logged.params["network"], logged.params["targets"]) == (decision.network, "12")
@@ -100,7 +100,7 @@ def test_from_a_project_file_to_a_gate_and_documents(project, validated):
 
 def answered(project, decision, log):
     """The service's answer to one question, from its decision."""
-    service = service_of(
+    service = service_from_project(
         Project.read(project),
         log,
         Settings(token="a-token-for-tests-only", budget_ms=60_000),

@@ -20,11 +20,11 @@ from torch_geometric.nn import GATConv, GCNConv, GraphConv
 from zoo import EncodeDecode, LinkForward, Pooled, Stack, build, random_graph
 
 import graphgauge as gg
+from graphgauge.checks.model_checks import fail_if_network_changes
 from graphgauge.core.errors import BadExplanation, BadModel, BadSetting, UnknownName
-from graphgauge.core.randomness import seeded_globally
+from graphgauge.core.rng_state import temporary_global_seed
 from graphgauge.core.seeds import derive_seed
-from graphgauge.explainers.pyg import Called, copied_call, known_algorithms
-from graphgauge.models.promises import nothing_changes
+from graphgauge.explainers.pyg_adapter import _copy_network_adapter, _PyGNetwork, pyg_algorithms
 
 QUICK = {
     "GNNExplainer": {"epochs": 3},
@@ -108,7 +108,7 @@ def test_every_algorithm_runs_on_every_kind_of_model_and_leaves_no_trace(algorit
     model, targets = make()
     explainer = gg.PyGExplainer(algorithm, QUICK[algorithm])
     explainer.explain(model, targets)
-    with nothing_changes(model):
+    with fail_if_network_changes(model):
         xs = explainer.explain(model, targets, seed=1)
     for x, graph in zip(xs, model.computation_graphs(targets), strict=True):
         assert x.feature_score.shape == (len(graph.nodes), 6)
@@ -122,7 +122,7 @@ def test_the_adapter_gives_what_pyg_gives():
     data, net = plain_graph(), build(Stack, GCNConv)
     model = gg.NodeClassificationModel(net, data)
     (x,) = gg.PyGExplainer("GNNExplainer", {"epochs": 5}).explain(model, [3], seed=4)
-    with seeded_globally(derive_seed(x.seed, x.explainer, x.target, x.occurrence)):
+    with temporary_global_seed(derive_seed(x.seed, x.explainer, x.target, x.occurrence)):
         peer = Explainer(
             net,
             algorithm=GNNExplainer(epochs=5),
@@ -167,7 +167,9 @@ def test_captum_through_the_adapter_equals_our_gradients(out):
 def test_log_probabilities_in_one_column_are_handed_over_as_probabilities():
     net = build(Stack, GCNConv, out=1, final=nn.LogSigmoid())
     model = gg.NodeClassificationModel(net, random_graph(), output="log_probs")
-    called = Called(copied_call(model.call), model.whole_data(), model, as_probs=False)
+    called = _PyGNetwork(
+        _copy_network_adapter(model.call), model.whole_data(), model, as_probs=False
+    )
     assert (called.mode, called.kind) == ("binary_classification", "probs")
     rows = called(model.source.x, model.source.edge_index)
     assert torch.allclose(rows[:5, 0], model.pred_continuous(range(5))[:, 1])
@@ -288,7 +290,7 @@ def test_impossible_algorithms_are_refused():
         gg.PyGExplainer(
             "CaptumExplainer", {"attribution_method": "Saliency"}, node_mask="object"
         ).explain(model, [3])
-    assert "ExplainerAlgorithm" not in known_algorithms()
+    assert "ExplainerAlgorithm" not in pyg_algorithms()
 
 
 def test_a_network_that_writes_into_its_input_gets_copies():
@@ -412,7 +414,7 @@ def test_what_a_function_does_to_the_network_is_undone():
         return None, torch.zeros(164)
 
     model = good()
-    with nothing_changes(model):
+    with fail_if_network_changes(model):
         gg.CallableExplainer(careless).explain(model, [3, 4])
 
 

@@ -10,7 +10,7 @@ from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 from zoo import LinkForward, Pooled, Stack, build, mlp, random_graph
 
 import graphgauge as gg
-from graphgauge.core.counted import normal, streams
+from graphgauge.core.counter_rng import normal_at, random_streams
 from graphgauge.core.errors import BadSetting
 from graphgauge.core.seeds import derive_seed
 
@@ -52,7 +52,9 @@ def start_of(x, data):
 
 
 def randn(seed, purpose, count):
-    return normal(streams(torch.full((count,), derive_seed(seed, purpose)), torch.arange(count)), 0)
+    return normal_at(
+        random_streams(torch.full((count,), derive_seed(seed, purpose)), torch.arange(count)), 0
+    )
 
 
 def peer_for(net, x, data, level, mode="multiclass_classification", **kwargs):

@@ -14,7 +14,7 @@ import graphgauge as gg
 from graphgauge.core.errors import BadExplanation, BadModel, BadSetting, GraphgaugeWarning
 from graphgauge.explainers import EXPLAINERS, gradients
 from graphgauge.explainers.base import Scores
-from graphgauge.explainers.gradients import gauss_legendre
+from graphgauge.explainers.gradients import _gauss_legendre
 
 pytestmark = [
     pytest.mark.filterwarnings(
@@ -48,10 +48,10 @@ def captums_weights(monkeypatch):
     """
 
     def rounded(steps):
-        points, weights = gauss_legendre(steps)
+        points, weights = _gauss_legendre(steps)
         return points, weights.float().double()
 
-    monkeypatch.setattr(gradients, "gauss_legendre", rounded)
+    monkeypatch.setattr(gradients, "_gauss_legendre", rounded)
 
 
 class Probabilities(nn.Module):
@@ -357,7 +357,7 @@ def test_impossible_settings_are_refused():
 
 
 def test_the_quadrature_integrates_polynomials():
-    points, weights = gauss_legendre(5)
+    points, weights = _gauss_legendre(5)
     for power in range(10):
         assert float((weights * points**power).sum()) == pytest.approx(1 / (power + 1), abs=1e-14)
 

@@ -10,11 +10,16 @@ from zoo import CLASSES, FEATURES, EncodeDecode, LinkForward, Pooled, Stack, bui
 
 import graphgauge as gg
 from graphgauge.core.errors import BadModel, BadSetting
-from graphgauge.core.seeds import derive_seed, generator
+from graphgauge.core.seeds import derive_seed, make_generator
 from graphgauge.datasets import ba_shapes, trained_gcn
-from graphgauge.explainers.gates import chance_open, sampled
-from graphgauge.explainers.graphmask import GATE_START, Optimisation, divergence, learned_baselines
-from graphgauge.explainers.graphmask_pyg import drawn_uniform
+from graphgauge.explainers.graphmask import (
+    _GATE_START,
+    _GraphMaskOptimisation,
+    _learn_baselines,
+    _prediction_divergence,
+)
+from graphgauge.explainers.graphmask_pyg import _draw_random_weights
+from graphgauge.explainers.message_gates import open_probability, sample_hard_concrete
 
 TWO_HEADS = lambda a, b: GATConv(a, b, heads=2, concat=False)  # noqa: E731
 LAYERS = {"GCN": GCNConv, "GAT": GATConv, "GAT 2 heads": TWO_HEADS, "SAGE": SAGEConv}
@@ -31,37 +36,40 @@ def node_model(layer=GCNConv, **kwargs):
 
 def test_gates_are_their_definition():
     uniform, logit = torch.tensor([0.3, 0.5, 0.9]).double(), torch.tensor([-2.0, 0.0, 0.4]).double()
-    for z, u, a in zip(sampled(logit, uniform), uniform, logit, strict=True):
+    for z, u, a in zip(sample_hard_concrete(logit, uniform), uniform, logit, strict=True):
         s = 1 / (1 + torch.exp(-(torch.log(u / (1 - u)) + a) * 3))
         assert z == pytest.approx(min(1.0, max(0.0, float(1.4 * s - 0.2))), abs=1e-12)
 
 
 def test_the_chance_to_be_open_is_how_often_a_gate_is():
-    stream = generator(0)
+    stream = make_generator(0)
     for a in (-2.0, -0.5, 0.0, 1.0, 3.0):
         logit = torch.full((20000,), a, dtype=torch.float64)
         is_open = (
-            sampled(logit, torch.rand(20000, generator=stream, dtype=torch.float64)) > 0
+            sample_hard_concrete(logit, torch.rand(20000, generator=stream, dtype=torch.float64))
+            > 0
         ).double()
-        assert abs(is_open.mean() - chance_open(logit)[0]) < 4 * (is_open.std() / 20000**0.5 + 1e-4)
+        assert abs(is_open.mean() - open_probability(logit)[0]) < 4 * (
+            is_open.std() / 20000**0.5 + 1e-4
+        )
 
 
 def test_the_divergence_is_kl_or_squared_in_sd():
     model = node_model()
     first = model.pred_continuous(range(5))
-    raw = torch.randn(5, CLASSES, generator=generator(0), dtype=torch.float64)
+    raw = torch.randn(5, CLASSES, generator=make_generator(0), dtype=torch.float64)
     now = raw.softmax(1)
     wanted = [
         sum(p * torch.log(p / q) for p, q in zip(ps, qs, strict=True))
         for ps, qs in zip(first, now, strict=True)
     ]
-    assert (divergence(model, first, raw) - torch.stack(wanted)).abs().max() <= 1e-12
+    assert (_prediction_divergence(model, first, raw) - torch.stack(wanted)).abs().max() <= 1e-12
     values = gg.NodeRegressionModel(
         build(Stack, GCNConv, out=1, dtype=torch.float64), random_graph(dtype=torch.float64)
     )
     spread = values.pred_continuous(values.population()).std(correction=0)
     assert torch.allclose(
-        divergence(values, torch.zeros(3).double(), torch.full((3, 1), 2.0).double()),
+        _prediction_divergence(values, torch.zeros(3).double(), torch.full((3, 1), 2.0).double()),
         (2 / spread) ** 2,
     )
 
@@ -95,14 +103,14 @@ def test_a_closed_gate_replaces_the_message_by_the_baseline():
     outcome = []
 
     def look(union):
-        run = Optimisation(gg.GraphMask(), model, union, [0], baselines)
+        run = _GraphMaskOptimisation(gg.GraphMask(), model, union, [0], baselines)
         run.copies.set_gates(torch.ones(run.copies.features.size, dtype=torch.float64))
         gates = {number: torch.ones(run.edges.size, dtype=torch.float64) for number in range(2)}
         for number, edge in closed:
             gates[number][run.edges.slot[edges.index(edge)]] = 0.0
         return run.run(gates)
 
-    model.each(look, outcome.append, graphs)
+    model.for_each(look, outcome.append, graphs)
     literal = Literal(model.net, baselines, closed)(data.x, data.edge_index)
     assert (outcome[0][0] - literal[3]).abs().max() <= 1e-12
 
@@ -114,7 +122,7 @@ def test_a_closed_gate_replaces_the_message_by_the_baseline():
 def test_gates_baselines_and_feature_mask_have_moved(layer, monkeypatch):
     """In PyG the feature mask and the gates stay at their start, and several heads crash."""
     model, runs = node_model(layer), []
-    learn = Optimisation.learn
+    learn = _GraphMaskOptimisation.learn
 
     def watched(self, first, epochs, *chosen):
         start = self.mask.logit.clone()
@@ -122,14 +130,14 @@ def test_gates_baselines_and_feature_mask_have_moved(layer, monkeypatch):
         if epochs:
             runs.append((self, start))
 
-    monkeypatch.setattr(Optimisation, "learn", watched)
+    monkeypatch.setattr(_GraphMaskOptimisation, "learn", watched)
     gg.GraphMask(epochs=10).explain(model, range(8))
     for run, start in runs:
         slot = run.mask.entries.slot
         assert ((run.mask.logit - start)[slot][run.mask.is_alive[slot]] != 0).all()
         for logit, is_alive in zip(run.logits, run.is_alive, strict=True):
-            assert (logit[is_alive] != GATE_START).all()
-            assert (logit[~is_alive] == GATE_START).all()
+            assert (logit[is_alive] != _GATE_START).all()
+            assert (logit[~is_alive] == _GATE_START).all()
         assert all(baseline.abs().min() > 0 for baseline in run.baselines)
     assert sum(len(run.union) for run, _ in runs) == 8
 
@@ -147,7 +155,7 @@ def test_motifs_are_found_while_predictions_are_kept(monkeypatch):
     """
     data = ba_shapes()
     model, left = gg.NodeClassificationModel(trained_gcn(data, epochs=200), data), []
-    learn = Optimisation.learn
+    learn = _GraphMaskOptimisation.learn
 
     def watched(self, first, epochs, *chosen):
         learn(self, first, epochs, *chosen)
@@ -155,14 +163,14 @@ def test_motifs_are_found_while_predictions_are_kept(monkeypatch):
             self.copies.set_gates(self.mask.gates())
             raw = self.run(
                 {
-                    number: (chance_open(logit) > 0.5).to(logit)
+                    number: (open_probability(logit) > 0.5).to(logit)
                     for number, logit in enumerate(self.logits)
                 }
             )
         if epochs:
-            left.append(divergence(self.model, first, raw))
+            left.append(_prediction_divergence(self.model, first, raw))
 
-    monkeypatch.setattr(Optimisation, "learn", watched)
+    monkeypatch.setattr(_GraphMaskOptimisation, "learn", watched)
     in_motif = (data.y[data.edge_index] > 0).all(0)
     found = []
     for x in gg.GraphMask().explain(model, range(300, 700, 20)):
@@ -181,8 +189,8 @@ def test_motifs_are_found_while_predictions_are_kept(monkeypatch):
 def test_baselines_are_learned_once_for_a_network_and_again_when_it_changes(monkeypatch):
     model, calls = node_model(), []
     monkeypatch.setattr(
-        "graphgauge.explainers.graphmask.learned_baselines",
-        lambda m: calls.append(m) or learned_baselines(m),
+        "graphgauge.explainers.graphmask._learn_baselines",
+        lambda m: calls.append(m) or _learn_baselines(m),
     )
     for targets in ([0], [1, 2], [0]):
         gg.GraphMask(epochs=1).explain(model, targets)
@@ -196,7 +204,7 @@ def test_baselines_are_learned_once_for_a_network_and_again_when_it_changes(monk
 def test_baselines_do_not_depend_on_the_memory_budget():
     net, data = build(Stack, GCNConv), random_graph(120, 300)
     free, tight = (
-        learned_baselines(gg.NodeClassificationModel(net, data, memory_budget=b))
+        _learn_baselines(gg.NodeClassificationModel(net, data, memory_budget=b))
         for b in (None, "300kB")
     )
     assert all(map(torch.equal, free, tight))
@@ -268,16 +276,20 @@ class GivenStart(GraphMaskExplainer):
             reach = (6 / (2 * i + j + h)) ** 0.5
             with torch.no_grad():
                 for place, width in enumerate((i, j, i)):
-                    weight = drawn_uniform(self.seed, ("gate", number, place), reach, width, h)
+                    weight = _draw_random_weights(
+                        self.seed, ("gate", number, place), reach, width, h
+                    )
                     self.gates[number * 4][place].weight.copy_(weight.t())
-                last = drawn_uniform(self.seed, ("gate", number, "last"), h**-0.5, h + 1)
+                last = _draw_random_weights(self.seed, ("gate", number, "last"), h**-0.5, h + 1)
                 self.gates[number * 4 + 3].weight.copy_(last[:-1])
                 self.gates[number * 4 + 3].bias.copy_(last[-1:])
                 self.baselines[number].copy_(
-                    drawn_uniform(self.seed, ("baseline", number), j**-0.5, 1)[0]
+                    _draw_random_weights(self.seed, ("baseline", number), j**-0.5, 1)[0]
                 )
         noise = torch.randn(
-            x.shape, generator=generator(derive_seed(self.seed, "features")), dtype=torch.float64
+            x.shape,
+            generator=make_generator(derive_seed(self.seed, "features")),
+            dtype=torch.float64,
         )
         with torch.no_grad():
             self.node_feat_mask.copy_(0.1 * noise)
@@ -330,7 +342,7 @@ def pygs(net, graph, seed, monkeypatch):
         calls.append(number)
         drawn = torch.rand(
             num_messages,
-            generator=generator(derive_seed(seed, "noise", number)),
+            generator=make_generator(derive_seed(seed, "noise", number)),
             dtype=torch.float64,
         )
         return self.copy_(drawn.clamp(1e-6, 1 - 1e-6).view_as(self))

@@ -9,16 +9,21 @@ from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, GINConv, SAGEConv, T
 from zoo import FEATURES, EncodeDecode, Pooled, Stack, build, mlp, random_graph
 
 import graphgauge as gg
-from graphgauge.core.seeds import generator
-from graphgauge.explainers import learned
-from graphgauge.models.features import Gathered, Scattered, Unwritten, Written
+from graphgauge.core.seeds import make_generator
+from graphgauge.execution.lazy_features import (
+    DenseFeatures,
+    GatheredFeatures,
+    LazyFeatureTensor,
+    ScatteredFeatures,
+)
+from graphgauge.explainers import mask_optimisation as learned
 
 EXPLAINERS = [gg.GNNExplainer(epochs=4), gg.GraphMask(epochs=2)]
 
 
 def sparse_graph(dtype=torch.float64, seed=0, nodes=40):
     data = random_graph(nodes, 100, seed=seed, dtype=dtype)
-    data.x = data.x * (torch.rand(data.x.shape, generator=generator(seed + 1)) < 0.3)
+    data.x = data.x * (torch.rand(data.x.shape, generator=make_generator(seed + 1)) < 0.3)
     return data
 
 
@@ -103,7 +108,7 @@ def test_listed_features_give_what_tables_give(explainer, layer, monkeypatch):
     ):
         found = []
         for most in (0.0, 1.0):
-            monkeypatch.setattr(learned, "MOST_FILLED", most)
+            monkeypatch.setattr(learned, "_MOST_FILLED", most)
             found.append(explainer.explain(model, targets, seed=1))
         for table, listed in zip(*found, strict=True):
             assert (table.feature_score - listed.feature_score).abs().max() <= 1e-9
@@ -114,7 +119,7 @@ def test_listed_features_give_what_tables_give(explainer, layer, monkeypatch):
 @pytest.mark.parametrize("explainer", EXPLAINERS, ids=lambda e: e.name)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_listed_features_give_the_same_bits_in_every_batch(explainer, dtype, monkeypatch):
-    monkeypatch.setattr(learned, "MOST_FILLED", 1.0)
+    monkeypatch.setattr(learned, "_MOST_FILLED", 1.0)
     model = gg.NodeClassificationModel(
         build(Stack, GCNConv, dtype=dtype), sparse_graph(dtype), output="logits"
     )
@@ -127,17 +132,19 @@ def test_listed_features_give_the_same_bits_in_every_batch(explainer, dtype, mon
 
 def test_linear_maps_of_unwritten_features_are_those_of_written_ones():
     source, weight, bias = (
-        torch.randn(*shape, dtype=torch.float64, generator=generator(0))
+        torch.randn(*shape, dtype=torch.float64, generator=make_generator(0))
         for shape in ((5, 4), (3, 4), (3,))
     )
-    gathered = Gathered(source, torch.tensor([4, -1, 2]), torch.tensor([0, 0, 2, 1]))
+    gathered = GatheredFeatures(source, torch.tensor([4, -1, 2]), torch.tensor([0, 0, 2, 1]))
     assert torch.equal(
         gathered.written, torch.stack([source[4], source[4], source[2], torch.zeros(4)])
     )
     row, column = torch.tensor([0, 0, 2]), torch.tensor([1, 3, 0])
-    scattered = Scattered(torch.tensor([0.5, -2.0, 3.0], dtype=torch.float64), row, column, (4, 4))
+    scattered = ScatteredFeatures(
+        torch.tensor([0.5, -2.0, 3.0], dtype=torch.float64), row, column, (4, 4)
+    )
     assert scattered.written.tolist() == [[0, 0.5, 0, -2], [0] * 4, [3, 0, 0, 0], [0] * 4]
-    for features in (gathered, scattered, Written(source)):
+    for features in (gathered, scattered, DenseFeatures(source)):
         for b in (None, bias):
             wanted = torch.nn.functional.linear(features.written, weight, b)
             assert (
@@ -146,8 +153,8 @@ def test_linear_maps_of_unwritten_features_are_those_of_written_ones():
 
 
 def test_an_unwritten_tensor_is_what_it_stands_for_in_any_operation():
-    source = torch.randn(5, 4, generator=generator(0))
-    x = Unwritten(Gathered(source, torch.arange(5), torch.tensor([3, 1, 1])))
+    source = torch.randn(5, 4, generator=make_generator(0))
+    x = LazyFeatureTensor(GatheredFeatures(source, torch.arange(5), torch.tensor([3, 1, 1])))
     wanted = source[[3, 1, 1]]
     assert x.shape == (3, 4)
     assert (x.dtype, len(x), x.dim()) == (torch.float32, 3, 2)
@@ -168,6 +175,6 @@ def test_an_unwritten_tensor_is_what_it_stands_for_in_any_operation():
 
 def test_gradients_find_their_way_through_any_operation():
     entry = torch.tensor([0.5, -2.0], requires_grad=True)
-    x = Scattered(entry, torch.tensor([0, 1]), torch.tensor([1, 0]), (2, 2)).for_network()
+    x = ScatteredFeatures(entry, torch.tensor([0, 1]), torch.tensor([1, 0]), (2, 2)).for_network()
     (gradient,) = torch.autograd.grad((x * x).sum(), entry)
     assert gradient.tolist() == [1.0, -4.0]

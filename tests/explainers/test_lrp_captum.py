@@ -37,7 +37,11 @@ from zoo import (
 
 import graphgauge as gg
 from graphgauge.core.errors import BadModel
-from graphgauge.explainers.lrp_captum import PASSED_THROUGH, captum_rules, stabilised
+from graphgauge.explainers.lrp_captum import (
+    PASS_THROUGH_MODULES,
+    _stabilise_denominator,
+    captum_rules,
+)
 
 pytestmark = [
     pytest.mark.numeric,
@@ -128,7 +132,7 @@ def captum_lrp(net, data, target, index=None, extra=()):
     """
     for module in net.modules():
         if next(module.children(), None) is None and type(module) not in (
-            *PASSED_THROUGH,
+            *PASS_THROUGH_MODULES,
             nn.Linear,
         ):
             module.rule = EpsilonRule()
@@ -356,6 +360,6 @@ def test_a_layer_that_returns_no_tensor_is_refused():
 
 def test_zero_is_moved_up():
     z = torch.tensor([-1.0, -0.0, 0.0, 1e-12, -1e-12])
-    assert stabilised(z).tolist() == pytest.approx(
+    assert _stabilise_denominator(z).tolist() == pytest.approx(
         [-1 - 1e-9, 1e-9, 1e-9, 1.001e-9, -1.001e-9], rel=1e-12
     )

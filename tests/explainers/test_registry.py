@@ -32,7 +32,8 @@ def offered(monkeypatch):
 
     def offer(**addresses):
         plugs.extend(
-            EntryPoint(name, address, registry.GROUP) for name, address in addresses.items()
+            EntryPoint(name, address, registry.ENTRY_POINT_GROUP)
+            for name, address in addresses.items()
         )
         monkeypatch.setattr(
             registry,
@@ -135,7 +136,7 @@ def installed(folder, name):
     place.mkdir()
     (place / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
     (place / "entry_points.txt").write_text(
-        f"[{registry.GROUP}]\n{name} = plugs_for_tests:Plugged\n"
+        f"[{registry.ENTRY_POINT_GROUP}]\n{name} = plugs_for_tests:Plugged\n"
     )
 
 

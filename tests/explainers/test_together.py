@@ -141,7 +141,7 @@ class Terminal(io.StringIO):
 
 def bars(explainer, monkeypatch, where):
     monkeypatch.setattr(sys, "stderr", where)
-    monkeypatch.setattr(progress, "SECONDS_BEFORE_SHOWN", 0)
+    monkeypatch.setattr(progress, "_SECONDS_BEFORE_SHOWN", 0)
     explainer.explain(fresh_model(), range(30))
     return where.getvalue()
 
@@ -149,13 +149,13 @@ def bars(explainer, monkeypatch, where):
 @pytest.mark.parametrize("explainer", ALL.values(), ids=ALL)
 def test_a_terminal_gets_one_bar_that_reaches_its_end(explainer, monkeypatch):
     ends = []
-    leave = progress.replaced
+    leave = progress.use_bar
 
     def watched(bar):
         ends.append(bar)
         return leave(bar)
 
-    monkeypatch.setattr(progress, "replaced", watched)
+    monkeypatch.setattr(progress, "use_bar", watched)
     text = bars(explainer, monkeypatch, Terminal())
     assert set(re.findall(r"\r([\w: ,]+): ", text)) == {explainer.name}
     (bar,) = [bar for bar in ends if bar]
@@ -168,9 +168,9 @@ def test_a_file_gets_no_bar(monkeypatch):
 
 def test_calls_inside_a_call_draw_no_bar_of_their_own(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
-    monkeypatch.setattr(progress, "SECONDS_BEFORE_SHOWN", 0)
-    with progress.progress(10, "outer"):
+    monkeypatch.setattr(progress, "_SECONDS_BEFORE_SHOWN", 0)
+    with progress.progress_bar(10, "outer"):
         gg.InputXGradient().explain(fresh_model(), range(30))
-        progress.advance(4)
+        progress.advance_progress(4)
         assert progress._current.get().n == 4
     assert "input_x_gradient" not in sys.stderr.getvalue()

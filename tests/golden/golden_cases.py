@@ -379,7 +379,7 @@ def consultation() -> Iterator[str]:
     """What the shipped benchmark and the paper say of each kind of task."""
     from graphgauge import guidelines
 
-    for kind in guidelines.KINDS:
+    for kind in guidelines.TASK_KINDS:
         wanted = guidelines.Requirements(num_features=20)
         found = guidelines.consult(kind, wanted)
         yield from flat_lines(found.record(), kind)

@@ -1,6 +1,6 @@
 """Results with chosen numbers, for closed-form tests."""
 
-from graphgauge.evaluation import Cell, Results, Row, Settings
+from graphgauge.evaluation import MetricValue, Results, Row, Settings
 
 GOOD = {
     "feature_pertinence": 0.9,
@@ -23,7 +23,7 @@ def row(
         target,
         occurrence,
         metric,
-        Cell(value, status, **cell),
+        MetricValue(value, status, **cell),
         None,
         0,
         "digest",

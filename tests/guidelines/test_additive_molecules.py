@@ -16,8 +16,8 @@ from torch_geometric.nn import GINEConv, global_add_pool
 import graphgauge as gg
 from graphgauge.core.verdicts import PASS
 from graphgauge.guidelines import Requirements, check, recommend
-from graphgauge.guidelines.comparisons import against_random, compare_explainers
-from graphgauge.guidelines.measures import of_run
+from graphgauge.guidelines.aggregation import aggregate_run
+from graphgauge.guidelines.paired_comparisons import compare_explainers, compare_subject_with_random
 
 ATOMS = torch.tensor([0.0, 0.2, 1.0, -1.0])  #: what an atom of each kind adds to the value
 BONDS = torch.tensor(
@@ -123,7 +123,7 @@ WANTED = Requirements(task_kind="graph_regression", limits={"feature_pertinence"
 
 @pytest.mark.parametrize("name", ["additive", "esol"])
 def test_the_recommended_explainer_has_the_best_or_an_equally_good_ec(name):
-    found = of_run(compared(name), WANTED)
+    found = aggregate_run(compared(name), WANTED)
     chosen = recommend(compared(name), WANTED)[0].chosen
     subjects = {subject[2]: subject for subject in found.subjects()}
     for other in subjects:
@@ -134,9 +134,12 @@ def test_the_recommended_explainer_has_the_best_or_an_equally_good_ec(name):
 
 @pytest.mark.parametrize("name", ["additive", "esol"])
 def test_no_explainer_that_is_worse_than_random_passes(name):
-    found = of_run(compared(name), WANTED)
+    found = aggregate_run(compared(name), WANTED)
     for subject in found.subjects():
-        sides = [against_random(found, subject, side, "random") for side in ("edge", "feature")]
+        sides = [
+            compare_subject_with_random(found, subject, side, "random")
+            for side in ("edge", "feature")
+        ]
         is_worse = any(side is not None and side.worse for side in sides)
         answer = check(compared(name), WANTED, [subject[2]])
         assert not (is_worse and answer.code == 0)
@@ -153,8 +156,8 @@ def test_the_edges_that_add_to_the_value_are_found_and_their_explainers_beat_ran
     """The rule is known: bonds between two atoms of kind 2, or of kind 3, add most; gradients see
     them.
     """
-    found = of_run(compared("additive"), WANTED)
-    against = against_random(
+    found = aggregate_run(compared("additive"), WANTED)
+    against = compare_subject_with_random(
         found,
         next(own for own in found.subjects() if own[2] == "input_x_gradient"),
         "edge",

@@ -15,7 +15,7 @@ from made_runs import GOOD, good, run
 from graphgauge.core.errors import UndefinedScore
 from graphgauge.evaluation import Results, Settings
 from graphgauge.guidelines import (
-    KINDS,
+    TASK_KINDS,
     Requirements,
     check,
     consult,
@@ -24,8 +24,8 @@ from graphgauge.guidelines import (
     requirements_document,
     shipped_benchmark,
 )
-from graphgauge.guidelines.book import BENCHMARK, DATA
-from graphgauge.guidelines.document import plain
+from graphgauge.guidelines.reference_data import _DATA_FOLDER, BENCHMARK_FILE
+from graphgauge.guidelines.requirements_doc import escape_markup
 
 WANTED = Requirements(num_features=200)
 
@@ -317,7 +317,7 @@ def test_every_number_of_a_reason_is_a_number_of_the_explainers():
 # --- without results ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TASK_KINDS)
 def test_the_papers_table_under_the_papers_thresholds_gives_the_papers_choice(kind):
     found = consult(kind, summary=paper_table())
     assert (found.chosen, found.kind) == ("input_x_gradient", kind)
@@ -359,7 +359,7 @@ def test_a_summary_of_few_targets_is_a_warning():
     assert {own.outcome for own in found.verdicts if own.metric.endswith("pertinence")} == {"warn"}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TASK_KINDS)
 def test_without_a_summary_our_benchmark_is_asked(kind):
     table = shipped_benchmark()
     own = table[table["task"] == kind]
@@ -381,7 +381,7 @@ def test_without_a_summary_our_benchmark_is_asked(kind):
 
 def test_what_is_shipped_is_what_is_published():
     published = Path(__file__).parents[2] / "benchmarks" / "paper" / "summary.csv"
-    assert (DATA / BENCHMARK).read_bytes() == published.read_bytes()
+    assert (_DATA_FOLDER / BENCHMARK_FILE).read_bytes() == published.read_bytes()
 
 
 def test_a_summary_may_call_links_edges():
@@ -428,4 +428,4 @@ def test_names_cannot_break_the_document():
     text = requirements_document(found, WANTED)
     assert "<script>" not in text
     assert "\n# title" not in text
-    assert plain(name) == "&lt;script&gt;alert(1)&lt;/script&gt; \\| \\`x\\` \\# title"
+    assert escape_markup(name) == "&lt;script&gt;alert(1)&lt;/script&gt; \\| \\`x\\` \\# title"

@@ -5,8 +5,8 @@ from made_runs import good
 from made_runs import run as made
 
 from graphgauge.guidelines import Requirements, recommend, verdicts
-from graphgauge.guidelines.measures import of_run
-from graphgauge.guidelines.what_if import knobs, what_if
+from graphgauge.guidelines.aggregation import aggregate_run
+from graphgauge.guidelines.what_if import list_threshold_sliders, simulate_thresholds
 
 WANTED = Requirements("node_classification", num_features=80)
 RESULTS = made(
@@ -16,11 +16,11 @@ RESULTS = made(
         "random": good(edge_pertinence=0.3),
     }
 )
-FOUND = of_run(RESULTS, WANTED, merge_models=True)
+FOUND = aggregate_run(RESULTS, WANTED, merge_models=True)
 
 
 def test_knobs_start_at_the_papers_thresholds():
-    found = {own.metric: own for own in knobs(FOUND, "", WANTED)}
+    found = {own.metric: own for own in list_threshold_sliders(FOUND, "", WANTED)}
     assert {name: own.start for name, own in found.items()} == {
         "feature_pertinence": 0.6,
         "edge_pertinence": 0.6,
@@ -46,7 +46,9 @@ def test_a_knob_reaches_as_far_as_the_limit_of_the_user():
     own = Requirements(
         "node_classification", num_features=80, limits={"feature_ec": 250, "time": 60}
     )
-    found = {each.metric: (each.start, each.most) for each in knobs(FOUND, "", own)}
+    found = {
+        each.metric: (each.start, each.most) for each in list_threshold_sliders(FOUND, "", own)
+    }
     assert (found["feature_ec"], found["time"]) == ((250.0, 250.0), (60.0, 120.0))
 
 
@@ -55,7 +57,7 @@ def test_a_knob_reaches_as_far_as_the_limit_of_the_user():
     [{}, {"edge_pertinence": 0.4}, {"edge_ec": 10.0, "time": 0.1}, {"feature_stability": 1.0}],
 )
 def test_verdicts_are_those_of_the_limits(limits):
-    found = what_if(FOUND, "", WANTED, limits)
+    found = simulate_thresholds(FOUND, "", WANTED, limits)
     moved = Requirements("node_classification", num_features=80, limits=limits)
     assert list(found.before) == verdicts(RESULTS, WANTED)
     assert list(found.after) == verdicts(RESULTS, moved)
@@ -64,8 +66,8 @@ def test_verdicts_are_those_of_the_limits(limits):
 
 
 def test_only_what_changes_is_named():
-    changed = what_if(FOUND, "", WANTED, {"edge_pertinence": 0.4}).changed
+    changed = simulate_thresholds(FOUND, "", WANTED, {"edge_pertinence": 0.4}).changed
     assert [(old.explainer, old.metric, old.outcome, new.outcome) for old, new in changed] == [
         ("a", "edge_pertinence", "fail", "pass")
     ]
-    assert what_if(FOUND, "", WANTED, {}).changed == []
+    assert simulate_thresholds(FOUND, "", WANTED, {}).changed == []

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from graphgauge.core.verdicts import Verdict
 from graphgauge.evaluation import Settings
 from graphgauge.guidelines import Requirements
-from graphgauge.lifecycle.decision import Decision, expiry, told_time
+from graphgauge.lifecycle.decision import Decision, expiry_time, format_time
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=timezone.utc)
 
@@ -46,9 +46,9 @@ def decision(**changed):
         comparison=(),
         warnings=("Only 12 targets were measured; 100 or more are asked for.",),
         versions={"graphgauge": "0"},
-        made=told_time(NOW),
-        expires=expiry(NOW, 180),
+        made=format_time(NOW),
+        expires=expiry_time(NOW, 180),
         signed_by="Ada",
-        signed=told_time(NOW),
+        signed=format_time(NOW),
     )
     return replace(found, **changed)

@@ -9,7 +9,7 @@ from graphgauge.core.errors import BadModel, BadSetting, OutOfMemory
 from graphgauge.evaluation import model_accuracy
 from graphgauge.explainers import CallableExplainer, RandomExplainer, Saliency
 from graphgauge.lifecycle import Project, explain_one
-from graphgauge.lifecycle.assessment import assess, usable
+from graphgauge.lifecycle.assessment import assess, split_usable_explainers
 from graphgauge.models import NodeClassificationModel, NodeRegressionModel
 
 QUICK = {
@@ -68,13 +68,13 @@ def failing(error):
 
 def test_explainers_that_raise_are_left_out_with_their_reason():
     model = NodeClassificationModel(NodeNet(), node_graph())
-    able, left_out = usable(
+    able, left_out = split_usable_explainers(
         {"good": Saliency(), "bad": failing(ZeroDivisionError("by nought"))}, model, 1
     )
     assert (able, list(left_out)) == ({"good": Saliency()}, ["bad"])
     assert "by nought" in left_out["bad"]
     with pytest.raises(BadModel, match=r"no explainer can be run on this network\. bad: "):
-        usable({"bad": failing(KeyError("x"))}, model, 1)
+        split_usable_explainers({"bad": failing(KeyError("x"))}, model, 1)
 
 
 def test_memory_that_is_too_small_is_no_fault_of_the_explainer(monkeypatch):
@@ -83,7 +83,7 @@ def test_memory_that_is_too_small_is_no_fault_of_the_explainer(monkeypatch):
 
     monkeypatch.setattr(RandomExplainer, "explain", explain)
     with pytest.raises(OutOfMemory, match="too large"):
-        usable(
+        split_usable_explainers(
             {"random": RandomExplainer(), "good": Saliency()},
             NodeClassificationModel(NodeNet(), node_graph()),
             1,

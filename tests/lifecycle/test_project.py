@@ -455,7 +455,7 @@ def test_a_project_without_a_file(tmp_path):
         "data": "g.safetensors",
         "level": "link",
     }
-    project = Project.of({**keys, "task": "classification"}, tmp_path)
+    project = Project.from_keys({**keys, "task": "classification"}, tmp_path)
     assert isinstance(project.model().net, LinkNet)
     with pytest.raises(BadSetting, match="the command line has 1 mistake:\n  task: is missing"):
-        Project.of(keys, tmp_path, "the command line")
+        Project.from_keys(keys, tmp_path, "the command line")

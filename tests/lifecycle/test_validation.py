@@ -11,22 +11,28 @@ import torch
 from made_runs import GOOD, good
 from made_runs import run as made
 
-from graphgauge.cli.validate import as_text
+from graphgauge.cli.validate import _validation_text
 from graphgauge.core.errors import BadModel, BadSetting
 from graphgauge.evaluation import Evaluator, Results, Settings
 from graphgauge.explainers import InputXGradient, RandomExplainer, Saliency
-from graphgauge.guidelines import KINDS, Requirements, consult, recommend, shipped_benchmark
-from graphgauge.lifecycle import Decision, Terms, validate
-from graphgauge.lifecycle.comparison import Beside, Size, benchmark_size, beside_benchmark, note_of
-from graphgauge.lifecycle.consultation import shortlist
+from graphgauge.guidelines import TASK_KINDS, Requirements, consult, recommend, shipped_benchmark
+from graphgauge.lifecycle import Decision, SignOff, validate
+from graphgauge.lifecycle.benchmark_comparison import (
+    BenchmarkComparison,
+    _benchmark_size,
+    _comparison_note,
+    _GraphSize,
+    compare_with_benchmark,
+)
+from graphgauge.lifecycle.digests import digest_of_results
 from graphgauge.lifecycle.documents import write_documents
-from graphgauge.lifecycle.evidence import digest_of_results
-from graphgauge.lifecycle.trade_off import (
+from graphgauge.lifecycle.early_stop_cost import (
     exhaustive_settings,
+    measure_trade_off,
     production_settings,
-    trade_off,
     with_settings,
 )
+from graphgauge.lifecycle.shortlist import build_shortlist
 from graphgauge.metrics import Sparsity
 from graphgauge.models import NodeClassificationModel
 
@@ -49,18 +55,18 @@ def found(model):
         evaluator.sample(12),
         [InputXGradient(), Saliency()],
         wanted,
-        Terms("Ada", 30, 0.9, NOW),
+        SignOff("Ada", 30, 0.9, NOW),
     )
 
 
 # --- shortlist ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TASK_KINDS)
 def test_the_shortlist_begins_with_the_recommendation_and_who_fails_in_the_benchmark_comes_last(
     kind,
 ):
-    names = shortlist(kind, size=8).names
+    names = build_shortlist(kind, size=8).names
     assert names[0] == consult(kind).chosen
     table = shipped_benchmark()
     own = {
@@ -74,28 +80,32 @@ def test_the_shortlist_begins_with_the_recommendation_and_who_fails_in_the_bench
     ]
     assert fails[1:] == sorted(fails[1:])
     assert len(names) == len(set(names)) == 8
-    assert shortlist(kind).names == names[:3]
+    assert build_shortlist(kind).names == names[:3]
 
 
 def test_own_limits_do_not_empty_the_shortlist_but_the_use_counts(monkeypatch):
     strict = Requirements(limits={"feature_ec": "1%", "edge_pertinence": 0.99}, num_features=3)
-    assert shortlist("node_classification", strict) == shortlist("node_classification")
-    quick = shortlist("node_classification", Requirements(latency="interactive"), size=8).names
+    assert build_shortlist("node_classification", strict) == build_shortlist("node_classification")
+    quick = build_shortlist(
+        "node_classification", Requirements(latency="interactive"), size=8
+    ).names
     table = shipped_benchmark()
     slow = table.assign(
         mean=table["mean"].where((table["metric"] != "time") | (table["explainer"] != "lrp"), 0.31)
     )
     for room in ("lifecycle.consultation", "guidelines.recommendation"):
         monkeypatch.setattr(f"graphgauge.{room}.shipped_benchmark", lambda: slow)
-    slowed = shortlist("node_classification", Requirements(latency="interactive"), size=8).names
+    slowed = build_shortlist(
+        "node_classification", Requirements(latency="interactive"), size=8
+    ).names
     assert quick.index("lrp") < quick.index("gnn_explainer")
     assert slowed.index("lrp") > slowed.index("gnn_explainer")
-    assert shortlist("node_classification", size=8).names == quick
+    assert build_shortlist("node_classification", size=8).names == quick
 
 
 def test_node_tasks_stand_in_for_graph_tasks_and_that_is_told():
-    found = shortlist("graph_classification")
-    assert found.names == shortlist("node_classification").names
+    found = build_shortlist("graph_classification")
+    assert found.names == build_shortlist("node_classification").names
     assert "node classification stands in" in found.source
 
 
@@ -205,13 +215,13 @@ def test_early_stopping_is_accepted_where_no_mean_moves_by_more_than_epsilon_and
 ):
     wanted = Requirements("node_classification", num_features=200)
     short = made({"lrp": good(edge_pertinence=moved)})
-    cost = trade_off((made({"lrp": GOOD}), 4.0), (short, 1.0), "lrp", wanted)
+    cost = measure_trade_off((made({"lrp": GOOD}), 4.0), (short, 1.0), "lrp", wanted)
     assert (cost.is_accepted, cost.changed_verdicts, cost.saved) == (accepted, changed, 0.75)
 
 
 def test_no_saving_is_told_as_a_negative_one():
     wanted = Requirements("node_classification", num_features=200)
-    cost = trade_off((made({"lrp": GOOD}), 3.0), (made({"lrp": GOOD}), 4.26), "lrp", wanted)
+    cost = measure_trade_off((made({"lrp": GOOD}), 3.0), (made({"lrp": GOOD}), 4.26), "lrp", wanted)
     assert str(cost).startswith("early stopping saves nothing of 3 s; ")
     assert cost.record()["saved"] == pytest.approx(
         -0.42
@@ -221,7 +231,7 @@ def test_no_saving_is_told_as_a_negative_one():
 def test_a_verdict_that_changes_within_epsilon_is_not_accepted():
     wanted = Requirements("node_classification", num_features=200)
     both = made({"lrp": good(edge_pertinence=0.61)}), made({"lrp": good(edge_pertinence=0.59)})
-    cost = trade_off((both[0], 1.0), (both[1], 1.0), "lrp", wanted)
+    cost = measure_trade_off((both[0], 1.0), (both[1], 1.0), "lrp", wanted)
     assert (cost.is_accepted, cost.changed_verdicts) == (False, ("edge_pertinence",))
 
 
@@ -275,7 +285,7 @@ def test_explainers_that_are_named_are_called_the_projects_list_and_no_shortlist
         (tmp_path / name).read_text()
         for name in ("run/validation.md", "documents/explainability.md")
     ]
-    for text in [as_text(found, tmp_path), *pages]:
+    for text in [_validation_text(found, tmp_path), *pages]:
         assert "shortlist" not in text.lower()
         assert "(the project's own list)" in text
 
@@ -304,12 +314,13 @@ def test_without_explainers_the_shortlist_and_the_baseline_are_measured(model, t
     evaluator = Evaluator(model, trials=(2, 2), stability="none")
     found = validate(evaluator, evaluator.sample(2))
     assert {row.explainer for row in found.results.rows} == {
-        *shortlist("node_classification").names,
+        *build_shortlist("node_classification").names,
         "random",
     }
-    assert found.decision.consultation == shortlist("node_classification").record()
-    assert f"Shortlist: {', '.join(shortlist('node_classification').names)} (from " in as_text(
-        found, tmp_path
+    assert found.decision.consultation == build_shortlist("node_classification").record()
+    assert (
+        f"Shortlist: {', '.join(build_shortlist('node_classification').names)} (from "
+        in _validation_text(found, tmp_path)
     )
     assert found.decision.signed_by == ""
 
@@ -331,7 +342,7 @@ def test_what_cannot_be_validated_is_refused_before_anything_is_measured(
 def test_a_decision_without_days_is_refused(model):
     evaluator = Evaluator(model, trials=(2, 2), stability="none")
     with pytest.raises(BadSetting, match="1 day or more"):
-        validate(evaluator, [0], [Saliency()], terms=Terms(days=0))
+        validate(evaluator, [0], [Saliency()], terms=SignOff(days=0))
 
 
 class Picky(Saliency):
@@ -358,20 +369,22 @@ def test_an_explainer_that_cannot_be_run_is_left_out_and_told(model):
 
 
 def test_the_benchmarks_degree_is_that_of_its_data_sets():
-    found = benchmark_size("node_classification")  # Cora, GitHub, BA-Shapes
+    found = _benchmark_size("node_classification")  # Cora, GitHub, BA-Shapes
     assert found.degree == pytest.approx((8448 / 2708 + 462406 / 37700 + 3942 / 700) / 3)
     assert found.features == pytest.approx((1433 + 128 + 700) / 3)
-    assert benchmark_size("node_regression").features == pytest.approx((404 + 16) / 2)
+    assert _benchmark_size("node_regression").features == pytest.approx((404 + 16) / 2)
 
 
 LOWER, HIGHER = (
     f"is {word} than the benchmark's by more than 2 of its SDs " for word in ("lower", "higher")
 )
-OWN, OTHER = Size(14.0, 8, 2), Size(7.0, 700, 2)  #: degree, features, layers
+OWN, OTHER = _GraphSize(14.0, 8, 2), _GraphSize(7.0, 700, 2)  #: degree, features, layers
 
 
 def test_a_note_names_both_numbers_and_a_reason():
-    assert note_of(Beside("lrp", "edge_ec", 30.0, 100, 10.0, 4.0), OWN, OTHER) == (
+    assert _comparison_note(
+        BenchmarkComparison("lrp", "edge_ec", 30.0, 100, 10.0, 4.0), OWN, OTHER
+    ) == (
         "Your edge effective compactness with lrp is 3x the benchmark's (30, mean of 100 targets, against 10): "
         "higher degree (14 against 7)."
     )
@@ -431,21 +444,21 @@ def test_a_note_names_both_numbers_and_a_reason():
     ],
 )
 def test_what_differs_much_is_told_and_the_rest_is_not(metric, own, benchmark, sd, said):
-    note = note_of(Beside("lrp", metric, own, 9, benchmark, sd), OWN, OTHER)
+    note = _comparison_note(BenchmarkComparison("lrp", metric, own, 9, benchmark, sd), OWN, OTHER)
     assert note.endswith(said)
     assert bool(note) == bool(said)
 
 
 def test_depth_is_a_reason_too():
-    line = Beside("lrp", "edge_ec", 30.0, 100, 10.0, 4.0)
-    assert note_of(line, Size(7.0, 8, 3), Size(7.0, 700, 2)).endswith(
+    line = BenchmarkComparison("lrp", "edge_ec", 30.0, 100, 10.0, 4.0)
+    assert _comparison_note(line, _GraphSize(7.0, 8, 3), _GraphSize(7.0, 700, 2)).endswith(
         "against 10): more layers (3 against 2)."
     )
 
 
 def test_every_number_that_the_benchmark_has_stands_beside_it(found, model):
     cells = shipped_benchmark().set_index(["task", "explainer", "metric"])["mean"]
-    lines = beside_benchmark(found.results, model, found.decision.wanted())
+    lines = compare_with_benchmark(found.results, model, found.decision.wanted())
     assert {line.explainer for line in lines} == {
         "input_x_gradient",
         "saliency",
@@ -459,13 +472,13 @@ def test_every_number_that_the_benchmark_has_stands_beside_it(found, model):
 
 
 def test_a_missing_number_is_left_out(model):
-    lines = beside_benchmark(
+    lines = compare_with_benchmark(
         made({"lrp": good(edge_ec="empty")}), model, Requirements("node_classification")
     )
     assert "edge_ec" not in {line.metric for line in lines}
 
 
 def test_a_benchmark_of_zero_has_no_ratio():
-    line = Beside("lrp", "edge_ec", 3.0, 100, 0.0, 1.0)
+    line = BenchmarkComparison("lrp", "edge_ec", 3.0, 100, 0.0, 1.0)
     assert line.ratio is None
-    assert note_of(line, Size(1, 1, 1), Size(1, 1, 1)) == ""
+    assert _comparison_note(line, _GraphSize(1, 1, 1), _GraphSize(1, 1, 1)) == ""

@@ -20,10 +20,10 @@ from graphgauge.cli.main import app, main
 from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.guidelines import Requirements
 from graphgauge.lifecycle import Owner, write_documents
-from graphgauge.lifecycle.consultation import NAMED
-from graphgauge.lifecycle.documents import DOCUMENTS
-from graphgauge.lifecycle.evidence import digest_of_results
-from graphgauge.lifecycle.markdown import escaped, table
+from graphgauge.lifecycle.digests import digest_of_results
+from graphgauge.lifecycle.documents import _DOCUMENT_NAMES
+from graphgauge.lifecycle.markdown import _escape_value, safe_markdown_table
+from graphgauge.lifecycle.shortlist import PROJECT_LIST
 
 EDGE_EC = [3.0, 4.0, 8.5, 2.0] * 25
 NUMBERS = {
@@ -52,7 +52,7 @@ def cells(text, heading):
 
 def test_every_document_is_written(run, tmp_path):
     paths = write_documents(run, tmp_path / "out", requirements=WANTED)
-    assert [path.name for path in paths] == [f"{name}.md" for name in DOCUMENTS]
+    assert [path.name for path in paths] == [f"{name}.md" for name in _DOCUMENT_NAMES]
     assert all(text.strip() for text in texts(paths).values())
 
 
@@ -123,7 +123,7 @@ def test_the_checklist_has_eight_points_with_their_evidence(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("source", "mark"), [("the paper's own table", "x"), (NAMED, " "), (None, " ")]
+    ("source", "mark"), [("the paper's own table", "x"), (PROJECT_LIST, " "), (None, " ")]
 )
 def test_an_explainer_that_was_compared_with_none_was_chosen_only_if_a_benchmark_was_asked(
     run, tmp_path, source, mark
@@ -207,7 +207,7 @@ def test_what_nobody_stated_is_left_to_the_owner_and_nothing_is_claimed(run, tmp
     bare = texts(write_documents(run, tmp_path / "bare", requirements=WANTED))
     assert "Classification, as stated by the owner: TODO(owner): classification" in bare["annex_iv"]
     assert {name: text.count("TODO(owner)") > 0 for name, text in bare.items()} == {
-        **dict.fromkeys(DOCUMENTS, True),
+        **dict.fromkeys(_DOCUMENT_NAMES, True),
         "checklist": False,
     }
     for text in bare.values():
@@ -289,10 +289,10 @@ def structure(text):
 
 @given(st.text())
 def test_any_text_is_one_cell_of_one_line(text):
-    found = table(["a", "b"], [[text, text]])
+    found = safe_markdown_table(["a", "b"], [[text, text]])
     assert len(found.splitlines()) == 3
     assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", found.splitlines()[2])) == 3
-    assert not re.search("[<>]", escaped(text))
+    assert not re.search("[<>]", _escape_value(text))
 
 
 def test_without_a_decision_beside_the_run_the_recommendation_is_documented(run, tmp_path):

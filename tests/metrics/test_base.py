@@ -21,10 +21,10 @@ from graphgauge.metrics import (
     PertinenceTied,
     Truths,
     Vectors,
-    least_over_cases,
     mean_over_cases,
+    min_over_cases,
 )
-from graphgauge.metrics.base import NEEDS
+from graphgauge.metrics.base import BUNDLE_KINDS
 
 NUMBER, CASES, STEPS = 6, 9, 12
 TARGET = torch.tensor([0, 0, 1, 2, 2, 2, 3, 5, 5])  # target 4 has no case
@@ -179,7 +179,7 @@ def test_every_metric_is_listed_under_its_name_and_says_what_it_means():
     assert set(METRICS.values()) == set(concrete(Metric))
     for name, metric in METRICS.items():
         assert name == metric.name
-        assert metric.needs in NEEDS
+        assert metric.needs in BUNDLE_KINDS
         assert metric.bounds[0] < metric.bounds[1]
         assert isinstance(metric.higher_is_better, bool)
         assert metric.chance is None or metric.bounds[0] <= metric.chance <= metric.bounds[1]
@@ -339,6 +339,6 @@ def test_cases_are_reduced_to_targets_one_by_one():
     assert mean_over_cases(value, target, 3)[[0, 2]].tolist() == pytest.approx(
         [1.0, 10 / 3], abs=1e-12
     )
-    assert least_over_cases(value, target, 3)[[0, 2]].tolist() == [1.0, 2.0]
+    assert min_over_cases(value, target, 3)[[0, 2]].tolist() == [1.0, 2.0]
     assert mean_over_cases(value, target, 3)[1].isnan()
-    assert least_over_cases(value, target, 3)[1].isnan()
+    assert min_over_cases(value, target, 3)[1].isnan()

@@ -32,7 +32,7 @@ from graphgauge.metrics import (
     Truths,
     Unfaithfulness,
     Vectors,
-    binomial,
+    jackknife_over_pairs,
 )
 
 NO, YES = False, True
@@ -394,7 +394,7 @@ BINOMIAL = {
 
 @pytest.mark.parametrize(("likeness", "mean", "error"), BINOMIAL.values(), ids=BINOMIAL)
 def test_the_binomial_form_of_three_explanations(likeness, mean, error):
-    assert tuple(binomial(tensor(likeness))) == pytest.approx((mean, error), abs=1e-12)
+    assert tuple(jackknife_over_pairs(tensor(likeness))) == pytest.approx((mean, error), abs=1e-12)
 
 
 def test_the_paper_stops_early_at_its_own_trial():
@@ -411,7 +411,7 @@ def test_each_reference_stops_on_its_own():
     turns = [[0.9], [0.1]] * 50
     case = (1.0, [0.5], [NO])
     curves = one_target((*case, [[0.9]] * 30 + [[0.1]] * 70), (*case, turns))
-    won, stop = Pertinence().stopped(curves)
+    won, stop = Pertinence().compare_and_stop(curves)
     assert stop.trials.tolist() == [30, 100]
     assert won.shape == (2, 100)
     assert Pertinence()(curves).tolist() == pytest.approx([0.75], abs=1e-12)

@@ -15,10 +15,19 @@ import pytest
 import torch
 
 import graphgauge as gg
+from graphgauge.checks import METRIC_CHECKS
+from graphgauge.checks.bundle_rewrites import (
+    _with_first,
+    has_case,
+    is_identical,
+    number_of_targets,
+    take_targets,
+)
+from graphgauge.checks.metric_bundles import example_bundles, graded_bundles, meaningless_bundles
+from graphgauge.checks.metric_checks import _same_random_states
 from graphgauge.core.errors import BadSetting, FailedCheck, UndefinedScore, UnknownName
-from graphgauge.core.randomness import random_states
+from graphgauge.core.rng_state import save_rng_state
 from graphgauge.metrics import (
-    METRIC_CHECKS,
     METRICS,
     Auroc,
     Curves,
@@ -37,15 +46,6 @@ from graphgauge.metrics import (
     base,
     mean_over_cases,
 )
-from graphgauge.metrics.promises import same_states
-from graphgauge.metrics.rewriting import (
-    has_case,
-    is_identical,
-    number_of_targets,
-    picked,
-    with_first,
-)
-from graphgauge.metrics.specimens import graded, meaningless, specimens
 
 PAGE = Path(__file__).parents[2] / "docs" / "own-metrics.md"
 
@@ -66,9 +66,9 @@ def failures(results):
 def test_every_metric_passes_and_the_checks_leave_no_trace(name):
     """Six permutations instead of twenty, to save time."""
     metric = METRICS[name]
-    before = random_states()
+    before = save_rng_state()
     results = gg.check_metric(metric(**{"permutations": 6} if metric.randomised else {}))
-    assert same_states(before, random_states())
+    assert _same_random_states(before, save_rng_state())
     assert [result.name for result in results] == list(METRIC_CHECKS)
     assert sum(result.status == "passed" for result in results) >= 20
     assert all(result.reason for result in results if result.status != "passed")
@@ -532,8 +532,8 @@ def test_only_the_named_checks_run():
 
 
 def test_specimens_repeat_and_change_with_the_seed():
-    for needs in base.NEEDS:
-        one, same, other = specimens(needs), specimens(needs), specimens(needs, 1)
+    for needs in base.BUNDLE_KINDS:
+        one, same, other = example_bundles(needs), example_bundles(needs), example_bundles(needs, 1)
         assert all(
             is_identical(list(vars(one[kind]).values()), list(vars(same[kind]).values()))
             for kind in one
@@ -546,12 +546,12 @@ def test_specimens_repeat_and_change_with_the_seed():
 
 def test_every_specimen_has_a_target_with_nothing_to_measure():
     """Edges alone and features alone, too."""
-    for needs in base.NEEDS:
-        assert all(not has_case(bundle).all() for bundle in specimens(needs).values())
+    for needs in base.BUNDLE_KINDS:
+        assert all(not has_case(bundle).all() for bundle in example_bundles(needs).values())
 
 
 def test_specimens_hold_what_metrics_stumble_over():
-    curves = specimens("curves")
+    curves = example_bundles("curves")
     probabilities = curves["probabilities"]
     assert probabilities.target.bincount(minlength=6).tolist() == [2, 1, 3, 1, 0, 2]
     assert (probabilities.candidates < probabilities.cap).all()
@@ -563,17 +563,17 @@ def test_specimens_hold_what_metrics_stumble_over():
     assert curves["regression values"].start.min() > 1
     assert curves["regression values"].start_prob is None
     assert set(curves["one candidate"].candidates.tolist()) == {1}
-    pairs = specimens("pairs")
+    pairs = example_bundles("pairs")
     assert (pairs["sparse scores"].first_edge[2] == 0).any()
     assert not any(edge.any() for edge in pairs["zeros"].first_edge)
 
 
 def test_picked_targets_keep_what_is_theirs():
-    curves = specimens("curves")["probabilities"]
-    some = picked(curves, [5, 4, 2])
+    curves = example_bundles("curves")["probabilities"]
+    some = take_targets(curves, [5, 4, 2])
     assert some.target.tolist() == [0, 0, 2, 2, 2]
     assert torch.equal(some.start, curves.start[[2, 8, 4, 6, 7]])
-    pairs = picked(specimens("pairs")["scores"], [3, 0])
+    pairs = take_targets(example_bundles("pairs")["scores"], [3, 0])
     assert (pairs.seeds, number_of_targets(pairs)) == ([3, 0], 2)
 
 
@@ -581,29 +581,29 @@ def test_a_difference_of_one_bit_is_seen():
     """Also where NaN stands beside it."""
     values = torch.tensor([1.0, torch.nan])
     assert is_identical(values, values.clone())
-    assert not is_identical(values, with_first(values, 1 + 2**-23))
+    assert not is_identical(values, _with_first(values, 1 + 2**-23))
     assert not is_identical(values, values.double())
     assert not is_identical([values], [values, values])
 
 
 def test_the_worst_explanation_never_moves_and_the_ideal_one_falls_at_once():
-    ideal, mediocre, worst = graded("curves")["probabilities"]
+    ideal, mediocre, worst = graded_bundles("curves")["probabilities"]
     assert METRICS["ec"]()(ideal).tolist() == [1.0] * 4
     assert METRICS["ec"]()(mediocre).tolist() == [6.0] * 4
     assert not worst.flips.any()
     assert PertinenceRank()(worst).tolist() == [0.0] * 4
-    same, _, opposite = graded("pairs")["pairs"]
+    same, _, opposite = graded_bundles("pairs")["pairs"]
     assert EdgeStability()(same).tolist() == [1.0] * 4
     assert EdgeStability()(opposite).tolist() == pytest.approx([0.0] * 4, abs=1e-12)
 
 
 def test_meaningless_scores_leave_nothing_to_tell_for_scores_alone():
-    assert meaningless("scores") == {}
+    assert meaningless_bundles("scores") == {}
     assert (
         outcome(
             saying(OnScores, Sparsity(), chance=0.5), "meaningless_explanations_reach_the_chance"
         )[0]
         == "skipped"
     )
-    assert isinstance(specimens("scores")["scores"], Vectors)
-    assert isinstance(meaningless("pairs")["masks"], Pairs)
+    assert isinstance(example_bundles("scores")["scores"], Vectors)
+    assert isinstance(meaningless_bundles("pairs")["masks"], Pairs)

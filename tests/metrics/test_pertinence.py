@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from graphgauge.core.errors import UndefinedScore
 from graphgauge.metrics import (
-    change,
+    absolute_change,
     mean_height,
     p_of_heights,
     rank_of_heights,
-    tied_wins,
-    wins,
+    tied_win_share,
+    win_share,
 )
 
 HEIGHTS = st.sampled_from(
@@ -34,8 +34,8 @@ def test_compare_curves_is_the_papers_and_its_twins_their_definitions(curves, le
         sum(abs(a - b) <= 1e-6 for a, b in zip(curve[:length], other, strict=False)) / length
         for other in randoms
     ]
-    assert wins(own, others, steps)[0].tolist() == pytest.approx(won, abs=1e-12)
-    assert tied_wins(own, others, steps)[0].tolist() == pytest.approx(
+    assert win_share(own, others, steps)[0].tolist() == pytest.approx(won, abs=1e-12)
+    assert tied_win_share(own, others, steps)[0].tolist() == pytest.approx(
         [w + t / 2 for w, t in zip(won, tied, strict=True)], abs=1e-12
     )
     height = [sum(row[:length]) / length for row in curves]
@@ -71,8 +71,8 @@ def test_trap_22_chance_is_one_half_for_the_tied_form_and_not_for_the_papers():
     """The paper counts ties as lost, so that random and constant scores fall below 1/2."""
     drawn = random_curves(2000, 31, 10)
     curve, random, steps = drawn[:, 0], drawn[:, 1:], torch.full((2000,), 10)
-    assert abs(tied_wins(curve, random, steps).mean() - 0.5) < 0.01
-    assert wins(curve, random, steps).mean() < 0.25
+    assert abs(tied_win_share(curve, random, steps).mean() - 0.5) < 0.01
+    assert win_share(curve, random, steps).mean() < 0.25
     heights = mean_heights(curve, random, steps)
     assert abs(rank_of_heights(*heights).mean() - 0.5) < 0.015
 
@@ -86,15 +86,15 @@ def test_p_values_keep_their_promise_under_chance():
 
 def test_a_curve_and_its_rival_share_one():
     drawn = random_curves(50, 2, 7, seed=2)
-    there = tied_wins(drawn[:, 0], drawn[:, 1:], torch.full((50,), 7))
-    back = tied_wins(drawn[:, 1], drawn[:, :1], torch.full((50,), 7))
+    there = tied_win_share(drawn[:, 0], drawn[:, 1:], torch.full((50,), 7))
+    back = tied_win_share(drawn[:, 1], drawn[:, :1], torch.full((50,), 7))
     assert (there + back - 1).abs().max() <= 1e-12
 
 
 def test_curves_without_steps_are_refused():
     for length in (0, 4):
         with pytest.raises(UndefinedScore, match="curves are compared over 1 to 3 steps"):
-            wins(torch.zeros(1, 3), torch.zeros(1, 1, 3), torch.tensor([length]))
+            win_share(torch.zeros(1, 3), torch.zeros(1, 1, 3), torch.tensor([length]))
 
 
 SIDES = st.lists(st.floats(-2, 2), min_size=4, max_size=4)
@@ -104,7 +104,7 @@ SIDES = st.lists(st.floats(-2, 2), min_size=4, max_size=4)
 def test_change_turns_curves_so_that_lower_means_further_either_way(curve, other):
     start = torch.tensor([0.5], dtype=torch.float64)
     curves = torch.tensor([[curve, other]], dtype=torch.float64)
-    assert change(curves, start)[0].tolist() == [
+    assert absolute_change(curves, start)[0].tolist() == [
         [-abs(height - 0.5) for height in row] for row in (curve, other)
     ]
-    assert torch.equal(change(curves[:, 0], start), change(curves, start)[:, 0])
+    assert torch.equal(absolute_change(curves[:, 0], start), absolute_change(curves, start)[:, 0])

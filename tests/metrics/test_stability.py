@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 
 from graphgauge.core.errors import BadSetting, UndefinedScore
 from graphgauge.metrics import (
-    binomial,
-    corrected,
-    edge_chance,
+    correct_for_chance,
     edge_stability,
+    edge_stability_by_chance,
     edge_stability_corrected,
-    feature_chance,
     feature_stability,
+    feature_stability_by_chance,
     feature_stability_corrected,
+    jackknife_over_pairs,
     stability,
 )
-from graphgauge.metrics.stability import permuted
+from graphgauge.metrics.stability import _permute_rows
 
 SCORES = st.floats(-3, 3).map(lambda value: 0.0 if abs(value) < 0.5 else value)
 
@@ -96,13 +96,13 @@ def test_trap_21_independent_scores_are_not_at_zero(law, wanted):
     assert abs(mean - wanted) < 0.003
     order = torch.randperm(2000, generator=torch.Generator().manual_seed(1))
     chance = edge_stability(draws[0], draws[1][:, order]).mean()
-    assert abs(corrected(mean, chance)) < 0.02
+    assert abs(correct_for_chance(mean, chance)) < 0.02
 
 
 def test_corrected_stability_has_its_ends():
     mean, chance = torch.tensor([1.0, 0.4, 1.0]), torch.tensor([0.4, 0.4, 1.0])
-    assert corrected(mean, chance)[:2].tolist() == [1.0, 0.0]
-    assert corrected(mean, chance)[2].isnan()
+    assert correct_for_chance(mean, chance)[:2].tolist() == [1.0, 0.0]
+    assert correct_for_chance(mean, chance)[2].isnan()
 
 
 def test_the_binomial_form_is_the_mean_of_pairs_with_the_jackknifes_error():
@@ -114,7 +114,7 @@ def test_the_binomial_form_is_the_mean_of_pairs_with_the_jackknifes_error():
         for k in range(6)
     ]
     middle = sum(left_out) / 6
-    found = binomial(likeness)
+    found = jackknife_over_pairs(likeness)
     assert found.mean.item() == pytest.approx(sum(pairs) / 15, abs=1e-12)
     assert found.error.item() == pytest.approx(
         math.sqrt(5 / 6 * sum((value - middle) ** 2 for value in left_out)), abs=1e-12
@@ -129,7 +129,7 @@ def test_nothing_to_compare_is_an_error():
             torch.zeros(1, 0, 3), torch.zeros(1, 0, 3), torch.zeros(0, dtype=torch.bool)
         )
     with pytest.raises(UndefinedScore, match="needs 3 explanations"):
-        binomial(torch.ones(2, 2))
+        jackknife_over_pairs(torch.ones(2, 2))
 
 
 def literal_shuffles(first, second, generator):
@@ -154,9 +154,9 @@ def test_chance_is_the_likeness_after_a_permutation_inside_the_joint_support(row
         for a, b in zip(rows[:2], rows[2:], strict=True)
     ]
     first, second = torch.tensor(rows, dtype=torch.float64).reshape(2, 2, -1)
-    assert edge_chance(first, second, torch.Generator().manual_seed(0)).tolist() == pytest.approx(
-        wanted, abs=1e-12
-    )
+    assert edge_stability_by_chance(
+        first, second, torch.Generator().manual_seed(0)
+    ).tolist() == pytest.approx(wanted, abs=1e-12)
 
 
 @given(
@@ -173,7 +173,7 @@ def test_chance_of_features_permutes_each_block_on_its_own(rows, targets):
         )
     wanted = [1 - sum(both) / len(both) for both in zip(*apart, strict=True)]
     first, second = torch.tensor(rows, dtype=torch.float64).reshape(2, 2, 3, 2)
-    found = feature_chance(
+    found = feature_stability_by_chance(
         first, second, torch.arange(3) < targets, torch.Generator().manual_seed(0)
     )
     assert found.tolist() == pytest.approx(wanted, abs=1e-12)
@@ -204,7 +204,7 @@ def test_more_permutations_of_one_pair_are_one_turned_by_random_steps(rows, numb
                 apart[-1].append(literal_distance(a, moved))
     wanted = [1 - sum(both) / len(both) for both in zip(*apart, strict=True)]
     first, second = torch.tensor(rows, dtype=torch.float64).reshape(2, 1, 7, 1)
-    found = feature_chance(
+    found = feature_stability_by_chance(
         first, second, torch.arange(7) < cut, torch.Generator().manual_seed(0), number
     )
     assert found.tolist() == pytest.approx(wanted, abs=1e-12)
@@ -216,7 +216,7 @@ def test_each_of_many_permutations_is_as_likely_as_any_other():
     """
     generator, count = torch.Generator().manual_seed(0), {}
     for _ in range(4800):
-        last = tuple(permuted(torch.arange(4.0)[None], generator, 5)[0, -1].tolist())
+        last = tuple(_permute_rows(torch.arange(4.0)[None], generator, 5)[0, -1].tolist())
         count[last] = count.get(last, 0) + 1
     assert len(count) == 24
     assert sum((number - 200) ** 2 / 200 for number in count.values()) < 49.7
@@ -225,8 +225,10 @@ def test_each_of_many_permutations_is_as_likely_as_any_other():
 def test_chance_draws_pair_by_pair_and_leaves_its_input_alone():
     first, second = torch.randn(2, 5, 4, 3, generator=torch.Generator().manual_seed(0))
     kept, is_target = second.clone(), torch.zeros(4, dtype=torch.bool)  # one block
-    five = feature_chance(first, second, is_target, torch.Generator().manual_seed(1))
-    two = feature_chance(first[:2], second[:2], is_target, torch.Generator().manual_seed(1))
+    five = feature_stability_by_chance(first, second, is_target, torch.Generator().manual_seed(1))
+    two = feature_stability_by_chance(
+        first[:2], second[:2], is_target, torch.Generator().manual_seed(1)
+    )
     assert torch.equal(five[:2], two)
     assert torch.equal(second, kept)
 
@@ -236,19 +238,19 @@ def test_pairs_with_supports_of_their_own_are_permuted_as_those_that_share_one()
     first, second = torch.randn(
         2, 3, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64
     )
-    shared = edge_chance(first, second, torch.Generator().manual_seed(1))
+    shared = edge_stability_by_chance(first, second, torch.Generator().manual_seed(1))
     wider = [
         torch.cat([rows, torch.zeros(3, 1, dtype=torch.float64)], 1) for rows in (first, second)
     ]
     wider[0] = torch.cat([wider[0], torch.tensor([[0.0] * 6 + [1.0]], dtype=torch.float64)])
     wider[1] = torch.cat([wider[1], torch.tensor([[0.0] * 6 + [2.0]], dtype=torch.float64)])
-    apart = edge_chance(*wider, torch.Generator().manual_seed(1))
+    apart = edge_stability_by_chance(*wider, torch.Generator().manual_seed(1))
     assert apart.tolist() == pytest.approx([*shared.tolist(), 1.0], abs=1e-12)
 
 
 @pytest.mark.parametrize("number", [1, 3])
 def test_long_rows_share_a_permutation_that_is_turned_for_each(number, monkeypatch):
-    monkeypatch.setattr(stability, "LONG", 6)
+    monkeypatch.setattr(stability, "_LONG_ROW", 6)
     rows = torch.stack([torch.arange(7), torch.arange(7) + 100])
     order = torch.randperm(
         7, generator=(generator := torch.Generator().manual_seed(3)), dtype=torch.int32
@@ -258,16 +260,18 @@ def test_long_rows_share_a_permutation_that_is_turned_for_each(number, monkeypat
         [[int(row[k]) for k in order[step:] + order[:step]] for step in own]
         for row, own in zip(rows, steps, strict=True)
     ]
-    assert stability.permuted(rows, torch.Generator().manual_seed(3), number).tolist() == wanted
+    assert (
+        stability._permute_rows(rows, torch.Generator().manual_seed(3), number).tolist() == wanted
+    )
 
 
 def test_chance_of_long_rows_is_that_of_short_ones(monkeypatch):
     first, second = torch.randn(
         2, 400, 200, generator=torch.Generator().manual_seed(0), dtype=torch.float64
     ).abs()
-    apart = edge_chance(first, second, torch.Generator().manual_seed(1))
-    monkeypatch.setattr(stability, "LONG", 100)
-    shared = edge_chance(first, second, torch.Generator().manual_seed(1))
+    apart = edge_stability_by_chance(first, second, torch.Generator().manual_seed(1))
+    monkeypatch.setattr(stability, "_LONG_ROW", 100)
+    shared = edge_stability_by_chance(first, second, torch.Generator().manual_seed(1))
     spread = float(apart.std() / 400**0.5)
     assert abs(float(apart.mean() - shared.mean())) < 4 * 2**0.5 * spread
     assert float(shared.std()) == pytest.approx(float(apart.std()), rel=0.25)

@@ -13,7 +13,7 @@ from zoo import Stack, build, random_graph
 import graphgauge as gg
 from graphgauge.core.errors import GraphgaugeWarning
 from graphgauge.guidelines import diagnose
-from graphgauge.report.provenance import provenance
+from graphgauge.report.provenance import provenance_facts
 
 
 def ring(num_nodes, seed=0):
@@ -75,7 +75,7 @@ def test_edges_beyond_the_hops_are_measured_recorded_and_reported():
     assert results.made["network"]["edges_beyond_hops"] == far
     assert (
         f"largest_change: {far['largest_change']}"
-        in provenance(results)["network: edges_beyond_hops"]
+        in provenance_facts(results)["network: edges_beyond_hops"]
     )
     (finding,) = (finding for finding in diagnose(results) if finding.name == "far_edges")
     assert "Edges more than 2 hops away move a prediction by up to" in finding.text

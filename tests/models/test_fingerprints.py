@@ -11,9 +11,9 @@ from torch_geometric.nn import GINEConv, SAGEConv
 
 import graphgauge as gg
 from graphgauge.core.errors import BadExplanation
-from graphgauge.models.fingerprints import digest_of_network, identity_of, is_same_network
-from graphgauge.monitor.scoring import facts_of
-from graphgauge.serve.identity import digests
+from graphgauge.models.fingerprints import digest_of_network, is_same_network, model_identity
+from graphgauge.monitor.scoring import _facts_from_evaluator
+from graphgauge.serve.digests import model_and_data_digests
 
 QUICK = {"trials": (3, 3), "cap": 3, "stability": "none", "timed": 0, "early_stop": "none"}
 
@@ -53,10 +53,14 @@ def test_one_network_has_one_name_everywhere(make):
     (x,) = gg.Saliency().explain(model, [0])
     evaluator = gg.Evaluator(model, **QUICK)
     made = evaluator.compare(gg.Saliency(), [0]).made["identity"]
-    facts = facts_of(evaluator, gg.Saliency())
+    facts = _facts_from_evaluator(evaluator, gg.Saliency())
     assert len(name) == 24
-    assert {x.network, made["network"], digests(model)["model"], facts.model} == {name}
-    assert {made["data"], digests(model)["data"], facts.data} == {identity_of(model)["data"]}
+    assert {x.network, made["network"], model_and_data_digests(model)["model"], facts.model} == {
+        name
+    }
+    assert {made["data"], model_and_data_digests(model)["data"], facts.data} == {
+        model_identity(model)["data"]
+    }
     assert name == digest_of_network(model_of(make)) != digest_of_network(model_of(make, seed=1))
 
 

@@ -10,7 +10,7 @@ from torch_geometric.utils import to_dense_adj
 from zoo import CLASSES, FEATURES, Stack, build, random_graph
 
 import graphgauge as gg
-from graphgauge.models.engine import Cost, CountAllocations, Engine
+from graphgauge.execution.executor import Executor, _AllocationCounter, _CopyCost
 
 LAYERS = {"GCN": GCNConv, "GAT": GATConv}
 
@@ -42,8 +42,8 @@ def counted_unions(model, of):
     seen = []
 
     def work(union):
-        with CountAllocations() as counted:
-            rows = model.engine.outputs(union)
+        with _AllocationCounter() as counted:
+            rows = model.executor.outputs(union)
         seen.append((len(union), counted.bytes))
         return rows
 
@@ -69,7 +69,7 @@ def test_what_is_held_at_one_time_stays_inside_the_budget():
     model, of = dense_model("20MB"), torch.arange(400) % 40
     graphs = model.computation_graphs(list(range(40)))
     with torch.no_grad(), Live() as live:
-        rows = model.map(model.engine.outputs, graphs, of, kind="held")
+        rows = model.map(model.executor.outputs, graphs, of, kind="held")
     assert live.peak <= 20_000_000 + rows.nbytes + 12 * of.nbytes
 
 
@@ -86,12 +86,12 @@ def test_networks_that_do_not_grow_are_planned_as_if_only_one_copy_had_been_coun
 ):
     def planned(model):
         sizes = []
-        work = lambda union: (sizes.append(len(union)), model.engine.outputs(union))[1]  # noqa: E731
+        work = lambda union: (sizes.append(len(union)), model.executor.outputs(union))[1]  # noqa: E731
         graphs, of = model.computation_graphs(list(range(150))), torch.arange(3000) % 150
         with model.session(), torch.no_grad():
-            model.engine.map(work, graphs, of, "counted")
+            model.executor.map(work, graphs, of, "counted")
             sizes.clear()
-            model.engine.map(work, graphs, of, "counted")
+            model.executor.map(work, graphs, of, "counted")
         return sizes
 
     def fresh():
@@ -100,7 +100,7 @@ def test_networks_that_do_not_grow_are_planned_as_if_only_one_copy_had_been_coun
         )
 
     found = planned(fresh())
-    monkeypatch.setattr(Engine, "joint_cost", lambda self, work, copies, cost, each, budget: cost)
+    monkeypatch.setattr(Executor, "joint_cost", lambda self, work, copies, cost, each, budget: cost)
     assert found == planned(fresh())
     assert max(found) > 8
 
@@ -111,12 +111,14 @@ def test_unions_are_counted_once_per_network():
         build(Stack, GCNConv), random_graph(200, 500), memory_budget="4MB"
     )
     graphs, of, sizes = model.computation_graphs(list(range(150))), torch.arange(3000) % 150, {}
-    model.engine.costs.clear()  # of cutting out the graphs
+    model.executor.costs.clear()  # of cutting out the graphs
     with torch.no_grad():
         for kind in ("first", "second"):
             seen = sizes[kind] = []
             model.map(
-                lambda union, seen=seen: (seen.append(len(union)), model.engine.outputs(union))[1],
+                lambda union, seen=seen: (seen.append(len(union)), model.executor.outputs(union))[
+                    1
+                ],
                 graphs,
                 of,
                 kind,
@@ -128,7 +130,7 @@ def test_unions_are_counted_once_per_network():
 def test_one_large_copy_says_nothing_about_unions():
     model = dense_model(20_000_000)
     model.computation_graphs([0])  # the first use of a model forgets costs
-    model.engine.costs["large"] = Cost(10**9, 10**5, 10**5, 10**5)
+    model.executor.costs["large"] = _CopyCost(10**9, 10**5, 10**5, 10**5)
     assert (
         max(taken for _, taken in counted_unions(model, torch.arange(400) % 40)[1])
         <= 4 * 20_000_000

@@ -8,10 +8,12 @@ import numpy as np
 from alarms import targets_like, worse
 
 from graphgauge.monitor import Monitor, Plan, Threshold
-from graphgauge.monitor.scoring import Facts
+from graphgauge.monitor.scoring import MeasurementFacts
 
 FEATURES = tuple(f"sum {k}" for k in range(12))
-FACTS = Facts("input_x_gradient", {}, "settings", "0", "weights", "graph", FEATURES, FEATURES)
+FACTS = MeasurementFacts(
+    "input_x_gradient", {}, "settings", "0", "weights", "graph", FEATURES, FEATURES
+)
 START = datetime(2026, 1, 5, tzinfo=timezone.utc)
 PLAN = Plan(thresholds={"edge_stability": Threshold(0.8), "edge_pertinence": Threshold(0.4)})
 

@@ -15,22 +15,30 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GINConv, SAGEConv, global_mean_pool
 
 import graphgauge as gg
-from graphgauge.monitor import Labels, Monitor, Plan, Sample, drift_triggers, read_history, score
-from graphgauge.monitor.columns import movement
-from graphgauge.monitor.data_tests import (
-    GAP,
-    PAIR,
-    RESIDUAL,
-    label_columns,
+from graphgauge.monitor import (
+    ColumnNames,
+    Monitor,
+    Plan,
+    Sample,
+    drift_triggers,
+    read_history,
+    score_targets,
+)
+from graphgauge.monitor.data_drift_columns import (
+    _GAP,
+    _PAIR,
+    _RESIDUAL,
+    _label_columns,
     relation_columns,
     shift_columns,
 )
-from graphgauge.monitor.plan import ACCURACY, DATA, RELATION
-from graphgauge.report.monitoring import monitoring_html
+from graphgauge.monitor.monitoring_plan import ACCURACY_DROP, BROKEN_RELATION, DATA_SHIFT
+from graphgauge.monitor.multivariate_drift import permutation_test
+from graphgauge.report.monitoring_page import _monitoring_html
 
 FAST = {"trials": (4, 8), "timed": 0}
 QUICK = Plan(budget=0.1)  #: a tenth of the draws that the usual budget needs
-NAMED = Labels(
+NAMED = ColumnNames(
     ("age", "b", "c", "income", "e", "f", "g", "h"),
     ("age", "b", "c", "income", "e", "f", "g", "h", "prediction"),
 )
@@ -47,28 +55,32 @@ def raised(broken, seed=0, number=100, known="labels", labels=BROKEN_LABELS):
 
 def test_a_scrambled_column_is_found_and_named_though_its_distribution_is_the_same():
     found = raised("scrambled", labels=NAMED, known="data")
-    assert list(found) == [RELATION]
-    assert "column 3 'income'" in found[RELATION].told
-    assert "no longer varies with" in found[RELATION].told
-    assert "column 3 'income'" in found[RELATION].details["columns"]
-    assert found[RELATION].number <= found[RELATION].limit == QUICK.level(RELATION)
+    assert list(found) == [BROKEN_RELATION]
+    assert "column 3 'income'" in found[BROKEN_RELATION].told
+    assert "no longer varies with" in found[BROKEN_RELATION].told
+    assert "column 3 'income'" in found[BROKEN_RELATION].details["columns"]
+    assert (
+        found[BROKEN_RELATION].number
+        <= found[BROKEN_RELATION].limit
+        == QUICK.level(BROKEN_RELATION)
+    )
 
 
 def test_two_swapped_columns_with_equal_distributions_are_found_and_named():
     found = raised("swapped", number=200, known="data")
-    assert list(found) == [RELATION]
-    assert {"column 2", "column 5"} & set(found[RELATION].details["columns"])
+    assert list(found) == [BROKEN_RELATION]
+    assert {"column 2", "column 5"} & set(found[BROKEN_RELATION].details["columns"])
 
 
 def test_a_column_that_scatters_more_around_the_same_middle_is_found():
     found = raised("scale", number=100, known="data")
-    assert "spread of column 3 (+" in found[DATA].told
-    assert next(iter(found[DATA].details["z"])) == "column 3"
+    assert "spread of column 3 (+" in found[DATA_SHIFT].told
+    assert next(iter(found[DATA_SHIFT].details["z"])) == "column 3"
 
 
 def test_a_shifted_column_is_named_once_and_its_relations_are_not_blamed():
     found = raised("mean", number=100)
-    assert "column 3 (+" in found[DATA].told
+    assert "column 3 (+" in found[DATA_SHIFT].told
     assert not any(
         "column 3" in name for own in found.values() for name in own.details.get("columns", ())
     )
@@ -90,8 +102,8 @@ def test_a_column_that_is_related_to_neighbours_only_is_found_by_its_gap():
             tuple(range(number)), {"edge_ec": np.ones(number)}, data=x, gaps=np.abs(x - near)
         )
 
-    found = drift_triggers(look(200, False), [look(60, True)], QUICK, Labels())
-    assert [own.name for own in found] == [RELATION]
+    found = drift_triggers(look(200, False), [look(60, True)], QUICK, ColumnNames())
+    assert [own.name for own in found] == [BROKEN_RELATION]
     assert found[0].told.startswith(
         "column 1 of targets is farther from that of their neighbours than it was (z +"
     )
@@ -110,13 +122,15 @@ def test_a_model_that_errs_more_is_found_where_labels_are_known_and_one_that_err
         )
 
     baseline = look(200, 1.0)
-    (found,) = drift_triggers(baseline, [look(60, 2.5)], QUICK, Labels())
-    assert (found.name, found.details["error"]) == (ACCURACY, "absolute error")
+    (found,) = drift_triggers(baseline, [look(60, 2.5)], QUICK, ColumnNames())
+    assert (found.name, found.details["error"]) == (ACCURACY_DROP, "absolute error")
     assert "the absolute error is 0.7" in found.told
     assert "(45 targets with a label)" in found.told
-    assert drift_triggers(baseline, [look(60, 0.3)], QUICK, Labels()) == []
+    assert drift_triggers(baseline, [look(60, 0.3)], QUICK, ColumnNames()) == []
     slow = [look(60, 1.45) for _ in range(4)]
-    assert [own.details["runs"] for own in drift_triggers(baseline, slow, QUICK, Labels())] == [4]
+    assert [
+        own.details["runs"] for own in drift_triggers(baseline, slow, QUICK, ColumnNames())
+    ] == [4]
 
 
 # --- the p-values ---------------------------------------------------------------------------------
@@ -151,11 +165,11 @@ def small(seed, n=4, m=6, width=3):
 def test_products_of_pairs_are_those_of_the_definition():
     new, old = small(3)
     found = relation_columns(new, old)
-    products = [k for k, own in enumerate(found.about) if own.kind == PAIR][:3]
+    products = [k for k, own in enumerate(found.about) if own.kind == _PAIR][:3]
     assert found.rows[:, products] == pytest.approx(
         literal_relations(new.data, old.data), abs=1e-12
     )
-    assert [(found.about[k].own, *found.about[k].others) for k in products] == [
+    assert [(found.about[k].column, *found.about[k].others) for k in products] == [
         (0, 1),
         (0, 2),
         (1, 2),
@@ -167,7 +181,9 @@ def test_p_values_are_those_of_all_arrangements(make):
     for seed in range(3):
         new, old = small(seed)
         found = make(new, old)
-        p = movement(found.rows[:4], found.rows[4:], 0.5, torch.Generator().manual_seed(seed)).p
+        p = permutation_test(
+            found.rows[:4], found.rows[4:], 0.5, torch.Generator().manual_seed(seed)
+        ).p
         exact = literal_p(found.rows, 4)
         assert p == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 1000) + 0.002)
 
@@ -191,14 +207,15 @@ def test_what_is_tested_does_not_know_which_rows_are_new(make):
 
 def test_p_values_of_unchanged_data_are_uniform_or_larger():
     """Among 120 histories without change p <= 0.2 is as rare as it should be."""
-    counts = {DATA: 0, RELATION: 0}
+    counts = {DATA_SHIFT: 0, BROKEN_RELATION: 0}
     for seed in range(120):
         dice = np.random.default_rng([9, seed])
         new, old = targets_with_columns(12, dice), targets_with_columns(24, dice)
-        for kind, make in ((DATA, shift_columns), (RELATION, relation_columns)):
+        for kind, make in ((DATA_SHIFT, shift_columns), (BROKEN_RELATION, relation_columns)):
             rows = make(new, old).rows
             counts[kind] += (
-                movement(rows[:12], rows[12:], 0.2, torch.Generator().manual_seed(seed)).p <= 0.2
+                permutation_test(rows[:12], rows[12:], 0.2, torch.Generator().manual_seed(seed)).p
+                <= 0.2
             )
     for count in counts.values():
         assert 0.2 * 120 - 3.5 * (120 * 0.16) ** 0.5 < count < 0.2 * 120 + 3.5 * (120 * 0.16) ** 0.5
@@ -208,8 +225,8 @@ def test_leaving_columns_out_of_the_count_can_only_raise_p():
     dice = np.random.default_rng(0)
     new, old = dice.normal(size=(8, 3)), dice.normal(size=(20, 3))
     new[:, 0] += 2
-    every = movement(new, old, 0.1, torch.Generator().manual_seed(0)).p
-    fewer = movement(
+    every = permutation_test(new, old, 0.1, torch.Generator().manual_seed(0)).p
+    fewer = permutation_test(
         new, old, 0.1, torch.Generator().manual_seed(0), np.array([False, True, True])
     ).p
     assert every < 0.01 < fewer
@@ -234,13 +251,15 @@ def test_constant_integer_and_binary_columns_and_missing_labels_are_taken_as_the
 
     holes = np.where(dice.random(40) < 0.5, np.nan, 1.0)
     baseline, run = look(100, np.arange(100) % 3.0), look(40, holes)
-    assert drift_triggers(baseline, [run], QUICK, Labels()) == []
-    assert label_columns(run, baseline)[1] == ()
+    assert drift_triggers(baseline, [run], QUICK, ColumnNames()) == []
+    assert _label_columns(run, baseline)[1] == ()
     full = look(40, np.arange(40) % 3.0)
-    assert label_columns(full, baseline)[1] == ("label is 0", "label is 1", "label is 2")
-    assert label_columns(replace(full, labels=np.arange(40.0)), baseline)[1] == ("label",)
+    assert _label_columns(full, baseline)[1] == ("label is 0", "label is 1", "label is 2")
+    assert _label_columns(replace(full, labels=np.arange(40.0)), baseline)[1] == ("label",)
     flat = replace(run, data=np.ones((40, 4)), labels=None)
-    assert drift_triggers(replace(flat, targets=tuple(range(40))), [flat], QUICK, Labels()) == []
+    assert (
+        drift_triggers(replace(flat, targets=tuple(range(40))), [flat], QUICK, ColumnNames()) == []
+    )
 
 
 def test_a_column_that_becomes_constant_is_found():
@@ -250,7 +269,7 @@ def test_a_column_that_becomes_constant_is_found():
     assert (
         "column 4"
         in {own.name: own for own in drift_triggers(looks[0], looks[1:], QUICK, BROKEN_LABELS)}[
-            DATA
+            DATA_SHIFT
         ].told
     )
 
@@ -269,7 +288,7 @@ def test_thousands_of_sparse_columns_cost_little():
     found = relation_columns(run, baseline)
     assert found.rows.shape[1] < 6000
     start = perf_counter()
-    assert drift_triggers(baseline, [run], QUICK, Labels()) == []
+    assert drift_triggers(baseline, [run], QUICK, ColumnNames()) == []
     assert perf_counter() - start < 20  # about a second; the margin is for busy machines
 
 
@@ -311,7 +330,7 @@ def test_gaps_labels_and_errors_of_nodes_are_those_of_the_definition():
     data.y[4] = -1
     model = gg.NodeClassificationModel(NodeNet(4, 3), data)
     targets = [3, 4, 7]
-    sample, _ = score(gg.Evaluator(model, **FAST), gg.InputXGradient(), targets)
+    sample, _ = score_targets(gg.Evaluator(model, **FAST), gg.InputXGradient(), targets)
     x = data.x.double().numpy()
     near = [[(t - 1) % 30, (t + 1) % 30] for t in targets]
     literal = [
@@ -341,7 +360,7 @@ def test_lists_of_graphs_are_watched_too(task):
     graphs[3].y = torch.tensor([-1]) if task == "classification" else torch.tensor([float("nan")])
     kind = gg.GraphClassificationModel if task == "classification" else gg.GraphRegressionModel
     model = kind(GraphNet(4, 2 if task == "classification" else 1), graphs)
-    sample, facts = score(gg.Evaluator(model, **FAST), gg.InputXGradient(), [0, 3, 5])
+    sample, facts = score_targets(gg.Evaluator(model, **FAST), gg.InputXGradient(), [0, 3, 5])
     x = graphs[5].x.double().numpy()
     start, end = graphs[5].edge_index.numpy()
     assert sample.gaps[2] == pytest.approx(np.abs(x[start] - x[end]).mean(0), abs=1e-6)
@@ -354,7 +373,7 @@ def test_lists_of_graphs_are_watched_too(task):
     if task == "regression":
         value = model.pred_continuous([5]).item()
         assert sample.errors["absolute error"][2] == pytest.approx(abs(value - 2.5), abs=1e-5)
-    assert Labels(facts.features, facts.columns).predictions == (
+    assert ColumnNames(facts.features, facts.columns).predictions == (
         [6, 7] if task == "classification" else [6]
     )
 
@@ -376,7 +395,7 @@ def test_attributes_of_edges_are_those_of_the_targets_own_graph():
             )
 
     model = gg.GraphClassificationModel(Weighted(4, 2), graphs)
-    sample, facts = score(gg.Evaluator(model, **FAST), gg.InputXGradient(), [0, 3, 5])
+    sample, facts = score_targets(gg.Evaluator(model, **FAST), gg.InputXGradient(), [0, 3, 5])
     assert sample.data[:, facts.columns.index("edge_weight (mean over its edges)")].tolist() == [
         0.0,
         3.0,
@@ -389,7 +408,9 @@ def test_labels_of_one_of_several_columns_are_those_that_the_target_asks_for():
     data = rings(1, 30)[0]
     data.y = torch.stack([torch.arange(30) % 2, torch.ones(30).long()], 1)
     several = gg.NodeClassificationModel(NodeNet(4, 2), data, output="multi_label_logits")
-    sample, _ = score(gg.Evaluator(several, **FAST), gg.InputXGradient(), [(3, 0), (4, 0), (4, 1)])
+    sample, _ = score_targets(
+        gg.Evaluator(several, **FAST), gg.InputXGradient(), [(3, 0), (4, 0), (4, 1)]
+    )
     assert sample.labels.tolist() == [1.0, 0.0, 1.0]
     assert list(sample.errors) == [
         "share of wrong classes",
@@ -397,7 +418,7 @@ def test_labels_of_one_of_several_columns_are_those_that_the_target_asks_for():
     ]
     data.y = torch.stack([torch.arange(30.0), torch.arange(30.0) / 10], 1)
     values = gg.NodeRegressionModel(NodeNet(4, 2), data, output_column=1)
-    sample, _ = score(gg.Evaluator(values, **FAST), gg.InputXGradient(), [3, 4])
+    sample, _ = score_targets(gg.Evaluator(values, **FAST), gg.InputXGradient(), [3, 4])
     assert sample.labels == pytest.approx([0.3, 0.4])
     assert sample.errors["absolute error"] == pytest.approx(
         np.abs(values.pred_continuous([3, 4]).numpy().ravel() - [0.3, 0.4])
@@ -415,7 +436,9 @@ def test_labels_of_links_are_found_by_pair():
             return (z[edge_label_index[0]] * z[edge_label_index[1]]).sum(-1)
 
     model = gg.LinkClassificationModel(LinkNet(4, 4), data)
-    sample, _ = score(gg.Evaluator(model, **FAST), gg.InputXGradient(), [(0, 1), (5, 9), (2, 3)])
+    sample, _ = score_targets(
+        gg.Evaluator(model, **FAST), gg.InputXGradient(), [(0, 1), (5, 9), (2, 3)]
+    )
     assert sample.labels[:2].tolist() == [1.0, 0.0]
     assert np.isnan(sample.labels[2])
 
@@ -437,9 +460,9 @@ def test_a_scrambled_feature_of_a_real_network_is_found_and_the_page_names_it(tm
     changed = gg.NodeRegressionModel(net, broken)
     changed.feature_names = data.feature_names
     run = monitor.run(gg.Evaluator(changed, **FAST), explainer, at=weeks(2))
-    (found,) = [own for own in run.triggers if own.name == RELATION]
+    (found,) = [own for own in run.triggers if own.name == BROKEN_RELATION]
     assert "column 1 'income'" in found.told
-    page = monitoring_html(monitor.history(), weeks(2))
+    page = _monitoring_html(monitor.history(), weeks(2))
     assert "Broken relation" in page
     assert "income" in page
 
@@ -495,5 +518,5 @@ def test_the_kinds_of_relation_are_all_looked_at():
     found = relation_columns(
         targets_with_columns(20, dice), targets_with_columns(40, dice), BROKEN_LABELS.predictions
     )
-    assert {own.kind for own in found.about} == {PAIR, RESIDUAL, GAP}
-    assert not any(8 in own.others for own in found.about if own.kind == RESIDUAL)
+    assert {own.kind for own in found.about} == {_PAIR, _RESIDUAL, _GAP}
+    assert not any(8 in own.others for own in found.about if own.kind == _RESIDUAL)

@@ -10,17 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphgauge.core.errors import BadSetting
-from graphgauge.monitor import Labels, Plan, Sample, Threshold, drift_triggers
-from graphgauge.monitor.drift import control_limits, metric_tests
-from graphgauge.monitor.plan import DATA, METRIC, RANKING, SHARES, holm
-from graphgauge.monitor.samples import pooled
+from graphgauge.monitor import ColumnNames, Plan, Sample, Threshold, drift_triggers
+from graphgauge.monitor.drift import control_limits, run_metric_tests
+from graphgauge.monitor.monitoring_plan import (
+    _BUDGET_SHARES,
+    DATA_SHIFT,
+    METRIC_DRIFT,
+    RANKING_DRIFT,
+    holm_correction,
+)
+from graphgauge.monitor.run_sample import pool_samples
 
 SHORT = argparse.Namespace(histories=3, runs=26, targets=50, power=6, seed=0)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_holm_rejects_what_the_step_down_rule_rejects(ps):
-    corrected = holm(dict(enumerate(ps)))
+    corrected = holm_correction(dict(enumerate(ps)))
     for level in (0.01, 0.05, 0.2):
         rejected, rest = set(), sorted(range(len(ps)), key=lambda k: ps[k])
         while rest and ps[rest[0]] * len(rest) <= level:
@@ -30,8 +36,8 @@ def test_holm_rejects_what_the_step_down_rule_rejects(ps):
 
 def test_the_budget_is_spent_evenly():
     plan = Plan(budget=0.05, looks=10)
-    assert plan.level(METRIC) == pytest.approx(0.004)
-    assert sum(map(plan.level, SHARES)) == pytest.approx(0.05 / 10)
+    assert plan.level(METRIC_DRIFT) == pytest.approx(0.004)
+    assert sum(map(plan.level, _BUDGET_SHARES)) == pytest.approx(0.05 / 10)
     assert (
         Plan.from_record(Plan(thresholds={"time": Threshold(5.0, "below")}).record())
         .thresholds["time"]
@@ -70,7 +76,7 @@ def test_a_large_budget_is_kept_and_mostly_used():
     for number in range(80):
         dice = np.random.default_rng([3, number])
         runs = [targets_like(40, dice, False), targets_like(15, dice, False)]
-        raised += bool(drift_triggers(runs[0], runs[1:], plan, Labels(), number))
+        raised += bool(drift_triggers(runs[0], runs[1:], plan, ColumnNames(), number))
     assert 0.1 < raised / 80 <= 0.4 + 2 * (0.4 * 0.6 / 80) ** 0.5
 
 
@@ -101,17 +107,17 @@ def test_only_what_moved_is_named():
         baseline,
         [replace(run, data=moved)],
         Plan(),
-        Labels(columns=[f"column {k}" for k in range(12)]),
+        ColumnNames(columns=[f"column {k}" for k in range(12)]),
     )
-    assert [own.name for own in found] == [DATA]
+    assert [own.name for own in found] == [DATA_SHIFT]
     assert next(iter(found[0].details["z"])) == "column 5"
     led = replace(run, top=tuple((11, 10) for _ in run.top))
-    found = drift_triggers(baseline, [led], Plan(), Labels(features=list("abcdefghijkl")))
-    assert [own.name for own in found] == [RANKING]
+    found = drift_triggers(baseline, [led], Plan(), ColumnNames(features=list("abcdefghijkl")))
+    assert [own.name for own in found] == [RANKING_DRIFT]
     assert "l (+" in found[0].told
     values = {**run.values, "edge_ec": run.values["edge_ec"] + 30}
-    found = drift_triggers(baseline, [replace(run, values=values)], Plan(), Labels())
-    assert [own.key for own in found] == [(METRIC, "edge_ec")]
+    found = drift_triggers(baseline, [replace(run, values=values)], Plan(), ColumnNames())
+    assert [own.key for own in found] == [(METRIC_DRIFT, "edge_ec")]
     assert found[0].number <= found[0].limit == Plan().level()
     assert found[0].effect > 0.8
 
@@ -122,15 +128,15 @@ def test_a_slow_drift_shows_in_several_runs_together():
         replace(own, values={**own.values, "edge_ec": own.values["edge_ec"] * 1.7})
         for own in (look(k, 50) for k in range(3, 7))
     ]
-    tested = metric_tests(
+    tested = run_metric_tests(
         baseline, [look(20, 50), *runs], Plan()
     )  # the window leaves the first one out
     alone, together = (
         next(own for own in tested if own.metric == "edge_ec" and own.runs == k) for k in (1, 4)
     )
     assert (alone.n, together.n) == (50, 200)
-    assert min(alone.corrected.values()) > Plan().level() >= min(together.corrected.values())
-    assert {own.runs for own in metric_tests(baseline, runs[:1], Plan())} == {1}
+    assert min(alone.corrected_p.values()) > Plan().level() >= min(together.corrected_p.values())
+    assert {own.runs for own in run_metric_tests(baseline, runs[:1], Plan())} == {1}
 
 
 def test_the_last_look_at_a_target_counts():
@@ -138,7 +144,7 @@ def test_the_last_look_at_a_target_counts():
         Sample((1, 2), {"edge_ec": np.array([1.0, 2.0])}),
         Sample((2, 3), {"edge_ec": np.array([5.0, np.nan])}),
     )
-    found = pooled([first, second])
+    found = pool_samples([first, second])
     assert (found.targets, found.known("edge_ec").tolist()) == ((1, 2, 3), [1.0, 5.0])
 
 
@@ -149,8 +155,8 @@ def test_metrics_with_too_few_values_and_clocks_are_not_tested():
         "time": np.arange(9.0),
     }
     sample = Sample(tuple(range(9)), values)
-    assert {own.metric for own in metric_tests(sample, [sample], Plan())} == {"edge_ec"}
-    assert set(METRICS) == {own.metric for own in metric_tests(look(1), [look(2)], Plan())}
+    assert {own.metric for own in run_metric_tests(sample, [sample], Plan())} == {"edge_ec"}
+    assert set(METRICS) == {own.metric for own in run_metric_tests(look(1), [look(2)], Plan())}
 
 
 def test_control_limits_are_as_wide_as_the_tests_are_strict():

@@ -14,14 +14,14 @@ import graphgauge as gg
 from graphgauge.core.errors import BadSetting
 from graphgauge.evaluation import PRESETS, Settings
 from graphgauge.models.fingerprints import digest_of_network
-from graphgauge.monitor import sample_recent, score
-from graphgauge.monitor.scoring import cheap, facts_of_results
+from graphgauge.monitor import sample_recent, score_targets
+from graphgauge.monitor.scoring import _cheap_settings, facts_from_results
 
 FAST = {"trials": (4, 12), "timed": 0}
 
 
 def test_the_cheap_forms_change_what_they_must_and_no_more():
-    found = cheap(PRESETS["calibrated"]).record()
+    found = _cheap_settings(PRESETS["calibrated"]).record()
     changed = {
         name for name, value in PRESETS["calibrated"].record().items() if found[name] != value
     }
@@ -31,15 +31,15 @@ def test_the_cheap_forms_change_what_they_must_and_no_more():
         "paper",
         [30, 100],
     )
-    assert cheap(Settings(early_stop="betting", trials=(5, 9))).early_stop == "betting"
-    assert cheap(cheap(Settings())) == cheap(Settings())
+    assert _cheap_settings(Settings(early_stop="betting", trials=(5, 9))).early_stop == "betting"
+    assert _cheap_settings(_cheap_settings(Settings())) == _cheap_settings(Settings())
 
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_sample_holds_the_numbers_of_the_evaluator_and_the_data_of_its_targets(kind):
     make, targets = MODELS[kind]
     model = make()
-    sample, facts = score(gg.Evaluator(model, **FAST), gg.InputXGradient(), targets, top=2)
+    sample, facts = score_targets(gg.Evaluator(model, **FAST), gg.InputXGradient(), targets, top=2)
     own = gg.Evaluator(model, stability="binomial", twins=False, **FAST)
     results = own.compare([gg.InputXGradient()], targets)
     for metric in ("edge_ec", "feature_pertinence", "feature_stability"):
@@ -67,7 +67,7 @@ def test_a_sample_holds_the_numbers_of_the_evaluator_and_the_data_of_its_targets
 
 def test_the_leading_features_are_those_with_the_highest_scores():
     model = node_model()
-    sample, _ = score(gg.Evaluator(model, **FAST), gg.InputXGradient(), [3, 20], top=3)
+    sample, _ = score_targets(gg.Evaluator(model, **FAST), gg.InputXGradient(), [3, 20], top=3)
     for target, found in zip([3, 20], sample.top, strict=True):
         (x,) = gg.InputXGradient().explain(model, [target], seed=0)
         others = [k for k, node in enumerate(x.nodes.tolist()) if node != target]
@@ -82,7 +82,7 @@ def test_the_leading_features_are_those_with_the_highest_scores():
 def test_measuring_leaves_the_network_as_it_was():
     model = node_model()
     before = {name: value.clone() for name, value in model.net.state_dict().items()}
-    score(gg.Evaluator(model, **FAST), gg.GNNExplainer(epochs=2), [3, 20])
+    score_targets(gg.Evaluator(model, **FAST), gg.GNNExplainer(epochs=2), [3, 20])
     assert all(torch.equal(before[name], value) for name, value in model.net.state_dict().items())
     assert all(parameter.grad is None for parameter in model.net.parameters())
 
@@ -112,15 +112,15 @@ def test_what_cannot_be_measured_is_refused():
     with pytest.raises(BadSetting, match="number must be a number of targets"):
         sample_recent(node_model(), 0)
     with pytest.raises(BadSetting, match="an explainer that gives scores"):
-        score(gg.Evaluator(node_model()), "saliency", [3])
+        score_targets(gg.Evaluator(node_model()), "saliency", [3])
 
 
 def test_results_with_other_noise_cannot_be_a_baseline():
     results = gg.Evaluator(node_model(), **FAST).compare([gg.Saliency()], [3])
     with pytest.raises(BadSetting, match="stability='pairs', not 'binomial'"):
-        facts_of_results(results, "saliency")
+        facts_from_results(results, "saliency")
     fitting = gg.Evaluator(node_model(), stability="binomial", **FAST).compare([gg.Saliency()], [3])
-    facts = facts_of_results(fitting, "saliency")
+    facts = facts_from_results(fitting, "saliency")
     assert (facts.explainer, facts.params, facts.is_whole) == ("saliency", None, False)
 
 
@@ -144,7 +144,7 @@ def literal_edge_means(model, target):
 def test_the_attributes_of_the_edges_at_a_target_are_watched(kind):
     model = attributed(kind)
     targets = [3, 5, 11] if kind is gg.NodeClassificationModel else [(3, 4), (5, 11)]
-    sample, facts = score(gg.Evaluator(model, **FAST), gg.InputXGradient(), targets)
+    sample, facts = score_targets(gg.Evaluator(model, **FAST), gg.InputXGradient(), targets)
     assert facts.columns[-3:] == tuple(
         f"{name} (mean over its edges)" for name in ("amount", "at night", "edge_weight")
     )

@@ -67,7 +67,7 @@ def test_in_english_the_sentences_are_about_the_chosen_class_alone():
 
 def test_facts_hold_the_chosen_class_and_an_older_record_without_it_can_be_told():
     x = of_class(0)
-    from graphgauge.narrative.telling import explanation_facts, text_of
+    from graphgauge.narrative.text import explanation_facts, render_text
 
     facts = explanation_facts(evaluator(), x)
     assert facts["chosen"] == {"class": 0, "probability": 0.127, "name": ""}
@@ -78,7 +78,7 @@ def test_facts_hold_the_chosen_class_and_an_older_record_without_it_can_be_told(
         for name, value in explanation_facts(evaluator(), explanation()).items()
         if name != "chosen"
     }
-    assert text_of(older) == text_of({**older, "chosen": None})
+    assert render_text(older) == render_text({**older, "chosen": None})
 
 
 def test_an_explained_class_is_told_from_explain_to_sentence():

@@ -32,8 +32,8 @@ from told import (
 import graphgauge as gg
 from graphgauge.core.errors import BadExplanation, BadSetting, UnknownName
 from graphgauge.narrative import explanation_facts, find_language
-from graphgauge.narrative.facts import rounded, share
-from graphgauge.narrative.ranking import Ranking
+from graphgauge.narrative.facts import _round_probability, _round_significant
+from graphgauge.narrative.selection import ScoreSelection
 
 LEVELS, TASKS = ("node", "link", "graph"), ("classification", "regression")
 
@@ -252,9 +252,9 @@ def literal_split(scores, k, order, signed):
     st.booleans(),
 )
 def test_what_is_told_follows_the_definition(scores, k, order, signed):
-    assert Ranking(k, order, signed).split([float(score) for score in scores]) == literal_split(
-        scores, k, order, signed
-    )
+    assert ScoreSelection(k, order, signed).split(
+        [float(score) for score in scores]
+    ) == literal_split(scores, k, order, signed)
 
 
 def test_scores_of_feature_groups_add_up_before_neighbours_are_pooled():
@@ -262,8 +262,8 @@ def test_scores_of_feature_groups_add_up_before_neighbours_are_pooled():
     top = facts(names=grouped)["features"]["top"]
     score = FEATURES[:, [0, 2, 3]].sum(1)
     assert [(item["name"], item["of"], item["score"]) for item in top] == [
-        ("money", "target", rounded(float(score[0]))),
-        ("money", "neighbours", rounded(float(score[1:].max()))),
+        ("money", "target", _round_significant(float(score[0]))),
+        ("money", "neighbours", _round_significant(float(score[1:].max()))),
     ]
 
 
@@ -277,7 +277,7 @@ def test_neighbours_are_pooled_as_the_settings_say():
         for item in known["features"]["opposing"] + known["features"]["top"]
         if item["of"] == "neighbours"
     )
-    assert (debt["name"], debt["score"]) == ("income", rounded(float(pooled[0])))
+    assert (debt["name"], debt["score"]) == ("income", _round_significant(float(pooled[0])))
 
 
 def test_an_unsigned_explainer_gets_no_direction():
@@ -328,7 +328,7 @@ def test_affected_persons_never_read_of_single_neighbours(language, level):
 
 
 def test_probabilities_are_certain_only_when_they_are():
-    assert [share(p) for p in (0.0, 1e-9, 0.12345, 0.9999999, 1.0)] == [
+    assert [_round_probability(p) for p in (0.0, 1e-9, 0.12345, 0.9999999, 1.0)] == [
         0.0,
         0.001,
         0.123,
@@ -362,7 +362,7 @@ def test_an_ec_without_a_record_of_flips_is_not_told():
 def test_a_prediction_that_is_not_stored_is_asked_from_the_model():
     x = explanation(prediction=None)
     probability = evaluator().model.pred_continuous([0])[0]
-    assert facts(x)["prediction"]["probability"] == share(float(probability.max()))
+    assert facts(x)["prediction"]["probability"] == _round_probability(float(probability.max()))
     assert facts(x)["prediction"]["class"] == int(probability.argmax())
 
 

@@ -24,7 +24,7 @@ from told import (
 )
 
 import graphgauge as gg
-from graphgauge.narrative.telling import explanation_facts, text_of
+from graphgauge.narrative.text import explanation_facts, render_text
 
 #: names of the three features and of the decision, and the remarks on the first two
 LOAN = {
@@ -178,7 +178,9 @@ def test_what_validation_found_of_a_method_is_never_told_of_the_explanation(lang
 def test_facts_that_an_earlier_version_kept_can_be_told(audience):
     facts = explanation_facts(evaluator(), explanation(), names(), audience, quality=QUALITY)
     kept = {name: value for name, value in facts["quality"].items() if name != "at_validation"}
-    assert text_of({**facts, "quality": kept}, "en", audience) == text_of(facts, "en", audience)
+    assert render_text({**facts, "quality": kept}, "en", audience) == render_text(
+        facts, "en", audience
+    )
 
 
 @pytest.mark.parametrize("audience", AUDIENCES)

@@ -12,8 +12,13 @@ from torch_geometric.data import Data
 import graphgauge as gg
 from graphgauge.core.errors import BadFile, BadSetting, UnknownName
 from graphgauge.narrative import find_language
-from graphgauge.narrative.language import SHIPPED, filled, flat, parsed
-from graphgauge.narrative.names import LONGEST, tidy
+from graphgauge.narrative.language import (
+    SHIPPED_LANGUAGES,
+    _fill_phrase,
+    _flatten_keys,
+    _parse_phrases,
+)
+from graphgauge.narrative.names import _MAX_NAME_LENGTH, tidy_text
 
 HOSTILE = [
     "{{ 7 * 7 }}",
@@ -60,11 +65,11 @@ def test_hostile_names_stay_text(name):
         decision=name,
         role=name,
         relation=name,
-        groups={(name, name or "g") if tidy(name) else "g": [1, 2]},
+        groups={(name, name or "g") if tidy_text(name) else "g": [1, 2]},
         remarks={name: name},
         not_used=[name],
     )
-    shown = tidy(name)
+    shown = tidy_text(name)
     templates = ["expert", "internal", "affected-person", "paper-loan", "paper-template"]
     for language, template in [
         *(("en", template) for template in templates),
@@ -78,7 +83,7 @@ def test_hostile_names_stay_text(name):
                 r"[\x00-\x09\x0b-\x1f\u200b\u202a-\u202e\u2028\u2029\ufeff\ud800-\udfff]", text
             )
             assert text.count("\u2068") == text.count("\u2069")
-            assert len(shown) <= LONGEST + 2
+            assert len(shown) <= _MAX_NAME_LENGTH + 2
             text.encode("utf-8")
 
 
@@ -88,8 +93,8 @@ def test_names_without_anything_to_see_count_as_not_given():
 
 
 def test_right_to_left_names_are_isolated():
-    assert tidy("\u05e9\u05dc") == "\u2068\u05e9\u05dc\u2069"
-    assert tidy(tidy("\u05e9\u05dc")) == "\u2068\u05e9\u05dc\u2069"
+    assert tidy_text("\u05e9\u05dc") == "\u2068\u05e9\u05dc\u2069"
+    assert tidy_text(tidy_text("\u05e9\u05dc")) == "\u2068\u05e9\u05dc\u2069"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +141,7 @@ def test_names_come_from_the_data_where_the_user_gives_none():
         {0: "u", 1: "v"},
         "stars",
     )
-    own = gg.Names(features=["c"]).filled(found)
+    own = gg.Names(features=["c"]).with_defaults(found)
     assert (own.features, own.unit) == ({0: "c"}, "stars")
     assert gg.Names.of(gg.datasets.load("BA-Shapes", "node")).classes[0] == "base"
 
@@ -204,7 +209,7 @@ def test_templates_that_cannot_be_are_refused(template, error, message):
 
 def test_a_further_language_is_a_folder(tmp_path):
     """Pirate: English numbers and plurals, its own words."""
-    shutil.copytree(SHIPPED / "en", tmp_path / "pirate")
+    shutil.copytree(SHIPPED_LANGUAGES / "en", tmp_path / "pirate")
     phrases = tmp_path / "pirate" / "phrases.toml"
     phrases.write_text(
         phrases.read_text(encoding="utf-8").replace('"feature {id}"', '"treasure {id}"'),
@@ -246,7 +251,7 @@ def test_languages_that_are_not_complete_are_refused(tmp_path):
     (tmp_path / "xx" / "phrases.toml").write_text('locale = "en"', encoding="utf-8")
     with pytest.raises(BadFile, match=r"has no group_from, quotes, nouns.node"):
         find_language("xx", tmp_path)
-    text = (SHIPPED / "en" / "phrases.toml").read_text(encoding="utf-8")
+    text = (SHIPPED_LANGUAGES / "en" / "phrases.toml").read_text(encoding="utf-8")
     (tmp_path / "xx" / "phrases.toml").write_text(
         text.replace('locale = "en"', 'locale = "zz"'), encoding="utf-8"
     )
@@ -259,12 +264,12 @@ def test_languages_that_are_not_complete_are_refused(tmp_path):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_language_has_every_phrase_and_template_and_no_other(language):
-    own, english = SHIPPED / language, SHIPPED / "en"
+    own, english = SHIPPED_LANGUAGES / language, SHIPPED_LANGUAGES / "en"
     assert sorted(path.name for path in own.iterdir()) == sorted(
         path.name for path in english.iterdir()
     )
-    assert sorted(flat(parsed(own / "phrases.toml"))) == sorted(
-        flat(parsed(english / "phrases.toml"))
+    assert sorted(_flatten_keys(_parse_phrases(own / "phrases.toml"))) == sorted(
+        _flatten_keys(_parse_phrases(english / "phrases.toml"))
     )
     same = [
         name
@@ -310,6 +315,6 @@ def test_spanish_says_e_before_the_sound_i():
 
 
 def test_what_is_filled_in_is_not_read_again():
-    assert filled("{a} {b}", {"a": "{b}", "b": "{a}"}) == "{b} {a}"
+    assert _fill_phrase("{a} {b}", {"a": "{b}", "b": "{a}"}) == "{b} {a}"
     with pytest.raises(UnknownName, match="Known: a"):
-        filled("{b}", {"a": "x"})
+        _fill_phrase("{b}", {"a": "x"})

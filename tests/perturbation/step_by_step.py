@@ -4,7 +4,7 @@ per point.
 
 import torch
 
-from graphgauge.models.masking import masked_messages
+from graphgauge.execution.message_masking import mask_messages
 
 
 def run(net, ask, x, edge_index, kept=None):
@@ -12,7 +12,7 @@ def run(net, ask, x, edge_index, kept=None):
     with torch.no_grad():
         if kept is None:
             return ask(net, x, edge_index)
-        with masked_messages(net, edge_index, kept.double()):
+        with mask_messages(net, edge_index, kept.double()):
             return ask(net, x, edge_index)
 
 

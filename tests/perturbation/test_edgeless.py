@@ -11,7 +11,13 @@ from zoo import FEATURES, Pooled, build
 
 import graphgauge as gg
 from graphgauge.core.errors import BadModel, GraphgaugeWarning, OutOfMemory
-from graphgauge.perturbation import EdgeEdits, FeatureEdits, Lines, points, random_orders
+from graphgauge.perturbation import (
+    CurveLines,
+    EdgeEdits,
+    FeatureEdits,
+    predict_curves,
+    random_orders,
+)
 
 
 class Scaled(nn.Module):
@@ -61,10 +67,12 @@ def made(net, kind=gg.GraphClassificationModel, **options):
 
 def drop_curves(model, targets, removal="drop"):
     """Points of two random orders of every target, to the last edge."""
-    edits = EdgeEdits.of(model, model.computation_graphs(targets), removal)
+    edits = EdgeEdits.from_graphs(model, model.computation_graphs(targets), removal)
     order = random_orders(edits.candidates, list(range(len(targets))), 20, 0, 2).flatten(0, 1)
-    lines = Lines(torch.arange(len(targets)).repeat_interleave(2), order)
-    return lines, points(model, edits, lines, torch.zeros_like(lines.case), (order >= 0).sum(1))
+    lines = CurveLines(torch.arange(len(targets)).repeat_interleave(2), order)
+    return lines, predict_curves(
+        model, edits, lines, torch.zeros_like(lines.case), (order >= 0).sum(1)
+    )
 
 
 @pytest.mark.parametrize("net", [Scaled, Sequential])
@@ -108,7 +116,7 @@ def joined_model():
 
 def fail_on(monkeypatch, model, is_refused, error):
     """From now on the network fails on some unions; the sizes of all that it is given."""
-    outputs, sizes = model.engine.outputs, []
+    outputs, sizes = model.executor.outputs, []
 
     def picky(union):
         sizes.append(len(union))
@@ -116,7 +124,7 @@ def fail_on(monkeypatch, model, is_refused, error):
             raise error
         return outputs(union)
 
-    monkeypatch.setattr(model.engine, "outputs", picky)
+    monkeypatch.setattr(model.executor, "outputs", picky)
     return sizes
 
 
@@ -168,15 +176,15 @@ def test_only_dropped_edges_excuse_a_failure(monkeypatch):
     features = FeatureEdits(
         graphs, torch.zeros(1, dtype=torch.int64), donors, torch.tensor([0, len(donors)])
     )
-    lines = Lines(torch.zeros(1, dtype=torch.int64), torch.arange(2)[None])
+    lines = CurveLines(torch.zeros(1, dtype=torch.int64), torch.arange(2)[None])
     upto = torch.zeros(1, dtype=torch.int64), torch.full((1,), 2)
-    points(model, features, lines, *upto)
+    predict_curves(model, features, lines, *upto)
     fail_on(monkeypatch, model, lambda union: union.edge_mask is not None, IndexError("masked"))
     with pytest.raises(IndexError, match="masked"):
         drop_curves(model, [0], "mask")
     fail_on(monkeypatch, model, lambda union: True, IndexError("substituted"))
     with pytest.raises(IndexError, match="substituted"):
-        points(model, features, lines, *upto)
+        predict_curves(model, features, lines, *upto)
 
 
 def test_an_evaluation_loses_only_what_reads_a_graph_without_edges():

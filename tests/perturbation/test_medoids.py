@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from live import Live
 
 from graphgauge.perturbation.medoids import (
-    AT_ONCE,
-    farthest_first,
-    k_medoids,
-    medoids,
-    medoids_above,
-    medoids_of_labels,
+    _AT_ONCE,
+    _farthest_first,
+    _k_medoids,
+    _label_medoids,
+    label_k_medoids,
+    medoids_above_thresholds,
 )
 
 #: --device is the same for all examples
@@ -95,7 +95,7 @@ def padded(rows, number):
 def test_medoids_have_the_least_sum_of_squared_distances_to_all_members(cloud, device):
     points, eligible, label = cloud
     z, mask = tensors(points, eligible, device)
-    found = medoids(z, torch.tensor(label, device=device), 5, mask).tolist()
+    found = _label_medoids(z, torch.tensor(label, device=device), 5, mask).tolist()
     for number in range(5):
         rows = [i for i, own in enumerate(label) if own == number]
         wanted = literal_medoid(points, rows, eligible)
@@ -110,10 +110,10 @@ def test_k_medoids_follow_their_definition(cloud, k, device):
     points, eligible, label = cloud
     z, mask = tensors(points, eligible, device)
     wanted = literal_k_medoids(points, range(len(points)), k, eligible)
-    assert k_medoids(z, k, mask).tolist() == wanted
+    assert _k_medoids(z, k, mask).tolist() == wanted
     if all(eligible):
-        assert k_medoids(z, k).tolist() == wanted
-    found = medoids_of_labels(z, torch.tensor(label, device=device), 4, k, mask).tolist()
+        assert _k_medoids(z, k).tolist() == wanted
+    found = label_k_medoids(z, torch.tensor(label, device=device), 4, k, mask).tolist()
     members = [[i for i, own in enumerate(label) if own == number] for number in range(4)]
     assert found == [padded(literal_k_medoids(points, rows, k, eligible), k) for rows in members]
 
@@ -129,7 +129,7 @@ def test_medoids_above_a_threshold_are_those_of_the_points_that_reach_it(
     height, bound = (
         torch.tensor(numbers, dtype=torch.float64, device=device) for numbers in (value, thresholds)
     )
-    found = medoids_above(z, height, bound, k, mask).tolist()
+    found = medoids_above_thresholds(z, height, bound, k, mask).tolist()
     above = [[i for i, own in enumerate(value) if own >= one] for one in thresholds]
     assert found == [padded(literal_k_medoids(points, rows, k, eligible), k) for rows in above]
 
@@ -140,26 +140,26 @@ def test_the_size_of_the_pieces_changes_nothing(cloud, piece):
     z, mask = tensors(points, eligible)
     number, height = torch.tensor(label), torch.tensor(label, dtype=torch.float64)
     found = []
-    for size in (AT_ONCE, piece):
+    for size in (_AT_ONCE, piece):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("graphgauge.perturbation.medoids.AT_ONCE", size)
-            found.append([medoids_of_labels(z, number, 4, k, mask).tolist() for k in (1, 3)])
-            found[-1].append(medoids_above(z, height, height, 1, mask).tolist())
+            patch.setattr("graphgauge.perturbation.medoids._AT_ONCE", size)
+            found.append([label_k_medoids(z, number, 4, k, mask).tolist() for k in (1, 3)])
+            found[-1].append(medoids_above_thresholds(z, height, height, 1, mask).tolist())
     assert found[0] == found[1]
 
 
 def test_the_values_of_clear_cases():
     line = torch.tensor([[0.0], [1.0], [2.0], [100.0], [101.0], [103.0]])
-    assert medoids(line, torch.zeros(6, dtype=torch.int64), 1).tolist() == [
+    assert _label_medoids(line, torch.zeros(6, dtype=torch.int64), 1).tolist() == [
         3
     ]  # the mean is 51 1/6: 100 is nearer to it than 2
-    assert farthest_first(line, 3).tolist() == [3, 0, 5]
-    assert k_medoids(line, 2).tolist() == [4, 1]  # rank 0 grew out of the medoid of all points
-    assert k_medoids(line, 2, torch.tensor([True, False, True, True, False, True])).tolist() == [
+    assert _farthest_first(line, 3).tolist() == [3, 0, 5]
+    assert _k_medoids(line, 2).tolist() == [4, 1]  # rank 0 grew out of the medoid of all points
+    assert _k_medoids(line, 2, torch.tensor([True, False, True, True, False, True])).tolist() == [
         3,
         0,
     ]  # of two as near, the first
-    assert medoids_above(
+    assert medoids_above_thresholds(
         line, line[:, 0].double(), torch.tensor([-5.0, 2.0, 101.5, 104.0]).double()
     ).tolist() == [
         [3],
@@ -170,10 +170,10 @@ def test_the_values_of_clear_cases():
 
 
 def test_fewer_medoids_than_asked_for_where_points_are_few_or_equal():
-    assert k_medoids(torch.zeros(5, 2), 3).tolist() == [0]
-    assert k_medoids(torch.tensor([[1.0], [1.0], [4.0]]), 9).tolist() == [0, 2]
-    assert k_medoids(torch.zeros(3, 2), 2, torch.zeros(3, dtype=torch.bool)).tolist() == []
-    assert k_medoids(torch.zeros(0, 2), 2).tolist() == []
+    assert _k_medoids(torch.zeros(5, 2), 3).tolist() == [0]
+    assert _k_medoids(torch.tensor([[1.0], [1.0], [4.0]]), 9).tolist() == [0, 2]
+    assert _k_medoids(torch.zeros(3, 2), 2, torch.zeros(3, dtype=torch.bool)).tolist() == []
+    assert _k_medoids(torch.zeros(0, 2), 2).tolist() == []
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
@@ -183,13 +183,13 @@ def test_rounding_breaks_no_tie(dtype):
     """
     random = torch.Generator().manual_seed(0)
     pairs = torch.randn(1000, 7, generator=random, dtype=dtype)
-    assert medoids(pairs, torch.arange(500).repeat(2), 500).tolist() == list(range(500))
+    assert _label_medoids(pairs, torch.arange(500).repeat(2), 500).tolist() == list(range(500))
     last_digit = torch.finfo(dtype).eps * torch.randint(-1, 2, (40, 7), generator=random).to(dtype)
     rough = torch.randn(1, 7, generator=random, dtype=dtype) * (1 + last_digit)
     assert len(rough.unique(dim=0)) > 30
-    assert k_medoids(rough, 3).tolist() == [0]
+    assert _k_medoids(rough, 3).tolist() == [0]
     height = torch.arange(40).double()
-    assert medoids_above(rough, height, height)[:, 0].tolist() == list(range(40))
+    assert medoids_above_thresholds(rough, height, height)[:, 0].tolist() == list(range(40))
 
 
 @pytest.mark.parametrize("number", [1, 3])
@@ -200,10 +200,10 @@ def test_memory_does_not_grow_with_the_square_of_the_points(number):
         torch.randn(size, generator=random, dtype=torch.float64),
     )
     bound = height[:: size // (300 if number == 1 else 5)]
-    allowed = 3 * 8 * AT_ONCE  # a piece of distances and what is made of it
+    allowed = 3 * 8 * _AT_ONCE  # a piece of distances and what is made of it
     assert size**2 > 2 * allowed
-    assert len(bound) * size > AT_ONCE or number > 1
+    assert len(bound) * size > _AT_ONCE or number > 1
     with Live() as live:
-        medoids_of_labels(points, (height > 0).long(), 2, number)
-        medoids_above(points, height, bound, number)
+        label_k_medoids(points, (height > 0).long(), 2, number)
+        medoids_above_thresholds(points, height, bound, number)
     assert 8 * size < live.peak <= allowed

@@ -14,9 +14,9 @@ from zoo import FEATURES, EncodeDecode, LinkForward, Pooled, Stack, build, graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadModel, BadSetting, BadTarget
-from graphgauge.core.seeds import generator
-from graphgauge.perturbation import donors, find_references
-from graphgauge.perturbation.references import has_neighbour
+from graphgauge.core.seeds import make_generator
+from graphgauge.perturbation import draw_donors, find_references
+from graphgauge.perturbation.references import _has_neighbour
 
 LAYERS = {"GCN": GCNConv, "GAT": GATConv, "SAGE": SAGEConv}
 TASKS = ("node", "link", "graph")
@@ -137,7 +137,7 @@ def model_of(task, kind, layer, data):
     )
     if kind == "classification":
         with torch.no_grad():
-            bias_of(model.net).sub_(0.97 * model.whole_rows(model.everything).mean(0))
+            bias_of(model.net).sub_(0.97 * model.whole_rows(model.population_rows).mean(0))
     return model
 
 
@@ -210,14 +210,14 @@ def test_a_neighbour_is_a_node_of_the_computation_graph_that_is_not_the_targets_
     net = build(Stack, lambda a, b: GCNConv(a, b, flow=next(flows)), dtype=torch.float64)
     model = gg.NodeClassificationModel(net, data, output="logits")
     sizes = model.computation_graphs(model.population()).num_nodes
-    assert has_neighbour(model, model.everything).tolist() == (sizes > 1).tolist()
+    assert _has_neighbour(model, model.population_rows).tolist() == (sizes > 1).tolist()
     assume(data.num_nodes > 1)
     flows = iter(flow * 2)
     net = build(LinkForward, lambda a, b: GCNConv(a, b, flow=next(flows)), dtype=torch.float64)
     model = gg.LinkClassificationModel(net, data, output="logits")
     pairs = [(u, v) for u in range(data.num_nodes) for v in range(data.num_nodes) if u != v]
     assert (
-        has_neighbour(model, model.read(torch.tensor(pairs))).tolist()
+        _has_neighbour(model, model.parse_targets(torch.tensor(pairs))).tolist()
         == (model.computation_graphs(pairs).num_nodes > 2).tolist()
     )
 
@@ -321,7 +321,9 @@ def test_a_constant_model_has_no_reference(task, kind, number):
     references = find_references(model, some_targets(model), number)
     assert (len(references), len(references.graphs)) == (0, 0)
     assert references.count().tolist() == [0] * len(some_targets(model))
-    assert donors(model.computation_graphs(some_targets(model)), references, []).ptr.tolist() == [0]
+    assert draw_donors(
+        model.computation_graphs(some_targets(model)), references, []
+    ).ptr.tolist() == [0]
 
 
 @pytest.mark.parametrize("number", [1, 3])
@@ -359,7 +361,7 @@ def test_the_users_model_is_as_it_was():
     )
     state = torch.get_rng_state()
     references = find_references(model, [0, 1, 2], 3)
-    donors(model.computation_graphs([0, 1, 2]), references, list(range(len(references))))
+    draw_donors(model.computation_graphs([0, 1, 2]), references, list(range(len(references))))
     assert torch.equal(torch.get_rng_state(), state)
     assert net.training
     assert not any(module._forward_pre_hooks or module._forward_hooks for module in net.modules())
@@ -395,7 +397,7 @@ def literal_donors(target, reference, seed):
         node for row, node in enumerate(there) if row not in [int(r) for r in reference.target_rows]
     ]
     others = [row for row in range(len(target.nodes)) if row not in own]
-    random = generator(seed)
+    random = make_generator(seed)
     if len(lenders) >= len(others):
         drawn = torch.randperm(len(lenders), generator=random)[: len(others)].tolist()
     else:
@@ -419,7 +421,7 @@ def test_donors_are_the_map_as_defined(task, kind, data, seed, number):
     targets = some_targets(model)
     batch, references = model.computation_graphs(targets), find_references(model, targets, number)
     seeds = [seed + case for case in range(len(references))]
-    found = donors(batch, references, seeds)
+    found = draw_donors(batch, references, seeds)
     assert len(found) == len(references)
     for case, own_seed in enumerate(seeds):
         target, reference = (
@@ -446,7 +448,7 @@ def test_neighbours_are_lent_once_where_there_are_enough_and_never_by_the_refere
     assert references.ids() == [0, 7]
     seen = set()
     for seed in range(60):
-        found = donors(batch, references, [seed, seed])
+        found = draw_donors(batch, references, [seed, seed])
         few, many = found.node[:3].tolist(), found.node[3:].tolist()
         assert few[0] == 0
         assert len(set(few[1:])) == 2
@@ -454,7 +456,7 @@ def test_neighbours_are_lent_once_where_there_are_enough_and_never_by_the_refere
         assert many[0] == 7
         assert set(many[1:]) <= {8, 9}
         seen.add((*few, *many))
-        again = donors(batch, references, [seed, seed])
+        again = draw_donors(batch, references, [seed, seed])
         assert torch.equal(found.node, again.node)
     assert len(seen) > 50
     assert {row[1] for row in seen} == set(range(1, 7))
@@ -465,11 +467,13 @@ def test_a_case_is_drawn_from_its_seed_whatever_else_is_in_the_batch():
     targets = some_targets(model)
     batch, references = model.computation_graphs(targets), find_references(model, targets)
     seeds = [100 + case for case in range(len(references))]
-    together = donors(batch, references, seeds)
+    together = draw_donors(batch, references, seeds)
     for t, target in enumerate(targets):
         alone = find_references(model, [target])
         cases = (references.target == t).nonzero()[:, 0].tolist()
-        found = donors(model.computation_graphs([target]), alone, [seeds[case] for case in cases])
+        found = draw_donors(
+            model.computation_graphs([target]), alone, [seeds[case] for case in cases]
+        )
         there = torch.cat(
             [together.node[together.ptr[case] : together.ptr[case + 1]] for case in cases]
         )
@@ -480,7 +484,7 @@ def test_ends_of_links_lend_to_ends_in_their_order():
     model = model_of("link", "classification", GCNConv, random_graph(30, 50, dtype=torch.float64))
     targets = [(5, 2), (2, 5), (11, 20)]
     batch, references = model.computation_graphs(targets), find_references(model, targets)
-    found = donors(batch, references, [0] * len(references))
+    found = draw_donors(batch, references, [0] * len(references))
     assert len(references) > 0
     for case, pair in enumerate(references.ids()):
         rows = batch.target_row[references.target[case]]
@@ -490,7 +494,7 @@ def test_ends_of_links_lend_to_ends_in_their_order():
 def test_graphs_lend_their_nodes_under_their_numbers_in_the_whole_list():
     model = model_of("graph", "regression", GCNConv, random_graph(12, 20, dtype=torch.float64))
     batch, references = model.computation_graphs(range(10)), find_references(model, range(10))
-    found = donors(batch, references, list(range(len(references))))
+    found = draw_donors(batch, references, list(range(len(references))))
     source = model.source
     assert len(references) >= 5
     for case, graph in enumerate(references.ids()):
@@ -503,8 +507,8 @@ def test_wrong_company_is_refused():
     model, other = star_and_path(), star_and_path()
     references = find_references(model, [7, 0])
     with pytest.raises(BadTarget, match="cut by another model"):
-        donors(other.computation_graphs([7, 0]), references, [0, 0])
+        draw_donors(other.computation_graphs([7, 0]), references, [0, 0])
     with pytest.raises(BadTarget, match="belong to 2 targets, but there are 1"):
-        donors(model.computation_graphs([7]), references, [0, 0])
+        draw_donors(model.computation_graphs([7]), references, [0, 0])
     with pytest.raises(BadSetting, match="one seed for each of the 2 cases, but 1"):
-        donors(model.computation_graphs([7, 0]), references, [0])
+        draw_donors(model.computation_graphs([7, 0]), references, [0])

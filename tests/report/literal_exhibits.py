@@ -8,7 +8,7 @@ from itertools import accumulate
 
 import networkx as nx
 
-from graphgauge.report.layout import spread
+from graphgauge.plots.graph_layout import _spread_branches
 
 TOP = 3  #: of a text
 
@@ -156,7 +156,7 @@ def shells(drawn, pairs, targets):
     branches, radius, angle = tree(drawn, pairs, targets, ring), radii(ring), {}
     for k, target in enumerate(targets):
         start = math.pi / 2 if len(targets) == 1 else (1.5 * math.pi if k == 0 else math.pi / 2)
-        spread(target, start, 2 * math.pi / len(targets), branches, angle)
+        _spread_branches(target, start, 2 * math.pi / len(targets), branches, angle)
     side = {
         node: (-0.22 if math.cos(angle[node]) < 0 else 0.22) if len(targets) == 2 else 0.0
         for node in ring

@@ -11,7 +11,7 @@ from zoo import build, random_graph
 
 import graphgauge as gg
 from graphgauge.evaluation import Results
-from graphgauge.report.page import report
+from graphgauge.report.report_builder import build_report
 
 SMALL = {
     "cap": 6,
@@ -54,7 +54,7 @@ def several(tasks, **options):
 @cache
 def shown():
     """The report of `measured`, made once."""
-    return report(measured())
+    return build_report(measured())
 
 
 @cache

@@ -12,11 +12,12 @@ from matplotlib.colors import to_hex
 from typer.testing import CliRunner
 
 from graphgauge.benchmark import read_summary, summary_table
-from graphgauge.benchmark.explainer_names import shown_explainer
+from graphgauge.benchmark.explainer_names import explainer_title
 from graphgauge.cli.main import app
 from graphgauge.core.errors import BadFile, UndefinedScore
-from graphgauge.report import plot_fronts, plot_pareto, write_analysis
-from graphgauge.report.pareto import looks
+from graphgauge.plots import plot_fronts, plot_pareto
+from graphgauge.plots.pareto_plot import explainer_styles
+from graphgauge.report import write_analysis
 
 mpl.use("Agg")
 NINE = "deconvolution gnn_explainer graphmask guided_backprop input_x_gradient integrated_gradients lrp saliency random".split()
@@ -104,7 +105,7 @@ def test_a_name_stands_by_its_own_marker_or_a_line_leads_to_it():
         "deconvolution": (1, 50),
     }
     axes = plot_pareto(points(close), "edge_pertinence", "edge_ec", draws=5)
-    spots = {shown_explainer(name): axes.transData.transform(own) for name, own in close.items()}
+    spots = {explainer_title(name): axes.transData.transform(own) for name, own in close.items()}
     led = {tuple(text.xy) for text in axes.texts if not text.get_text()}
     named = [text for text in axes.texts if text.get_text()]
     assert sorted(text.get_text() for text in named) == ["Deconv", "LRP", "Saliency"]
@@ -142,10 +143,10 @@ def test_bars_hold_the_draws():
 
 
 def test_nine_explainers_have_nine_looks_and_names_do_not_cover_each_other():
-    chosen = looks(NINE)
+    chosen = explainer_styles(NINE)
     assert len({chosen[name] for name in NINE}) == 9
     assert len({to_hex(chosen[name][0]) for name in NINE}) == 9
-    assert chosen["lrp"] == looks(["lrp"])["lrp"]
+    assert chosen["lrp"] == explainer_styles(["lrp"])["lrp"]
     ladder = {name: (0.80 + 0.01 * k, 5 + k) for k, name in enumerate(NINE[:8])}
     axes = plot_pareto(points(ladder), "edge_pertinence", "edge_ec", draws=5)
     boxes = [text.get_window_extent() for text in axes.texts if text.get_text()]

@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex
 
 import graphgauge as gg
 from graphgauge.core.errors import BadExplanation, BadSetting, UndefinedScore, UnknownName
-from graphgauge.report import colours, plot_edge_bars, plot_feature_bars, plot_stability_strips
+from graphgauge.plots import colours, plot_edge_bars, plot_feature_bars, plot_stability_strips
 
 mpl.use("Agg")
 
@@ -36,9 +36,9 @@ def test_features_of_the_target_and_of_its_neighbours_in_the_order_of_their_stre
     ]
     assert axes.yaxis_inverted()
     assert [to_hex(patch.get_facecolor()) for patch in axes.patches[:3]] == [
-        colours.RAISES.lower(),
-        colours.mixed(colours.LOWERS, 0.35 + 0.65 / 3),
-        colours.mixed(colours.RAISES, 0.35 + 0.65 / 3),
+        colours._RAISES.lower(),
+        colours._mix_with_white(colours._LOWERS, 0.35 + 0.65 / 3),
+        colours._mix_with_white(colours._RAISES, 0.35 + 0.65 / 3),
     ]
     assert axes.get_xlabel().replace("\n", " ").endswith("and 2 further scores with 0 % of the sum")
 
@@ -144,13 +144,13 @@ def test_strips_of_what_is_no_likeness_are_refused(values, message):
 def test_the_curve_uses_the_one_palette_and_keeps_names_as_they_are():
     from test_pictures import case
 
-    from graphgauge.evaluation import Story
+    from graphgauge.evaluation import ScoreTrace
 
-    axes = gg.plot_deletion_curve(Story("$x$", 7, "edge", (case(None, 2),), {}))
+    axes = gg.plot_deletion_curve(ScoreTrace("$x$", 7, "edge", (case(None, 2),), {}))
     assert [line.get_color() for line in axes.lines] == [
-        colours.GREY,
-        colours.BLUE,
-        colours.VERMILION,
+        colours._GREY,
+        colours._BLUE,
+        colours._VERMILION,
     ]
     name = axes.get_legend().get_texts()[2]
     assert (name.get_text(), name.get_parse_math()) == ("$x$", False)

@@ -11,9 +11,9 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv, global_add_pool
 
 import graphgauge as gg
-from graphgauge.narrative.telling import all_names, explanation_facts
-from graphgauge.report.exhibits import TOP_EDGES, exhibit_of
-from graphgauge.report.layout import spread
+from graphgauge.narrative.text import complete_names, explanation_facts
+from graphgauge.plots.graph_layout import _spread_branches
+from graphgauge.report.saved_examples import _TOP_EDGES, build_saved_example
 
 NODES, FEATURES = 14, 5
 NAMES = {
@@ -119,8 +119,8 @@ def test_an_exhibit_says_what_its_definition_says(level, kind, names, order, exp
         evaluator_of(level, seed, order=order, keep=keep),
         explanation(level, seed, kind, explainer),
     )
-    called, ends = all_names(evaluator, NAMES[names]), ends_of(x, seed)
-    exhibit = exhibit_of(evaluator, x, [], [], called)
+    called, ends = complete_names(evaluator, NAMES[names]), ends_of(x, seed)
+    exhibit = build_saved_example(evaluator, x, [], [], called)
     assert (exhibit.facts, exhibit.redacted) == tuple(
         explanation_facts(evaluator, x, NAMES[names], redact=redact) for redact in (False, True)
     )
@@ -148,7 +148,7 @@ def test_an_exhibit_says_what_its_definition_says(level, kind, names, order, exp
 
 def check_sketch(sketch, x, ends, names):
     """Arrows, their order, the sum of the rest, nodes and their places: the same bits."""
-    arrows, rest = literal.shown(x, ends, names, TOP_EDGES)
+    arrows, rest = literal.shown(x, ends, names, _TOP_EDGES)
     found = [
         [(arrow.source, arrow.destination, arrow.score, arrow.count) for arrow in part]
         for part in (sketch.shown.drawn, sketch.shown.rest)
@@ -166,7 +166,7 @@ def test_every_node_stands_in_the_middle_of_its_ends(seed):
     draw, branches, angle = random.Random(seed), {}, {}
     for node in range(1, draw.randrange(1, 25)):
         branches.setdefault(draw.randrange(node), []).append(node)
-    spread(0, 1.5, 2.0, branches, angle)
+    _spread_branches(0, 1.5, 2.0, branches, angle)
     assert angle == pytest.approx(literal.sectors(0, 1.5, 2.0, branches), abs=1e-12)
 
 
@@ -188,7 +188,7 @@ def test_the_features_that_are_told_are_the_strongest_in_their_order():
             )
             for k, score in enumerate(row.tolist())
         ]
-        exhibit = exhibit_of(evaluator, x, [], [], all_names(evaluator, None))
+        exhibit = build_saved_example(evaluator, x, [], [], complete_names(evaluator, None))
         assert exhibit.scores["feature"] == literal.strongest(bars, 6)
         top, opposing = literal.split([score for _, score in bars], "signed", True)
         told = [
@@ -205,7 +205,7 @@ def test_scores_that_are_no_numbers_are_listed_as_python_sorts_them():
     x = explanation("node", 2, "any", "saliency")
     x.edge_score[[3, 11, 20]] = torch.nan
     evaluator = evaluator_of("node", 2, keep=9)
-    found = exhibit_of(evaluator, x, [], [], all_names(evaluator, None))
+    found = build_saved_example(evaluator, x, [], [], complete_names(evaluator, None))
     whole = literal.strongest(
         [[*pair, score] for pair, score in zip(ends_of(x, 2), x.edge_score.tolist(), strict=True)],
         9,

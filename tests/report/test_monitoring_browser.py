@@ -5,11 +5,11 @@ paper, opened by mouse and key.
 import pytest
 from made_histories import FACTS, drop, made_monitor, weeks
 from own_networks import write_project
-from test_monitoring import HOSTILE
+from test_monitoring_page import HOSTILE
 
-from graphgauge.lifecycle import Project, watched
+from graphgauge.lifecycle import Project, load_monitored_project
 from graphgauge.monitor import Monitor, Plan
-from graphgauge.report.monitoring import write_monitoring
+from graphgauge.report.monitoring_page import write_monitoring_page
 
 QUICK = {
     "settings": {"trials": [4, 4], "timed": 0, "calls": 3},
@@ -23,18 +23,18 @@ ATTACK = '<svg xmlns="http://www.w3.org/2000/svg" onload="window.hacked = 1"><sc
 def page(tmp_path_factory):
     """Of a model that was watched for two weeks, with pictures."""
     folder = tmp_path_factory.mktemp("watched")
-    own = watched(Project.read(write_project(folder, **QUICK)))
+    own = load_monitored_project(Project.read(write_project(folder, **QUICK)))
     monitor = Monitor(folder / "m.sqlite", Plan(number=6, thresholds=own.thresholds))
     monitor.take_baseline(own.evaluator, own.explainer, number=8, at=weeks(0))
     monitor.run(own.evaluator, own.explainer, at=weeks(1))
     monitor.run(own.evaluator, own.explainer, at=weeks(2), show=own.show())
-    return write_monitoring(monitor.history(), folder / "page.html", weeks(2))
+    return write_monitoring_page(monitor.history(), folder / "page.html", weeks(2))
 
 
 @pytest.fixture(scope="module")
 def drifted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("drifted")
-    return write_monitoring(
+    return write_monitoring_page(
         made_monitor(folder / "m.sqlite", 6, change=drop("edge_ec", 40, 5)).history(),
         folder / "p.html",
         weeks(6),
@@ -103,7 +103,7 @@ def test_a_store_that_was_tampered_with_cannot_do_anything_to_the_page(visit, tm
         "pictures": {"x": ATTACK},
     }
     monitor = made_monitor(tmp_path / "m.sqlite", 1, facts=FACTS, examples=[example])
-    own = visit(write_monitoring(monitor.history(), tmp_path / "p.html", weeks(1)))
+    own = visit(write_monitoring_page(monitor.history(), tmp_path / "p.html", weeks(1)))
     assert own.page.locator("details.example img").first.is_visible()
     own.check_harmless()
     assert own.page.evaluate("window.hacked") is None

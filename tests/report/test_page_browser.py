@@ -15,15 +15,15 @@ from torch_geometric.nn import GCN
 from zoo import build
 
 import graphgauge as gg
-from graphgauge.report.cleaned import tidy_names
-from graphgauge.report.page import report
+from graphgauge.report.report_builder import build_report
+from graphgauge.report.sanitize import tidy_names
 
 BOARD = "#numbers table.board"
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    return report(by_hand()).save(tmp_path_factory.mktemp("page") / "report.html")
+    return build_report(by_hand()).save(tmp_path_factory.mktemp("page") / "report.html")
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,9 @@ def pictured(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tasks(tmp_path_factory):
-    return report(several(["one", "two"], n=6)).save(tmp_path_factory.mktemp("page") / "tasks.html")
+    return build_report(several(["one", "two"], n=6)).save(
+        tmp_path_factory.mktemp("page") / "tasks.html"
+    )
 
 
 @pytest.mark.parametrize("name", ["page", "pictured", "tasks"])
@@ -88,7 +90,7 @@ def test_numbers_sort_as_numbers_and_missing_ones_stay_last(visit, tmp_path):
         "c": good(edge_ec="empty"),
         "d": good(edge_ec=100),
     }
-    own = visit(report(made(numbers, n=3)).save(tmp_path / "gaps.html"))
+    own = visit(build_report(made(numbers, n=3)).save(tmp_path / "gaps.html"))
     button = own.page.locator(f"{BOARD} thead button", has_text="Edge EC")
     button.click()
     assert names(own) == ["a", "b", "d", "c"]
@@ -195,7 +197,7 @@ def hostile_page(tmp_path_factory):
         model=HOSTILE[4],
     )
     folder = tmp_path_factory.mktemp("hostile")
-    return report(results, title=HOSTILE[7], run=folder / HOSTILE[0].replace("/", "")).save(
+    return build_report(results, title=HOSTILE[7], run=folder / HOSTILE[0].replace("/", "")).save(
         folder / "x.html"
     )
 
@@ -221,7 +223,7 @@ def hostile_picture(tmp_path_factory):
     file = (
         tmp_path_factory.mktemp("hostile") / "<img src=x onerror=window.hacked=1>'\" {{ 7*7 }}.html"
     )
-    return report(hostile_results(), names=called, title=HOSTILE[8]).save(file)
+    return build_report(hostile_results(), names=called, title=HOSTILE[8]).save(file)
 
 
 @pytest.mark.parametrize("width", [1280, 390])

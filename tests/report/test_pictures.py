@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from graphgauge.core.errors import UndefinedScore
-from graphgauge.evaluation import Case, Story
-from graphgauge.report import plot_deletion_curve
+from graphgauge.evaluation import ScoreTrace, TracedCase
+from graphgauge.plots import plot_deletion_curve
 
 mpl.use("Agg")
 
 
 def case(reference, ec, flipped=True):
-    return Case(
+    return TracedCase(
         reference=reference,
         start=0.9,
         curve=torch.tensor([0.6, 0.3, 0.2]),
@@ -34,7 +34,7 @@ def case(reference, ec, flipped=True):
 
 
 def test_the_curve_starts_at_the_prediction_and_the_band_holds_the_random_ones():
-    axes = plot_deletion_curve(Story("saliency", 7, "edge", (case(None, 2),), {}))
+    axes = plot_deletion_curve(ScoreTrace("saliency", 7, "edge", (case(None, 2),), {}))
     random, own, mark = axes.get_lines()
     assert own.get_ydata() == pytest.approx([0.9, 0.6, 0.3, 0.2])
     assert random.get_ydata() == pytest.approx([0.9, 0.8, 0.7, 0.6])
@@ -45,7 +45,9 @@ def test_the_curve_starts_at_the_prediction_and_the_band_holds_the_random_ones()
 
 
 def test_features_show_the_reference_that_flips_soonest_or_the_one_asked_for():
-    story = Story("lrp", 3, "feature", (case(11, 1, flipped=False), case(12, 3), case(13, 2)), {})
+    story = ScoreTrace(
+        "lrp", 3, "feature", (case(11, 1, flipped=False), case(12, 3), case(13, 2)), {}
+    )
     assert plot_deletion_curve(story).get_title() == "target 3, reference 13: pertinence 0.75"
     assert story.plot(reference=11).get_title() == "target 3, reference 11: pertinence 0.75"
     with pytest.raises(UndefinedScore, match=r"no curve against reference 9; there are 11, 12, 13"):

@@ -13,7 +13,7 @@ from torch_geometric.nn import GCN
 
 import graphgauge as gg
 from graphgauge.serve import Service, Settings
-from graphgauge.serve.running import config_of
+from graphgauge.serve.server import _uvicorn_config
 
 TOKEN = "a-token-for-tests-only"
 
@@ -49,7 +49,10 @@ def made_service(folder, explainers=None, model=None, **changes):
 @contextmanager
 def serving(service):
     """The port of a server for the service; everything is stopped afterwards."""
-    server, listening = uvicorn.Server(config_of(service)), socket.create_server(("127.0.0.1", 0))
+    server, listening = (
+        uvicorn.Server(_uvicorn_config(service)),
+        socket.create_server(("127.0.0.1", 0)),
+    )
     service.start()
     service.wait_until_warm()
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

@@ -7,7 +7,7 @@ from torch_geometric.nn import GCNConv
 from zoo import Stack, build, random_graph
 
 import graphgauge as gg
-from graphgauge.serve.questions import Reader, Refused
+from graphgauge.serve.requests import QuestionReader, RequestRefused
 
 
 def body(target):
@@ -18,9 +18,9 @@ def test_a_question_names_a_label():
     model = gg.NodeClassificationModel(
         build(Stack, GCNConv), random_graph(20, 60), output="multi_label_logits"
     )
-    reader = Reader.of(model, ["saliency"], ["en"], 5)
+    reader = QuestionReader.for_model(model, ["saliency"], ["en"], 5)
     assert reader.read(body([3, 1])).target == (3, 1)
     for wrong in (3, [3], [3, 9], [20, 0], [3, 1, 1]):
-        with pytest.raises(Refused):
+        with pytest.raises(RequestRefused):
             reader.read(body(wrong))
     assert "one of its 4 labels" in json.dumps(reader.schema())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from schemathesis import GenerationMode
 from served import TOKEN, ask, call
 
-from graphgauge.serve.answers import Answer
+from graphgauge.serve.responses import Answer
 
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 RIGHT, WRONG = GenerationMode.POSITIVE, GenerationMode.NEGATIVE

@@ -11,9 +11,9 @@ from own_networks import write_project
 from served import TOKEN
 
 from graphgauge.core.errors import BadSetting
-from graphgauge.lifecycle import Project, Terms, validate
-from graphgauge.serve.project import flags_of, service_of
-from graphgauge.serve.questions import Question
+from graphgauge.lifecycle import Project, SignOff, validate
+from graphgauge.serve.project_service import _decision_flags, service_from_project
+from graphgauge.serve.requests import Question
 from graphgauge.serve.settings import Settings
 
 QUICK = {"explainers": ["saliency", "input_x_gradient", "random"], "targets": 4,
@@ -34,7 +34,7 @@ def decision(project):
         targets,
         project.explainers(),
         project.requirements(model),
-        Terms(signed_by="Ada"),
+        SignOff(signed_by="Ada"),
     ).decision
 
 
@@ -59,7 +59,7 @@ def settings():
 
 
 def test_without_a_decision_the_first_explainer_answers_and_is_not_validated(project, tmp_path):
-    found = answer(service_of(project, tmp_path / "a.sqlite", settings()))
+    found = answer(service_from_project(project, tmp_path / "a.sqlite", settings()))
     assert (found["explainer"], [flag["flag"] for flag in found["flags"]]) == (
         "saliency",
         ["not_validated"],
@@ -68,19 +68,19 @@ def test_without_a_decision_the_first_explainer_answers_and_is_not_validated(pro
 
 
 def test_a_decision_selects_the_explainer_and_its_numbers_are_told(project, decision, tmp_path):
-    service = service_of(project, tmp_path / "a.sqlite", settings(), decision=decision)
+    service = service_from_project(project, tmp_path / "a.sqlite", settings(), decision=decision)
     found = answer(service)
     assert found["explainer"] == decision.explainer
     assert "not_validated" not in [flag["flag"] for flag in found["flags"]]
     assert service.record()["decision"] == decision.digest
-    assert list(service.explaining.choices) == [decision.label]
+    assert list(service.batch_explainer.choices) == [decision.label]
 
 
 def test_only_what_is_allowed_can_be_asked_for(project, decision, tmp_path):
-    service = service_of(
+    service = service_from_project(
         project, tmp_path / "a.sqlite", settings(), decision=decision, allowed=["random"]
     )
-    assert list(service.explaining.choices) == [decision.label, "random"]
+    assert list(service.batch_explainer.choices) == [decision.label, "random"]
     assert answer(service, explainer="random")["explainer"] == "random"
 
 
@@ -97,13 +97,15 @@ def test_a_decision_that_does_not_hold_is_refused_or_told(
 ):
     bad = replace(decision, **changes)
     with pytest.raises(BadSetting, match=message):
-        service_of(project, tmp_path / "a.sqlite", settings(), decision=bad)
-    found = answer(service_of(project, tmp_path / "a.sqlite", settings(), decision=bad, force=True))
+        service_from_project(project, tmp_path / "a.sqlite", settings(), decision=bad)
+    found = answer(
+        service_from_project(project, tmp_path / "a.sqlite", settings(), decision=bad, force=True)
+    )
     assert flag in [one["flag"] for one in found["flags"]]
 
 
 def test_other_data_stop_nothing_and_are_told(project, decision, tmp_path):
-    service = service_of(
+    service = service_from_project(
         project, tmp_path / "a.sqlite", settings(), decision=replace(decision, data="another")
     )
     assert "decision_data" in [one["flag"] for one in answer(service)["flags"]]
@@ -111,7 +113,7 @@ def test_other_data_stop_nothing_and_are_told(project, decision, tmp_path):
 
 def test_a_decision_that_expires_while_it_is_served_is_told_from_then_on(decision):
     soon = datetime.now(timezone.utc) + timedelta(seconds=1)
-    flags = flags_of(replace(decision, expires=soon.isoformat()), [], force=False)
+    flags = _decision_flags(replace(decision, expires=soon.isoformat()), [], force=False)
     assert flags() == []
     time.sleep(1.1)
     assert flags() == ["decision_expired"]

@@ -19,13 +19,13 @@ from served import TOKEN, ask, call, made_service, serving, tiny_model
 
 import graphgauge as gg
 from graphgauge.core.errors import BadFile, BadSetting
-from graphgauge.core.progress import advance
-from graphgauge.evaluation.identity import digest_of_scores
-from graphgauge.explainers.base import Scores, empty_edges, empty_features
+from graphgauge.core.progress import advance_progress
+from graphgauge.evaluation.fingerprints import digest_of_scores
+from graphgauge.explainers.base import Scores, zero_edge_scores, zero_feature_scores
 from graphgauge.serve import create_app
-from graphgauge.serve.questions import Question
+from graphgauge.serve.requests import Question
 from graphgauge.serve.settings import Settings
-from graphgauge.store.audit import json_lines, verify
+from graphgauge.store.audit import json_lines, verify_log
 
 
 def entries(folder, what="answer"):
@@ -56,8 +56,8 @@ class Slow(gg.BaseExplainer):
         self.calls.append(self.steps)
         for _ in range(self.steps):
             time.sleep(0.01)
-            advance(0)
-        return Scores(empty_features(graphs) + 1, empty_edges(graphs) + 1)
+            advance_progress(0)
+        return Scores(zero_feature_scores(graphs) + 1, zero_edge_scores(graphs) + 1)
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Moody(gg.BaseExplainer):
     def scores(self, model, graphs, seeds):
         if 7 in [graph.target for graph in graphs]:
             raise RuntimeError("not this one")
-        return Scores(empty_features(graphs) + 1, empty_edges(graphs) + 1)
+        return Scores(zero_feature_scores(graphs) + 1, zero_edge_scores(graphs) + 1)
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,9 @@ class Nan(gg.BaseExplainer):
     deterministic: ClassVar[bool] = True
 
     def scores(self, model, graphs, seeds):
-        return Scores(empty_features(graphs) * float("nan"), empty_edges(graphs) * float("nan"))
+        return Scores(
+            zero_feature_scores(graphs) * float("nan"), zero_edge_scores(graphs) * float("nan")
+        )
 
 
 def test_an_answer_says_what_the_library_says(port, service):
@@ -111,7 +113,7 @@ def test_an_answer_does_not_depend_on_company(tmp_path, explainer):
     ]
     service.stop()
     scores = {record["answer"]: record["scores"] for record in entries(tmp_path)}
-    (x,) = service.explaining.choices[explainer].explainer.explain(service.model, [3], seed=0)
+    (x,) = service.batch_explainer.choices[explainer].explainer.explain(service.model, [3], seed=0)
     wanted = digest_of_scores(x, 32)
     assert [
         scores[alone["id"]],
@@ -120,7 +122,7 @@ def test_an_answer_does_not_depend_on_company(tmp_path, explainer):
     assert len(set(scores.values())) == 4
     sizes = {
         s.labels["le"]: s.value
-        for m in service.figures.batch.collect()
+        for m in service.prometheus.batch.collect()
         for s in m.samples
         if s.name.endswith("bucket")
     }
@@ -132,7 +134,7 @@ def test_every_answer_is_in_the_log_before_it_is_out(tmp_path):
     with serving(service) as port, ThreadPoolExecutor(8) as pool:
         receipts = list(pool.map(lambda k: checked_receipt(port, tmp_path, k), range(40)))
     assert sorted(receipts) == list(range(2, 42))  # 1 is the start
-    found = verify(tmp_path / "audit.sqlite")
+    found = verify_log(tmp_path / "audit.sqlite")
     assert (found.count, found.fault) == (42, "")
     assert [
         line["record"]["what"] for line in map(json.loads, json_lines(tmp_path / "audit.sqlite"))
@@ -272,18 +274,18 @@ def test_an_explainer_that_takes_too_long_is_ended_and_the_fallback_answers(tmp_
     service = made_service(
         tmp_path, Slow(300), budget_ms=100
     )  # 3 s, and the service does not know it yet
-    service.explaining.warm_up = lambda: None
+    service.batch_explainer.warm_up = lambda: None
     (answer,) = answered(service, question(1))
     assert (answer["explainer"], flags(answer)[0]) == ("input_x_gradient", "fallback_time")
     assert 0.1 <= answer["seconds"] < 3.0
-    assert service.explaining.costs.expected("slow") >= 0.1
+    assert service.batch_explainer.latencies.expected("slow") >= 0.1
 
 
 def test_a_slow_explainer_is_tried_again_after_a_while(tmp_path):
     service = made_service(tmp_path, Slow(1), budget_ms=1000)
     service.start()
     service.wait_until_warm()
-    service.explaining.costs.seconds["slow"] = 1.05  # it was slow once
+    service.batch_explainer.latencies.seconds["slow"] = 1.05  # it was slow once
     found = [service.ask(question(1)).result()["explainer"] for _ in range(20)]
     service.stop()
     assert (found[0], found[-1]) == ("input_x_gradient", "slow")
@@ -291,7 +293,7 @@ def test_a_slow_explainer_is_tried_again_after_a_while(tmp_path):
 
 def test_real_learned_explainers_can_be_ended(tmp_path):
     service = made_service(tmp_path, gg.GNNExplainer(epochs=100_000), budget_ms=100)
-    service.explaining.warm_up = lambda: None
+    service.batch_explainer.warm_up = lambda: None
     before = {name: value.clone() for name, value in service.model.net.state_dict().items()}
     (answer,) = answered(service, question(1))
     assert (answer["explainer"], flags(answer)[0]) == ("input_x_gradient", "fallback_time")
@@ -343,7 +345,7 @@ def test_without_the_log_nothing_is_answered_and_the_service_is_not_ready(tmp_pa
             assert call(port, path="/health")[0] == 200
         assert ask(port, target=1)["audit"]["number"] == 2
         assert call(port, path="/ready")[0] == 200
-    assert verify(tmp_path / "audit.sqlite").fault == ""
+    assert verify_log(tmp_path / "audit.sqlite").fault == ""
 
 
 @contextmanager
@@ -352,7 +354,7 @@ def full_disk(service):
     append = service.append
 
     def refused(audit, records):
-        database = audit.chain.store.database
+        database = audit.hash_chain.store.connection
         (pages,) = database.execute("pragma page_count").fetchone()
         database.execute(f"pragma max_page_count = {pages}")
         try:
@@ -420,7 +422,7 @@ def test_a_caller_who_goes_away_takes_nothing_from_the_others(tmp_path):
 def test_an_explainer_that_wants_to_end_the_process_ends_nothing(tmp_path):
     leaving = gg.CallableExplainer(lambda *_: sys.exit(3), name="leaving")
     service = made_service(tmp_path, leaving)
-    service.explaining.warm_up = lambda: None
+    service.batch_explainer.warm_up = lambda: None
     (answer,) = answered(service, question(3))
     assert (answer["explainer"], flags(answer)[0]) == ("input_x_gradient", "fallback_error")
 

@@ -12,8 +12,14 @@ import pytest
 
 from graphgauge.core.errors import BadFile
 from graphgauge.store import AuditLog, Store
-from graphgauge.store.audit import FORMULA, cell, csv_lines, json_lines, verify
-from graphgauge.store.chain import FIRST, digest_of
+from graphgauge.store.audit import (
+    _FORMULA_PREFIXES,
+    _spreadsheet_cell,
+    csv_lines,
+    json_lines,
+    verify_log,
+)
+from graphgauge.store.hash_chain import _GENESIS_DIGEST, _entry_digest
 
 
 @pytest.fixture
@@ -45,27 +51,27 @@ def tampered(path, *statements):
 
 
 def test_the_head_is_what_its_definition_says(path):
-    found = verify(path)
+    found = verify_log(path)
     records = [{"what": "answer", "text": f"text {k}"} for k in range(5)]
     assert (found.count, found.head, found.fault) == (5, literal_head(records), "")
 
 
 def test_a_chain_goes_on_after_it_was_closed(path):
-    before = verify(path).head
+    before = verify_log(path).head
     with AuditLog(path) as log:
         (link,) = log.append([{"what": "stop"}])
     assert (link.number, link.previous, link.digest) == (
         6,
         before,
-        digest_of(6, before, {"what": "stop"}),
+        _entry_digest(6, before, {"what": "stop"}),
     )
-    assert verify(path).count == 6
+    assert verify_log(path).count == 6
 
 
 def test_an_empty_log_is_whole(tmp_path):
     with AuditLog(tmp_path / "a.sqlite") as log:
         assert log.append([]) == []
-    assert verify(tmp_path / "a.sqlite").head == FIRST
+    assert verify_log(tmp_path / "a.sqlite").head == _GENESIS_DIGEST
 
 
 @pytest.mark.parametrize(
@@ -93,7 +99,7 @@ def test_an_empty_log_is_whole(tmp_path):
 )
 def test_a_change_or_a_removal_is_found_where_it_happened(path, change, whole, fault):
     tampered(path, change)
-    found = verify(path)
+    found = verify_log(path)
     assert found.count == whole
     assert fault in found.fault
 
@@ -103,25 +109,25 @@ def test_an_entry_made_to_fit_itself_no_longer_fits_the_next(path):
     with Store(path) as store:
         previous = store.entries("audit")[1].body["previous"]
     body = json.dumps(
-        {"previous": previous, "digest": digest_of(2, previous, record), "record": record}
+        {"previous": previous, "digest": _entry_digest(2, previous, record), "record": record}
     )
     tampered(path, f"update entries set body = '{body}' where key = '2'")
-    assert verify(path).fault.startswith("entry 3 does not follow the entry before it")
+    assert verify_log(path).fault.startswith("entry 3 does not follow the entry before it")
 
 
 def test_entries_cut_off_at_the_end_are_found_with_a_head_that_was_noted(path):
-    noted = verify(path).head
-    assert verify(path, noted).fault == ""
+    noted = verify_log(path).head
+    assert verify_log(path, noted).fault == ""
     tampered(path, "delete from entries where key = '5'")
-    assert verify(path).fault == ""
-    assert f"no entry has the digest {noted}" in verify(path, noted).fault
+    assert verify_log(path).fault == ""
+    assert f"no entry has the digest {noted}" in verify_log(path, noted).fault
 
 
 def test_a_head_noted_earlier_is_found_in_a_longer_chain(path):
-    noted = verify(path).head
+    noted = verify_log(path).head
     with AuditLog(path) as log:
         log.append([{"what": "stop"}])
-    assert verify(path, noted).fault == ""
+    assert verify_log(path, noted).fault == ""
 
 
 def test_nothing_is_added_after_an_entry_that_was_changed(path):
@@ -141,32 +147,36 @@ def test_a_refused_group_leaves_nothing_and_the_chain_where_it_was(path):
         with pytest.raises(ValueError, match="not JSON compliant"):
             log.append([{"text": "fine"}, {"text": float("nan")}])
         assert log.append([{"text": "next"}])[0].number == 6
-    assert verify(path).count == 6
+    assert verify_log(path).count == 6
 
 
 def test_a_full_disk_refuses_the_group_and_keeps_the_chain(path):
     with AuditLog(path) as log:
-        database = log.chain.store.database
+        database = log.hash_chain.store.connection
         (pages,) = database.execute("pragma page_count").fetchone()
         database.execute(f"pragma max_page_count = {pages + 1}")
         with pytest.raises(BadFile, match="database or disk is full"):
             log.append([{"text": "x" * 1000}] * 100)
         database.execute("pragma max_page_count = 100000")
         assert log.append([{"text": "next"}])[0].number == 6
-    assert verify(path).fault == ""
+    assert verify_log(path).fault == ""
 
 
 def test_json_lines_hold_everything_that_is_needed_to_verify(path):
     lines = [json.loads(line) for line in json_lines(path)]
     assert [line["number"] for line in lines] == [1, 2, 3, 4, 5]
     assert all(
-        digest_of(line["number"], line["previous"], line["record"]) == line["digest"]
+        _entry_digest(line["number"], line["previous"], line["record"]) == line["digest"]
         for line in lines
     )
 
 
 def test_csv_cells_are_never_formulas(tmp_path):
-    texts = [f"{mark}cmd|' /C calc'!A0" for mark in FORMULA] + ["  =1+1", 'a "b", c', "plain"]
+    texts = [f"{mark}cmd|' /C calc'!A0" for mark in _FORMULA_PREFIXES] + [
+        "  =1+1",
+        'a "b", c',
+        "plain",
+    ]
     with AuditLog(tmp_path / "a.sqlite") as log:
         log.append(
             [
@@ -183,4 +193,4 @@ def test_csv_cells_are_never_formulas(tmp_path):
 
 
 def test_a_number_is_no_formula():
-    assert cell(-1.5) == -1.5
+    assert _spreadsheet_cell(-1.5) == -1.5

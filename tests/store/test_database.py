@@ -40,7 +40,7 @@ def test_what_was_appended_is_read_back_in_order(store):
 
 
 def test_notes_are_numbered(store):
-    assert [store.note("log", text) for text in ("one", "two")] == [1, 2]
+    assert [store.append_numbered("log", text) for text in ("one", "two")] == [1, 2]
     assert [(entry.key, entry.body) for entry in store.entries("log")] == [
         ("1", "one"),
         ("2", "two"),
@@ -70,7 +70,7 @@ def test_a_key_exists_once_and_a_refused_entry_leaves_no_rows(store):
 def test_nothing_is_changed_or_deleted(store, change):
     store.append("shard", "a", 1, [1])
     with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-        store.database.execute(change)
+        store.connection.execute(change)
 
 
 def test_what_is_no_number_is_refused_before_anything_is_written(store):
@@ -115,26 +115,26 @@ def test_a_store_whose_maker_was_killed_at_once_is_empty_and_can_be_written(path
 
 
 def test_a_store_of_a_later_format_is_refused(store, path):
-    store.database.execute("pragma user_version = 2")
+    store.connection.execute("pragma user_version = 2")
     with pytest.raises(BadFile, match="its format 2 is later than 1"):
         Store(path)
 
 
 def test_a_full_disk_ends_with_a_message_and_an_intact_store(store, path):
     store.append("shard", "a", 1, ["x" * 1000] * 10)
-    (pages,) = store.database.execute("pragma page_count").fetchone()
-    store.database.execute(f"pragma max_page_count = {pages + 2}")
+    (pages,) = store.connection.execute("pragma page_count").fetchone()
+    store.connection.execute(f"pragma max_page_count = {pages + 2}")
     with pytest.raises(
         BadFile, match=r"database or disk is full\. All that was stored before is intact"
     ):
         store.append("shard", "b", 1, ["x" * 1000] * 100)
-    store.database.execute("pragma max_page_count = 100000")
+    store.connection.execute("pragma max_page_count = 100000")
     store.append("shard", "c", 1, ["y"])
     assert {entry.key: len(store.rows(entry)) for entry in store.entries("shard")} == {
         "a": 10,
         "c": 1,
     }
-    assert store.database.execute("pragma integrity_check").fetchone() == ("ok",)
+    assert store.connection.execute("pragma integrity_check").fetchone() == ("ok",)
 
 
 APPENDING = """
@@ -155,7 +155,7 @@ with Store(sys.argv[1], write=True) as store:
 def check_whole(path, acknowledged):
     with Store(path) as store:
         found = {int(entry.key): store.rows(entry) for entry in store.entries("shard")}
-        assert store.database.execute("pragma integrity_check").fetchone() == ("ok",)
+        assert store.connection.execute("pragma integrity_check").fetchone() == ("ok",)
     assert acknowledged <= found.keys()
     assert list(found) == list(range(len(found)))
     assert all(rows == [[number, k] for k in range(50)] for number, rows in found.items())

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from graphgauge.core.errors import BadFile
-from graphgauge.store import Lock
+from graphgauge.store import WriterLock
 
 HOLDING = "import sys, time\nfrom graphgauge.store import Lock\nwith Lock(sys.argv[1]):\n    print(1, flush=True)\n    time.sleep(60)"
 
@@ -20,23 +20,23 @@ def test_the_second_is_refused_and_told_who_is_first(tmp_path):
         assert first.stdout.readline() == "1\n"
         with (
             pytest.raises(BadFile, match=f"is in use by process {first.pid} on .* \\(since 2"),
-            Lock(path),
+            WriterLock(path),
         ):
             pass
     finally:
         first.kill()
         first.wait()
         first.stdout.close()
-    with Lock(path):  # a killed process locks nothing
+    with WriterLock(path):  # a killed process locks nothing
         pass
 
 
 def test_a_lock_can_be_taken_again_after_it_was_given_back(tmp_path):
     for _ in range(2):
         with (
-            Lock(tmp_path / "run.lock"),
+            WriterLock(tmp_path / "run.lock"),
             pytest.raises(BadFile, match="is in use by process"),
-            Lock(tmp_path / "run.lock"),
+            WriterLock(tmp_path / "run.lock"),
         ):
             pass
 
@@ -44,6 +44,6 @@ def test_a_lock_can_be_taken_again_after_it_was_given_back(tmp_path):
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     with (
         pytest.raises(BadFile, match=r"no/run.lock could not be opened"),
-        Lock(tmp_path / "no" / "run.lock"),
+        WriterLock(tmp_path / "no" / "run.lock"),
     ):
         pass

@@ -19,21 +19,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from graphgauge.benchmark.draws import DRAWS, SAME, Configuration, configurations
-from graphgauge.benchmark.ranks import Floats
-from graphgauge.benchmark.study import Study, study_of
-from graphgauge.core.errors import UndefinedScore
-from graphgauge.core.intervals import Interval, difference_interval
-from graphgauge.evaluation.meanings import higher_is_better
-from graphgauge.evaluation.results import Results
+from graphgauge.benchmark.rank_correlation import Floats
+from graphgauge.benchmark.resampling import (
+    BOOTSTRAP_DRAWS,
+    SAME_MEAN,
+    ConfigurationValues,
+    split_configurations,
+)
+from graphgauge.benchmark.tidy_table import Study, as_study
+from graphgauge.core import Interval, UndefinedScore, difference_interval
+from graphgauge.evaluation import Results, higher_is_better
 
 
 @dataclass(frozen=True)
-class Difference:
+class PairedDifference:
     """Mean of the first explainer minus the mean of the second, with a 95 % interval.
 
     ``low`` and ``high`` are NaN where a configuration has a single target. ``wins`` is the share of
-    the draws in which the first is better; a tie counts half. ``targets`` and ``configurations``
+    the draws in which the first is better; a tie counts half. ``targets`` and ``split_configurations``
     are what both have in common.
     """
 
@@ -54,7 +57,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Ranking:
+class ExplainerRanking:
     """All explainers compared with each other.
 
     ``difference``, ``low`` and ``high`` are square tables (row minus column); ``best`` says in
@@ -91,9 +94,9 @@ def paired_bootstrap(
     metric: str,
     first: str,
     second: str,
-    draws: int = DRAWS,
+    draws: int = BOOTSTRAP_DRAWS,
     seed: int = 0,
-) -> Difference:
+) -> PairedDifference:
     """How much better the first explainer is than the second, and how certain that is.
 
     Args:
@@ -104,15 +107,15 @@ def paired_bootstrap(
         draws: Number of bootstrap draws.
         seed: Seed of the draws.
     """
-    study = study_of(results).only(explainer=[first, second])
-    common = common_configurations(study, metric, [first, second])
-    mean, drawn_mean = means_of(common, draws, seed)
+    study = as_study(results).only(explainer=[first, second])
+    common = _common_configurations(study, metric, [first, second])
+    mean, drawn_mean = _paired_means(common, draws, seed)
     gap = drawn_mean[:, 0] - drawn_mean[:, 1]
     sign = 1 if higher_is_better(metric) else -1
-    wins = float(((sign * gap > SAME) + (np.abs(gap) <= SAME) / 2).mean())
+    wins = float(((sign * gap > SAME_MEAN) + (np.abs(gap) <= SAME_MEAN) / 2).mean())
     count = sum(len(part.cases) for part in common)
-    low, high = interval_of_difference(common, 0, 1)
-    return Difference(
+    low, high = _interval_of_difference(common, 0, 1)
+    return PairedDifference(
         metric, first, second, float(mean[0] - mean[1]), low, high, wins, count, len(common)
     )
 
@@ -121,9 +124,9 @@ def ranking(
     results: Results | Study,
     metric: str,
     explainers: list[str] | None = None,
-    draws: int = DRAWS,
+    draws: int = BOOTSTRAP_DRAWS,
     seed: int = 0,
-) -> Ranking:
+) -> ExplainerRanking:
     """Compare all explainers with each other, on the same draws.
 
     Args:
@@ -133,36 +136,38 @@ def ranking(
         draws: Number of bootstrap draws.
         seed: Seed of the draws.
     """
-    study = study_of(results)
+    study = as_study(results)
     measured = set(study.values(metric)["explainer"])
     names = (
         [name for name in study.explainers if name in measured]
         if explainers is None
         else explainers
     )
-    common = common_configurations(study.only(explainer=names), metric, names)
-    mean, drawn_mean = means_of(common, draws, seed)
+    common = _common_configurations(study.only(explainer=names), metric, names)
+    mean, drawn_mean = _paired_means(common, draws, seed)
     places = range(len(names))
     bounds = np.array(
-        [[interval_of_difference(common, first, second) for second in places] for first in places]
+        [[_interval_of_difference(common, first, second) for second in places] for first in places]
     )
     square = {"index": names, "columns": names}
-    return Ranking(
+    return ExplainerRanking(
         metric,
         pd.DataFrame(mean[:, None] - mean[None, :], **square),
         pd.DataFrame(bounds[..., 0], **square),
         pd.DataFrame(bounds[..., 1], **square),
-        pd.Series(share_best(drawn_mean, higher_is_better(metric)), index=names, name="best"),
+        pd.Series(_share_best(drawn_mean, higher_is_better(metric)), index=names, name="best"),
         sum(len(part.cases) for part in common),
         len(common),
     )
 
 
-def common_configurations(study: Study, metric: str, names: list[str]) -> list[Configuration]:
+def _common_configurations(
+    study: Study, metric: str, names: list[str]
+) -> list[ConfigurationValues]:
     """The configurations in which all explainers have values. Raises `UndefinedScore` if there are
     none.
     """
-    all_configurations = configurations(study, metric, names)
+    all_configurations = split_configurations(study, metric, names)
     common = [part for part in all_configurations if part.cases and not np.isnan(part.values).any()]
     if not common:
         raise UndefinedScore(
@@ -173,7 +178,7 @@ def common_configurations(study: Study, metric: str, names: list[str]) -> list[C
     return common
 
 
-def interval_of_difference(common: list[Configuration], first: int, second: int) -> Interval:
+def _interval_of_difference(common: list[ConfigurationValues], first: int, second: int) -> Interval:
     """95 % interval of the mean difference of two columns; NaN where a configuration has a single
     target.
     """
@@ -181,20 +186,22 @@ def interval_of_difference(common: list[Configuration], first: int, second: int)
     return difference_interval(*gaps) or (float("nan"), float("nan"))
 
 
-def means_of(common: list[Configuration], draws: int, seed: int) -> tuple[Floats, Floats]:
+def _paired_means(
+    common: list[ConfigurationValues], draws: int, seed: int
+) -> tuple[Floats, Floats]:
     """The means over configurations, for all cases and for each draw.  (E,), (B, E)"""
     mean = np.stack([part.values.mean(0) for part in common]).mean(0)
     return mean, np.stack([part.means(draws, seed) for part in common]).mean(0)
 
 
-def share_best(drawn: Floats, is_higher_better: bool) -> Floats:
+def _share_best(drawn: Floats, is_higher_better: bool) -> Floats:
     """In which share of the draws each explainer is best; those who tie share the draw.
     (B, E) -> (E,)
 
-    >>> share_best(np.array([[1.0, 1.0], [0.0, 2.0]]), True).tolist()
+    >>> _share_best(np.array([[1.0, 1.0], [0.0, 2.0]]), True).tolist()
     [0.25, 0.75]
     """
     good = drawn if is_higher_better else -drawn
-    is_best = good >= good.max(1, keepdims=True) - SAME
+    is_best = good >= good.max(1, keepdims=True) - SAME_MEAN
     shares: Any = (is_best / is_best.sum(1, keepdims=True)).mean(0)
     return shares

@@ -34,24 +34,27 @@ from pydantic import (
 from pydantic import BaseModel as Model
 from pydantic_core import InitErrorDetails
 
-from graphgauge.core.errors import GraphgaugeError
-from graphgauge.core.registry import lookup
-from graphgauge.datasets.descriptions import LEVELS
-from graphgauge.datasets.tasks import CONVS, PAPER
-from graphgauge.evaluation.entries import changed_parameters
-from graphgauge.evaluation.entries import labels_of as labels_by_name
-from graphgauge.evaluation.evaluator import curve_metrics
-from graphgauge.evaluation.settings import PRESETS, Settings, settings_of
-from graphgauge.explainers import BaseExplainer, find_explainer
-from graphgauge.explainers.registry import sources
+from graphgauge.core import GraphgaugeError, lookup
+from graphgauge.datasets import CONV_NAMES, PAPER_SCORES, TASK_LEVELS
+from graphgauge.evaluation import (
+    PRESETS,
+    Settings,
+    changed_parameters,
+    curve_metric_names,
+    settings_from_preset,
+)
+from graphgauge.evaluation import unique_labels as labels_by_name
+from graphgauge.explainers import BaseExplainer, explainer_sources, find_explainer
 from graphgauge.metrics import METRICS, Metric
 
-MOST_SEED = 2**63 - 1
-ALWAYS = curve_metrics("regression", Settings())  #: metrics of curves that need not be asked for
-T = TypeVar("T")
+_MAX_SEED = 2**63 - 1
+_STANDARD_METRICS = curve_metric_names(
+    "regression", Settings()
+)  #: metrics of curves that need not be asked for
+_T = TypeVar("_T")
 
 
-def or_mistake(make: Callable[[], T]) -> T:
+def as_value_error(make: Callable[[], _T]) -> _T:
     """Return the result of ``make``; errors of this library become ValueErrors, which pydantic
     collects.
     """
@@ -61,14 +64,14 @@ def or_mistake(make: Callable[[], T]) -> T:
         raise ValueError(str(error).rstrip(".")) from error
 
 
-def one_of(names: Iterable[str], kind: str) -> AfterValidator:
+def name_validator(names: Iterable[str], kind: str) -> AfterValidator:
     """A validator that refuses a name which is not among ``names``; upper and lower case do not
     matter.
     """
     known = {name.lower(): name for name in names}
 
     def check(name: str) -> str:
-        return or_mistake(
+        return as_value_error(
             lambda: lookup(
                 {spelling: spelling for spelling in known.values()},
                 known.get(name.lower(), name),
@@ -79,7 +82,7 @@ def one_of(names: Iterable[str], kind: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def together(
+def _validate_list(
     values: Any, items: ValidatorFunctionWrapHandler, check: Callable[[list[Any]], Any]
 ) -> Any:
     """Check the items of a list one by one, then all together; if some are wrong, the others are
@@ -90,12 +93,12 @@ def together(
     except ValidationError as error:
         wrong = {item["loc"][0] for item in error.errors() if item["loc"]}
         right = [value for k, value in enumerate(values) if k not in wrong] if wrong else []
-        raise with_one_more(error, lambda: check(items(right)) if right else None) from error
+        raise _append_error(error, lambda: check(items(right)) if right else None) from error
     check(checked)
     return checked
 
 
-def with_one_more(error: ValidationError, check: Callable[[], Any]) -> ValidationError:
+def _append_error(error: ValidationError, check: Callable[[], Any]) -> ValidationError:
     """The errors of a validation, and the error that a check raises."""
     try:
         check()
@@ -111,17 +114,17 @@ def with_one_more(error: ValidationError, check: Callable[[], Any]) -> Validatio
     return error
 
 
-class Part(Model):
+class StrictModel(Model):
     """A part of an experiment, which refuses unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class TaskChoice(Part):
+class TaskChoice(StrictModel):
     """A data set and a level."""
 
-    data: Annotated[str, one_of((data for data, _ in PAPER), "data set")]
-    level: Annotated[str, one_of(LEVELS, "level of a task")]
+    data: Annotated[str, name_validator((data for data, _ in PAPER_SCORES), "data set")]
+    level: Annotated[str, name_validator(TASK_LEVELS, "level of a task")]
 
     @property
     def name(self) -> str:
@@ -129,7 +132,7 @@ class TaskChoice(Part):
         return f"{self.data.lower()}-{self.level}"
 
 
-class ExplainerChoice(Part):
+class ExplainerChoice(StrictModel):
     """An explainer by name, with parameters, and the label that results show."""
 
     name: str
@@ -141,14 +144,14 @@ class ExplainerChoice(Part):
     def check_parameters(cls, parameters: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         """Create the explainer once, to check its parameters."""
         if "name" in info.data:
-            or_mistake(lambda: find_explainer(info.data["name"], **parameters))
+            as_value_error(lambda: find_explainer(info.data["name"], **parameters))
         return parameters
 
     @field_validator("name")
     @classmethod
     def check_name(cls, name: str) -> str:
         """Check that an explainer has this name."""
-        or_mistake(lambda: lookup(sources(), name, "explainer"))
+        as_value_error(lambda: lookup(explainer_sources(), name, "explainer"))
         return name
 
     def build(self) -> BaseExplainer:
@@ -157,17 +160,17 @@ class ExplainerChoice(Part):
 
 
 #: metrics that can be added to those that are always measured
-ADDED = [
+_OPTIONAL_METRICS = [
     name
     for name, kind in METRICS.items()
-    if kind.needs in ("curves", "scores") and name not in ALWAYS
+    if kind.needs in ("curves", "scores") and name not in _STANDARD_METRICS
 ]
 
 
-class MetricChoice(Part):
+class MetricChoice(StrictModel):
     """A metric in addition to those that are always measured."""
 
-    name: Annotated[str, one_of(ADDED, "metric that can be added")]
+    name: Annotated[str, name_validator(_OPTIONAL_METRICS, "metric that can be added")]
     parameters: dict[str, Any] = {}
 
     @field_validator("parameters")
@@ -175,7 +178,7 @@ class MetricChoice(Part):
     def check_parameters(cls, parameters: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         """Create the metric once, to check its parameters."""
         if "name" in info.data:
-            or_mistake(lambda: METRICS[info.data["name"]](**parameters))
+            as_value_error(lambda: METRICS[info.data["name"]](**parameters))
         return parameters
 
     def build(self) -> Metric[Any]:
@@ -183,63 +186,65 @@ class MetricChoice(Part):
         return METRICS[self.name](**self.parameters)
 
 
-class TargetChoice(Part):
+class TargetChoice(StrictModel):
     """How many targets of each task, and the seed with which they are drawn."""
 
     number: int = Field(100, ge=1)
-    seed: int = Field(0, ge=0, le=MOST_SEED)
+    seed: int = Field(0, ge=0, le=_MAX_SEED)
 
 
-def task_of(value: Any) -> Any:
+def _parse_task(value: Any) -> Any:
     """Data set and level of a name such as ``cora-node``."""
     if not isinstance(value, str):
         return value
-    groups = {f"{data.lower()}-{level}": (data, level) for data, level in PAPER}
-    data, level = or_mistake(lambda: lookup(groups, value.lower(), "task"))
+    groups = {f"{data.lower()}-{level}": (data, level) for data, level in PAPER_SCORES}
+    data, level = as_value_error(lambda: lookup(groups, value.lower(), "task"))
     return {"data": data, "level": level}
 
 
-def named(value: Any) -> Any:
+def parse_named_choice(value: Any) -> Any:
     """A choice without parameters, if only a name is given."""
     if isinstance(value, str):
         return {"name": value, "parameters": {}}
     return {"parameters": {}, **value} if isinstance(value, dict) else value
 
 
-class Measuring(Part):
+class MeasurementConfig(StrictModel):
     """How explainers are measured: what experiments and projects have in common."""
 
-    explainers: list[Annotated[ExplainerChoice, BeforeValidator(named)]] = Field(min_length=1)
-    preset: Annotated[str, one_of(PRESETS, "preset")] = "paper"
+    explainers: list[Annotated[ExplainerChoice, BeforeValidator(parse_named_choice)]] = Field(
+        min_length=1
+    )
+    preset: Annotated[str, name_validator(PRESETS, "preset")] = "paper"
     settings: dict[str, Any] = Field(default={}, validate_default=True)
-    metrics: list[Annotated[MetricChoice, BeforeValidator(named)]] = Field(default=[])
-    seed: int = Field(0, ge=0, le=MOST_SEED)
+    metrics: list[Annotated[MetricChoice, BeforeValidator(parse_named_choice)]] = Field(default=[])
+    seed: int = Field(0, ge=0, le=_MAX_SEED)
 
     @field_validator("explainers", mode="wrap")
     @classmethod
     def check_explainers(cls, explainers: Any, items: ValidatorFunctionWrapHandler) -> Any:
         """Check that each explainer has its own label."""
-        return together(explainers, items, labels_of)
+        return _validate_list(explainers, items, label_explainers)
 
     @field_validator("settings")
     @classmethod
     def check_settings(cls, settings: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         """Check names and values of the settings; all mistakes are reported."""
-        return checked_settings(settings, info.data.get("preset", "paper"))
+        return _validate_settings(settings, info.data.get("preset", "paper"))
 
     @property
     def full_settings(self) -> Settings:
         """The preset with the changed settings."""
-        return settings_of(self.preset, **self.settings)
+        return settings_from_preset(self.preset, **self.settings)
 
 
-class Experiment(Measuring):
+class Experiment(MeasurementConfig):
     """What is measured on what."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     description: str = ""
-    tasks: list[Annotated[TaskChoice, BeforeValidator(task_of)]] = Field(min_length=1)
-    models: list[Annotated[str, one_of(CONVS, "network")]] = Field(min_length=1)
+    tasks: list[Annotated[TaskChoice, BeforeValidator(_parse_task)]] = Field(min_length=1)
+    models: list[Annotated[str, name_validator(CONV_NAMES, "network")]] = Field(min_length=1)
     targets: TargetChoice = TargetChoice(number=100, seed=0)
     block: int = Field(25, ge=1)
     time_limit: float = Field(600.0, gt=0)
@@ -248,30 +253,32 @@ class Experiment(Measuring):
     @classmethod
     def check_models(cls, models: Any, items: ValidatorFunctionWrapHandler) -> Any:
         """Check that each network is listed once."""
-        return together(models, items, partial(no_repeats, kind="network"))
+        return _validate_list(models, items, partial(_check_no_repeats, kind="network"))
 
     @field_validator("tasks", mode="wrap")
     @classmethod
     def check_tasks(cls, tasks: Any, items: ValidatorFunctionWrapHandler) -> Any:
         """Check that each task is listed once."""
-        return together(tasks, items, lambda own: no_repeats([task.name for task in own], "task"))
+        return _validate_list(
+            tasks, items, lambda own: _check_no_repeats([task.name for task in own], "task")
+        )
 
     @property
     def labels(self) -> list[str]:
         """The labels of the explainers."""
-        return labels_of(self.explainers)
+        return label_explainers(self.explainers)
 
 
-def checked_settings(settings: dict[str, Any], preset: str) -> dict[str, Any]:
+def _validate_settings(settings: dict[str, Any], preset: str) -> dict[str, Any]:
     """Return the settings, or raise one ValueError with all mistakes."""
     known = dict.fromkeys(Settings.__dataclass_fields__)
     right = {name: value for name, value in settings.items() if name in known}
-    problems = [problem_with(partial(lookup, known, name, "setting")) for name in settings]
-    raise_all([*problems, problem_with(partial(settings_of, preset, **right))])
+    problems = [_error_message(partial(lookup, known, name, "setting")) for name in settings]
+    _raise_problems([*problems, _error_message(partial(settings_from_preset, preset, **right))])
     return settings
 
 
-def labels_of(explainers: list[ExplainerChoice]) -> list[str]:
+def label_explainers(explainers: list[ExplainerChoice]) -> list[str]:
     """The label of each explainer: as given, or its name, with parameters where a name occurs more
     than once.
     """
@@ -290,7 +297,7 @@ def labels_of(explainers: list[ExplainerChoice]) -> list[str]:
     return labels
 
 
-def no_repeats(names: list[str], kind: str) -> list[str]:
+def _check_no_repeats(names: list[str], kind: str) -> list[str]:
     """Return the names, or raise ValueError if one occurs twice."""
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
@@ -298,7 +305,7 @@ def no_repeats(names: list[str], kind: str) -> list[str]:
     return names
 
 
-def problem_with(check: Callable[[], Any]) -> str:
+def _error_message(check: Callable[[], Any]) -> str:
     """The message of the error that a check raises; '' if there is none."""
     try:
         check()
@@ -307,7 +314,7 @@ def problem_with(check: Callable[[], Any]) -> str:
     return ""
 
 
-def raise_all(problems: list[str]) -> None:
+def _raise_problems(problems: list[str]) -> None:
     """Raise one ValueError with all problems, if there are any."""
     messages = [problem for problem in problems if problem]
     if messages:

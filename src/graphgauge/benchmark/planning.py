@@ -10,10 +10,10 @@ from torch import nn
 from torch_geometric.data import Data
 
 from graphgauge.benchmark.experiment import Experiment, TaskChoice
-from graphgauge.benchmark.shards import FORMAT, Named, Shard, blocks
-from graphgauge.core.digests import blake2b_hex, digest_of_tensors
+from graphgauge.benchmark.shards import RUN_FORMAT, ComponentSpec, Shard, split_targets
+from graphgauge.core import blake2b_hex, digest_of_tensors
 from graphgauge.datasets import benchmark_targets, load, trained
-from graphgauge.datasets.fingerprints import digest as digest_of_data
+from graphgauge.datasets import data_digest as digest_of_data
 from graphgauge.evaluation import Evaluator
 from graphgauge.models import (
     BaseModel,
@@ -23,7 +23,7 @@ from graphgauge.models import (
     NodeRegressionModel,
 )
 
-WRAPPERS: dict[tuple[str, str], type[BaseModel]] = {
+_MODEL_WRAPPERS: dict[tuple[str, str], type[BaseModel]] = {
     ("node", "classification"): NodeClassificationModel,
     ("node", "regression"): NodeRegressionModel,
     ("link", "classification"): LinkClassificationModel,
@@ -32,7 +32,7 @@ WRAPPERS: dict[tuple[str, str], type[BaseModel]] = {
 
 
 @dataclass(frozen=True)
-class Place:
+class RunEnvironment:
     """Where a worker finds its files and on which device it computes; changes no number beyond
     rounding.
     """
@@ -44,7 +44,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """All shards of an experiment, and everything that decides their numbers as plain data."""
 
     experiment: Experiment
@@ -57,34 +57,34 @@ class Plan:
         return sum(shard.size for shard in self.shards)
 
 
-def plan_of(experiment: Experiment, place: Place) -> Plan:
+def plan_run(experiment: Experiment, place: RunEnvironment) -> RunPlan:
     """Load every task and network, and divide the work into shards."""
-    config, shards = config_of(experiment), []
+    config, shards = _run_config(experiment), []
     for choice in experiment.tasks:
         data = load(choice.data, choice.level, folder=place.data)
         config["data"][choice.name] = digest_of_data(data)
         for conv in experiment.models:
             net = trained(choice.data, choice.level, conv, folder=place.networks)
-            config["networks"][f"{choice.name}-{conv}"] = digest_of_network(net)
-            shards += shards_of(experiment, config, choice, conv, wrapped(net, data))
-    return Plan(experiment, config, shards)
+            config["networks"][f"{choice.name}-{conv}"] = network_digest(net)
+            shards += _create_shards(experiment, config, choice, conv, wrap_network(net, data))
+    return RunPlan(experiment, config, shards)
 
 
-def config_of(experiment: Experiment) -> dict[str, Any]:
+def _run_config(experiment: Experiment) -> dict[str, Any]:
     """Everything that decides the numbers of a run; a run is continued only where all of it is the
     same.
     """
     return {
-        "format": FORMAT,
+        "format": RUN_FORMAT,
         "name": experiment.name,
         "tasks": [task.name for task in experiment.tasks],
         "models": list(experiment.models),
         "explainers": {
             component.label: {"name": component.name, **component.parameters}
-            for component in explainers_of(experiment)
+            for component in _explainer_specs(experiment)
         },
         "metrics": {
-            component.label: dict(component.parameters) for component in metrics_of(experiment)
+            component.label: dict(component.parameters) for component in _metric_specs(experiment)
         },
         "preset": experiment.preset,
         "settings": experiment.full_settings.record(),
@@ -96,23 +96,24 @@ def config_of(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def explainers_of(experiment: Experiment) -> tuple[Named, ...]:
+def _explainer_specs(experiment: Experiment) -> tuple[ComponentSpec, ...]:
     """The explainers with all their parameters, also those left at their default."""
     built = [choice.build() for choice in experiment.explainers]
     return tuple(
-        Named(label, explainer.name, dict(explainer.params))
+        ComponentSpec(label, explainer.name, dict(explainer.params))
         for label, explainer in zip(experiment.labels, built, strict=True)
     )
 
 
-def metrics_of(experiment: Experiment) -> tuple[Named, ...]:
+def _metric_specs(experiment: Experiment) -> tuple[ComponentSpec, ...]:
     """The additional metrics with all their parameters."""
     return tuple(
-        Named(choice.name, choice.name, asdict(choice.build())) for choice in experiment.metrics
+        ComponentSpec(choice.name, choice.name, asdict(choice.build()))
+        for choice in experiment.metrics
     )
 
 
-def shards_of(
+def _create_shards(
     experiment: Experiment, config: dict[str, Any], choice: TaskChoice, conv: str, model: BaseModel
 ) -> list[Shard]:
     """The shards of one task and network."""
@@ -120,7 +121,7 @@ def shards_of(
     settings, shards, num_before = experiment.full_settings, [], 0
     metrics = [each.build() for each in experiment.metrics]
     names = Evaluator(model, experiment.preset, metrics=metrics, **experiment.settings).metric_names
-    for number, part in enumerate(blocks(targets, experiment.block, settings.timed)):
+    for number, part in enumerate(split_targets(targets, experiment.block, settings.timed)):
         shard = Shard(
             task=choice.name,
             data_set=choice.data,
@@ -128,8 +129,8 @@ def shards_of(
             model=conv,
             block=number,
             targets=part,
-            explainers=explainers_of(experiment),
-            metrics=metrics_of(experiment),
+            explainers=_explainer_specs(experiment),
+            metrics=_metric_specs(experiment),
             names=tuple(names),
             settings=settings.record(),
             timed=min(len(part), max(0, settings.timed - num_before)),
@@ -142,19 +143,19 @@ def shards_of(
     return shards
 
 
-def wrapped(net: nn.Module, data: Data, memory: str | None = None) -> BaseModel:
+def wrap_network(net: nn.Module, data: Data, memory: str | None = None) -> BaseModel:
     """Wrap a network for its task. The networks of the benchmark return logits, however far they
     are trained.
     """
     options: dict[str, Any] = {"output": "logits"} if data.task == "classification" else {}
-    return WRAPPERS[data.level, data.task](net, data, memory_budget=memory, **options)
+    return _MODEL_WRAPPERS[data.level, data.task](net, data, memory_budget=memory, **options)
 
 
-def digest_of_network(net: nn.Module) -> str:
+def network_digest(net: nn.Module) -> str:
     """A digest of the structure and the weights of a network."""
     return digest_of_tensors(net.state_dict().values()) + blake2b_hex(repr(net), size=4)
 
 
-def folder_text(folder: str | Path | None) -> str | None:
+def absolute_folder(folder: str | Path | None) -> str | None:
     """The absolute path of a folder as text, for workers with another working directory."""
     return None if folder is None else str(Path(folder).absolute())

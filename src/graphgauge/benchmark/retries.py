@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphgauge.benchmark.shards import Shard
-from graphgauge.core.phases import added
-from graphgauge.store import Entry, Store
+from graphgauge.core import sum_phases
+from graphgauge.store import Store, StoreEntry
 
-SHARD, RETRY, EXAMPLES = "shard", "retry", "examples"
+SHARD_ENTRY, RETRY_ENTRY, EXAMPLES_ENTRY = "shard", "retry", "examples"
 
 
 @dataclass(frozen=True)
-class Kept:
+class _StoredShard:
     """A shard in the store: its first measurement, and its retries in order."""
 
-    first: Entry
-    retries: tuple[Entry, ...] = ()
+    first: StoreEntry
+    retries: tuple[StoreEntry, ...] = ()
 
     @property
     def faults(self) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class Kept:
         machine: dict[str, Any] = next((body["machine"] for body in bodies if body["machine"]), {})
         seconds, phases = (
             sum(body["seconds"] for body in bodies),
-            added(*(body.get("phases", {}) for body in bodies)),
+            sum_phases(*(body.get("phases", {}) for body in bodies)),
         )
         current = {
             "faults": self.faults,
@@ -77,19 +77,20 @@ class Kept:
         return [row for rows in rows_by_explainer.values() for row in rows]
 
 
-def kept_shards(store: Store) -> dict[str, Kept]:
+def read_stored_shards(store: Store) -> dict[str, _StoredShard]:
     """Every stored shard by its key."""
-    retries: dict[str, list[Entry]] = {}
-    for entry in store.entries(RETRY):
+    retries: dict[str, list[StoreEntry]] = {}
+    for entry in store.entries(RETRY_ENTRY):
         retries.setdefault(entry.key.partition("/")[0], []).append(entry)
     return {
-        entry.key: Kept(entry, tuple(retries.get(entry.key, ()))) for entry in store.entries(SHARD)
+        entry.key: _StoredShard(entry, tuple(retries.get(entry.key, ())))
+        for entry in store.entries(SHARD_ENTRY)
     }
 
 
-def to_retry(store: Store, shards: list[Shard]) -> dict[str, Shard]:
+def select_retries(store: Store, shards: list[Shard]) -> dict[str, Shard]:
     """What `--retry` measures: the marked explainers of each shard, by the key of their entry."""
-    kept = kept_shards(store)
+    kept = read_stored_shards(store)
     marked = [
         (shard, kept[shard.key]) for shard in shards if shard.key in kept and kept[shard.key].faults
     ]

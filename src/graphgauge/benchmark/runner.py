@@ -21,20 +21,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphgauge.benchmark.engines.base import Engine
-from graphgauge.benchmark.estimate import Estimate, duration
-from graphgauge.benchmark.outcomes import Fault, Outcome
-from graphgauge.benchmark.retries import EXAMPLES, RETRY, SHARD
+from graphgauge.benchmark.eta import TimeEstimate, format_duration
+from graphgauge.benchmark.retries import EXAMPLES_ENTRY, RETRY_ENTRY, SHARD_ENTRY
+from graphgauge.benchmark.shard_result import MeasurementFault, ShardResult
 from graphgauge.benchmark.shards import Shard
-from graphgauge.core.phases import added
+from graphgauge.core import sum_phases
 from graphgauge.store import Store
 
-MOST_DEATHS = 2  #: of workers, before the shard is to blame
-SECONDS_BETWEEN_LOOKS = 0.5
-Report = Callable[[str, float], None]  #: (a text for people, explanations done since the last call)
+_MAX_WORKER_DEATHS = 2  #: of workers, before the shard is to blame
+_POLL_SECONDS = 0.5
+ProgressCallback = Callable[
+    [str, float], None
+]  #: (a text for people, explanations done since the last call)
 
 
 @dataclass
-class Unit:
+class _WorkUnit:
     """A shard, or some explainers of one, on its way through the engine."""
 
     key: str  #: of the whole shard, or of its retry
@@ -44,7 +46,7 @@ class Unit:
 
 
 @dataclass
-class Gathered:
+class _PartialResult:
     """What is known of a shard so far."""
 
     shard: Shard
@@ -65,11 +67,11 @@ class Runner:
         self,
         store: Store,
         engine: Engine,
-        work: Callable[[Shard], Outcome],
+        work: Callable[[Shard], ShardResult],
         *,
         limit: float,
         shared: dict[str, Any],
-        report: Report,
+        report: ProgressCallback,
     ) -> None:
         self.store, self.engine, self.work, self.limit, self.shared, self.report = (
             store,
@@ -79,11 +81,11 @@ class Runner:
             shared,
             report,
         )
-        self.waiting: deque[Unit] = deque()
-        self.running: dict[Future[Outcome], Unit] = {}
-        self.gathered: dict[str, Gathered] = {}
+        self.waiting: deque[_WorkUnit] = deque()
+        self.running: dict[Future[ShardResult], _WorkUnit] = {}
+        self.gathered: dict[str, _PartialResult] = {}
         self.suspects: set[str] = set()
-        self.estimate = Estimate()
+        self.estimate = TimeEstimate()
 
     def run(self, shards: Iterable[Shard], retries: Mapping[str, Shard] | None = None) -> None:
         """Measure all shards that the store does not hold, then the retries.
@@ -93,7 +95,7 @@ class Runner:
             retries: Parts of stored shards to measure again, by the key of their entry.
         """
         self.recall()
-        done = self.store.keys(SHARD)
+        done = self.store.keys(SHARD_ENTRY)
         todo = [(shard.key, shard) for shard in shards if shard.key not in done] + list(
             (retries or {}).items()
         )
@@ -102,16 +104,14 @@ class Runner:
             self.estimate.plan((shard.task, shard.model), shard.size)
         while left or self.waiting or self.running:
             self.hand_out(left)
-            finished, _ = wait(
-                self.running, timeout=SECONDS_BETWEEN_LOOKS, return_when=FIRST_COMPLETED
-            )
+            finished, _ = wait(self.running, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
             for future in finished:
                 self.take(future, self.running.pop(future))
             self.stop_overdue()
 
     def recall(self) -> None:
         """Read what earlier calls measured: seconds, and explainers that failed."""
-        for entry in (*self.store.entries(SHARD), *self.store.entries(RETRY)):
+        for entry in (*self.store.entries(SHARD_ENTRY), *self.store.entries(RETRY_ENTRY)):
             self.suspects |= set(entry.body["faults"])
             self.estimate.saw(
                 (entry.body["task"], entry.body["model"]),
@@ -124,14 +124,14 @@ class Runner:
         while len(self.running) < self.engine.places and (self.waiting or left):
             if not self.waiting:
                 key, shard = left.popleft()
-                self.enter(key, shard, groups_of(shard, self.suspects))
+                self.enter(key, shard, _group_explainers(shard, self.suspects))
             if self.would_disturb(self.waiting[0]):
                 return
             unit = self.waiting.popleft()
             self.running[self.engine.submit(self.work, unit.shard)] = unit
             unit.since = time.monotonic()
 
-    def would_disturb(self, unit: Unit) -> bool:
+    def would_disturb(self, unit: _WorkUnit) -> bool:
         """Whether explanations would be timed while other work runs."""
         running = self.running.values()
         return (
@@ -142,10 +142,10 @@ class Runner:
 
     def enter(self, key: str, shard: Shard, groups: list[list[str]]) -> None:
         """Begin a shard, in one unit or in several."""
-        self.gathered.setdefault(key, Gathered(shard, 0)).open += len(groups)
-        self.waiting.extendleft(Unit(key, shard.only(group)) for group in reversed(groups))
+        self.gathered.setdefault(key, _PartialResult(shard, 0)).open += len(groups)
+        self.waiting.extendleft(_WorkUnit(key, shard.only(group)) for group in reversed(groups))
 
-    def take(self, future: "Future[Outcome]", unit: Unit) -> None:
+    def take(self, future: "Future[ShardResult]", unit: _WorkUnit) -> None:
         """Handle a unit that finished, or whose worker died."""
         error = future.exception()
         if error is None:
@@ -155,20 +155,20 @@ class Runner:
         else:
             raise error
 
-    def bury(self, unit: Unit) -> None:
+    def bury(self, unit: _WorkUnit) -> None:
         """Retry a unit once after a worker crash, then mark it as failed."""
         unit.deaths += 1
-        self.store.note(
+        self.store.append_numbered(
             "log", f"the worker of {unit.shard.title} ({', '.join(unit.shard.labels)}) died"
         )
-        if unit.deaths < MOST_DEATHS:
+        if unit.deaths < _MAX_WORKER_DEATHS:
             self.waiting.appendleft(unit)
             return
         message = (
             f"the worker process ended {unit.deaths} times without a result (exit, crash, or "
             "killed for want of memory)"
         )
-        self.settle(unit, Outcome([], Fault("failed", message)))
+        self.settle(unit, ShardResult([], MeasurementFault("failed", message)))
 
     def stop_overdue(self) -> None:
         """Stop units that exceed the time limit."""
@@ -178,37 +178,41 @@ class Runner:
                 self.engine.abandon(future)
                 self.settle(
                     unit,
-                    Outcome([], Fault("timeout", f"no result within {self.limit:g} s"), self.limit),
+                    ShardResult(
+                        [],
+                        MeasurementFault("timeout", f"no result within {self.limit:g} s"),
+                        self.limit,
+                    ),
                 )
 
-    def settle(self, unit: Unit, outcome: Outcome) -> None:
+    def settle(self, unit: _WorkUnit, outcome: ShardResult) -> None:
         """Keep the result of a unit. Split it if several explainers may have failed; store the
         shard once it is complete.
         """
         gathered = self.gathered[unit.key]
         gathered.open -= 1
         gathered.seconds += outcome.seconds
-        gathered.phases = added(gathered.phases, outcome.phases)
+        gathered.phases = sum_phases(gathered.phases, outcome.phases)
         if outcome.fault is None:
-            keep_rows(gathered, outcome)
+            _collect_rows(gathered, outcome)
         elif len(unit.shard.explainers) > 1:
             self.note_fault(unit, outcome.fault)
             self.enter(unit.key, unit.shard, [[label] for label in unit.shard.labels])
         else:
             self.note_fault(unit, outcome.fault)
             self.suspects.update(unit.shard.labels)
-            mark(gathered, unit.shard, outcome.fault)
+            _mark_failed(gathered, unit.shard, outcome.fault)
         if not gathered.open:
             self.write(unit.key, self.gathered.pop(unit.key))
 
-    def note_fault(self, unit: Unit, fault: Fault) -> None:
+    def note_fault(self, unit: _WorkUnit, fault: MeasurementFault) -> None:
         """Write a fault to the log."""
-        self.store.note(
+        self.store.append_numbered(
             "log",
             f"{unit.shard.title}, {', '.join(unit.shard.labels)}: {fault.status}, {fault.message}",
         )
 
-    def write(self, key: str, gathered: Gathered) -> None:
+    def write(self, key: str, gathered: _PartialResult) -> None:
         """Store a shard, or the part of one that was retried. It is not measured again unless that
         is requested.
         """
@@ -227,22 +231,22 @@ class Runner:
             **({"retried": list(shard.labels)} if is_retry else {}),
         }
         if key not in self.store.keys(
-            EXAMPLES
+            EXAMPLES_ENTRY
         ):  # a call that was killed here may have written them
-            self.store.append(EXAMPLES, key, None, gathered.examples)
+            self.store.append(EXAMPLES_ENTRY, key, None, gathered.examples)
         self.store.append(
-            RETRY if is_retry else SHARD,
+            RETRY_ENTRY if is_retry else SHARD_ENTRY,
             key,
             body,
             [row for label in shard.labels for row in gathered.rows[label]],
         )
         self.estimate.finish((shard.task, shard.model), shard.size, gathered.seconds)
         left = self.estimate.seconds_left(self.engine.places)
-        ending = "" if left is None else f", about {duration(left)} left"
+        ending = "" if left is None else f", about {format_duration(left)} left"
         self.report(f"{shard.title} {'tried again' if is_retry else 'done'}{ending}", shard.size)
 
 
-def groups_of(shard: Shard, suspects: set[str]) -> list[list[str]]:
+def _group_explainers(shard: Shard, suspects: set[str]) -> list[list[str]]:
     """Explainers that are measured together; those that failed before are measured apart."""
     trusted = [label for label in shard.labels if label not in suspects]
     return [
@@ -251,7 +255,7 @@ def groups_of(shard: Shard, suspects: set[str]) -> list[list[str]]:
     ]
 
 
-def keep_rows(gathered: Gathered, outcome: Outcome) -> None:
+def _collect_rows(gathered: _PartialResult, outcome: ShardResult) -> None:
     """Add the rows of a unit to those of its shard."""
     for row in outcome.rows:
         gathered.rows.setdefault(row["explainer"], []).append(row)
@@ -260,7 +264,7 @@ def keep_rows(gathered: Gathered, outcome: Outcome) -> None:
     gathered.machine = outcome.machine
 
 
-def mark(gathered: Gathered, shard: Shard, fault: Fault) -> None:
+def _mark_failed(gathered: _PartialResult, shard: Shard, fault: MeasurementFault) -> None:
     """Add a row with the fault for every number that the one explainer of a unit does not have."""
     (label,) = shard.labels
     gathered.faults[label] = {"status": fault.status, "message": fault.message}

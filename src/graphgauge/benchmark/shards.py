@@ -12,15 +12,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from graphgauge.core.digests import blake2b_hex
+from graphgauge.core import blake2b_hex
 
-FORMAT = 3  #: goes up whenever a change of the code moves a number that a run stores
+RUN_FORMAT = 3  #: goes up whenever a change of the code moves a number that a run stores
 
-Target = int | tuple[int, int]
+_PlainTarget = int | tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Named:
+class ComponentSpec:
     """An explainer or a metric with its parameters, and the label that results show."""
 
     label: str
@@ -37,21 +37,21 @@ class Shard:
     level: str
     model: str  #: gcn or gat
     block: int  #: which part of the task's targets
-    targets: tuple[Target, ...]
-    explainers: tuple[Named, ...]
-    metrics: tuple[Named, ...]  #: beside those that are always measured
+    targets: tuple[_PlainTarget, ...]
+    explainers: tuple[ComponentSpec, ...]
+    metrics: tuple[ComponentSpec, ...]  #: beside those that are always measured
     names: tuple[str, ...]  #: of all metrics, a row for each
     settings: Mapping[str, Any]
     timed: int  #: how many of these targets are explained alone
     seed: int
     data: str  #: digest of the task's data
     network: str  #: digest of the network
-    format: int = FORMAT
+    format: int = RUN_FORMAT
 
     @property
     def key(self) -> str:
         """A digest of exactly this content."""
-        return digest_of(asdict(self))
+        return content_digest(asdict(self))
 
     @property
     def title(self) -> str:
@@ -79,23 +79,25 @@ class Shard:
         )
 
 
-def digest_of(content: Any) -> str:
+def content_digest(content: Any) -> str:
     """A digest of plain data.
 
-    >>> digest_of({"a": 1, "b": (2, 3)}) == digest_of({"b": [2, 3], "a": 1})
+    >>> content_digest({"a": 1, "b": (2, 3)}) == content_digest({"b": [2, 3], "a": 1})
     True
     """
     text = json.dumps(content, sort_keys=True, ensure_ascii=True, default=repr)
     return blake2b_hex(text, size=16)
 
 
-def blocks(targets: list[Target], size: int, timed: int = 0) -> list[tuple[Target, ...]]:
+def split_targets(
+    targets: list[_PlainTarget], size: int, timed: int = 0
+) -> list[tuple[_PlainTarget, ...]]:
     """Split targets into parts of ``size``; the last may be smaller. The first ``timed`` targets
     have parts of their own.
 
-    >>> blocks([1, 2, 3], 2)
+    >>> split_targets([1, 2, 3], 2)
     [(1, 2), (3,)]
-    >>> blocks([1, 2, 3, 4, 5, 6], 3, timed=2)
+    >>> split_targets([1, 2, 3, 4, 5, 6], 3, timed=2)
     [(1, 2), (3, 4, 5), (6,)]
     """
     parts = targets[:timed], targets[timed:]

@@ -12,31 +12,32 @@ from pathlib import Path
 
 import pandas as pd
 
-from graphgauge.benchmark.pareto import scopes
-from graphgauge.benchmark.study import CONFIGURATION, Study, study_of
-from graphgauge.core.errors import BadFile
-from graphgauge.evaluation.results import Results
+from graphgauge.benchmark.pareto_fronts import analysis_scopes
+from graphgauge.benchmark.tidy_table import CONFIGURATION_COLUMNS, Study, as_study
+from graphgauge.core import BadFile
+from graphgauge.evaluation import Results
 
-COLUMNS = ["task", "explainer", "metric", "mean", "sd", "n"]
+_SUMMARY_COLUMNS = ["task", "explainer", "metric", "mean", "sd", "n"]
 
 
 def summary_table(results: Results | Study) -> pd.DataFrame:
     """Mean, sd and n of every metric of every explainer, for each kind of task and each task."""
     parts = {
-        name: part for _, name, part in scopes(study_of(results))
+        name: part for _, name, part in analysis_scopes(as_study(results))
     }  # a task that is a kind of its own comes once
     return pd.concat(
-        [summary_of(part).assign(task=name) for name, part in parts.items()], ignore_index=True
-    )[COLUMNS]
+        [_summarise_study(part).assign(task=name) for name, part in parts.items()],
+        ignore_index=True,
+    )[_SUMMARY_COLUMNS]
 
 
-def summary_of(study: Study) -> pd.DataFrame:
+def _summarise_study(study: Study) -> pd.DataFrame:
     """Mean, sd and n of every metric of every explainer; the mean is NaN where nothing has
     a value.
     """
     keys = ["explainer", "metric"]
     means = (
-        study.good.groupby([*keys, *CONFIGURATION], sort=False)["value"]
+        study.good.groupby([*keys, *CONFIGURATION_COLUMNS], sort=False)["value"]
         .mean()
         .groupby(keys, sort=False)
     )
@@ -63,16 +64,16 @@ def read_summary(path: str | os.PathLike[str]) -> pd.DataFrame:
             keep_default_na=False,
             na_values={"mean": [""], "sd": [""]},
         )
-        return check_summary(table).astype({"mean": float, "sd": float, "n": int})
+        return _check_summary_columns(table).astype({"mean": float, "sd": float, "n": int})
     except (OSError, ValueError) as error:
         raise BadFile(f"{os.fspath(path)} holds no summary of a run: {error}") from error
 
 
-def check_summary(table: pd.DataFrame) -> pd.DataFrame:
+def _check_summary_columns(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table, or raise ValueError if it has other columns."""
-    if list(table.columns) != COLUMNS:
+    if list(table.columns) != _SUMMARY_COLUMNS:
         raise ValueError(
             f"its columns are {', '.join(map(str, table.columns))}, but must be "
-            f"{', '.join(COLUMNS)}."
+            f"{', '.join(_SUMMARY_COLUMNS)}."
         )
     return table

@@ -8,12 +8,12 @@ import typer
 
 from graphgauge.benchmark import with_variants
 from graphgauge.evaluation import Results
-from graphgauge.report.analysis import PAGE, write_analysis
+from graphgauge.report import ANALYSIS_PAGE, write_analysis
 
-FOLDER = "analysis"  #: below the run, unless another place is asked for
+_ANALYSIS_FOLDER = "analysis"  #: below the run, unless another place is asked for
 
 
-def run_analysis(
+def _run_analysis(
     run: str, out: str | None, draws: int, seed: int, variants: str | None = None
 ) -> list[Path]:
     """Analyse the results in a folder, with the explainers of a run of variants in the places of
@@ -21,16 +21,16 @@ def run_analysis(
     """
     own = Results.load(run)
     results = own if variants is None else with_variants(own, Results.load(variants))
-    return write_analysis(results, out or Path(run) / FOLDER, draws, seed)
+    return write_analysis(results, out or Path(run) / _ANALYSIS_FOLDER, draws, seed)
 
 
-def as_text(paths: list[Path]) -> str:
+def _analysis_text(paths: list[Path]) -> str:
     """The page to begin with, and how many files lie beside it."""
-    page = next(path for path in paths if path.name == PAGE)
+    page = next(path for path in paths if path.name == ANALYSIS_PAGE)
     return f"{page}\n{len(paths) - 1} tables and pictures beside it"
 
 
-def as_json(paths: list[Path]) -> str:
+def _analysis_json(paths: list[Path]) -> str:
     """Every file."""
     return json.dumps([str(path) for path in paths], indent=2)
 
@@ -51,5 +51,5 @@ def analyse_command(
     """Write what a run says: the paper's Table 1, the comparison with it, Pareto fronts, tables and
     pictures.
     """
-    paths = run_analysis(run, output, draws, seed, variants)
-    typer.echo(as_json(paths) if json else as_text(paths))
+    paths = _run_analysis(run, output, draws, seed, variants)
+    typer.echo(_analysis_json(paths) if json else _analysis_text(paths))

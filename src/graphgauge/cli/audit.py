@@ -7,21 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
-from graphgauge.cli.conventions import ExitCode, Json, command_group, show
-from graphgauge.core.errors import BadFile
-from graphgauge.core.registry import lookup
-from graphgauge.store import Verification
-from graphgauge.store.audit import csv_lines, json_lines, verify
+from graphgauge.cli.console import ExitCode, JsonOption, command_group, print_answer
+from graphgauge.core import BadFile, lookup
+from graphgauge.store import Verification, csv_lines, json_lines, verify_log
 
-FORMATS = {"jsonl": json_lines, "csv": csv_lines}
+_EXPORT_FORMATS = {"jsonl": json_lines, "csv": csv_lines}
 
 
-def run_verify(log: str, head: str | None) -> Verification:
+def _verify_audit_log(log: str, head: str | None) -> Verification:
     """Whether the log is whole."""
-    return verify(log, head)
+    return verify_log(log, head)
 
 
-def as_record(found: Verification) -> dict[str, Any]:
+def _verification_record(found: Verification) -> dict[str, Any]:
     """For programs."""
     return {
         "whole": not found.fault,
@@ -31,14 +29,14 @@ def as_record(found: Verification) -> dict[str, Any]:
     }
 
 
-def as_text(found: Verification) -> str:
+def _verification_text(found: Verification) -> str:
     """For people."""
     if found.fault:
         return f"not whole: {found.fault}. The first {found.count} entries are whole."
     return f"whole: {found.count} entries. Note the head elsewhere, to find out later if the end is cut off: {found.head}"
 
 
-def begun(lines: Iterator[str]) -> Iterator[str]:
+def _read_ahead(lines: Iterator[str]) -> Iterator[str]:
     """The same lines, after the first entry was read: a log that cannot be read is told before
     anything is written.
     """
@@ -46,9 +44,9 @@ def begun(lines: Iterator[str]) -> Iterator[str]:
     return chain(head, lines)
 
 
-def run_export(log: str, form: str, output: str | None) -> Iterator[str]:
+def _export_audit_log(log: str, form: str, output: str | None) -> Iterator[str]:
     """The lines of an export; none where they went to a file."""
-    lines = begun(lookup(FORMATS, form, "format of an export")(log))
+    lines = _read_ahead(lookup(_EXPORT_FORMATS, form, "format of an export")(log))
     if output is None:
         yield from lines
         return
@@ -64,33 +62,33 @@ def run_export(log: str, form: str, output: str | None) -> Iterator[str]:
 
 
 audit_command = command_group("Check and export the log of answers.")
-LogFile = Annotated[str, typer.Argument(help="The audit log, such as audit.sqlite.")]
+_LogArgument = Annotated[str, typer.Argument(help="The audit log, such as audit.sqlite.")]
 
 
 @audit_command.command("verify")
 def verify_command(
-    log: LogFile,
+    log: _LogArgument,
     head: Annotated[
         str | None, typer.Option(help="A digest noted earlier, which the log must hold.")
     ] = None,
-    json: Json = False,
+    json: JsonOption = False,
 ) -> None:
     """Make every digest of the log again: exit code 0 if it is whole, 1 if something was changed or
     removed.
     """
-    found = run_verify(log, head)
-    show(as_record(found) if json else found, as_text, json)
+    found = _verify_audit_log(log, head)
+    print_answer(_verification_record(found) if json else found, _verification_text, json)
     raise typer.Exit(ExitCode.BELOW if found.fault else ExitCode.PASS)
 
 
 @audit_command.command("export")
 def export_command(
-    log: LogFile,
+    log: _LogArgument,
     form: Annotated[
         str, typer.Option("--format", help="jsonl, with everything, or csv, for spreadsheets.")
     ] = "jsonl",
     output: Annotated[str | None, typer.Option(help="A file (default: stdout).")] = None,
 ) -> None:
     """Write the log out, an entry a line."""
-    for line in run_export(log, form, output):
+    for line in _export_audit_log(log, form, output):
         typer.echo(line)

@@ -12,78 +12,88 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphgauge.benchmark.engines import Engine, engine_of
-from graphgauge.benchmark.estimate import duration
-from graphgauge.benchmark.files import read_experiment, shipped
-from graphgauge.benchmark.planning import Place, Plan, folder_text, plan_of
-from graphgauge.benchmark.runs import Run
-from graphgauge.benchmark.session import Call, carry_out
-from graphgauge.core.devices import chosen_device
-from graphgauge.core.errors import BadFile
-from graphgauge.evaluation import STATUSES, Results
-from graphgauge.evaluation.alignment import NAN
+from graphgauge.benchmark import (
+    BenchmarkRun,
+    Engine,
+    RunEnvironment,
+    RunOptions,
+    RunPlan,
+    absolute_folder,
+    create_engine,
+    execute_plan,
+    format_duration,
+    plan_run,
+    read_experiment,
+    shipped_experiments,
+)
+from graphgauge.core import BadFile, resolve_device
+from graphgauge.evaluation import NAN_ATTRIBUTION, STATUSES, Results
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SECONDS_BETWEEN_LINES = 20.0
-LEAST_SHARE = 0.005  #: of the work, to be told
-STOPPED = 130  #: exit code after Ctrl-C or SIGTERM
+_SECONDS_BETWEEN_LINES = 20.0
+_MIN_SHARE_SHOWN = 0.005  #: of the work, to be told
+_STOPPED_EXIT_CODE = 130  #: exit code after Ctrl-C or SIGTERM
 
 
-def planned(name: str, place: Place, targets: int | None) -> Plan:
+def _plan_experiment(name: str, place: RunEnvironment, targets: int | None) -> RunPlan:
     """The shards of an experiment."""
-    return plan_of(
+    return plan_run(
         read_experiment(name, {} if targets is None else {"targets.number": targets}), place
     )
 
 
-def place_of(
+def _build_environment(
     data: str | None, networks: str | None, device: str | None, memory: str | None
-) -> Place:
+) -> RunEnvironment:
     """Where workers find things and compute."""
-    return Place(folder_text(data), folder_text(networks), str(chosen_device(device)), memory)
+    return RunEnvironment(
+        absolute_folder(data), absolute_folder(networks), str(resolve_device(device)), memory
+    )
 
 
-def chosen_engine(name: str, workers: int | None, address: str | None, place: Place) -> Engine:
+def _select_engine(
+    name: str, workers: int | None, address: str | None, place: RunEnvironment
+) -> Engine:
     """The engine asked for; on a GPU one process, unless said otherwise."""
     is_gpu = place.device.startswith("cuda")
-    return engine_of(
+    return create_engine(
         name, workers or (1 if is_gpu and name == "processes" else None), address, is_gpu
     )
 
 
-def call_of(
-    plan: Plan, folder: str | None, place: Place, restart: bool, retry: bool = False
-) -> Call:
+def _build_call(
+    plan: RunPlan, folder: str | None, place: RunEnvironment, restart: bool, retry: bool = False
+) -> RunOptions:
     """Where the run is kept, and what is done with what is there."""
-    return Call(
+    return RunOptions(
         Path(folder) if folder else Path("runs") / plan.experiment.name, place, restart, retry
     )
 
 
-def run_plan(plan: Plan, call: Call, engine: Engine) -> Run | None:
+def _run_plan(plan: RunPlan, call: RunOptions, engine: Engine) -> BenchmarkRun | None:
     """Carry it out; None after Ctrl-C or SIGTERM."""
-    reporter = Reporter(plan.size)
+    reporter = _ProgressReporter(plan.size)
     try:
-        with sigterm_as_ctrl_c(), engine:
-            return carry_out(plan, call, engine, reporter)
+        with _sigterm_as_ctrl_c(), engine:
+            return execute_plan(plan, call, engine, reporter)
     except KeyboardInterrupt:
-        tell(f"stopped: {kept_in(call.folder)}")
+        _print_note(f"stopped: {_kept_shards_text(call.folder)}")
         return None
 
 
-def kept_in(folder: Path) -> str:
+def _kept_shards_text(folder: Path) -> str:
     """What a run that was stopped leaves, also if it had not begun yet."""
     try:
-        done, all_shards = Run(folder).num_shards
+        done, all_shards = BenchmarkRun(folder).num_shards
     except BadFile:
         return f"nothing is kept in {folder} yet. The same command begins."
     return f"{done} of {all_shards} shards are kept in {folder}. The same command continues."
 
 
 @contextmanager
-def sigterm_as_ctrl_c() -> Iterator[None]:
+def _sigterm_as_ctrl_c() -> Iterator[None]:
     """SIGTERM, with which batch systems and containers end a process, stops the run in order: the
     workers go, the folder is closed.
 
@@ -99,7 +109,7 @@ def sigterm_as_ctrl_c() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-class Reporter:
+class _ProgressReporter:
     """A line on stderr now and then; a bar where somebody looks."""
 
     def __init__(self, size: int) -> None:
@@ -119,33 +129,35 @@ class Reporter:
         if not self.bar.disable:
             self.bar.set_postfix_str(text, refresh=False)
             self.bar.update(size)
-        elif time.monotonic() - self.last > SECONDS_BETWEEN_LINES or self.done >= self.size:
+        elif time.monotonic() - self.last > _SECONDS_BETWEEN_LINES or self.done >= self.size:
             self.last = time.monotonic()
-            tell(
-                f"{self.done:.0f} of {self.size} explanations after {duration(self.last - self.start)}: {text}"
+            _print_note(
+                f"{self.done:.0f} of {self.size} explanations after {format_duration(self.last - self.start)}: {text}"
             )
         if self.done >= self.size:
             self.bar.close()
 
 
-def check_store(uri: str) -> None:
+def _check_mlflow_store(uri: str) -> None:
     """Refuse a store that cannot be opened, or a missing package, before the work."""
-    from graphgauge.lifecycle.tracking import client_for
+    from graphgauge.lifecycle import mlflow_client
 
-    client_for(uri)
+    mlflow_client(uri)
 
 
-def tracked(run: Run, uri: str) -> str:
+def _log_benchmark_to_mlflow(run: BenchmarkRun, uri: str) -> str:
     """The run in MLflow, with its experiment file; the id it has there."""
-    from graphgauge.lifecycle.tracking import Tracker, report_files
+    from graphgauge.lifecycle import Tracker, existing_files
 
     tracker = Tracker(uri, "graphgauge-benchmark", name=run.folder.name)
     return tracker(
-        run.results(), {"finished": run.is_finished}, report_files(run.folder, ["experiment.yaml"])
+        run.results(),
+        {"finished": run.is_finished},
+        existing_files(run.folder, ["experiment.yaml"]),
     )
 
 
-def tell(text: str) -> None:
+def _print_note(text: str) -> None:
     """To people, not to programs."""
     print(text, file=sys.stderr, flush=True)
 
@@ -153,12 +165,12 @@ def tell(text: str) -> None:
 # --- what is shown --------------------------------------------------------------------------------
 
 
-def listed() -> list[dict[str, Any]]:
+def _list_experiments() -> list[dict[str, Any]]:
     """The shipped experiments."""
-    return [described(name, read_experiment(name)) for name in shipped()]
+    return [_experiment_record(name, read_experiment(name)) for name in shipped_experiments()]
 
 
-def described(name: str, experiment: Any) -> dict[str, Any]:
+def _experiment_record(name: str, experiment: Any) -> dict[str, Any]:
     """What people see of an experiment."""
     return {
         "name": name,
@@ -170,14 +182,14 @@ def described(name: str, experiment: Any) -> dict[str, Any]:
     }
 
 
-def list_text(rows: list[dict[str, Any]]) -> str:
+def _experiments_text(rows: list[dict[str, Any]]) -> str:
     """The list for people."""
     line = "{name:<18}{tasks:>6}{models:>8}{explainers:>12}{targets:>9}  {description}"
     heading = line.format(**{name: name for name in rows[0]})
     return "\n".join([heading, *(line.format(**row) for row in rows)])
 
 
-def dry(plan: Plan) -> dict[str, Any]:
+def _plan_record(plan: RunPlan) -> dict[str, Any]:
     """What a run would do."""
     settings = plan.experiment.full_settings
     return {
@@ -186,11 +198,11 @@ def dry(plan: Plan) -> dict[str, Any]:
         "explanations": plan.size,
         "rows": sum(shard.size * len(shard.names) for shard in plan.shards),
         "settings": settings.digest,
-        "tasks": sizes(plan),
+        "tasks": _task_sizes(plan),
     }
 
 
-def sizes(plan: Plan) -> dict[str, int]:
+def _task_sizes(plan: RunPlan) -> dict[str, int]:
     """Explanations of each task and network."""
     found: dict[str, int] = {}
     for shard in plan.shards:
@@ -199,7 +211,7 @@ def sizes(plan: Plan) -> dict[str, int]:
     return found
 
 
-def dry_text(found: dict[str, Any]) -> str:
+def _plan_text(found: dict[str, Any]) -> str:
     """The same for people."""
     lines = [
         f"{found['experiment']}: {found['explanations']} explanations in {found['shards']} shards, {found['rows']} rows"
@@ -207,7 +219,7 @@ def dry_text(found: dict[str, Any]) -> str:
     return "\n".join([*lines, *(f"  {name:<24}{size:>8}" for name, size in found["tasks"].items())])
 
 
-def summary(run: Run) -> dict[str, Any]:
+def _run_record(run: BenchmarkRun) -> dict[str, Any]:
     """The end of a run for programs."""
     results, shards = run.results(), run.shards()
     table = results.headline()
@@ -218,15 +230,15 @@ def summary(run: Run) -> dict[str, Any]:
         "rows": len(results),
         "seconds": float(shards["seconds"].sum()) if "seconds" in shards else 0.0,
         "phases": run.phases(),
-        "faults": {**not_numbers(results), **faults(shards)},
+        "faults": {**_nan_explainers(results), **_explainer_faults(shards)},
         "means": {
-            str(name): {metric: number_or_none(value) for metric, value in row.items()}
+            str(name): {metric: _rounded_or_none(value) for metric, value in row.items()}
             for name, row in table.iterrows()
         },
     }
 
 
-def faults(shards: "pd.DataFrame") -> dict[str, str]:
+def _explainer_faults(shards: "pd.DataFrame") -> dict[str, str]:
     """Explainers that could not be measured everywhere, with the first reason."""
     found: dict[str, str] = {}
     for own in shards.get("faults", []):
@@ -235,46 +247,49 @@ def faults(shards: "pd.DataFrame") -> dict[str, str]:
     return found
 
 
-def not_numbers(results: Results) -> dict[str, str]:
+def _nan_explainers(results: Results) -> dict[str, str]:
     """Explainers that gave scores which are no numbers: nothing failed, but there is no value."""
     return {
-        row.explainer: f"{NAN}: {STATUSES[NAN]}" for row in results.rows if row.cell.status == NAN
+        row.explainer: f"{NAN_ATTRIBUTION}: {STATUSES[NAN_ATTRIBUTION]}"
+        for row in results.rows
+        if row.cell.status == NAN_ATTRIBUTION
     }
 
 
-def number_or_none(value: float) -> float | None:
+def _rounded_or_none(value: float) -> float | None:
     """JSON has no NaN."""
     return None if value != value else round(float(value), 6)
 
 
-def as_json(found: Any) -> str:
+def _benchmark_json(found: Any) -> str:
     """For programs."""
     return json.dumps(found, indent=2, allow_nan=False)
 
 
-def summary_text(run: Run) -> str:
+def _run_summary_text(run: BenchmarkRun) -> str:
     """The end of a run for people: means over tasks and networks, what went wrong, where it is."""
-    found, table = summary(run), run.results().headline()
+    found, table = _run_record(run), run.results().headline()
     lines = [table.to_string(float_format=lambda value: f"{value:.3f}", na_rep="-"), ""]
     lines += [
         f"{label} could not be measured everywhere: {why}" for label, why in found["faults"].items()
     ]
-    lines += phases_text(found["phases"])
+    lines += _phases_text(found["phases"])
     lines.append(
-        f"{found['rows']} rows from {found['shards']} shards, {duration(found['seconds'])} of work, in {Path(run.folder)}"
+        f"{found['rows']} rows from {found['shards']} shards, {format_duration(found['seconds'])} of work, in {Path(run.folder)}"
     )
     return "\n".join(lines)
 
 
-def phases_text(phases: dict[str, float]) -> list[str]:
+def _phases_text(phases: dict[str, float]) -> list[str]:
     """What the seconds went to, the most first; nothing where a run does not tell.
 
-    >>> phases_text({"timing": 0.001, "edge_curves": 1.0, "stability": 3.0})
+    >>> _phases_text({"timing": 0.001, "edge_curves": 1.0, "stability": 3.0})
     ['the work: stability 75%, edge curves 25%']
     """
     shares = {name: seconds / sum(phases.values()) for name, seconds in phases.items() if seconds}
     largest = sorted(
-        (name for name in shares if shares[name] >= LEAST_SHARE), key=lambda name: -shares[name]
+        (name for name in shares if shares[name] >= _MIN_SHARE_SHOWN),
+        key=lambda name: -shares[name],
     )
     told = ", ".join(f"{name} {shares[name]:.0%}" for name in largest).replace("_", " ")
     return [f"the work: {told}"] if told else []
@@ -282,7 +297,8 @@ def phases_text(phases: dict[str, float]) -> list[str]:
 
 def benchmark_command(
     experiment: Annotated[
-        str, typer.Argument(help="A shipped experiment (see --list) or a file, my.yaml.")
+        str,
+        typer.Argument(help="A shipped_experiments experiment (see --list) or a file, my.yaml."),
     ] = "quick",
     folder: Annotated[
         str | None, typer.Option(help="Where the run is kept (default: runs/NAME).")
@@ -316,33 +332,35 @@ def benchmark_command(
         bool, typer.Option("--retry", help="Also measure again what failed or took too long.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say how much there is to do.")
+        bool, typer.Option("--_plan_record-run", help="Only say how much there is to do.")
     ] = False,
     mlflow: Annotated[
         str | None, typer.Option(help="Also log to this MLflow store, such as sqlite:///runs.db.")
     ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="List the shipped experiments.")] = False,
+    list_: Annotated[
+        bool, typer.Option("--list", help="List the shipped_experiments experiments.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Measure many explainers on many tasks and networks. Can be stopped at any time; the same
     command continues.
     """
     if list_:
-        rows = listed()
-        typer.echo(as_json(rows) if json else list_text(rows))
+        rows = _list_experiments()
+        typer.echo(_benchmark_json(rows) if json else _experiments_text(rows))
         return
-    place = place_of(data, networks, device, memory)
-    chosen = chosen_engine(engine, workers, address, place)
-    plan = planned(experiment, place, targets)
+    place = _build_environment(data, networks, device, memory)
+    chosen = _select_engine(engine, workers, address, place)
+    plan = _plan_experiment(experiment, place, targets)
     if dry_run:
-        found = dry(plan)
-        typer.echo(as_json(found) if json else dry_text(found))
+        found = _plan_record(plan)
+        typer.echo(_benchmark_json(found) if json else _plan_text(found))
         return
     if mlflow is not None:
-        check_store(mlflow)
-    run = run_plan(plan, call_of(plan, folder, place, restart, retry), chosen)
+        _check_mlflow_store(mlflow)
+    run = _run_plan(plan, _build_call(plan, folder, place, restart, retry), chosen)
     if run is None:
-        raise typer.Exit(STOPPED)
+        raise typer.Exit(_STOPPED_EXIT_CODE)
     if mlflow is not None:
-        tell(f"MLflow run {tracked(run, mlflow)}")
-    typer.echo(as_json(summary(run)) if json else summary_text(run))
+        _print_note(f"MLflow run {_log_benchmark_to_mlflow(run, mlflow)}")
+    typer.echo(_benchmark_json(_run_record(run)) if json else _run_summary_text(run))

@@ -10,44 +10,46 @@ from typing import Annotated, Any
 
 import typer
 
-from graphgauge.cli.conventions import ANSWERS, ExitCode, paint
-from graphgauge.core.errors import BadSetting
-from graphgauge.core.verdicts import Verdict
-from graphgauge.evaluation import ModelAccuracy, Results
-from graphgauge.evaluation.accuracy import UNKNOWN
-from graphgauge.guidelines import Check, Requirements, check
-from graphgauge.lifecycle.assessment import stored_requirements
-from graphgauge.lifecycle.decision import Decision, Problem
-from graphgauge.lifecycle.gate import annotations, write_junit
+from graphgauge.cli.console import EXIT_LABELS, ExitCode, colour_word
+from graphgauge.core import BadSetting, Verdict
+from graphgauge.evaluation import UNKNOWN_ACCURACY, ModelAccuracy, Results
+from graphgauge.guidelines import CheckAnswer, Requirements, check
+from graphgauge.lifecycle import (
+    Decision,
+    DecisionProblem,
+    format_annotations,
+    stored_requirements,
+    write_junit,
+)
 
 
-def run_check(
+def _judge_run(
     results: Results,
     requirements: Requirements,
     explainers: Sequence[str],
     decision: Decision | None = None,
     on_other_data: bool = False,
-) -> Check:
+) -> CheckAnswer:
     """The verdicts on a run; none on one that is not of the ``decision``'s task, network and data."""
     problems = [] if decision is None else decision.changes_in(results)
     refused = [problem for problem in problems if problem.kind != "data" or not on_other_data]
     if refused:
         code = ExitCode.INCOMPLETE if refused[0].kind == "unknown" else ExitCode.USAGE
-        return Check(int(code), (), told_problems(refused))
+        return CheckAnswer(int(code), (), _problems_text(refused))
     found = check(results, requirements, explainers or None)
     return (
-        replace(found, reason=f"{found.reason}; {told_problems(problems)}") if problems else found
+        replace(found, reason=f"{found.reason}; {_problems_text(problems)}") if problems else found
     )
 
 
-def told_problems(problems: Sequence[Problem]) -> str:
+def _problems_text(problems: Sequence[DecisionProblem]) -> str:
     """What does not fit, in one sentence without its full stop."""
     told = "; ".join(problem.message.rstrip(".") for problem in problems)
     is_of_data = [problem.kind for problem in problems] == ["data"]
     return f"{told} (--other-data judges a run on other data)" if is_of_data else told
 
 
-def agreed(
+def _requirements_and_explainers(
     folder: str, decision: Decision | None, given: dict[str, Any], explainers: Sequence[str]
 ) -> tuple[Requirements, Sequence[str]]:
     """Thresholds and explainers: a decision's, or what the run was judged by when saved, changed by
@@ -63,7 +65,7 @@ def agreed(
     return decision.wanted(), [decision.label]
 
 
-def gated(found: Check, decision: Decision | None) -> Check:
+def _apply_decision_validity(found: CheckAnswer, decision: Decision | None) -> CheckAnswer:
     """The check, which is incomplete where its decision is unsigned or expired, however good the
     numbers are.
     """
@@ -77,16 +79,16 @@ def gated(found: Check, decision: Decision | None) -> Check:
     )
 
 
-def write_for_pipelines(found: Check, junit: str | None, wants_annotations: bool) -> None:
+def _write_for_pipelines(found: CheckAnswer, junit: str | None, wants_annotations: bool) -> None:
     """A JUnit file and annotations, where asked for."""
     if junit is not None:
         write_junit(found, junit)
-    for line in annotations(found) if wants_annotations else ():
+    for line in format_annotations(found) if wants_annotations else ():
         print(line, file=sys.stderr)
 
 
-def as_record(
-    found: Check, requirements: Requirements, accuracy: ModelAccuracy | None = None
+def _check_record(
+    found: CheckAnswer, requirements: Requirements, accuracy: ModelAccuracy | None = None
 ) -> dict[str, Any]:
     """Everything, as plain data."""
     return {
@@ -98,12 +100,14 @@ def as_record(
     }
 
 
-def as_json(found: Check, requirements: Requirements, accuracy: ModelAccuracy | None = None) -> str:
+def _check_json(
+    found: CheckAnswer, requirements: Requirements, accuracy: ModelAccuracy | None = None
+) -> str:
     """The verdicts for programs."""
-    return json.dumps(as_record(found, requirements, accuracy), indent=2, allow_nan=False)
+    return json.dumps(_check_record(found, requirements, accuracy), indent=2, allow_nan=False)
 
 
-def as_text(found: Check, accuracy: ModelAccuracy | None = None) -> str:
+def _check_text(found: CheckAnswer, accuracy: ModelAccuracy | None = None) -> str:
     """The verdicts for people: how good the model itself is, a line for each verdict, then the
     answer.
     """
@@ -112,10 +116,13 @@ def as_text(found: Check, accuracy: ModelAccuracy | None = None) -> str:
         groups.setdefault(
             ", ".join(filter(None, (verdict.task, verdict.model, verdict.explainer))), []
         ).append(verdict)
-    lines = [accuracy.told if accuracy is not None else UNKNOWN]
+    lines = [accuracy.sentence if accuracy is not None else UNKNOWN_ACCURACY]
     for name, own in groups.items():
-        lines += [name, *(f"  {paint(verdict.outcome, 14)}  {verdict.reason}" for verdict in own)]
-    return "\n".join([*lines, f"{paint(ANSWERS[ExitCode(found.code)])}: {found.reason}."])
+        lines += [
+            name,
+            *(f"  {colour_word(verdict.outcome, 14)}  {verdict.reason}" for verdict in own),
+        ]
+    return "\n".join([*lines, f"{colour_word(EXIT_LABELS[ExitCode(found.code)])}: {found.reason}."])
 
 
 def check_command(
@@ -127,7 +134,7 @@ def check_command(
     ],
     explainer: Annotated[
         list[str] | None,
-        typer.Option(help="Check only this one (may be repeated); else all but random."),
+        typer.Option(help="CheckAnswer only this one (may be repeated); else all but random."),
     ] = None,
     task: Annotated[
         str | None,
@@ -153,7 +160,10 @@ def check_command(
         str | None, typer.Option(help="Also write the verdicts to this JUnit XML file.")
     ] = None,
     annotations: Annotated[
-        bool, typer.Option("--annotations", help="Also print GitHub annotations to stderr.")
+        bool,
+        typer.Option(
+            "--format_annotations", help="Also print GitHub format_annotations to stderr."
+        ),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
@@ -168,10 +178,12 @@ def check_command(
         "focus": focus,
     }
     decided = None if decision is None else Decision.read(decision)
-    wanted, chosen = agreed(run, decided, given, explainer or [])
+    wanted, chosen = _requirements_and_explainers(run, decided, given, explainer or [])
     results = Results.load(run)
-    found = gated(run_check(results, wanted, chosen, decided, other_data), decided)
+    found = _apply_decision_validity(
+        _judge_run(results, wanted, chosen, decided, other_data), decided
+    )
     accuracy = results.accuracy or (None if decided is None else decided.accuracy_of_model())
-    write_for_pipelines(found, junit, annotations)
-    typer.echo(as_json(found, wanted, accuracy) if json else as_text(found, accuracy))
+    _write_for_pipelines(found, junit, annotations)
+    typer.echo(_check_json(found, wanted, accuracy) if json else _check_text(found, accuracy))
     raise typer.Exit(found.code)

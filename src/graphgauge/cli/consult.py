@@ -7,20 +7,22 @@ from typing import Annotated
 
 import typer
 
-from graphgauge.cli.conventions import paint
-from graphgauge.core.errors import BadFile
+from graphgauge.cli.console import colour_word
+from graphgauge.core import BadFile
 from graphgauge.guidelines import Recommendation, Requirements, consult, requirements_document
 
 
-def run_consult(kind: str, requirements: Requirements, document: str | None) -> Recommendation:
+def _run_consult(kind: str, requirements: Requirements, document: str | None) -> Recommendation:
     """The recommendation; with ``document`` also the requirements as a Markdown file."""
     found = consult(kind, requirements)
     if document is not None:
-        write(document, requirements_document(found, replace(requirements, task_kind=kind)))
+        _write_text_file(
+            document, requirements_document(found, replace(requirements, task_kind=kind))
+        )
     return found
 
 
-def write(path: str, text: str) -> None:
+def _write_text_file(path: str, text: str) -> None:
     """Write a file, or say why not."""
     try:
         Path(path).write_text(text, encoding="utf-8")
@@ -28,19 +30,19 @@ def write(path: str, text: str) -> None:
         raise BadFile(f"{path} could not be written: {error}.") from error
 
 
-def as_json(found: Recommendation) -> str:
+def _consultation_json(found: Recommendation) -> str:
     """The recommendation for programs."""
     return json.dumps(found.record(), indent=2, allow_nan=False)
 
 
-def as_text(found: Recommendation) -> str:
+def _consultation_text(found: Recommendation) -> str:
     """The recommendation for people, with the verdicts on the chosen explainer."""
     return "\n".join(
         [
             str(found),
             "",
             f"{found.chosen}:",
-            *(f"  {paint(own.outcome, 14)}  {own.reason}" for own in found.verdicts),
+            *(f"  {colour_word(own.outcome, 14)}  {own.reason}" for own in found.verdicts),
         ]
     )
 
@@ -63,7 +65,8 @@ def consult_command(
         str | None, typer.Option(help="feature or edge: judge that side only.")
     ] = None,
     requirements: Annotated[
-        str | None, typer.Option(help="Also write the requirements document to this Markdown file.")
+        str | None,
+        typer.Option(help="Also _write_text_file the requirements document to this Markdown file."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
@@ -71,5 +74,5 @@ def consult_command(
     measured.
     """
     wanted = Requirements(None, stakes, latency, features, focus=focus)
-    found = run_consult(task, wanted, requirements)
-    typer.echo(as_json(found) if json else as_text(found))
+    found = _run_consult(task, wanted, requirements)
+    typer.echo(_consultation_json(found) if json else _consultation_text(found))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from graphgauge.cli.conventions import ExitCode, Teller
+from graphgauge.cli.console import ExitCode, Notifier
 
 
 def dashboard_command(
@@ -36,11 +36,16 @@ def dashboard_command(
     """Show runs, thresholds, single explanations and monitoring in the browser, until Ctrl-C.
     Nothing is changed.
     """
-    from graphgauge.dashboard.invited import check_known
-    from graphgauge.dashboard.places import Places
-    from graphgauge.dashboard.running import Address, run_dashboard
+    from graphgauge.dashboard import (
+        DashboardConfig,
+        ListenAddress,
+        check_token_known,
+        run_dashboard,
+    )
 
     if quiet:
-        check_known(os.environ)
-    code = run_dashboard(Places(root, monitor, project), Address(host, port, expose), Teller(quiet))
+        check_token_known(os.environ)
+    code = run_dashboard(
+        DashboardConfig(root, monitor, project), ListenAddress(host, port, expose), Notifier(quiet)
+    )
     raise typer.Exit(ExitCode.PASS if code == 0 else ExitCode.INCOMPLETE)

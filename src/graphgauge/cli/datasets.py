@@ -5,23 +5,23 @@ from typing import Annotated, Any
 
 import typer
 
-from graphgauge.datasets import DATASETS, Description, state_of
+from graphgauge.datasets import DATASETS, DatasetDescription, dataset_state
 
-COUNTS = ("nodes", "edges", "features", "classes", "edge classes")
-HEADINGS = ("name", *COUNTS, "files", "licence")
+_COUNT_COLUMNS = ("nodes", "edges", "features", "classes", "edge classes")
+_DATASET_HEADINGS = ("name", *_COUNT_COLUMNS, "files", "licence")
 
 
-def listed(folder: str | None = None) -> list[dict[str, Any]]:
+def _list_datasets(folder: str | None = None) -> list[dict[str, Any]]:
     """One row for each data set; a regression has no number of classes."""
-    return [row_of(description, folder) for description in DATASETS.values()]
+    return [_dataset_row(description, folder) for description in DATASETS.values()]
 
 
-def row_of(description: Description, folder: str | None) -> dict[str, Any]:
+def _dataset_row(description: DatasetDescription, folder: str | None) -> dict[str, Any]:
     """What people see of one data set."""
-    state, place = state_of(description, folder)
+    state, place = dataset_state(description, folder)
     return {
         "name": description.name,
-        **{count: getattr(description, count.replace(" ", "_")) for count in COUNTS},
+        **{count: getattr(description, count.replace(" ", "_")) for count in _COUNT_COLUMNS},
         "node task": description.node_task,
         "link task": description.link_task,
         "licence": description.licence,
@@ -32,35 +32,40 @@ def row_of(description: Description, folder: str | None) -> dict[str, Any]:
     }
 
 
-def as_json(rows: list[dict[str, Any]]) -> str:
+def _datasets_json(rows: list[dict[str, Any]]) -> str:
     """The list for programs."""
     return json.dumps(rows, indent=2)
 
 
-def as_text(rows: list[dict[str, Any]]) -> str:
+def _datasets_text(rows: list[dict[str, Any]]) -> str:
     """The list for people, in columns, and below it what is to be done."""
-    cells = [HEADINGS, *(tuple(shown(row, heading) for heading in HEADINGS) for row in rows)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(HEADINGS))]
-    lines = ["  ".join(map(aligned, line, widths, HEADINGS)).rstrip() for line in cells]
-    return "\n".join([*lines, *advice(rows)])
+    cells = [
+        _DATASET_HEADINGS,
+        *(tuple(_dataset_cell(row, heading) for heading in _DATASET_HEADINGS) for row in rows),
+    ]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(_DATASET_HEADINGS))]
+    lines = [
+        "  ".join(map(_align_cell, line, widths, _DATASET_HEADINGS)).rstrip() for line in cells
+    ]
+    return "\n".join([*lines, *_missing_files_advice(rows)])
 
 
-def aligned(cell: str, width: int, heading: str) -> str:
+def _align_cell(cell: str, width: int, heading: str) -> str:
     """Numbers to the right, texts to the left."""
-    return cell.rjust(width) if heading in COUNTS else cell.ljust(width)
+    return cell.rjust(width) if heading in _COUNT_COLUMNS else cell.ljust(width)
 
 
-def shown(row: dict[str, Any], heading: str) -> str:
+def _dataset_cell(row: dict[str, Any], heading: str) -> str:
     """A number with separators, 'reg.' for a regression, the state of the files with their folder,
     or the text itself.
     """
     value = row[heading]
-    if heading in COUNTS:
+    if heading in _COUNT_COLUMNS:
         return "reg." if value is None else f"{value:,}"
     return f"{value} in {row['folder']}" if heading == "files" and row["folder"] else str(value)
 
 
-def advice(rows: list[dict[str, Any]]) -> list[str]:
+def _missing_files_advice(rows: list[dict[str, Any]]) -> list[str]:
     """For each data set that cannot be loaded as it is, the files to put into the folder."""
     return [
         f"{row['name']} ({row['files']}): put {', '.join(row['needed'])} into the data folder, see docs/datasets.md."
@@ -77,5 +82,5 @@ def datasets_command(
     ] = None,
 ) -> None:
     """List the data sets of the paper, and whether their files are there."""
-    rows = listed(data)
-    typer.echo(as_json(rows) if json else as_text(rows))
+    rows = _list_datasets(data)
+    typer.echo(_datasets_json(rows) if json else _datasets_text(rows))

@@ -10,23 +10,28 @@ import typer
 from torch import Tensor
 from torch_geometric.data import Data
 
-from graphgauge.core.xplanation import Xplanation
+from graphgauge.core import Xplanation
 from graphgauge.datasets import accuracy, ba_shapes, trained_gcn
 from graphgauge.evaluation import Evaluator, Results
 from graphgauge.explainers import GNNExplainer, InputXGradient, IntegratedGradients, RandomExplainer
 from graphgauge.guidelines import Requirements, recommend
-from graphgauge.models import ComputationGraph, NodeClassificationModel
-from graphgauge.models.targets import read_targets
+from graphgauge.models import NodeClassificationModel
+from graphgauge.subgraphs import ComputationGraph, parse_targets
 
-NOTHING: dict[str, Any] = {
+_EMPTY_COMPARISON: dict[str, Any] = {
     "explainers": {},
     "measured_on": 0,
     "recommendation": None,
     "report": None,
 }
-WANTED = Requirements("node_classification")
-EXPLAINERS = (InputXGradient(), IntegratedGradients(), GNNExplainer(epochs=50), RandomExplainer())
-SHOWN = {
+_DEMO_REQUIREMENTS = Requirements("node_classification")
+_DEMO_EXPLAINERS = (
+    InputXGradient(),
+    IntegratedGradients(),
+    GNNExplainer(epochs=50),
+    RandomExplainer(),
+)
+_SHOWN_METRICS = {
     "feature_pertinence": "pertinence of features",
     "edge_pertinence": "of edges",
     "feature_ec": "features to a change",
@@ -36,14 +41,14 @@ SHOWN = {
 }
 
 
-def run_demo(
+def _run_demo(
     targets: list[Any], seed: int, report: str = "report.html", number: int = 20
 ) -> dict[str, Any]:
     """Make the graph, train, wrap, show ``targets``, and measure explainers on them and on others,
     ``number`` in all.
     """
     data = ba_shapes(seed)
-    read_targets(targets, "node", data.num_nodes)  # a wrong target is told before the training
+    parse_targets(targets, "node", data.num_nodes)  # a wrong target is told before the training
     start = time.perf_counter()
     net = trained_gcn(data, seed=seed)
     seconds = time.perf_counter() - start
@@ -59,24 +64,28 @@ def run_demo(
         "model": model.record(),
         "largest_difference": float(gap.max()) if len(targets) else None,
         "targets": [
-            describe(graph, row, data) | strongest_edge(x, data)
+            _describe_target(graph, row, data) | _strongest_edge(x, data)
             for graph, row, x in zip(
                 graphs, prob, IntegratedGradients().explain(model, targets), strict=True
             )
         ],
-        **(judged(compared(model, targets, seed, number), report) if len(targets) else NOTHING),
+        **(
+            _summarise_comparison(_measure_explainers(model, targets, seed, number), report)
+            if len(targets)
+            else _EMPTY_COMPARISON
+        ),
     }
 
 
-def judged(results: Results, report: str) -> dict[str, Any]:
+def _summarise_comparison(results: Results, report: str) -> dict[str, Any]:
     """The means of each explainer, which one to use and why, and where the report is."""
     means = results.summary()["mean"]
-    chosen = recommend(results, WANTED)[0]
+    chosen = recommend(results, _DEMO_REQUIREMENTS)[0]
     return {
         "explainers": {
             name: {
                 metric: round(float(means[name, metric]), 6)
-                for metric in SHOWN
+                for metric in _SHOWN_METRICS
                 if means[name, metric] == means[name, metric]
             }
             for name in dict.fromkeys(row.explainer for row in results.rows)
@@ -87,26 +96,30 @@ def judged(results: Results, report: str) -> dict[str, Any]:
             "reason": chosen.reason,
             "others": chosen.others,
         },
-        "report": written_report(results, report),
+        "report": _write_report(results, report),
     }
 
 
-def written_report(results: Results, path: str) -> str:
+def _write_report(results: Results, path: str) -> str:
     """The path of the report."""
     results.report(title="The demo: a GCN on BA-Shapes").save(path)
     return path
 
 
-def compared(model: NodeClassificationModel, targets: list[Any], seed: int, number: int) -> Results:
+def _measure_explainers(
+    model: NodeClassificationModel, targets: list[Any], seed: int, number: int
+) -> Results:
     """All seven metrics of four explainers."""
     evaluator = Evaluator(
         model, seed=seed, trials=(30, 30), early_stop="none", stability="binomial", timed=2
     )
     others = [target for target in evaluator.sample(number) if target not in targets]
-    return evaluator.compare(list(EXPLAINERS), [*targets, *others[: max(0, number - len(targets))]])
+    return evaluator.compare(
+        list(_DEMO_EXPLAINERS), [*targets, *others[: max(0, number - len(targets))]]
+    )
 
 
-def describe(graph: ComputationGraph, prob: Tensor, data: Data) -> dict[str, Any]:
+def _describe_target(graph: ComputationGraph, prob: Tensor, data: Data) -> dict[str, Any]:
     """One target: what is predicted, and what can have an influence on it."""
     return {
         "target": graph.target,
@@ -119,7 +132,7 @@ def describe(graph: ComputationGraph, prob: Tensor, data: Data) -> dict[str, Any
     }
 
 
-def strongest_edge(x: Xplanation, data: Data) -> dict[str, Any]:
+def _strongest_edge(x: Xplanation, data: Data) -> dict[str, Any]:
     """The edge whose messages raise the probability most, by integrated gradients; None for a
     target without edges.
     """
@@ -128,17 +141,17 @@ def strongest_edge(x: Xplanation, data: Data) -> dict[str, Any]:
     return {"strongest_edge": data.edge_index[:, x.edges[x.need("edge_score").argmax()]].tolist()}
 
 
-def as_json(shown: dict[str, Any]) -> str:
+def _demo_json(shown: dict[str, Any]) -> str:
     """The result for programs."""
     return json.dumps(shown, indent=2, allow_nan=False)
 
 
-def arrow(edge: list[int] | None) -> str:
+def _edge_text(edge: list[int] | None) -> str:
     """An edge for people: '304 -> 302', or a dash."""
     return "-" if edge is None else f"{edge[0]} -> {edge[1]}"
 
 
-def as_text(shown: dict[str, Any]) -> str:
+def _demo_text(shown: dict[str, Any]) -> str:
     """The result for people."""
     score, model = shown["accuracy"], shown["model"]
     lines = [
@@ -151,7 +164,7 @@ def as_text(shown: dict[str, Any]) -> str:
     ]
     lines += [
         f"{row['target']:>6}  {row['label']:<6}  {row['prediction']:<9}  {row['probability']:>11.3f}  {row['nodes']:>5}  "
-        f"{row['relevant_edges']:>14}  {row['halo_edges']:>10}  {arrow(row['strongest_edge']):>14}"
+        f"{row['relevant_edges']:>14}  {row['halo_edges']:>10}  {_edge_text(row['strongest_edge']):>14}"
         for row in shown["targets"]
     ]
     if shown["largest_difference"] is not None:
@@ -166,21 +179,24 @@ def as_text(shown: dict[str, Any]) -> str:
             f"Measured on {shown['measured_on']} targets (pertinence: chance is about 0.4, 1 is best)",
             "",
         ]
-        lines += ["explainer             " + "  ".join(SHOWN.values())]
+        lines += ["explainer             " + "  ".join(_SHOWN_METRICS.values())]
         lines += [
             f"{name:<22}"
-            + "  ".join(cell(row.get(metric), len(title)) for metric, title in SHOWN.items())
+            + "  ".join(
+                _number_cell(row.get(metric), len(title))
+                for metric, title in _SHOWN_METRICS.items()
+            )
             for name, row in shown["explainers"].items()
         ]
-    return "\n".join([*lines, *advice(shown)])
+    return "\n".join([*lines, *_recommendation_lines(shown)])
 
 
-def cell(value: float | None, width: int) -> str:
+def _number_cell(value: float | None, width: int) -> str:
     """A number under its title; a dash where there is none."""
     return f"{'-' if value is None else f'{value:.2f}':>{width}}"
 
 
-def advice(shown: dict[str, Any]) -> list[str]:
+def _recommendation_lines(shown: dict[str, Any]) -> list[str]:
     """Which explainer, why, and where to read on."""
     chosen = shown["recommendation"]
     if chosen is None:
@@ -190,14 +206,14 @@ def advice(shown: dict[str, Any]) -> list[str]:
     return [*lines, "", f"Report: {shown['report']}"]
 
 
-def read_list(text: str) -> list[int | str]:
+def _parse_node_list(text: str) -> list[int | str]:
     """Comma-separated numbers; what is no number stays text, so that the library can refuse it by
     name.
     """
-    return [read_number(part.strip()) for part in text.split(",") if part.strip()]
+    return [_parse_node(part.strip()) for part in text.split(",") if part.strip()]
 
 
-def read_number(text: str) -> int | str:
+def _parse_node(text: str) -> int | str:
     """A whole number, or the text as it is."""
     try:
         return int(text)
@@ -217,5 +233,5 @@ def demo_command(
     """Train a small GCN on a generated BA-Shapes graph, show what decides its predictions, and
     which explainer says so best.
     """
-    shown = run_demo(read_list(targets), seed, report, number)
-    typer.echo(as_json(shown) if json else as_text(shown))
+    shown = _run_demo(_parse_node_list(targets), seed, report, number)
+    typer.echo(_demo_json(shown) if json else _demo_text(shown))

@@ -7,19 +7,18 @@ from typing import Annotated
 
 import typer
 
-from graphgauge.core.errors import BadSetting
-from graphgauge.lifecycle.decision import FILE, Decision
-from graphgauge.lifecycle.documents import Owner, write_documents
+from graphgauge.core import BadSetting
+from graphgauge.lifecycle import DECISION_FILE, Decision, Owner, write_documents
 
 
-def run_documents(run: str, output: str, decision: str | None, owner: Owner) -> list[Path]:
+def _run_documents(run: str, output: str, decision: str | None, owner: Owner) -> list[Path]:
     """Write all documents; the decision is the one given, else the one beside the run, else none."""
-    beside = Path(run) / FILE
+    beside = Path(run) / DECISION_FILE
     place = decision if decision is not None else str(beside) if beside.is_file() else None
     return write_documents(run, output, None if place is None else Decision.read(place), owner)
 
 
-def read_evidence(given: Sequence[str]) -> dict[str, str]:
+def _read_evidence(given: Sequence[str]) -> dict[str, str]:
     """Files by point, from texts such as "monitoring=plan.pdf"."""
     wrong = [text for text in given if "=" not in text]
     if wrong:
@@ -29,7 +28,7 @@ def read_evidence(given: Sequence[str]) -> dict[str, str]:
     return dict(text.split("=", 1) for text in given)
 
 
-def missing_files(evidence: Mapping[str, str]) -> list[str]:
+def _missing_files(evidence: Mapping[str, str]) -> list[str]:
     """What to say of evidence that names a file which is not there."""
     return [
         f"{file} is named as evidence for {point}, but there is no such file."
@@ -38,13 +37,13 @@ def missing_files(evidence: Mapping[str, str]) -> list[str]:
     ]
 
 
-def as_text(paths: list[Path]) -> str:
+def _documents_text(paths: list[Path]) -> str:
     """The files, one a line, and how much is left to do."""
     open_lines = sum(path.read_text(encoding="utf-8").count("TODO(owner)") for path in paths)
     return "\n".join([*map(str, paths), f"{open_lines} places are marked TODO(owner)"])
 
 
-def as_json(paths: list[Path]) -> str:
+def _documents_json(paths: list[Path]) -> str:
     """The files for programs."""
     return json.dumps([str(path) for path in paths], indent=2)
 
@@ -69,7 +68,7 @@ def documents_command(
     ] = "",
     evidence: Annotated[
         list[str] | None,
-        typer.Option(help="POINT=FILE for a point of the checklist (may be repeated)."),
+        typer.Option(help="POINT=DECISION_FILE for a point of the checklist (may be repeated)."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the written files as JSON.")] = False,
 ) -> None:
@@ -77,9 +76,9 @@ def documents_command(
     and audit trail.
     """
     owner = Owner(
-        system, contact, classification, audit_log, read_evidence(evidence or []), monitor
+        system, contact, classification, audit_log, _read_evidence(evidence or []), monitor
     )
-    paths = run_documents(run, output, decision, owner)
-    for missing in missing_files(owner.evidence):
+    paths = _run_documents(run, output, decision, owner)
+    for missing in _missing_files(owner.evidence):
         typer.echo(f"graphgauge: note: {missing}", err=True)
-    typer.echo(as_json(paths) if json else as_text(paths))
+    typer.echo(_documents_json(paths) if json else _documents_text(paths))

@@ -8,32 +8,29 @@ from typing import Annotated, Any
 
 import typer
 
-from graphgauge.cli.conventions import (
-    ANSWERS,
-    Config,
+from graphgauge.cli.console import (
+    EXIT_LABELS,
+    ConfigArgument,
     ExitCode,
-    Json,
-    Quiet,
-    Teller,
-    paint,
-    show,
-    telling,
+    JsonOption,
+    Notifier,
+    QuietOption,
+    colour_word,
+    notifications,
+    print_answer,
 )
-from graphgauge.core.errors import BadSetting
-from graphgauge.core.verdicts import NOT_APPLICABLE, OUTCOMES, Verdict
-from graphgauge.evaluation.accuracy import UNKNOWN
-from graphgauge.lifecycle import Project
-from graphgauge.lifecycle.assessment import Assessment, assess
-from graphgauge.lifecycle.run_folder import check_folder
+from graphgauge.core import NOT_APPLICABLE, OUTCOMES, BadSetting, Verdict
+from graphgauge.evaluation import UNKNOWN_ACCURACY
+from graphgauge.lifecycle import Assessment, Project, assess, check_folder
 
-CONFIG = (
+_CONFIG_FILE = (
     "graphgauge.yaml"  #: what `graphgauge init` writes, and what is read where no file is named
 )
-PATHS = ("weights", "data")
+_PATH_OPTIONS = ("weights", "data")
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class _SavedAssessment:
     """An assessment and the folder it was saved in."""
 
     assessment: Assessment
@@ -45,41 +42,43 @@ class Evaluated:
         return ExitCode(self.assessment.code)
 
 
-def project_of(config: str | None, options: dict[str, Any]) -> Project:
+def project_from_options(config: str | None, options: dict[str, Any]) -> Project:
     """The project in a file, changed by options; or one made of options alone.
 
     Options that are None were not given. Their paths start from here, those of the file from its
     folder.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    given |= {name: str(Path(given[name]).absolute()) for name in PATHS if name in given}
-    path = config or (usual_config() if "model" not in given else None)
+    given |= {name: str(Path(given[name]).absolute()) for name in _PATH_OPTIONS if name in given}
+    path = config or (default_config_file() if "model" not in given else None)
     if path is not None:
         return Project.read(path, given)
     if "model" not in given:
         raise BadSetting(
-            f"no model was named: give a project file (`graphgauge init` writes {CONFIG}), or --model package.module:function, "
+            f"no model was named: give a project file (`graphgauge init` writes {_CONFIG_FILE}), or --model package.module:function, "
             "--data graph.safetensors, --level and --task."
         )
-    return Project.of(given, Path.cwd(), "the command line")
+    return Project.from_keys(given, Path.cwd(), "the command line")
 
 
-def usual_config() -> str | None:
+def default_config_file() -> str | None:
     """The project file that is read where none is named."""
-    return CONFIG if Path(CONFIG).exists() else None
+    return _CONFIG_FILE if Path(_CONFIG_FILE).exists() else None
 
 
-def usual_folder(project: Project, config: str | None) -> Path:
+def _default_run_folder(project: Project, config: str | None) -> Path:
     """Where a run goes if nobody says: after the project's name, or its file's, with what is odd in
     a path left out.
     """
-    name = re.sub(r"[^\w.-]+", "-", project.form.name or Path(config or CONFIG).stem).strip(".-")
-    return Path("runs") / (name or Path(CONFIG).stem)
+    name = re.sub(r"[^\w.-]+", "-", project.config.name or Path(config or _CONFIG_FILE).stem).strip(
+        ".-"
+    )
+    return Path("runs") / (name or Path(_CONFIG_FILE).stem)
 
 
-def run_evaluate(
-    project: Project, folder: str | Path, tell: Teller, replace: bool = False
-) -> Evaluated | None:
+def _run_evaluate(
+    project: Project, folder: str | Path, tell: Notifier, replace: bool = False
+) -> _SavedAssessment | None:
     """Measure, judge and save; None after Ctrl-C."""
     place = check_folder(folder, replace)
     try:
@@ -89,16 +88,16 @@ def run_evaluate(
         return None
     found.save(place, project, replace)
     tell(f"saved in {place}")
-    return Evaluated(found, place)
+    return _SavedAssessment(found, place)
 
 
-def as_record(done: Evaluated) -> dict[str, Any]:
+def _evaluation_record(done: _SavedAssessment) -> dict[str, Any]:
     """Everything for programs."""
     found = done.assessment
     table = found.results.headline()
     return {
         "code": int(done.code),
-        "answer": ANSWERS[done.code],
+        "answer": EXIT_LABELS[done.code],
         "reason": found.reason,
         "run": str(done.folder),
         "accuracy": None if found.accuracy is None else found.accuracy.record(),
@@ -115,48 +114,55 @@ def as_record(done: Evaluated) -> dict[str, Any]:
     }
 
 
-def as_text(done: Evaluated) -> str:
+def _evaluation_text(done: _SavedAssessment) -> str:
     """Table, verdicts, recommendation, answer."""
     found = done.assessment
     table = found.results.headline().to_string(
         float_format=lambda value: f"{value:.3f}", na_rep="-"
     )
-    told = found.accuracy.told if found.accuracy is not None else UNKNOWN
-    parts = [table, verdict_lines(found), *recommendation_parts(found), *finding_parts(found)]
-    return "\n\n".join([*parts, f"{told}\n{answer_line(done)}"])
+    told = found.accuracy.sentence if found.accuracy is not None else UNKNOWN_ACCURACY
+    parts = [
+        table,
+        _verdict_counts_text(found),
+        *_recommendation_parts(found),
+        *_finding_parts(found),
+    ]
+    return "\n\n".join([*parts, f"{told}\n{_answer_line(done)}"])
 
 
-def verdict_lines(found: Assessment) -> str:
+def _verdict_counts_text(found: Assessment) -> str:
     """How many numbers of each explainer pass, warn and fail, and which fail."""
     groups: dict[str, list[Verdict]] = {}
     for verdict in found.verdicts:
         groups.setdefault(verdict.explainer, []).append(verdict)
     width = max(map(len, groups), default=0)
-    return "\n".join(f"{name:<{width}}  {counts(own)}" for name, own in groups.items())
+    return "\n".join(
+        f"{name:<{width}}  {_outcome_counts_text(own)}" for name, own in groups.items()
+    )
 
 
-def counts(own: list[Verdict]) -> str:
+def _outcome_counts_text(own: list[Verdict]) -> str:
     """As in '4 pass, 1 warn, 2 fail (edge_pertinence, time)'."""
     number = Counter(verdict.outcome for verdict in own)
     failed = [verdict.metric for verdict in own if verdict.outcome == "fail"]
     told = [
-        f"{number[outcome]} {paint(outcome)}"
+        f"{number[outcome]} {colour_word(outcome)}"
         for outcome in (*OUTCOMES[1:], NOT_APPLICABLE)
         if number[outcome]
     ]
     return ", ".join(told) + (f" ({', '.join(failed)})" if failed else "")
 
 
-def recommendation_parts(found: Assessment) -> list[str]:
+def _recommendation_parts(found: Assessment) -> list[str]:
     """The recommendation, and every verdict on it; nothing where there is none."""
     chosen = found.recommendation
     if chosen is None:
         return []
-    lines = [f"  {paint(own.outcome, 14)}  {own.reason}" for own in chosen.verdicts]
+    lines = [f"  {colour_word(own.outcome, 14)}  {own.reason}" for own in chosen.verdicts]
     return [str(chosen), "\n".join([f"{chosen.chosen}:", *lines])]
 
 
-def finding_parts(found: Assessment) -> list[str]:
+def _finding_parts(found: Assessment) -> list[str]:
     """What looks wrong in the run as a whole, or with the recommended explainer; JSON has the rest,
     too.
     """
@@ -165,16 +171,16 @@ def finding_parts(found: Assessment) -> list[str]:
     return ["\n".join(["What to look at:", *(f"  {finding}" for finding in own)])] if own else []
 
 
-def answer_line(done: Evaluated) -> str:
+def _answer_line(done: _SavedAssessment) -> str:
     """One word, why, and where everything is."""
     found = done.assessment
     who = "" if found.recommendation is None else f"{found.recommendation.chosen}, "
     where = f"The run is in {done.folder}; `graphgauge check {done.folder}` judges every explainer"
-    return f"{paint(ANSWERS[done.code])}: {who}{found.reason}. {where}."
+    return f"{colour_word(EXIT_LABELS[done.code])}: {who}{found.reason}. {where}."
 
 
 def evaluate_command(
-    config: Config = None,
+    config: ConfigArgument = None,
     model: Annotated[
         str | None, typer.Option(help="package.module:function that gives the network.")
     ] = None,
@@ -199,8 +205,8 @@ def evaluate_command(
     replace: Annotated[
         bool, typer.Option("--replace", help="Take the place of a run in the folder.")
     ] = False,
-    json: Json = False,
-    quiet: Quiet = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Measure explainers on your own model: exit code 0 pass, 1 below threshold, 3 incomplete, for
     the recommended one.
@@ -219,10 +225,10 @@ def evaluate_command(
         "explainers": names,
     }
     options |= {"targets": targets, "preset": preset, "seed": seed, "device": device}
-    with telling(quiet) as tell:
-        project = project_of(config, options)
-        done = run_evaluate(project, output or usual_folder(project, config), tell, replace)
+    with notifications(quiet) as tell:
+        project = project_from_options(config, options)
+        done = _run_evaluate(project, output or _default_run_folder(project, config), tell, replace)
     if done is None:
         raise typer.Exit(ExitCode.INCOMPLETE)
-    show(as_record(done) if json else done, as_text, json)
+    print_answer(_evaluation_record(done) if json else done, _evaluation_text, json)
     raise typer.Exit(done.code)

@@ -5,35 +5,43 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphgauge.cli.conventions import Config, ExitCode, Json, Quiet, show, telling
-from graphgauge.cli.evaluate import project_of
-from graphgauge.core.errors import BadFile
-from graphgauge.lifecycle.single import Single, explain_one, quality_of
-from graphgauge.narrative.language import find_language
-from graphgauge.narrative.telling import AUDIENCES, explanation_facts, read_audience
+from graphgauge.cli.console import (
+    ConfigArgument,
+    ExitCode,
+    JsonOption,
+    QuietOption,
+    notifications,
+    print_answer,
+)
+from graphgauge.cli.evaluate import project_from_options
+from graphgauge.core import BadFile
+from graphgauge.lifecycle import SingleExplanation, explain_one, quality_by_metric
+from graphgauge.narrative import AUDIENCES, explanation_facts, find_language, parse_audience
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PICTURES = (".svg", ".png", ".pdf")
+_PICTURE_SUFFIXES = (".svg", ".png", ".pdf")
 
 
-def check_wishes(language: str, audience: str, picture: str | None) -> None:
+def _check_explain_options(language: str, audience: str, picture: str | None) -> None:
     """Refuse what cannot be told or drawn, before anything is measured."""
     find_language(language)
-    read_audience(audience)
-    if picture is not None and Path(picture).suffix.lower() not in PICTURES:
-        raise BadFile(f"--picture must end in one of {', '.join(PICTURES)}, but is {picture!r}.")
+    parse_audience(audience)
+    if picture is not None and Path(picture).suffix.lower() not in _PICTURE_SUFFIXES:
+        raise BadFile(
+            f"--picture must end in one of {', '.join(_PICTURE_SUFFIXES)}, but is {picture!r}."
+        )
 
 
-def write_picture(single: Single, audience: str, path: str) -> None:
+def _write_picture(single: SingleExplanation, audience: str, path: str) -> None:
     """Draw the explanation; for audiences to whom neighbours are other people, features only."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure = drawn(single, is_redacted=AUDIENCES[read_audience(audience)]).figure
+    figure = _draw_for_audience(single, is_redacted=AUDIENCES[parse_audience(audience)]).figure
     try:
         figure.savefig(path, bbox_inches="tight")  # type: ignore[union-attr]
     except OSError as error:
@@ -42,9 +50,9 @@ def write_picture(single: Single, audience: str, path: str) -> None:
         pyplot.close(figure)  # type: ignore[arg-type]
 
 
-def drawn(single: Single, is_redacted: bool) -> "Axes":
+def _draw_for_audience(single: SingleExplanation, is_redacted: bool) -> "Axes":
     """The subgraph, or bars of features that name nobody."""
-    from graphgauge.report import draw_explanation, plot_feature_bars
+    from graphgauge.plots import draw_explanation, plot_feature_bars
 
     if is_redacted:
         axes = plot_feature_bars(single.x, single.names, data=single.evaluator.model)
@@ -53,16 +61,18 @@ def drawn(single: Single, is_redacted: bool) -> "Axes":
     return draw_explanation(single.x, single.evaluator.model, single.names)
 
 
-def code_of(single: Single) -> ExitCode:
+def _explain_exit_code(single: SingleExplanation) -> ExitCode:
     """1 where the explanation misses a threshold."""
     return ExitCode.BELOW if single.missed else ExitCode.PASS
 
 
-def as_record(single: Single, text: str, audience: str, top_k: int) -> dict[str, Any]:
+def _explanation_record(
+    single: SingleExplanation, text: str, audience: str, top_k: int
+) -> dict[str, Any]:
     """Everything for programs; what is hidden from an audience is hidden here, too."""
-    quality = quality_of(single.verdicts)
+    quality = quality_by_metric(single.verdicts)
     return {
-        "code": int(code_of(single)),
+        "code": int(_explain_exit_code(single)),
         "text": text,
         "facts": explanation_facts(
             single.evaluator, single.x, single.names, audience, top_k, quality=quality
@@ -72,7 +82,7 @@ def as_record(single: Single, text: str, audience: str, top_k: int) -> dict[str,
 
 
 def explain_command(
-    config: Config = None,
+    config: ConfigArgument = None,
     target: Annotated[
         str,
         typer.Option(help="A node or graph, such as 17, or a link, such as 3,5; or their names."),
@@ -94,19 +104,19 @@ def explain_command(
     measure: Annotated[
         bool, typer.Option(help="Measure and judge it; without, only the scores are told.")
     ] = True,
-    json: Json = False,
-    quiet: Quiet = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Explain one prediction of your own model in words: exit code 1 if the explanation misses a
     threshold.
     """
-    with telling(quiet):
-        check_wishes(language, audience, picture)
-        single = explain_one(project_of(config, {}), target, explainer, measure)
+    with notifications(quiet):
+        _check_explain_options(language, audience, picture)
+        single = explain_one(project_from_options(config, {}), target, explainer, measure)
         text = single.text(language, audience, top)
         if picture is not None:
-            write_picture(single, audience, picture)
+            _write_picture(single, audience, picture)
         if output is not None:
             single.x.save(output)
-    show(as_record(single, text, audience, top) if json else text, str, json)
-    raise typer.Exit(code_of(single))
+    print_answer(_explanation_record(single, text, audience, top) if json else text, str, json)
+    raise typer.Exit(_explain_exit_code(single))

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from graphgauge.cli.conventions import Json, show
-from graphgauge.core.errors import BadFile
+from graphgauge.cli.console import JsonOption, print_answer
+from graphgauge.core import BadFile
 
-NAME = "graphgauge.yaml"
-TEXT = """\
+_PROJECT_FILE_NAME = "graphgauge.yaml"
+_PROJECT_TEMPLATE = """\
 # A project of graphgauge: your network, your graph, and what you ask of explanations.
 # Edit the lines marked <-- EDIT. Then:
 #   graphgauge doctor graphgauge.yaml       checks the files, the network and this machine
@@ -64,9 +64,9 @@ seed: 0
 """
 
 
-def run_init(folder: str) -> Path:
+def _write_project_file(folder: str) -> Path:
     """Write the file into a folder, which is made if need be; never over another."""
-    path = Path(folder) / NAME
+    path = Path(folder) / _PROJECT_FILE_NAME
     if path.exists():
         raise BadFile(
             f"{path} is there already, and is left as it is: remove it, or name another folder."
@@ -74,21 +74,21 @@ def run_init(folder: str) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
-            file.write(TEXT)
+            file.write(_PROJECT_TEMPLATE)
     except OSError as error:
         raise BadFile(f"{path} could not be written: {error}.") from error
     return path
 
 
-def as_text(path: Path) -> str:
+def _next_steps_text(path: Path) -> str:
     """Where it is, and what comes next."""
     return f"{path}\nEdit the lines marked EDIT, then: graphgauge doctor {path}"
 
 
 def init_command(
     folder: Annotated[str, typer.Argument(help="Where to write graphgauge.yaml.")] = ".",
-    json: Json = False,
+    json: JsonOption = False,
 ) -> None:
     """Write a commented project file for a model of your own; never over another."""
-    path = run_init(folder)
-    show({"file": str(path)}, lambda _: as_text(path), json)
+    path = _write_project_file(folder)
+    print_answer({"file": str(path)}, lambda _: _next_steps_text(path), json)

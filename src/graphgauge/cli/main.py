@@ -11,11 +11,11 @@ import typer
 from typer.core import TyperGroup
 
 from graphgauge import __version__
-from graphgauge.cli.conventions import command_group, run_app
+from graphgauge.cli.console import command_group, run_app
 
 #: every command with its line of help, in the order in which people need them: first steps, your
 #: own model, in production, the paper
-COMMANDS = {
+_COMMANDS = {
     "demo": (
         "Train a small GCN on a generated BA-Shapes graph, show what decides its predictions, "
         "and which explainer says so best."
@@ -79,16 +79,16 @@ COMMANDS = {
 }
 
 
-class LazyGroup(TyperGroup):
+class _LazyGroup(TyperGroup):
     """Knows the names and help lines of its commands, and imports one when it is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
         """The command that the arguments name, as its own file defines it."""
         name, _, rest = super().resolve_command(ctx, args)
-        return name, load_command(str(name)), rest
+        return name, _load_command(str(name)), rest
 
 
-def load_command(name: str) -> Any:
+def _load_command(name: str) -> Any:
     """Import the file of a command, and return what Typer makes of it."""
     command = getattr(import_module(f"graphgauge.cli.{name}"), f"{name}_command")
     if not isinstance(command, typer.Typer):
@@ -98,7 +98,7 @@ def load_command(name: str) -> Any:
     return typer.main.get_command(command)
 
 
-def show_version(wanted: bool) -> None:
+def _show_version(wanted: bool) -> None:
     """Print the version and stop."""
     if wanted:
         typer.echo(f"graphgauge {__version__}")
@@ -106,22 +106,22 @@ def show_version(wanted: bool) -> None:
 
 
 app = typer.Typer(
-    cls=LazyGroup,
+    cls=_LazyGroup,
     help="Measure how good the explanations of a graph neural network are, without ground truth.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for name, line in COMMANDS.items():
-    app.command(name, help=line)(lambda: None)
+for _name, _line in _COMMANDS.items():
+    app.command(_name, help=_line)(lambda: None)
 
 
 @app.callback()
-def options(
+def global_options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=show_version, is_eager=True, help="Show the version."),
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Options before the command."""

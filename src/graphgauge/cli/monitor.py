@@ -9,35 +9,36 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphgauge.cli.conventions import Json, Quiet, as_json, command_group, telling
-from graphgauge.core.errors import BadFile, BadSetting
+from graphgauge.cli.console import JsonOption, QuietOption, command_group, json_text, notifications
+from graphgauge.core import BadFile, BadSetting
 
 if TYPE_CHECKING:
-    from graphgauge.lifecycle import Decision
-    from graphgauge.lifecycle.watching import Watched
-    from graphgauge.monitor import Monitor, Run, Status
+    from graphgauge.lifecycle import Decision, MonitoredProject
+    from graphgauge.monitor import Monitor, MonitoringRun, Status
 
 monitor_command = command_group("Watch a model in use: does the quality of its explanations hold?")
 
-ProjectFile = Annotated[str, typer.Argument(help="Project file of your model.")]
-StoreFile = Annotated[str, typer.Option("--store", help="The monitoring store.")]
-At = Annotated[str | None, typer.Option(help="Date of the run, such as 2026-03-02 (default: now).")]
-Targets = Annotated[
+_ProjectFile = Annotated[str, typer.Argument(help="Project file of your model.")]
+_StoreFile = Annotated[str, typer.Option("--store", help="The monitoring store.")]
+_At = Annotated[
+    str | None, typer.Option(help="Date of the run, such as 2026-03-02 (default: now).")
+]
+_Targets = Annotated[
     str | None, typer.Option(help="Exactly these: 3,17 (links 3-5,2-9), or a file with a list.")
 ]
-Among = Annotated[
+_Among = Annotated[
     str | None,
     typer.Option(
         help="Draw from these: name of a mask or list in the data (default: as the project says)."
     ),
 ]
-Explainer = Annotated[
+_Explainer = Annotated[
     str | None,
     typer.Option(
         help="Label of the project's explainer that is in use, where there is no decision."
     ),
 ]
-STORE = "monitor.sqlite"
+_DEFAULT_STORE = "monitor.sqlite"
 
 
 @monitor_command.command("baseline")
@@ -48,23 +49,23 @@ def baseline_command(
             help="Project file; or a folder of saved results (then only metrics are watched)."
         ),
     ],
-    store: StoreFile = STORE,
+    store: _StoreFile = _DEFAULT_STORE,
     decision: Annotated[
         str | None,
         typer.Option(
             help="Decision file, or folder of a validation: explainer, limits and date are taken from it."
         ),
     ] = None,
-    explainer: Explainer = None,
-    number: Annotated[int, typer.Option(min=2, help="Targets to draw.")] = 200,
-    targets: Targets = None,
-    among: Among = None,
-    at: At = None,
+    explainer: _Explainer = None,
+    number: Annotated[int, typer.Option(min=2, help="_Targets to draw.")] = 200,
+    targets: _Targets = None,
+    among: _Among = None,
+    at: _At = None,
     runs: Annotated[int, typer.Option(min=1, help="Runs that share the false-alarm budget.")] = 26,
     budget: Annotated[
         float, typer.Option(help="Chance of a false drift trigger in so many runs.")
     ] = 0.01,
-    per_run: Annotated[int, typer.Option(min=1, help="Targets of a run.")] = 50,
+    per_run: Annotated[int, typer.Option(min=1, help="_Targets of a run.")] = 50,
     age: Annotated[
         int | None,
         typer.Option(
@@ -75,34 +76,38 @@ def baseline_command(
     overdue: Annotated[
         int | None, typer.Option(min=1, help="Days after which the next run should have come.")
     ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Measure what later runs are held against. Repeat it after every new validation."""
     from graphgauge.evaluation import Results
-    from graphgauge.lifecycle.project import Project
-    from graphgauge.lifecycle.watching import thresholds_of, validated_by, watched
+    from graphgauge.lifecycle import (
+        Project,
+        load_monitored_project,
+        monitoring_thresholds,
+        validation_from_decision,
+    )
     from graphgauge.monitor import Monitor, Plan
 
-    decided = read_decision(decision)
-    plan = Plan(per_run, budget, runs, age=days_of(age, decided), overdue=overdue)
+    decided = _read_decision(decision)
+    plan = Plan(per_run, budget, runs, age=_validation_days(age, decided), overdue=overdue)
     if Path(source).is_dir():
-        label = needed(explainer or (decided.label if decided else None), source)
+        label = _require_label(explainer or (decided.label if decided else None), source)
         limits, validated = (
             ({}, None)
             if decided is None
-            else (thresholds_of(decided.wanted()), validated_by(decided))
+            else (monitoring_thresholds(decided.wanted()), validation_from_decision(decided))
         )
         found = Monitor(store, replace(plan, thresholds=limits)).baseline_of(
-            Results.load(source), label, read_time(at), validated
+            Results.load(source), label, _parse_time(at), validated
         )
     else:
-        own = watched(Project.read(source), decision=decided, label=explainer)
+        own = load_monitored_project(Project.read(source), decision=decided, label=explainer)
         monitor = Monitor(store, replace(plan, thresholds=own.thresholds))
-        pool, count = drawn(own, targets, among, number)
-        with telling(quiet):
+        pool, count = _target_pool(own, targets, among, number)
+        with notifications(quiet):
             found = monitor.take_baseline(
-                own.evaluator, own.explainer, pool, count, read_time(at), own.validated
+                own.evaluator, own.explainer, pool, count, _parse_time(at), own.validated
             )
     record = {
         "baseline": found.number,
@@ -111,20 +116,22 @@ def baseline_command(
         "summary": found.body["summary"],
     }
     head = f"baseline {found.number} of {len(found.sample)} targets, {found.at.date()}, {found.facts.explainer}"
-    typer.echo(as_json(record) if json else "\n".join([head, *metric_lines(found.body["summary"])]))
+    typer.echo(
+        json_text(record) if json else "\n".join([head, *_metric_lines(found.body["summary"])])
+    )
 
 
 @monitor_command.command("run")
 def run_command(
-    project: ProjectFile,
-    store: StoreFile = STORE,
-    explainer: Explainer = None,
+    project: _ProjectFile,
+    store: _StoreFile = _DEFAULT_STORE,
+    explainer: _Explainer = None,
     number: Annotated[
-        int | None, typer.Option(min=1, help="Targets to draw (default: as at the baseline).")
+        int | None, typer.Option(min=1, help="_Targets to draw (default: as at the baseline).")
     ] = None,
-    targets: Targets = None,
-    among: Among = None,
-    at: At = None,
+    targets: _Targets = None,
+    among: _Among = None,
+    at: _At = None,
     webhook: Annotated[
         str | None, typer.Option(help="POST the run there as JSON, if it raised a trigger.")
     ] = None,
@@ -133,117 +140,125 @@ def run_command(
     ] = None,
     pictures: Annotated[
         bool,
-        typer.Option(help="Keep the worst and best explanations for the page, told and drawn."),
+        typer.Option(
+            help="Keep the worst and best explanations for the page, told and _target_pool."
+        ),
     ] = True,
-    json: Json = False,
-    quiet: Quiet = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Measure recent targets, compare with the baseline, store both. For cron or Airflow; ask
     `status` what is due.
     """
-    from graphgauge.lifecycle.project import Project
-    from graphgauge.lifecycle.watching import watched
-    from graphgauge.monitor import Monitor
-    from graphgauge.monitor.outputs import check_webhook
+    from graphgauge.lifecycle import Project, load_monitored_project
+    from graphgauge.monitor import Monitor, check_webhook
 
     if webhook is not None:
         check_webhook(webhook)
-    stored = Monitor(stored_file(store))
-    own = watched(Project.read(project), baseline=stored.history().baseline, label=explainer)
+    stored = Monitor(_check_store_exists(store))
+    own = load_monitored_project(
+        Project.read(project), baseline=stored.history().baseline, label=explainer
+    )
     monitor = Monitor(store, replace(stored.plan, thresholds=own.thresholds))
-    pool, count = drawn(own, targets, among, number or stored.plan.number)
-    with telling(quiet):
+    pool, count = _target_pool(own, targets, among, number or stored.plan.number)
+    with notifications(quiet):
         found = monitor.run(
             own.evaluator,
             own.explainer,
             pool,
             count,
-            read_time(at),
+            _parse_time(at),
             own.show() if pictures else None,
         )
-    for problem in told_others(found, webhook, log):
+    for problem in _notify_others(found, webhook, log):
         typer.echo(f"graphgauge: warning: {problem}", err=True)
-    typer.echo(as_json(found.record()) if json else run_text(found))
+    typer.echo(json_text(found.record()) if json else _monitor_run_text(found))
 
 
 @monitor_command.command("status")
-def status_command(store: StoreFile = STORE, at: At = None, json: Json = False) -> None:
+def status_command(
+    store: _StoreFile = _DEFAULT_STORE, at: _At = None, json: JsonOption = False
+) -> None:
     """Say what is due: exit code 0 nothing, 1 action, 3 incomplete."""
-    found = opened(store).status(read_time(at))
-    typer.echo(as_json(found.record()) if json else status_text(found))
+    found = _open_monitor(store).status(_parse_time(at))
+    typer.echo(json_text(found.record()) if json else _status_text(found))
     raise typer.Exit(found.code)
 
 
 @monitor_command.command("trigger")
 def trigger_command(
     reason: Annotated[str, typer.Option(help="Such as 'regulatory update'.")],
-    store: StoreFile = STORE,
+    store: _StoreFile = _DEFAULT_STORE,
     who: Annotated[str, typer.Option(help="Who raises it.")] = "",
-    at: At = None,
+    at: _At = None,
 ) -> None:
     """Say by hand that validation is due."""
-    typer.echo(f"raised: {opened(store).trigger(reason, who, read_time(at)).told}")
+    typer.echo(f"raised: {_open_monitor(store).trigger(reason, who, _parse_time(at)).told}")
 
 
 @monitor_command.command("settle")
 def settle_command(
     name: Annotated[str, typer.Argument(help="Of the trigger, as `status` shows it: 7.2 or m1.")],
     note: Annotated[str, typer.Option(help="Why nothing has to be done, or what was done.")],
-    store: StoreFile = STORE,
-    at: At = None,
+    store: _StoreFile = _DEFAULT_STORE,
+    at: _At = None,
 ) -> None:
     """Close a trigger with a note."""
-    typer.echo(f"settled: {', '.join(opened(store).settle(name, note, read_time(at)))}")
+    typer.echo(f"settled: {', '.join(_open_monitor(store).settle(name, note, _parse_time(at)))}")
 
 
 @monitor_command.command("page")
 def page_command(
-    store: StoreFile = STORE,
+    store: _StoreFile = _DEFAULT_STORE,
     output: Annotated[str, typer.Option(help="The page, one HTML file.")] = "monitor.html",
-    at: At = None,
+    at: _At = None,
 ) -> None:
     """Write histories, triggers and the checklist as one page without outside parts."""
-    from graphgauge.monitor.watch import utc
-    from graphgauge.report.monitoring import write_monitoring
+    from graphgauge.monitor import to_utc
+    from graphgauge.report import write_monitoring_page
 
-    typer.echo(str(write_monitoring(opened(store).history(), output, utc(read_time(at)))))
+    typer.echo(
+        str(write_monitoring_page(_open_monitor(store).history(), output, to_utc(_parse_time(at))))
+    )
 
 
 # --- what the options stand for -------------------------------------------------------------------
 
 
-def drawn(own: "Watched", targets: str | None, among: str | None, number: int) -> tuple[Any, int]:
+def _target_pool(
+    own: "MonitoredProject", targets: str | None, among: str | None, number: int
+) -> tuple[Any, int]:
     """Where targets are drawn from (None: everywhere), and how many."""
     if targets is None:
         return own.pool(among), number
-    listed = read_targets(targets)
+    listed = _parse_monitor_targets(targets)
     return listed, len(listed)
 
 
-def read_decision(path: str | None) -> "Decision | None":
+def _read_decision(path: str | None) -> "Decision | None":
     """The decision in a file or in the folder of a validation."""
     from graphgauge.lifecycle import Decision
 
     return None if path is None else Decision.read(path)
 
 
-def days_of(age: int | None, decision: "Decision | None") -> int:
+def _validation_days(age: int | None, decision: "Decision | None") -> int:
     """Days after which a validation is too old: as asked, else as long as the decision holds, else
     as usual.
     """
-    from graphgauge.lifecycle.decision import DAYS, read_time
+    from graphgauge.lifecycle import DEFAULT_DAYS, parse_utc_time
 
     if age is not None or decision is None:
-        return age or DAYS
-    return max(1, (read_time(decision.expires) - read_time(decision.made)).days)
+        return age or DEFAULT_DAYS
+    return max(1, (parse_utc_time(decision.expires) - parse_utc_time(decision.made)).days)
 
 
-def read_targets(text: str) -> list[Any]:
+def _parse_monitor_targets(text: str) -> list[Any]:
     """Targets from the command line, or from a file."""
-    from graphgauge.lifecycle.project import read_list
+    from graphgauge.lifecycle import read_target_list
 
     if Path(text).is_file():
-        return read_list(Path(text))
+        return read_target_list(Path(text))
     try:
         parts = [[int(end) for end in part.split("-")] for part in text.split(",") if part.strip()]
     except ValueError as error:
@@ -253,7 +268,7 @@ def read_targets(text: str) -> list[Any]:
     return [part[0] if len(part) == 1 else part for part in parts]
 
 
-def read_time(text: str | None) -> datetime | None:
+def _parse_time(text: str | None) -> datetime | None:
     """A date, or a date and time; UTC where no zone is said."""
     try:
         return None if text is None else datetime.fromisoformat(text)
@@ -263,7 +278,7 @@ def read_time(text: str | None) -> datetime | None:
         ) from error
 
 
-def needed(explainer: str | None, source: str) -> str:
+def _require_label(explainer: str | None, source: str) -> str:
     """The label of an explainer in saved results."""
     if explainer is None:
         raise BadSetting(
@@ -272,7 +287,7 @@ def needed(explainer: str | None, source: str) -> str:
     return explainer
 
 
-def stored_file(path: str) -> str:
+def _check_store_exists(path: str) -> str:
     """Refuse a store that is not there: only a baseline makes one."""
     if not Path(path).exists():
         raise BadFile(
@@ -281,21 +296,21 @@ def stored_file(path: str) -> str:
     return path
 
 
-def opened(path: str) -> "Monitor":
+def _open_monitor(path: str) -> "Monitor":
     """The monitor of a store that is there."""
     from graphgauge.monitor import Monitor
 
-    return Monitor(stored_file(path))
+    return Monitor(_check_store_exists(path))
 
 
-def told_others(found: "Run", webhook: str | None, log: str | None) -> list[str]:
+def _notify_others(found: "MonitoringRun", webhook: str | None, log: str | None) -> list[str]:
     """Send the run to a webhook (if it raised a trigger) and to a file; what went wrong."""
-    from graphgauge.monitor.outputs import append_line, post
+    from graphgauge.monitor import append_json_line, post_json
 
-    problems = [post(webhook, found.record())] if webhook and found.triggers else []
+    problems = [post_json(webhook, found.record())] if webhook and found.triggers else []
     return [
         problem
-        for problem in [*problems, append_line(log, found.record()) if log else ""]
+        for problem in [*problems, append_json_line(log, found.record()) if log else ""]
         if problem
     ]
 
@@ -303,7 +318,7 @@ def told_others(found: "Run", webhook: str | None, log: str | None) -> list[str]
 # --- for people and programs ----------------------------------------------------------------------
 
 
-def metric_lines(summary: dict[str, Any]) -> list[str]:
+def _metric_lines(summary: dict[str, Any]) -> list[str]:
     """One line per metric: mean, median and number of targets."""
     return [
         f"  {metric:<22} mean {own['mean']:.4g}  median {own['quantiles'][3]:.4g}  n {own['n']}"
@@ -311,12 +326,12 @@ def metric_lines(summary: dict[str, Any]) -> list[str]:
     ]
 
 
-def run_text(found: "Run") -> str:
+def _monitor_run_text(found: "MonitoringRun") -> str:
     """A run for people."""
-    from graphgauge.report.labels import counted
+    from graphgauge.plots import count_noun
 
     record = found.record()
-    head = f"run {found.number}, {found.at.date()}: {counted(len(found.sample), 'target')}, {counted(len(found.triggers), 'trigger')}"
+    head = f"run {found.number}, {found.at.date()}: {count_noun(len(found.sample), 'target')}, {count_noun(len(found.triggers), 'trigger')}"
     means = [f"  {metric:<22} mean {mean:.4g}" for metric, mean in record["means"].items()]
     return "\n".join(
         [
@@ -328,9 +343,9 @@ def run_text(found: "Run") -> str:
     )
 
 
-def status_text(found: "Status") -> str:
+def _status_text(found: "Status") -> str:
     """What is due, for people."""
-    from graphgauge.report.labels import counted
+    from graphgauge.plots import count_noun
 
     lines = []
     for own in found.due:
@@ -342,7 +357,7 @@ def status_text(found: "Status") -> str:
         ]
     lines += [f"incomplete: {gap}" for gap in found.gaps]
     lines += [f"note: {note}" for note in found.notes]
-    when = f"{counted(found.runs, 'run')} since the baseline" + (
+    when = f"{count_noun(found.runs, 'run')} since the baseline" + (
         f" of {found.baseline_at.date()}" if found.baseline_at else ""
     )
     return "\n".join([*lines, f"{found.told} ({when})"])

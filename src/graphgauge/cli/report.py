@@ -8,11 +8,11 @@ import typer
 
 from graphgauge.evaluation import Results
 from graphgauge.guidelines import Requirements
-from graphgauge.lifecycle.assessment import stored_accuracy, stored_requirements
-from graphgauge.report.page import report
+from graphgauge.lifecycle import stored_accuracy, stored_requirements
+from graphgauge.report import build_report
 
 
-def run_report(
+def _run_report(
     run: str,
     output: str | None,
     format: str | None,
@@ -22,21 +22,22 @@ def run_report(
     """Write the report of the results in a folder.
 
     What the run was judged by when it was saved holds, changed by the requirements ``asked`` for.
-    ``told``: other options of `report`; None stands for one that was not given.
+    ``told``: other options of `build_report`; None stands for one that was not given.
     """
     given = {name: value for name, value in asked.items() if value is not None}
     results = Results.load(run)
     options: dict[str, Any] = {"accuracy": results.accuracy or stored_accuracy(run)}
     options |= {name: value for name, value in told.items() if value is not None}
     wanted = Requirements(**{**stored_requirements(run), **given})
-    made = report(results, wanted, **options, run=run)
+    made = build_report(results, wanted, **options, run=run)
     return made.save(output or Path(run) / f"report.{format or 'html'}", format)
 
 
 def report_command(
     run: Annotated[str, typer.Argument(help="Folder of a run, or of saved results.")],
     output: Annotated[
-        str | None, typer.Option(help="File to write (default: report.html in the run's folder).")
+        str | None,
+        typer.Option(help="File to write (default: build_report.html in the run's folder)."),
     ] = None,
     format: Annotated[
         str | None,
@@ -79,4 +80,4 @@ def report_command(
         "focus": focus,
     }
     told = {"accuracy": accuracy, "title": title, "language": language, "audience": audience}
-    typer.echo(run_report(run, output, format, asked, told))
+    typer.echo(_run_report(run, output, format, asked, told))

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from graphgauge.cli.conventions import Teller
+from graphgauge.cli.console import Notifier
 from graphgauge.explainers import find_explainer
 from graphgauge.lifecycle import Decision, Project
 
 
 @dataclass(frozen=True)
-class Wishes:
+class _ServeOptions:
     """What was asked for, besides the service's own settings."""
 
     config: str
@@ -26,17 +26,22 @@ class Wishes:
     force: bool
 
 
-def run_serve(wishes: Wishes, settings: Mapping[str, Any], tell: Teller) -> None:
+def _run_serve(wishes: _ServeOptions, settings: Mapping[str, Any], tell: Notifier) -> None:
     """Check everything that can be checked, then serve until told to stop."""
-    from graphgauge.serve.app import check_extra
-    from graphgauge.serve.project import service_of
-    from graphgauge.serve.running import check_exposure, run_service, told, with_token
-    from graphgauge.serve.settings import Settings
+    from graphgauge.serve import (
+        Settings,
+        check_exposure,
+        check_serve_extra,
+        print_to_stderr,
+        resolve_token,
+        run_service,
+        service_from_project,
+    )
 
-    check_extra()
+    check_serve_extra()
     project = Project.read(wishes.config)
-    wanted, where = with_token(
-        Settings(**settings, seed=project.form.seed), wishes.token_file, os.environ
+    wanted, where = resolve_token(
+        Settings(**settings, seed=project.config.seed), wishes.token_file, os.environ
     )
     if warning := check_exposure(wanted, wishes.expose):
         tell(f"graphgauge: {warning}")
@@ -45,7 +50,7 @@ def run_serve(wishes: Wishes, settings: Mapping[str, Any], tell: Teller) -> None
         tell(
             "graphgauge: note: no --decision was given, so every answer says that its explainer was not validated"
         )
-    service = service_of(
+    service = service_from_project(
         project,
         wishes.audit,
         wanted,
@@ -55,7 +60,7 @@ def run_serve(wishes: Wishes, settings: Mapping[str, Any], tell: Teller) -> None
         force=wishes.force,
     )
     if where == "random":
-        told(
+        print_to_stderr(
             f"token: {wanted.token}"
         )  # the one place where it is shown: nobody could ask otherwise
     else:
@@ -111,7 +116,7 @@ def serve_command(
         "budget_ms": budget_ms,
         "rate": rate,
     }
-    wishes = Wishes(
+    wishes = _ServeOptions(
         config, decision, tuple(allow or ()), fallback, audit, token_file, expose, force
     )
-    run_serve(wishes, settings, Teller(quiet))
+    _run_serve(wishes, settings, Notifier(quiet))

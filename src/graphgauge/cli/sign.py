@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from graphgauge.lifecycle.decision import FILE, Decision
+from graphgauge.lifecycle import DECISION_FILE, Decision
 
 
-def sign_decision(path: str, by: str, again: bool = False) -> Decision:
+def _sign_decision(path: str, by: str, again: bool = False) -> Decision:
     """Put a name under a decision, in its file; ``again``: although somebody has signed it."""
-    place = Path(path) / FILE if Path(path).is_dir() else Path(path)
+    place = Path(path) / DECISION_FILE if Path(path).is_dir() else Path(path)
     signed = Decision.read(place).sign(by, again=again)
     signed.write(place)
     return signed
@@ -29,7 +29,7 @@ def sign_command(
     ] = False,
 ) -> None:
     """Put a name under a decision, after reading validation.md."""
-    signed = sign_decision(decision, by, again)
+    signed = _sign_decision(decision, by, again)
     typer.echo(
         f"{signed.label}: signed by {signed.signed_by}, holds until {signed.expires}, digest {signed.digest}"
     )

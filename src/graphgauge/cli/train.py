@@ -12,21 +12,22 @@ from typing import Annotated, Any
 import torch
 import typer
 
-from graphgauge.core.devices import chosen_device
-from graphgauge.core.errors import GraphgaugeError
-from graphgauge.datasets.files import cache_folder
-from graphgauge.datasets.fingerprints import digest
-from graphgauge.datasets.grid import Found, Search, search
-from graphgauge.datasets.network_files import keep as write_network
-from graphgauge.datasets.scores import SCORED_PARTS
-from graphgauge.datasets.stopping import Stopping
-from graphgauge.datasets.tasks import Task, find_tasks
+from graphgauge.benchmark import (
+    SCORED_PARTS,
+    GridSearch,
+    SearchResult,
+    StoppingRule,
+    search_grid,
+    write_network,
+)
+from graphgauge.core import GraphgaugeError, resolve_device
+from graphgauge.datasets import NetworkTask, cache_folder, data_digest, find_network_tasks
 
-Row = dict[str, Any]  #: what people see of one network, or its task and an "error"
+_TrainingRow = dict[str, Any]  #: what people see of one network, or its task and an "error"
 
 
 @dataclass(frozen=True)
-class Places:
+class _TrainingPaths:
     """Where the data sets are (None: GRAPHGAUGE_DATA), what computes, where finished runs go, and
     the networks (None: nowhere).
     """
@@ -37,41 +38,47 @@ class Places:
     networks: Path | None
 
 
-def places(data: str | None, device: str | None, folder: str | None, keep: str | None) -> Places:
+def _training_paths(
+    data: str | None, device: str | None, folder: str | None, keep: str | None
+) -> _TrainingPaths:
     """As typed, or as usual."""
-    return Places(
+    return _TrainingPaths(
         data,
-        chosen_device(device),
-        Path(folder) if folder else default_folder(),
+        resolve_device(device),
+        Path(folder) if folder else _default_training_folder(),
         Path(keep) if keep else None,
     )
 
 
-def show_training(name: str, wanted: Search, where: Places, json_at_end: bool) -> list[str]:
+def _show_training(
+    name: str, wanted: GridSearch, where: _TrainingPaths, json_at_end: bool
+) -> list[str]:
     """Train what ``name`` stands for, show each network as soon as it is there, and return the
     names of those that failed.
 
     ``json_at_end``: instead of lines, all rows as JSON when the last is there.
     """
-    rows = (outcome(task, wanted, where) for task in find_tasks(name))
-    done = list(rows if json_at_end else with_lines(rows))
+    rows = (_train_or_report_error(task, wanted, where) for task in find_network_tasks(name))
+    done = list(rows if json_at_end else _print_rows(rows))
     if json_at_end:
-        typer.echo(as_json(done))
+        typer.echo(_training_json(done))
     return [row["task"] for row in done if "error" in row]
 
 
-def with_lines(rows: Iterator[Row]) -> Iterator[Row]:
+def _print_rows(rows: Iterator[_TrainingRow]) -> Iterator[_TrainingRow]:
     """The rows, each printed (and flushed) when it comes."""
-    typer.echo(heading())
+    typer.echo(_table_heading())
     for row in rows:
-        typer.echo(line_of(row))
+        typer.echo(_table_line(row))
         yield row
 
 
-def outcome(task: Task, wanted: Search, where: Places) -> Row:
+def _train_or_report_error(
+    task: NetworkTask, wanted: GridSearch, where: _TrainingPaths
+) -> _TrainingRow:
     """A network's row, or the error that stopped it; so the other tasks go on."""
     try:
-        return train_one(task, wanted, where)
+        return _train_one(task, wanted, where)
     except GraphgaugeError as error:
         return {"task": task.name, "error": str(error)}
     except Exception as error:  # a defect, or a device that gave up: where it was is worth knowing
@@ -79,22 +86,22 @@ def outcome(task: Task, wanted: Search, where: Places) -> Row:
         return {"task": task.name, "error": f"{type(error).__name__}: {error}"}
 
 
-def train_one(task: Task, wanted: Search, where: Places) -> Row:
+def _train_one(task: NetworkTask, wanted: GridSearch, where: _TrainingPaths) -> _TrainingRow:
     """Search, and write down the best."""
     start = time.perf_counter()
     data = task.load(where.data).to(where.device)
-    found = search(data, task.conv, wanted, where.runs / f"{task.name}.jsonl", task.name)
+    found = search_grid(data, task.conv, wanted, where.runs / f"{task.name}.jsonl", task.name)
     if where.networks is not None:
         facts = {
-            "command": command(task, wanted),
-            "device": device_name(where.device),
-            "data": digest(data),
+            "command": _train_command_line(task, wanted),
+            "device": _device_name(where.device),
+            "data": data_digest(data),
         }
         write_network(task, found, wanted, facts, where.networks)
-    return row_of(task, found, time.perf_counter() - start)
+    return _network_row(task, found, time.perf_counter() - start)
 
 
-def row_of(task: Task, found: Found, seconds: float) -> Row:
+def _network_row(task: NetworkTask, found: SearchResult, seconds: float) -> _TrainingRow:
     """What people see of one network."""
     recipe = found.recipe
     return {
@@ -111,9 +118,9 @@ def row_of(task: Task, found: Found, seconds: float) -> Row:
     }
 
 
-def command(task: Task, wanted: Search) -> str:
+def _train_command_line(task: NetworkTask, wanted: GridSearch) -> str:
     """What to type for the same search: the options that are not the usual ones."""
-    given, usual = options(wanted), options(Search())
+    given, usual = _search_options(wanted), _search_options(GridSearch())
     changed = [f"{name} {value}" for name, value in given.items() if value != usual[name]]
     return " ".join(
         [
@@ -125,7 +132,7 @@ def command(task: Task, wanted: Search) -> str:
     )
 
 
-def options(wanted: Search) -> dict[str, Any]:
+def _search_options(wanted: GridSearch) -> dict[str, Any]:
     """The options of a search that have a value."""
     stopping = wanted.stopping
     return {
@@ -137,24 +144,24 @@ def options(wanted: Search) -> dict[str, Any]:
     }
 
 
-def device_name(device: torch.device) -> str:
+def _device_name(device: torch.device) -> str:
     """For the record."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else str(device)
 
 
-def default_folder() -> Path:
+def _default_training_folder() -> Path:
     """Where finished runs are kept unless said otherwise."""
     return cache_folder() / "train"
 
 
-def as_json(rows: list[Row]) -> str:
+def _training_json(rows: list[_TrainingRow]) -> str:
     """The rows for programs; a score that is no number is null."""
     return json.dumps(
         json.loads(json.dumps(rows), parse_constant=lambda _: None), indent=2, allow_nan=False
     )
 
 
-def heading() -> str:
+def _table_heading() -> str:
     """The first line of the table."""
     return (
         f"{'task':<20}"
@@ -163,7 +170,7 @@ def heading() -> str:
     )
 
 
-def line_of(row: Row) -> str:
+def _table_line(row: _TrainingRow) -> str:
     """One network: mean ± SD over five seeds, the paper's figure, the chosen settings."""
     if "error" in row:
         return f"{row['task']:<20}  failed: {row['error']}"
@@ -219,7 +226,7 @@ def train_command(
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Search the paper's grid for its networks, and train the best again with five seeds."""
-    wanted = Search(Stopping(epochs, patience, watch), seed, points, decoder_bias)
-    if failed := show_training(task, wanted, places(data, device, folder, keep), json):
+    wanted = GridSearch(StoppingRule(epochs, patience, watch), seed, points, decoder_bias)
+    if failed := _show_training(task, wanted, _training_paths(data, device, folder, keep), json):
         typer.echo(f"graphgauge: error: no network was made for {', '.join(failed)}", err=True)
         raise typer.Exit(1)

@@ -8,59 +8,65 @@ from typing import Annotated, Any
 
 import typer
 
-from graphgauge.evaluation.accuracy import UNKNOWN
-from graphgauge.lifecycle.consultation import told_list
-from graphgauge.lifecycle.decision import FILE
-from graphgauge.lifecycle.project import Project
-from graphgauge.lifecycle.run_folder import PAGE, check_folder
-from graphgauge.lifecycle.tracking import Tracker, client_for
-from graphgauge.lifecycle.validation import Terms, Validation, validate
+from graphgauge.evaluation import UNKNOWN_ACCURACY
+from graphgauge.lifecycle import (
+    DECISION_FILE,
+    VALIDATION_PAGE,
+    Project,
+    SignOff,
+    Tracker,
+    Validation,
+    check_folder,
+    describe_shortlist,
+    mlflow_client,
+    validate,
+)
 
 
-def run_validation(project: Project, terms: Terms) -> Validation:
+def _run_validation(project: Project, terms: SignOff) -> Validation:
     """Measure and decide. Explainers are the project's where its file names any, else the
     shortlist.
     """
     model = project.model()
-    named = project.explainers() if "explainers" in project.form.model_fields_set else None
+    named = project.explainers() if "explainers" in project.config.model_fields_set else None
     return validate(
         project.evaluator(model),
         project.targets(model),
         named,
         project.requirements(model),
         terms,
-        project.form.names,
+        project.config.names,
     )
 
 
-def output_folder(config: str, output: str | None, replace: bool = False) -> Path:
+def _output_folder(config: str, output: str | None, replace: bool = False) -> Path:
     """Where the files go: the folder 'validation' beside the project file, unless another one is
     asked for; refuses one in use.
     """
     return check_folder(output or Path(config).parent / "validation", replace)
 
 
-def tracked(found: Validation, folder: Path, uri: str) -> str:
+def _log_validation_to_mlflow(found: Validation, folder: Path, uri: str) -> str:
     """The validation in MLflow, with its files; the id of the run."""
     return Tracker(uri, experiment="graphgauge-validation").validation(found, folder)
 
 
-def as_record(found: Validation, folder: Path) -> dict[str, Any]:
+def _validation_record(found: Validation, folder: Path) -> dict[str, Any]:
     """The decision and where it is."""
     return {"code": found.check.code, "folder": str(folder), "decision": found.decision.record()}
 
 
-def as_json(found: Validation, folder: Path) -> str:
+def _validation_json(found: Validation, folder: Path) -> str:
     """For programs."""
-    return json.dumps(as_record(found, folder), indent=2, allow_nan=False)
+    return json.dumps(_validation_record(found, folder), indent=2, allow_nan=False)
 
 
-def as_text(found: Validation, folder: Path) -> str:
+def _validation_text(found: Validation, folder: Path) -> str:
     """For people: the choice, its numbers, what stands out, and the files."""
     own = found.decision
-    title, names = told_list(own.consultation)
+    title, names = describe_shortlist(own.consultation)
     accuracy = own.accuracy_of_model()
-    told = accuracy.told if accuracy is not None else UNKNOWN
+    told = accuracy.sentence if accuracy is not None else UNKNOWN_ACCURACY
     lines = [f"Chosen: {own.label}, because {own.reason}.", told, f"{title.capitalize()}: {names}."]
     lines += [f"  {verdict.outcome:<14}  {verdict.reason}" for verdict in found.check.verdicts]
     lines += [
@@ -75,7 +81,7 @@ def as_text(found: Validation, folder: Path) -> str:
     return "\n".join(
         [
             *lines,
-            f"{folder / FILE}: {signed}, holds until {own.expires}. To be read: {folder / PAGE}",
+            f"{folder / DECISION_FILE}: {signed}, holds until {own.expires}. To be read: {folder / VALIDATION_PAGE}",
         ]
     )
 
@@ -109,12 +115,12 @@ def validate_command(
     decision. Exit codes as for check.
     """
     if mlflow is not None:
-        client_for(mlflow)  # a missing package is told before the work
+        mlflow_client(mlflow)  # a missing package is told before the work
     project = Project.read(config)
-    folder = output_folder(config, output, replace)  # before an hour of measuring
-    found = run_validation(project, Terms(signed_by, days, accuracy))
+    folder = _output_folder(config, output, replace)  # before an hour of measuring
+    found = _run_validation(project, SignOff(signed_by, days, accuracy))
     found.save(folder, replace=replace)
     if mlflow is not None:
-        typer.echo(f"MLflow run {tracked(found, folder, mlflow)}", err=True)
-    typer.echo(as_json(found, folder) if json else as_text(found, folder))
+        typer.echo(f"MLflow run {_log_validation_to_mlflow(found, folder, mlflow)}", err=True)
+    typer.echo(_validation_json(found, folder) if json else _validation_text(found, folder))
     raise typer.Exit(found.check.code)

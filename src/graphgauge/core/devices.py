@@ -5,7 +5,7 @@ import torch
 from graphgauge.core.errors import BadSetting
 
 
-def chosen_device(name: str | None) -> torch.device:
+def resolve_device(name: str | None) -> torch.device:
     """The device asked for, or a GPU where there is one."""
     try:
         device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))

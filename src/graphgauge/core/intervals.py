@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike
 
-LEVEL = 0.95
+_LEVEL = 0.95
 NORMAL_QUANTILE = 1.959963984540054  #: what a standard normal number exceeds with a chance of 2.5 %
-MOST_SKEWNESS = 1.0  #: of a group; more would be read out of too few values
+_MOST_SKEWNESS = 1.0  #: of a group; more would be read out of too few values
 Interval = tuple[float, float]
 
 
@@ -62,7 +62,7 @@ def mean_interval(
     found = _estimate(groups)
     if found is None or not found.error:
         return None if found is None else (found.mean, found.mean)
-    most = student_quantile((1 - LEVEL) / 2, found.degrees)
+    most = student_quantile((1 - _LEVEL) / 2, found.degrees)
     if scale == "log" and found.mean > 0:
         factor = math.exp(min(most * found.error / found.mean, 700.0))
         return found.mean / factor, found.mean * factor
@@ -81,7 +81,7 @@ def difference_interval(*groups: "ArrayLike") -> Interval | None:
     found = _estimate(groups)
     if found is None or not found.error:
         return None if found is None else (found.mean, found.mean)
-    half = student_quantile((1 - LEVEL) / 2, found.degrees) * found.error
+    half = student_quantile((1 - _LEVEL) / 2, found.degrees) * found.error
     return found.mean - half, found.mean + half
 
 
@@ -125,7 +125,7 @@ def _of_group(values: "np.ndarray[Any, Any]") -> _Estimate:
     if values[0] == values[-1]:
         return _Estimate(float(values[0]), 0.0, 0.0, n - 1)
     skewness = float(((values - mean) ** 3).mean() / values.std() ** 3)
-    bounded = min(max(skewness, -MOST_SKEWNESS), MOST_SKEWNESS)
+    bounded = min(max(skewness, -_MOST_SKEWNESS), _MOST_SKEWNESS)
     return _Estimate(mean, float(values.std(ddof=1)) / math.sqrt(n), bounded / math.sqrt(n), n - 1)
 
 
@@ -141,11 +141,11 @@ def _untransformed(value: float, skewness: float) -> float:
     return 3 / skewness * (math.copysign(abs(cube) ** (1 / 3), cube) - 1)
 
 
-def student_tail(t: float, degrees: int) -> float:
+def _student_tail(t: float, degrees: int) -> float:
     """P(T > t) of Student's distribution for t >= 0, by the finite sum over powers of the cosine of
     atan(t / sqrt(degrees)).
 
-    >>> round(student_tail(1.0, 1), 12), round(student_tail(2.228139, 10), 7)
+    >>> round(_student_tail(1.0, 1), 12), round(_student_tail(2.228139, 10), 7)
     (0.25, 0.025)
     """
     angle = math.atan2(t, math.sqrt(degrees))
@@ -167,9 +167,9 @@ def student_quantile(chance: float, degrees: int) -> float:
     (2.01, 5.893)
     """
     low, high = 0.0, 1.0
-    while student_tail(high, degrees) > chance:
+    while _student_tail(high, degrees) > chance:
         high *= 2
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if student_tail(middle, degrees) > chance else (low, middle)
+        low, high = (middle, high) if _student_tail(middle, degrees) > chance else (low, middle)
     return high

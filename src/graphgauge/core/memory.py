@@ -8,7 +8,7 @@ from graphgauge.core.errors import BadSetting
 if TYPE_CHECKING:
     import torch
 
-UNITS = {
+_UNITS = {
     "B": 1,
     "KB": 10**3,
     "MB": 10**6,
@@ -19,7 +19,7 @@ UNITS = {
     "GIB": 2**30,
     "TIB": 2**40,
 }
-FRACTION_OF_FREE = 0.25
+_FRACTION_OF_FREE = 0.25
 
 
 def parse_bytes(budget: int | str) -> int:
@@ -39,10 +39,10 @@ def parse_bytes(budget: int | str) -> int:
         raise BadSetting(
             f"memory_budget must be bytes or a text such as '2GiB' or '500MB', but {budget!r} was given."
         )
-    return int(float(match[1]) * UNITS[match[2]])
+    return int(float(match[1]) * _UNITS[match[2]])
 
 
-def free_bytes(device: "torch.device") -> int:
+def _free_bytes(device: "torch.device") -> int:
     """What is free on ``device`` now; on a CPU also below the process's address-space limit."""
     import torch
 
@@ -51,11 +51,11 @@ def free_bytes(device: "torch.device") -> int:
     import psutil
 
     free = psutil.virtual_memory().available
-    limit = address_space_left()
+    limit = _address_space_left()
     return free if limit is None else min(free, limit)
 
 
-def address_space_left() -> int | None:
+def _address_space_left() -> int | None:
     """Bytes this process may still map under RLIMIT_AS; None where there is no such limit."""
     try:
         import resource
@@ -74,7 +74,7 @@ def address_space_left() -> int | None:
 def budget_bytes(budget: int | str | None, device: "torch.device") -> int:
     """The bytes a call may use: as asked, or a quarter of what is free on ``device``."""
     return (
-        max(1, int(free_bytes(device) * FRACTION_OF_FREE))
+        max(1, int(_free_bytes(device) * _FRACTION_OF_FREE))
         if budget is None
         else parse_bytes(budget)
     )

@@ -2,7 +2,7 @@
 terminal).
 
 with progress(total=100, title="gnn_explainer"):
-    ... advance(1) ...
+    ... advance_progress(1) ...
 
 Work that tells its progress can also be given a time limit: it ends with `OutOfTime` at its first
 step after that.
@@ -16,21 +16,21 @@ from typing import Any
 
 from graphgauge.core.errors import OutOfTime
 
-BAR_FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
-SECONDS_BEFORE_SHOWN = 1.0
+_BAR_FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
+_SECONDS_BEFORE_SHOWN = 1.0
 
-#: the bar that `advance` moves; None: there is no call yet, False: a call inside another, which has
+#: the bar that `advance_progress` moves; None: there is no call yet, False: a call inside another, which has
 #: the bar
 _current: ContextVar[Any] = ContextVar("bar", default=None)
-#: when `advance` ends the work, by `time.monotonic`
+#: when `advance_progress` ends the work, by `time.monotonic`
 _deadline: ContextVar[float] = ContextVar("deadline", default=float("inf"))
 
 
 @contextmanager
-def progress(total: float, title: str) -> Iterator[None]:
+def progress_bar(total: float, title: str) -> Iterator[None]:
     """Show how much of ``total`` is done; inside another call's bar, nothing."""
     if _current.get() is not None:
-        with replaced(False):
+        with use_bar(False):
             yield
         return
     from tqdm.auto import tqdm
@@ -39,24 +39,24 @@ def progress(total: float, title: str) -> Iterator[None]:
         total=total,
         desc=title,
         disable=None,
-        delay=SECONDS_BEFORE_SHOWN,
+        delay=_SECONDS_BEFORE_SHOWN,
         leave=False,
-        bar_format=BAR_FORMAT,
+        bar_format=_BAR_FORMAT,
     )
-    with bar, replaced(bar):
+    with bar, use_bar(bar):
         yield
 
 
 @contextmanager
-def silent(wanted: bool = True) -> Iterator[None]:
+def silence_progress(wanted: bool = True) -> Iterator[None]:
     """No bar at all inside, if ``wanted``."""
-    with replaced(False) if wanted else nullcontext():
+    with use_bar(False) if wanted else nullcontext():
         yield
 
 
 @contextmanager
-def replaced(bar: Any) -> Iterator[None]:
-    """Let `advance` move ``bar``."""
+def use_bar(bar: Any) -> Iterator[None]:
+    """Let `advance_progress` move ``bar``."""
     token = _current.set(bar)
     try:
         yield
@@ -64,7 +64,7 @@ def replaced(bar: Any) -> Iterator[None]:
         _current.reset(token)
 
 
-def advance(amount: float) -> None:
+def advance_progress(amount: float) -> None:
     """Move the bar of the running call, never beyond its end; end the call if its time is over."""
     if time.monotonic() > _deadline.get():
         raise OutOfTime(
@@ -77,7 +77,7 @@ def advance(amount: float) -> None:
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """End the work inside with `OutOfTime` at its first `advance` after so many seconds; the
+    """End the work inside with `OutOfTime` at its first `advance_progress` after so many seconds; the
     earlier of nested limits holds.
     """
     token = _deadline.set(min(_deadline.get(), time.monotonic() + seconds))

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 from graphgauge.core.errors import UnknownName
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
-def lookup(table: Mapping[str, T], name: str, kind: str) -> T:
+def lookup(table: Mapping[str, _T], name: str, kind: str) -> _T:
     """Return ``table[name]``, or say which names there are.
 
     >>> lookup({"gcn": 1, "gat": 2}, "gcm", "network")

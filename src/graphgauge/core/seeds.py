@@ -29,7 +29,9 @@ def derive_seed(run_seed: int, *content: Any) -> int:
     False
     """
     text = json.dumps(
-        [check_seed(run_seed), *map(canonical, content)], ensure_ascii=True, separators=(",", ":")
+        [check_seed(run_seed), *map(_typed_json_value, content)],
+        ensure_ascii=True,
+        separators=(",", ":"),
     )
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
@@ -41,7 +43,7 @@ def check_seed(seed: Any) -> int:
     return index(seed)
 
 
-def canonical(value: Any) -> Any:
+def _typed_json_value(value: Any) -> Any:
     """``value`` as JSON that tells types apart; refuses what has no stable text (sets, tensors,
     objects).
     """
@@ -50,13 +52,13 @@ def canonical(value: Any) -> Any:
     if isinstance(value, float):
         return ["float", value.hex()]
     if isinstance(value, (tuple, list)):
-        return ["list", [canonical(item) for item in value]]
+        return ["list", [_typed_json_value(item) for item in value]]
     raise BadSetting(
         f"a seed cannot be derived from {type(value).__name__} {value!r}: use numbers, strings or tuples."
     )
 
 
-def generator(seed: int) -> "torch.Generator":
+def make_generator(seed: int) -> "torch.Generator":
     """A fresh CPU stream. Draws are made on the CPU, so that a seed means the same on every device."""
     import torch
 

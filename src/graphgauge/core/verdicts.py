@@ -51,10 +51,10 @@ class Verdict:
         return asdict(self)
 
 
-def worst(verdicts: Iterable[Verdict]) -> str:
+def worst_outcome(verdicts: Iterable[Verdict]) -> str:
     """The most worrying outcome; "not applicable" where there is none.
 
-    >>> worst([Verdict("pass", "time", ""), Verdict("warn", "edge_ec", "")])
+    >>> worst_outcome([Verdict("pass", "time", ""), Verdict("warn", "edge_ec", "")])
     'warn'
     """
     return max(

@@ -5,7 +5,7 @@ import platform
 import graphgauge
 
 
-def versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
     """Of graphgauge, Python and the packages that compute."""
     import numpy
     import torch

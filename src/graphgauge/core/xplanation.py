@@ -36,7 +36,7 @@ Target = (
 )  #: a node or graph, (u, v) a link; with labels (node, label), (u, v, label), (graph, label)
 
 #: how many ids name a target of each level
-WIDTH = {"node": 1, "link": 2, "graph": 1}
+IDS_PER_LEVEL = {"node": 1, "link": 2, "graph": 1}
 
 POOLINGS = {
     "max": lambda rows: rows.amax(0),
@@ -46,7 +46,7 @@ POOLINGS = {
 }
 
 
-class Scope(Protocol):
+class _SubgraphIds(Protocol):
     """What `from_pyg` needs to know of a computation graph."""
 
     @property
@@ -55,7 +55,7 @@ class Scope(Protocol):
     def edges(self) -> Tensor: ...
 
 
-class TargetView(NamedTuple):
+class _TargetView(NamedTuple):
     """Feature scores as seen from the target: its own row(s), and all other nodes pooled into one
     row.
     """
@@ -104,24 +104,24 @@ class Xplanation:
 
     def __post_init__(self) -> None:
         lookup(dict.fromkeys(("node", "link", "graph")), self.level, "level of targets")
-        self.target = plain_target(self.target)
-        if not 0 <= len(numbers_of(self.target)) - WIDTH[self.level] <= 1:
+        self.target = canonical_target(self.target)
+        if not 0 <= len(target_tuple(self.target)) - IDS_PER_LEVEL[self.level] <= 1:
             raise BadExplanation(
                 f"target {self.target} is not a {self.level}: a pair of ids is a link, one id a node or a graph; "
                 "where a network gives several labels, with the number of a label behind."
             )
-        self.label = None if self.label is None else plain_label(self.label)
-        check_ids("nodes", self.nodes, self.num_nodes)
-        check_target(self.target_nodes, self.nodes)
-        check_ids("edges", self.edges, self.num_edges)
-        check_scores("feature_score", self.feature_score, self.nodes, dims=2)
-        check_scores("edge_score", self.edge_score, self.edges, dims=1)
+        self.label = None if self.label is None else _canonical_label(self.label)
+        _check_ids("nodes", self.nodes, self.num_nodes)
+        _check_target_nodes(self.target_nodes, self.nodes)
+        _check_ids("edges", self.edges, self.num_edges)
+        _check_scores("feature_score", self.feature_score, self.nodes, dims=2)
+        _check_scores("edge_score", self.edge_score, self.edges, dims=1)
 
     def __repr__(self) -> str:
         chosen = "" if self.label is None else f"label={self.label}, "
         return (
-            f"Xplanation(target={self.target}, {chosen}explainer={self.explainer!r}, features={shape_of(self.feature_score)}, "
-            f"edges={shape_of(self.edge_score)}, metrics={len(self.metrics)})"
+            f"Xplanation(target={self.target}, {chosen}explainer={self.explainer!r}, features={_shape_text(self.feature_score)}, "
+            f"edges={_shape_text(self.edge_score)}, metrics={len(self.metrics)})"
         )
 
     @property
@@ -132,19 +132,19 @@ class Xplanation:
     @property
     def target_ids(self) -> tuple[int, ...]:
         """The node, the two ends of the link, or the graph, without a label."""
-        return numbers_of(self.target)[: WIDTH[self.level]]
+        return target_tuple(self.target)[: IDS_PER_LEVEL[self.level]]
 
     @property
     def target_label(self) -> int | None:
         """Of a network with several labels the one that was asked about; else None."""
-        numbers = numbers_of(self.target)
-        return numbers[-1] if len(numbers) > WIDTH[self.level] else None
+        numbers = target_tuple(self.target)
+        return numbers[-1] if len(numbers) > IDS_PER_LEVEL[self.level] else None
 
     def to(self, device: "torch.device | str") -> "Xplanation":
         """The same explanation with its tensors on another device."""
         moved = {
             name: getattr(self, name).to(device)
-            for name in TENSORS
+            for name in _TENSOR_FIELDS
             if getattr(self, name) is not None
         }
         return replace(self, **moved)
@@ -159,7 +159,7 @@ class Xplanation:
         score = self.need("edge_score")
         return score.new_zeros(self.num_edges).index_copy(0, self.edges, score)
 
-    def target_view(self, pooling: str = "max") -> TargetView:
+    def target_view(self, pooling: str = "max") -> _TargetView:
         """The target's own feature scores, and those of all other nodes pooled per feature."""
         score = self.need("feature_score")
         order = [int((self.nodes == node).nonzero()) for node in self.target_nodes]
@@ -167,7 +167,7 @@ class Xplanation:
         others[order] = False
         rows = score[others.to(score.device)]
         pooled = lookup(POOLINGS, pooling, "pooling")(rows)[None] if len(rows) else rows
-        return TargetView(score[order], pooled)
+        return _TargetView(score[order], pooled)
 
     def need(self, side: str) -> Tensor:
         """The scores of one side, or an error that says which explainer did not give them."""
@@ -202,12 +202,12 @@ class Xplanation:
         Returns:
             The axes with the picture.
         """
-        from graphgauge.report.subgraph import draw_explanation  # report stands above core
+        from graphgauge.plots import draw_explanation
 
         return draw_explanation(self, data, names, top, ax, signed=signed)
 
     def _repr_html_(self) -> str:
-        from graphgauge.report.html import explanation_html  # report stands above core
+        from graphgauge.report import explanation_html
 
         return explanation_html(self)
 
@@ -229,14 +229,18 @@ class Xplanation:
 
     @classmethod
     def from_pyg(
-        cls, explanation: "Explanation", target: Target, graph: Scope | None = None, **fields: Any
+        cls,
+        explanation: "Explanation",
+        target: Target,
+        graph: _SubgraphIds | None = None,
+        **fields: Any,
     ) -> "Xplanation":
         """From a PyG ``Explanation`` over the whole graph, cut to ``graph`` (a computation graph)
         where one is given.
         """
-        edge_score, num_edges = explanation.get("edge_mask"), stored_edges(explanation)
+        edge_score, num_edges = explanation.get("edge_mask"), _count_stored_edges(explanation)
         num_nodes = int(explanation.num_nodes or 0)
-        feature_score = full_node_mask(explanation, num_nodes)
+        feature_score = _full_node_mask(explanation, num_nodes)
         nodes = torch.arange(num_nodes) if graph is None else graph.nodes
         edges = torch.arange(num_edges) if graph is None else graph.edges
         is_ours = (
@@ -249,8 +253,8 @@ class Xplanation:
             edges=edges,
             num_nodes=num_nodes,
             num_edges=num_edges,
-            feature_score=cut_to("nodes", feature_score, nodes),
-            edge_score=cut_to("edges", edge_score, edges),
+            feature_score=_select_scores("nodes", feature_score, nodes),
+            edge_score=_select_scores("edges", edge_score, edges),
             **{
                 "prediction": prediction,
                 "label": explanation.get("explained_label"),
@@ -266,8 +270,12 @@ class Xplanation:
         from safetensors import SafetensorError
         from safetensors.torch import save_file
 
-        tensors = {name: getattr(self, name) for name in TENSORS if getattr(self, name) is not None}
-        text = json.dumps(plain({name: getattr(self, name) for name in PLAIN}), allow_nan=False)
+        tensors = {
+            name: getattr(self, name) for name in _TENSOR_FIELDS if getattr(self, name) is not None
+        }
+        text = json.dumps(
+            to_json_value({name: getattr(self, name) for name in _HEADER_FIELDS}), allow_nan=False
+        )
         whole, part = Path(path), Path(f"{os.fspath(path)}.part")
         own = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
         try:
@@ -286,7 +294,7 @@ class Xplanation:
             with safe_open(os.fspath(path), "pt") as file:
                 header = json.loads((file.metadata() or {})["graphgauge.xplanation"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-            return cls(**revived(header), **tensors)
+            return cls(**_from_json_value(header), **tensors)
         except FileNotFoundError as error:
             raise BadFile(f"{os.fspath(path)} does not exist.") from error
         except (
@@ -302,10 +310,10 @@ class Xplanation:
             ) from error
 
 
-FLOAT = "$float"  #: marks a number that JSON does not know
-TENSORS = ("nodes", "edges", "feature_score", "edge_score", "prediction")
-FEW = 1000  #: ids
-PLAIN = (
+_FLOAT_KEY = "$float"  #: marks a number that JSON does not know
+_TENSOR_FIELDS = ("nodes", "edges", "feature_score", "edge_score", "prediction")
+_SHORT_LIST_LENGTH = 1000  #: ids
+_HEADER_FIELDS = (
     *(
         "target",
         "num_nodes",
@@ -323,11 +331,11 @@ PLAIN = (
 )
 
 
-def plain_target(target: Any) -> Target:
+def canonical_target(target: Any) -> Target:
     """A target as Python's own numbers: an id, or a pair of ids; in front of a label, where there
     is one.
 
-    >>> plain_target([4]), plain_target([4, 7]), plain_target([4, 7, 0])
+    >>> canonical_target([4]), canonical_target([4, 7]), canonical_target([4, 7, 0])
     (4, (4, 7), (4, 7, 0))
     """
     if isinstance(target, (list, tuple)) and len(target) in (2, 3):
@@ -341,12 +349,12 @@ def plain_target(target: Any) -> Target:
     return int(target)
 
 
-def numbers_of(target: Target) -> tuple[int, ...]:
+def target_tuple(target: Target) -> tuple[int, ...]:
     """A target as a tuple, whatever its form."""
     return target if isinstance(target, tuple) else (target,)
 
 
-def plain_label(label: Any) -> int:
+def _canonical_label(label: Any) -> int:
     """A class as Python's own number."""
     if isinstance(label, bool) or not hasattr(label, "__index__") or label.__index__() < 0:
         raise BadExplanation(
@@ -355,7 +363,7 @@ def plain_label(label: Any) -> int:
     return int(label.__index__())
 
 
-def check_target(target_nodes: tuple[int, ...], nodes: Tensor) -> None:
+def _check_target_nodes(target_nodes: tuple[int, ...], nodes: Tensor) -> None:
     """Refuse a node or link target that is not among the nodes of its own explanation."""
     missing = set(target_nodes) - set(nodes.tolist())
     if missing:
@@ -364,13 +372,13 @@ def check_target(target_nodes: tuple[int, ...], nodes: Tensor) -> None:
         )
 
 
-def check_ids(name: str, ids: Tensor, size: int) -> None:
+def _check_ids(name: str, ids: Tensor, size: int) -> None:
     """Refuse ids that are not different whole numbers in [0, size)."""
     if not isinstance(ids, Tensor) or ids.dim() != 1 or ids.dtype != torch.int64:
-        raise BadExplanation(f"{name} must be a list of int64 ids, but is {form_of(ids)}.")
+        raise BadExplanation(f"{name} must be a list of int64 ids, but is {_type_and_shape(ids)}.")
     if not len(ids):
         return
-    least, most, different = range_of(ids)
+    least, most, different = _id_range(ids)
     if not (least >= 0 and most < size):
         raise BadExplanation(f"{name} must lie in 0..{size - 1}, but reach from {least} to {most}.")
     if different < len(ids):
@@ -379,14 +387,14 @@ def check_ids(name: str, ids: Tensor, size: int) -> None:
         )
 
 
-def range_of(ids: Tensor) -> tuple[int, int, int]:
+def _id_range(ids: Tensor) -> tuple[int, int, int]:
     """The least and the most of ids, and how many different ones there are; a short list is fastest
     in Python.
 
-    >>> range_of(torch.tensor([4, 1, 4]))
+    >>> _id_range(torch.tensor([4, 1, 4]))
     (1, 4, 2)
     """
-    if len(ids) <= FEW:
+    if len(ids) <= _SHORT_LIST_LENGTH:
         listed = ids.tolist()
         return min(listed), max(listed), len(set(listed))
     ordered = ids.sort().values
@@ -396,7 +404,7 @@ def range_of(ids: Tensor) -> tuple[int, int, int]:
     return least, most, steps + 1
 
 
-def check_scores(name: str, score: Tensor | None, ids: Tensor, dims: int) -> None:
+def _check_scores(name: str, score: Tensor | None, ids: Tensor, dims: int) -> None:
     """Refuse scores that are not real numbers, one row for each id. NaN passes: the Evaluator
     records it.
     """
@@ -409,10 +417,10 @@ def check_scores(name: str, score: Tensor | None, ids: Tensor, dims: int) -> Non
         or score.dim() != dims
         or len(score) != len(ids)
     ):
-        raise BadExplanation(f"{name} must hold {wanted}, but is {form_of(score)}.")
+        raise BadExplanation(f"{name} must hold {wanted}, but is {_type_and_shape(score)}.")
 
 
-def form_of(value: Any) -> str:
+def _type_and_shape(value: Any) -> str:
     """What a thing is, for people."""
     return (
         f"{value.dtype} of shape {tuple(value.shape)}"
@@ -421,12 +429,12 @@ def form_of(value: Any) -> str:
     )
 
 
-def shape_of(score: Tensor | None) -> str:
+def _shape_text(score: Tensor | None) -> str:
     """The shape for people: '12 x 7', '30' or 'none'."""
     return "none" if score is None else " x ".join(map(str, score.shape))
 
 
-def cut_to(name: str, score: Tensor | None, ids: Tensor) -> Tensor | None:
+def _select_scores(name: str, score: Tensor | None, ids: Tensor) -> Tensor | None:
     """The scores of these ids; refuses ids that the whole graph does not have."""
     if score is not None and len(ids) and int(ids.max()) >= len(score):
         raise BadExplanation(
@@ -435,7 +443,7 @@ def cut_to(name: str, score: Tensor | None, ids: Tensor) -> Tensor | None:
     return None if score is None else score[ids]
 
 
-def full_node_mask(explanation: "Explanation", num_nodes: int) -> Tensor | None:
+def _full_node_mask(explanation: "Explanation", num_nodes: int) -> Tensor | None:
     """PyG's node mask as (N, F): it may come with one column (whole nodes) or one row (one score
     per feature).
     """
@@ -446,7 +454,7 @@ def full_node_mask(explanation: "Explanation", num_nodes: int) -> Tensor | None:
     return mask.expand(num_nodes, mask.size(1) if x is None else x.size(1)).contiguous()
 
 
-def stored_edges(explanation: "Explanation") -> int:
+def _count_stored_edges(explanation: "Explanation") -> int:
     """Number of edges of the graph that a PyG explanation speaks of."""
     for name, axis in (("edge_mask", 0), ("edge_index", 1)):
         if explanation.get(name) is not None:
@@ -454,22 +462,22 @@ def stored_edges(explanation: "Explanation") -> int:
     return int(explanation.get("num_stored_edges") or 0)
 
 
-def plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """``value`` as JSON. NumPy's and torch's numbers become Python's; NaN and infinities are kept
     under their names.
     """
     if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
-        return {FLOAT: repr(value)}
+        return {_FLOAT_KEY: repr(value)}
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
             raise BadExplanation(
                 f"names in params and metrics must be texts, but are {list(value)!r}."
             )
-        return {key: plain(item) for key, item in value.items()}
+        return {key: to_json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [to_json_value(item) for item in value]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise BadExplanation(
@@ -477,12 +485,12 @@ def plain(value: Any) -> Any:
     )
 
 
-def revived(value: Any) -> Any:
-    """What `plain` made, with NaN and infinities as floats again."""
+def _from_json_value(value: Any) -> Any:
+    """What `to_json_value` made, with NaN and infinities as floats again."""
     if isinstance(value, dict):
         return (
-            float(value[FLOAT])
-            if value.keys() == {FLOAT}
-            else {key: revived(item) for key, item in value.items()}
+            float(value[_FLOAT_KEY])
+            if value.keys() == {_FLOAT_KEY}
+            else {key: _from_json_value(item) for key, item in value.items()}
         )
-    return [revived(item) for item in value] if isinstance(value, list) else value
+    return [_from_json_value(item) for item in value] if isinstance(value, list) else value

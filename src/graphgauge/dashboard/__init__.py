@@ -2,7 +2,6 @@
 `dashboard`); Streamlit comes late.
 """
 
-from graphgauge.dashboard.places import Places
-from graphgauge.dashboard.running import check_extra, run_dashboard
+from graphgauge.core import attach_exports
 
-__all__ = ["Places", "check_extra", "run_dashboard"]
+__getattr__, __dir__, __all__ = attach_exports(__name__, __file__)

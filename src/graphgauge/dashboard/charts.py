@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
-from graphgauge.report.pareto import looks
+from graphgauge.plots import explainer_styles
 
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#8a94a0"
+_BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#8a94a0"
 
 
-def axis(field: str, is_x: bool = False) -> dict[str, Any]:
+def _quantity_axis(field: str, is_x: bool = False) -> dict[str, Any]:
     """A quantity on an axis that need not begin at 0."""
     scale = {"zero": False, "nice": False, "padding": 30 if is_x else 22}
     return {
@@ -22,9 +22,9 @@ def axis(field: str, is_x: bool = False) -> dict[str, Any]:
     }
 
 
-PLACES = {"on the front": 1, "beaten": 0}  #: and how full their marks are
+_FRONT_PLACES = {"on the front": 1, "beaten": 0}  #: and how full their marks are
 #: the markers of `report.pareto` as Vega's shapes, or drawn between -1 and 1
-SHAPES = {
+_VEGA_SHAPES = {
     "o": "circle",
     "s": "square",
     "^": "triangle-up",
@@ -38,7 +38,7 @@ SHAPES = {
     "h": "M0.00,-1.00L0.87,-0.50L0.87,0.50L0.00,1.00L-0.87,0.50L-0.87,-0.50Z",
     "x": "M-1,-1L1,1M-1,1L1,-1",
 }
-LEGEND = {
+_EXPLAINER_LEGEND = {
     "title": None,
     "orient": "bottom",
     "columns": 3,
@@ -46,35 +46,43 @@ LEGEND = {
     "symbolSize": 90,
     "symbolOpacity": 1,
 }
-OWN: dict[str, Any] = {
+_EXPLAINER_CHANNEL: dict[str, Any] = {
     "field": "explainer",
     "type": "nominal",
     "sort": None,
 }  #: its own colour and shape for each explainer
-FRONT: dict[str, Any] = {
+_FRONT_TEMPLATE: dict[str, Any] = {
     "height": 380,
-    "encoding": {"stroke": {**OWN, "legend": LEGEND}},
+    "encoding": {"stroke": {**_EXPLAINER_CHANNEL, "legend": _EXPLAINER_LEGEND}},
     "layer": [
         {
             "mark": {"type": "rule", "opacity": 0.45},
-            "encoding": {"x": axis("x_low", True), "x2": {"field": "x_high"}, "y": axis("y")},
+            "encoding": {
+                "x": _quantity_axis("x_low", True),
+                "x2": {"field": "x_high"},
+                "y": _quantity_axis("y"),
+            },
         },
         {
             "mark": {"type": "rule", "opacity": 0.45},
-            "encoding": {"x": axis("x", True), "y": axis("y_low"), "y2": {"field": "y_high"}},
+            "encoding": {
+                "x": _quantity_axis("x", True),
+                "y": _quantity_axis("y_low"),
+                "y2": {"field": "y_high"},
+            },
         },
         {
             "mark": {"type": "point", "size": 110, "strokeWidth": 2},
             "encoding": {
-                "x": axis("x", True),
-                "y": axis("y"),
-                "shape": {**OWN, "legend": LEGEND},
-                "fill": {**OWN, "legend": None},
+                "x": _quantity_axis("x", True),
+                "y": _quantity_axis("y"),
+                "shape": {**_EXPLAINER_CHANNEL, "legend": _EXPLAINER_LEGEND},
+                "fill": {**_EXPLAINER_CHANNEL, "legend": None},
                 "fillOpacity": {
                     "field": "place",
                     "type": "ordinal",
                     "legend": None,
-                    "scale": {"domain": list(PLACES), "range": list(PLACES.values())},
+                    "scale": {"domain": list(_FRONT_PLACES), "range": list(_FRONT_PLACES.values())},
                 },
                 "tooltip": [
                     {"field": "here", "title": "Explainer"},
@@ -87,47 +95,47 @@ FRONT: dict[str, Any] = {
     ],
 }
 
-TIME = {
+_TIME_AXIS = {
     "field": "at",
     "type": "temporal",
     "title": None,
     "axis": {"format": "%Y-%m-%d", "tickCount": 4, "labelOverlap": True, "labelBound": True},
     "scale": {"type": "utc", "padding": 10},
 }
-HISTORY: dict[str, Any] = {
+HISTORY_CHART: dict[str, Any] = {
     "height": 220,
-    "encoding": {"x": TIME},
+    "encoding": {"x": _TIME_AXIS},
     "layer": [
         {
             "mark": {"type": "area", "color": "#cfe6f5", "opacity": 0.8},
-            "encoding": {"y": axis("low"), "y2": {"field": "high"}},
+            "encoding": {"y": _quantity_axis("low"), "y2": {"field": "high"}},
         },
         {
-            "mark": {"type": "line", "color": GREY, "strokeWidth": 1},
-            "encoding": {"y": axis("baseline")},
+            "mark": {"type": "line", "color": _GREY, "strokeWidth": 1},
+            "encoding": {"y": _quantity_axis("baseline")},
         },
         {
-            "mark": {"type": "line", "color": ORANGE, "strokeDash": [5, 3], "strokeWidth": 1.5},
-            "encoding": {"y": axis("threshold")},
+            "mark": {"type": "line", "color": _ORANGE, "strokeDash": [5, 3], "strokeWidth": 1.5},
+            "encoding": {"y": _quantity_axis("threshold")},
         },
         {
-            "mark": {"type": "rule", "color": BLUE, "opacity": 0.4, "strokeWidth": 2},
-            "encoding": {"y": axis("lower"), "y2": {"field": "upper"}},
+            "mark": {"type": "rule", "color": _BLUE, "opacity": 0.4, "strokeWidth": 2},
+            "encoding": {"y": _quantity_axis("lower"), "y2": {"field": "upper"}},
         },
         {
-            "mark": {"type": "line", "color": BLUE, "opacity": 0.6, "strokeWidth": 1.5},
-            "encoding": {"y": axis("mean")},
+            "mark": {"type": "line", "color": _BLUE, "opacity": 0.6, "strokeWidth": 1.5},
+            "encoding": {"y": _quantity_axis("mean")},
         },
         {
             "mark": {"type": "point", "filled": True, "opacity": 1},
             "encoding": {
-                "y": axis("mean"),
+                "y": _quantity_axis("mean"),
                 "color": {
                     "field": "state",
                     "type": "ordinal",
                     "scale": {
                         "domain": ["no trigger", "a trigger was raised"],
-                        "range": [BLUE, ORANGE],
+                        "range": [_BLUE, _ORANGE],
                     },
                     "legend": None,
                 },
@@ -154,7 +162,7 @@ def front_chart(explainers: Sequence[str], x: str, y: str) -> dict[str, Any]:
     """A front with titles at its axes, colours and shapes for these explainers, and seconds on a
     logarithmic scale.
     """
-    own, looked = deepcopy(FRONT), looks(explainers)
+    own, looked = deepcopy(_FRONT_TEMPLATE), explainer_styles(explainers)
     mark = own["layer"][-1]["encoding"]
     for channel in (own["encoding"]["stroke"], mark["fill"]):
         channel["scale"] = {
@@ -163,7 +171,7 @@ def front_chart(explainers: Sequence[str], x: str, y: str) -> dict[str, Any]:
         }
     mark["shape"]["scale"] = {
         "domain": list(explainers),
-        "range": [SHAPES[looked[name][1]] for name in explainers],
+        "range": [_VEGA_SHAPES[looked[name][1]] for name in explainers],
     }
     for layer in own["layer"]:
         layer["encoding"]["x"]["axis"]["title"], layer["encoding"]["y"]["axis"]["title"] = x, y

@@ -7,26 +7,31 @@ from typing import Any
 
 import streamlit as st
 
-from graphgauge.core.verdicts import FAIL, PASS
-from graphgauge.dashboard.loading import chosen_run, opened_project
-from graphgauge.dashboard.places import Places
-from graphgauge.dashboard.showing import chosen, named, notice, paragraphs, written
+from graphgauge.core import FAIL, PASS
+from graphgauge.dashboard.config import DashboardConfig
+from graphgauge.dashboard.loading import load_project, select_run
+from graphgauge.dashboard.widgets import (
+    choose_option,
+    show_heading,
+    show_notice,
+    show_paragraphs,
+    show_text_table,
+)
 from graphgauge.guidelines import verdicts
-from graphgauge.lifecycle.close_up import close_ups
-from graphgauge.report.frames import rows_of_target, target_frame, verdict_frame
-from graphgauge.report.labels import counted
-from graphgauge.report.showcase import Example
+from graphgauge.lifecycle import build_target_examples
+from graphgauge.plots import count_noun
+from graphgauge.report import Example, rows_of_target, target_frame, verdict_frame
 
 
-def show_explanations(places: Places) -> None:
+def show_explanations(places: DashboardConfig) -> None:
     """The page."""
     st.title("Explanations")
-    run = chosen_run(places)
+    run = select_run(places)
     if run is None:
         return
-    results, found = run.results, run.measured(run.wanted)
+    results, found = run.results, run.aggregated_scores(run.requirements)
     groups = list(dict.fromkeys((row.task, row.model) for row in results.rows))
-    task, model = chosen(
+    task, model = choose_option(
         "Task and network",
         groups,
         format_func=lambda own: " · ".join(filter(None, own)) or "this task",
@@ -34,26 +39,26 @@ def show_explanations(places: Places) -> None:
     targets = list(
         dict.fromkeys(row.target for row in results.rows if (row.task, row.model) == (task, model))
     )
-    target = st.selectbox("Target", targets, format_func=target_text)
+    target = st.selectbox("Target", targets, format_func=_target_text)
     own = rows_of_target(results, task, model, target)
     st.subheader("What the run measured")
-    st.dataframe(target_frame(own, found.judged()))
+    st.dataframe(target_frame(own, found.judged_metrics()))
     with st.expander("Verdicts on these explanations"):
-        written(verdict_frame(verdicts(own, run.wanted, "explanation")))
+        show_text_table(verdict_frame(verdicts(own, run.requirements, "explanation")))
     st.subheader("Seen closely")
-    show_close_ups(places, target, bool(results.kept()))
+    _show_target_examples(places, target, bool(results.kept()))
 
 
-def target_text(target: Any) -> str:
+def _target_text(target: Any) -> str:
     """A target for people.
 
-    >>> target_text(7), target_text((3, 5))
+    >>> _target_text(7), _target_text((3, 5))
     ('7', '3 → 5')
     """
     return " → ".join(map(str, target)) if isinstance(target, tuple) else str(target)
 
 
-def show_close_ups(places: Places, target: Any, has_examples: bool) -> None:
+def _show_target_examples(places: DashboardConfig, target: Any, has_examples: bool) -> None:
     """Explain the target again with the model of the project, when asked to; ``has_examples``: the
     run kept some for its report.
     """
@@ -67,7 +72,7 @@ def show_close_ups(places: Places, target: Any, has_examples: bool) -> None:
             f"Start with --project to see this one closely: sentences, curves, subgraph. {kept}"
         )
         return
-    project, model = opened_project(places.project, Path(places.project).stat().st_mtime)
+    project, model = load_project(places.project, Path(places.project).stat().st_mtime)
     labels = st.multiselect(
         "Explainers", list(project.explainers()), list(project.explainers())[:1]
     )
@@ -76,7 +81,10 @@ def show_close_ups(places: Places, target: Any, has_examples: bool) -> None:
     )
     if st.button("Explain this target", type="primary", disabled=not labels):
         with st.spinner("Explaining …"):
-            st.session_state["shown"] = (target, close_ups(project, model, target, labels))
+            st.session_state["shown"] = (
+                target,
+                build_target_examples(project, model, target, labels),
+            )
     shown_target, examples = st.session_state.get("shown", (None, []))
     for example in examples if shown_target == target else ():
         show_example(example)
@@ -84,16 +92,16 @@ def show_close_ups(places: Places, target: Any, has_examples: bool) -> None:
 
 def show_example(example: Example) -> None:
     """One explanation: verdict, words and pictures."""
-    named(example.target, "by", example.explainer)
+    show_heading(example.target, "by", example.explainer)
     head = (
-        f"{counted(len(example.missed), 'threshold')} missed"
+        f"{count_noun(len(example.missed), 'threshold')} missed"
         if example.missed
         else "No threshold missed"
     )
-    notice(FAIL if example.missed else PASS, head, *example.missed)
-    paragraphs(example.text)
+    show_notice(FAIL if example.missed else PASS, head, *example.missed)
+    show_paragraphs(example.text)
     columns = st.columns(2)
     for k, (word, svg) in enumerate(example.pictures.items()):
         with columns[k % 2]:
-            named(word)
+            show_heading(word)
             st.image(svg, width="stretch")

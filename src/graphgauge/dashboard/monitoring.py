@@ -7,52 +7,57 @@ from datetime import datetime, timezone
 import pandas as pd
 import streamlit as st
 
-from graphgauge.core.verdicts import FAIL, NOT_APPLICABLE, PASS, WARN
-from graphgauge.dashboard.charts import HISTORY
+from graphgauge.core import FAIL, NOT_APPLICABLE, PASS, WARN
+from graphgauge.dashboard.charts import HISTORY_CHART
+from graphgauge.dashboard.config import DashboardConfig
 from graphgauge.dashboard.explanations import show_example
-from graphgauge.dashboard.loading import history_in, stamp_of
-from graphgauge.dashboard.places import Places
-from graphgauge.dashboard.showing import named, notice, written
-from graphgauge.monitor import History, Status, status_of
-from graphgauge.report.frames import due_frame, history_frames, last_run_frame, raised_frame
-from graphgauge.report.labels import counted
-from graphgauge.report.showcase import Example
+from graphgauge.dashboard.loading import file_stamp, load_history
+from graphgauge.dashboard.widgets import show_heading, show_notice, show_text_table
+from graphgauge.monitor import History, Status, compute_status
+from graphgauge.plots import count_noun
+from graphgauge.report import (
+    Example,
+    history_frames,
+    last_run_frame,
+    pending_actions_frame,
+    triggers_frame,
+)
 
-OUTCOMES = {0: PASS, 1: FAIL, 3: WARN}  #: of a status
+_STATUS_OUTCOMES = {0: PASS, 1: FAIL, 3: WARN}  #: of a status
 
 
-def show_monitoring(places: Places) -> None:
+def show_monitoring(places: DashboardConfig) -> None:
     """The page."""
     st.title("Monitoring")
     if places.monitor is None:
-        notice(
+        show_notice(
             NOT_APPLICABLE,
             "No monitoring store was named",
             "Start with --monitor STORE, such as monitor.sqlite.",
         )
         return
-    history = history_in(places.monitor, stamp_of(places.monitor))
-    show_status(status_of(history, datetime.now(timezone.utc)))
-    show_histories(history)
-    show_tables(history)
-    show_latest(history)
+    history = load_history(places.monitor, file_stamp(places.monitor))
+    _show_status(compute_status(history, datetime.now(timezone.utc)))
+    _show_histories(history)
+    _show_tables(history)
+    _show_latest(history)
 
 
-def show_status(status: Status) -> None:
+def _show_status(status: Status) -> None:
     """What is due, with what to do."""
     since = f" since the baseline of {status.baseline_at.date()}" if status.baseline_at else ""
-    notice(
-        OUTCOMES[status.code],
+    show_notice(
+        _STATUS_OUTCOMES[status.code],
         status.told.capitalize(),
-        f"{counted(status.runs, 'run')}{since}.",
+        f"{count_noun(status.runs, 'run')}{since}.",
         *status.gaps,
         *status.notes,
     )
     if status.due:
-        written(due_frame(status))
+        show_text_table(pending_actions_frame(status))
 
 
-def show_histories(history: History) -> None:
+def _show_histories(history: History) -> None:
     """A chart for each metric, two in a row."""
     st.subheader("Metrics over time")
     st.caption(
@@ -62,19 +67,19 @@ def show_histories(history: History) -> None:
     columns = st.columns(2)
     for k, (title, table) in enumerate(history_frames(history)):
         with columns[k % 2]:
-            named(title)
-            st.vega_lite_chart(table, HISTORY)
+            show_heading(title)
+            st.vega_lite_chart(table, HISTORY_CHART)
 
 
-def show_tables(history: History) -> None:
+def _show_tables(history: History) -> None:
     """The last run beside the baseline, and all triggers."""
     st.subheader("The last run beside the baseline")
-    show_table(last_run_frame(history), "No run was held against the baseline yet.")
+    _show_table_or_note(last_run_frame(history), "No run was held against the baseline yet.")
     st.subheader("Triggers")
-    show_table(raised_frame(history), "No trigger was raised.")
+    _show_table_or_note(triggers_frame(history), "No trigger was raised.")
 
 
-def show_latest(history: History) -> None:
+def _show_latest(history: History) -> None:
     """The worst and the best explanations of the last run, as it kept them."""
     st.subheader("Latest explanations")
     examples = [Example(**record) for record in history.examples]
@@ -94,9 +99,9 @@ def show_latest(history: History) -> None:
     )
 
 
-def show_table(table: pd.DataFrame, empty: str) -> None:
+def _show_table_or_note(table: pd.DataFrame, empty: str) -> None:
     """A table, or words where there is none."""
     if len(table):
-        written(table)
+        show_text_table(table)
     else:
         st.info(empty)

@@ -6,40 +6,47 @@ from dataclasses import replace
 
 import streamlit as st
 
-from graphgauge.core.verdicts import NOT_APPLICABLE, worst
-from graphgauge.dashboard.loading import chosen_run
-from graphgauge.dashboard.places import Places
-from graphgauge.dashboard.showing import chosen, notice, written
-from graphgauge.guidelines.requirements import LATENCIES, STAKES, Requirements
-from graphgauge.guidelines.what_if import Knob, WhatIf, knobs, what_if
-from graphgauge.report.frames import changes_frame, verdict_frame
+from graphgauge.core import NOT_APPLICABLE, worst_outcome
+from graphgauge.dashboard.config import DashboardConfig
+from graphgauge.dashboard.loading import select_run
+from graphgauge.dashboard.widgets import choose_option, show_notice, show_text_table
+from graphgauge.guidelines import (
+    LATENCIES,
+    STAKES,
+    Requirements,
+    ThresholdSlider,
+    WhatIfResult,
+    list_threshold_sliders,
+    simulate_thresholds,
+)
+from graphgauge.report import changes_frame, verdict_frame
 
 
-def show_what_if(places: Places) -> None:
+def show_what_if(places: DashboardConfig) -> None:
     """The page."""
     st.title("What if")
-    run = chosen_run(places)
+    run = select_run(places)
     if run is None:
         return
     st.caption(
         "Move thresholds: the numbers of the run stay, the verdicts are made again. Nothing is saved."
     )
-    wanted = asked(run.wanted)
-    found = run.measured(wanted)
-    task = chosen("Task", list(found.kinds))
+    wanted = _requirements_from_sidebar(run.requirements)
+    found = run.aggregated_scores(wanted)
+    task = choose_option("Task", list(found.kinds))
     answer, columns, limits = st.container(), st.columns(2), {}
-    for k, own in enumerate(knobs(found, task, wanted)):
+    for k, own in enumerate(list_threshold_sliders(found, task, wanted)):
         with columns[k % 2]:
-            limits[own.metric] = turned(own)
-    changed = what_if(
+            limits[own.metric] = _slider_value(own)
+    changed = simulate_thresholds(
         found, task, wanted, {name: value for name, value in limits.items() if value is not None}
     )
     with answer:
-        show_answer(changed)
-    show_verdicts(changed)
+        _show_answer(changed)
+    _show_verdicts(changed)
 
 
-def asked(stored: Requirements) -> Requirements:
+def _requirements_from_sidebar(stored: Requirements) -> Requirements:
     """The requirements of the run, changed by the sidebar."""
     stakes = str(st.sidebar.selectbox("Stakes", STAKES, STAKES.index(stored.stakes)))
     latencies = ("the paper's 5 s", *LATENCIES)
@@ -57,7 +64,7 @@ def asked(stored: Requirements) -> Requirements:
     )
 
 
-def turned(knob: Knob) -> float | None:
+def _slider_value(knob: ThresholdSlider) -> float | None:
     """Where a slider was moved to; None where it stands where it was, or the threshold is off."""
     label = f"{knob.title}{' in seconds' if knob.metric == 'time' else ''}, {knob.direction}"
     if knob.start is None and not st.checkbox(
@@ -71,22 +78,22 @@ def turned(knob: Knob) -> float | None:
     return value if knob.start is None or value != start else None
 
 
-def show_answer(found: WhatIf) -> None:
+def _show_answer(found: WhatIfResult) -> None:
     """Who is recommended, and how much changes."""
     own = [verdict for verdict in found.after if verdict.explainer == found.chosen_after]
-    outcome = worst(own) if own else NOT_APPLICABLE
+    outcome = worst_outcome(own) if own else NOT_APPLICABLE
     head = f"{found.chosen_after or 'Nobody'} comes first"
     was = (
         f"As the run stands: {found.chosen_before or 'nobody'}."
         if found.chosen_before != found.chosen_after
         else ""
     )
-    notice(outcome, head, was, f"{len(found.changed)} of {len(found.after)} verdicts change.")
+    show_notice(outcome, head, was, f"{len(found.changed)} of {len(found.after)} verdicts change.")
 
 
-def show_verdicts(found: WhatIf) -> None:
+def _show_verdicts(found: WhatIfResult) -> None:
     """The verdicts that change, then all."""
     if found.changed:
-        written(changes_frame(found))
+        show_text_table(changes_frame(found))
     with st.expander("Every verdict with these thresholds", expanded=not found.changed):
-        written(verdict_frame(found.after))
+        show_text_table(verdict_frame(found.after))

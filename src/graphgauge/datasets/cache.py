@@ -15,14 +15,13 @@ from safetensors.torch import load, save
 from torch import Tensor
 from torch_geometric.data import Data
 
-from graphgauge.core.digests import sha256_hex
-from graphgauge.core.errors import GraphgaugeWarning
-from graphgauge.datasets.files import cache_folder, write_whole
+from graphgauge.core import GraphgaugeWarning, sha256_hex
+from graphgauge.datasets.raw_files import cache_folder, write_atomically
 
-FORMAT = 1  #: raised whenever a parser gives something else for the same files
+_CACHE_FORMAT = 1  #: raised whenever a parser gives something else for the same files
 
 
-def cached(name: str, contents: Mapping[str, bytes], make: Callable[[], Data]) -> Data:
+def load_or_parse(name: str, contents: Mapping[str, bytes], make: Callable[[], Data]) -> Data:
     """Return the parsed data set from the cache, or parse it and write it there.
 
     Args:
@@ -30,55 +29,55 @@ def cached(name: str, contents: Mapping[str, bytes], make: Callable[[], Data]) -
         contents: Raw files by name.
         make: Parses the raw files.
     """
-    stem = cache_folder() / "processed" / f"{name}-{key_of(name, contents)}"
-    parsed = read(stem)
+    stem = cache_folder() / "processed" / f"{name}-{_cache_key(name, contents)}"
+    parsed = _read_parsed(stem)
     if parsed is not None:
         return parsed
     fresh = make()
-    store(stem, fresh)
+    _write_parsed(stem, fresh)
     return fresh
 
 
-def key_of(name: str, contents: Mapping[str, bytes]) -> str:
+def _cache_key(name: str, contents: Mapping[str, bytes]) -> str:
     """A digest of the name, the raw files and the format, by which a parsed data set is found
     again.
     """
     parts = [
-        FORMAT,
+        _CACHE_FORMAT,
         name,
         sorted((file, sha256_hex(content)) for file, content in contents.items()),
     ]
     return sha256_hex(json.dumps(parts))[:24]
 
 
-def read(stem: Path) -> Data | None:
+def _read_parsed(stem: Path) -> Data | None:
     """The parsed data set below ``stem``, or None if it is missing or damaged."""
     try:
         description = json.loads(stem.with_suffix(".json").read_bytes())
         content = stem.with_suffix(".safetensors").read_bytes()
         return (
             Data(**load(content), **description["texts"])
-            if description["sha256"] == digest(content, description["texts"])
+            if description["sha256"] == _parsed_digest(content, description["texts"])
             else None
         )
     except (OSError, ValueError, KeyError, TypeError):  # missing, not JSON, or of another program
         return None
 
 
-def digest(content: bytes, texts: dict[str, Any]) -> str:
+def _parsed_digest(content: bytes, texts: dict[str, Any]) -> str:
     """The checksum of tensors and texts together."""
     return sha256_hex(content + json.dumps(texts).encode())
 
 
-def store(stem: Path, data: Data) -> None:
+def _write_parsed(stem: Path, data: Data) -> None:
     """Write both files. If the cache cannot be written to, warn and go on."""
-    tensors, texts = parts_of(data)
+    tensors, texts = _split_tensors(data)
     content = save(tensors)
     try:
-        write_whole(stem.with_suffix(".safetensors"), content)
-        write_whole(
+        write_atomically(stem.with_suffix(".safetensors"), content)
+        write_atomically(
             stem.with_suffix(".json"),
-            json.dumps({"sha256": digest(content, texts), "texts": texts}).encode(),
+            json.dumps({"sha256": _parsed_digest(content, texts), "texts": texts}).encode(),
         )
     except OSError as error:
         warnings.warn(
@@ -89,7 +88,7 @@ def store(stem: Path, data: Data) -> None:
         )
 
 
-def parts_of(data: Data) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def _split_tensors(data: Data) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors of a graph, and its other values (texts and lists of texts)."""
     items = data.to_dict()
     tensors = {key: value.contiguous() for key, value in items.items() if isinstance(value, Tensor)}

@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from graphgauge.core.errors import BadFile
+from graphgauge.core import BadFile
 from graphgauge.datasets.splits import named_masks
 
 #: the subjects in Planetoid's order; the files hold numbers only, the sizes of the seven classes
 #: tell which is which
-CLASS_NAMES = (
+_CORA_CLASSES = (
     "Theory",
     "Reinforcement Learning",
     "Genetic Algorithms",
@@ -30,7 +30,7 @@ CLASS_NAMES = (
     "Case Based",
     "Rule Learning",
 )
-NUM_TRAIN, NUM_VAL = (
+_NUM_TRAIN, _NUM_VAL = (
     140,
     500,
 )  #: the public split: 20 articles of each subject, the next 500; the test articles are listed
@@ -40,19 +40,23 @@ def read_cora(contents: Mapping[str, bytes]) -> Data:
     """The whole graph with the public split, its edges in the order of PyG."""
     part = {name.removeprefix("ind.cora."): content for name, content in contents.items()}
     test = torch.tensor([int(line) for line in part["test.index"].split()])
-    neighbours = unpickled(part["graph"])
+    neighbours = _unpickle_safely(part["graph"])
     return Data(
-        x=joined(unpickled(part["allx"]).dense(), unpickled(part["tx"]).dense(), test),
-        edge_index=citations(neighbours),
-        y=joined(
-            torch.as_tensor(unpickled(part["ally"])), torch.as_tensor(unpickled(part["ty"])), test
+        x=_join_rows(
+            _unpickle_safely(part["allx"]).dense(), _unpickle_safely(part["tx"]).dense(), test
+        ),
+        edge_index=_citation_edges(neighbours),
+        y=_join_rows(
+            torch.as_tensor(_unpickle_safely(part["ally"])),
+            torch.as_tensor(_unpickle_safely(part["ty"])),
+            test,
         ).argmax(1),
-        class_names=list(CLASS_NAMES),
-        **public_split(len(neighbours), test),
+        class_names=list(_CORA_CLASSES),
+        **_public_split(len(neighbours), test),
     )
 
 
-def citations(neighbours: Mapping[int, list[int]]) -> Tensor:
+def _citation_edges(neighbours: Mapping[int, list[int]]) -> Tensor:
     """Edges in both directions, sorted by target, then source: the order of PyG, on which the link
     split depends.  (2, E)
     """
@@ -60,21 +64,21 @@ def citations(neighbours: Mapping[int, list[int]]) -> Tensor:
     return torch.cat([pairs, pairs.flip(0)], dim=1).unique(dim=1).flip(0)
 
 
-def public_split(num_nodes: int, test: Tensor) -> dict[str, Tensor]:
+def _public_split(num_nodes: int, test: Tensor) -> dict[str, Tensor]:
     """140 articles for training, 500 for validation, 1,000 for tests; all others are in no part."""
     node = torch.arange(num_nodes)
-    is_val = (node >= NUM_TRAIN) & (node < NUM_TRAIN + NUM_VAL)
-    return named_masks(node < NUM_TRAIN, is_val, torch.isin(node, test))
+    is_val = (node >= _NUM_TRAIN) & (node < _NUM_TRAIN + _NUM_VAL)
+    return named_masks(node < _NUM_TRAIN, is_val, torch.isin(node, test))
 
 
-def joined(first: Tensor, rest: Tensor, test: Tensor) -> Tensor:
+def _join_rows(first: Tensor, rest: Tensor, test: Tensor) -> Tensor:
     """The rows of the first nodes, followed by those of the test nodes in their positions.  (n, D),
     (m, D), (m,) -> (n + m, D)
     """
     return torch.cat([first, rest]).index_copy(0, test, rest)
 
 
-class Sparse:
+class _StoredSparseMatrix:
     """A stored matrix in the CSR format; takes the place of SciPy's class."""
 
     data: Any
@@ -90,7 +94,7 @@ class Sparse:
         return torch.from_numpy(full)
 
 
-class Reader(pickle.Unpickler):
+class _SafeUnpickler(pickle.Unpickler):
     """An unpickler that reads arrays, lists and dictionaries, and nothing that could run code."""
 
     KNOWN = (
@@ -104,7 +108,7 @@ class Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         """Return the class that a file asks for, if it is a known one."""
         if (module, name) == ("scipy.sparse.csr", "csr_matrix"):
-            return Sparse
+            return _StoredSparseMatrix
         if f"{module} {name}" not in self.KNOWN:
             raise BadFile(
                 f"a file of Cora asks for {module}.{name}, which the original files do not "
@@ -114,6 +118,6 @@ class Reader(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def unpickled(content: bytes) -> Any:
+def _unpickle_safely(content: bytes) -> Any:
     """The content of one of Planetoid's files."""
-    return Reader(io.BytesIO(content), encoding="latin1").load()
+    return _SafeUnpickler(io.BytesIO(content), encoding="latin1").load()

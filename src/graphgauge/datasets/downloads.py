@@ -12,47 +12,47 @@ from pathlib import Path
 from typing import Any
 
 
-def fetch_cora(root: Path) -> None:
+def _fetch_cora(root: Path) -> None:
     """Download Planetoid's eight files to ``root/Cora/raw``."""
     from torch_geometric.datasets import Planetoid
 
     loader = Planetoid.__new__(Planetoid)  # its __init__ would also parse
     loader.root, loader.name, loader.split = str(root), "Cora", "public"
-    fetch(loader)
+    _run_download(loader)
 
 
-def fetch_github(root: Path) -> None:
+def _fetch_github(root: Path) -> None:
     """Download ``root/GitHub/raw/github.npz``."""
     from torch_geometric.datasets import GitHub
 
     loader = GitHub.__new__(GitHub)
     loader.root = str(root / "GitHub")
-    fetch(loader)
+    _run_download(loader)
 
 
-def fetch_movielens(root: Path) -> None:
+def _fetch_movielens(root: Path) -> None:
     """Download the archive of GroupLens and unpack it to ``root/MovieLens/raw/ml-latest-small``."""
     from torch_geometric.datasets import MovieLens
 
     loader = MovieLens.__new__(MovieLens)
     loader.root = str(root / "MovieLens")
-    fetch(loader)
+    _run_download(loader)
 
 
-FETCH: dict[str, Callable[[Path], None]] = {
-    "Cora": fetch_cora,
-    "GitHub": fetch_github,
-    "MovieLens": fetch_movielens,
+_FETCHERS: dict[str, Callable[[Path], None]] = {
+    "Cora": _fetch_cora,
+    "GitHub": _fetch_github,
+    "MovieLens": _fetch_movielens,
 }
 
 
-def fetch(loader: Any) -> None:
+def _run_download(loader: Any) -> None:
     """Call the download step of one of PyG's data sets."""
     os.makedirs(loader.raw_dir, exist_ok=True)
     loader.download()
 
 
-def download(name: str, folder: Path, paths: list[str]) -> None:
+def download_files(name: str, folder: Path, paths: list[str]) -> None:
     """Download the files of a data set into a new folder, then move each to its place in one step.
 
     Args:
@@ -62,7 +62,7 @@ def download(name: str, folder: Path, paths: list[str]) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as new_folder:
-        FETCH[name](Path(new_folder))
+        _FETCHERS[name](Path(new_folder))
         for path in paths:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.move(Path(new_folder) / path, folder / path)

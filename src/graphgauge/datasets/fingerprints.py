@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import torch
 from torch_geometric.data import Data
 
-from graphgauge.core.digests import blake2b_hex
+from graphgauge.core import blake2b_hex
 
 
-def digest(data: Data) -> str:
+def data_digest(data: Data) -> str:
     """Digest of a task's content: its name, level, kind, class names and all its tensors."""
     return blake2b_hex(_content(data), size=16)
 

@@ -17,19 +17,18 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from graphgauge.core.digests import sha256_hex
-from graphgauge.core.errors import BadFile
-from graphgauge.datasets.descriptions import GITHUB
+from graphgauge.core import BadFile, sha256_hex
+from graphgauge.datasets.catalogue import GITHUB
 
-CLASS_NAMES = ("web", "machine learning")
-CLASS_SIZES = [27_961, 9_739]
-NUM_WHOLE = 578_006  #: directed edges before the link split
-STAND_IN = (
+_GITHUB_CLASSES = ("web", "machine learning")
+_CLASS_SIZES = [27_961, 9_739]
+_NUM_ALL_EDGES = 578_006  #: directed edges before the link split
+_STAND_IN_NOTE = (
     "The features are a stand-in: a truncated SVD of the developers' own attributes, not the "
     "columns of PyG's github.npz, which cannot be had any more. Numbers that depend on feature "
     "values cannot be compared with the paper's one by one."
 )
-UNVERIFIED = (
+_UNVERIFIED_NOTE = (
     "The origin of the features is not verified: the file with sha256 {checksum} was accepted by "
     "GRAPHGAUGE_GITHUB_SHA256."
 )
@@ -38,21 +37,23 @@ UNVERIFIED = (
 def read_github(contents: Mapping[str, bytes]) -> Data:
     """The whole graph; its ``notes`` say where the features come from."""
     ((_, content),) = contents.items()
-    array = arrays(content)
-    refuse_wrong_counts(array)
+    array = _read_arrays(content)
+    _check_counts(array)
     checksum = sha256_hex(content)
     return Data(
         x=torch.from_numpy(array["features"]).float(),
         edge_index=torch.from_numpy(array["edges"]).long().t().contiguous(),
         y=torch.from_numpy(array["target"]).long(),
-        class_names=list(CLASS_NAMES),
+        class_names=list(_GITHUB_CLASSES),
         notes=[
-            STAND_IN if checksum == GITHUB.files[0].sha256 else UNVERIFIED.format(checksum=checksum)
+            _STAND_IN_NOTE
+            if checksum == GITHUB.files[0].sha256
+            else _UNVERIFIED_NOTE.format(checksum=checksum)
         ],
     )
 
 
-def arrays(content: bytes) -> dict[str, Any]:
+def _read_arrays(content: bytes) -> dict[str, Any]:
     """The three arrays of the file, read without pickle."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
@@ -64,14 +65,14 @@ def arrays(content: bytes) -> dict[str, Any]:
         ) from error
 
 
-def refuse_wrong_counts(array: Mapping[str, Any]) -> None:
+def _check_counts(array: Mapping[str, Any]) -> None:
     """Raise `BadFile` unless shapes, counts of edges and classes, directions and features are those
     of the known graph.
     """
     shapes = {key: array[key].shape for key in ("features", "edges", "target")}
     known_shapes = {
         "features": (GITHUB.nodes, GITHUB.features),
-        "edges": (NUM_WHOLE, 2),
+        "edges": (_NUM_ALL_EDGES, 2),
         "target": (GITHUB.nodes,),
     }
     if shapes != known_shapes:
@@ -79,11 +80,11 @@ def refuse_wrong_counts(array: Mapping[str, Any]) -> None:
             f"github.npz must contain arrays of the shapes {known_shapes}, but they are {shapes}. "
             "Use another file."
         )
-    for fault in faults(array):
+    for fault in _find_faults(array):
         raise BadFile(f"github.npz is not the graph of the developers: {fault}. Use another file.")
 
 
-def faults(array: Mapping[str, Any]) -> list[str]:
+def _find_faults(array: Mapping[str, Any]) -> list[str]:
     """What is wrong with the arrays, compared with the known graph."""
     head, tail = array["edges"].astype(np.int64).T
     code, back = np.sort(head * GITHUB.nodes + tail), np.sort(tail * GITHUB.nodes + head)
@@ -93,10 +94,10 @@ def faults(array: Mapping[str, Any]) -> list[str]:
         "an edge has one direction only, or occurs twice": (np.diff(code) > 0).all()
         and (code == back).all(),
         "a node has an edge to itself": (head != tail).all(),
-        f"the classes do not have {CLASS_SIZES} members": np.unique(
+        f"the classes do not have {_CLASS_SIZES} members": np.unique(
             array["target"], return_counts=True
         )[1].tolist()
-        == CLASS_SIZES,
+        == _CLASS_SIZES,
         "features are not finite": np.isfinite(array["features"]).all(),
     }
     return [fault for fault, is_fine in checks.items() if not is_fine]

@@ -10,17 +10,17 @@ from pathlib import Path
 
 from torch_geometric.data import Data
 
-from graphgauge.datasets.ba_shapes import ba_shapes, edge_class_names, edge_classes
-from graphgauge.datasets.cache import cached
+from graphgauge.datasets.ba_shapes_graph import ba_shapes, edge_class_names, edge_classes
+from graphgauge.datasets.cache import load_or_parse
+from graphgauge.datasets.catalogue import DatasetDescription, check_level, find_dataset
 from graphgauge.datasets.cora import read_cora
-from graphgauge.datasets.descriptions import Description, find_dataset, find_level
-from graphgauge.datasets.files import raw_contents
 from graphgauge.datasets.github import read_github
-from graphgauge.datasets.links import existence_task, pair_task
+from graphgauge.datasets.link_tasks import existence_task, pair_task
 from graphgauge.datasets.movielens import read_movielens
-from graphgauge.datasets.pairs import undirected_pairs
-from graphgauge.datasets.splits import message_edges, split_of
-from graphgauge.datasets.synthetic import synthetic
+from graphgauge.datasets.node_pairs import undirected_pairs
+from graphgauge.datasets.raw_files import read_raw_files
+from graphgauge.datasets.splits import message_edges, split_labels
+from graphgauge.datasets.synthetic_graph import synthetic
 
 
 def load(name: str, level: str, folder: str | Path | None = None) -> Data:
@@ -42,54 +42,54 @@ def load(name: str, level: str, folder: str | Path | None = None) -> Data:
     >>> data.name, data.task, data.edge_index.shape, data.edge_label_index.shape
     ('BA-Shapes', 'classification', torch.Size([2, 3942]), torch.Size([2, 1971]))
     """
-    description, level = find_dataset(name), find_level(level)
-    data = MAKE_TASK[description.name, level](whole_graph(description, folder))
+    description, level = find_dataset(name), check_level(level)
+    data = _TASK_BUILDERS[description.name, level](_load_whole_graph(description, folder))
     data.name, data.level = description.name, level
     data.task = "regression" if description.classes is None else "classification"
     data.notes = list(data.get("notes") or [])
     return data
 
 
-def whole_graph(description: Description, folder: str | Path | None) -> Data:
+def _load_whole_graph(description: DatasetDescription, folder: str | Path | None) -> Data:
     """All nodes and edges, before any split: generated, read from checked files, or read from the
     cache.
     """
-    if description.name in GENERATED:
-        return GENERATED[description.name]()
-    contents = raw_contents(description, folder)
-    return cached(description.name, contents, lambda: READ[description.name](contents))
+    if description.name in _GENERATORS:
+        return _GENERATORS[description.name]()
+    contents = read_raw_files(description, folder)
+    return load_or_parse(description.name, contents, lambda: _PARSERS[description.name](contents))
 
 
-GENERATED: dict[str, Callable[[], Data]] = {"BA-Shapes": ba_shapes, "Synthetic": synthetic}
-READ: dict[str, Callable[[Mapping[str, bytes]], Data]] = {
+_GENERATORS: dict[str, Callable[[], Data]] = {"BA-Shapes": ba_shapes, "Synthetic": synthetic}
+_PARSERS: dict[str, Callable[[Mapping[str, bytes]], Data]] = {
     "Cora": read_cora,
     "GitHub": read_github,
     "MovieLens": read_movielens,
 }
 
 
-def with_training_edges(data: Data) -> Data:
+def _keep_training_edges(data: Data) -> Data:
     """Keep the labels of the nodes, and let only the training links carry messages."""
     data.edge_index = message_edges(data.edge_index)
     return data
 
 
-def github_node(data: Data) -> Data:
+def _github_node(data: Data) -> Data:
     """The kind of each developer; only the training links carry messages."""
-    return with_split(with_training_edges(data))
+    return _add_split(_keep_training_edges(data))
 
 
-def github_link(data: Data) -> Data:
+def _github_link(data: Data) -> Data:
     """Whether a link exists, with the notes on the features."""
     return existence_task(data).update({"notes": data.notes})
 
 
-def with_split(data: Data) -> Data:
+def _add_split(data: Data) -> Data:
     """Add an 80/10/10 split of the labels of all nodes."""
-    return data.update(split_of(data.y))
+    return data.update(split_labels(data.y))
 
 
-def ba_shapes_link(data: Data) -> Data:
+def _ba_shapes_link(data: Data) -> Data:
     """The class of each edge, one of six."""
     pairs = undirected_pairs(data.edge_index, data.num_nodes)
     return pair_task(data, pairs, edge_classes(data.y, pairs)).update(
@@ -97,20 +97,20 @@ def ba_shapes_link(data: Data) -> Data:
     )
 
 
-def movielens_node(data: Data) -> Data:
+def _movielens_node(data: Data) -> Data:
     """Average ratings; the shared fractions are edge_weight (E,) and edge_attr (E, 1)."""
     data.edge_attr, data.unit = data.edge_weight[:, None], "stars"
-    return with_split(data)
+    return _add_split(data)
 
 
-def movielens_link(data: Data) -> Data:
+def _movielens_link(data: Data) -> Data:
     """Shared fractions as labels; therefore no edge has them as its weight."""
     is_first = data.edge_index[0] < data.edge_index[1]
     task = pair_task(data, data.edge_index[:, is_first], data.edge_weight[is_first])
     return task.update({key: data[key] for key in ("node_names", "feature_names", "notes")})
 
 
-def synthetic_link(data: Data) -> Data:
+def _synthetic_link(data: Data) -> Data:
     """The sum of the labels of both ends, and the rule behind the labels."""
     pairs = undirected_pairs(data.edge_index, data.num_nodes)
     task = pair_task(data, pairs, data.y[pairs].sum(0))
@@ -118,15 +118,15 @@ def synthetic_link(data: Data) -> Data:
 
 
 #: how a whole graph becomes a task
-MAKE_TASK: dict[tuple[str, str], Callable[[Data], Data]] = {
-    ("Cora", "node"): with_training_edges,
+_TASK_BUILDERS: dict[tuple[str, str], Callable[[Data], Data]] = {
+    ("Cora", "node"): _keep_training_edges,
     ("Cora", "link"): existence_task,
-    ("GitHub", "node"): github_node,
-    ("GitHub", "link"): github_link,
-    ("BA-Shapes", "node"): with_split,
-    ("BA-Shapes", "link"): ba_shapes_link,
-    ("MovieLens", "node"): movielens_node,
-    ("MovieLens", "link"): movielens_link,
-    ("Synthetic", "node"): with_split,
-    ("Synthetic", "link"): synthetic_link,
+    ("GitHub", "node"): _github_node,
+    ("GitHub", "link"): _github_link,
+    ("BA-Shapes", "node"): _add_split,
+    ("BA-Shapes", "link"): _ba_shapes_link,
+    ("MovieLens", "node"): _movielens_node,
+    ("MovieLens", "link"): _movielens_link,
+    ("Synthetic", "node"): _add_split,
+    ("Synthetic", "link"): _synthetic_link,
 }

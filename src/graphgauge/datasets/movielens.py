@@ -25,31 +25,31 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from graphgauge.core.errors import BadFile, MissingExtra
+from graphgauge.core import BadFile, MissingExtra
 
-NUM_SHARED = 20  #: at least so many users rated both movies
-MODEL = "all-MiniLM-L6-v2"
+_MIN_SHARED_USERS = 20  #: at least so many users rated both movies
+_EMBEDDING_MODEL = "all-MiniLM-L6-v2"
 
 
 def read_movielens(contents: Mapping[str, bytes]) -> Data:
     """The graph with its features, average ratings ``y`` and shared fractions ``edge_weight``."""
-    movies, ratings = tables(contents)
-    joined, shared = joined_movies(movies, ratings)
+    movies, ratings = _read_tables(contents)
+    joined, shared = _connected_movies(movies, ratings)
     genres = movies["genres"].str.get_dummies("|")
-    edge_index = edges(shared)
-    title = title_embeddings(contents, joined)
+    edge_index = _connected_pairs(shared)
+    title = _title_embeddings(contents, joined)
     return Data(
-        x=torch.cat([title, float_tensor(genres.loc[joined.index])], dim=1),
+        x=torch.cat([title, _float_tensor(genres.loc[joined.index])], dim=1),
         edge_index=edge_index,
-        y=float_tensor(ratings.groupby("movieId")["rating"].mean().loc[joined.index]),
-        edge_weight=shared_fractions(shared, edge_index),
+        y=_float_tensor(ratings.groupby("movieId")["rating"].mean().loc[joined.index]),
+        edge_weight=_shared_fractions(shared, edge_index),
         node_names=joined["title"].tolist(),
         feature_names=[*(f"title {number}" for number in range(title.shape[1])), *genres.columns],
-        notes=embedding_notes(contents),
+        notes=_embedding_notes(contents),
     )
 
 
-def tables(contents: Mapping[str, bytes]) -> tuple[Any, Any]:
+def _read_tables(contents: Mapping[str, bytes]) -> tuple[Any, Any]:
     """The movies, indexed by their ids, and the ratings, as data frames."""
     import pandas as pd
 
@@ -58,20 +58,20 @@ def tables(contents: Mapping[str, bytes]) -> tuple[Any, Any]:
     )
 
 
-def joined_movies(movies: Any, ratings: Any) -> tuple[Any, Tensor]:
+def _connected_movies(movies: Any, ratings: Any) -> tuple[Any, Tensor]:
     """The movies with an edge, in the order of the file, and how many users rated both movies of
     each pair.  n rows, (n, n)
     """
     often = (
-        ratings.groupby("movieId")["userId"].nunique() >= NUM_SHARED
+        ratings.groupby("movieId")["userId"].nunique() >= _MIN_SHARED_USERS
     )  # a movie with fewer has no edge
     candidates = movies[movies.index.isin(often.index[often])]
-    shared = shared_watchers(candidates.index, ratings)
-    has_edge = has_enough(shared).any(1)
+    shared = _shared_watchers(candidates.index, ratings)
+    has_edge = _shares_enough(shared).any(1)
     return candidates[has_edge.numpy()], shared[has_edge][:, has_edge]
 
 
-def shared_watchers(ids: Any, ratings: Any) -> Tensor:
+def _shared_watchers(ids: Any, ratings: Any) -> Tensor:
     """|W_i ∩ W_j| for the movies ``ids``; the diagonal holds |W_i|.  (n, n) float64"""
     known = ratings[ratings["movieId"].isin(ids)]
     watched = torch.zeros(len(ids), int(ratings["userId"].max()) + 1, dtype=torch.float64)
@@ -81,46 +81,46 @@ def shared_watchers(ids: Any, ratings: Any) -> Tensor:
     return watched @ watched.t()
 
 
-def has_enough(shared: Tensor) -> Tensor:
+def _shares_enough(shared: Tensor) -> Tensor:
     """Which pairs of movies are connected.  (n, n) -> (n, n) bool"""
-    return (shared >= NUM_SHARED).fill_diagonal_(False)
+    return (shared >= _MIN_SHARED_USERS).fill_diagonal_(False)
 
 
-def edges(shared: Tensor) -> Tensor:
+def _connected_pairs(shared: Tensor) -> Tensor:
     """Every edge in both directions, sorted.  (n, n) -> (2, E)"""
-    return has_enough(shared).nonzero().t().contiguous()
+    return _shares_enough(shared).nonzero().t().contiguous()
 
 
-def shared_fractions(shared: Tensor, edge_index: Tensor) -> Tensor:
+def _shared_fractions(shared: Tensor, edge_index: Tensor) -> Tensor:
     """|W_i ∩ W_j| / |W_i ∪ W_j| of every edge.  (n, n), (2, E) -> (E,)"""
     (head, tail), size = edge_index, shared.diagonal()
     both = shared[head, tail]
     return (both / (size[head] + size[tail] - both)).float()
 
 
-def float_tensor(values: Any) -> Tensor:
+def _float_tensor(values: Any) -> Tensor:
     """A data frame or column of numbers as float32."""
     return torch.tensor(values.to_numpy(), dtype=torch.float32)
 
 
-def embedding_file(contents: Mapping[str, bytes]) -> str | None:
+def _embedding_file(contents: Mapping[str, bytes]) -> str | None:
     """The name of the file with computed embeddings, or None."""
     return next((name for name in contents if name.endswith(".npz")), None)
 
 
-def title_embeddings(contents: Mapping[str, bytes], movies: Any) -> Tensor:
+def _title_embeddings(contents: Mapping[str, bytes], movies: Any) -> Tensor:
     """Embeddings of the titles of ``movies``: from the file, or else computed by the language
     model.  (n, 384)
     """
-    name = embedding_file(contents)
+    name = _embedding_file(contents)
     return (
-        computed_embeddings(movies["title"].tolist())
+        _compute_embeddings(movies["title"].tolist())
         if name is None
-        else stored_embeddings(contents[name], movies.index)
+        else _read_embeddings(contents[name], movies.index)
     )
 
 
-def stored_embeddings(content: bytes, ids: Any) -> Tensor:
+def _read_embeddings(content: bytes, ids: Any) -> Tensor:
     """Read the embeddings of the movies ``ids`` from a file.  (n, 384)"""
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         row = {int(movie): number for number, movie in enumerate(file["movieId"])}
@@ -133,7 +133,7 @@ def stored_embeddings(content: bytes, ids: Any) -> Tensor:
     return stored[[row[movie] for movie in ids]]
 
 
-def computed_embeddings(titles: list[str]) -> Tensor:
+def _compute_embeddings(titles: list[str]) -> Tensor:
     """Compute the embeddings of the titles with the language model.  (n, 384)"""
     try:
         from sentence_transformers import SentenceTransformer
@@ -143,15 +143,17 @@ def computed_embeddings(titles: list[str]) -> Tensor:
             "(MovieLens/embeddings/title_minilm_*.npz, see docs/datasets.md), and "
             "sentence-transformers is not installed: pip install 'graphgauge[embeddings]'."
         ) from error
-    return SentenceTransformer(MODEL).encode(titles, convert_to_tensor=True).cpu().float()
+    return (
+        SentenceTransformer(_EMBEDDING_MODEL).encode(titles, convert_to_tensor=True).cpu().float()
+    )
 
 
-def embedding_notes(contents: Mapping[str, bytes]) -> list[str]:
+def _embedding_notes(contents: Mapping[str, bytes]) -> list[str]:
     """What people should know of the titles' embeddings: nothing for those stored as float32."""
-    name = embedding_file(contents)
+    name = _embedding_file(contents)
     if name is None:
         return [
-            f"The title embeddings were computed by {MODEL} on this machine; their last digits may "
+            f"The title embeddings were computed by {_EMBEDDING_MODEL} on this machine; their last digits may "
             "differ from the stored ones."
         ]
     return (

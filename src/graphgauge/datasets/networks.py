@@ -25,14 +25,13 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn import GATConv, GCNConv
 
-from graphgauge.core.randomness import seeded_globally
-from graphgauge.core.registry import lookup
+from graphgauge.core import lookup, temporary_global_seed
 
-EDGE_INPUT = {
+_EDGE_ARGUMENTS = {
     "gcn": "edge_weight",
     "gat": "edge_attr",
 }  #: what each network takes of an edge, in node tasks that have it
-RECTIFIERS = {"relu": nn.ReLU, "leaky_relu": nn.LeakyReLU}
+_RECTIFIERS = {"relu": nn.ReLU, "leaky_relu": nn.LeakyReLU}
 
 
 class GCN(nn.Module):
@@ -150,7 +149,7 @@ class Architecture:
 
     def build(self) -> nn.Module:
         """Build the network; its weights are drawn from the global random state."""
-        act = lookup(RECTIFIERS, self.rectifier, "rectifier")()
+        act = lookup(_RECTIFIERS, self.rectifier, "rectifier")()
         sizes = (self.num_features, self.hidden, self.outputs, self.dropout, act)
         encoder: nn.Module = (
             GCN(*sizes)
@@ -166,7 +165,7 @@ class Architecture:
         return Sum() if self.decoder == "sum" else InnerProduct(self.decoder_bias)
 
 
-def architecture(
+def plan_architecture(
     data: Data, conv: str, hidden: int, dropout: float, bias: bool = False
 ) -> Architecture:
     """The architecture that the paper uses for this task.
@@ -178,12 +177,12 @@ def architecture(
         dropout: Share of hidden values that are dropped.
         bias: Whether an inner-product decoder has a learned number.
     """
-    lookup(EDGE_INPUT, conv, "network")
-    decoder = decoder_of(data)
+    lookup(_EDGE_ARGUMENTS, conv, "network")
+    decoder = decoder_name(data)
     classes = len(data.class_names) if data.task == "classification" else 0
     outputs = {"none": max(classes, 1), "sum": 1}.get(decoder, hidden)
     rectifier = "relu" if classes else "leaky_relu"
-    used = bool(edge_input(data, conv))
+    used = bool(edge_inputs(data, conv))
     inner = decoder == "inner_product"
     return Architecture(
         conv,
@@ -199,7 +198,7 @@ def architecture(
     )
 
 
-def decoder_of(data: Data) -> str:
+def decoder_name(data: Data) -> str:
     """The name of the decoder of the task."""
     if data.level == "node":
         return "none"
@@ -208,15 +207,15 @@ def decoder_of(data: Data) -> str:
     return "sum" if data.name == "Synthetic" else "inner_product"
 
 
-def edge_input(data: Data, conv: str) -> dict[str, Tensor]:
+def edge_inputs(data: Data, conv: str) -> dict[str, Tensor]:
     """The inputs of a network besides x and edge_index, by keyword: in node tasks the edge weights,
     if there are any.
     """
-    name = EDGE_INPUT[conv]
+    name = _EDGE_ARGUMENTS[conv]
     return {name: data[name]} if data.level == "node" and name in data else {}
 
 
-def network(
+def create_network(
     data: Data, conv: str, hidden: int, dropout: float, bias: bool = False, seed: int = 0
 ) -> nn.Module:
     """Create a network for the task, in the float type of ``data.x``. Global random states are not
@@ -230,32 +229,32 @@ def network(
         bias: Whether an inner-product decoder has a learned number.
         seed: Seed of the initial weights.
     """
-    with seeded_globally(seed):
-        net = architecture(data, conv, hidden, dropout, bias).build()
-    start_at_mean_label(net, data)
+    with temporary_global_seed(seed):
+        net = plan_architecture(data, conv, hidden, dropout, bias).build()
+    _set_mean_label_bias(net, data)
     return net.to(data.x.dtype)
 
 
-def rebuilt(plan: Architecture, state: dict[str, Tensor]) -> nn.Module:
+def rebuild_network(plan: Architecture, state: dict[str, Tensor]) -> nn.Module:
     """Build the network with these weights, in evaluation mode."""
-    with seeded_globally(0):
+    with temporary_global_seed(0):
         net = plan.build()
     net = net.to(next(iter(state.values())).dtype)
     net.load_state_dict(state)
     return net.eval()
 
 
-def start_at_mean_label(net: nn.Module, data: Data) -> None:
+def _set_mean_label_bias(net: nn.Module, data: Data) -> None:
     """Set the last bias of a network for values to the mean training label, which it would
     otherwise learn first.
     """
-    bias = last_bias(net)
+    bias = _last_bias(net)
     if data.task == "regression" and bias is not None:
-        share = 0.5 if decoder_of(data) == "sum" else 1.0
-        bias.data.fill_(share * float(labels(data)[data.train_mask].double().mean()))
+        share = 0.5 if decoder_name(data) == "sum" else 1.0
+        bias.data.fill_(share * float(task_labels(data)[data.train_mask].double().mean()))
 
 
-def last_bias(net: nn.Module) -> nn.Parameter | None:
+def _last_bias(net: nn.Module) -> nn.Parameter | None:
     """The bias that is added last, or None."""
     if not isinstance(net, LinkNetwork):
         return net.second.bias  # type: ignore[union-attr, return-value]
@@ -266,7 +265,7 @@ def last_bias(net: nn.Module) -> nn.Parameter | None:
     )
 
 
-def labels(data: Data) -> Tensor:
+def task_labels(data: Data) -> Tensor:
     """The labels of the nodes (N,), or of the pairs (L,)."""
     return data.y if data.level == "node" else data.edge_label
 
@@ -284,7 +283,7 @@ def trained_gcn(
         learning_rate: Learning rate of Adam.
         seed: Seed of the initial weights and of dropout.
     """
-    with seeded_globally(seed):
+    with temporary_global_seed(seed):
         net = GCN(data.num_node_features, num_hidden, int(data.y.max()) + 1)
         optimiser = torch.optim.Adam(net.parameters(), lr=learning_rate, weight_decay=5e-4)
         for _ in range(epochs):

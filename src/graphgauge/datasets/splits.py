@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from graphgauge.core.seeds import generator
+from graphgauge.core import make_generator
 
-PARTS = ("train", "val", "test")
+SPLIT_PARTS = ("train", "val", "test")
 SPLIT_SEED = 0
 
 
@@ -27,7 +27,7 @@ def stratified_split(
         val: Share of the validation part.
         test: Share of the test part.
     """
-    order = torch.randperm(len(y), generator=generator(seed))
+    order = torch.randperm(len(y), generator=make_generator(seed))
     rank = torch.empty(len(y))
     for label in y.unique():
         members = order[y[order] == label]
@@ -36,7 +36,7 @@ def stratified_split(
     return ~(is_test | is_val), is_val, is_test
 
 
-def split_of(y: Tensor, seed: int = SPLIT_SEED) -> dict[str, Tensor]:
+def split_labels(y: Tensor, seed: int = SPLIT_SEED) -> dict[str, Tensor]:
     """80/10/10 masks, stratified if ``y`` holds classes (whole numbers).  (N,) -> train_mask,
     val_mask, test_mask (N,)
     """
@@ -49,7 +49,7 @@ def split_links(edge_index: Tensor) -> list[Tensor]:
     directions -> three (2, P_part)
     """
     pairs = edge_index[:, edge_index[0] < edge_index[1]]
-    order = torch.randperm(pairs.shape[1], generator=generator(SPLIT_SEED))
+    order = torch.randperm(pairs.shape[1], generator=make_generator(SPLIT_SEED))
     held_out = int(0.1 * len(order))
     return list(pairs[:, order].split([len(order) - 2 * held_out, held_out, held_out], dim=1))
 

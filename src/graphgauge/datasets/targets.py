@@ -6,15 +6,14 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from graphgauge.core.registry import lookup
-from graphgauge.core.seeds import derive_seed, generator
-from graphgauge.datasets.links import is_existence
-from graphgauge.datasets.splits import PARTS, part_mask
+from graphgauge.core import derive_seed, lookup, make_generator
+from graphgauge.datasets.link_tasks import is_existence_task
+from graphgauge.datasets.splits import SPLIT_PARTS, part_mask
 
-Target = int | tuple[int, int]
+_DatasetTarget = int | tuple[int, int]
 
 
-def targets_of(data: Data, part: str = "test") -> list[Target]:
+def targets_of(data: Data, part: str = "test") -> list[_DatasetTarget]:
     """The labelled nodes or pairs of a part.
 
     Args:
@@ -25,16 +24,16 @@ def targets_of(data: Data, part: str = "test") -> list[Target]:
     >>> len(targets_of(load("BA-Shapes", "link"), "all"))
     1971
     """
-    return targets_at(data, rows_of(data, part))
+    return _row_targets(data, _part_rows(data, part))
 
 
-def rows_of(data: Data, part: str) -> Tensor:
+def _part_rows(data: Data, part: str) -> Tensor:
     """The positions of a part in the labels.  (T,)"""
-    part = lookup({name: name for name in (*PARTS, "all")}, part, "part")
+    part = lookup({name: name for name in (*SPLIT_PARTS, "all")}, part, "part")
     return part_mask(data, part).nonzero()[:, 0].cpu()
 
 
-def targets_at(data: Data, rows: Tensor) -> list[Target]:
+def _row_targets(data: Data, rows: Tensor) -> list[_DatasetTarget]:
     """The nodes, or the pairs of nodes, at some positions of the labels.  (T,)"""
     if data.level == "node":
         return rows.tolist()
@@ -42,7 +41,7 @@ def targets_at(data: Data, rows: Tensor) -> list[Target]:
     return list(zip(source, target, strict=True))
 
 
-def benchmark_targets(data: Data, number: int = 100, seed: int = 0) -> list[Target]:
+def benchmark_targets(data: Data, number: int = 100, seed: int = 0) -> list[_DatasetTarget]:
     """Draw targets from the test part, without replacement and each equally likely.
 
     If the test part has fewer targets, all are drawn. A smaller number gives the first targets of a
@@ -53,19 +52,19 @@ def benchmark_targets(data: Data, number: int = 100, seed: int = 0) -> list[Targ
         number: How many targets to draw.
         seed: Seed of the draw.
     """
-    rows = rows_of(data, "test")
+    rows = _part_rows(data, "test")
     chosen_rows = rows[
         torch.randperm(
             len(rows),
-            generator=generator(derive_seed(seed, data.name, data.level, "benchmark targets")),
+            generator=make_generator(derive_seed(seed, data.name, data.level, "benchmark targets")),
         )
     ]
-    if is_existence(data):
-        chosen_rows = taking_turns(chosen_rows, data.edge_label.cpu()[chosen_rows] == 1)
-    return targets_at(data, chosen_rows[:number])
+    if is_existence_task(data):
+        chosen_rows = _alternate_kinds(chosen_rows, data.edge_label.cpu()[chosen_rows] == 1)
+    return _row_targets(data, chosen_rows[:number])
 
 
-def taking_turns(rows: Tensor, is_link: Tensor) -> Tensor:
+def _alternate_kinds(rows: Tensor, is_link: Tensor) -> Tensor:
     """A link, a non-edge, a link ..., followed by what is left of one kind.  (T,), (T,) bool ->
     (T,)
     """

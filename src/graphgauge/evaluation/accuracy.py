@@ -27,15 +27,22 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from graphgauge.core.errors import BadSetting, GraphgaugeError
-from graphgauge.core.intervals import NORMAL_QUANTILE, Interval, share_interval, student_quantile
-from graphgauge.core.seeds import derive_seed, generator
-from graphgauge.metrics.truth import auroc
+from graphgauge.core import (
+    NORMAL_QUANTILE,
+    BadSetting,
+    GraphgaugeError,
+    Interval,
+    derive_seed,
+    make_generator,
+    share_interval,
+    student_quantile,
+)
+from graphgauge.metrics import auroc
 from graphgauge.models import BaseModel
 
-MOST = 100_000  #: targets that are scored; of more, so many are drawn
-WHAT_IS_LEFT = "what train_mask leaves"
-EVERYTHING = "everything labelled, training data perhaps among it"
+_MAX_SCORED_TARGETS = 100_000  #: targets that are scored; of more, so many are drawn
+_UNTRAINED_PART = "what train_mask leaves"
+_EVERYTHING_LABELLED = "everything labelled, training data perhaps among it"
 
 
 @dataclass(frozen=True)
@@ -67,12 +74,12 @@ class ModelAccuracy:
         beside = (
             ""
             if self.reference is None
-            else f"; {_REFERENCES.get(self.name, 'without a network')} reaches {self.reference:.3g}"
+            else f"; {_BASELINE_PHRASES.get(self.name, 'without a network')} reaches {self.reference:.3g}"
         )
         return f"{self.name} {self.value:.3g}{span}{place}{recall}{beside}"
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """A line for people, with a warning where the network is poor."""
         warning = "Caution: not shown to be better than that; a faithful explanation of it explains mistakes."
         return f"The model itself: {self}.{' ' + warning if self.is_poor else ''}"
@@ -92,27 +99,29 @@ class ModelAccuracy:
         return {**found, "interval": None if self.interval is None else list(self.interval)}
 
     @staticmethod
-    def read(value: Any) -> "ModelAccuracy | None":
+    def from_value(value: Any) -> "ModelAccuracy | None":
         """A score as people give it: a share such as 0.81, or a mapping with name, value and
         interval; None stays None.
         """
         if value is None or isinstance(value, ModelAccuracy):
             return value
         if isinstance(value, Mapping):
-            return _read_mapping(value)
-        return ModelAccuracy("accuracy", _share(value, "accuracy"))
+            return _accuracy_from_mapping(value)
+        return ModelAccuracy("accuracy", _parse_share(value, "accuracy"))
 
 
-_REFERENCES = {
+_BASELINE_PHRASES = {
     "accuracy": "always naming the most frequent class",
     "AUC": "a coin",
     "R²": "always naming the mean",
 }
-UNKNOWN = "The model itself: its accuracy is not known."
-ADVICE = "give a share such as 0.81, or {'name': 'R²', 'value': 0.64, 'interval': [0.58, 0.7]}"
+UNKNOWN_ACCURACY = "The model itself: its accuracy is not known."
+_ACCURACY_FORMAT_HINT = (
+    "give a share such as 0.81, or {'name': 'R²', 'value': 0.64, 'interval': [0.58, 0.7]}"
+)
 
 
-def _share(value: Any, name: str) -> float:
+def _parse_share(value: Any, name: str) -> float:
     """A number from 0 to 1, or an error that says what was given."""
     is_number = isinstance(value, (int, float)) or (
         hasattr(value, "item") and getattr(value, "ndim", 1) == 0
@@ -121,12 +130,12 @@ def _share(value: Any, name: str) -> float:
     if not 0 <= number <= 1:
         hint = f" 81 % is 0.81: is it {number / 100:g}?" if 1 < number <= 100 else ""
         raise BadSetting(
-            f"{name} must be a number from 0 to 1, but {value!r} was given.{hint} Else {ADVICE}."
+            f"{name} must be a number from 0 to 1, but {value!r} was given.{hint} Else {_ACCURACY_FORMAT_HINT}."
         )
     return number
 
 
-def _read_mapping(given: Mapping[str, Any]) -> ModelAccuracy:
+def _accuracy_from_mapping(given: Mapping[str, Any]) -> ModelAccuracy:
     """A score from plain data."""
     known = ModelAccuracy.__dataclass_fields__
     if (
@@ -135,10 +144,10 @@ def _read_mapping(given: Mapping[str, Any]) -> ModelAccuracy:
         or not given["name"].strip()
     ):
         raise BadSetting(
-            f"accuracy was given as {dict(given)!r}: {ADVICE}. Known are {', '.join(known)}."
+            f"accuracy was given as {dict(given)!r}: {_ACCURACY_FORMAT_HINT}. Known are {', '.join(known)}."
         )
     numbers = [given["value"], *(given.get("interval") or ())]
-    if len(numbers) not in (1, 3) or not all(_is_finite(number) for number in numbers):
+    if len(numbers) not in (1, 3) or not all(_is_finite_number(number) for number in numbers):
         raise BadSetting(
             f"accuracy needs a finite value, and an interval of two such numbers or none, but is {dict(given)!r}."
         )
@@ -148,13 +157,15 @@ def _read_mapping(given: Mapping[str, Any]) -> ModelAccuracy:
             f"the interval of the accuracy must hold its value, but {value:g} is not in {ends}."
         )
     if value > 1:
-        raise BadSetting(f"{given['name']} cannot be above 1, but {value:g} was given: {ADVICE}.")
+        raise BadSetting(
+            f"{given['name']} cannot be above 1, but {value:g} was given: {_ACCURACY_FORMAT_HINT}."
+        )
     return ModelAccuracy(
         **{**given, "value": value, "interval": (ends[0], ends[1]) if ends else None}
     )
 
 
-def _is_finite(value: Any) -> bool:
+def _is_finite_number(value: Any) -> bool:
     """Whether a value is a finite number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
@@ -162,7 +173,7 @@ def _is_finite(value: Any) -> bool:
 # --- measured -------------------------------------------------------------------------------------
 
 
-class _Labelled(NamedTuple):
+class _LabelledTargets(NamedTuple):
     """Targets with what is right of them, and where they come from."""
 
     targets: Tensor  #: (n,) ids, or (n, 2) of links
@@ -174,7 +185,7 @@ def model_accuracy(model: BaseModel) -> ModelAccuracy | None:
     """The score of the network on the labels in its data; None where the data hold none, or they do
     not fit.
     """
-    found = None if model.labels is not None else _labelled(model)
+    found = None if model.labels is not None else _find_labelled_targets(model)
     if found is None:
         return None
     try:
@@ -184,18 +195,18 @@ def model_accuracy(model: BaseModel) -> ModelAccuracy | None:
     if model.task == "regression":
         return _r_squared(prediction, found)
     if model.level == "link" and prediction.size(1) == 2:
-        return _auc(prediction[:, 1], found)
-    return _accuracy(prediction, found)
+        return _link_auc(prediction[:, 1], found)
+    return _classification_accuracy(prediction, found)
 
 
-def _labelled(model: BaseModel) -> _Labelled | None:
+def _find_labelled_targets(model: BaseModel) -> _LabelledTargets | None:
     """The targets that are scored."""
     graphs = model.data if model.level == "graph" else [model.data]
     name = "edge_label" if model.level == "link" else "y"
-    truth = _per_target(graphs, name, getattr(model, "output_column", None))
+    truth = _target_attribute(graphs, name, getattr(model, "output_column", None))
     if truth is None:
         return None
-    targets = _targets(model, len(truth))
+    targets = _targets_of_labels(model, len(truth))
     if targets is None:
         return None
     is_usable = truth.isfinite() & (
@@ -203,22 +214,24 @@ def _labelled(model: BaseModel) -> _Labelled | None:
     )
     if model.level == "link":
         is_usable &= targets[:, 0] != targets[:, 1]  # a node beside itself is no target
-    mask, part = _scored_part(graphs, len(truth))
+    mask, part = _scored_mask(graphs, len(truth))
     rows = (is_usable & mask).nonzero()[:, 0]
-    if len(rows) > MOST:
+    if len(rows) > _MAX_SCORED_TARGETS:
         rows = rows[
-            torch.randperm(len(rows), generator=generator(derive_seed(0, "accuracy")))[:MOST]
+            torch.randperm(len(rows), generator=make_generator(derive_seed(0, "accuracy")))[
+                :_MAX_SCORED_TARGETS
+            ]
             .sort()
             .values
         ]
     return (
-        _Labelled(targets[rows], truth[rows], f"{model.level}s of {part}")
+        _LabelledTargets(targets[rows], truth[rows], f"{model.level}s of {part}")
         if len(rows) > 1
         else None
     )
 
 
-def _per_target(graphs: Any, name: str, column: int | None = None) -> Tensor | None:
+def _target_attribute(graphs: Any, name: str, column: int | None = None) -> Tensor | None:
     """An attribute with one number per target, or its ``column``, as (n,) on the CPU; None where
     there is no such thing.
     """
@@ -236,7 +249,7 @@ def _per_target(graphs: Any, name: str, column: int | None = None) -> Tensor | N
     return rows[:, chosen].double() if chosen is not None and chosen < rows.size(1) else None
 
 
-def _targets(model: BaseModel, count: int) -> Tensor | None:
+def _targets_of_labels(model: BaseModel, count: int) -> Tensor | None:
     """The targets that so many labels belong to; None where they do not fit."""
     if model.level == "link":
         pairs = model.data.get("edge_label_index")
@@ -245,23 +258,23 @@ def _targets(model: BaseModel, count: int) -> Tensor | None:
     return torch.arange(count) if count == model.num_targets() else None
 
 
-def _scored_part(graphs: Any, count: int) -> tuple[Tensor, str]:
+def _scored_mask(graphs: Any, count: int) -> tuple[Tensor, str]:
     """Which targets are scored, and what they are called.  (n,) bool"""
-    test, train = (_mask(graphs, name, count) for name in ("test_mask", "train_mask"))
+    test, train = (_target_mask(graphs, name, count) for name in ("test_mask", "train_mask"))
     if test is not None:
         return test, "test_mask"
     if train is not None and not bool(train.all()):
-        return ~train, WHAT_IS_LEFT
-    return torch.ones(count, dtype=torch.bool), EVERYTHING
+        return ~train, _UNTRAINED_PART
+    return torch.ones(count, dtype=torch.bool), _EVERYTHING_LABELLED
 
 
-def _mask(graphs: Any, name: str, count: int) -> Tensor | None:
+def _target_mask(graphs: Any, name: str, count: int) -> Tensor | None:
     """A mask over targets that names any; None where there is none."""
-    found = _per_target(graphs, name)
+    found = _target_attribute(graphs, name)
     return found.bool() if found is not None and len(found) == count and bool(found.any()) else None
 
 
-def _accuracy(prob: Tensor, found: _Labelled) -> ModelAccuracy | None:
+def _classification_accuracy(prob: Tensor, found: _LabelledTargets) -> ModelAccuracy | None:
     """Share of targets whose class is named.  prob (n, C)"""
     truth = found.truth.long()
     if int(truth.max()) >= prob.size(1):
@@ -272,13 +285,13 @@ def _accuracy(prob: Tensor, found: _Labelled) -> ModelAccuracy | None:
     hits = [int((is_right & (truth == own)).sum()) for own in classes.tolist()]
     interval, most = share_interval(sum(hits), n), max(sizes) / n
     recall = sum(hit / size for hit, size in zip(hits, sizes, strict=True)) / len(classes)
-    is_poor = interval[0] <= most and recall - _half_of_recall(hits, sizes) <= 1 / len(classes)
+    is_poor = interval[0] <= most and recall - _recall_margin(hits, sizes) <= 1 / len(classes)
     return ModelAccuracy(
         "accuracy", sum(hits) / n, interval, n, found.scored_on, most, is_poor, recall
     )
 
 
-def _half_of_recall(hits: list[int], sizes: list[int]) -> float:
+def _recall_margin(hits: list[int], sizes: list[int]) -> float:
     """Half of a 95 % interval of the mean recall; two hits and two misses are added to each class,
     as Agresti and Coull do.
     """
@@ -286,7 +299,7 @@ def _half_of_recall(hits: list[int], sizes: list[int]) -> float:
     return NORMAL_QUANTILE * math.sqrt(sum(p * (1 - p) / size for p, size in shares)) / len(shares)
 
 
-def _auc(prob: Tensor, found: _Labelled) -> ModelAccuracy | None:
+def _link_auc(prob: Tensor, found: _LabelledTargets) -> ModelAccuracy | None:
     """Chance that a link has a higher probability than a non-link.  prob (n,)"""
     is_link = found.truth == 1
     least = min(int(is_link.sum()), int((~is_link).sum()))
@@ -299,7 +312,7 @@ def _auc(prob: Tensor, found: _Labelled) -> ModelAccuracy | None:
     )
 
 
-def _r_squared(prediction: Tensor, found: _Labelled) -> ModelAccuracy | None:
+def _r_squared(prediction: Tensor, found: _LabelledTargets) -> ModelAccuracy | None:
     """1 - A / B; by its linear expansion one value moves it by -(error² - A) / B + A (spread² - B) / B².  prediction (n,)"""
     truth, n = found.truth, len(found.truth)
     error, spread = (truth - prediction).square(), (truth - truth.mean()).square()

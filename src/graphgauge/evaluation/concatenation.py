@@ -6,8 +6,8 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
-from graphgauge.core.errors import BadSetting
-from graphgauge.evaluation.results import Key, Results, Row, key_of
+from graphgauge.core import BadSetting
+from graphgauge.evaluation.results import ExplanationKey, Results, Row, explanation_key
 
 
 def concat(results: Iterable[Results] | Mapping[str, Results]) -> Results:
@@ -27,7 +27,7 @@ def concat(results: Iterable[Results] | Mapping[str, Results]) -> Results:
         Results that know where each row is from: `Results.explain` finds its curves as before.
     """
     if isinstance(results, Mapping):
-        parts = [_renamed(part, str(name)) for name, part in results.items()]
+        parts = [_rename_network(part, str(name)) for name, part in results.items()]
     else:
         parts = [results] if isinstance(results, Results) else list(results)
     for part in parts:
@@ -47,13 +47,13 @@ def concat(results: Iterable[Results] | Mapping[str, Results]) -> Results:
     return Results(
         rows,
         parts[0].settings,
-        kept=cache(lambda: _examples(parts)),
-        made=_shared(parts),
+        kept=cache(lambda: _collect_examples(parts)),
+        made=_shared_provenance(parts),
         parts=tuple(parts),
     )
 
 
-def _renamed(part: Any, name: str) -> Any:
+def _rename_network(part: Any, name: str) -> Any:
     """The results with ``name`` as that of the network."""
     if not isinstance(part, Results):
         return part
@@ -65,7 +65,7 @@ def _renamed(part: Any, name: str) -> Any:
     return replace(
         part,
         rows=rows,
-        kept=cache(lambda: {(k[0], name, *k[2:]): v for k, v in _examples([part]).items()}),
+        kept=cache(lambda: {(k[0], name, *k[2:]): v for k, v in _collect_examples([part]).items()}),
     )
 
 
@@ -121,7 +121,7 @@ def _check_rows(rows: tuple[Row, ...]) -> None:
         )
 
 
-def _shared(parts: list[Results]) -> dict[str, Any]:
+def _shared_provenance(parts: list[Results]) -> dict[str, Any]:
     """What is known of how all parts were made, where they agree; and each part by itself."""
     first = parts[0].made
     agreed = {
@@ -134,15 +134,17 @@ def _shared(parts: list[Results]) -> dict[str, Any]:
     return {**agreed, "parts": each} if each else dict(agreed)
 
 
-def _examples(parts: list[Results]) -> dict[Key, Mapping[str, Any]]:
+def _collect_examples(parts: list[Results]) -> dict[ExplanationKey, Mapping[str, Any]]:
     """What the parts keep, or would keep, of single explanations."""
-    from graphgauge.report.keeping import records_to_keep  # report stands above evaluation
+    from graphgauge.report import collect_example_records
 
-    found: dict[Key, Mapping[str, Any]] = {}
+    found: dict[ExplanationKey, Mapping[str, Any]] = {}
     for part in parts:
         found |= (
             part.kept()
             if part.source is None
-            else {key_of(own): own["exhibit"] for own in records_to_keep(part, None)}
+            else {
+                explanation_key(own): own["exhibit"] for own in collect_example_records(part, None)
+            }
         )
     return found

@@ -20,52 +20,62 @@ from typing import TYPE_CHECKING, Any, Literal
 from torch import Tensor
 
 import graphgauge
-from graphgauge.core.errors import BadExplanation
-from graphgauge.core.phases import phase
-from graphgauge.core.progress import advance, progress
-from graphgauge.core.seeds import check_seed, derive_seed
-from graphgauge.core.versions import versions
-from graphgauge.core.xplanation import Target, Xplanation
-from graphgauge.evaluation.cells import NOT_PREDICTED, OK, Cell, missing
-from graphgauge.evaluation.entries import (
-    Entry,
-    Maker,
-    OfClasses,
-    grouped_by_explainer,
-    labelled,
-    seed_under,
+from graphgauge.core import (
+    BadExplanation,
+    Target,
+    Xplanation,
+    advance_progress,
+    check_seed,
+    derive_seed,
+    package_versions,
+    progress_bar,
+    timed_phase,
+)
+from graphgauge.evaluation.curve_scoring import CurveScores
+from graphgauge.evaluation.explanation_set import (
+    ChosenClassExplainer,
+    ExplanationRebuilder,
+    ExplanationSet,
+    explainer_seed,
+    group_by_explainer,
+    label_explainers,
     split_by_occurrence,
 )
-from graphgauge.evaluation.extras import extra_metrics
+from graphgauge.evaluation.extra_metrics import choose_extra_metrics
+from graphgauge.evaluation.feature_references import take_references
+from graphgauge.evaluation.fingerprints import digest_of_model, digest_of_scores
 from graphgauge.evaluation.ground_truth import GroundTruth
-from graphgauge.evaluation.groups import Group, warn_of_unmeasured_edges
-from graphgauge.evaluation.identity import digest_of_model, digest_of_scores
-from graphgauge.evaluation.repetition import stability_cells
-from graphgauge.evaluation.results import Made, Results, Row, Source
+from graphgauge.evaluation.metric_value import NOT_PREDICTED, OK, MetricValue, missing_value
+from graphgauge.evaluation.results import LocalExplanationKey, Results, ResultsSource, Row
 from graphgauge.evaluation.sampling import sample_targets
-from graphgauge.evaluation.settings import Settings, settings_of
-from graphgauge.evaluation.sides import Judged
-from graphgauge.evaluation.stories import Story, story_of
-from graphgauge.evaluation.substitution import taken
+from graphgauge.evaluation.score_trace import ScoreTrace, build_score_trace
+from graphgauge.evaluation.settings import Settings, settings_from_preset
+from graphgauge.evaluation.stability import measure_stability
+from graphgauge.evaluation.target_batch import TargetBatch, warn_of_unmeasured_edges
 from graphgauge.evaluation.timing import seconds_alone
-from graphgauge.explainers import BaseExplainer, OtherTaskExplainer
-from graphgauge.explainers.base import check_wrapped, missing_edges_told, warn_of_missing_edges
-from graphgauge.explainers.chosen_classes import chosen_classes, num_classes
+from graphgauge.explainers import (
+    BaseExplainer,
+    OtherTaskExplainer,
+    check_wrapped_model,
+    count_classes,
+    parse_labels,
+    silence_missing_edge_warnings,
+    warn_about_missing_edge_scores,
+)
 from graphgauge.metrics import Metric
-from graphgauge.models import BaseModel
-from graphgauge.models.fingerprints import digest_of_network, identity_of
-from graphgauge.models.guard import lent
+from graphgauge.models import BaseModel, borrow_network, digest_of_network, model_identity
 from graphgauge.perturbation import References, find_references
 
 if TYPE_CHECKING:
-    from graphgauge.narrative import Names
-    from graphgauge.narrative.quality import Quality
+    from graphgauge.narrative import Names, QualityVerdicts
 
-MOST_HEIGHTS = (
+_MOST_HEIGHTS = (
     2**25
 )  #: heights of random curves held at a time; targets are judged in groups of so many
-Stories = dict[tuple[str, Target, int, str], Callable[[], Story]]
-RECORD = "evaluation"  #: where `Xplanation.metrics` keeps what is needed not to measure again
+_TraceMakers = dict[tuple[str, Target, int, str], Callable[[], ScoreTrace]]
+_EVALUATION_RECORD = (
+    "evaluation"  #: where `Xplanation.metrics` keeps what is needed not to measure again
+)
 
 
 @dataclass(frozen=True, init=False)
@@ -99,8 +109,8 @@ class Evaluator:
         seed_scope: tuple[str, str] = ("", ""),
         **settings: Any,
     ) -> None:
-        check_wrapped(model)
-        chosen = settings_of(preset, **{"edge_scope": model.edge_scope, **settings})
+        check_wrapped_model(model)
+        chosen = settings_from_preset(preset, **{"edge_scope": model.edge_scope, **settings})
         values = {
             "model": model,
             "settings": chosen,
@@ -108,7 +118,10 @@ class Evaluator:
             "task": task,
             "name": name,
         }
-        values |= {"metrics": extra_metrics(metrics, model.task, chosen), "seed_scope": seed_scope}
+        values |= {
+            "metrics": choose_extra_metrics(metrics, model.task, chosen),
+            "seed_scope": seed_scope,
+        }
         for field, value in values.items():
             object.__setattr__(self, field, value)
 
@@ -131,32 +144,34 @@ class Evaluator:
         Under a name of its own an explainer draws random numbers of its own, so two that are random
         can be compared.
         """
-        named = labelled(explainers)
+        named = label_explainers(explainers)
         with self.model.session():
-            asked = self.model.read(targets)
-            chosen = chosen_classes(self.model, asked, label)
+            asked = self.model.parse_targets(targets)
+            chosen = parse_labels(self.model, asked, label)
             first, every = (
                 ({}, {}) if chosen is None else ({"label": chosen[:1]}, {"label": chosen})
             )
-            known = None if truth is None else GroundTruth.read(truth, self.model, list(asked))
+            known = (
+                None if truth is None else GroundTruth.from_masks(truth, self.model, list(asked))
+            )
             warn_of_unmeasured_edges(self.model, self.settings)
-            warn_of_missing_edges(self.model, named.values())
+            warn_about_missing_edge_scores(self.model, named.values())
             with (
-                progress(len(named) * len(asked) * 2 + len(asked) * 2, "compare"),
-                missing_edges_told(),
+                progress_bar(len(named) * len(asked) * 2 + len(asked) * 2, "compare"),
+                silence_missing_edge_warnings(),
             ):
                 entries = []
                 for label, explainer in named.items():
-                    seed = seed_under(label, explainer, self.seed)
-                    with phase("explaining"):
+                    seed = explainer_seed(label, explainer, self.seed)
+                    with timed_phase("explaining"):
                         explainer.explain(
                             self.model, asked[:1], seed=seed, **first
                         )  # a first call's start is in nobody's clock
                         xs = explainer.explain(self.model, asked, seed=seed, **every)
-                    advance(len(asked))
+                    advance_progress(len(asked))
                     entries += split_by_occurrence(label, explainer, xs, seed)
                 return replace(
-                    self.evaluated(entries, known), source=self.source(entries, again=True)
+                    self.evaluate_sets(entries, known), source=self.source(entries, again=True)
                 )
 
     def evaluate(
@@ -176,19 +191,21 @@ class Evaluator:
         given = [xs] if isinstance(xs, Xplanation) else list(xs)
         self.check_explanations(given)
         if check_network:
-            check_networks(given, digest_of_network(self.model))
+            _check_networks(given, digest_of_network(self.model))
         known = (
             None
             if truth is None
-            else GroundTruth.read(truth, self.model, [x.target for x in given])
+            else GroundTruth.from_masks(truth, self.model, [x.target for x in given])
         )
-        entries = grouped_by_explainer(given)
+        entries = group_by_explainer(given)
         warn_of_unmeasured_edges(self.model, self.settings)
         with (
             self.model.session(),
-            progress(sum(len(entry.xs) for entry in entries) + 2 * len(given), "evaluate"),
+            progress_bar(sum(len(entry.xs) for entry in entries) + 2 * len(given), "evaluate"),
         ):
-            return replace(self.evaluated(entries, known), source=self.source(entries, again=False))
+            return replace(
+                self.evaluate_sets(entries, known), source=self.source(entries, again=False)
+            )
 
     def sample(self, count: int, among: Any = None) -> list[Target]:
         """Targets spread over predicted classes and over how sure the model is; see
@@ -207,7 +224,7 @@ class Evaluator:
         *,
         order: Literal["signed", "magnitude"] | None = None,
         redact: bool | None = None,
-        quality: "Quality" = None,
+        quality: "QualityVerdicts" = None,
         at_validation: bool = False,
         signed: bool | None = None,
         languages: str | Path | None = None,
@@ -233,7 +250,7 @@ class Evaluator:
         Returns:
             The text.
         """
-        from graphgauge.narrative.telling import textual_explanation  # it stands above evaluation
+        from graphgauge.narrative import textual_explanation
 
         return textual_explanation(
             self,
@@ -255,11 +272,11 @@ class Evaluator:
     def metric_names(self) -> list[str]:
         """The metrics that every explanation gets a row for, in the order of the rows."""
         curves = [
-            *curve_metrics(self.model.task, self.settings),
+            *curve_metric_names(self.model.task, self.settings),
             *(metric.name for metric in self.metrics),
         ]
         names = [f"{side}_{name}" for side in self.settings.curve_sides for name in curves]
-        return [*names, *stability_metrics(self.settings), "time", "time_batched"]
+        return [*names, *_stability_metric_names(self.settings), "time", "time_batched"]
 
     def check_explanations(self, xs: Sequence[Any]) -> None:
         """Refuse what are not explanations of this model's data."""
@@ -272,9 +289,9 @@ class Evaluator:
                 raise BadExplanation(
                     f"the model has {self.model.level} targets, but an explanation is of a {x.level}."
                 )
-            check_class(x, self.model)
+            _check_explained_class(x, self.model)
 
-    def source(self, entries: list[Entry], again: bool) -> Source:
+    def source(self, entries: list[ExplanationSet], again: bool) -> ResultsSource:
         """Where single explanations come from later: made again (nothing large is kept), or those
         that were given.
         """
@@ -284,47 +301,55 @@ class Evaluator:
                 (target, entry.occurrence): label for target, label in entry.chosen.items()
             }
         explainers = {
-            entry.label: Maker(entry.explainer, self.seed_for(entry), chosen[entry.label])
+            entry.label: ExplanationRebuilder(
+                entry.explainer, self.seed_for(entry), chosen[entry.label]
+            )
             for entry in entries
             if again and entry.explainer
         }
-        found: dict[Made, Callable[[], Xplanation]] = {}
+        found: dict[LocalExplanationKey, Callable[[], Xplanation]] = {}
         for entry in entries:
             for target, x in entry.xs.items():
                 key, made = (entry.label, target, entry.occurrence), explainers.get(entry.label)
                 found[key] = (
-                    partial(given, x)
+                    partial(_stored_explanation, x)
                     if made is None
-                    else partial(made.again, self.model, target, entry.occurrence)
+                    else partial(made.explain_occurrence, self.model, target, entry.occurrence)
                 )
-        return Source(self, found, explainers)
+        return ResultsSource(self, found, explainers)
 
     # --- how it is done ---------------------------------------------------------------------------
 
-    def evaluated(self, entries: list[Entry], truth: GroundTruth | None = None) -> Results:
+    def evaluate_sets(
+        self, entries: list[ExplanationSet], truth: GroundTruth | None = None
+    ) -> Results:
         """All metrics of all entries; what an explanation carries for these very settings is taken
         from it. Truth comes last.
         """
         known = {
-            (k, t): self.stored(x) for k, entry in enumerate(entries) for t, x in entry.xs.items()
+            (k, t): self.stored_values(x)
+            for k, entry in enumerate(entries)
+            for t, x in entry.xs.items()
         }
         fresh = [
             replace(entry, xs={t: x for t, x in entry.xs.items() if known[k, t] is None})
             for k, entry in enumerate(entries)
         ]
         made = {
-            "versions": versions(),
+            "versions": package_versions(),
             "device": str(self.model.source.device),
             "network": self.model.record(),
         }
-        made["identity"] = identity_of(self.model)
+        made["identity"] = model_identity(self.model)
         chosen = Counter(label for entry in entries for label in entry.chosen.values())
         if chosen:
             made["chosen_classes"] = {
                 str(label): chosen[label] for label in sorted(chosen)
             }  # how many explanations of each
-        cells, stories = self.measured(fresh)
-        agreement = truth.cells(self.model, entries, self.settings) if truth is not None else {}
+        cells, stories = self.measure_sets(fresh)
+        agreement = (
+            truth.metric_values(self.model, entries, self.settings) if truth is not None else {}
+        )
         if truth is not None:
             made["truth"] = truth.record()
         rows: list[Row] = []
@@ -333,31 +358,35 @@ class Evaluator:
                 old = known[k, target]
                 own = old if old is not None else cells[k, target]
                 known_truth = agreement.get((k, target), {})
-                self.fill(x, own, known_truth)
+                self.write_metrics(x, own, known_truth)
                 rows += [
                     self.row(entry, x, metric, cell) for metric, cell in (own | known_truth).items()
                 ]
         return Results(tuple(rows), self.settings, stories, made=made)
 
-    def measured(
-        self, entries: list[Entry]
-    ) -> tuple[dict[tuple[int, Target], dict[str, Cell]], Stories]:
+    def measure_sets(
+        self, entries: list[ExplanationSet]
+    ) -> tuple[dict[tuple[int, Target], dict[str, MetricValue]], _TraceMakers]:
         """Cells of every entry and target, and the stories behind them."""
-        cells: dict[tuple[int, Target], dict[str, Cell]] = {
+        cells: dict[tuple[int, Target], dict[str, MetricValue]] = {
             (k, target): {} for k, entry in enumerate(entries) for target in entry.xs
         }
-        stories: Stories = {}
-        for classes, some in by_class(entries):
+        stories: _TraceMakers = {}
+        for classes, some in _split_by_class(entries):
             self.add_curves(some, classes, cells, stories)
         for k, entry in enumerate(entries):
-            with phase("stability"):
+            with timed_phase("stability"):
                 self.add_stability(entry, k, cells)
-            with phase("timing"):
+            with timed_phase("timing"):
                 self.add_time(entry, k, cells)
         return cells, stories
 
     def add_curves(
-        self, entries: list[Entry], classes: dict[Target, int | None], cells: Any, stories: Any
+        self,
+        entries: list[ExplanationSet],
+        classes: dict[Target, int | None],
+        cells: Any,
+        stories: Any,
     ) -> None:
         """EC, pertinence and their twins, in groups of targets, of which these classes are
         explained (None: the predicted).
@@ -365,8 +394,10 @@ class Evaluator:
         sides, targets = self.settings.curve_sides, list(classes)
         label = None
         if any(one is not None for one in classes.values()):
-            label = chosen_classes(self.model, self.model.read(targets), list(classes.values()))
-        with phase("feature_curves"):
+            label = parse_labels(
+                self.model, self.model.parse_targets(targets), list(classes.values())
+            )
+        with timed_phase("feature_curves"):
             references = self.references(targets, label) if "feature" in sides else None
         cases = int(references.count().max()) if references is not None and len(references) else 1
         curves = max(
@@ -374,11 +405,11 @@ class Evaluator:
             self.settings.twin_trials,
             len(entries) * self.settings.feature_trials,
         )
-        size = max(1, MOST_HEIGHTS // (cases * curves * self.settings.cap))
+        size = max(1, _MOST_HEIGHTS // (cases * curves * self.settings.cap))
         for start in range(0, len(targets), size):
             chosen = targets[start : start + size]
             part_of_label = None if label is None else label[start : start + size]
-            group = Group.of(
+            group = TargetBatch.from_targets(
                 self.model,
                 self.settings,
                 self.metrics,
@@ -390,13 +421,17 @@ class Evaluator:
             own = (
                 None
                 if references is None
-                else references_of(references, start, start + len(chosen))
+                else _slice_references(references, start, start + len(chosen))
             )
             for side in sides:
-                with phase(f"{side}_curves"):
-                    found = group.edges() if own is None or side == "edge" else group.features(own)
+                with timed_phase(f"{side}_curves"):
+                    found = (
+                        group.score_edges()
+                        if own is None or side == "edge"
+                        else group.score_features(own)
+                    )
                     self.write_curves(side, *found, entries, chosen, cells, stories)
-                advance(2 * len(chosen) // len(sides))
+                advance_progress(2 * len(chosen) // len(sides))
 
     def references(self, targets: list[Target], label: Tensor | None) -> References:
         """What features are substituted from; where values are to rise or fall, only what lies
@@ -407,22 +442,22 @@ class Evaluator:
         return (
             found
             if side is None or self.model.task != "regression"
-            else taken(found, (found.kind == side).nonzero()[:, 0])
+            else take_references(found, (found.kind == side).nonzero()[:, 0])
         )
 
     def write_curves(
         self,
         side: str,
-        found: Judged | None,
+        found: CurveScores | None,
         status: list[list[str]],
-        entries: list[Entry],
+        entries: list[ExplanationSet],
         targets: list[Target],
         cells: Any,
         stories: Any,
     ) -> None:
         """One cell for each entry, target and metric of a side."""
         names = [
-            *curve_metrics(self.model.task, self.settings),
+            *curve_metric_names(self.model.task, self.settings),
             *(metric.name for metric in self.metrics),
         ]
         for t, target in enumerate(targets):
@@ -431,33 +466,37 @@ class Evaluator:
                     continue
                 why = status[t][e]
                 if why or found is None:
-                    cells[e, target].update({f"{side}_{name}": missing(why) for name in names})
+                    cells[e, target].update(
+                        {f"{side}_{name}": missing_value(why) for name in names}
+                    )
                     continue
-                own = {f"{side}_{name}": curve_cell(found, name, t, e) for name in names}
+                own = {f"{side}_{name}": _build_metric_value(found, name, t, e) for name in names}
                 cells[e, target].update(own)
                 if own[f"{side}_ec"].status in (OK, NOT_PREDICTED):
                     key = (entry.label, target, entry.occurrence, side)
-                    stories[key] = partial(story_of, found, side, entry.label, e, target, t)
+                    stories[key] = partial(
+                        build_score_trace, found, side, entry.label, e, target, t
+                    )
 
-    def add_stability(self, entry: Entry, k: int, cells: Any) -> None:
+    def add_stability(self, entry: ExplanationSet, k: int, cells: Any) -> None:
         """Stability of both sides; only what can be run again has one."""
         if self.settings.stability == "none":
             return
-        names = stability_metrics(self.settings)
+        names = _stability_metric_names(self.settings)
         targets = list(entry.xs)
         runner = entry.runner
         if runner is None or isinstance(entry.explainer, OtherTaskExplainer):
             why = "no_explainer" if entry.explainer is None else "no_scores"
             for target in targets:
-                cells[k, target].update(dict.fromkeys(names, missing(why)))
+                cells[k, target].update(dict.fromkeys(names, missing_value(why)))
             return
         seed = derive_seed(self.seed_for(entry), *self.seed_scope, entry.occurrence)
-        with lent(self.model, runner.name):
-            found = stability_cells(runner, self.model, targets, self.settings, seed)
+        with borrow_network(self.model, runner.name):
+            found = measure_stability(runner, self.model, targets, self.settings, seed)
         for target in targets:
             cells[k, target].update(found[target])
 
-    def add_time(self, entry: Entry, k: int, cells: Any) -> None:
+    def add_time(self, entry: ExplanationSet, k: int, cells: Any) -> None:
         """Seconds of one explanation alone, for the first few targets, and the share of the batch."""
         timed = list(entry.xs)[: self.settings.timed] if entry.occurrence == 0 else []
         found = (
@@ -468,25 +507,27 @@ class Evaluator:
         seconds = dict(zip(timed, found, strict=False))
         for target, x in entry.xs.items():
             why = "no_explainer" if entry.explainer is None else "not_timed"
-            cells[k, target]["time"] = Cell(seconds[target]) if target in seconds else missing(why)
+            cells[k, target]["time"] = (
+                MetricValue(seconds[target]) if target in seconds else missing_value(why)
+            )
             cells[k, target]["time_batched"] = (
-                missing("no_explainer") if x.seconds is None else Cell(x.seconds)
+                missing_value("no_explainer") if x.seconds is None else MetricValue(x.seconds)
             )
 
     def seconds_alone(
-        self, explainer: BaseExplainer | OfClasses, targets: list[Target], seed: int
+        self, explainer: BaseExplainer | ChosenClassExplainer, targets: list[Target], seed: int
     ) -> list[float]:
         """Seconds of one explanation alone; where stability was measured, the explainer has just
         been run.
         """
-        with lent(
+        with borrow_network(
             self.model, explainer.name
         ):  # once for all calls, so that looking after the network is not in their time
             return seconds_alone(
                 explainer, self.model, targets, seed, is_warm=self.settings.stability != "none"
             )
 
-    def row(self, entry: Entry, x: Xplanation, metric: str, cell: Cell) -> Row:
+    def row(self, entry: ExplanationSet, x: Xplanation, metric: str, cell: MetricValue) -> Row:
         """One row of the results."""
         return Row(
             task=self.task,
@@ -508,7 +549,7 @@ class Evaluator:
         """The seed of what is drawn for one target."""
         return derive_seed(self.seed, *self.seed_scope, target, *purpose)
 
-    def seed_for(self, entry: Entry) -> int:
+    def seed_for(self, entry: ExplanationSet) -> int:
         """The seed that an entry's explainer is run with."""
         return self.seed if entry.seed is None else entry.seed
 
@@ -522,20 +563,23 @@ class Evaluator:
         )
         return f"{names}/{digest_of_model(self.model)}/{digest_of_scores(x)}"
 
-    def stored(self, x: Xplanation) -> dict[str, Cell] | None:
+    def stored_values(self, x: Xplanation) -> dict[str, MetricValue] | None:
         """What an explanation carries from an evaluation just like this one."""
-        record = x.metrics.get(RECORD)
+        record = x.metrics.get(_EVALUATION_RECORD)
         if not isinstance(record, dict) or record.get("key") != self.key(x):
             return None
-        return {name: Cell.from_record(cell) for name, cell in record["cells"].items()}
+        return {name: MetricValue.from_record(cell) for name, cell in record["cells"].items()}
 
-    def fill(
-        self, x: Xplanation, cells: dict[str, Cell], agreement: Mapping[str, Cell] | None = None
+    def write_metrics(
+        self,
+        x: Xplanation,
+        cells: dict[str, MetricValue],
+        agreement: Mapping[str, MetricValue] | None = None,
     ) -> None:
         """Write the values into the explanation, and what is needed not to measure again; the truth
         may be another next time.
         """
-        before = x.metrics.get(RECORD)
+        before = x.metrics.get(_EVALUATION_RECORD)
         stale = (
             {*before["cells"], *before.get("truth", ())}
             if isinstance(before, dict) and "cells" in before
@@ -546,15 +590,15 @@ class Evaluator:
             **kept,
             **{name: cell.value for name, cell in {**cells, **(agreement or {})}.items()},
         }
-        x.metrics[RECORD] = {
+        x.metrics[_EVALUATION_RECORD] = {
             "key": self.key(x),
             "cells": {name: cell.record() for name, cell in cells.items()},
         }
         if agreement:
-            x.metrics[RECORD]["truth"] = list(agreement)
+            x.metrics[_EVALUATION_RECORD]["truth"] = list(agreement)
 
 
-def check_networks(xs: Sequence[Xplanation], network: str) -> None:
+def _check_networks(xs: Sequence[Xplanation], network: str) -> None:
     """Refuse explanations of another network than the one with this digest."""
     others = [x for x in xs if x.network not in ("", network)]
     if others:
@@ -565,7 +609,7 @@ def check_networks(xs: Sequence[Xplanation], network: str) -> None:
         )
 
 
-def check_class(x: Xplanation, model: BaseModel) -> None:
+def _check_explained_class(x: Xplanation, model: BaseModel) -> None:
     """Refuse an explanation of a class that the network does not have."""
     if x.label is None:
         return
@@ -573,13 +617,15 @@ def check_class(x: Xplanation, model: BaseModel) -> None:
         raise BadExplanation(
             f"the model predicts values, but the explanation of target {x.target} is of class {x.label}."
         )
-    if x.label >= num_classes(model):
+    if x.label >= count_classes(model):
         raise BadExplanation(
-            f"the explanation of target {x.target} is of class {x.label}, but the model's classes are 0..{num_classes(model) - 1}."
+            f"the explanation of target {x.target} is of class {x.label}, but the model's classes are 0..{count_classes(model) - 1}."
         )
 
 
-def by_class(entries: list[Entry]) -> list[tuple[dict[Target, int | None], list[Entry]]]:
+def _split_by_class(
+    entries: list[ExplanationSet],
+) -> list[tuple[dict[Target, int | None], list[ExplanationSet]]]:
     """Entries such that each target is explained for one class, with these classes; one list where
     no target has two.
     """
@@ -600,7 +646,7 @@ def by_class(entries: list[Entry]) -> list[tuple[dict[Target, int | None], list[
     return parts
 
 
-def given(x: Xplanation) -> Xplanation:
+def _stored_explanation(x: Xplanation) -> Xplanation:
     """The explanation itself."""
     return x
 
@@ -608,7 +654,7 @@ def given(x: Xplanation) -> Xplanation:
 # --- cells of curves ------------------------------------------------------------------------------
 
 
-def curve_metrics(task: str, settings: Settings) -> list[str]:
+def curve_metric_names(task: str, settings: Settings) -> list[str]:
     """Names of the metrics of a side that come from curves."""
     twins = [
         "pertinence_tied",
@@ -619,7 +665,7 @@ def curve_metrics(task: str, settings: Settings) -> list[str]:
     return ["ec", "pertinence", *(twins if settings.twins else [])]
 
 
-def stability_metrics(settings: Settings) -> list[str]:
+def _stability_metric_names(settings: Settings) -> list[str]:
     """Names of the metrics of repeated explanations, both sides."""
     if settings.stability == "none":
         return []
@@ -627,7 +673,7 @@ def stability_metrics(settings: Settings) -> list[str]:
     return [f"{side}_{form}" for side in ("feature", "edge") for form in forms]
 
 
-def curve_cell(found: Judged, name: str, t: int, e: int) -> Cell:
+def _build_metric_value(found: CurveScores, name: str, t: int, e: int) -> MetricValue:
     """The cell of one metric; without a value where it would have read a prediction that is no
     number.
     """
@@ -636,15 +682,15 @@ def curve_cell(found: Judged, name: str, t: int, e: int) -> Cell:
         (found.side.target == t).nonzero()[:, 0].tolist(),
     )
     if value != value:
-        return missing(found.gaps.get((name, t, e), "nan_prediction"))
+        return missing_value(found.gaps.get((name, t, e), "nan_prediction"))
     if name in found.levels:
-        return Cell(value, per_level=tuple(found.levels[name][t, e].tolist()))
+        return MetricValue(value, per_level=tuple(found.levels[name][t, e].tolist()))
     if name == "ec" and not found.reading.is_predicted(t):
-        return missing(NOT_PREDICTED)
+        return missing_value(NOT_PREDICTED)
     if name == "ec":
         per = tuple(float(found.per_case.ec[q, e]) for q in cases)
         least = found.draws[cases[per.index(min(per))], :, e].double()
-        cell = Cell(value, flipped=bool(found.flipped[t, e]), per_reference=per)
+        cell = MetricValue(value, flipped=bool(found.flipped[t, e]), per_reference=per)
         spread = float(least.std() / len(least) ** 0.5) if len(least) > 1 else None
         return cell if spread is None else replace(cell, draws=tuple(least.tolist()), error=spread)
     if name == "pertinence":
@@ -653,11 +699,11 @@ def curve_cell(found: Judged, name: str, t: int, e: int) -> Cell:
             tuple(int(found.trials[q, e]) for q in cases),
             tuple(found.reason[q][e] for q in cases),
         )
-        return Cell(value, trials=trials, stop=stop, per_reference=per)
-    return Cell(value)
+        return MetricValue(value, trials=trials, stop=stop, per_reference=per)
+    return MetricValue(value)
 
 
-def references_of(references: References, start: int, end: int) -> References:
+def _slice_references(references: References, start: int, end: int) -> References:
     """The cases of targets start..end-1, renumbered from 0."""
     chosen = (references.target >= start) & (references.target < end)
     return References(

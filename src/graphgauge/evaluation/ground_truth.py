@@ -28,13 +28,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from graphgauge.core.digests import digest_of_tensors, digest_of_texts
-from graphgauge.core.errors import BadSetting
-from graphgauge.core.xplanation import Target, Xplanation, numbers_of
-from graphgauge.evaluation.alignment import edge_scores, feature_scores
-from graphgauge.evaluation.cells import Cell, missing
-from graphgauge.evaluation.entries import Entry
-from graphgauge.evaluation.extras import top_of
+from graphgauge.core import (
+    BadSetting,
+    Target,
+    Xplanation,
+    digest_of_tensors,
+    digest_of_texts,
+    target_tuple,
+)
+from graphgauge.evaluation.candidate_scores import edge_scores, feature_scores
+from graphgauge.evaluation.explanation_set import ExplanationSet
+from graphgauge.evaluation.extra_metrics import effective_top
+from graphgauge.evaluation.metric_value import MetricValue, missing_value
 from graphgauge.evaluation.settings import Settings
 from graphgauge.metrics import (
     auroc,
@@ -47,13 +52,13 @@ from graphgauge.metrics import (
     top_counts,
 )
 from graphgauge.models import BaseModel
-from graphgauge.models.computation import ComputationGraph
+from graphgauge.subgraphs import ComputationGraph
 
-KINDS = ("edge", "node", "feature")
-WITHOUT_K = {"auroc": auroc, "average_precision": average_precision, "jaccard": jaccard}
-AT_K = {"precision_at_k": precision_at_k, "recall_at_k": recall_at_k, "f1_at_k": f1_at_k}
-TRUTH_METRICS = (*WITHOUT_K, *AT_K)
-MEANINGS = {
+TRUTH_KINDS = ("edge", "node", "feature")
+_RANKING_METRICS = {"auroc": auroc, "average_precision": average_precision, "jaccard": jaccard}
+_TOP_K_METRICS = {"precision_at_k": precision_at_k, "recall_at_k": recall_at_k, "f1_at_k": f1_at_k}
+_TRUTH_METRICS = (*_RANKING_METRICS, *_TOP_K_METRICS)
+TRUTH_METRIC_MEANINGS = {
     "auroc": "chance that a true one has a higher score than another, ties half; 0.5 is chance",
     "average_precision": "mean share of true ones among those scored at least as high as each true one",
     "jaccard": "overlap of the true ones with as many top scores",
@@ -61,7 +66,7 @@ MEANINGS = {
     "recall_at_k": "share of the true ones among the k highest scores",
     "f1_at_k": "harmonic mean of precision and recall at k",
 }  #: for people
-AT_A_TIME = 256  #: targets whose computation graphs are held at once
+_TARGETS_AT_ONCE = 256  #: targets whose computation graphs are held at once
 
 
 @dataclass(frozen=True)
@@ -71,9 +76,13 @@ class GroundTruth:
     masks: Mapping[str, Mapping[Target, Tensor]]
 
     @staticmethod
-    def read(given: Any, model: BaseModel, targets: Sequence[Target]) -> "GroundTruth":
+    def from_masks(given: Any, model: BaseModel, targets: Sequence[Target]) -> "GroundTruth":
         """What people give, checked; ``targets`` as they were asked for."""
-        if not isinstance(given, Mapping) or not given or any(kind not in KINDS for kind in given):
+        if (
+            not isinstance(given, Mapping)
+            or not given
+            or any(kind not in TRUTH_KINDS for kind in given)
+        ):
             shown = (
                 f"the keys {list(given)}" if isinstance(given, Mapping) else type(given).__name__
             )
@@ -81,13 +90,17 @@ class GroundTruth:
                 f"truth must be a dictionary with masks for 'edge', 'node' or 'feature', but got {shown}."
             )
         return GroundTruth(
-            {kind: _masks(kind, given[kind], model, targets) for kind in KINDS if kind in given}
+            {
+                kind: _masks_by_target(kind, given[kind], model, targets)
+                for kind in TRUTH_KINDS
+                if kind in given
+            }
         )
 
     @property
     def metric_names(self) -> list[str]:
         """In the order of the rows."""
-        return [f"{kind}_{name}" for kind in self.masks for name in TRUTH_METRICS]
+        return [f"{kind}_{name}" for kind in self.masks for name in _TRUTH_METRICS]
 
     def record(self) -> dict[str, str]:
         """A short name of exactly these masks, by kind."""
@@ -102,14 +115,14 @@ class GroundTruth:
             )
         return found
 
-    def cells(
-        self, model: BaseModel, entries: Sequence[Entry], settings: Settings
-    ) -> dict[tuple[int, Target], dict[str, Cell]]:
+    def metric_values(
+        self, model: BaseModel, entries: Sequence[ExplanationSet], settings: Settings
+    ) -> dict[tuple[int, Target], dict[str, MetricValue]]:
         """How well the scores of each entry and target agree with the truth."""
-        found: dict[tuple[int, Target], dict[str, Cell]] = {}
+        found: dict[tuple[int, Target], dict[str, MetricValue]] = {}
         targets = list(dict.fromkeys(target for entry in entries for target in entry.xs))
-        for start in range(0, len(targets), AT_A_TIME):
-            chosen = targets[start : start + AT_A_TIME]
+        for start in range(0, len(targets), _TARGETS_AT_ONCE):
+            chosen = targets[start : start + _TARGETS_AT_ONCE]
             graphs = model.computation_graphs(chosen, settings.edge_scope)
             for t, target in enumerate(chosen):
                 for e, entry in enumerate(entries):
@@ -118,10 +131,10 @@ class GroundTruth:
         return found
 
     def _cells_of(
-        self, entry: Entry, target: Target, graph: ComputationGraph, settings: Settings
-    ) -> dict[str, Cell]:
+        self, entry: ExplanationSet, target: Target, graph: ComputationGraph, settings: Settings
+    ) -> dict[str, MetricValue]:
         """The cells of one explanation."""
-        found: dict[str, Cell] = {}
+        found: dict[str, MetricValue] = {}
         for kind, masks in self.masks.items():
             count = len(graph.edges) if kind == "edge" else graph.batch.source.x.size(1)
             why = (
@@ -130,9 +143,9 @@ class GroundTruth:
                 else entry.status(target, "edge" if kind == "edge" else "feature", count)
             )
             cells = (
-                dict.fromkeys(TRUTH_METRICS, missing(why))
+                dict.fromkeys(_TRUTH_METRICS, missing_value(why))
                 if why
-                else _agreement(
+                else _truth_agreement(
                     *_scores_and_truth(
                         kind, entry.xs[target], graph, masks[target], settings.order
                     ),
@@ -158,22 +171,26 @@ def _scores_and_truth(
     return score.flatten(), mask[graph.nodes.cpu()].flatten()
 
 
-def _agreement(score: Tensor, is_true: Tensor, settings: Settings) -> dict[str, Cell]:
+def _truth_agreement(score: Tensor, is_true: Tensor, settings: Settings) -> dict[str, MetricValue]:
     """The value of each metric, or why there is none."""
     if bool(is_true.all()) or not bool(is_true.any()):
-        return dict.fromkeys(TRUTH_METRICS, missing("one_sided_truth"))
-    found = {name: Cell(float(value(score, is_true))) for name, value in WITHOUT_K.items()}
+        return dict.fromkeys(_TRUTH_METRICS, missing_value("one_sided_truth"))
+    found = {
+        name: MetricValue(float(value(score, is_true))) for name, value in _RANKING_METRICS.items()
+    }
     count = torch.tensor(len(score))
-    if bool(selects_all(top_of(settings), count)):
-        return found | dict.fromkeys(AT_K, missing("all_selected"))
-    k = int(top_counts(top_of(settings), count))
-    return found | {name: Cell(float(value(score, is_true, k))) for name, value in AT_K.items()}
+    if bool(selects_all(effective_top(settings), count)):
+        return found | dict.fromkeys(_TOP_K_METRICS, missing_value("all_selected"))
+    k = int(top_counts(effective_top(settings), count))
+    return found | {
+        name: MetricValue(float(value(score, is_true, k))) for name, value in _TOP_K_METRICS.items()
+    }
 
 
 # --- what people give -----------------------------------------------------------------------------
 
 
-def _masks(
+def _masks_by_target(
     kind: str, given: Any, model: BaseModel, targets: Sequence[Target]
 ) -> dict[Target, Tensor]:
     """One kind of masks by target."""
@@ -186,13 +203,13 @@ def _masks(
         by_target = {target: known[target] for target in distinct if target in known}
         if not by_target and distinct:
             raise BadSetting(
-                f"truth['{kind}'] names {_few(known)}, but none of the targets {_few(distinct)}."
+                f"truth['{kind}'] names {_format_first_few(known)}, but none of the targets {_format_first_few(distinct)}."
             )
     elif isinstance(given, Tensor):
         _refuse_one_mask_for_many_graphs(kind, given, model)
         by_target = dict.fromkeys(distinct, given)
     elif isinstance(given, Sequence) and not isinstance(given, str):
-        by_target = _listed(kind, given, model, targets)
+        by_target = _masks_from_list(kind, given, model, targets)
     else:
         raise BadSetting(
             f"truth['{kind}'] must be a mask, a list of masks or a dictionary of them by target, but is {given!r}."
@@ -201,11 +218,11 @@ def _masks(
     checked: dict[int, Tensor] = {}
     for target, mask in masks.items():
         if id(mask) not in checked or model.level == "graph":
-            checked[id(mask)] = _checked(kind, mask, model, target)
+            checked[id(mask)] = _check_mask(kind, mask, model, target)
     return {target: checked[id(mask)] for target, mask in masks.items()}
 
 
-def _listed(
+def _masks_from_list(
     kind: str, given: Sequence[Any], model: BaseModel, targets: Sequence[Target]
 ) -> dict[Target, Any]:
     """A list of masks by target: one for each graph in graph tasks, else one for each target."""
@@ -216,7 +233,7 @@ def _listed(
             f"truth['{kind}'] lists {len(given)} masks, but there are {len(wanted)} {things}: give one for each."
         )
     if model.level == "graph":
-        return {target: given[numbers_of(target)[0]] for target in dict.fromkeys(targets)}
+        return {target: given[target_tuple(target)[0]] for target in dict.fromkeys(targets)}
     found: dict[Target, Any] = {}
     for target, mask in zip(targets, given, strict=True):
         old = found.setdefault(target, mask)
@@ -238,10 +255,10 @@ def _refuse_one_mask_for_many_graphs(kind: str, given: Tensor, model: BaseModel)
         )
 
 
-def _checked(kind: str, mask: Any, model: BaseModel, target: Target) -> Tensor:
+def _check_mask(kind: str, mask: Any, model: BaseModel, target: Target) -> Tensor:
     """The mask on the CPU; refuses another type or shape."""
-    graph = numbers_of(target)[0] if model.level == "graph" else 0
-    nodes, edges = (ptr[graph + 1] - ptr[graph] for ptr in model.source.bounds)
+    graph = target_tuple(target)[0] if model.level == "graph" else 0
+    nodes, edges = (ptr[graph + 1] - ptr[graph] for ptr in model.source.pointer_lists)
     if model.level != "graph":
         nodes, edges = model.source.num_nodes, model.source.num_edges
     features = model.source.x.size(1)
@@ -269,7 +286,7 @@ def _checked(kind: str, mask: Any, model: BaseModel, target: Target) -> Tensor:
     return mask.detach().cpu()
 
 
-def _few(things: Iterable[Any]) -> str:
+def _format_first_few(things: Iterable[Any]) -> str:
     """The first few of some things."""
     listed = list(things)
     return ", ".join(map(repr, listed[:5])) + (", ..." if len(listed) > 5 else "")

@@ -9,44 +9,46 @@ from lzma import LZMAError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphgauge.core.errors import BadFile, BadSetting, UnknownName
-from graphgauge.core.registry import lookup
-from graphgauge.core.xplanation import Target, Xplanation
+from graphgauge.core import BadFile, BadSetting, Target, UnknownName, Xplanation, lookup
 from graphgauge.evaluation.accuracy import ModelAccuracy, model_accuracy
-from graphgauge.evaluation.cells import FAULTS, OK, STATUSES, Cell
-from graphgauge.evaluation.entries import Maker
-from graphgauge.evaluation.meanings import HEADLINES, higher_is_better
+from graphgauge.evaluation.explanation_set import ExplanationRebuilder
+from graphgauge.evaluation.metric_names import HEADLINES, higher_is_better
+from graphgauge.evaluation.metric_value import FAULTS, OK, STATUSES, MetricValue
+from graphgauge.evaluation.score_trace import ScoreTrace
 from graphgauge.evaluation.settings import Settings
-from graphgauge.evaluation.stories import Story
-from graphgauge.explainers.base import occurrences
-from graphgauge.models.fingerprints import digest_of_network
+from graphgauge.explainers import number_occurrences
+from graphgauge.models import digest_of_network
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from graphgauge.guidelines import Requirements
     from graphgauge.narrative import Names
-    from graphgauge.report.page import Report
+    from graphgauge.report import Report
 
-FLIPPED_WITHIN = (10, 25, 100)  #: shares of targets flipped within so many edits, told in a summary
-RUN = "run.sqlite"  #: the store of a benchmark run
-ROWS = (
+_FLIPPED_WITHIN = (
+    10,
+    25,
+    100,
+)  #: shares of targets flipped within so many edits, told in a summary
+RUN_FILE = "run.sqlite"  #: the store of a benchmark run
+ROWS_FILES = (
     "rows.csv",
     "rows.csv.xz",
 )  #: what `save` writes, and the same compressed, as published runs have it
-SETTINGS = "settings.json"
-ORIGIN = "made.json"  #: versions, device, and how the network was treated
-EXAMPLES = "examples.json"  #: the worst and the best explanations, as they are shown
-Key = tuple[
+SETTINGS_FILE = "settings.json"
+ORIGIN_FILE = "made.json"  #: versions, device, and how the network was treated
+EXAMPLES_FILE = "examples.json"  #: the worst and the best explanations, as they are shown
+ExplanationKey = tuple[
     str, str, str, Target, int
 ]  #: an explanation: task, network, explainer, target, occurrence
-Made = tuple[
+LocalExplanationKey = tuple[
     str, Target, int
 ]  #: the same within one task and network: explainer, target, occurrence
-Kept = Callable[[], Mapping[Key, Mapping[str, Any]]]
+_ExampleReader = Callable[[], Mapping[ExplanationKey, Mapping[str, Any]]]
 #: a name can hold half a character, such as one from a file name or from JavaScript
-ANY_TEXT = "surrogatepass"
-LISTS = (
+_ANY_TEXT = "surrogatepass"
+LIST_COLUMNS = (
     "trials",
     "stop",
     "per_reference",
@@ -64,7 +66,7 @@ class Row:
     target: Target
     occurrence: int
     metric: str
-    cell: Cell
+    cell: MetricValue
     seconds: float | None  #: the explanation's share of its batch
     seed: int
     settings: str  #: digest
@@ -78,18 +80,18 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Source:
+class ResultsSource:
     """What made results, while it is in memory: with it, single explanations can be shown. Those of
     `compare` are made again.
     """
 
     evaluator: Any
-    explanations: Mapping[Made, Callable[[], Xplanation]]
-    explainers: Mapping[str, Maker] = field(
+    explanations: Mapping[LocalExplanationKey, Callable[[], Xplanation]]
+    explainers: Mapping[str, ExplanationRebuilder] = field(
         default_factory=dict
     )  #: those that explain again, by name
 
-    def several(self, label: str, wanted: Sequence[tuple[Target, int]]) -> list[Xplanation]:
+    def explain_several(self, label: str, wanted: Sequence[tuple[Target, int]]) -> list[Xplanation]:
         """Explanations of one explainer, by target and occurrence, in one batch where they are made
         again.
         """
@@ -101,7 +103,7 @@ class Source:
         }
         asked = [target for target, number in times.items() for _ in range(number)]
         xs = self.explainers[label].explain(self.evaluator.model, asked)
-        found = dict(zip(occurrences(asked), xs, strict=True))
+        found = dict(zip(number_occurrences(asked), xs, strict=True))
         return [found[own] for own in wanted]
 
 
@@ -111,17 +113,17 @@ class Results:
 
     ``stories`` hold the curves behind the numbers of this run, ``source`` what made it; neither is
     saved. ``kept`` reads what a saved run holds of its worst and best explanations instead: see
-    `graphgauge.report.exhibits`. ``made`` says with which versions, on which device, and how the
+    `graphgauge.report.saved_examples`. ``made`` says with which versions, on which device, and how the
     network was treated (`BaseModel.record`). ``parts`` are the results that `concat` joined.
     """
 
     rows: tuple[Row, ...]
     settings: Settings
-    stories: Mapping[tuple[str, Target, int, str], Callable[[], Story]] = field(
+    stories: Mapping[tuple[str, Target, int, str], Callable[[], ScoreTrace]] = field(
         default_factory=dict
     )
-    source: Source | None = field(default=None, compare=False)
-    kept: Kept = field(default=dict, compare=False)
+    source: ResultsSource | None = field(default=None, compare=False)
+    kept: _ExampleReader = field(default=dict, compare=False)
     made: Mapping[str, Any] = field(default_factory=dict, compare=False)
     parts: "tuple[Results, ...]" = field(default=(), compare=False)
 
@@ -131,7 +133,7 @@ class Results:
         data; None: not known.
         """
         if self.made.get("accuracy") is not None or self.source is None:
-            return ModelAccuracy.read(self.made.get("accuracy"))
+            return ModelAccuracy.from_value(self.made.get("accuracy"))
         model = self.source.evaluator.model
         is_same = digest_of_network(model) == self.made.get("identity", {}).get("network")
         return model_accuracy(model) if is_same else None
@@ -140,7 +142,7 @@ class Results:
         """The same results with a stated score of the network: a share such as 0.81, a mapping, or
         a `ModelAccuracy`.
         """
-        found = ModelAccuracy.read(accuracy)
+        found = ModelAccuracy.from_value(accuracy)
         return (
             self if found is None else replace(self, made={**self.made, "accuracy": found.record()})
         )
@@ -174,12 +176,12 @@ class Results:
 
         cells = [row.cell for row in self.rows]
         held = {
-            name: [getattr(own, name) for own in (self.rows if name in ROW else cells)]
-            for name in COLUMNS
+            name: [getattr(own, name) for own in (self.rows if name in ROW_FIELDS else cells)]
+            for name in _TABLE_COLUMNS
         }
         table = pd.DataFrame(
             {
-                name: pd.Series(own, dtype=object if name in TEXTS else None)
+                name: pd.Series(own, dtype=object if name in TEXT_COLUMNS else None)
                 for name, own in held.items()
             }
         )
@@ -210,10 +212,10 @@ class Results:
 
         table = pd.concat([self.to_pandas(), self.flip_rows()], ignore_index=True)
         lines = [
-            summary_line(name, part)
+            _summary_line(name, part)
             for name, part in table.groupby(["explainer", "metric"], sort=False)
         ]
-        found = pd.DataFrame(lines, columns=["explainer", "metric", *SUMMARY])
+        found = pd.DataFrame(lines, columns=["explainer", "metric", *_SUMMARY_COLUMNS])
         return found.set_index(["explainer", "metric"])
 
     def with_seeds_as_networks(self) -> "Results":
@@ -252,7 +254,7 @@ class Results:
         table = self.to_pandas()
         ecs = table[table["metric"].isin(["edge_ec", "feature_ec"]) & (table["status"] == OK)]
         parts = []
-        for k in (k for k in FLIPPED_WITHIN if k <= self.settings.cap):
+        for k in (k for k in _FLIPPED_WITHIN if k <= self.settings.cap):
             part = ecs.copy()
             part["metric"] = ecs["metric"].str.replace("_ec", f"_flipped_{k}")
             part["value"] = (ecs["flipped"].astype(bool) & (ecs["value"] <= k)).astype(float)
@@ -268,7 +270,7 @@ class Results:
         import pandas as pd
 
         table = self.to_pandas()
-        ecs = table[(table["metric"] == f"{check_side(side)}_ec") & (table["status"] == OK)]
+        ecs = table[(table["metric"] == f"{_check_side(side)}_ec") & (table["status"] == OK)]
         steps = range(1, self.settings.cap + 1)
         shares = {
             name: [
@@ -289,7 +291,7 @@ class Results:
 
         if form not in ("plus", "minus"):
             raise BadSetting(f"form must be 'plus' or 'minus', but {form!r} was given.")
-        metric = f"{check_side(side)}_fidelity_{form}_auc"
+        metric = f"{_check_side(side)}_fidelity_{form}_auc"
         self.check_metric(metric)
         found: dict[str, list[tuple[float, ...]]] = {}
         for row in self.rows:
@@ -316,7 +318,7 @@ class Results:
         ]
         return both
 
-    def explain(self, row: Any) -> Story:
+    def explain(self, row: Any) -> ScoreTrace:
         """The curves and counts behind a row: its number, or anything with its explainer, target
         and metric.
         """
@@ -333,7 +335,7 @@ class Results:
         for part in self.parts:
             run = part.rows[0] if part.rows else None
             if key in part.stories and all(
-                record.get(name, getattr(run, name)) == getattr(run, name) for name in RUN_OF
+                record.get(name, getattr(run, name)) == getattr(run, name) for name in _RUN_COLUMNS
             ):
                 return part.stories[key]()
         if key not in self.stories:
@@ -351,15 +353,15 @@ class Results:
         of them, things called by ``names`` (see `Names`; what is missing is taken from the data).
         All other explanations and curves stay in memory.
         """
-        from graphgauge.report.keeping import records_to_keep  # report stands above evaluation
+        from graphgauge.report import collect_example_records
 
         place = Path(folder)
         try:
             place.mkdir(parents=True, exist_ok=True)
-            write_rows(self, place / ROWS[0])
+            write_rows(self, place / ROWS_FILES[0])
             told = {} if self.accuracy is None else {"accuracy": self.accuracy.record()}
-            (place / ORIGIN).write_text(json.dumps({**self.made, **told}, indent=2) + "\n")
-            write_examples(place / EXAMPLES, records_to_keep(self, names))
+            (place / ORIGIN_FILE).write_text(json.dumps({**self.made, **told}, indent=2) + "\n")
+            _write_examples(place / EXAMPLES_FILE, collect_example_records(self, names))
         except OSError as error:
             raise BadFile(f"{os.fspath(folder)} could not be written: {error}.") from error
 
@@ -370,7 +372,7 @@ class Results:
             MissingExtra: Neither polars nor pyarrow is installed.
             BadFile: The file cannot be written.
         """
-        from graphgauge.evaluation.exporting import to_parquet
+        from graphgauge.evaluation.parquet import to_parquet
 
         to_parquet(self, path)
 
@@ -401,9 +403,9 @@ class Results:
         Returns:
             A report: ``.save("report.html")`` writes it, notebooks show it.
         """
-        from graphgauge.report.page import report  # report stands above evaluation
+        from graphgauge.report import build_report
 
-        return report(
+        return build_report(
             self,
             requirements,
             accuracy,
@@ -415,7 +417,7 @@ class Results:
         )
 
     def _repr_html_(self) -> str:
-        from graphgauge.report.html import results_html  # report stands above evaluation
+        from graphgauge.report import results_html
 
         return results_html(self)
 
@@ -425,27 +427,30 @@ class Results:
         import pandas as pd
 
         place = Path(folder)
-        if (place / RUN).exists():
-            from graphgauge.benchmark.runs import results_of  # benchmark stands above evaluation
+        if (place / RUN_FILE).exists():
+            from graphgauge.benchmark import read_results
 
-            return results_of(place)
+            return read_results(place)
         try:
-            record = json.loads((place / SETTINGS).read_text())
+            record = json.loads((place / SETTINGS_FILE).read_text())
             options: Any = {
                 "keep_default_na": False,
                 "dtype": object,
                 "lineterminator": "\n",
-                "encoding_errors": ANY_TEXT,
+                "encoding_errors": _ANY_TEXT,
             }
             table = pd.read_csv(
-                next((place / name for name in ROWS if (place / name).exists()), place / ROWS[0]),
+                next(
+                    (place / name for name in ROWS_FILES if (place / name).exists()),
+                    place / ROWS_FILES[0],
+                ),
                 **options,
             )
             settings = Settings(**{**record, "trials": tuple(record["trials"])})
-            made = read_made(place / ORIGIN) if (place / ORIGIN).exists() else {}
-            kept = cache(partial(read_examples, place / EXAMPLES))
+            made = _read_origin(place / ORIGIN_FILE) if (place / ORIGIN_FILE).exists() else {}
+            kept = cache(partial(_read_examples, place / EXAMPLES_FILE))
             return Results(
-                tuple(map(read_row, table.to_dict("records"))), settings, kept=kept, made=made
+                tuple(map(_parse_row, table.to_dict("records"))), settings, kept=kept, made=made
             )
         except (OSError, LookupError, ValueError, TypeError, EOFError, LZMAError) as error:
             raise BadFile(
@@ -453,19 +458,27 @@ class Results:
             ) from error
 
 
-ROW = [name for name in Row.__dataclass_fields__ if name != "cell"]
-COLUMNS = [*ROW, *Cell.__dataclass_fields__]  #: of `to_pandas`
-TEXTS = ("task", "model", "explainer", "metric", "settings", "version", "status", "message")
+ROW_FIELDS = [name for name in Row.__dataclass_fields__ if name != "cell"]
+_TABLE_COLUMNS = [*ROW_FIELDS, *MetricValue.__dataclass_fields__]  #: of `to_pandas`
+TEXT_COLUMNS = ("task", "model", "explainer", "metric", "settings", "version", "status", "message")
 
 
-SUMMARY = ["mean", "sd", "n", "networks", "seeds", "sd_over", "missing"]  #: columns of a summary
-RUN_OF = ("task", "model", "seed")  #: what one run has in common
+_SUMMARY_COLUMNS = [
+    "mean",
+    "sd",
+    "n",
+    "networks",
+    "seeds",
+    "sd_over",
+    "missing",
+]  #: columns of a summary
+_RUN_COLUMNS = ("task", "model", "seed")  #: what one run has in common
 
 
-def summary_line(name: Any, part: "pd.DataFrame") -> tuple[Any, ...]:
-    """One explainer and metric: the columns of `SUMMARY`."""
+def _summary_line(name: Any, part: "pd.DataFrame") -> tuple[Any, ...]:
+    """One explainer and metric: the columns of `_SUMMARY_COLUMNS`."""
     good = part[part["status"] == OK]
-    runs = good.groupby([*RUN_OF])["value"].mean()
+    runs = good.groupby([*_RUN_COLUMNS])["value"].mean()
     networks = runs.groupby(["task", "model"]).mean()
     steps = {"networks": networks, "seeds": runs, "targets": good["value"]}
     over = next((unit for unit, values in steps.items() if len(values) > 1), "targets")
@@ -484,7 +497,7 @@ def summary_line(name: Any, part: "pd.DataFrame") -> tuple[Any, ...]:
     )
 
 
-def check_side(side: str) -> str:
+def _check_side(side: str) -> str:
     """Refuse what is not a side."""
     if side not in ("edge", "feature"):
         raise BadSetting(f"side must be 'edge' or 'feature', but {side!r} was given.")
@@ -496,17 +509,17 @@ def write_rows(results: Results, path: Path) -> None:
     beside it.
     """
     table = results.to_pandas()
-    for name in ("target", *LISTS):
+    for name in ("target", *LIST_COLUMNS):
         table[name] = [None if value is None else json.dumps(value) for value in table[name]]
     part, form = path.with_name(f"{path.name}.part"), "xz" if path.suffix == ".xz" else None
     table.to_csv(
-        part, index=False, lineterminator="\n", encoding="utf-8", errors=ANY_TEXT, compression=form
+        part, index=False, lineterminator="\n", encoding="utf-8", errors=_ANY_TEXT, compression=form
     )
-    path.with_name(SETTINGS).write_text(json.dumps(results.settings.record(), indent=2) + "\n")
+    path.with_name(SETTINGS_FILE).write_text(json.dumps(results.settings.record(), indent=2) + "\n")
     part.replace(path)
 
 
-def write_examples(path: Path, records: list[dict[str, Any]]) -> None:
+def _write_examples(path: Path, records: list[dict[str, Any]]) -> None:
     """Write what is kept of single explanations, one a line; an older file goes where there is
     nothing to keep.
     """
@@ -520,13 +533,13 @@ def write_examples(path: Path, records: list[dict[str, Any]]) -> None:
     path.with_name(f"{path.name}.part").replace(path)
 
 
-def read_examples(path: Path) -> dict[Key, dict[str, Any]]:
-    """What `write_examples` wrote; nothing where there is no file."""
+def _read_examples(path: Path) -> dict[ExplanationKey, dict[str, Any]]:
+    """What `_write_examples` wrote; nothing where there is no file."""
     if not path.exists():
         return {}
     try:
         return {
-            key_of(record): record["exhibit"]
+            explanation_key(record): record["exhibit"]
             for record in json.loads(path.read_text(encoding="utf-8"))
         }
     except (OSError, LookupError, ValueError, TypeError) as error:
@@ -535,7 +548,7 @@ def read_examples(path: Path) -> dict[Key, dict[str, Any]]:
         ) from error
 
 
-def read_made(path: Path) -> dict[str, Any]:
+def _read_origin(path: Path) -> dict[str, Any]:
     """Versions, device and how the network was treated."""
     made = json.loads(path.read_text())
     if not isinstance(made, dict) or not isinstance(made.get("network", {}), dict):
@@ -543,23 +556,25 @@ def read_made(path: Path) -> dict[str, Any]:
     return made
 
 
-def key_of(record: Mapping[str, Any]) -> Key:
+def explanation_key(record: Mapping[str, Any]) -> ExplanationKey:
     """Which explanation a record, or a row as a record, is of."""
     target = record["target"]
     target = tuple(target) if isinstance(target, list) else target
     return record["task"], record["model"], record["explainer"], target, record["occurrence"]
 
 
-def read_row(text: dict[str, str]) -> Row:
+def _parse_row(text: dict[str, str]) -> Row:
     """A row of ``rows.csv``."""
     target = json.loads(text["target"])
-    lists = {name: tuple(json.loads(text[name])) if text.get(name) else None for name in LISTS}
+    lists = {
+        name: tuple(json.loads(text[name])) if text.get(name) else None for name in LIST_COLUMNS
+    }
     draws = text.get("draws", "").strip("()[],")  # written as a tuple, such as (2.0, 4.0)
     lists["draws"] = tuple(json.loads(f"[{draws}]")) if draws else None
     numbers = {name: float(text[name]) if text[name] else None for name in ("value", "error")}
     flipped = {"True": True, "False": False}.get(text["flipped"])
     lookup({**STATUSES, **FAULTS}, text["status"], "status")
-    cell = Cell(
+    cell = MetricValue(
         status=text["status"],
         flipped=flipped,
         message=text.get("message") or None,

@@ -11,12 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from graphgauge.core.errors import BadSetting
-from graphgauge.core.seeds import derive_seed, generator
-from graphgauge.core.xplanation import Target, plain_target
+from graphgauge.core import BadSetting, Target, canonical_target, derive_seed, make_generator
 from graphgauge.models import BaseModel
 
-THIRDS, TENTHS = 3, 10
+_THIRDS, _TENTHS = 3, 10
 
 
 def sample_targets(model: BaseModel, count: int, among: Any = None, seed: int = 0) -> list[Target]:
@@ -25,29 +23,31 @@ def sample_targets(model: BaseModel, count: int, among: Any = None, seed: int = 
     """
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
         raise BadSetting(f"count must be a number of targets, 1 or more, but is {count!r}.")
-    pool = (model.population() if among is None else model.read(among).to_user()).unique(dim=0)
-    chosen = spread(strata(model, pool).cpu(), count, seed)
-    return [plain_target(target) for target in pool[chosen.to(pool.device)].tolist()]
+    pool = (model.population() if among is None else model.parse_targets(among).to_user()).unique(
+        dim=0
+    )
+    chosen = _draw_from_strata(_assign_strata(model, pool).cpu(), count, seed)
+    return [canonical_target(target) for target in pool[chosen.to(pool.device)].tolist()]
 
 
-def strata(model: BaseModel, pool: Tensor) -> Tensor:
+def _assign_strata(model: BaseModel, pool: Tensor) -> Tensor:
     """The stratum of each target, numbered in the order in which they are visited.  (P,)"""
     prediction = model.pred_continuous(pool)
     if model.task == "regression":
         return (
             3
-            * parts(
-                prediction, torch.zeros(len(pool), dtype=torch.int64, device=pool.device), TENTHS
+            * _quantile_parts(
+                prediction, torch.zeros(len(pool), dtype=torch.int64, device=pool.device), _TENTHS
             )
-            % TENTHS
+            % _TENTHS
         )
     predicted = model.pred_discrete(pool)
     _, label = predicted.unique(return_inverse=True)
-    third = parts(prediction.gather(1, predicted[:, None])[:, 0], label, THIRDS)
-    return (third - label) % THIRDS * prediction.size(1) + label
+    third = _quantile_parts(prediction.gather(1, predicted[:, None])[:, 0], label, _THIRDS)
+    return (third - label) % _THIRDS * prediction.size(1) + label
 
 
-def parts(value: Tensor, group: Tensor, number: int) -> Tensor:
+def _quantile_parts(value: Tensor, group: Tensor, number: int) -> Tensor:
     """Which of ``number`` equal parts of its group each value falls into, lowest first.
     (P,), (P,) -> (P,)
     """
@@ -58,11 +58,11 @@ def parts(value: Tensor, group: Tensor, number: int) -> Tensor:
     return torch.empty_like(order).index_copy(0, order, place * number // size[group[order]])
 
 
-def spread(stratum: Tensor, count: int, seed: int) -> Tensor:
+def _draw_from_strata(stratum: Tensor, count: int, seed: int) -> Tensor:
     """Rows taken from all strata in turn, in a random order inside each; listed in rising order.
     (P,) -> (count,)
     """
-    by_chance = torch.randperm(len(stratum), generator=generator(derive_seed(seed, "sample")))
+    by_chance = torch.randperm(len(stratum), generator=make_generator(derive_seed(seed, "sample")))
     by_stratum = by_chance[stratum[by_chance].argsort(stable=True)]
     size = torch.bincount(stratum)
     turn = torch.arange(len(stratum)) - (size.cumsum(0) - size)[stratum[by_stratum]]

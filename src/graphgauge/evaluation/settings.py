@@ -10,13 +10,10 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from graphgauge.core.digests import blake2b_hex
-from graphgauge.core.errors import BadSetting, UnknownName
-from graphgauge.core.registry import lookup
-from graphgauge.core.xplanation import POOLINGS
-from graphgauge.metrics.base import is_top
+from graphgauge.core import POOLINGS, BadSetting, UnknownName, blake2b_hex, lookup
+from graphgauge.metrics import is_valid_top
 
-CHOICES = {
+_CHOICES = {
     "sides": ("both", "edges", "features"),
     "edge_removal": ("mask", "drop"),
     "edge_scope": ("messages", "induced"),
@@ -32,7 +29,7 @@ CHOICES = {
 }
 
 
-DIRECTIONS = (
+_DIRECTIONS = (
     "any",
     "down",
     "up",
@@ -40,12 +37,12 @@ DIRECTIONS = (
 )  #: that order, curve and EC of values follow together
 
 
-def is_count(value: Any, least: int) -> bool:
+def _is_count(value: Any, least: int) -> bool:
     """Whether a value is a whole number, ``least`` or more."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
-def is_number(value: Any) -> bool:
+def _is_nonnegative_number(value: Any) -> bool:
     """Whether a value is a finite number, 0 or more."""
     return (
         isinstance(value, (int, float))
@@ -114,7 +111,7 @@ class Settings:
             for problem in map(self.problem_with, (field.name for field in fields(self)))
             if problem
         ]
-        if self.direction in DIRECTIONS and self.regression_curve != "raw":
+        if self.direction in _DIRECTIONS and self.regression_curve != "raw":
             problems.append(
                 f"direction={self.direction!r} decides what a curve of values is; for regression_curve={self.regression_curve!r} "
                 "set direction='paper', too"
@@ -125,18 +122,18 @@ class Settings:
     def problem_with(self, name: str) -> str:
         """What is wrong with one setting; '' if nothing is."""
         value = getattr(self, name)
-        if name in CHOICES:
-            known = ", ".join(map(repr, CHOICES[name]))
+        if name in _CHOICES:
+            known = ", ".join(map(repr, _CHOICES[name]))
             return (
                 ""
-                if value in CHOICES[name]
+                if value in _CHOICES[name]
                 else f"{name} must be one of {known}, but {value!r} was given"
             )
         if name == "trials":
             is_pair = (
                 isinstance(value, (tuple, list))
                 and len(value) == 2
-                and all(is_count(item, 1) for item in value)
+                and all(_is_count(item, 1) for item in value)
             )
             return (
                 ""
@@ -146,7 +143,7 @@ class Settings:
         if name == "keep":
             return (
                 ""
-                if value == "all" or is_count(value, 1)
+                if value == "all" or _is_count(value, 1)
                 else f"keep must be 'all' or a number of scores, but is {value!r}"
             )
         if name in ("twins", "extras"):
@@ -156,23 +153,25 @@ class Settings:
         if name == "tau":
             return (
                 ""
-                if value is None or is_number(value)
+                if value is None or _is_nonnegative_number(value)
                 else f"tau must be a number or None, but is {value!r}"
             )
         if name in ("flip", "tolerance", "epsilon"):
             return (
-                "" if is_number(value) else f"{name} must be a number, 0 or more, but is {value!r}"
+                ""
+                if _is_nonnegative_number(value)
+                else f"{name} must be a number, 0 or more, but is {value!r}"
             )
         if name == "top":
             return (
                 ""
-                if is_top(value)
+                if is_valid_top(value)
                 else f"top must be a whole number, 1 or more, or a share between 0 and 1, but is {value!r}"
             )
         least = {"calls": 3, "timed": 0}.get(name, 1)
         return (
             ""
-            if is_count(value, least)
+            if _is_count(value, least)
             else f"{name} must be a whole number, {least} or more, but is {value!r}"
         )
 
@@ -215,7 +214,7 @@ PRESETS = {
 }
 
 
-def check_names(given: Iterable[str]) -> None:
+def _check_setting_names(given: Iterable[str]) -> None:
     """Refuse names that are no settings, all at once."""
     known = {field.name: None for field in fields(Settings)}
     unknown = [name for name in given if name not in known]
@@ -227,14 +226,14 @@ def check_names(given: Iterable[str]) -> None:
         lookup(known, name, "setting")
 
 
-def settings_of(preset: str, **changed: Any) -> Settings:
+def settings_from_preset(preset: str, **changed: Any) -> Settings:
     """A preset with some settings changed; refuses unknown names, all at once.
 
-    >>> settings_of("paper", cap=50).cap
+    >>> settings_from_preset("paper", cap=50).cap
     50
     """
     base = lookup(PRESETS, preset, "preset")
-    check_names(changed)
+    _check_setting_names(changed)
     if isinstance(changed.get("trials"), list):
         changed["trials"] = tuple(changed["trials"])
     return replace(base, **changed)

@@ -7,16 +7,15 @@ from typing import Any
 
 import torch
 
-from graphgauge.evaluation.entries import OfClasses
+from graphgauge.evaluation.explanation_set import ChosenClassExplainer
 from graphgauge.explainers import BaseExplainer
-from graphgauge.models import BaseModel
-from graphgauge.models.recent import no_recent_graphs
+from graphgauge.models import BaseModel, without_cached_graphs
 
 REPEATS = 3
 
 
 def seconds_alone(
-    explainer: BaseExplainer | OfClasses,
+    explainer: BaseExplainer | ChosenClassExplainer,
     model: BaseModel,
     targets: Sequence[Any],
     seed: int,
@@ -28,26 +27,26 @@ def seconds_alone(
     if targets and not is_warm:
         explainer.explain(model, targets[:1], seed=seed)
     return [
-        median(one_call(explainer, model, target, seed) for _ in range(REPEATS))
+        median(_time_one_call(explainer, model, target, seed) for _ in range(REPEATS))
         for target in targets
     ]
 
 
-def one_call(
-    explainer: BaseExplainer | OfClasses, model: BaseModel, target: Any, seed: int
+def _time_one_call(
+    explainer: BaseExplainer | ChosenClassExplainer, model: BaseModel, target: Any, seed: int
 ) -> float:
     """Seconds of one call, until the device has finished; the target's computation graph is cut in
     it.
     """
-    with no_recent_graphs(model):
-        synchronise(model.source.device)
+    with without_cached_graphs(model):
+        _wait_for_device(model.source.device)
         start = time.perf_counter()
         explainer.explain(model, [target], seed=seed)
-        synchronise(model.source.device)
+        _wait_for_device(model.source.device)
         return time.perf_counter() - start
 
 
-def synchronise(device: torch.device) -> None:
+def _wait_for_device(device: torch.device) -> None:
     """Wait for work that a GPU still has to do."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)

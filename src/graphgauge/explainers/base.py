@@ -20,17 +20,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphgauge.core.errors import BadExplanation, BadModel, BadSetting, GraphgaugeWarning
-from graphgauge.core.numbers import all_finite
-from graphgauge.core.progress import progress
-from graphgauge.core.seeds import check_seed, derive_seed
-from graphgauge.core.xplanation import Target, Xplanation
-from graphgauge.explainers.chosen_classes import chosen_classes
-from graphgauge.models import BaseModel, ComputationGraphs
-from graphgauge.models.fingerprints import digest_of_network
-from graphgauge.models.guard import lent
-from graphgauge.models.masking import WITHOUT_MASKS
-from graphgauge.models.targets import Targets
+from graphgauge.core import (
+    BadExplanation,
+    BadModel,
+    BadSetting,
+    GraphgaugeWarning,
+    Target,
+    Xplanation,
+    all_finite,
+    check_seed,
+    derive_seed,
+    progress_bar,
+)
+from graphgauge.execution import ADVICE_WITHOUT_MASKS
+from graphgauge.explainers.explained_class import parse_labels
+from graphgauge.models import BaseModel, borrow_network, digest_of_network
+from graphgauge.subgraphs import ComputationGraphs, Targets
 
 _WARNS_OF_MISSING_EDGES: ContextVar[bool] = ContextVar(
     "whether explainers without edge scores say so", default=True
@@ -133,15 +138,17 @@ class BaseExplainer(ABC):
             BadSetting: The seed or the label is not valid.
         """
         seed = check_seed(seed)
-        with check_wrapped(model).session(), lent(model, self.name):
-            warn_of_missing_edges(model, [self], stacklevel=3)
-            targets = model.read(targets)
-            chosen = chosen_classes(model, targets, label)
+        with check_wrapped_model(model).session(), borrow_network(model, self.name):
+            warn_about_missing_edge_scores(model, [self], stacklevel=3)
+            targets = model.parse_targets(targets)
+            chosen = parse_labels(model, targets, label)
             if chosen is None:
-                return self.explanations(model, targets, seed)
-            return self.explanations(model, targets, seed, self.check_label(model, targets, chosen))
+                return self.explain_in_session(model, targets, seed)
+            return self.explain_in_session(
+                model, targets, seed, self.check_label(model, targets, chosen)
+            )
 
-    def again(self, model: BaseModel, x: Xplanation) -> Xplanation:
+    def recompute(self, model: BaseModel, x: Xplanation) -> Xplanation:
         """Compute a stored explanation again; with the same model it has the same scores."""
         chosen = {} if x.label is None else {"label": x.label}
         return self.explain(model, [x.target] * (x.occurrence + 1), seed=x.seed or 0, **chosen)[-1]
@@ -164,7 +171,7 @@ class BaseExplainer(ABC):
             )
         return label
 
-    def explanations(
+    def explain_in_session(
         self, model: BaseModel, targets: Any, seed: int, label: Tensor | None = None
     ) -> list[Xplanation]:
         """Do the work of `explain` for callers that have a model session open.
@@ -181,11 +188,11 @@ class BaseExplainer(ABC):
         if label is not None:
             graphs = replace(graphs, chosen_class=label)
         start = time.perf_counter()
-        numbered = occurrences([graph.target for graph in graphs])
+        numbered = number_occurrences([graph.target for graph in graphs])
         seeds = [derive_seed(seed, self.name, *entry) for entry in numbered]
         prediction = model.pred_continuous(targets)
-        with progress(len(graphs), self.name):
-            scores = check_packed(self.scores(model, graphs, seeds), graphs, self.name)
+        with progress_bar(len(graphs), self.name):
+            scores = _check_packed_shapes(self.scores(model, graphs, seeds), graphs, self.name)
         shared = {
             "explainer": self.name,
             "params": self.params,
@@ -196,7 +203,7 @@ class BaseExplainer(ABC):
         share = (time.perf_counter() - start) / max(len(graphs), 1)
         classes = [None] * len(graphs) if label is None else label.tolist()
         xs = [
-            unpacked(
+            _unpack_explanation(
                 graphs,
                 k,
                 scores,
@@ -208,7 +215,7 @@ class BaseExplainer(ABC):
             )
             for k in range(len(graphs))
         ]
-        tell_gaps(self.name, scores, xs)
+        _warn_about_nonfinite_scores(self.name, scores, xs)
         return xs
 
     @abstractmethod
@@ -222,7 +229,7 @@ class BaseExplainer(ABC):
         """
 
 
-def check_wrapped(model: Any) -> BaseModel:
+def check_wrapped_model(model: Any) -> BaseModel:
     """Raise BadModel unless the network is wrapped."""
     if not isinstance(model, BaseModel):
         raise BadModel(
@@ -232,7 +239,7 @@ def check_wrapped(model: Any) -> BaseModel:
     return model
 
 
-def check_packed(scores: Any, graphs: ComputationGraphs, name: str) -> Scores:
+def _check_packed_shapes(scores: Any, graphs: ComputationGraphs, name: str) -> Scores:
     """Raise BadExplanation unless the scores have the shapes of the packed graphs."""
     if not isinstance(scores, Scores):
         raise BadExplanation(
@@ -250,10 +257,10 @@ def check_packed(scores: Any, graphs: ComputationGraphs, name: str) -> Scores:
     return scores
 
 
-def occurrences(targets: list[Target]) -> list[tuple[Target, int]]:
+def number_occurrences(targets: list[Target]) -> list[tuple[Target, int]]:
     """Pair each target with the number of times that it occurs earlier in the list.
 
-    >>> occurrences([5, 7, 5])
+    >>> number_occurrences([5, 7, 5])
     [(5, 0), (7, 0), (5, 1)]
     """
     count: Counter[Target] = Counter()
@@ -264,7 +271,9 @@ def occurrences(targets: list[Target]) -> list[tuple[Target, int]]:
     return numbered
 
 
-def unpacked(graphs: ComputationGraphs, k: int, scores: Scores, **fields: Any) -> Xplanation:
+def _unpack_explanation(
+    graphs: ComputationGraphs, k: int, scores: Scores, **fields: Any
+) -> Xplanation:
     """Cut the explanation of graph k out of the packed scores."""
     graph = graphs[k]
     nodes, edges = graph.nodes, graph.edges
@@ -284,25 +293,25 @@ def unpacked(graphs: ComputationGraphs, k: int, scores: Scores, **fields: Any) -
     )
 
 
-def warn_of_missing_edges(
+def warn_about_missing_edge_scores(
     model: BaseModel, explainers: Iterable[BaseExplainer], stacklevel: int = 2
 ) -> None:
     """Warn which explainers will score features only, why, and what would score edges instead."""
     names = sorted({explainer.name for explainer in explainers if explainer.needs_masks})
-    if not names or not _WARNS_OF_MISSING_EDGES.get() or can_mask(model):
+    if not names or not _WARNS_OF_MISSING_EDGES.get() or can_mask_messages(model):
         return
     reason = model.mask_support.rstrip(".")
     gives = "gives" if len(names) == 1 else "give"
     warnings.warn(
         f"there are no edge scores: {reason}. So {', '.join(names)} {gives} features only; "
-        f"for edges {WITHOUT_MASKS}.",
+        f"for edges {ADVICE_WITHOUT_MASKS}.",
         GraphgaugeWarning,
         stacklevel=stacklevel + 1,
     )
 
 
 @contextmanager
-def missing_edges_told() -> Iterator[None]:
+def silence_missing_edge_warnings() -> Iterator[None]:
     """Suppress the warning about missing edge scores, for a caller that has given it already."""
     token = _WARNS_OF_MISSING_EDGES.set(False)
     try:
@@ -311,11 +320,11 @@ def missing_edges_told() -> Iterator[None]:
         _WARNS_OF_MISSING_EDGES.reset(token)
 
 
-def tell_gaps(name: str, scores: Scores, xs: list[Xplanation]) -> None:
+def _warn_about_nonfinite_scores(name: str, scores: Scores, xs: list[Xplanation]) -> None:
     """Warn about NaN and infinite scores."""
-    if is_finite(scores.feature, scores.edge):
+    if _all_scores_finite(scores.feature, scores.edge):
         return
-    bad = [x.target for x in xs if not is_finite(x.feature_score, x.edge_score)]
+    bad = [x.target for x in xs if not _all_scores_finite(x.feature_score, x.edge_score)]
     if bad:
         warnings.warn(
             f"{name} gives NaN or infinite scores for {len(bad)} of {len(xs)} targets, the first "
@@ -326,12 +335,12 @@ def tell_gaps(name: str, scores: Scores, xs: list[Xplanation]) -> None:
         )
 
 
-def is_finite(*sides: Tensor | None) -> bool:
+def _all_scores_finite(*sides: Tensor | None) -> bool:
     """Whether all scores are finite."""
     return all(all_finite(side) for side in sides if side is not None)
 
 
-def explained(model: BaseModel, raw: Tensor, label: Tensor | None, what: str) -> Tensor:
+def target_output(model: BaseModel, raw: Tensor, label: Tensor | None, what: str) -> Tensor:
     """The number that is explained, one for each copy. raw (K, columns), label (K,) -> (K,)
 
     For regression this is the predicted value. For classification it is the probability of the
@@ -347,24 +356,24 @@ def explained(model: BaseModel, raw: Tensor, label: Tensor | None, what: str) ->
     return raw.gather(1, label[:, None])[:, 0]
 
 
-def check_explained(what: str) -> str:
+def check_explain_output(what: str) -> str:
     """Raise BadSetting unless ``what`` is "prob" or "logit"."""
     if what not in ("prob", "logit"):
         raise BadSetting(f"explain_output must be 'prob' or 'logit', but {what!r} was given.")
     return what
 
 
-def empty_features(graphs: ComputationGraphs) -> Tensor:
+def zero_feature_scores(graphs: ComputationGraphs) -> Tensor:
     """Packed feature scores of 0, to be filled. (sum of nodes, F)"""
     return graphs.source.x.new_zeros(len(graphs.node), graphs.source.x.size(1))
 
 
-def empty_edges(graphs: ComputationGraphs) -> Tensor:
+def zero_edge_scores(graphs: ComputationGraphs) -> Tensor:
     """Packed edge scores of 0, to be filled. (sum of edges,)"""
     return graphs.source.x.new_zeros(len(graphs.edge))
 
 
-def can_mask(model: BaseModel) -> bool:
+def can_mask_messages(model: BaseModel) -> bool:
     """Whether single messages can be multiplied by a factor, so that edges can have scores."""
     return not model.mask_support.startswith("refused")
 
@@ -397,13 +406,13 @@ def check_precision(name: str, model: BaseModel) -> None:
         )
 
 
-def check_count(name: str, value: int) -> None:
+def check_positive_integer(name: str, value: int) -> None:
     """Raise BadSetting unless ``value`` is a whole number of at least 1."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
         raise BadSetting(f"{name} must be a whole number, 1 or more, but {value!r} was given.")
 
 
-def check_numbers(explainer: Any, *names: str, least: float = 0.0) -> None:
+def check_finite_parameters(explainer: Any, *names: str, least: float = 0.0) -> None:
     """Raise BadSetting unless the named parameters are finite numbers of at least ``least``."""
     for name in names:
         value = getattr(explainer, name)

@@ -26,21 +26,29 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graphgauge.core.progress import advance
-from graphgauge.explainers.base import BaseExplainer, Scores, can_mask, check_count, check_numbers
-from graphgauge.explainers.chosen_classes import classes_to_explain
-from graphgauge.explainers.learned import (
-    Learned,
-    Mask,
-    MaskedCopies,
-    first_values,
-    learned_scores,
-    misfit,
+from graphgauge.core import advance_progress
+from graphgauge.execution import GraphBatch
+from graphgauge.explainers.base import (
+    BaseExplainer,
+    Scores,
+    can_mask_messages,
+    check_finite_parameters,
+    check_positive_integer,
 )
-from graphgauge.explainers.replay import Replay
-from graphgauge.models import BaseModel, ComputationGraphs, Union
+from graphgauge.explainers.cuda_graphs import ReplayedStep
+from graphgauge.explainers.explained_class import classes_to_explain
+from graphgauge.explainers.mask_optimisation import (
+    LearnedMask,
+    LearnedScores,
+    MaskedBatch,
+    collect_learned_scores,
+    original_predictions,
+    prediction_loss,
+)
+from graphgauge.models import BaseModel
+from graphgauge.subgraphs import ComputationGraphs
 
-FEATURE_STD = 0.1
+_FEATURE_STD = 0.1
 
 
 @dataclass(frozen=True)
@@ -81,8 +89,10 @@ class GNNExplainer(BaseExplainer):
     node_feat_ent: float = 0.1
 
     def __post_init__(self) -> None:
-        check_count("epochs", self.epochs)
-        check_numbers(self, "lr", "edge_size", "edge_ent", "node_feat_size", "node_feat_ent")
+        check_positive_integer("epochs", self.epochs)
+        check_finite_parameters(
+            self, "lr", "edge_size", "edge_ent", "node_feat_size", "node_feat_ent"
+        )
 
     @property
     def needs_masks(self) -> bool:
@@ -92,7 +102,7 @@ class GNNExplainer(BaseExplainer):
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """Optimise the masks of all targets together."""
         optimise = self.optimiser(model, graphs, seeds)
-        return learned_scores(
+        return collect_learned_scores(
             model,
             graphs,
             lambda union: optimise(union, self.epochs),
@@ -102,53 +112,57 @@ class GNNExplainer(BaseExplainer):
 
     def optimiser(
         self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]
-    ) -> Callable[[Union, int], Learned]:
+    ) -> Callable[[GraphBatch, int], LearnedScores]:
         """Return a function that learns the masks of a batch in a given number of epochs."""
-        label, value = classes_to_explain(model, graphs), first_values(model, graphs)
-        std, with_edges = edge_std(model, graphs), can_mask(model)
+        label, value = classes_to_explain(model, graphs), original_predictions(model, graphs)
+        std, with_edges = _initial_edge_std(model, graphs), can_mask_messages(model)
 
-        def optimise(union: Union, epochs: int) -> Learned:
-            copies = MaskedCopies(model, union, with_edges)
-            masks = self.masks(copies, [seeds[k] for k in union.of.tolist()], std[union.of])
+        def optimise(union: GraphBatch, epochs: int) -> LearnedScores:
+            copies = MaskedBatch(model, union, with_edges)
+            masks = self.masks(
+                copies, [seeds[k] for k in union.graph_index.tolist()], std[union.graph_index]
+            )
             adam = torch.optim.Adam(
                 [mask.logit for mask in masks],
                 lr=self.lr,
                 fused=True,
                 capturable=copies.value.is_cuda,
             )
-            target_label = None if label is None else label[union.of]
-            target_value = value[union.of]
+            target_label = None if label is None else label[union.graph_index]
+            target_value = value[union.graph_index]
 
             def step() -> None:
                 copies.set_gates(*(mask.gates() for mask in masks))
                 with torch.enable_grad():
-                    raw = model.engine.outputs(copies.edited)
-                    loss = misfit(model, raw, target_label, target_value).sum()
+                    raw = model.executor.outputs(copies.edited)
+                    loss = prediction_loss(model, raw, target_label, target_value).sum()
                     gradients = copies.gradients(loss)
                 for mask, gradient in zip(masks, gradients, strict=True):
                     mask.logit.grad = mask.gradient(gradient)
                 adam.step()
 
-            replay = Replay(step, copies.value.device)
+            replay = ReplayedStep(step, copies.value.device)
             for _ in range(epochs):
                 replay()
-                advance(len(union) / self.epochs)
+                advance_progress(len(union) / self.epochs)
             return copies.scores(*(mask.score() for mask in masks))
 
         return optimise
 
-    def masks(self, copies: MaskedCopies, seeds: list[int], std: Tensor) -> list[Mask]:
+    def masks(self, copies: MaskedBatch, seeds: list[int], std: Tensor) -> list[LearnedMask]:
         """The randomly initialised masks of features and, if messages can be masked, of edges."""
         features, edges, like = copies.features, copies.edges, copies.value
-        start = FEATURE_STD * features.drawn(seeds, "features", like)
-        masks = [Mask(features, start, self.node_feat_size, self.node_feat_ent, mean_size=True)]
+        start = _FEATURE_STD * features.drawn(seeds, "features", like)
+        masks = [
+            LearnedMask(features, start, self.node_feat_size, self.node_feat_ent, mean_size=True)
+        ]
         if edges is not None:
             start = std.to(like)[edges.copy] * edges.drawn(seeds, "edges", like)
-            masks.append(Mask(edges, start, self.edge_size, self.edge_ent, mean_size=False))
+            masks.append(LearnedMask(edges, start, self.edge_size, self.edge_ent, mean_size=False))
         return masks
 
 
-def edge_std(model: BaseModel, graphs: ComputationGraphs) -> Tensor:
+def _initial_edge_std(model: BaseModel, graphs: ComputationGraphs) -> Tensor:
     """Standard deviation sqrt(2 / N) of PyG's initial edge logits; N counts the whole graph's
     nodes. (T,)
     """

@@ -23,27 +23,28 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphgauge.core.errors import BadSetting
-from graphgauge.core.progress import advance
+from graphgauge.core import BadSetting, advance_progress
+from graphgauge.execution import GraphBatch
 from graphgauge.explainers.base import (
     BaseExplainer,
     Scores,
-    can_mask,
-    check_count,
-    check_explained,
-    empty_edges,
-    empty_features,
-    explained,
+    can_mask_messages,
+    check_explain_output,
+    check_positive_integer,
+    target_output,
+    zero_edge_scores,
+    zero_feature_scores,
 )
-from graphgauge.explainers.chosen_classes import classes_to_explain
-from graphgauge.models import BaseModel, ComputationGraphs, Union
+from graphgauge.explainers.explained_class import classes_to_explain
+from graphgauge.models import BaseModel
+from graphgauge.subgraphs import ComputationGraphs
 
 #: gradients of one batch: for its nodes (num_nodes, F), and for its edges (num_edges,) or None
-Gradients = tuple[Tensor, Tensor | None]
+_BatchGradients = tuple[Tensor, Tensor | None]
 
 
 @dataclass(frozen=True)
-class GradientExplainer(BaseExplainer):
+class _GradientExplainer(BaseExplainer):
     """Base class of explainers whose scores come from gradients of the explained output.
 
     Args:
@@ -60,7 +61,7 @@ class GradientExplainer(BaseExplainer):
     edge_factor: Literal["message", "weight"] = "message"
 
     def __post_init__(self) -> None:
-        check_explained(self.explain_output)
+        check_explain_output(self.explain_output)
         if self.edge_factor not in ("message", "weight"):
             raise BadSetting(
                 f"edge_factor must be 'message' or 'weight', but {self.edge_factor!r} was given."
@@ -76,7 +77,7 @@ class GradientExplainer(BaseExplainer):
         """Whether `rules` must see the operations inside message-passing layers."""
         return False
 
-    def rules(self, model: BaseModel, union: Union) -> AbstractContextManager[Any]:
+    def rules(self, model: BaseModel, union: GraphBatch) -> AbstractContextManager[Any]:
         """Context in which operations of the network have other gradient rules. By default none
         do.
         """
@@ -91,7 +92,7 @@ class GradientExplainer(BaseExplainer):
         """
         return torch.autograd.grad(output.sum(), leaves, allow_unused=True)
 
-    def check_pass(self, model: BaseModel, union: Union, raw: Tensor) -> None:
+    def check_pass(self, model: BaseModel, union: GraphBatch, raw: Tensor) -> None:
         """Raise BadModel if raw outputs (K, columns) show that the rules do not fit the network.
 
         By default there is nothing to check.
@@ -100,7 +101,7 @@ class GradientExplainer(BaseExplainer):
     def scores_edges(self, model: BaseModel) -> bool:
         """Whether edges get scores. Raises BadSetting if the network does not take edge weights."""
         if self.edge_factor == "message":
-            return can_mask(model)
+            return can_mask_messages(model)
         names = model.source.edge_attrs if model.call.names is None else model.call.names
         if "edge_weight" not in names:
             raise BadSetting(
@@ -112,7 +113,7 @@ class GradientExplainer(BaseExplainer):
 
     def gradients(
         self, model: BaseModel, label: Tensor | None, scale: Tensor | None = None
-    ) -> Callable[[Union], Gradients]:
+    ) -> Callable[[GraphBatch], _BatchGradients]:
         """Return a function that computes the gradients of a batch.
 
         Features and edge factors of copy k are multiplied by ``scale[k]``, if a scale is given.
@@ -120,21 +121,21 @@ class GradientExplainer(BaseExplainer):
         with_edges = self.scores_edges(model)
         on_weight = self.edge_factor == "weight"
 
-        def work(union: Union) -> Gradients:
+        def work(union: GraphBatch) -> _BatchGradients:
             with torch.enable_grad():
-                x = union.x if scale is None else scaled_features(union, scale)
+                x = union.x if scale is None else _scale_features(union, scale)
                 x = x.detach().requires_grad_(True)
                 leaves, edited = [x], union.with_x(x)
                 if with_edges:
-                    factor = factors(union, scale).requires_grad_(True)
+                    factor = _message_factors(union, scale).requires_grad_(True)
                     leaves.append(factor)
                     edit = edited.with_weight_factor if on_weight else edited.with_mask
                     edited = edit(factor)
                 with self.rules(model, union) as rules:
-                    raw = model.engine.outputs(edited, written=self.has_rules)
+                    raw = model.executor.outputs(edited, written=self.has_rules)
                 self.check_pass(model, union, raw.detach())
-                target_label = None if label is None else label[union.of]
-                output = explained(model, raw, target_label, self.explain_output)
+                target_label = None if label is None else label[union.graph_index]
+                output = target_output(model, raw, target_label, self.explain_output)
                 grads = self.differentiate(output, leaves, rules)
             feature, *edge = (
                 torch.zeros_like(leaf) if grad is None else grad
@@ -145,14 +146,14 @@ class GradientExplainer(BaseExplainer):
         return work
 
 
-def scaled_features(union: Union, scale: Tensor) -> Tensor:
+def _scale_features(union: GraphBatch, scale: Tensor) -> Tensor:
     """The features of a batch, those of copy k multiplied by ``scale[k]``."""
     return union.x.index_copy(
         0, union.node_at, union.x[union.node_at] * scale[union.copy][union.node_copy][:, None]
     )
 
 
-def factors(union: Union, scale: Tensor | None) -> Tensor:
+def _message_factors(union: GraphBatch, scale: Tensor | None) -> Tensor:
     """Factors on the messages: ``scale[k]`` on the relevant edges of copy k, 1 on other edges.
     (num_edges,)
     """
@@ -163,7 +164,7 @@ def factors(union: Union, scale: Tensor | None) -> Tensor:
 
 
 @dataclass(frozen=True)
-class PlainGradient(GradientExplainer):
+class PlainGradient(_GradientExplainer):
     """Base class of explainers that need one gradient at the input.
 
     Subclasses turn gradients into scores with `feature_score` and `edge_score`.
@@ -171,17 +172,17 @@ class PlainGradient(GradientExplainer):
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """Run one forward and one backward pass."""
-        feature, edge = empty_features(graphs), empty_edges(graphs)
+        feature, edge = zero_feature_scores(graphs), zero_edge_scores(graphs)
         work = self.gradients(model, classes_to_explain(model, graphs))
 
-        def write(result: tuple[Union, Gradients]) -> None:
+        def write(result: tuple[GraphBatch, _BatchGradients]) -> None:
             union, (for_nodes, for_edges) = result
             feature[union.node_row] = for_nodes
             if for_edges is not None:
                 edge[union.edge_row] = for_edges
-            advance(len(union))
+            advance_progress(len(union))
 
-        model.each(lambda union: (union, work(union)), write, graphs, kind=repr(self))
+        model.for_each(lambda union: (union, work(union)), write, graphs, kind=repr(self))
         x = graphs.source.x[graphs.node]
         return Scores(
             self.feature_score(x, feature),
@@ -202,8 +203,8 @@ class Saliency(PlainGradient):
     """The absolute gradient: how strongly the output reacts to a feature or a message.
 
     Args:
-        explain_output: "prob" or "logit"; see `GradientExplainer`.
-        edge_factor: "message" or "weight"; see `GradientExplainer`.
+        explain_output: "prob" or "logit"; see `_GradientExplainer`.
+        edge_factor: "message" or "weight"; see `_GradientExplainer`.
 
     >>> import torch, graphgauge as gg
     >>> from torch_geometric.data import Data
@@ -233,8 +234,8 @@ class InputXGradient(PlainGradient):
     """The gradient times the input: the first-order effect of removing a feature or a message.
 
     Args:
-        explain_output: "prob" or "logit"; see `GradientExplainer`.
-        edge_factor: "message" or "weight"; see `GradientExplainer`.
+        explain_output: "prob" or "logit"; see `_GradientExplainer`.
+        edge_factor: "message" or "weight"; see `_GradientExplainer`.
 
     >>> import torch, graphgauge as gg
     >>> from torch_geometric.data import Data
@@ -260,14 +261,14 @@ class InputXGradient(PlainGradient):
 
 
 @dataclass(frozen=True)
-class IntegratedGradients(GradientExplainer):
+class IntegratedGradients(_GradientExplainer):
     """Gradients averaged along the straight path from an empty input to the real one.
 
     The scores of all features and edges of a target sum to f(x, 1) - f(0, 0).
 
     Args:
-        explain_output: "prob" or "logit"; see `GradientExplainer`.
-        edge_factor: "message" or "weight"; see `GradientExplainer`.
+        explain_output: "prob" or "logit"; see `_GradientExplainer`.
+        edge_factor: "message" or "weight"; see `_GradientExplainer`.
         steps: Points of the Gauss-Legendre quadrature.
 
     >>> import torch, graphgauge as gg
@@ -287,34 +288,34 @@ class IntegratedGradients(GradientExplainer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_count("steps", self.steps)
+        check_positive_integer("steps", self.steps)
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """Run all steps of all targets as copies in one batch; the steps of a target are
         adjacent.
         """
-        feature, edge = empty_features(graphs), empty_edges(graphs)
+        feature, edge = zero_feature_scores(graphs), zero_edge_scores(graphs)
         of = torch.arange(len(graphs), device=graphs.node.device).repeat_interleave(self.steps)
         alpha, weight = (
-            values.to(feature).repeat(len(graphs)) for values in gauss_legendre(self.steps)
+            values.to(feature).repeat(len(graphs)) for values in _gauss_legendre(self.steps)
         )
         work = self.gradients(model, classes_to_explain(model, graphs), scale=alpha)
 
-        def add(result: tuple[Union, Gradients]) -> None:
+        def add(result: tuple[GraphBatch, _BatchGradients]) -> None:
             union, (for_nodes, for_edges) = result
             share = weight[union.copy]
             feature.index_add_(0, union.node_row, for_nodes * share[union.node_copy][:, None])
             if for_edges is not None:
                 edge.index_add_(0, union.edge_row, for_edges * share[union.edge_copy])
-            advance(len(union) / self.steps)
+            advance_progress(len(union) / self.steps)
 
-        model.each(lambda union: (union, work(union)), add, graphs, of, kind=repr(self))
+        model.for_each(lambda union: (union, work(union)), add, graphs, of, kind=repr(self))
         return Scores(
             graphs.source.x[graphs.node] * feature, edge if self.scores_edges(model) else None
         )
 
 
-def gauss_legendre(steps: int) -> tuple[Tensor, Tensor]:
+def _gauss_legendre(steps: int) -> tuple[Tensor, Tensor]:
     """Nodes in (0, 1) and their weights, which sum to 1. (steps,), (steps,)"""
     points, weights = np.polynomial.legendre.leggauss(steps)
     return torch.from_numpy((1 + points) / 2), torch.from_numpy(weights / 2)

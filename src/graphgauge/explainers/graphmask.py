@@ -45,47 +45,49 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from graphgauge.core.counted import streams, uniform
-from graphgauge.core.errors import BadSetting
-from graphgauge.core.progress import advance
-from graphgauge.core.seeds import derive_seed
+from graphgauge.core import BadSetting, advance_progress, derive_seed, random_streams, uniform_at
+from graphgauge.execution import GraphBatch
 from graphgauge.explainers.base import (
     BaseExplainer,
     Scores,
-    can_mask,
-    check_count,
-    check_numbers,
+    can_mask_messages,
+    check_finite_parameters,
+    check_positive_integer,
     check_precision,
-    explained,
+    target_output,
 )
-from graphgauge.explainers.chosen_classes import classes_to_explain
-from graphgauge.explainers.gates import (
-    Gated,
-    Noise,
-    chance_open,
-    gated_by_copy,
-    recorded_rounds,
-    sampled,
+from graphgauge.explainers.cuda_graphs import ReplayedStep
+from graphgauge.explainers.explained_class import classes_to_explain
+from graphgauge.explainers.graphmask_pyg import check_gates_are_untrained, score_with_random_gates
+from graphgauge.explainers.mask_optimisation import (
+    LearnedMask,
+    LearnedScores,
+    MaskedBatch,
+    collect_learned_scores,
+    original_predictions,
+    relevant_edge_entries,
 )
-from graphgauge.explainers.graphmask_pyg import check_untrained, untrained
-from graphgauge.explainers.learned import (
-    Learned,
-    Mask,
-    MaskedCopies,
-    edge_entries,
-    first_values,
-    learned_scores,
+from graphgauge.explainers.message_gates import (
+    GatedMessages,
+    GateNoise,
+    gate_messages_by_copy,
+    open_probability,
+    record_message_rounds,
+    sample_hard_concrete,
 )
-from graphgauge.explainers.replay import Replay
-from graphgauge.models import BaseModel, ComputationGraphs, Union
-from graphgauge.models.outputs import likeliest, log_probabilities
-from graphgauge.models.probing import spaced
+from graphgauge.models import (
+    BaseModel,
+    class_log_probabilities,
+    evenly_spaced_rows,
+    most_likely_class,
+)
+from graphgauge.subgraphs import ComputationGraphs
 
-FEATURE_STD, FEATURE_LR = 0.1, 0.01
-GATE_START = 2.0
-LAMBDA_RANGE = (-2.0, 30.0)
-LEAST_LOG = -100.0  #: stands for log 0, so that a probability of 0 still has a gradient
-BASELINE_TARGETS, BASELINE_STEPS, BASELINE_LR = 32, 50, 0.02
+_FEATURE_STD, _FEATURE_LR = 0.1, 0.01
+_GATE_START = 2.0
+_LAMBDA_RANGE = (-2.0, 30.0)
+_MIN_LOG_PROBABILITY = -100.0  #: stands for log 0, so that a probability of 0 still has a gradient
+_BASELINE_TARGETS, _BASELINE_STEPS, _BASELINE_LR = 32, 50, 0.02
 
 
 @dataclass(frozen=True)
@@ -131,8 +133,8 @@ class GraphMask(BaseExplainer):
     variant: Literal["default", "pyg"] = "default"
 
     def __post_init__(self) -> None:
-        check_count("epochs", self.epochs)
-        check_numbers(
+        check_positive_integer("epochs", self.epochs)
+        check_finite_parameters(
             self,
             "lr",
             "penalty_scaling",
@@ -141,7 +143,7 @@ class GraphMask(BaseExplainer):
             "node_feat_size",
             "node_feat_ent",
         )
-        check_numbers(self, "init_lambda", least=LAMBDA_RANGE[0])
+        check_finite_parameters(self, "init_lambda", least=_LAMBDA_RANGE[0])
         if self.variant not in ("default", "pyg"):
             raise BadSetting(f"variant must be 'default' or 'pyg', but {self.variant!r} was given.")
 
@@ -164,14 +166,16 @@ class GraphMask(BaseExplainer):
         """Optimise the gates and masks of all targets together."""
         check_precision("GraphMask", model)
         if self.variant == "pyg":
-            check_untrained(model)
+            check_gates_are_untrained(model)
 
-            def work(union: Union) -> Learned:
-                return untrained(model, union, [seeds[k] for k in union.of.tolist()])
+            def work(union: GraphBatch) -> LearnedScores:
+                return score_with_random_gates(
+                    model, union, [seeds[k] for k in union.graph_index.tolist()]
+                )
 
-            return learned_scores(model, graphs, work, work, f"{self.name}, pyg")
+            return collect_learned_scores(model, graphs, work, work, f"{self.name}, pyg")
         optimise = self.optimiser(model, graphs, seeds)
-        return learned_scores(
+        return collect_learned_scores(
             model,
             graphs,
             lambda union: optimise(union, self.epochs),
@@ -181,32 +185,34 @@ class GraphMask(BaseExplainer):
 
     def optimiser(
         self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]
-    ) -> Callable[[Union, int], Learned]:
+    ) -> Callable[[GraphBatch, int], LearnedScores]:
         """Return a function that learns the gates of a batch in a given number of epochs per round.
 
         With 0 epochs the function takes one step with the gates of all rounds.
         """
-        label, first = classes_to_explain(model, graphs), first_values(model, graphs)
-        chosen = None if graphs.chosen_class is None else unpredicted(first, graphs.chosen_class)
+        label, first = classes_to_explain(model, graphs), original_predictions(model, graphs)
+        chosen = (
+            None if graphs.chosen_class is None else _unpredicted_labels(first, graphs.chosen_class)
+        )
         baselines: list[Tensor] = []
-        if can_mask(model):
-            baselines = model.known("graphmask baselines", lambda: learned_baselines(model))
+        if can_mask_messages(model):
+            baselines = model.cached_fact("graphmask baselines", lambda: _learn_baselines(model))
 
-        def optimise(union: Union, epochs: int) -> Learned:
-            copy_seeds = [seeds[k] for k in union.of.tolist()]
-            optimisation = Optimisation(self, model, union, copy_seeds, baselines)
-            optimisation.find_alive(None if label is None else label[union.of])
-            optimisation.chosen = None if chosen is None else chosen[union.of]
-            optimisation.learn(first[union.of], epochs)
+        def optimise(union: GraphBatch, epochs: int) -> LearnedScores:
+            copy_seeds = [seeds[k] for k in union.graph_index.tolist()]
+            optimisation = _GraphMaskOptimisation(self, model, union, copy_seeds, baselines)
+            optimisation.find_alive(None if label is None else label[union.graph_index])
+            optimisation.chosen = None if chosen is None else chosen[union.graph_index]
+            optimisation.learn(first[union.graph_index], epochs)
             return optimisation.scores()
 
         return optimise
 
 
-class Optimisation:
+class _GraphMaskOptimisation:
     """The optimisation of the gates and feature masks of one batch.
 
-    ``chosen`` holds the classes that are explained though others are predicted; see `divergence`.
+    ``chosen`` holds the classes that are explained though others are predicted; see `_prediction_divergence`.
     """
 
     chosen: Tensor | None = None
@@ -215,25 +221,27 @@ class Optimisation:
         self,
         settings: GraphMask,
         model: BaseModel,
-        union: Union,
+        union: GraphBatch,
         seeds: list[int],
         baselines: list[Tensor],
     ) -> None:
         self.settings, self.model, self.union = settings, model, union
         self.seeds, self.baselines = seeds, baselines
-        self.copies = MaskedCopies(model, union, with_edges=False)
-        start = FEATURE_STD * self.copies.features.drawn(seeds, "features", self.copies.value)
-        self.mask = Mask(
+        self.copies = MaskedBatch(model, union, with_edges=False)
+        start = _FEATURE_STD * self.copies.features.drawn(seeds, "features", self.copies.value)
+        self.mask = LearnedMask(
             self.copies.features,
             start,
             settings.node_feat_size,
             settings.node_feat_ent,
             mean_size=True,
         )
-        self.edges = edge_entries(union, union.align)
-        self.rounds = recorded_rounds(model, self.copies.edited, self.edges) if baselines else []
+        self.edges = relevant_edge_entries(union, union.align)
+        self.rounds = (
+            record_message_rounds(model, self.copies.edited, self.edges) if baselines else []
+        )
         self.logits = [
-            self.copies.value.new_full((self.edges.size,), GATE_START).requires_grad_(True)
+            self.copies.value.new_full((self.edges.size,), _GATE_START).requires_grad_(True)
             for _ in self.rounds
         ]
         self.is_alive: list[Tensor] = []
@@ -244,15 +252,17 @@ class Optimisation:
         columns)
         """
         of_edges = {number: gate.index_select(0, self.edges.slot) for number, gate in gates.items()}
-        edit = Gated(self.rounds, of_edges, self.baselines) if of_edges else None
-        return self.model.engine.outputs(self.copies.edited, edit)
+        edit = GatedMessages(self.rounds, of_edges, self.baselines) if of_edges else None
+        return self.model.executor.outputs(self.copies.edited, edit)
 
     def find_alive(self, label: Tensor | None) -> None:
         """Find the gates and features that matter: those with a nonzero gradient."""
         self.copies.set_gates(self.mask.gates())
         with torch.enable_grad():
             opened = [torch.ones_like(logit, requires_grad=True) for logit in self.logits]
-            output = explained(self.model, self.run(dict(enumerate(opened))), label, "logit").sum()
+            output = target_output(
+                self.model, self.run(dict(enumerate(opened))), label, "logit"
+            ).sum()
             for_x, *for_gates = torch.autograd.grad(
                 output, [self.copies.leaf, *opened], materialize_grads=True
             )
@@ -273,7 +283,7 @@ class Optimisation:
         on_gpu = multiplier.is_cuda
         adam = torch.optim.Adam(
             [
-                {"params": [self.mask.logit], "lr": FEATURE_LR},
+                {"params": [self.mask.logit], "lr": _FEATURE_LR},
                 {"params": self.logits, "lr": settings.lr},
             ],
             fused=True,
@@ -286,7 +296,7 @@ class Optimisation:
             maximize=True,
             capturable=on_gpu,
         )
-        noise = Noise(self.edges, self.seeds, len(self.rounds), self.copies.value)
+        noise = GateNoise(self.edges, self.seeds, len(self.rounds), self.copies.value)
 
         def step(stage: int) -> None:
             noise.draw(stage)
@@ -294,13 +304,13 @@ class Optimisation:
             adam.step()
             ascent.step()
             with torch.no_grad():
-                multiplier.clamp_(*LAMBDA_RANGE)
+                multiplier.clamp_(*_LAMBDA_RANGE)
 
-        replays = {stage: Replay(partial(step, stage), multiplier.device) for stage in stages}
+        replays = {stage: ReplayedStep(partial(step, stage), multiplier.device) for stage in stages}
         for number, stage in enumerate(stages):
             noise.step.fill_(number)
             replays[stage]()
-            advance(len(self.union) / len(stages))
+            advance_progress(len(self.union) / len(stages))
 
     def set_gradients(self, first: Tensor, stage: int, uniform: Tensor, multiplier: Tensor) -> None:
         """Compute all gradients of one step, in which rounds from ``stage`` on have gates."""
@@ -308,10 +318,13 @@ class Optimisation:
         learning = dict(enumerate(self.logits[stage:], start=stage))
         with torch.enable_grad():
             raw = self.run(
-                {number: sampled(logit, uniform[number]) for number, logit in learning.items()}
+                {
+                    number: sample_hard_concrete(logit, uniform[number])
+                    for number, logit in learning.items()
+                }
             )
             excess = (
-                divergence(self.model, first, raw, self.chosen) / self.worst
+                _prediction_divergence(self.model, first, raw, self.chosen) / self.worst
                 - self.settings.allowance
             )
             loss = (softplus(multiplier)[: len(excess), 0] * excess).sum()
@@ -319,7 +332,7 @@ class Optimisation:
                 loss = (
                     loss
                     + self.settings.penalty_scaling
-                    * (chance_open(logit) * self.shares[number]).sum()
+                    * (open_probability(logit) * self.shares[number]).sum()
                 )
             leaves = [self.copies.leaf, multiplier, *learning.values()]
             for_x, *others = torch.autograd.grad(loss, leaves, materialize_grads=True)
@@ -335,7 +348,7 @@ class Optimisation:
         """
         self.copies.set_gates(torch.zeros_like(self.mask.logit))
         nothing = self.run({k: torch.zeros_like(logit) for k, logit in enumerate(self.logits)})
-        worst = divergence(self.model, first, nothing, self.chosen)
+        worst = _prediction_divergence(self.model, first, nothing, self.chosen)
         return torch.where(worst > torch.finfo(worst.dtype).eps, worst, 1)
 
     def share(self, is_alive: Tensor) -> Tensor:
@@ -346,27 +359,27 @@ class Optimisation:
         )
 
     @torch.no_grad()
-    def scores(self) -> Learned:
+    def scores(self) -> LearnedScores:
         """Scores of the features and edges of the batch."""
         union, at, feature, edge = self.copies.scores(self.mask.score())
         if self.rounds:
             is_alive = torch.stack(self.is_alive).to(edge)
-            opened = torch.stack([chance_open(logit) for logit in self.logits]) * is_alive
+            opened = torch.stack([open_probability(logit) for logit in self.logits]) * is_alive
             edge[self.edges.at] = (opened.sum(0) / is_alive.sum(0).clamp(min=1))[self.edges.slot]
         return union, at, feature, edge
 
 
-def unpredicted(first: Tensor, label: Tensor) -> Tensor | None:
+def _unpredicted_labels(first: Tensor, label: Tensor) -> Tensor | None:
     """The classes that are explained though another is predicted, -1 elsewhere. (T, C), (T,) ->
     (T,)
 
     Returns None if there are none.
     """
-    is_other = label != likeliest(first)
+    is_other = label != most_likely_class(first)
     return torch.where(is_other, label, -1) if bool(is_other.any()) else None
 
 
-def divergence(
+def _prediction_divergence(
     model: BaseModel, first: Tensor, raw: Tensor, chosen: Tensor | None = None
 ) -> Tensor:
     """Divergence between original and current predictions. first (K, C) or (K,) -> (K,)
@@ -378,44 +391,44 @@ def divergence(
     if model.task == "regression":
         spread = model.spread or 1.0  # type: ignore[attr-defined]
         return ((model.interpret(raw) - first) / spread).square()
-    log_prob = log_probabilities(raw, model.kind).clamp(min=LEAST_LOG)  # type: ignore[attr-defined]
+    log_prob = class_log_probabilities(raw, model.kind).clamp(min=_MIN_LOG_PROBABILITY)  # type: ignore[attr-defined]
     everything = (torch.xlogy(first, first) - first * log_prob).sum(1)
     if chosen is None:
         return everything
     label = chosen.clamp(min=0)[:, None]
     is_label = torch.zeros_like(first, dtype=torch.bool).scatter(1, label, True)
     rest = torch.stack([first.gather(1, label)[:, 0], first.masked_fill(is_label, 0).sum(1)], 1)
-    others = log_prob.masked_fill(is_label, LEAST_LOG).logsumexp(1)
+    others = log_prob.masked_fill(is_label, _MIN_LOG_PROBABILITY).logsumexp(1)
     log_rest = torch.stack([log_prob.gather(1, label)[:, 0], others], 1)
     return torch.where(chosen < 0, everything, (torch.xlogy(rest, rest) - rest * log_rest).sum(1))
 
 
-def learned_baselines(model: BaseModel) -> list[Tensor]:
+def _learn_baselines(model: BaseModel) -> list[Tensor]:
     """Learn the vector that best replaces any message, for each round of messages. (width,) each
 
     Over up to 32 targets of the population, with half of all gates closed at random, Adam minimises
     the mean divergence from the predictions with all gates open.
     """
-    targets = spaced(model.everything, BASELINE_TARGETS)
+    targets = evenly_spaced_rows(model.population_rows, _BASELINE_TARGETS)
     graphs = model.computation_graphs(targets, lean=True)
-    first = first_values(model, graphs)
+    first = original_predictions(model, graphs)
     seeds = torch.tensor(
         [derive_seed(0, "graphmask baselines", number) for number in range(len(graphs))],
         device=graphs.edge.device,
     )
-    stream = streams(seeds[graphs.edge_owner], graphs.edge_place)
-    baselines = [graphs.source.x.new_zeros(width) for width in message_widths(model, graphs)]
+    stream = random_streams(seeds[graphs.edge_owner], graphs.edge_position)
+    baselines = [graphs.source.x.new_zeros(width) for width in _message_widths(model, graphs)]
     if not baselines:
         return []
-    adam = torch.optim.Adam(baselines, lr=BASELINE_LR)
-    for step in range(BASELINE_STEPS):
+    adam = torch.optim.Adam(baselines, lr=_BASELINE_LR)
+    for step in range(_BASELINE_STEPS):
         drawn = [
-            uniform(stream, step * len(baselines) + number) for number in range(len(baselines))
+            uniform_at(stream, step * len(baselines) + number) for number in range(len(baselines))
         ]
         is_open = (torch.stack(drawn) < 0.5).to(first)
         gradients: list[list[Tensor]] = []
-        model.each(
-            baseline_gradients(model, first, baselines, is_open),
+        model.for_each(
+            _baseline_gradients(model, first, baselines, is_open),
             gradients.append,
             graphs,
             kind="graphmask baselines",
@@ -426,38 +439,40 @@ def learned_baselines(model: BaseModel) -> list[Tensor]:
     return baselines
 
 
-def message_widths(model: BaseModel, graphs: ComputationGraphs) -> list[int]:
+def _message_widths(model: BaseModel, graphs: ComputationGraphs) -> list[int]:
     """Number of values in a message, for each round."""
 
-    def work(union: Union) -> list[int]:
-        rounds = recorded_rounds(model, union, edge_entries(union, align=1))
+    def work(union: GraphBatch) -> list[int]:
+        rounds = record_message_rounds(model, union, relevant_edge_entries(union, align=1))
         return [messages.width for messages in rounds]
 
     widths: list[list[int]] = []
     only_first = torch.zeros(1, dtype=torch.int64, device=graphs.node.device)
-    model.each(work, widths.append, graphs, of=only_first)
+    model.for_each(work, widths.append, graphs, of=only_first)
     return widths[0]
 
 
-def baseline_gradients(
+def _baseline_gradients(
     model: BaseModel, first: Tensor, baselines: list[Tensor], is_open: Tensor
-) -> Callable[[Union], list[Tensor]]:
+) -> Callable[[GraphBatch], list[Tensor]]:
     """Return a function that gives the gradients of each copy's divergence for the baselines.
 
     Gates are open where ``is_open`` is 1. (K, width) for each round
     """
 
-    def work(union: Union) -> list[Tensor]:
-        edges = edge_entries(union, align=1)
-        rounds = recorded_rounds(model, union, edges)
+    def work(union: GraphBatch) -> list[Tensor]:
+        edges = relevant_edge_entries(union, align=1)
+        rounds = record_message_rounds(model, union, edges)
         with torch.enable_grad():
             leaves = [
                 baseline.expand(len(union), -1).clone().requires_grad_(True)
                 for baseline in baselines
             ]
             gates = dict(enumerate(is_open[:, union.edge_row[edges.at]]))
-            edit = gated_by_copy(rounds, gates, leaves, edges.copy[edges.slot])
-            loss = divergence(model, first[union.of], model.engine.outputs(union, edit)).sum()
+            edit = gate_messages_by_copy(rounds, gates, leaves, edges.copy[edges.slot])
+            loss = _prediction_divergence(
+                model, first[union.graph_index], model.executor.outputs(union, edit)
+            ).sum()
             return list(torch.autograd.grad(loss, leaves, materialize_grads=True))
 
     return work

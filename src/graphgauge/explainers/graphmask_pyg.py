@@ -24,20 +24,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from graphgauge.core.errors import BadModel
-from graphgauge.core.progress import advance
-from graphgauge.core.seeds import derive_seed, generator
-from graphgauge.explainers.gates import TEMPERATURE
-from graphgauge.explainers.learned import Entries, Learned
-from graphgauge.models import BaseModel, Union
-from graphgauge.models.depth import message_layers
-from graphgauge.models.masking import Messages
+from graphgauge.core import BadModel, advance_progress, derive_seed, make_generator
+from graphgauge.execution import GraphBatch, LayerMessages
+from graphgauge.explainers.mask_optimisation import LearnedScores, MaskEntries
+from graphgauge.explainers.message_gates import TEMPERATURE
+from graphgauge.models import BaseModel
+from graphgauge.subgraphs import message_layers
 
-TILE = 16
-FEATURE_STD, START, LOW, HIGH = 0.1, 2.0, -0.2, 1.2
+_TILE = 16
+_FEATURE_STD, _START, _LOW, _HIGH = 0.1, 2.0, -0.2, 1.2
 
 
-def check_untrained(model: BaseModel) -> None:
+def check_gates_are_untrained(model: BaseModel) -> None:
     """Raise BadModel for networks on which PyG's code behaves differently.
 
     PyG trains the gates of layers that keep their width, and fails on several attention heads.
@@ -69,74 +67,74 @@ def check_untrained(model: BaseModel) -> None:
         )
 
 
-def untrained(model: BaseModel, union: Union, seeds: list[int]) -> Learned:
+def score_with_random_gates(model: BaseModel, union: GraphBatch, seeds: list[int]) -> LearnedScores:
     """Scores of the features and edges of a batch, from gates with random weights."""
-    noise = feature_noise(union, seeds)
-    first = seen_layers(model, union, seeds, [])
-    masked = union.with_x(union.x * at_rows(union, noise))
-    last = seen_layers(model, masked, seeds, [layer.sampled() for layer in first])
+    noise = _random_feature_mask(union, seeds)
+    first = _record_layers(model, union, seeds, [])
+    masked = union.with_x(union.x * _expand_to_rows(union, noise))
+    last = _record_layers(model, masked, seeds, [layer.sampled() for layer in first])
     score = (
         torch.stack([layer.edge_score(union) for layer in last]).mean(0)
         if last
         else union.x.new_zeros(union.num_edges)
     )
-    advance(len(union))
+    advance_progress(len(union))
     at = union.node_row[:, None] * noise.size(1) + torch.arange(noise.size(1), device=noise.device)
     return union, at.flatten(), noise.flatten(), score
 
 
-def feature_noise(union: Union, seeds: list[int]) -> Tensor:
+def _random_feature_mask(union: GraphBatch, seeds: list[int]) -> Tensor:
     """Random feature scores σ(0.1 n) for every feature of every node. (num_nodes, F)"""
     drawn = [
         torch.randn(
             count,
             union.x.size(1),
-            generator=generator(derive_seed(seed, "features")),
+            generator=make_generator(derive_seed(seed, "features")),
             dtype=torch.float64,
         )
-        for count, seed in zip(union.graphs.sizes[union.of].tolist(), seeds, strict=True)
+        for count, seed in zip(union.graphs.sizes[union.graph_index].tolist(), seeds, strict=True)
     ]
     # σ is applied per copy, so that the bits do not depend on the other copies.
-    return torch.cat([(FEATURE_STD * values).sigmoid() for values in drawn]).to(union.x)
+    return torch.cat([(_FEATURE_STD * values).sigmoid() for values in drawn]).to(union.x)
 
 
-def at_rows(union: Union, values: Tensor) -> Tensor:
+def _expand_to_rows(union: GraphBatch, values: Tensor) -> Tensor:
     """Values of the nodes at the rows of the batch, 1 in padding rows. (num_nodes, F) -> (rows,
     F)
     """
     return torch.ones_like(union.x).index_copy(0, union.node_at, values)
 
 
-def seen_layers(
-    model: BaseModel, union: Union, seeds: list[int], gates: list[tuple[Tensor, Tensor]]
-) -> list["SeenLayer"]:
+def _record_layers(
+    model: BaseModel, union: GraphBatch, seeds: list[int], gates: list[tuple[Tensor, Tensor]]
+) -> list["_RecordedLayer"]:
     """Run one pass with PyG's messages and record each layer.
 
     ``gates`` holds, for each layer, the gates (messages,) and what replaces a closed message
     (messages,); it is empty for a pass without gates.
     """
-    layers: list[SeenLayer] = []
-    row_copy = torch.full((union.x.size(0),), len(union), device=union.of.device).index_copy(
-        0, union.node_at, union.node_copy
-    )
+    layers: list[_RecordedLayer] = []
+    row_copy = torch.full(
+        (union.x.size(0),), len(union), device=union.graph_index.device
+    ).index_copy(0, union.node_at, union.node_copy)
 
-    def edit(sent: Messages) -> Tensor:
+    def edit(sent: LayerMessages) -> Tensor:
         if sent.column is not None:
-            raise cannot_be_gated(sent)
+            raise _unsupported_layer_error(sent)
         basis = F.layer_norm(sent.value, sent.value.shape[-1:]).relu()
         if gates:
             gate, other = (value.view(-1, *[1] * (basis.dim() - 1)) for value in gates[sent.number])
             basis = basis * gate + (1 - gate) * other
-        layers.append(SeenLayer.of(sent, basis.flatten(1), row_copy, seeds))
+        layers.append(_RecordedLayer.from_messages(sent, basis.flatten(1), row_copy, seeds))
         return basis
 
     with torch.no_grad():
-        model.engine.outputs(union, edit, every_message=True)
+        model.executor.outputs(union, edit, every_message=True)
     return layers
 
 
 @dataclass(frozen=True)
-class SeenLayer:
+class _RecordedLayer:
     """The gate logits of the messages of one layer.
 
     Args:
@@ -157,32 +155,34 @@ class SeenLayer:
     seeds: list[int]
 
     @staticmethod
-    def of(sent: Messages, basis: Tensor, row_copy: Tensor, seeds: list[int]) -> "SeenLayer":
+    def from_messages(
+        sent: LayerMessages, basis: Tensor, row_copy: Tensor, seeds: list[int]
+    ) -> "_RecordedLayer":
         """Compute the gate logits of the messages that a layer sends."""
         copy, column = row_copy[sent.used[1]], sent.columns()
-        sender, receiver = end_states(sent)
-        logit = gate_logits(
+        sender, receiver = _endpoint_states(sent)
+        logit = _gate_logits(
             [sender, basis, receiver], copy, sent.number, sent.layer.out_channels, seeds
         )
-        return SeenLayer(sent.number, basis.size(1), logit, copy, column, seeds)
+        return _RecordedLayer(sent.number, basis.size(1), logit, copy, column, seeds)
 
     def sampled(self) -> tuple[Tensor, Tensor]:
         """Random gates, and what replaces closed messages. (messages,), (messages,)"""
-        order, entries = grouped(self.copy, len(self.seeds))
+        order, entries = _group_by_copy(self.copy, len(self.seeds))
         drawn = [
             torch.rand(
                 count,
-                generator=generator(derive_seed(seed, "noise", self.number)),
+                generator=make_generator(derive_seed(seed, "noise", self.number)),
                 dtype=torch.float64,
             )
             for count, seed in zip(entries.count.tolist(), self.seeds, strict=True)
         ]
         uniform = torch.full_like(self.logit, 0.5)
         uniform[order] = torch.cat(drawn).clamp(1e-6, 1 - 1e-6).to(self.logit)
-        soft = ((uniform.log() - (1 - uniform).log() + self.logit + START) / TEMPERATURE).sigmoid()
+        soft = ((uniform.log() - (1 - uniform).log() + self.logit + _START) / TEMPERATURE).sigmoid()
         other = torch.stack(
             [
-                drawn_uniform(seed, ("baseline", self.number), self.width**-0.5, 1)
+                _draw_random_weights(seed, ("baseline", self.number), self.width**-0.5, 1)
                 for seed in self.seeds
             ]
         )
@@ -190,7 +190,7 @@ class SeenLayer:
 
     def hard(self, soft: Tensor) -> Tensor:
         """1 for values above the middle of the range of their copy, else 0. (messages,)"""
-        s = (soft * (HIGH - LOW) + LOW).clamp(0, 1)
+        s = (soft * (_HIGH - _LOW) + _LOW).clamp(0, 1)
         none = s.new_zeros(len(self.seeds) + 1)
         low, high = (
             none.scatter_reduce(0, self.copy, s, kind, include_self=False)
@@ -198,26 +198,26 @@ class SeenLayer:
         )
         return (s > ((low + high) / 2)[self.copy]).to(s)
 
-    def edge_score(self, union: Union) -> Tensor:
+    def edge_score(self, union: GraphBatch) -> Tensor:
         """Gates of the edges of the batch without noise; 0 for edges that the layer does not use.
         (num_edges,)
         """
         by_column = self.logit.new_zeros(union.edge_index.size(1))
         is_stored = self.column >= 0
-        by_column[self.column[is_stored]] = self.hard((self.logit + START).sigmoid())[is_stored]
+        by_column[self.column[is_stored]] = self.hard((self.logit + _START).sigmoid())[is_stored]
         return by_column[union.edge_at]
 
 
-def end_states(sent: Messages) -> tuple[Tensor, Tensor]:
+def _endpoint_states(sent: LayerMessages) -> tuple[Tensor, Tensor]:
     """The inputs of a layer at the sender and the receiver of each message. (messages, D) each"""
     x = sent.inputs.get("x")
     senders, receivers = x if isinstance(x, tuple) else (x, x)
     if not isinstance(senders, Tensor) or not isinstance(receivers, Tensor):
-        raise cannot_be_gated(sent)
+        raise _unsupported_layer_error(sent)
     return senders[sent.used[0]].flatten(1), receivers[sent.used[1]].flatten(1)
 
 
-def cannot_be_gated(sent: Messages) -> BadModel:
+def _unsupported_layer_error(sent: LayerMessages) -> BadModel:
     """The error for layers that PyG's gates do not fit."""
     return BadModel(
         f"GraphMask(variant='pyg') cannot explain {type(sent.layer).__name__}, as PyG's cannot. "
@@ -225,7 +225,7 @@ def cannot_be_gated(sent: Messages) -> BadModel:
     )
 
 
-def gate_logits(
+def _gate_logits(
     inputs: list[Tensor], copy: Tensor, number: int, hidden: int, seeds: list[int]
 ) -> Tensor:
     """The logit a of each message, from the random gate network of its copy. (messages,)
@@ -233,39 +233,47 @@ def gate_logits(
     Messages of one copy are put into tiles of 16, so that one batched matrix product serves all
     copies.
     """
-    order, entries = grouped(copy, len(seeds))
-    tile = entries.copy[::TILE]
+    order, entries = _group_by_copy(copy, len(seeds))
+    tile = entries.copy[::_TILE]
     reach = (6 / (sum(values.size(1) for values in inputs) + hidden)) ** 0.5
     total = torch.zeros((), dtype=inputs[0].dtype, device=copy.device)
     for place, values in enumerate(inputs):
         drawn = [
-            drawn_uniform(seed, ("gate", number, place), reach, values.size(1), hidden)
+            _draw_random_weights(seed, ("gate", number, place), reach, values.size(1), hidden)
             for seed in seeds
         ]
         rows = values.new_zeros(entries.size, values.size(1)).index_copy(
             0, entries.slot, values[order]
         )
         product = torch.bmm(
-            rows.view(-1, TILE, values.size(1)), torch.stack(drawn).to(values)[tile]
+            rows.view(-1, _TILE, values.size(1)), torch.stack(drawn).to(values)[tile]
         )
         total = total + F.layer_norm(product, product.shape[2:])
     last = torch.stack(
-        [drawn_uniform(seed, ("gate", number, "last"), hidden**-0.5, hidden + 1) for seed in seeds]
+        [
+            _draw_random_weights(seed, ("gate", number, "last"), hidden**-0.5, hidden + 1)
+            for seed in seeds
+        ]
     ).to(total)[tile]
     a = ((total / len(inputs)).relu() * last[:, None, :-1]).sum(2) + last[:, -1:]
     return torch.zeros_like(copy, dtype=a.dtype).index_copy(0, order, a.flatten()[entries.slot])
 
 
-def grouped(copy: Tensor, num_copies: int) -> tuple[Tensor, Entries]:
+def _group_by_copy(copy: Tensor, num_copies: int) -> tuple[Tensor, MaskEntries]:
     """The messages of the copies, without padding, sorted by copy, and their places in tiles."""
     order = copy.argsort(stable=True)
     order = order[copy[order] < num_copies]
-    return order, Entries.of(order, copy[order], num_copies, TILE)
+    return order, MaskEntries.from_copies(order, copy[order], num_copies, _TILE)
 
 
-def drawn_uniform(seed: int, purpose: tuple[str | int, ...], reach: float, *shape: int) -> Tensor:
+def _draw_random_weights(
+    seed: int, purpose: tuple[str | int, ...], reach: float, *shape: int
+) -> Tensor:
     """Draw from U(-reach, reach) with a copy's own seed, on the CPU."""
     return (
-        2 * torch.rand(shape, generator=generator(derive_seed(seed, *purpose)), dtype=torch.float64)
+        2
+        * torch.rand(
+            shape, generator=make_generator(derive_seed(seed, *purpose)), dtype=torch.float64
+        )
         - 1
     ) * reach

@@ -47,31 +47,37 @@ from torch_geometric.nn import (
     aggr,
 )
 
-from graphgauge.core.errors import BadModel, BadSetting
-from graphgauge.explainers.base import Scores, check_numbers, check_visible_operations
+from graphgauge.core import BadModel, BadSetting
+from graphgauge.execution import GraphBatch
+from graphgauge.explainers.base import Scores, check_finite_parameters, check_visible_operations
+from graphgauge.explainers.gradient_rules import GradientRules, freeze_parameters
 from graphgauge.explainers.gradients import PlainGradient
 from graphgauge.explainers.lrp_captum import captum_rules
-from graphgauge.explainers.rules import Rules, frozen
-from graphgauge.models import BaseModel, ComputationGraphs, Union
-from graphgauge.models.outputs import probabilities
+from graphgauge.models import BaseModel, class_probabilities
+from graphgauge.subgraphs import ComputationGraphs
 
-LAYERS = (GCNConv, GATConv, GATv2Conv, SAGEConv, GINConv, GINEConv, GraphConv)
-AGGREGATIONS = (aggr.SumAggregation, aggr.MeanAggregation, aggr.MaxAggregation, aggr.MinAggregation)
-ACTIVATIONS = (
+_SUPPORTED_LAYERS = (GCNConv, GATConv, GATv2Conv, SAGEConv, GINConv, GINEConv, GraphConv)
+_SUPPORTED_AGGREGATIONS = (
+    aggr.SumAggregation,
+    aggr.MeanAggregation,
+    aggr.MaxAggregation,
+    aggr.MinAggregation,
+)
+_ACTIVATIONS = (
     *("relu", "leaky_relu", "prelu", "rrelu", "relu6", "hardtanh", "elu", "selu", "celu"),
     *("gelu", "silu", "mish", "tanh", "softsign", "hardswish"),
 )
-MODULES = (
+_SUPPORTED_MODULES = (
     *(nn.Linear, nn.BatchNorm1d, nn.Dropout, nn.Identity),
     *(nn.Softmax, nn.LogSoftmax, nn.Sigmoid),
     *(nn.ReLU, nn.LeakyReLU, nn.PReLU, nn.RReLU, nn.ReLU6, nn.Hardtanh, nn.ELU, nn.SELU, nn.CELU),
     *(nn.GELU, nn.SiLU, nn.Mish, nn.Tanh, nn.Softsign, nn.Hardswish),
     *(nn.ModuleList, nn.ModuleDict, nn.Sequential),
 )
-TO_PROBABILITIES = ("softmax", "log_softmax", "sigmoid", "logsigmoid")
-SUMS = ("add", "sub", "subtract", "rsub", "__radd__", "__rsub__")
-QUOTIENTS = ("div", "divide", "true_divide")
-PRODUCTS = (
+_TO_PROBABILITIES = ("softmax", "log_softmax", "sigmoid", "logsigmoid")
+_SUMS = ("add", "sub", "subtract", "rsub", "__radd__", "__rsub__")
+_QUOTIENTS = ("div", "divide", "true_divide")
+_PRODUCTS = (
     *("mul", "multiply", "matmul", "mm", "bmm", "dot"),
     *("__matmul__", "__rmul__", "__rmatmul__"),
 )
@@ -111,7 +117,7 @@ class LRP(PlainGradient):
             raise BadSetting(
                 f"variant must be 'gamma' or 'captum', but {self.variant!r} was given."
             )
-        check_numbers(self, "gamma")
+        check_finite_parameters(self, "gamma")
         if not self.explain_output:
             object.__setattr__(
                 self, "explain_output", "logit" if self.variant == "gamma" else "prob"
@@ -127,7 +133,7 @@ class LRP(PlainGradient):
         """Run one forward and one backward pass."""
         if self.variant == "gamma":
             check_visible_operations("LRP", model)
-            check_layers(model.net)
+            _check_supported_layers(model.net)
         return super().scores(model, graphs, seeds)
 
     @property
@@ -135,11 +141,11 @@ class LRP(PlainGradient):
         """True: attention and the aggregation of messages have rules."""
         return True
 
-    def rules(self, model: BaseModel, union: Union) -> AbstractContextManager[Any]:
+    def rules(self, model: BaseModel, union: GraphBatch) -> AbstractContextManager[Any]:
         """Homogeneous operations, or Captum's hooks."""
         if self.variant == "captum":
             return captum_rules(model.net)
-        return ConservingRules(model.net, self.gamma, ends_in_logits(model), union)
+        return _ConservingRules(model.net, self.gamma, _returns_logits(model), union)
 
     def differentiate(
         self, output: Tensor, leaves: list[Tensor], rules: Any
@@ -154,15 +160,15 @@ class LRP(PlainGradient):
             for one, grad in zip(ones, grads[len(leaves) :], strict=True)
             if grad is not None
         }
-        check_books(rules, output.detach(), leaves[0].detach(), grads[0], shares)
+        _check_conservation(rules, output.detach(), leaves[0].detach(), grads[0], shares)
         return grads[: len(leaves)]
 
-    def check_pass(self, model: BaseModel, union: Union, raw: Tensor) -> None:
+    def check_pass(self, model: BaseModel, union: GraphBatch, raw: Tensor) -> None:
         """Raise BadModel unless the logits that were found give the network's probabilities."""
-        if self.variant == "captum" or ends_in_logits(model):
+        if self.variant == "captum" or _returns_logits(model):
             return
-        expected = model.pred_continuous(union.graphs.targets[union.of])
-        if not bool(((probabilities(raw, "logits") - expected).abs() <= 1e-3).all()):
+        expected = model.pred_continuous(union.graphs.targets[union.graph_index])
+        if not bool(((class_probabilities(raw, "logits") - expected).abs() <= 1e-3).all()):
             raise BadModel(
                 "LRP explains the logits in front of a last softmax or sigmoid, but "
                 f"{type(model.net).__name__} goes on from there. Use IntegratedGradients, or "
@@ -180,7 +186,7 @@ class LRP(PlainGradient):
         return gradient
 
 
-class ConservingRules(Rules):
+class _ConservingRules(GradientRules):
     """Replaces operations by homogeneous ones.
 
     ``ones`` holds a factor of 1 for each row of biases and shifts, so that its gradient is their
@@ -188,7 +194,9 @@ class ConservingRules(Rules):
     (rows,).
     """
 
-    def __init__(self, net: nn.Module, gamma: float, ends_in_logits: bool, union: Union) -> None:
+    def __init__(
+        self, net: nn.Module, gamma: float, ends_in_logits: bool, union: GraphBatch
+    ) -> None:
         super().__init__(net)
         self.gamma, self.ends_in_logits, self.union = gamma, ends_in_logits, union
         self.ones: dict[int, Tensor] = {}
@@ -205,7 +213,7 @@ class ConservingRules(Rules):
 
     def add_hooks(self) -> None:
         """Let only features and edge factors have gradients, and keep attention constant."""
-        self.hooks.enter_context(frozen(self.net))
+        self.hooks.enter_context(freeze_parameters(self.net))
         for layer in self.net.modules():
             if isinstance(layer, (GATConv, GATv2Conv)):
                 handle = layer.register_edge_update_forward_hook(lambda *args: args[-1].detach())
@@ -214,22 +222,22 @@ class ConservingRules(Rules):
     def apply(self, func: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]) -> Any:
         """Apply the rule of an operation, if it has one and depends on features or edge factors."""
         rule = self.rule_of(name)
-        if rule is None or not any(requires_grad(item) for item in (*args, *kwargs.values())):
+        if rule is None or not any(_needs_gradient(item) for item in (*args, *kwargs.values())):
             return func(*args, **kwargs)
         return rule(func, *args, **kwargs)
 
     def rule_of(self, name: str) -> Callable[..., Any] | None:
         """Return the rule for operations of this name, or None."""
         plain = name.removesuffix("_") if not name.endswith("__") else name
-        if plain in (*ACTIVATIONS, "normalize"):
+        if plain in (*_ACTIVATIONS, "normalize"):
             return self.activation
-        if plain in SUMS:
+        if plain in _SUMS:
             return self.plus_constant
-        if plain in PRODUCTS and not self.passing:
+        if plain in _PRODUCTS and not self.passing:
             return self.product
-        if plain in TO_PROBABILITIES and not self.passing and not self.ends_in_logits:
+        if plain in _TO_PROBABILITIES and not self.passing and not self.ends_in_logits:
             return self.end
-        if plain in QUOTIENTS:
+        if plain in _QUOTIENTS:
             return self.quotient
         others: dict[str, Callable[..., Any]] = {
             "linear": self.linear,
@@ -243,7 +251,7 @@ class ConservingRules(Rules):
     ) -> Tensor:
         """The γ-rule: y = z' [z / z']."""
         shape = (*input.shape[:-1], weight.size(0))
-        return favoured(
+        return _gamma_linear(
             input, weight, None if bias is None else self.share(bias, shape), self.gamma
         )
 
@@ -251,25 +259,28 @@ class ConservingRules(Rules):
         self, func: Callable[..., Any], input: Tensor, mat1: Tensor, mat2: Tensor, **kwargs: Any
     ) -> Tensor:
         """The γ-rule for a matrix product plus a bias."""
-        if kwargs or requires_grad(input) or requires_grad(mat2):
+        if kwargs or _needs_gradient(input) or _needs_gradient(mat2):
             return func(input, mat1, mat2, **kwargs)
-        return favoured(mat1, mat2.t(), self.share(input, (mat1.size(0), mat2.size(1))), self.gamma)
+        return _gamma_linear(
+            mat1, mat2.t(), self.share(input, (mat1.size(0), mat2.size(1))), self.gamma
+        )
 
     def activation(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Tensor:
         """The rule y = x [act(x) / x]."""
         return self.replaced(
-            lambda act, x: x * ratio(act(x.detach().clone()), x.detach()), func, args, kwargs
+            lambda act, x: x * _safe_ratio(act(x.detach().clone()), x.detach()), func, args, kwargs
         )
 
     def plus_constant(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """A constant summand receives its share of the relevance."""
-        (first, second), rest = operands(args, kwargs)
-        if not both(first, second):
+        (first, second), rest = _split_operands(args, kwargs)
+        if not _both_need_gradients(first, second):
             shape = torch.broadcast_shapes(
                 *(item.shape for item in (first, second) if isinstance(item, Tensor))
             )
             first, second = (
-                item if requires_grad(item) else self.share(item, shape) for item in (first, second)
+                item if _needs_gradient(item) else self.share(item, shape)
+                for item in (first, second)
             )
         return func(first, second, **rest)
 
@@ -277,17 +288,17 @@ class ConservingRules(Rules):
         """The rule y = (u [v] + [u] v) / 2 if both factors depend on features; the γ-rule for x
         W.
         """
-        (first, second), rest = operands(args, kwargs)
-        if both(first, second):
+        (first, second), rest = _split_operands(args, kwargs)
+        if _both_need_gradients(first, second):
             return (func(first, second.detach(), **rest) + func(first.detach(), second, **rest)) / 2
         is_matmul = getattr(func, "__name__", "") in ("matmul", "mm", "__matmul__")
-        if is_matmul and requires_grad(first) and second.dim() == 2:
-            return favoured(first, second.t(), None, self.gamma)
+        if is_matmul and _needs_gradient(first) and second.dim() == 2:
+            return _gamma_linear(first, second.t(), None, self.gamma)
         return func(first, second, **rest)
 
     def quotient(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """The rule y = u / [v]."""
-        (first, second), rest = operands(args, kwargs)
+        (first, second), rest = _split_operands(args, kwargs)
         return func(first, second.detach() if isinstance(second, Tensor) else second, **rest)
 
     def batch_norm(
@@ -324,7 +335,7 @@ class ConservingRules(Rules):
         return input.clone()
 
 
-def favoured(x: Tensor, weight: Tensor, bias: Tensor | None, gamma: float) -> Tensor:
+def _gamma_linear(x: Tensor, weight: Tensor, bias: Tensor | None, gamma: float) -> Tensor:
     """Compute W x + b with the derivatives of the γ-rule. x (..., in), W (out, in) -> (..., out)"""
     none = x.new_zeros(())
     z = F.linear(x, weight) + (none if bias is None else bias)
@@ -336,54 +347,55 @@ def favoured(x: Tensor, weight: Tensor, bias: Tensor | None, gamma: float) -> Te
     if bool((x < 0).any()):
         positive = positive + F.linear(x.clamp(max=0), weight.clamp(max=0))
     more = z + gamma * torch.where(z > 0, positive, z - positive)
-    return more * ratio(z.detach(), more.detach())
+    return more * _safe_ratio(z.detach(), more.detach())
 
 
-def ratio(y: Tensor, x: Tensor) -> Tensor:
+def _safe_ratio(y: Tensor, x: Tensor) -> Tensor:
     """The quotient y / x, and 0 where x is 0."""
     return torch.where(x == 0, 0, y / torch.where(x == 0, 1, x))
 
 
-def requires_grad(item: Any) -> bool:
+def _needs_gradient(item: Any) -> bool:
     """Whether a value depends on features or edge factors."""
     return isinstance(item, Tensor) and item.requires_grad
 
 
-def both(first: Any, second: Any) -> bool:
+def _both_need_gradients(first: Any, second: Any) -> bool:
     """Whether both values depend on features or edge factors."""
-    return requires_grad(first) and requires_grad(second)
+    return _needs_gradient(first) and _needs_gradient(second)
 
 
-def check_layers(net: nn.Module) -> None:
+def _check_supported_layers(net: nn.Module) -> None:
     """Raise BadModel, with its name, for a layer that has no rule."""
     for module in net.modules():
         kind = type(module)
         is_foreign = not kind.__module__.startswith(("torch.nn.", "torch_geometric.nn."))
         is_known = (
-            isinstance(module, (*LAYERS, *AGGREGATIONS, *MODULES)) or kind.__name__ == "Linear"
+            isinstance(module, (*_SUPPORTED_LAYERS, *_SUPPORTED_AGGREGATIONS, *_SUPPORTED_MODULES))
+            or kind.__name__ == "Linear"
         )
         has_parts = next(module.children(), None) is not None
-        if isinstance(module, MessagePassing) and not isinstance(module, LAYERS):
-            refuse(kind.__name__)
+        if isinstance(module, MessagePassing) and not isinstance(module, _SUPPORTED_LAYERS):
+            _raise_unsupported_layer(kind.__name__)
         if not (is_foreign or is_known or has_parts):
-            refuse(kind.__name__)
+            _raise_unsupported_layer(kind.__name__)
 
 
-def refuse(layer: str) -> None:
+def _raise_unsupported_layer(layer: str) -> None:
     """Raise BadModel for a layer without a rule, and list the layers that have one."""
-    known = ", ".join(layer.__name__ for layer in LAYERS)
+    known = ", ".join(layer.__name__ for layer in _SUPPORTED_LAYERS)
     raise BadModel(
         f"LRP has no rule for {layer}. It knows Linear, {known}, batch norm, dropout and the usual "
         "activations. Use IntegratedGradients, which works with every layer."
     )
 
 
-def ends_in_logits(model: BaseModel) -> bool:
+def _returns_logits(model: BaseModel) -> bool:
     """Whether the network returns what LRP explains: logits or values."""
     return model.task == "regression" or model.kind == "logits"  # type: ignore[attr-defined]
 
 
-def operands(args: Any, kwargs: dict[str, Any]) -> tuple[tuple[Any, Any], dict[str, Any]]:
+def _split_operands(args: Any, kwargs: dict[str, Any]) -> tuple[tuple[Any, Any], dict[str, Any]]:
     """The two operands of an operation, given by position or keyword, and its other arguments."""
     rest = dict(kwargs)
     named = [
@@ -398,8 +410,8 @@ def operands(args: Any, kwargs: dict[str, Any]) -> tuple[tuple[Any, Any], dict[s
     return (first, second), rest
 
 
-def check_books(
-    rules: ConservingRules,
+def _check_conservation(
+    rules: _ConservingRules,
     output: Tensor,
     x: Tensor,
     gradient: Tensor | None,
@@ -412,9 +424,9 @@ def check_books(
     union = rules.union
     by_node = (torch.zeros_like(x) if gradient is None else x * gradient)[union.node_at]
     relevance, size = (
-        per_copy(union, values.sum(1), union.node_copy) for values in (by_node, by_node.abs())
+        _sum_per_copy(union, values.sum(1), union.node_copy) for values in (by_node, by_node.abs())
     )
-    bias_share = share_per_copy(union, shares)
+    bias_share = _bias_share_per_copy(union, shares)
     if bias_share is None:  # the shares cannot be assigned to copies: check the sum over all copies
         relevance, size, output = (values.sum()[None] for values in (relevance, size, output))
         bias_share = torch.stack([share.sum() for share in shares.values()]).sum()[None]
@@ -429,26 +441,26 @@ def check_books(
         )
 
 
-def share_per_copy(union: Union, shares: dict[int, Tensor]) -> Tensor | None:
+def _bias_share_per_copy(union: GraphBatch, shares: dict[int, Tensor]) -> Tensor | None:
     """The share of biases in each copy's output, from shares by their number of rows. (K,)
 
     Returns None if it is not clear to which copies the rows belong.
     """
     total = union.x.new_zeros(len(union))
     for rows, share in shares.items():
-        owner = owner_of(union, rows)
+        owner = _find_row_owners(union, rows)
         if owner is None:
             return None
-        total = total + per_copy(union, share[owner[0]], owner[1])
+        total = total + _sum_per_copy(union, share[owner[0]], owner[1])
     return total
 
 
-def per_copy(union: Union, values: Tensor, copy: Tensor) -> Tensor:
+def _sum_per_copy(union: GraphBatch, values: Tensor, copy: Tensor) -> Tensor:
     """Sum values over the copies to which they belong. (n,), (n,) -> (K,)"""
     return values.new_zeros(len(union)).index_add(0, copy, values)
 
 
-def owner_of(union: Union, rows: int) -> tuple[Tensor, Tensor] | None:
+def _find_row_owners(union: GraphBatch, rows: int) -> tuple[Tensor, Tensor] | None:
     """Which rows belong to copies, and to which ones. (n,), (n,)
 
     The number of rows tells whether rows are nodes, edges, or links and graphs. Returns None if
@@ -460,7 +472,10 @@ def owner_of(union: Union, rows: int) -> tuple[Tensor, Tensor] | None:
     ]
     if union.target_rows.size(1) != 1:
         kinds.append(
-            (union.num_answers, (union.answer_at, torch.arange(len(union), device=union.of.device)))
+            (
+                union.num_outputs,
+                (union.output_row, torch.arange(len(union), device=union.graph_index.device)),
+            )
         )
     fitting = [owner for size, owner in kinds if size == rows]
     return fitting[0] if len(fitting) == 1 else None

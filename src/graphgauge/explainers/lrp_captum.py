@@ -30,10 +30,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from graphgauge.core.errors import BadModel
+from graphgauge.core import BadModel
 
-EPSILON = 1e-9
-PASSED_THROUGH = (nn.ReLU, nn.Dropout, nn.Tanh)  #: exactly these types, no subclasses
+_EPSILON = 1e-9
+PASS_THROUGH_MODULES = (nn.ReLU, nn.Dropout, nn.Tanh)  #: exactly these types, no subclasses
 
 
 @contextmanager
@@ -42,10 +42,10 @@ def captum_rules(net: nn.Module) -> Iterator[None]:
 
     The rules stay on the tensors after the pass, also on x, so use a new leaf for each pass.
     """
-    epsilon_rule, pass_through = EpsilonRule(), PassThrough()
+    epsilon_rule, pass_through = _EpsilonRule(), _PassThrough()
     with ExitStack() as stack:
         for layer in net.modules():
-            if type(layer) in PASSED_THROUGH:
+            if type(layer) in PASS_THROUGH_MODULES:
                 stack.callback(layer.register_forward_pre_hook(pass_through.before).remove)
                 stack.callback(layer.register_forward_hook(pass_through.after).remove)
             elif next(layer.children(), None) is None:
@@ -53,7 +53,7 @@ def captum_rules(net: nn.Module) -> Iterator[None]:
         yield
 
 
-class EpsilonRule:
+class _EpsilonRule:
     """The ε-rule for all layers of a network.
 
     A tensor that enters several layers is multiplied once, as in Captum.
@@ -74,15 +74,15 @@ class EpsilonRule:
                 f"{type(output).__name__}. Use LRP() for this network, or another explainer."
             )
         for entered in inputs:
-            if is_on_the_way(entered) and id(entered) not in self.multiplied:
+            if _carries_relevance(entered) and id(entered) not in self.multiplied:
                 self.multiplied[id(entered)] = entered
-                entered.register_hook(times(entered.detach()))
-        if is_on_the_way(output):
-            output.register_hook(divided_by(stabilised(output.detach())))
+                entered.register_hook(_multiply_gradient(entered.detach()))
+        if _carries_relevance(output):
+            output.register_hook(_divide_gradient(_stabilise_denominator(output.detach())))
         return output.clone()
 
 
-class PassThrough:
+class _PassThrough:
     """Replaces the gradient in front of an activation by the gradient behind it.
 
     The gradient is remembered per layer, not per call, as in Captum: two parallel calls of a layer
@@ -99,7 +99,7 @@ class PassThrough:
         The layer receives a clone, so that it can work in place.
         """
         (entered,) = inputs
-        if is_on_the_way(entered):
+        if _carries_relevance(entered):
             entered.register_hook(lambda gradient: self.left.get(layer))
         return entered.clone()
 
@@ -113,25 +113,25 @@ class PassThrough:
             )
 
 
-def is_on_the_way(value: Any) -> bool:
+def _carries_relevance(value: Any) -> bool:
     """Whether a tensor carries relevance. Parameters do not; they outlive the pass."""
     return isinstance(value, Tensor) and value.requires_grad and not isinstance(value, nn.Parameter)
 
 
-def times(factor: Tensor) -> Callable[[Tensor], Tensor]:
+def _multiply_gradient(factor: Tensor) -> Callable[[Tensor], Tensor]:
     """A gradient hook that multiplies by ``factor``."""
     return lambda gradient: gradient * factor
 
 
-def divided_by(divisor: Tensor) -> Callable[[Tensor], Tensor]:
+def _divide_gradient(divisor: Tensor) -> Callable[[Tensor], Tensor]:
     """A gradient hook that divides by ``divisor``."""
     return lambda gradient: gradient / divisor
 
 
-def stabilised(z: Tensor) -> Tensor:
+def _stabilise_denominator(z: Tensor) -> Tensor:
     """Add ε to z with the sign of z.
 
-    >>> stabilised(torch.tensor([0.0], dtype=torch.float64)).item()
+    >>> _stabilise_denominator(torch.tensor([0.0], dtype=torch.float64)).item()
     1e-09
     """
-    return torch.where(z < 0, z - EPSILON, z + EPSILON)
+    return torch.where(z < 0, z - _EPSILON, z + _EPSILON)

@@ -22,29 +22,26 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from graphgauge.core.errors import BadModel, BadSetting
-from graphgauge.core.memory import budget_bytes
-from graphgauge.core.progress import advance
+from graphgauge.core import BadModel, BadSetting, advance_progress, budget_bytes
+from graphgauge.execution import BatchFeatures, BatchFunction, GraphBatch
 from graphgauge.explainers.base import (
     BaseExplainer,
     Scores,
-    check_count,
-    check_explained,
-    empty_edges,
-    empty_features,
-    explained,
+    check_explain_output,
+    check_positive_integer,
+    target_output,
+    zero_edge_scores,
+    zero_feature_scores,
 )
-from graphgauge.explainers.chosen_classes import classes_to_explain
-from graphgauge.models import BaseModel, ComputationGraphs, Union
-from graphgauge.models.arcs import ragged_ranges, starts
-from graphgauge.models.engine import Work
-from graphgauge.models.features import Features
+from graphgauge.explainers.explained_class import classes_to_explain
+from graphgauge.models import BaseModel
+from graphgauge.subgraphs import ComputationGraphs, pointers_from_counts, ragged_ranges
 
-Removal = Literal["auto", "mask", "drop", "none"]
-Grouping = Literal["auto", "cells", "columns", "nodes", "none"]
-Baseline = Literal["zero", "mean"]
+_OcclusionRemoval = Literal["auto", "mask", "drop", "none"]
+_FeatureGrouping = Literal["auto", "cells", "columns", "nodes", "none"]
+_OcclusionBaseline = Literal["zero", "mean"]
 
-BYTES_TO_LIST = 256  #: estimated memory of a planned copy, for each cell and edge
+_BYTES_PER_ITEM = 256  #: estimated memory of a planned copy, for each cell and edge
 
 
 @dataclass(frozen=True)
@@ -77,21 +74,25 @@ class Occlusion(BaseExplainer):
     signed = True
     deterministic = True
     explains_labels = True
-    edges: Removal = "auto"
-    features: Grouping = "auto"
-    baseline: Baseline = "zero"
+    edges: _OcclusionRemoval = "auto"
+    features: _FeatureGrouping = "auto"
+    baseline: _OcclusionBaseline = "zero"
     max_cells: int = 1000
     explain_output: Literal["prob", "logit"] = "prob"
 
     def __post_init__(self) -> None:
-        for name, choices in (("edges", Removal), ("features", Grouping), ("baseline", Baseline)):
+        for name, choices in (
+            ("edges", _OcclusionRemoval),
+            ("features", _FeatureGrouping),
+            ("baseline", _OcclusionBaseline),
+        ):
             if getattr(self, name) not in get_args(choices):
                 raise BadSetting(
                     f"{name} must be one of {', '.join(map(repr, get_args(choices)))}, not "
                     f"{getattr(self, name)!r}."
                 )
-        check_count("max_cells", self.max_cells)
-        check_explained(self.explain_output)
+        check_positive_integer("max_cells", self.max_cells)
+        check_explain_output(self.explain_output)
 
     @property
     def lean(self) -> bool:
@@ -112,10 +113,10 @@ class Occlusion(BaseExplainer):
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """Predict one copy for each thing that is removed."""
         label, removal = classes_to_explain(model, graphs), self.removal(model)
-        feature = None if self.features == "none" else empty_features(graphs)
-        edge = None if removal == "none" else empty_edges(graphs)
+        feature = None if self.features == "none" else zero_feature_scores(graphs)
+        edge = None if removal == "none" else zero_edge_scores(graphs)
         with torch.no_grad(), model.unwritten_features():
-            for numbers in parts_of(model, graphs):
+            for numbers in _split_by_memory(model, graphs):
                 part = graphs.take(numbers)
                 output = partial(self.output, model, None if label is None else label[numbers])
                 start = model.map(output, part, kind="occlusion")
@@ -125,21 +126,21 @@ class Occlusion(BaseExplainer):
                 if feature is not None:
                     self.write_features(model, part, output, start, feature[nodes])
                 if edge is not None:
-                    write_edges(model, part, output, start, removal, edge[edges])
-                advance(len(part))
+                    _occlude_edges(model, part, output, start, removal, edge[edges])
+                advance_progress(len(part))
         return Scores(feature, edge)
 
-    def output(self, model: BaseModel, label: Tensor | None, union: Union) -> Tensor:
+    def output(self, model: BaseModel, label: Tensor | None, union: GraphBatch) -> Tensor:
         """The explained output of each copy; ``label`` is that of each graph. (K,)"""
-        raw = model.engine.outputs(union)
-        target_label = None if label is None else label[union.of]
-        return explained(model, raw, target_label, self.explain_output)
+        raw = model.executor.outputs(union)
+        target_label = None if label is None else label[union.graph_index]
+        return target_output(model, raw, target_label, self.explain_output)
 
     def write_features(
         self,
         model: BaseModel,
         graphs: ComputationGraphs,
-        output: Work,
+        output: BatchFunction,
         start: Tensor,
         score: Tensor,
     ) -> None:
@@ -148,9 +149,9 @@ class Occlusion(BaseExplainer):
         """
         x = graphs.source.x
         baseline = x.new_zeros(x.size(1)) if self.baseline == "zero" else x.mean(0)
-        cells = Cells.of(graphs, baseline, self.features, self.max_cells)
+        cells = _FeatureCells.from_graphs(graphs, baseline, self.features, self.max_cells)
 
-        def occluded(union: Union) -> Tensor:
+        def occluded(union: GraphBatch) -> Tensor:
             return output(union.with_features(cells.occlude(union)))
 
         owner = cells.owner
@@ -158,19 +159,19 @@ class Occlusion(BaseExplainer):
         score[cells.row, cells.column] = (drop / cells.size)[cells.group].to(score.dtype)
 
 
-def write_edges(
+def _occlude_edges(
     model: BaseModel,
     graphs: ComputationGraphs,
-    output: Work,
+    output: BatchFunction,
     start: Tensor,
     removal: str,
     score: Tensor,
 ) -> None:
     """Write f(G) - f(G without e) for each relevant edge e into ``score`` (sum of edges,)."""
-    (row,) = (graphs.edge_place < graphs.num_edges[graphs.edge_owner]).nonzero(as_tuple=True)
+    (row,) = (graphs.edge_position < graphs.num_edges[graphs.edge_owner]).nonzero(as_tuple=True)
     owner = graphs.edge_owner[row]
 
-    def without_edge(union: Union) -> Tensor:
+    def without_edge(union: GraphBatch) -> Tensor:
         is_removed = union.edge_row == row[union.copy][union.edge_copy]
         if removal == "drop":
             return output(union.without_edges(is_removed))
@@ -181,20 +182,20 @@ def write_edges(
     score[row] = drop.to(score.dtype)
 
 
-def parts_of(model: BaseModel, graphs: ComputationGraphs) -> list[Tensor]:
+def _split_by_memory(model: BaseModel, graphs: ComputationGraphs) -> list[Tensor]:
     """Split graphs into consecutive parts whose lists of removed things fit into the memory
     budget.
     """
     number = torch.arange(len(graphs), device=graphs.node.device)
     if not len(number):
         return []
-    size = BYTES_TO_LIST * (graphs.sizes * graphs.source.x.size(1) + graphs.edge_sizes)
-    part = size.cumsum(0) // budget_bytes(model.engine.budget, number.device)
+    size = _BYTES_PER_ITEM * (graphs.sizes * graphs.source.x.size(1) + graphs.edge_sizes)
+    part = size.cumsum(0) // budget_bytes(model.executor.budget, number.device)
     return list(number.split(part.unique_consecutive(return_counts=True)[1].tolist()))
 
 
 @dataclass(frozen=True)
-class Cells:
+class _FeatureCells:
     """Features of scored nodes that differ from the baseline, sorted by group."""
 
     graphs: ComputationGraphs
@@ -204,7 +205,9 @@ class Cells:
     group: Tensor  #: (cells,) group numbers from 0 on
 
     @staticmethod
-    def of(graphs: ComputationGraphs, baseline: Tensor, features: str, max_cells: int) -> "Cells":
+    def from_graphs(
+        graphs: ComputationGraphs, baseline: Tensor, features: str, max_cells: int
+    ) -> "_FeatureCells":
         """Group the cells of each target."""
         width = len(baseline)
         owner = torch.repeat_interleave(graphs.sizes)
@@ -225,7 +228,7 @@ class Cells:
         stride = int(key.max()) + 1 if len(key) else 1
         group = (graph * stride + key).unique(return_inverse=True)[1]
         order = group.argsort(stable=True)
-        return Cells(graphs, baseline, row[order], column[order], group[order])
+        return _FeatureCells(graphs, baseline, row[order], column[order], group[order])
 
     @cached_property
     def size(self) -> Tensor:
@@ -235,19 +238,19 @@ class Cells:
     @cached_property
     def ptr(self) -> Tensor:
         """Index of the first cell of each group. (groups + 1,)"""
-        return starts(self.size)
+        return pointers_from_counts(self.size)
 
     @cached_property
     def owner(self) -> Tensor:
         """The graph of each group. (groups,)"""
         return torch.repeat_interleave(self.graphs.sizes)[self.row[self.ptr[:-1]]]
 
-    def occlude(self, union: Union) -> "Occluded":
+    def occlude(self, union: GraphBatch) -> "_OccludedFeatures":
         """The features of a batch in which copy k has group k at the baseline."""
         copy, cell = ragged_ranges(self.ptr[union.copy], self.size[union.copy])
         row, column = self.row[cell], self.column[cell]
-        at = union.node_start[copy] + row - self.graphs.node_ptr[union.of[copy]]
-        return Occluded(
+        at = union.node_start[copy] + row - self.graphs.node_ptr[union.graph_index[copy]]
+        return _OccludedFeatures(
             union.features,
             at,
             column,
@@ -257,10 +260,10 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Occluded(Features):
+class _OccludedFeatures(BatchFeatures):
     """Features in which some cells (at, column) have another value."""
 
-    base: Features
+    base: BatchFeatures
     at: Tensor  #: (cells,) row of the batch
     column: Tensor  #: (cells,)
     before: Tensor  #: (cells,)

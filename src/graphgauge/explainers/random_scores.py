@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import torch
 
-from graphgauge.core.progress import advance
-from graphgauge.core.seeds import generator
-from graphgauge.explainers.base import BaseExplainer, Scores, empty_edges, empty_features
-from graphgauge.models import BaseModel, ComputationGraphs
+from graphgauge.core import advance_progress, make_generator
+from graphgauge.explainers.base import BaseExplainer, Scores, zero_edge_scores, zero_feature_scores
+from graphgauge.models import BaseModel
+from graphgauge.subgraphs import ComputationGraphs
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class RandomExplainer(BaseExplainer):
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """Draw scores without running the network."""
-        feature, edge = empty_features(graphs), empty_edges(graphs)
+        feature, edge = zero_feature_scores(graphs), zero_edge_scores(graphs)
         for seed, graph in zip(seeds, graphs, strict=True):
-            stream = generator(seed)
+            stream = make_generator(seed)
             for score, rows in ((feature, graph.node_slice), (edge, graph.edge_slice)):
                 score[rows] = torch.randn(score[rows].shape, generator=stream).to(score)
-            advance(1)
+            advance_progress(1)
         return Scores(feature, edge)

@@ -19,19 +19,18 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from graphgauge.core.errors import BadSetting, GraphgaugeWarning, MissingExtra
-from graphgauge.core.registry import lookup
+from graphgauge.core import BadSetting, GraphgaugeWarning, MissingExtra, lookup
 from graphgauge.explainers.base import BaseExplainer
-from graphgauge.explainers.pyg import PyGExplainer, known_algorithms
+from graphgauge.explainers.pyg_adapter import PyGExplainer, pyg_algorithms
 
-GROUP = "graphgauge.explainers"
-PYG = "pyg:"
-OURS = ("graphgauge", "PyG")  #: plug-ins cannot replace explainers of these sources
+ENTRY_POINT_GROUP = "graphgauge.explainers"
+PYG_PREFIX = "pyg:"
+_BUILT_IN_SOURCES = ("graphgauge", "PyG")  #: plug-ins cannot replace explainers of these sources
 
 
 def explainer_names() -> list[str]:
     """All names that `find_explainer` knows, sorted."""
-    return sorted(sources())
+    return sorted(explainer_sources())
 
 
 def find_explainer(name: str, /, **params: Any) -> BaseExplainer:
@@ -51,10 +50,10 @@ def find_explainer(name: str, /, **params: Any) -> BaseExplainer:
     >>> find_explainer("integrated_gradients", steps=20)
     IntegratedGradients(explain_output='prob', edge_factor='message', steps=20)
     """
-    make = explainer_class(name)
+    make = find_explainer_class(name)
     if make is PyGExplainer:
-        params = {"algorithm": name.removeprefix(PYG), **params}
-    check_params(name, make, params)
+        params = {"algorithm": name.removeprefix(PYG_PREFIX), **params}
+    _check_explainer_params(name, make, params)
     explainer = make(**params)
     if explainer.name != name:
         raise BadSetting(
@@ -64,17 +63,17 @@ def find_explainer(name: str, /, **params: Any) -> BaseExplainer:
     return explainer
 
 
-def explainer_class(name: str) -> type[BaseExplainer]:
+def find_explainer_class(name: str) -> type[BaseExplainer]:
     """Return the class with this name, importing a plug-in if necessary."""
-    from graphgauge.explainers import EXPLAINERS
+    from graphgauge.explainers.builtin import EXPLAINERS
 
-    source = lookup(sources(), name, "explainer")
-    plugs = [plug for plug in plug_ins() if plug.name == name]
-    if source not in OURS:
-        return loaded(plugs)
+    source = lookup(explainer_sources(), name, "explainer")
+    plugs = [plug for plug in _find_plugins() if plug.name == name]
+    if source not in _BUILT_IN_SOURCES:
+        return _load_plugin(plugs)
     if plugs:
         warnings.warn(
-            f"the explainer {name!r} of {packages(plugs)} is left out: {source} has one of that "
+            f"the explainer {name!r} of {_join_package_names(plugs)} is left out: {source} has one of that "
             "name. Rename the plug-in.",
             GraphgaugeWarning,
             stacklevel=3,
@@ -82,25 +81,28 @@ def explainer_class(name: str) -> type[BaseExplainer]:
     return PyGExplainer if source == "PyG" else EXPLAINERS[name]
 
 
-def sources() -> dict[str, str]:
+def explainer_sources() -> dict[str, str]:
     """Map every name to its source: "graphgauge", "PyG", or the packages of plug-ins."""
-    from graphgauge.explainers import EXPLAINERS
+    from graphgauge.explainers.builtin import EXPLAINERS
 
-    plugs = plug_ins()
+    plugs = _find_plugins()
     plugged = {
-        plug.name: packages([other for other in plugs if other.name == plug.name]) for plug in plugs
+        plug.name: _join_package_names([other for other in plugs if other.name == plug.name])
+        for plug in plugs
     }
-    of_pyg = dict.fromkeys((PYG + name for name in known_algorithms()), "PyG")
+    of_pyg = dict.fromkeys((PYG_PREFIX + name for name in pyg_algorithms()), "PyG")
     return {**plugged, **of_pyg, **dict.fromkeys(EXPLAINERS, "graphgauge")}
 
 
-def plug_ins() -> list[EntryPoint]:
+def _find_plugins() -> list[EntryPoint]:
     """List the plug-ins of installed packages without importing them; duplicates count once."""
-    return list(scanned(entry_points, tuple((place, changed(place)) for place in sys.path)))
+    return list(
+        _scan_entry_points(entry_points, tuple((place, _folder_mtime(place)) for place in sys.path))
+    )
 
 
 @lru_cache(maxsize=1)
-def scanned(
+def _scan_entry_points(
     look: Callable[..., Iterable[EntryPoint]], places: tuple[tuple[str, int], ...]
 ) -> tuple[EntryPoint, ...]:
     """Return the entry points that ``look`` finds, cached because reading all packages takes about
@@ -109,10 +111,12 @@ def scanned(
     ``places`` is the cache key: entry points are read again if the import path or one of its
     folders has changed, as happens when a package is installed or removed.
     """
-    return tuple(sorted(set(look(group=GROUP)), key=lambda plug: (plug.name, plug.value)))
+    return tuple(
+        sorted(set(look(group=ENTRY_POINT_GROUP)), key=lambda plug: (plug.name, plug.value))
+    )
 
 
-def changed(place: str) -> int:
+def _folder_mtime(place: str) -> int:
     """Modification time of a folder or archive on the import path in ns, or -1 if it does not
     exist.
     """
@@ -122,16 +126,16 @@ def changed(place: str) -> int:
         return -1
 
 
-def packages(plugs: list[EntryPoint]) -> str:
+def _join_package_names(plugs: list[EntryPoint]) -> str:
     """Format the names of the packages that offer these plug-ins."""
     return ", ".join(plug.dist.name if plug.dist is not None else plug.value for plug in plugs)
 
 
-def loaded(plugs: list[EntryPoint]) -> type[BaseExplainer]:
+def _load_plugin(plugs: list[EntryPoint]) -> type[BaseExplainer]:
     """Import the class of a plug-in. Errors name the package that offers it."""
     if len(plugs) > 1:
         raise BadSetting(
-            f"the explainer {plugs[0].name!r} is offered by {packages(plugs)}: uninstall all but "
+            f"the explainer {plugs[0].name!r} is offered by {_join_package_names(plugs)}: uninstall all but "
             "one."
         )
     (plug,) = plugs
@@ -139,19 +143,19 @@ def loaded(plugs: list[EntryPoint]) -> type[BaseExplainer]:
         explainer = plug.load()
     except Exception as error:
         raise MissingExtra(
-            f"the explainer {plug.name!r} comes from {packages(plugs)} ({plug.value}), which "
+            f"the explainer {plug.name!r} comes from {_join_package_names(plugs)} ({plug.value}), which "
             f"cannot be imported: {type(error).__name__}: {error}. Update that package, or "
             "uninstall it."
         ) from error
     if not (isinstance(explainer, type) and issubclass(explainer, BaseExplainer)):
         raise BadSetting(
-            f"the explainer {plug.name!r} of {packages(plugs)} must be a subclass of "
+            f"the explainer {plug.name!r} of {_join_package_names(plugs)} must be a subclass of "
             f"BaseExplainer, but is {explainer!r}."
         )
     return explainer
 
 
-def check_params(name: str, make: type[BaseExplainer], params: dict[str, Any]) -> None:
+def _check_explainer_params(name: str, make: type[BaseExplainer], params: dict[str, Any]) -> None:
     """Raise BadSetting for parameters that the explainer does not have."""
     signature = inspect.signature(make)
     try:

@@ -2,41 +2,6 @@
 results.
 """
 
-from graphgauge.guidelines.book import (
-    KINDS,
-    band,
-    guide,
-    paper_table,
-    rank_of,
-    shipped_benchmark,
-    transfer,
-)
-from graphgauge.guidelines.deployment import Point, checklist
-from graphgauge.guidelines.diagnosis import diagnose
-from graphgauge.guidelines.document import requirements_document
-from graphgauge.guidelines.findings import Finding
-from graphgauge.guidelines.judging import Check, check, verdicts
-from graphgauge.guidelines.recommendation import Recommendation, consult, recommend
-from graphgauge.guidelines.requirements import Requirements
+from graphgauge.core import attach_exports
 
-__all__ = [
-    "KINDS",
-    "Check",
-    "Finding",
-    "Point",
-    "Recommendation",
-    "Requirements",
-    "band",
-    "check",
-    "checklist",
-    "consult",
-    "diagnose",
-    "guide",
-    "paper_table",
-    "rank_of",
-    "recommend",
-    "requirements_document",
-    "shipped_benchmark",
-    "transfer",
-    "verdicts",
-]
+__getattr__, __dir__, __all__ = attach_exports(__name__, __file__)

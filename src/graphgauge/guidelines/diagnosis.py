@@ -25,33 +25,38 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from graphgauge.evaluation import ModelAccuracy, Results
-from graphgauge.evaluation.cells import OK
-from graphgauge.guidelines.book import guide
-from graphgauge.guidelines.comparisons import AgainstRandom, compare_with_random
-from graphgauge.guidelines.findings import SIGNIFICANT, Finding, Run, binomial_tail, share
-from graphgauge.guidelines.judging import least_p
-from graphgauge.guidelines.limits import NEAR, title
-from graphgauge.guidelines.measures import SIDES, Case, is_one_way, judged_form
+from graphgauge.evaluation import OK, ModelAccuracy, Results
+from graphgauge.execution import ADVICE_WITHOUT_MASKS
+from graphgauge.guidelines.aggregation import SIDES, CaseKey, is_one_way, judged_pertinence_form
+from graphgauge.guidelines.explainer_verdicts import smallest_p_value
+from graphgauge.guidelines.findings import (
+    SIGNIFICANCE_LEVEL,
+    DiagnosedRun,
+    Finding,
+    binomial_tail,
+    format_share,
+)
+from graphgauge.guidelines.paired_comparisons import RandomComparison, compare_with_random
+from graphgauge.guidelines.reference_data import load_guideline
 from graphgauge.guidelines.requirements import Requirements
-from graphgauge.guidelines.troubleshooting import TROUBLES
-from graphgauge.models.masking import WITHOUT_MASKS
+from graphgauge.guidelines.thresholds import ROUNDING_TOLERANCE, metric_title
+from graphgauge.guidelines.troubleshooting import TROUBLESHOOTING_CHECKS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMS = (
+_RANKING_FORMS = (
     "ec",
     "pertinence",
     "pertinence_tied",
     "pertinence_rank",
 )  #: numbers that are equal for equal rankings
-LEAST_SHARED = 5  #: targets that two explainers must agree on
-NEAR_CHANCE = 0.1  #: corrected stability that is as good as none
-FAR_CHANGE = 1e-5  #: of a prediction; less is rounding
-MANY_OPEN = 0.25  #: share of explanations that never change the prediction
+_LEAST_SHARED = 5  #: targets that two explainers must agree on
+_NEAR_CHANCE = 0.1  #: corrected stability that is as good as none
+_FAR_CHANGE = 1e-5  #: of a prediction; less is rounding
+_MANY_OPEN = 0.25  #: share of explanations that never change the prediction
 
-Check = Callable[[Run], Iterator[Finding]]
+_DiagnosticCheck = Callable[[DiagnosedRun], Iterator[Finding]]
 
 
 def diagnose(
@@ -65,51 +70,55 @@ def diagnose(
     ``accuracy``: the score of the model on its task, where the results do not know it: a share such
     as 0.81, or a `ModelAccuracy`.
     """
-    stated = ModelAccuracy.read(accuracy)
-    run = Run(
+    stated = ModelAccuracy.from_value(accuracy)
+    run = DiagnosedRun(
         results,
         requirements or Requirements(),
         results.accuracy if stated is None else stated,
         summary,
     )
-    return [finding for check in CHECKS for finding in check(run)]
+    return [finding for check in _DIAGNOSTIC_CHECKS for finding in check(run)]
 
 
-def status_share(name: str, status: str, what: str, advice: str) -> Check:
+def _make_status_check(name: str, status: str, what: str, advice: str) -> _DiagnosticCheck:
     """A check that counts the targets with a status, once for all explainers it hits alike."""
 
-    def look(run: Run) -> Iterator[Finding]:
+    def look(run: DiagnosedRun) -> Iterator[Finding]:
         rows = run.table[run.table["metric"].isin([f"{side}_ec" for side in SIDES])]
         for metric, part in rows.groupby("metric", sort=False):
             hit = part[part["status"] == status].drop_duplicates(["task", "model", "target"])
             n = len(part.drop_duplicates(["task", "model", "target"]))
             if len(hit):
-                text = f"{title(str(metric))}: {what} for {share(len(hit), n)} targets"
+                text = (
+                    f"{metric_title(str(metric))}: {what} for {format_share(len(hit), n)} targets"
+                )
                 yield Finding(name, text, advice, {"hit": float(len(hit)), "n": float(n)})
 
     return look
 
 
-empty_graphs = status_share(
+_empty_graphs = _make_status_check(
     "empty_graphs",
     "empty",
     "no edge can carry a message",
     "these targets are left out of the means; give targets with neighbours",
 )
-no_reference = status_share(
+_no_reference = _make_status_check(
     "no_reference",
     "no_reference",
     "there is no reference to substitute from",
     "the model predicts one class only, or nothing one SD away; look at its predictions",
 )
-no_mask = status_share("no_mask", "no_mask", "messages cannot be masked", WITHOUT_MASKS)
+_no_mask = _make_status_check(
+    "no_mask", "no_mask", "messages cannot be masked", ADVICE_WITHOUT_MASKS
+)
 
 
-def far_edges(run: Run) -> Iterator[Finding]:
+def _far_edges(run: DiagnosedRun) -> Iterator[Finding]:
     """Edges beyond the counted hops act on the predictions, as in networks with global attention."""
     network = run.results.made.get("network", {})
     far = network.get("edges_beyond_hops")
-    if not isinstance(far, dict) or far["largest_change"] <= FAR_CHANGE:
+    if not isinstance(far, dict) or far["largest_change"] <= _FAR_CHANGE:
         return
     text = (
         f"Edges more than {network['hops']} hops away move a prediction by up to {far['largest_change']:.2g} (the largest of "
@@ -119,14 +128,14 @@ def far_edges(run: Run) -> Iterator[Finding]:
     yield Finding("far_edges", text, advice, {name: float(value) for name, value in far.items()})
 
 
-def constant_scores(run: Run) -> Iterator[Finding]:
+def _constant_scores(run: DiagnosedRun) -> Iterator[Finding]:
     """Scores whose order means nothing."""
     for explainer in run.explainers:
         for side in SIDES:
             rows = run.rows(f"{side}_stability_corrected", explainer)
             hit = rows[rows["status"] == "constant"]
             if len(hit):
-                on = share(len(hit), len(rows))
+                on = format_share(len(hit), len(rows))
                 text = f"{side.capitalize()} scores of {explainer} are constant, or there is but one, on {on} targets"
                 numbers = {"hit": float(len(hit)), "n": float(len(rows))}
                 advice = (
@@ -135,17 +144,17 @@ def constant_scores(run: Run) -> Iterator[Finding]:
                 yield Finding("constant_scores", text, advice, numbers, explainer)
 
 
-def never_flipped(run: Run) -> Iterator[Finding]:
+def _never_flipped(run: DiagnosedRun) -> Iterator[Finding]:
     """Explanations that never change the prediction."""
     for explainer in run.explainers:
         for side in SIDES:
             rows = run.rows(f"{side}_ec", explainer)
             rows = rows[(rows["status"] == OK) & rows["flipped"].notna()]
             is_open = ~rows["flipped"].astype(bool)
-            if not len(rows) or is_open.mean() < MANY_OPEN:
+            if not len(rows) or is_open.mean() < _MANY_OPEN:
                 continue
             count, mean = int(is_open.sum()), float(rows["value"].mean())
-            on = f"{share(count, len(rows))} targets of {explainer} ({side} side)"
+            on = f"{format_share(count, len(rows))} targets of {explainer} ({side} side)"
             text = f"The prediction never changes on {on}, so its mean EC of {mean:.4g} mixes two things"
             numbers = {"open": float(count), "n": float(len(rows)), "mean": mean}
             yield Finding(
@@ -157,24 +166,28 @@ def never_flipped(run: Run) -> Iterator[Finding]:
             )
 
 
-def same_explainers(run: Run) -> Iterator[Finding]:
+def _same_explainers(run: DiagnosedRun) -> Iterator[Finding]:
     """Pairs of explainers whose rankings give the same numbers on every shared target."""
     for first, second in combinations(run.explainers, 2):
-        sides = [side for side in SIDES if agree(run, first, second, side)]
+        sides = [side for side in SIDES if _have_same_numbers(run, first, second, side)]
         if sides:
             n = len(run.values(f"{sides[0]}_ec", first))
             text = f"{first} and {second} have the same numbers ({' and '.join(sides)} side) on all {n} targets"
             yield Finding(
-                "same_explainers", text, same_advice(first, second), {"n": float(n)}, first
+                "same_explainers",
+                text,
+                _same_explainers_advice(first, second),
+                {"n": float(n)},
+                first,
             )
 
 
-def agree(run: Run, first: str, second: str, side: str) -> bool:
+def _have_same_numbers(run: DiagnosedRun, first: str, second: str, side: str) -> bool:
     """Whether two explainers have the same numbers everywhere, and numbers that could differ."""
     varied = False
-    for form in FORMS:
+    for form in _RANKING_FORMS:
         own, other = (run.values(f"{side}_{form}", name) for name in (first, second))
-        if len(own) < (LEAST_SHARED if form == "ec" else 0) or not own.sort_index().equals(
+        if len(own) < (_LEAST_SHARED if form == "ec" else 0) or not own.sort_index().equals(
             other.sort_index()
         ):
             return False
@@ -182,9 +195,9 @@ def agree(run: Run, first: str, second: str, side: str) -> bool:
     return varied
 
 
-def same_advice(first: str, second: str) -> str:
+def _same_explainers_advice(first: str, second: str) -> str:
     """Why two explainers may be one."""
-    alike = guide("explainers")["traits"]["gradient_like"]
+    alike = load_guideline("explainers")["traits"]["gradient_like"]
     if first in alike or second in alike or "gradient" in first + second:
         return (
             "GuidedBackprop and Deconvolution are the plain gradient where the network has no rectifier they catch "
@@ -193,27 +206,29 @@ def same_advice(first: str, second: str) -> str:
     return "count them once, and see whether one wraps the other"
 
 
-def changing_deterministic(run: Run) -> Iterator[Finding]:
+def _changing_deterministic(run: DiagnosedRun) -> Iterator[Finding]:
     """Explainers whose scores should not depend on the seed."""
-    names = guide("explainers")["traits"]["deterministic"]
-    for explainer, metric, own in run.each("stability"):
+    names = load_guideline("explainers")["traits"]["deterministic"]
+    for explainer, metric, own in run.values_per_side("stability"):
         low = own[own < 1 - 1e-5]
         if explainer in names and len(low):
-            on = f"{share(len(low), len(own))} targets (least {low.min():.4g})"
-            text = f"{title(metric)} of {explainer}, which is deterministic, is below 1 on {on}"
+            on = f"{format_share(len(low), len(own))} targets (least {low.min():.4g})"
+            text = (
+                f"{metric_title(metric)} of {explainer}, which is deterministic, is below 1 on {on}"
+            )
             numbers = {"low": float(len(low)), "n": float(len(own)), "least": float(low.min())}
             advice = "the network itself draws at random: run check_model"
             yield Finding("changing_deterministic", text, advice, numbers, explainer)
 
 
-def untrained_mask(run: Run) -> Iterator[Finding]:
+def _untrained_mask(run: DiagnosedRun) -> Iterator[Finding]:
     """High stability that permuted scores reach too."""
-    limit = guide("thresholds")["stability"]["band"][1]["least"]
-    for explainer, metric, own in run.each("stability"):
+    limit = load_guideline("thresholds")["stability"]["band"][1]["least"]
+    for explainer, metric, own in run.values_per_side("stability"):
         corrected = run.values(f"{metric}_corrected", explainer)
-        if len(corrected) and own.mean() >= limit and corrected.mean() < NEAR_CHANCE:
-            text = f"{title(metric)} of {explainer} is {own.mean():.4g}, but {corrected.mean():.4g} once corrected for chance"
-            chance = guide("chance")["stability"]["untrained_masks"]
+        if len(corrected) and own.mean() >= limit and corrected.mean() < _NEAR_CHANCE:
+            text = f"{metric_title(metric)} of {explainer} is {own.mean():.4g}, but {corrected.mean():.4g} once corrected for chance"
+            chance = load_guideline("chance")["stability"]["untrained_masks"]
             advice = f"masks that were never trained reach {chance}: see whether this one learns at all (check_explainer)"
             yield Finding(
                 "untrained_mask",
@@ -224,9 +239,9 @@ def untrained_mask(run: Run) -> Iterator[Finding]:
             )
 
 
-def few_trials(run: Run) -> Iterator[Finding]:
+def _few_trials(run: DiagnosedRun) -> Iterator[Finding]:
     """Too few random curves for what is said about them."""
-    settings, rule = run.results.settings, guide("practice")["early_stopping"]
+    settings, rule = run.results.settings, load_guideline("practice")["early_stopping"]
     if settings.trials[0] < rule["least_trials"]:
         text = f"At least {settings.trials[0]} random curves are drawn, and the paper's rule begins at {rule['least_trials']}"
         yield Finding(
@@ -236,8 +251,8 @@ def few_trials(run: Run) -> Iterator[Finding]:
             {"trials": float(settings.trials[0])},
         )
     for side in SIDES if settings.twins else ():
-        least = least_p_of(run, side)
-        if least > SIGNIFICANT:
+        least = _smallest_p_of_side(run, side)
+        if least > SIGNIFICANCE_LEVEL:
             curves, name = (
                 settings.trials_of(side),
                 "feature_trials" if side == "feature" else "twin_trials",
@@ -249,7 +264,7 @@ def few_trials(run: Run) -> Iterator[Finding]:
                 f"set {name}=19 or more",
                 {"trials": float(curves), "least": least},
             )
-    chance = guide("chance")["early_stopping"]
+    chance = load_guideline("chance")["early_stopping"]
     if settings.early_stop == "paper" and settings.tau is not None and len(run.table):
         wrong, claimed = 100 * chance["wrong_at_half"], 100 * chance["claimed"]
         text = (
@@ -260,37 +275,43 @@ def few_trials(run: Run) -> Iterator[Finding]:
         yield Finding("few_trials", text, advice, {"wrong": wrong, "claimed": claimed})
 
 
-def least_p_of(run: Run, side: str) -> float:
+def _smallest_p_of_side(run: DiagnosedRun, side: str) -> float:
     """The smallest p-value that a side of this run can have; 0 where none was measured."""
-    has_p = any(metric == f"{side}_pertinence_p" for metric, _ in run.parts)
-    return least_p(run.results.settings.trials_of(side)) if has_p else 0.0
+    has_p = any(metric == f"{side}_pertinence_p" for metric, _ in run.rows_by_metric)
+    return smallest_p_value(run.results.settings.trials_of(side)) if has_p else 0.0
 
 
-def no_better_than_random(run: Run) -> Iterator[Finding]:
+def _no_better_than_random(run: DiagnosedRun) -> Iterator[Finding]:
     """Explainers that a random order matches; the verdicts of that side are undecided then
     (`judging`).
     """
     for explainer in run.explainers:
         for side in SIDES:
-            against = beside_random(run, explainer, side)
+            against = _compare_run_with_random(run, explainer, side)
             if against is None:
-                finding = against_curves(run, explainer, side)
-                if finding is not None and finding.numbers["p"] > SIGNIFICANT:
+                finding = _random_curves_finding(run, explainer, side)
+                if finding is not None and finding.numbers["p"] > SIGNIFICANCE_LEVEL:
                     yield finding
-            elif not against.is_better and not against.worse and against.p > SIGNIFICANT:
-                yield no_better_finding(run, explainer, against)
+            elif (
+                not against.is_better and not against.worse and against.p_value > SIGNIFICANCE_LEVEL
+            ):
+                yield _sign_test_finding(run, explainer, against)
 
 
-def beside_random(run: Run, explainer: str, side: str) -> AgainstRandom | None:
+def _compare_run_with_random(
+    run: DiagnosedRun, explainer: str, side: str
+) -> RandomComparison | None:
     """One side of an explainer beside the random one, over all tasks and networks of the run."""
-    form = judged_form(run.results.settings, (metric for metric, _ in run.parts))
-    own, other = (partial(values_by_case, run, name) for name in (explainer, run.wanted.baseline))
+    form = judged_pertinence_form(
+        run.results.settings, (metric for metric, _ in run.rows_by_metric)
+    )
+    own, other = (partial(_values_by_case, run, name) for name in (explainer, run.wanted.baseline))
     return compare_with_random(
         side, form, run.wanted.baseline, own, other, is_one_way(run.results.settings)
     )
 
 
-def values_by_case(run: Run, explainer: str, metric: str) -> dict[Case, float]:
+def _values_by_case(run: DiagnosedRun, explainer: str, metric: str) -> dict[CaseKey, float]:
     """The values of a metric by (task and network, target, occurrence)."""
     own = run.values(metric, explainer).dropna().to_dict()
     return {
@@ -299,43 +320,51 @@ def values_by_case(run: Run, explainer: str, metric: str) -> dict[Case, float]:
     }
 
 
-def no_better(text: str, numbers: dict[str, float], explainer: str) -> Finding:
+def _matches_random_finding(text: str, numbers: dict[str, float], explainer: str) -> Finding:
     """What is said of scores that do not beat chance."""
     advice = "nothing shows that its scores are better than random here: do not rely on them"
     return Finding("no_better_than_random", text, advice, numbers, explainer)
 
 
-def no_better_finding(run: Run, explainer: str, against: AgainstRandom) -> Finding:
+def _sign_test_finding(run: DiagnosedRun, explainer: str, against: RandomComparison) -> Finding:
     """The sign test of pertinence, and the other measures beside it."""
     n = against.wins + against.losses
     first = next(
         (own for own in against.comparisons if own.metric.endswith("_tied")), against.comparisons[0]
     )
     others = [
-        f"{title(own.metric)} {own.numbers()}" for own in against.comparisons if own is not first
+        f"{metric_title(own.metric)} {own.numbers()}"
+        for own in against.comparisons
+        if own is not first
     ]
     test = (
-        f"{share(against.wins, n)} targets (sign test p = {against.p:.3g})"
+        f"{format_share(against.wins, n)} targets (sign test p = {against.p_value:.3g})"
         if n
-        else f"no target (p = {against.p:.3g}): all are ties"
+        else f"no target (p = {against.p_value:.3g}): all are ties"
     )
-    verb = f"beats {against.who} on" if against.baseline else f"is above {against.who} on"
-    text = "; ".join([f"{title(first.metric)} of {explainer} {verb} {test}", *others])
+    verb = (
+        f"beats {against.baseline_phrase} on"
+        if against.baseline
+        else f"is above {against.baseline_phrase} on"
+    )
+    text = "; ".join([f"{metric_title(first.metric)} of {explainer} {verb} {test}", *others])
     numbers = (
-        {"wins": float(against.wins), "n": float(n), "p": against.p} if n else {"p": against.p}
+        {"wins": float(against.wins), "n": float(n), "p": against.p_value}
+        if n
+        else {"p": against.p_value}
     )
-    return no_better(text, numbers, explainer)
+    return _matches_random_finding(text, numbers, explainer)
 
 
-def worse_than_random(run: Run) -> Iterator[Finding]:
+def _worse_than_random(run: DiagnosedRun) -> Iterator[Finding]:
     """Measures that are clearly worse than random, and whether another one contradicts them."""
     for explainer in run.explainers:
         for side in SIDES:
-            against = beside_random(run, explainer, side)
+            against = _compare_run_with_random(run, explainer, side)
             if against is None or not against.worse:
                 continue
             worse, better = (
-                [f"{title(own.metric)} {own.numbers()}" for own in each]
+                [f"{metric_title(own.metric)} {own.numbers()}" for own in each]
                 for each in (against.worse, against.better)
             )
             text = f"The {side} side of {explainer} is worse than random: {'; '.join(worse)}"
@@ -351,32 +380,30 @@ def worse_than_random(run: Run) -> Iterator[Finding]:
             )
 
 
-def no_baseline(run: Run) -> Iterator[Finding]:
+def _no_baseline(run: DiagnosedRun) -> Iterator[Finding]:
     """No explainer that stands for chance."""
     if run.explainers and run.wanted.baseline not in set(run.table["explainer"]):
         text = f"The run has no explainer {run.wanted.baseline!r}, so EC has nothing to be compared with"
         yield Finding("no_baseline", text, "add RandomExplainer() to the comparison", {})
 
 
-def against_curves(run: Run, explainer: str, side: str) -> Finding | None:
+def _random_curves_finding(run: DiagnosedRun, explainer: str, side: str) -> Finding | None:
     """How many targets have p <= 0.05 (or the least p there can be) among the random curves; as
     many would by chance.
     """
     own = run.values(f"{side}_pertinence_p", explainer)
     if not len(own):
         return None
-    level = max(SIGNIFICANT, least_p_of(run, side))
-    hits = int((own <= level + NEAR).sum())
+    level = max(SIGNIFICANCE_LEVEL, _smallest_p_of_side(run, side))
+    hits = int((own <= level + ROUNDING_TOLERANCE).sum())
     p = binomial_tail(hits, len(own), level)
-    on = (
-        f"{share(hits, len(own))} targets, and {100 * level:.3g} % would be by chance (p = {p:.3g})"
-    )
+    on = f"{format_share(hits, len(own))} targets, and {100 * level:.3g} % would be by chance (p = {p:.3g})"
     text = f"{explainer} ({side} side) is better than random orders (p ≤ {level:.3g}) on {on}"
     numbers = {"hits": float(hits), "n": float(len(own)), "p": p}
-    return no_better(text, numbers, explainer)
+    return _matches_random_finding(text, numbers, explainer)
 
 
-def unequal_targets(run: Run) -> Iterator[Finding]:
+def _unequal_targets(run: DiagnosedRun) -> Iterator[Finding]:
     """Explainers with values on other targets than the rest."""
     for side in SIDES:
         sets = {name: set(run.values(f"{side}_ec", name).index) for name in run.explainers}
@@ -393,7 +420,7 @@ def unequal_targets(run: Run) -> Iterator[Finding]:
             yield Finding("unequal_targets", text, "compare on the shared ones", numbers)
 
 
-def poor_model(run: Run) -> Iterator[Finding]:
+def _poor_model(run: DiagnosedRun) -> Iterator[Finding]:
     """A network that is not shown to be better than none."""
     if run.accuracy is not None and run.accuracy.is_poor:
         told = run.accuracy.warning
@@ -403,7 +430,7 @@ def poor_model(run: Run) -> Iterator[Finding]:
         )
 
 
-def unknown_accuracy(run: Run) -> Iterator[Finding]:
+def _unknown_accuracy(run: DiagnosedRun) -> Iterator[Finding]:
     """Nothing in a run says how good the model is."""
     if run.accuracy is None:
         text = "The accuracy (or r²) of the model on its task is not known"
@@ -415,22 +442,22 @@ def unknown_accuracy(run: Run) -> Iterator[Finding]:
         )
 
 
-CHECKS: tuple[Check, ...] = (
-    *TROUBLES,
-    empty_graphs,
-    no_reference,
-    no_mask,
-    far_edges,
-    constant_scores,
-    never_flipped,
-    same_explainers,
-    changing_deterministic,
-    untrained_mask,
-    few_trials,
-    no_better_than_random,
-    worse_than_random,
-    no_baseline,
-    unequal_targets,
-    poor_model,
-    unknown_accuracy,
+_DIAGNOSTIC_CHECKS: tuple[_DiagnosticCheck, ...] = (
+    *TROUBLESHOOTING_CHECKS,
+    _empty_graphs,
+    _no_reference,
+    _no_mask,
+    _far_edges,
+    _constant_scores,
+    _never_flipped,
+    _same_explainers,
+    _changing_deterministic,
+    _untrained_mask,
+    _few_trials,
+    _no_better_than_random,
+    _worse_than_random,
+    _no_baseline,
+    _unequal_targets,
+    _poor_model,
+    _unknown_accuracy,
 )

@@ -9,15 +9,14 @@ from functools import cached_property
 from math import comb, exp, fsum, lgamma, log, log1p
 from typing import TYPE_CHECKING, Any
 
-from graphgauge.evaluation import ModelAccuracy, Results
-from graphgauge.evaluation.cells import OK
-from graphgauge.guidelines.measures import SIDES
+from graphgauge.evaluation import OK, ModelAccuracy, Results
+from graphgauge.guidelines.aggregation import SIDES
 from graphgauge.guidelines.requirements import Requirements
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SIGNIFICANT = 0.05
+SIGNIFICANCE_LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Run:
+class DiagnosedRun:
     """The rows of a run, by explainer and metric, as the checks of a diagnosis read them."""
 
     results: Results
@@ -61,7 +60,7 @@ class Run:
         ]
 
     @cached_property
-    def parts(self) -> "dict[Any, pd.DataFrame]":
+    def rows_by_metric(self) -> "dict[Any, pd.DataFrame]":
         """Rows by metric and explainer."""
         return dict(iter(self.table.groupby(["metric", "explainer"], sort=False)))
 
@@ -72,15 +71,15 @@ class Run:
 
     def rows(self, metric: str, explainer: str) -> "pd.DataFrame":
         """Return the rows of a metric and an explainer, with and without values."""
-        return self.parts.get((metric, explainer), self.table.iloc[:0])
+        return self.rows_by_metric.get((metric, explainer), self.table.iloc[:0])
 
     def values(self, metric: str, explainer: str) -> "pd.Series":
         """Return the values of a metric and an explainer, by (task, model, target, occurrence)."""
         if (metric, explainer) not in self.series:
-            self.series[metric, explainer] = values_of(self.rows(metric, explainer))
+            self.series[metric, explainer] = _values_by_target(self.rows(metric, explainer))
         return self.series[metric, explainer]
 
-    def each(self, form: str) -> Iterator[tuple[str, str, "pd.Series"]]:
+    def values_per_side(self, form: str) -> Iterator[tuple[str, str, "pd.Series"]]:
         """Yield (explainer, metric, values) of both sides, where there are values."""
         for explainer in self.explainers:
             for side in SIDES:
@@ -89,7 +88,7 @@ class Run:
                     yield explainer, f"{side}_{form}", own
 
 
-def values_of(rows: "pd.DataFrame") -> "pd.Series":
+def _values_by_target(rows: "pd.DataFrame") -> "pd.Series":
     """Return the values of the rows that have one, by (task, model, target, occurrence)."""
     import pandas as pd
 
@@ -100,10 +99,10 @@ def values_of(rows: "pd.DataFrame") -> "pd.Series":
     )
 
 
-def share(count: int, n: int) -> str:
+def format_share(count: int, n: int) -> str:
     """Format a count with its share.
 
-    >>> share(31, 100)
+    >>> format_share(31, 100)
     '31 of 100 (31 %)'
     """
     return f"{count} of {n} ({100 * count / n:.3g} %)"
@@ -115,13 +114,17 @@ def binomial_tail(count: int, n: int, chance: float) -> float:
     >>> binomial_tail(9, 10, 0.5) * 1024
     11.0
     """
-    return 1.0 if chance >= 1 else fsum(binomial(k, n, chance) for k in range(count, n + 1))
+    return (
+        1.0
+        if chance >= 1
+        else fsum(_binomial_probability(k, n, chance) for k in range(count, n + 1))
+    )
 
 
-def binomial(k: int, n: int, chance: float) -> float:
+def _binomial_probability(k: int, n: int, chance: float) -> float:
     """Return P(X = k); logarithms serve where binomial coefficients are too large for a float.
 
-    >>> binomial(1, 2, 0.5), round(binomial(1000, 2000, 0.5), 9)
+    >>> _binomial_probability(1, 2, 0.5), round(_binomial_probability(1000, 2000, 0.5), 9)
     (0.5, 0.017839011)
     """
     if n <= 1000:

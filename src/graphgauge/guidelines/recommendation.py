@@ -17,30 +17,40 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from graphgauge.core.errors import UndefinedScore
-from graphgauge.core.verdicts import FAIL, Verdict
+from graphgauge.core import FAIL, UndefinedScore, Verdict
 from graphgauge.evaluation import Results
-from graphgauge.guidelines.book import (
-    KINDS,
-    avoided,
-    edges_as_links,
-    family_of,
-    paper_choice,
-    rank_of,
-    shipped_benchmark,
-    transfer,
+from graphgauge.guidelines.aggregation import AggregatedScores, Subject, aggregate_scores
+from graphgauge.guidelines.explainer_verdicts import (
+    CONTRADICTED,
+    NO_BETTER_THAN_RANDOM,
+    TOO_FEW_TARGETS,
+    WORSE_THAN_RANDOM,
+    judge_mean,
 )
-from graphgauge.guidelines.comparisons import ALIKE, LEAST_TARGETS, Comparison, compare_explainers
-from graphgauge.guidelines.judging import CONTRADICTION, NO_BETTER, TOO_FEW, WORSE, verdict
-from graphgauge.guidelines.limits import told
-from graphgauge.guidelines.measures import Measured, Subject, measured
+from graphgauge.guidelines.paired_comparisons import (
+    LEAST_TARGETS,
+    TIE_TOLERANCE,
+    PairedComparison,
+    compare_explainers,
+)
+from graphgauge.guidelines.reference_data import (
+    TASK_KINDS,
+    hierarchy_rank,
+    methods_to_avoid,
+    metric_family,
+    paper_choice,
+    rename_edges_to_links,
+    shipped_benchmark,
+    transferability_entry,
+)
 from graphgauge.guidelines.requirements import Requirements
+from graphgauge.guidelines.thresholds import format_metric_value
 
 if TYPE_CHECKING:
     import pandas as pd
 
-DIGITS = {"pertinence": 2, "stability": 2, "ec": 1, "time": 2}
-Numbers = dict[str, float]  #: rounded headline numbers by metric
+_HEADLINE_DIGITS = {"pertinence": 2, "stability": 2, "ec": 1, "time": 2}
+_HeadlineMeans = dict[str, float]  #: rounded headline numbers by metric
 
 
 @dataclass(frozen=True)
@@ -52,7 +62,7 @@ class Recommendation:
     chosen: str
     reason: str
     others: dict[str, str]  #: why each other explainer was not chosen
-    numbers: dict[str, Numbers]  #: headline means by explainer, rounded
+    numbers: dict[str, _HeadlineMeans]  #: headline means by explainer, rounded
     verdicts: tuple[Verdict, ...]  #: of the chosen one
     paper: str  #: what the paper recommends
     disagreements: tuple[str, ...]
@@ -83,15 +93,15 @@ def recommend(
     metric, mean, and sd, n).
     """
     wanted = requirements or Requirements()
-    found = measured(given, wanted, merge_models=True)
+    found = aggregate_scores(given, wanted, merge_models=True)
     tasks = list(dict.fromkeys(task for task, _, _ in found.subjects()))
     return [recommend_for(found, task, wanted) for task in tasks]
 
 
-def recommend_for(found: Measured, task: str, wanted: Requirements) -> Recommendation:
+def recommend_for(found: AggregatedScores, task: str, wanted: Requirements) -> Recommendation:
     """Verdicts, then faithfulness, then stability, then the hierarchy."""
     numbers = {
-        subject[2]: headline(found, subject)
+        subject[2]: _headline_means(found, subject)
         for subject in found.subjects(task)
         if subject[2] != wanted.baseline
     }
@@ -102,15 +112,17 @@ def recommend_for(found: Measured, task: str, wanted: Requirements) -> Recommend
         raise UndefinedScore(
             f"no explainer of task {task!r} has a value of any quality metric: evaluate some explainers first."
         )
-    judged = {name: judged_by(found, subject_of(found, task, name), wanted) for name in numbers}
-    order = sorted(numbers, key=lambda name: preference(name, numbers[name]))
-    contest = Contest(
-        found, {name: subject_of(found, task, name) for name in order}, judged, numbers
+    judged = {
+        name: _judge_explainer(found, _find_subject(found, task, name), wanted) for name in numbers
+    }
+    order = sorted(numbers, key=lambda name: _tie_break_key(name, numbers[name]))
+    contest = _ExplainerSelection(
+        found, {name: _find_subject(found, task, name) for name in order}, judged, numbers
     )
     chosen = contest.finalists[0]
     others = {
         name: contest.why_not(name)
-        for name in sorted(order, key=lambda name: mention(name, numbers[name]))
+        for name in sorted(order, key=lambda name: _listing_key(name, numbers[name]))
         if name != chosen
     }
     kind = found.kinds.get(task)
@@ -122,46 +134,50 @@ def recommend_for(found: Measured, task: str, wanted: Requirements) -> Recommend
         others=others,
         numbers=numbers,
         verdicts=tuple(judged[chosen]),
-        paper=paper_sentence(kind),
+        paper=_paper_sentence(kind),
         disagreements=tuple(
-            disagreements(kind, chosen, others, {name: contest.failed(name) for name in numbers})
+            _find_disagreements(
+                kind, chosen, others, {name: contest.failed(name) for name in numbers}
+            )
         ),
-        transfer=tuple(transfer_sentences(found.judged())),
+        transfer=tuple(_transfer_sentences(found.judged_metrics())),
     )
 
 
-def subject_of(found: Measured, task: str, explainer: str) -> Subject:
+def _find_subject(found: AggregatedScores, task: str, explainer: str) -> Subject:
     """The one subject of a task and explainer (networks are merged)."""
     return next(subject for subject in found.subjects(task) if subject[2] == explainer)
 
 
-def headline(found: Measured, subject: Subject) -> Numbers:
+def _headline_means(found: AggregatedScores, subject: Subject) -> _HeadlineMeans:
     """The means that are compared, as they are printed."""
-    own = {metric: found.get(subject, metric) for metric in found.judged()}
+    own = {metric: found.get(subject, metric) for metric in found.judged_metrics()}
     return {
-        name: round(each.mean, DIGITS[family_of(name)])
+        name: round(each.mean, _HEADLINE_DIGITS[metric_family(name)])
         for name, each in own.items()
         if each is not None and each.mean is not None
     }
 
 
-def judged_by(found: Measured, subject: Subject, wanted: Requirements) -> list[Verdict]:
+def _judge_explainer(
+    found: AggregatedScores, subject: Subject, wanted: Requirements
+) -> list[Verdict]:
     """The verdicts on one explainer."""
-    return [verdict(found, subject, metric, wanted) for metric in found.judged()]
+    return [judge_mean(found, subject, metric, wanted) for metric in found.judged_metrics()]
 
 
-def preference(name: str, own: Numbers) -> tuple[int, float, str]:
+def _tie_break_key(name: str, own: _HeadlineMeans) -> tuple[int, float, str]:
     """What breaks ties: the place in the paper's hierarchy, then time, then the name."""
-    return rank_of(name), own.get("time", float("inf")), name
+    return hierarchy_rank(name), own.get("time", float("inf")), name
 
 
-def mention(name: str, own: Numbers) -> tuple[int, float, float, str]:
+def _listing_key(name: str, own: _HeadlineMeans) -> tuple[int, float, float, str]:
     """Where an explainer that is not chosen stands in the list: by the hierarchy, then by mean
     pertinence, time and name.
     """
-    pertinence = [number for metric, number in own.items() if family_of(metric) == "pertinence"]
+    pertinence = [number for metric, number in own.items() if metric_family(metric) == "pertinence"]
     return (
-        rank_of(name),
+        hierarchy_rank(name),
         -sum(pertinence) / max(len(pertinence), 1),
         own.get("time", float("inf")),
         name,
@@ -169,13 +185,13 @@ def mention(name: str, own: Numbers) -> tuple[int, float, float, str]:
 
 
 @dataclass(frozen=True)
-class Contest:
+class _ExplainerSelection:
     """Who is left after each step; ``subjects`` come in the order that breaks ties."""
 
-    found: Measured
+    found: AggregatedScores
     subjects: dict[str, Subject]
     judged: dict[str, list[Verdict]]
-    numbers: dict[str, Numbers]
+    numbers: dict[str, _HeadlineMeans]
 
     def failed(self, name: str) -> list[Verdict]:
         """The verdicts that an explainer fails."""
@@ -183,11 +199,11 @@ class Contest:
 
     def is_worse_than_random(self, name: str) -> bool:
         """Whether some measure is clearly worse than random."""
-        return any(each.status in (WORSE, CONTRADICTION) for each in self.failed(name))
+        return any(each.status in (WORSE_THAN_RANDOM, CONTRADICTED) for each in self.failed(name))
 
     def is_unproven(self, name: str) -> bool:
         """Whether nothing shows that some side is better than random."""
-        return any(each.status == NO_BETTER for each in self.judged[name])
+        return any(each.status == NO_BETTER_THAN_RANDOM for each in self.judged[name])
 
     def tier(self, name: str) -> int:
         """0: no verdict speaks against it; 1: unproven; 2: it misses a threshold; 3: it is worse
@@ -231,10 +247,10 @@ class Contest:
         signs = [each.sign for each in self.between(first, second, families)]
         return 1 in signs and -1 not in signs
 
-    def between(self, first: str, second: str, families: tuple[str, ...]) -> list[Comparison]:
+    def between(self, first: str, second: str, families: tuple[str, ...]) -> list[PairedComparison]:
         """The comparisons of two explainers, in the metrics of some families that both have."""
         metrics = (
-            [metric for metric in self.found.judged() if family_of(metric) in families]
+            [metric for metric in self.found.judged_metrics() if metric_family(metric) in families]
             if first != second
             else []
         )
@@ -263,7 +279,7 @@ class Contest:
             who = (
                 f"every one of {total} explainers fails a verdict ({chosen}: " if total > 1 else "("
             )
-            return f"{who}{fails(self.failed(chosen))}), so do not rely on it"
+            return f"{who}{_describe_failures(self.failed(chosen))}), so do not rely on it"
         if tier == 1:
             who = f"{chosen} is not" if total == 1 else f"no explainer of {total} is"
             return f"{who} shown to be better than random on every side, so do not rely on it"
@@ -277,7 +293,7 @@ class Contest:
 
     def has_few_targets(self, name: str) -> bool:
         """Whether its verdicts are undecided for want of targets."""
-        return any(each.status == TOO_FEW for each in self.judged[name])
+        return any(each.status == TOO_FEW_TARGETS for each in self.judged[name])
 
     def decided_by(self, chosen: str) -> str:
         """What singled one out among the viable."""
@@ -286,12 +302,12 @@ class Contest:
         tied = f"{', '.join(self.faithful)} are equally faithful {self.within(*self.faithful[:2])}"
         if len(self.finalists) == 1:
             return f"{tied}, and {chosen} is the most stable of them"
-        return f"{tied}, and {tie_break(self.finalists[1], chosen, self.numbers)}"
+        return f"{tied}, and {_tie_break_phrase(self.finalists[1], chosen, self.numbers)}"
 
     def within(self, first: str, second: str) -> str:
         """What makes a tie of two explainers."""
         decided = any(each.is_decided for each in self.between(first, second, ("pertinence", "ec")))
-        tolerance = f"to within {ALIKE['pertinence']:g} (pertinence) and {ALIKE['ec']:g} edits (EC)"
+        tolerance = f"to within {TIE_TOLERANCE['pertinence']:g} (pertinence) and {TIE_TOLERANCE['ec']:g} edits (EC)"
         return "within their 95 % intervals" if decided else tolerance
 
     def why_not(self, name: str) -> str:
@@ -300,7 +316,7 @@ class Contest:
         if name not in self.viable:
             failed = self.failed(name)
             return (
-                fails(failed)
+                _describe_failures(failed)
                 if failed
                 else "nothing shows that all its scores are better than random"
             )
@@ -312,7 +328,7 @@ class Contest:
                 return self.lost(name, chosen, families)
         more = [metric for metric in self.numbers[name] if metric not in self.numbers[chosen]]
         extra = f", and it alone has {', '.join(more)}" if more else ""
-        return f"as good as {chosen} {self.within(name, chosen)}{extra}; {tie_break(name, chosen, self.numbers)}"
+        return f"as good as {chosen} {self.within(name, chosen)}{extra}; {_tie_break_phrase(name, chosen, self.numbers)}"
 
     def lost(self, name: str, chosen: str, families: tuple[str, ...]) -> str:
         """In which measures an explainer is worse than the chosen one, or than the one that beats
@@ -326,23 +342,28 @@ class Contest:
         rival = rivals[0] if rivals else chosen
         comparisons = self.between(rival, name, families)
         ahead, behind = (
-            listed([each for each in comparisons if each.sign == sign]) for sign in (1, -1)
+            _describe_comparisons([each for each in comparisons if each.sign == sign])
+            for sign in (1, -1)
         )
         if not ahead:
             return f"it is behind more often than {chosen} in pertinence and EC, all explainers considered"
         return f"{rival} is better in {ahead}" + (f", though worse in {behind}" if behind else "")
 
 
-def listed(comparisons: list[Comparison]) -> str:
+def _describe_comparisons(comparisons: list[PairedComparison]) -> str:
     """Metrics with the numbers of both."""
     return ", ".join(f"{each.metric} ({each.numbers()})" for each in comparisons)
 
 
-def fails(verdicts: list[Verdict]) -> str:
+def _describe_failures(verdicts: list[Verdict]) -> str:
     """Which verdicts an explainer fails, in a few words."""
-    below = [missed(each) for each in verdicts if each.status not in (WORSE, CONTRADICTION)]
-    worse = [each.metric for each in verdicts if each.status == WORSE]
-    contradicted = [each.metric for each in verdicts if each.status == CONTRADICTION]
+    below = [
+        _describe_miss(each)
+        for each in verdicts
+        if each.status not in (WORSE_THAN_RANDOM, CONTRADICTED)
+    ]
+    worse = [each.metric for each in verdicts if each.status == WORSE_THAN_RANDOM]
+    contradicted = [each.metric for each in verdicts if each.status == CONTRADICTED]
     parts = [f"it misses {', '.join(below)}"] if below else []
     parts += [f"it is worse than random in {', '.join(worse)}"] if worse else []
     parts += (
@@ -353,19 +374,19 @@ def fails(verdicts: list[Verdict]) -> str:
     return " and ".join(parts)
 
 
-def missed(verdict: Verdict) -> str:
+def _describe_miss(verdict: Verdict) -> str:
     """A missed threshold in a few words."""
     number, threshold = float(verdict.number or 0), float(verdict.threshold or 0)
-    return f"{verdict.metric} ({told(verdict.metric, number)} against {told(verdict.metric, threshold)})"
+    return f"{verdict.metric} ({format_metric_value(verdict.metric, number)} against {format_metric_value(verdict.metric, threshold)})"
 
 
-def place(name: str) -> str:
+def _hierarchy_phrase(name: str) -> str:
     """Where an explainer stands in the hierarchy.
 
-    >>> place("lrp"), place("mine")
+    >>> _hierarchy_phrase("lrp"), _hierarchy_phrase("mine")
     ("number 4 in the paper's hierarchy", "not in the paper's hierarchy")
     """
-    rank = rank_of(name)
+    rank = hierarchy_rank(name)
     return (
         f"number {rank} in the paper's hierarchy"
         if rank < 5
@@ -375,18 +396,18 @@ def place(name: str) -> str:
     )
 
 
-def tie_break(name: str, chosen: str, numbers: dict[str, Numbers]) -> str:
+def _tie_break_phrase(name: str, chosen: str, numbers: dict[str, _HeadlineMeans]) -> str:
     """Which of hierarchy, time and name decided."""
-    own, other = preference(name, numbers[name]), preference(chosen, numbers[chosen])
+    own, other = _tie_break_key(name, numbers[name]), _tie_break_key(chosen, numbers[chosen])
     if own[0] != other[0]:
-        return f"{chosen} is {place(chosen)}, {name} is {place(name)}"
+        return f"{chosen} is {_hierarchy_phrase(chosen)}, {name} is {_hierarchy_phrase(name)}"
     return f"{chosen} comes first by {'time' if own[1] != other[1] else 'name'}"
 
 
-def paper_sentence(kind: str | None) -> str:
+def _paper_sentence(kind: str | None) -> str:
     """What the paper recommends for a kind of task."""
-    avoid = f"it says to avoid {', '.join(avoided())}"
-    if kind not in KINDS:
+    avoid = f"it says to avoid {', '.join(methods_to_avoid())}"
+    if kind not in TASK_KINDS:
         return f"it has no recommendation for this kind of task; {avoid}"
     own = paper_choice(str(kind))
     alternatives = [
@@ -396,18 +417,18 @@ def paper_sentence(kind: str | None) -> str:
     return f"{own['primary']}, else {' or '.join(alternatives)}; {avoid}"
 
 
-def disagreements(
+def _find_disagreements(
     kind: str | None, chosen: str, others: dict[str, str], failed: dict[str, list[Verdict]]
 ) -> list[str]:
     """Where what was measured and the paper differ."""
     found = []
-    if kind in KINDS:
+    if kind in TASK_KINDS:
         primary = paper_choice(str(kind))["primary"]
         if primary != chosen:
             found.append(
                 f"the paper recommends {primary}; {others.get(primary, 'it was not measured here')}"
             )
-    for name, entry in avoided().items():
+    for name, entry in methods_to_avoid().items():
         if name in failed and not failed[name]:
             found.append(
                 f"the paper says to avoid {name} ({entry['why']}), but it misses no threshold here; {entry['doubt']}"
@@ -415,9 +436,9 @@ def disagreements(
     return found
 
 
-def transfer_sentences(metrics: list[str]) -> list[str]:
+def _transfer_sentences(metrics: list[str]) -> list[str]:
     """How far the numbers travel, one sentence for each kind of number."""
-    entries = {family_of(metric): transfer(metric) for metric in metrics}
+    entries = {metric_family(metric): transferability_entry(metric) for metric in metrics}
     return [
         f"{family}: {entry['level']}, since {entry['why']}" for family, entry in entries.items()
     ]
@@ -432,12 +453,12 @@ def consult(
     """The recommendation for a kind of task ("node-classification" or "node_classification") from a
     summary, else our benchmark.
     """
-    table = shipped_benchmark() if summary is None else edges_as_links(summary)
+    table = shipped_benchmark() if summary is None else rename_edges_to_links(summary)
     source = "the benchmark that comes with graphgauge" if summary is None else "the given summary"
     kind = task_kind.replace("-", "_")
     own = table[table["task"] == kind]
     if not len(own):
-        known = ", ".join(name for name in KINDS if name in set(table["task"]))
+        known = ", ".join(name for name in TASK_KINDS if name in set(table["task"]))
         raise UndefinedScore(
             f"{source} has no rows for {kind!r}. It has: {known or 'no kind of task'}."
         )

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from graphgauge.core.errors import BadSetting
-from graphgauge.guidelines.book import KINDS, guide
+from graphgauge.core import BadSetting
+from graphgauge.guidelines.reference_data import TASK_KINDS, load_guideline
 
 STAKES = ("standard", "high-stakes")
 LATENCIES = ("interactive", "batch", "offline")
@@ -63,7 +63,7 @@ class Requirements:
     def wrong_choices(self) -> list[str]:
         """List settings whose value is not one of the choices."""
         known = {
-            "task_kind": (None, *KINDS, *GRAPH_KINDS),
+            "task_kind": (None, *TASK_KINDS, *GRAPH_KINDS),
             "stakes": STAKES,
             "latency": (None, *LATENCIES),
         }
@@ -87,7 +87,7 @@ class Requirements:
 
     def wrong_limits(self) -> list[str]:
         """List limits of metrics that are not judged, and limits that are not numbers."""
-        known = [entry["metric"] for entry in guide("thresholds")["threshold"]]
+        known = [entry["metric"] for entry in load_guideline("thresholds")["threshold"]]
         unknown = [
             f"limits names {name!r}, but judged are {', '.join(known)}"
             for name in self.limits
@@ -98,7 +98,7 @@ class Requirements:
             *(
                 problem
                 for name, limit in self.limits.items()
-                if (problem := wrong_limit(name, limit))
+                if (problem := _limit_problem(name, limit))
             ),
         ]
 
@@ -113,7 +113,7 @@ class Requirements:
             raise BadSetting(
                 f"the limit {given!r} of {metric} is a share, but {side} is not given."
             )
-        return share_of(size, percentage(given))
+        return edits_for_share(size, _parse_percentage(given))
 
     def record(self) -> dict[str, Any]:
         """Return the requirements as plain data."""
@@ -122,10 +122,10 @@ class Requirements:
         }
 
 
-def percentage(text: str) -> float:
+def _parse_percentage(text: str) -> float:
     """Parse a share that is written with a percent sign.
 
-    >>> percentage("12.5%")
+    >>> _parse_percentage("12.5%")
     0.125
     """
     number = float(text.removesuffix("%"))
@@ -134,10 +134,10 @@ def percentage(text: str) -> float:
     return number / 100
 
 
-def share_of(size: int, share: float) -> float:
+def edits_for_share(size: int, share: float) -> float:
     """Turn a share of the features or edges into edits; at least one, as no explanation needs less.
 
-    >>> share_of(200, 0.1), share_of(16, 0.1), share_of(7, 0.1), share_of(30, 0.2)
+    >>> edits_for_share(200, 0.1), edits_for_share(16, 0.1), edits_for_share(7, 0.1), edits_for_share(30, 0.2)
     (20.0, 1.6, 1.0, 6.0)
     """
     return max(
@@ -145,10 +145,10 @@ def share_of(size: int, share: float) -> float:
     )  # 0.2 * 3 is 0.6, not 0.6000000000000001
 
 
-def wrong_limit(name: str, limit: Any) -> str:
+def _limit_problem(name: str, limit: Any) -> str:
     """Return what is wrong with a limit; '' if nothing is."""
     try:
-        number = percentage(limit) if isinstance(limit, str) else float(limit)
+        number = _parse_percentage(limit) if isinstance(limit, str) else float(limit)
     except (TypeError, ValueError):
         return f"the limit of {name} must be a number or a share such as '10%', but is {limit!r}"
     if isinstance(limit, str) and not name.endswith("_ec"):

@@ -14,38 +14,44 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from graphgauge.evaluation.meanings import interval_of_mean
-from graphgauge.guidelines.book import edges_as_links, family_of, guide, shipped_benchmark, trouble
-from graphgauge.guidelines.findings import Finding, Run, share
-from graphgauge.guidelines.limits import Limit, limit_of, title, told
-from graphgauge.guidelines.measures import JUDGED, kind_of
+from graphgauge.evaluation import interval_of_mean
+from graphgauge.guidelines.aggregation import JUDGED_METRICS, infer_task_kind
+from graphgauge.guidelines.findings import DiagnosedRun, Finding, format_share
+from graphgauge.guidelines.reference_data import (
+    load_guideline,
+    metric_family,
+    rename_edges_to_links,
+    shipped_benchmark,
+    troubleshooting_entry,
+)
+from graphgauge.guidelines.thresholds import Limit, find_limit, format_metric_value, metric_title
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MANY = 0.25  #: share of targets that is worth a finding
-MOST_STORIES = 200  #: curves that are looked at for ties
-FAR = 2.0  #: SDs
-NEAR = {
+_NOTABLE_SHARE = 0.25  #: share of targets that is worth a finding
+_MOST_TRACES = 200  #: curves that are looked at for ties
+_NOTABLE_SDS = 2.0  #: SDs
+_NEGLIGIBLE_DIFFERENCES = {
     "pertinence": 0.1,
     "stability": 0.1,
     "ec": 10.0,
 }  #: differences that are none, however small the SD
 
 
-def pertinence_below_half(run: Run) -> Iterator[Finding]:
+def _pertinence_below_half(run: DiagnosedRun) -> Iterator[Finding]:
     """Pertinence below 0.5: how often, how many of the points are ties, and what the tied variant
     says.
     """
-    limit = trouble("pertinence_below_half")["below"]
-    for explainer, metric, own in run.each("pertinence"):
+    limit = troubleshooting_entry("pertinence_below_half")["below"]
+    for explainer, metric, own in run.values_per_side("pertinence"):
         low = own[own < limit]
-        if own.mean() >= limit and len(low) < MANY * len(own):
+        if own.mean() >= limit and len(low) < _NOTABLE_SHARE * len(own):
             continue
         numbers = {"low": float(len(low)), "n": float(len(own)), "mean": float(own.mean())}
-        text = f"{title(metric)} of {explainer} is below {limit:g} on {share(len(low), len(own))} targets, mean {own.mean():.4g}"
+        text = f"{metric_title(metric)} of {explainer} is below {limit:g} on {format_share(len(low), len(own))} targets, mean {own.mean():.4g}"
         tied = run.values(f"{metric}_tied", explainer)
-        ties = share_of_ties(run, explainer, metric, low)
+        ties = _share_of_ties(run, explainer, metric, low)
         if ties is not None:
             numbers["ties"] = ties
             text += f", and {100 * ties:.3g} % of their curve points are ties, which count as lost"
@@ -60,35 +66,44 @@ def pertinence_below_half(run: Run) -> Iterator[Finding]:
         )
         advice = f"use the tied variant (preset='calibrated'), where {reaches}"
         if len(tied) and tied.mean() < limit:
-            advice = f"also the tied variant is below {limit:g}: {trouble('pertinence_below_half')['remedy']}"
+            advice = f"also the tied variant is below {limit:g}: {troubleshooting_entry('pertinence_below_half')['remedy']}"
         yield Finding("pertinence_below_half", text, advice, numbers, explainer, "paper")
 
 
-def share_of_ties(run: Run, explainer: str, metric: str, low: "pd.Series") -> float | None:
+def _share_of_ties(
+    run: DiagnosedRun, explainer: str, metric: str, low: "pd.Series"
+) -> float | None:
     """Mean share of tied points behind low values; None for a run read from disk, which has no
     curves.
     """
     side, stories = metric.split("_")[0], run.results.stories
     keys = [(explainer, target, occurrence, side) for _, _, target, occurrence in low.index]
-    cases = [case for key in keys[:MOST_STORIES] if key in stories for case in stories[key]().cases]
+    cases = [case for key in keys[:_MOST_TRACES] if key in stories for case in stories[key]().cases]
     return sum(case.tied for case in cases) / len(cases) if cases else None
 
 
-def low_stability(run: Run) -> Iterator[Finding]:
+def _low_stability(run: DiagnosedRun) -> Iterator[Finding]:
     """Stability below the threshold."""
-    for explainer, metric, own in run.each("stability"):
-        limit = limit_of(metric, "node_classification", run.wanted)  # the same for all kinds
+    for explainer, metric, own in run.values_per_side("stability"):
+        limit = find_limit(metric, "node_classification", run.wanted)  # the same for all kinds
         if not isinstance(limit, Limit) or limit.is_met(own.mean()):
             continue
-        text = f"{title(metric)} of {explainer} is {own.mean():.4g} over {len(own)} targets, below {limit.value:.4g}"
+        text = f"{metric_title(metric)} of {explainer} is {own.mean():.4g} over {len(own)} targets, below {limit.value:.4g}"
         numbers = {"mean": float(own.mean()), "n": float(len(own)), "limit": limit.value}
-        yield Finding("low_stability", text, remedy("low_stability"), numbers, explainer, "paper")
+        yield Finding(
+            "low_stability",
+            text,
+            _troubleshooting_advice("low_stability"),
+            numbers,
+            explainer,
+            "paper",
+        )
 
 
-def high_compactness(run: Run) -> Iterator[Finding]:
+def _high_compactness(run: DiagnosedRun) -> Iterator[Finding]:
     """Effective compactness above its limit."""
-    for explainer, metric, own in run.each("ec"):
-        limit = limit_of(metric, kind(run), run.wanted)
+    for explainer, metric, own in run.values_per_side("ec"):
+        limit = find_limit(metric, _run_task_kind(run), run.wanted)
         most, which = (
             (limit.value, limit.source)
             if isinstance(limit, Limit)
@@ -96,33 +111,38 @@ def high_compactness(run: Run) -> Iterator[Finding]:
         )
         if own.mean() <= most:
             continue
-        text = f"{title(metric)} of {explainer} is {own.mean():.4g} over {len(own)} targets, above {most:.4g} ({which})"
+        text = f"{metric_title(metric)} of {explainer} is {own.mean():.4g} over {len(own)} targets, above {most:.4g} ({which})"
         numbers = {"mean": float(own.mean()), "n": float(len(own)), "limit": most}
         yield Finding(
-            "high_compactness", text, remedy("high_compactness"), numbers, explainer, "paper"
+            "high_compactness",
+            text,
+            _troubleshooting_advice("high_compactness"),
+            numbers,
+            explainer,
+            "paper",
         )
 
 
-def slow(run: Run) -> Iterator[Finding]:
+def _slow_explainers(run: DiagnosedRun) -> Iterator[Finding]:
     """Time beyond the limit of the use."""
-    limit = limit_of("time", kind(run), run.wanted)
+    limit = find_limit("time", _run_task_kind(run), run.wanted)
     for explainer in run.explainers:
         own = run.values("time", explainer)
         if not len(own) or not isinstance(limit, Limit) or limit.is_met(own.mean()):
             continue
-        most = told("time", limit.value)
-        text = f"{explainer} takes {told('time', own.mean())} for an explanation, and {most} is the limit ({limit.source})"
+        most = format_metric_value("time", limit.value)
+        text = f"{explainer} takes {format_metric_value('time', own.mean())} for an explanation, and {most} is the limit ({limit.source})"
         numbers = {"mean": float(own.mean()), "limit": limit.value}
-        yield Finding("slow", text, remedy("slow"), numbers, explainer, "paper")
+        yield Finding("slow", text, _troubleshooting_advice("slow"), numbers, explainer, "paper")
 
 
-def unstable_across_samples(run: Run) -> Iterator[Finding]:
+def _unstable_across_samples(run: DiagnosedRun) -> Iterator[Finding]:
     """Few targets, and a mean that is not known well."""
     enough, width = (
-        trouble("unstable_across_samples")["least_targets"],
-        guide("practice")["early_stopping"]["epsilon"],
+        troubleshooting_entry("unstable_across_samples")["least_targets"],
+        load_guideline("practice")["early_stopping"]["epsilon"],
     )
-    for explainer, metric, own in run.each("pertinence"):
+    for explainer, metric, own in run.values_per_side("pertinence"):
         if not 2 <= len(own) < enough:
             continue
         span = interval_of_mean(metric, own)
@@ -130,24 +150,24 @@ def unstable_across_samples(run: Run) -> Iterator[Finding]:
             continue
         low, high = span
         half, from_to = (high - low) / 2, f"{low:.3g} to {high:.3g}"
-        text = f"{title(metric)} of {explainer} is known to ± {half:.3g} only ({from_to}) from {len(own)} targets"
+        text = f"{metric_title(metric)} of {explainer} is known to ± {half:.3g} only ({from_to}) from {len(own)} targets"
         numbers = {"half": half, "low": low, "high": high, "n": float(len(own))}
         yield Finding(
             "unstable_across_samples",
             text,
-            remedy("unstable_across_samples"),
+            _troubleshooting_advice("unstable_across_samples"),
             numbers,
             explainer,
             "paper",
         )
 
 
-def unlike_benchmark(run: Run) -> Iterator[Finding]:
+def _unlike_benchmark(run: DiagnosedRun) -> Iterator[Finding]:
     """Means far from those of a benchmark for the same kind of task."""
-    table, source = benchmark_of(run)
-    wanted = [metric for metric in JUDGED if metric != "time"]
+    table, source = _reference_benchmark(run)
+    wanted = [metric for metric in JUDGED_METRICS if metric != "time"]
     near = table[
-        (table["task"] == kind(run))
+        (table["task"] == _run_task_kind(run))
         & table["explainer"].isin(run.explainers)
         & table["metric"].isin(wanted)
     ]
@@ -156,22 +176,24 @@ def unlike_benchmark(run: Run) -> Iterator[Finding]:
         if not len(own) or math.isnan(line["sd"]):
             continue
         mean = float(own.mean())
-        if abs(mean - line["mean"]) <= max(FAR * line["sd"], NEAR[family_of(line["metric"])]):
+        if abs(mean - line["mean"]) <= max(
+            _NOTABLE_SDS * line["sd"], _NEGLIGIBLE_DIFFERENCES[metric_family(line["metric"])]
+        ):
             continue
         there = f"{line['mean']:.4g} ± {line['sd']:.3g} in {source}"
-        text = f"{title(line['metric'])} of {line['explainer']} is {mean:.4g}, and {there}"
+        text = f"{metric_title(line['metric'])} of {line['explainer']} is {mean:.4g}, and {there}"
         numbers = {"mean": mean, "there": float(line["mean"]), "sd": float(line["sd"])}
         yield Finding(
             "unlike_benchmark",
             text,
-            remedy("unlike_benchmark"),
+            _troubleshooting_advice("unlike_benchmark"),
             numbers,
             str(line["explainer"]),
             "paper",
         )
 
 
-def invalid_scores(run: Run) -> Iterator[Finding]:
+def _invalid_scores(run: DiagnosedRun) -> Iterator[Finding]:
     """Scores or predictions that are no numbers."""
     for explainer in run.explainers:
         rows = run.table[run.table["explainer"] == explainer]
@@ -185,40 +207,45 @@ def invalid_scores(run: Run) -> Iterator[Finding]:
                     hit[["task", "model", "target"]].drop_duplicates(),
                     rows[["task", "model", "target"]].drop_duplicates(),
                 )
-                text = f"{what} is NaN or infinite for {explainer} on {share(len(bad), len(n))} targets".capitalize()
+                text = f"{what} is NaN or infinite for {explainer} on {format_share(len(bad), len(n))} targets".capitalize()
                 numbers = {"bad": float(len(bad)), "n": float(len(n))}
                 yield Finding(
-                    "invalid_scores", text, remedy("invalid_scores"), numbers, explainer, "paper"
+                    "invalid_scores",
+                    text,
+                    _troubleshooting_advice("invalid_scores"),
+                    numbers,
+                    explainer,
+                    "paper",
                 )
 
 
-def kind(run: Run) -> str | None:
+def _run_task_kind(run: DiagnosedRun) -> str | None:
     """The kind of task of a run (of its first task)."""
     if run.wanted.task_kind or not len(run.table):
         return run.wanted.task_kind
     first = run.table["task"].iloc[0]
-    return kind_of(str(first), run.table[run.table["task"] == first])
+    return infer_task_kind(str(first), run.table[run.table["task"] == first])
 
 
-def benchmark_of(run: Run) -> "tuple[pd.DataFrame, str]":
+def _reference_benchmark(run: DiagnosedRun) -> "tuple[pd.DataFrame, str]":
     """The table to compare with."""
     if run.summary is None:
         return shipped_benchmark(), "the benchmark that comes with graphgauge"
-    return edges_as_links(run.summary), "the given benchmark"
+    return rename_edges_to_links(run.summary), "the given benchmark"
 
 
-def remedy(name: str) -> str:
+def _troubleshooting_advice(name: str) -> str:
     """Cause and remedy of the paper's table, in our words."""
-    entry = trouble(name)
+    entry = troubleshooting_entry(name)
     return f"likely {entry['cause']}; {entry['remedy']}"
 
 
-TROUBLES = (
-    pertinence_below_half,
-    low_stability,
-    high_compactness,
-    slow,
-    unstable_across_samples,
-    unlike_benchmark,
-    invalid_scores,
+TROUBLESHOOTING_CHECKS = (
+    _pertinence_below_half,
+    _low_stability,
+    _high_compactness,
+    _slow_explainers,
+    _unstable_across_samples,
+    _unlike_benchmark,
+    _invalid_scores,
 )

@@ -9,18 +9,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from graphgauge.core.errors import UndefinedScore
-from graphgauge.core.verdicts import Verdict
-from graphgauge.guidelines.book import family_of, threshold_entry
-from graphgauge.guidelines.judging import verdict
-from graphgauge.guidelines.limits import Limit, limit_of, title
-from graphgauge.guidelines.measures import Measured
+from graphgauge.core import UndefinedScore, Verdict
+from graphgauge.guidelines.aggregation import AggregatedScores
+from graphgauge.guidelines.explainer_verdicts import judge_mean
 from graphgauge.guidelines.recommendation import recommend_for
+from graphgauge.guidelines.reference_data import metric_family, threshold_entry
 from graphgauge.guidelines.requirements import Requirements
+from graphgauge.guidelines.thresholds import Limit, find_limit, metric_title
 
 
 @dataclass(frozen=True)
-class Knob:
+class ThresholdSlider:
     """A threshold that can be moved between 0 and ``most``; ``start`` None: there is none yet."""
 
     metric: str  #: as `Requirements.limits` names it
@@ -32,7 +31,7 @@ class Knob:
 
 
 @dataclass(frozen=True)
-class WhatIf:
+class WhatIfResult:
     """Verdicts on all explainers of a task before and after, and the recommended one ('': none)."""
 
     before: tuple[Verdict, ...]
@@ -50,23 +49,33 @@ class WhatIf:
         ]
 
 
-def knobs(found: Measured, task: str, wanted: Requirements) -> list[Knob]:
+def list_threshold_sliders(
+    found: AggregatedScores, task: str, wanted: Requirements
+) -> list[ThresholdSlider]:
     """List the thresholds of a task that can be moved, in the order of the tables."""
-    return [knob(found, task, metric, wanted) for metric in found.judged()]
+    return [
+        _make_threshold_slider(found, task, metric, wanted) for metric in found.judged_metrics()
+    ]
 
 
-def knob(found: Measured, task: str, metric: str, wanted: Requirements) -> Knob:
+def _make_threshold_slider(
+    found: AggregatedScores, task: str, metric: str, wanted: Requirements
+) -> ThresholdSlider:
     """Build the slider of one threshold."""
-    limit = limit_of(metric, found.kinds.get(task), wanted)
+    limit = find_limit(metric, found.kinds.get(task), wanted)
     start = limit.value if isinstance(limit, Limit) else None
-    most, step = reach_of(found, task, metric, start)
+    most, step = _slider_range(found, task, metric, start)
     name = metric.removesuffix("_tied")
-    return Knob(name, title(metric), str(threshold_entry(metric)["direction"]), start, most, step)
+    return ThresholdSlider(
+        name, metric_title(metric), str(threshold_entry(metric)["direction"]), start, most, step
+    )
 
 
-def reach_of(found: Measured, task: str, metric: str, start: float | None) -> tuple[float, float]:
+def _slider_range(
+    found: AggregatedScores, task: str, metric: str, start: float | None
+) -> tuple[float, float]:
     """Return how far a threshold can be moved, and in which steps."""
-    family = family_of(metric)
+    family = metric_family(metric)
     if family == "ec":
         return max(float(found.cap), start or 0.0), 0.5
     if family != "time":
@@ -79,25 +88,30 @@ def reach_of(found: Measured, task: str, metric: str, start: float | None) -> tu
     return float(math.ceil(max([2 * (start or 0.0), 1.0, *means]))), 0.01
 
 
-def what_if(
-    found: Measured, task: str, wanted: Requirements, limits: Mapping[str, float]
-) -> WhatIf:
+def simulate_thresholds(
+    found: AggregatedScores, task: str, wanted: Requirements, limits: Mapping[str, float]
+) -> WhatIfResult:
     """Compute what moving some thresholds to ``limits`` changes; the others stay."""
     moved = replace(wanted, limits={**wanted.limits, **limits})
-    before, after = (judged_by(found, task, own) for own in (wanted, moved))
-    return WhatIf(before, after, chosen_by(found, task, wanted), chosen_by(found, task, moved))
-
-
-def judged_by(found: Measured, task: str, wanted: Requirements) -> tuple[Verdict, ...]:
-    """Judge every explainer of a task."""
-    return tuple(
-        verdict(found, subject, metric, wanted)
-        for subject in found.subjects(task)
-        for metric in found.judged()
+    before, after = (_judge_task(found, task, own) for own in (wanted, moved))
+    return WhatIfResult(
+        before,
+        after,
+        _recommended_explainer(found, task, wanted),
+        _recommended_explainer(found, task, moved),
     )
 
 
-def chosen_by(found: Measured, task: str, wanted: Requirements) -> str:
+def _judge_task(found: AggregatedScores, task: str, wanted: Requirements) -> tuple[Verdict, ...]:
+    """Judge every explainer of a task."""
+    return tuple(
+        judge_mean(found, subject, metric, wanted)
+        for subject in found.subjects(task)
+        for metric in found.judged_metrics()
+    )
+
+
+def _recommended_explainer(found: AggregatedScores, task: str, wanted: Requirements) -> str:
     """Return the recommended explainer; '' if nothing was measured."""
     try:
         return recommend_for(found, task, wanted).chosen

@@ -2,35 +2,6 @@
 decision, gate, tracking, documents.
 """
 
-from graphgauge.lifecycle.assessment import Assessment, assess
-from graphgauge.lifecycle.decision import Decision, Problem
-from graphgauge.lifecycle.documents import Owner, write_documents
-from graphgauge.lifecycle.form import Form
-from graphgauge.lifecycle.gate import annotations, junit
-from graphgauge.lifecycle.project import Project
-from graphgauge.lifecycle.single import Single, explain_one
-from graphgauge.lifecycle.tracking import Tracker
-from graphgauge.lifecycle.validation import Terms, Validation, validate
-from graphgauge.lifecycle.watching import Watched, shown_examples, watched
+from graphgauge.core import attach_exports
 
-__all__ = [
-    "Assessment",
-    "Decision",
-    "Form",
-    "Owner",
-    "Problem",
-    "Project",
-    "Single",
-    "Terms",
-    "Tracker",
-    "Validation",
-    "Watched",
-    "annotations",
-    "assess",
-    "explain_one",
-    "junit",
-    "shown_examples",
-    "validate",
-    "watched",
-    "write_documents",
-]
+__getattr__, __dir__, __all__ = attach_exports(__name__, __file__)

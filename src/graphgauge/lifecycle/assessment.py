@@ -17,15 +17,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphgauge.core.digests import sha256_of_file
-from graphgauge.core.errors import BadFile, BadModel, GraphgaugeError, OutOfMemory, UndefinedScore
-from graphgauge.core.verdicts import Verdict
-from graphgauge.core.versions import versions
-from graphgauge.core.xplanation import Target
+from graphgauge.core import (
+    BadFile,
+    BadModel,
+    GraphgaugeError,
+    OutOfMemory,
+    Target,
+    UndefinedScore,
+    Verdict,
+    package_versions,
+    sha256_of_file,
+)
 from graphgauge.evaluation import ModelAccuracy, Results
 from graphgauge.explainers import BaseExplainer
 from graphgauge.guidelines import (
-    Check,
+    EXIT_COMPLETE,
+    EXIT_INCOMPLETE,
+    CheckAnswer,
     Finding,
     Recommendation,
     Requirements,
@@ -34,12 +42,11 @@ from graphgauge.guidelines import (
     recommend,
     verdicts,
 )
-from graphgauge.guidelines.judging import COMPLETE, INCOMPLETE
-from graphgauge.lifecycle.decision import FILE, Decision
+from graphgauge.lifecycle.decision import DECISION_FILE, Decision
 from graphgauge.lifecycle.project import Project
-from graphgauge.lifecycle.run_folder import RECORD, clear_folder
+from graphgauge.lifecycle.run_folder import PROJECT_RECORD_FILE, clear_folder
 from graphgauge.models import BaseModel
-from graphgauge.narrative.facts import checked_sizes
+from graphgauge.narrative import check_names_fit_model
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,7 @@ class Assessment:
     results: Results
     requirements: Requirements
     verdicts: tuple[Verdict, ...]
-    check: Check
+    check: CheckAnswer
     recommendation: Recommendation | None
     findings: tuple[Finding, ...]
     left_out: Mapping[str, str]  #: explainers that cannot be run on this network, and why
@@ -64,7 +71,11 @@ class Assessment:
     @property
     def code(self) -> int:
         """0, 1 or 3."""
-        return INCOMPLETE if self.left_out and self.check.code == COMPLETE else self.check.code
+        return (
+            EXIT_INCOMPLETE
+            if self.left_out and self.check.code == EXIT_COMPLETE
+            else self.check.code
+        )
 
     @property
     def reason(self) -> str:
@@ -80,33 +91,37 @@ class Assessment:
         `run_folder`).
         """
         clear_folder(folder, replace)
-        self.results.save(folder, project.form.names)
-        text = json.dumps(record_of(project, self.requirements), indent=2, default=list)
+        self.results.save(folder, project.config.names)
+        text = json.dumps(_assessment_record(project, self.requirements), indent=2, default=list)
         try:
-            (Path(folder) / RECORD).write_text(text + "\n", encoding="utf-8")
+            (Path(folder) / PROJECT_RECORD_FILE).write_text(text + "\n", encoding="utf-8")
         except OSError as error:
-            raise BadFile(f"{Path(folder) / RECORD} could not be written: {error}.") from error
+            raise BadFile(
+                f"{Path(folder) / PROJECT_RECORD_FILE} could not be written: {error}."
+            ) from error
 
 
 def assess(project: Project, tell: Callable[[str], None] = lambda text: None) -> Assessment:
     """Measure and judge; ``tell`` hears what is being done."""
     model = project.model()
     tell(f"model: {model!r} on {model.source.device}")
-    checked_sizes(project.names(model), model)  # not after an hour of measuring
+    check_names_fit_model(project.names(model), model)  # not after an hour of measuring
     targets = project.targets(model)
-    explainers, left_out = usable(project.explainers(), model, targets[0])
+    explainers, left_out = split_usable_explainers(project.explainers(), model, targets[0])
     for name, why in left_out.items():
         tell(f"{name} is left out: {why}")
     tell(f"measuring {', '.join(explainers)} on {len(targets)} {model.level} targets")
     results = project.evaluator(model).compare(explainers, targets)
-    return judged(results, project.requirements(model), left_out)
+    return _judge_results(results, project.requirements(model), left_out)
 
 
-def usable(
+def split_usable_explainers(
     explainers: Mapping[str, BaseExplainer], model: BaseModel, target: Target
 ) -> tuple[dict[str, BaseExplainer], dict[str, str]]:
     """The explainers that can be run on a network, tried on one target, and why the others cannot."""
-    tried = {name: problem_with(explainer, model, target) for name, explainer in explainers.items()}
+    tried = {
+        name: _explainer_problem(explainer, model, target) for name, explainer in explainers.items()
+    }
     left_out = {name: why for name, why in tried.items() if why}
     if len(left_out) == len(explainers):
         raise BadModel(
@@ -118,7 +133,7 @@ def usable(
     }, left_out
 
 
-def problem_with(explainer: BaseExplainer, model: BaseModel, target: Target) -> str:
+def _explainer_problem(explainer: BaseExplainer, model: BaseModel, target: Target) -> str:
     """Why an explainer cannot be run; '' if it can."""
     try:
         explainer.explain(model, [target])
@@ -131,7 +146,7 @@ def problem_with(explainer: BaseExplainer, model: BaseModel, target: Target) -> 
     return ""
 
 
-def judged(
+def _judge_results(
     results: Results, wanted: Requirements, left_out: Mapping[str, str] | None = None
 ) -> Assessment:
     """Verdicts, recommendation and diagnosis on results of one task."""
@@ -139,7 +154,7 @@ def judged(
         chosen = recommend(results, wanted)[0]
         answer = check(results, wanted, [chosen.chosen])
     except UndefinedScore as error:
-        chosen, answer = None, Check(INCOMPLETE, (), str(error).rstrip("."))
+        chosen, answer = None, CheckAnswer(EXIT_INCOMPLETE, (), str(error).rstrip("."))
     every, findings = tuple(verdicts(results, wanted)), tuple(diagnose(results, wanted))
     return Assessment(results, wanted, every, answer, chosen, findings, left_out or {})
 
@@ -148,9 +163,9 @@ def stored_requirements(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """What a saved assessment or validation was judged by, as keywords of `Requirements`; nothing
     where the folder does not say.
     """
-    path = Path(folder) / RECORD
+    path = Path(folder) / PROJECT_RECORD_FILE
     if not path.exists():
-        return Decision.read(folder).requirements if (Path(folder) / FILE).exists() else {}
+        return Decision.read(folder).requirements if (Path(folder) / DECISION_FILE).exists() else {}
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["requirements"]
         Requirements(**found)
@@ -165,7 +180,7 @@ def stored_accuracy(folder: str | os.PathLike[str]) -> float | None:
     """The accuracy, or r², that an assessment of an earlier version has noted; newer ones keep it
     with the results.
     """
-    path = Path(folder) / RECORD
+    path = Path(folder) / PROJECT_RECORD_FILE
     try:
         found = (
             json.loads(path.read_text(encoding="utf-8")).get("accuracy") if path.exists() else None
@@ -175,9 +190,9 @@ def stored_accuracy(folder: str | os.PathLike[str]) -> float | None:
     return float(found) if isinstance(found, (int, float)) and 0 <= found <= 1 else None
 
 
-def record_of(project: Project, wanted: Requirements) -> dict[str, Any]:
+def _assessment_record(project: Project, wanted: Requirements) -> dict[str, Any]:
     """What results are of, as plain data."""
-    form = project.form
+    form = project.config
     files = {
         name: project.folder / path
         for name, path in (("weights", form.weights), ("data", form.data))
@@ -188,5 +203,5 @@ def record_of(project: Project, wanted: Requirements) -> dict[str, Any]:
         "sha256": {name: sha256_of_file(path) for name, path in files.items()},
         "requirements": wanted.record(),
         "device": str(project.device),
-        "versions": versions(),
+        "versions": package_versions(),
     }

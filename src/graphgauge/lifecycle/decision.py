@@ -18,25 +18,24 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from graphgauge.core.digests import blake2b_hex, canonical_json
-from graphgauge.core.errors import BadFile, BadSetting
-from graphgauge.core.verdicts import Verdict
+from graphgauge.core import BadFile, BadSetting, Verdict, blake2b_hex, canonical_json
 from graphgauge.evaluation import ModelAccuracy, Results, Settings
 from graphgauge.explainers import BaseExplainer, find_explainer
 from graphgauge.guidelines import Requirements
-from graphgauge.lifecycle.evidence import digest_of_results
-from graphgauge.models import BaseModel
-from graphgauge.models.fingerprints import digest_of_data, digest_of_network
+from graphgauge.lifecycle.digests import digest_of_results
+from graphgauge.models import BaseModel, digest_of_data, digest_of_network
 
-FORMAT = 1
-FILE = "decision.json"  #: in the folder of a validation
-DAYS = 180  #: until a decision expires, where nothing else is said; ours, the paper has no number
-OPTIONAL = {"signed_before", "accuracy"}  #: fields that a file may lack
-Record = dict[str, Any]
+_FORMAT_VERSION = 1
+DECISION_FILE = "decision.json"  #: in the folder of a validation
+DEFAULT_DAYS = (
+    180  #: until a decision expires, where nothing else is said; ours, the paper has no number
+)
+_OPTIONAL_FIELDS = {"signed_before", "accuracy"}  #: fields that a file may lack
+_JsonRecord = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Problem:
+class DecisionProblem:
     """Why a decision does not hold (any more). ``kind``: "network", "data", "expired", "unsigned",
     "task", "unknown".
     """
@@ -52,45 +51,47 @@ class Decision:
     """
 
     explainer: str  #: registry name
-    parameters: Record
+    parameters: _JsonRecord
     label: str  #: its name in the run
     seed: int
-    settings: Record  #: of the Evaluator that measured
-    production: Record  #: settings for monitoring, by the trade-off
-    requirements: Record
+    settings: _JsonRecord  #: of the Evaluator that measured
+    production: _JsonRecord  #: settings for monitoring, by the trade-off
+    requirements: _JsonRecord
     network: str  #: digest of parameters and buffers
     data: str  #: digest of the graph
-    description: Record  #: kind of model, sizes
+    description: _JsonRecord  #: kind of model, sizes
     reason: str
-    verdicts: tuple[Record, ...]  #: numbers, thresholds and n of the chosen explainer
+    verdicts: tuple[_JsonRecord, ...]  #: numbers, thresholds and n of the chosen explainer
     targets: int
     rows: str  #: digest of the results behind the numbers
-    consultation: Record  #: the shortlist, and where it comes from
-    trade_off: Record
-    comparison: tuple[Record, ...]  #: beside the benchmark
+    consultation: _JsonRecord  #: the shortlist, and where it comes from
+    trade_off: _JsonRecord
+    comparison: tuple[_JsonRecord, ...]  #: beside the benchmark
     warnings: tuple[str, ...]
-    versions: Record
+    versions: _JsonRecord
     made: str
     expires: str
     signed_by: str = ""
     signed: str = ""  #: when
     signed_before: tuple[
-        Record, ...
+        _JsonRecord, ...
     ] = ()  #: {"by", "at"} of signatures that this one takes the place of, the first one first
-    accuracy: Record = field(
+    accuracy: _JsonRecord = field(
         default_factory=dict
     )  #: of the network on its task (`ModelAccuracy`), where it was known
-    format: int = field(default=FORMAT)
+    format: int = field(default=_FORMAT_VERSION)
 
     # --- the file ---------------------------------------------------------------------------------
 
-    def record(self) -> Record:
+    def record(self) -> _JsonRecord:
         """Everything, with the digest; earlier signatures only where there are any."""
         known = {
-            name: value for name, value in asdict(self).items() if value or name not in OPTIONAL
+            name: value
+            for name, value in asdict(self).items()
+            if value or name not in _OPTIONAL_FIELDS
         }
         content = json.loads(json.dumps(known, allow_nan=False))
-        return {**content, "digest": digest_of(content)}
+        return {**content, "digest": _record_digest(content)}
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the file; a reader sees the old one or the new one, never a part."""
@@ -106,14 +107,14 @@ class Decision:
     @staticmethod
     def read(path: str | os.PathLike[str]) -> "Decision":
         """Read a file, or the one in the folder of a validation; refuses one that was edited."""
-        place = Path(path) / FILE if Path(path).is_dir() else Path(path)
+        place = Path(path) / DECISION_FILE if Path(path).is_dir() else Path(path)
         try:
             content = json.loads(place.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise BadFile(
                 f"{place} holds no decision: {error}. `graphgauge validate` writes one."
             ) from error
-        return decision_of(content, str(place))
+        return _parse_decision(content, str(place))
 
     @property
     def digest(self) -> str:
@@ -122,55 +123,59 @@ class Decision:
 
     # --- what later steps ask ---------------------------------------------------------------------
 
-    def check(self, model: BaseModel | None = None, now: datetime | None = None) -> list[Problem]:
+    def check(
+        self, model: BaseModel | None = None, now: datetime | None = None
+    ) -> list[DecisionProblem]:
         """What speaks against using this decision (for ``model``) today; empty: nothing."""
         found = [] if model is None else self.changes(model)
         if not self.signed_by:
             found.append(
-                Problem(
+                DecisionProblem(
                     "unsigned", "nobody has signed the decision: `graphgauge sign FILE --by NAME`."
                 )
             )
-        if (now or datetime.now(timezone.utc)) >= read_time(self.expires):
+        if (now or datetime.now(timezone.utc)) >= parse_utc_time(self.expires):
             found.append(
-                Problem("expired", f"the decision held until {self.expires}: validate again.")
+                DecisionProblem(
+                    "expired", f"the decision held until {self.expires}: validate again."
+                )
             )
         return found
 
-    def changes(self, model: BaseModel) -> list[Problem]:
+    def changes(self, model: BaseModel) -> list[DecisionProblem]:
         """Whether network or data are other ones than those that were validated."""
         found = []
         if digest_of_network(model) != self.network:
             found.append(
-                Problem(
+                DecisionProblem(
                     "network",
                     f"the network is not the one of {self.made} ({self.network}): validate again.",
                 )
             )
         if digest_of_data(model) != self.data:
             found.append(
-                Problem(
+                DecisionProblem(
                     "data",
                     f"the data are not those of {self.made} ({self.data}): see what the monitor says.",
                 )
             )
         return found
 
-    def changes_in(self, results: Results) -> list[Problem]:
+    def changes_in(self, results: Results) -> list[DecisionProblem]:
         """Whether a run, other than the validation's own, measured another task, network or data."""
         if digest_of_results(results) == self.rows:
             return []
         found = results.made.get("identity")
         if not isinstance(found, Mapping):
             text = "the run does not say which network and data it measured, as runs of earlier versions do not: evaluate again."
-            return [Problem("unknown", text)]
+            return [DecisionProblem("unknown", text)]
         validated = {
             "task": self.requirements.get("task_kind"),
             "network": self.network,
             "data": self.data,
         }
         return [
-            Problem(
+            DecisionProblem(
                 kind,
                 f"the run is of another {kind} than the decision: {found.get(kind)}, not {own}.",
             )
@@ -188,15 +193,15 @@ class Decision:
 
     def measured_with(self) -> Settings:
         """The settings of the validation."""
-        return settings_from(self.settings)
+        return _settings_from_record(self.settings)
 
     def monitor_with(self) -> Settings:
         """The settings that monitoring may use."""
-        return settings_from(self.production)
+        return _settings_from_record(self.production)
 
     def accuracy_of_model(self) -> ModelAccuracy | None:
         """How good the network was at its task when it was validated; None where nobody knew."""
-        return ModelAccuracy.read(self.accuracy or None)
+        return ModelAccuracy.from_value(self.accuracy or None)
 
     def numbers(self) -> list[Verdict]:
         """The verdicts on the chosen explainer."""
@@ -214,32 +219,32 @@ class Decision:
                 "and the earlier signature is kept in the file."
             )
         earlier = [{"by": self.signed_by, "at": self.signed}] if self.signed_by else []
-        when = told_time(now or datetime.now(timezone.utc))
+        when = format_time(now or datetime.now(timezone.utc))
         return replace(
             self, signed_by=by.strip(), signed=when, signed_before=(*self.signed_before, *earlier)
         )
 
 
-def decision_of(content: Any, where: str) -> Decision:
+def _parse_decision(content: Any, where: str) -> Decision:
     """A decision from the content of a file."""
     known = {item.name for item in fields(Decision)}
     if (
         not isinstance(content, dict)
-        or content.get("format") != FORMAT
-        or set(content) | OPTIONAL != {*known, "digest"}
+        or content.get("format") != _FORMAT_VERSION
+        or set(content) | _OPTIONAL_FIELDS != {*known, "digest"}
     ):
         raise BadFile(
-            f"{where} is no decision of format {FORMAT}: `graphgauge validate` writes one."
+            f"{where} is no decision of format {_FORMAT_VERSION}: `graphgauge validate` writes one."
         )
     rest = {name: value for name, value in content.items() if name != "digest"}
-    if digest_of(rest) != content["digest"]:
+    if _record_digest(rest) != content["digest"]:
         raise BadFile(
             f"{where} was edited after it was written (its digest is another): validate again, or take the original."
         )
     wrong = [
         name
         for name, kind in get_type_hints(Decision).items()
-        if name in rest and not isinstance(rest[name], read_as(kind))
+        if name in rest and not isinstance(rest[name], _json_type(kind))
     ]
     if wrong:
         raise BadFile(
@@ -249,42 +254,42 @@ def decision_of(content: Any, where: str) -> Decision:
     return Decision(**{**rest, **lists})
 
 
-def read_as(kind: Any) -> type:
+def _json_type(kind: Any) -> type:
     """What a field looks like in JSON."""
-    return kind if kind in (str, int) else dict if kind == Record else list
+    return kind if kind in (str, int) else dict if kind == _JsonRecord else list
 
 
-def digest_of(content: Mapping[str, Any]) -> str:
+def _record_digest(content: Mapping[str, Any]) -> str:
     """The digest of a decision's content.
 
-    >>> digest_of({"a": 1, "b": 2}) == digest_of({"b": 2, "a": 1})
+    >>> _record_digest({"a": 1, "b": 2}) == _record_digest({"b": 2, "a": 1})
     True
     """
     return blake2b_hex(canonical_json(content), size=16)
 
 
-def settings_from(record: Mapping[str, Any]) -> Settings:
+def _settings_from_record(record: Mapping[str, Any]) -> Settings:
     """Settings as they were recorded."""
     return Settings(**{**record, "trials": tuple(record["trials"])})
 
 
-def told_time(time: datetime) -> str:
+def format_time(time: datetime) -> str:
     """A moment as text, in UTC to the second.
 
-    >>> told_time(datetime(2026, 11, 15, 20, 0, tzinfo=timezone.utc))
+    >>> format_time(datetime(2026, 11, 15, 20, 0, tzinfo=timezone.utc))
     '2026-11-15T20:00:00+00:00'
     """
     return time.astimezone(timezone.utc).isoformat(timespec="seconds")
 
 
-def read_time(text: str) -> datetime:
+def parse_utc_time(text: str) -> datetime:
     """A moment from text; one without a time zone is UTC."""
     found = datetime.fromisoformat(text)
     return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
 
 
-def expiry(made: datetime, days: int) -> str:
+def expiry_time(made: datetime, days: int) -> str:
     """When a decision ends."""
     if days < 1:
         raise BadSetting(f"a decision holds for 1 day or more, but {days} were asked for.")
-    return told_time(made + timedelta(days=days))
+    return format_time(made + timedelta(days=days))

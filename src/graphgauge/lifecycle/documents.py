@@ -21,26 +21,42 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 import graphgauge
-from graphgauge.core.errors import BadFile
-from graphgauge.core.verdicts import Verdict
-from graphgauge.evaluation import Results
-from graphgauge.evaluation.accuracy import UNKNOWN
-from graphgauge.evaluation.results import RUN
-from graphgauge.guidelines import Point, Requirements, check, checklist, diagnose, guide, recommend
-from graphgauge.guidelines.deployment import DONE
-from graphgauge.guidelines.limits import title, told
-from graphgauge.guidelines.measures import Measured, measured
-from graphgauge.lifecycle.consultation import NAMED, told_list
-from graphgauge.lifecycle.decision import FILE, Decision
-from graphgauge.lifecycle.evidence import digest_of_file, digest_of_results
-from graphgauge.lifecycle.followed import POINTS, Followed, followed
-from graphgauge.lifecycle.markdown import Ready, link, rendered, table
-from graphgauge.lifecycle.trade_off import told_share
+from graphgauge.core import BadFile, Verdict
+from graphgauge.evaluation import RUN_FILE, UNKNOWN_ACCURACY, Results
+from graphgauge.guidelines import (
+    ITEM_DONE,
+    AggregatedScores,
+    ChecklistItem,
+    Requirements,
+    aggregate_scores,
+    check,
+    checklist,
+    diagnose,
+    format_metric_value,
+    load_guideline,
+    metric_title,
+    recommend,
+)
+from graphgauge.lifecycle.decision import DECISION_FILE, Decision
+from graphgauge.lifecycle.digests import digest_of_file, digest_of_results
+from graphgauge.lifecycle.early_stop_cost import format_saving
+from graphgauge.lifecycle.markdown import (
+    SafeMarkdown,
+    file_link,
+    render_markdown,
+    safe_markdown_table,
+)
+from graphgauge.lifecycle.monitoring_summary import (
+    MONITORED_ITEMS,
+    MonitoringSummary,
+    summarise_monitoring,
+)
+from graphgauge.lifecycle.shortlist import PROJECT_LIST, describe_shortlist
 
 if TYPE_CHECKING:
     from graphgauge.lifecycle.validation import Validation
 
-DOCUMENTS = (
+_DOCUMENT_NAMES = (
     "model_card",
     "explainability",
     "annex_iv",
@@ -49,7 +65,7 @@ DOCUMENTS = (
     "audit_trail",
 )
 #: what the monitor notices, and what is to be validated again
-TRIGGERS = (
+_TRIGGER_ROWS = (
     ("threshold", "a number crosses its threshold", "the chosen explainer, on fresh targets"),
     (
         "metric drift",
@@ -94,13 +110,13 @@ class Owner:
     monitor: str = ""
 
 
-def todo(what: str, stated: str = "") -> str:
+def _owner_todo(what: str, stated: str = "") -> str:
     """What the owner stated, or the reminder to state it.
 
-    >>> str(todo("who is told"))
+    >>> str(_owner_todo("who is format_metric_value"))
     'TODO(owner): who is told'
     """
-    return stated or Ready(f"TODO(owner): {what}")
+    return stated or SafeMarkdown(f"TODO(owner): {what}")
 
 
 def write_documents(
@@ -114,25 +130,28 @@ def write_documents(
     recommendation, unsigned.
     """
     source, place = Path(run), Path(folder)
-    facts = Facts(Results.load(source), source, place, decision, owner or Owner(), requirements)
+    facts = _DocumentData(
+        Results.load(source), source, place, decision, owner or Owner(), requirements
+    )
     values = facts.values()
     try:
         place.mkdir(parents=True, exist_ok=True)
         return [
-            written(place / f"{name}.md", rendered(f"{name}.md.j2", **values)) for name in DOCUMENTS
+            _write_document(place / f"{name}.md", render_markdown(f"{name}.md.j2", **values))
+            for name in _DOCUMENT_NAMES
         ]
     except OSError as error:
         raise BadFile(f"{place} could not be written: {error}.") from error
 
 
-def written(path: Path, text: str) -> Path:
+def _write_document(path: Path, text: str) -> Path:
     """Write a file and name it."""
     path.write_text(text, encoding="utf-8")
     return path
 
 
 @dataclass(frozen=True)
-class Facts:
+class _DocumentData:
     """A run, its decision, and where their files are."""
 
     results: Results
@@ -160,31 +179,35 @@ class Facts:
 
     def values(self) -> dict[str, Any]:
         """Everything the templates print."""
-        found, chosen = measured(self.results, self.wanted, merge_models=True), self.chosen
+        found, chosen = aggregate_scores(self.results, self.wanted, merge_models=True), self.chosen
         checked = check(self.results, self.wanted, [chosen])
         return {
-            "todo": todo,
+            "todo": _owner_todo,
             "owner": self.owner,
             "chosen": chosen,
             "version": graphgauge.__version__,
             "targets": len({row.target for row in self.results.rows}),
             "answer": checked.reason,
             "accuracy": self.accuracy,
-            "numbers": numbers_table(checked.verdicts, found, chosen),
-            "others": others_table(found),
-            "settings": table(["setting", "value"], self.results.settings.record().items()),
-            "choice": table(["what", "value"], self.choice()),
+            "numbers": _numbers_table(checked.verdicts, found, chosen),
+            "others": _others_table(found),
+            "settings": safe_markdown_table(
+                ["setting", "value"], self.results.settings.record().items()
+            ),
+            "choice": safe_markdown_table(["what", "value"], self.choice()),
             "warnings": self.warnings(),
             "points": self.points(),
-            "triggers": table(["trigger", "when", "what to validate again"], TRIGGERS),
-            "limits": limits_table(checked.verdicts),
+            "triggers": safe_markdown_table(
+                ["trigger", "when", "what to validate again"], _TRIGGER_ROWS
+            ),
+            "limits": _limits_table(checked.verdicts),
             "trade_off": self.trade_off(),
             "comparison": self.comparison(),
             "files": self.files(),
-            "front_matter": front_matter(checked.verdicts, chosen),
+            "front_matter": _front_matter(checked.verdicts, chosen),
             "evidence_note": self.evidence_note(),
             "followed": self.followed,
-            "audit_log": todo(
+            "audit_log": _owner_todo(
                 "where the log of answers is kept, and for how long", self.owner.audit_log
             ),
         }
@@ -195,9 +218,9 @@ class Facts:
         found = (
             self.decision.accuracy_of_model() if self.decision is not None else None
         ) or self.results.accuracy
-        return todo(
+        return _owner_todo(
             "how good the network is at its task: `graphgauge validate --accuracy`",
-            "" if found is None else found.told,
+            "" if found is None else found.sentence,
         )
 
     def choice(self) -> list[tuple[str, Any]]:
@@ -207,8 +230,8 @@ class Facts:
             wanted = "validate and sign: `graphgauge validate CONFIG --signed-by NAME`"
             return [
                 ("explainer", self.chosen),
-                ("decision", todo(wanted)),
-                ("seeds", seeds(self.results)),
+                ("decision", _owner_todo(wanted)),
+                ("seeds", _describe_seeds(self.results)),
             ]
         return [
             ("explainer", own.explainer),
@@ -218,7 +241,7 @@ class Facts:
                 or "defaults",
             ),
             ("chosen because", own.reason),
-            told_list(own.consultation),
+            describe_shortlist(own.consultation),
             (
                 "network",
                 f"{own.description.get('network')}, {own.description.get('hops')} hops, hash {own.network}",
@@ -231,54 +254,58 @@ class Facts:
             ("versions", ", ".join(f"{name} {value}" for name, value in own.versions.items())),
             ("decided", own.made),
             ("holds until", own.expires),
-            ("signed by", told_signatures(own) or todo("sign: `graphgauge sign FILE --by NAME`")),
+            (
+                "signed by",
+                _describe_signatures(own) or _owner_todo("sign: `graphgauge sign FILE --by NAME`"),
+            ),
             ("decision digest", own.digest),
         ]
 
     def warnings(self) -> list[str]:
         """What speaks against trusting the explanations."""
         if self.decision is not None:
-            return [sober(warning) for warning in self.decision.warnings]
+            return [_drop_paper_praise(warning) for warning in self.decision.warnings]
         return [
             str(finding)
             for finding in diagnose(self.results, self.wanted)
             if finding.explainer in ("", self.chosen)
         ]
 
-    def points(self) -> list[tuple[Ready, Point, Ready]]:
+    def points(self) -> list[tuple[SafeMarkdown, ChecklistItem, SafeMarkdown]]:
         """The checklist: a cross or a blank, the point, links to the evidence."""
         given = checklist(self.results, self.chosen, self.wanted, self.owner.evidence)
         found = [
-            replace(own, evidence=sober(own.evidence)) for own in map(self.with_decision, given)
+            replace(own, evidence=_drop_paper_praise(own.evidence))
+            for own in map(self.with_decision, given)
         ]
         return [
-            (Ready("x" if point.state == DONE else " "), point, self.links(point))
+            (SafeMarkdown("x" if point.state == ITEM_DONE else " "), point, self.links(point))
             for point in found
         ]
 
     @cached_property
-    def followed(self) -> Followed:
+    def followed(self) -> MonitoringSummary:
         """What the monitoring store says."""
-        return followed(self.owner.monitor)
+        return summarise_monitoring(self.owner.monitor)
 
-    def with_decision(self, point: Point) -> Point:
+    def with_decision(self, point: ChecklistItem) -> ChecklistItem:
         """The point on time with what the decision says of early stopping, those on monitoring with
         what the store shows.
         """
-        seen = getattr(self.followed, point.name) if point.name in POINTS else ""
+        seen = getattr(self.followed, point.name) if point.name in MONITORED_ITEMS else ""
         if seen:
-            return replace(point, state=DONE, evidence=seen)
+            return replace(point, state=ITEM_DONE, evidence=seen)
         if point.name == "selection" and self.decision is not None and self.is_from_a_benchmark():
             return replace(
                 point,
-                state=DONE,
-                evidence=f"{self.chosen}: {': '.join(told_list(self.decision.consultation))}",
+                state=ITEM_DONE,
+                evidence=f"{self.chosen}: {': '.join(describe_shortlist(self.decision.consultation))}",
             )
         cost = self.decision.trade_off if self.decision is not None else {}
         if point.name != "latency" or not cost.get("is_accepted"):
             return point
-        saved = f"early stopping was measured and accepted: {told_share(cost['saved'])} of the time saved"
-        return replace(point, state=DONE, evidence=saved)
+        saved = f"early stopping was measured and accepted: {format_saving(cost['saved'])} of the time saved"
+        return replace(point, state=ITEM_DONE, evidence=saved)
 
     def is_from_a_benchmark(self) -> bool:
         """Whether a decision on the only explainer that was measured took it from a benchmark's
@@ -289,15 +316,15 @@ class Facts:
         return (
             measured == {self.chosen}
             and self.chosen in listed.get("names", ())
-            and listed.get("source", NAMED) != NAMED
+            and listed.get("source", PROJECT_LIST) != PROJECT_LIST
         )
 
-    def links(self, point: Point) -> Ready:
+    def links(self, point: ChecklistItem) -> SafeMarkdown:
         """Files that show a point."""
         names = {
-            "selection": [FILE],
-            "validation": ["rows.csv", RUN],
-            "thresholds": ["validation.md", "rows.csv", RUN],
+            "selection": [DECISION_FILE],
+            "validation": ["rows.csv", RUN_FILE],
+            "thresholds": ["validation.md", "rows.csv", RUN_FILE],
             "latency": ["production/rows.csv"],
         }
         files = [
@@ -305,25 +332,35 @@ class Facts:
         ]
         own = self.owner.evidence.get(point.name)
         files += [Path(own)] if own and Path(own).is_file() else []
-        files += [Path(self.owner.monitor)] if point.name in POINTS and self.followed.store else []
-        return Ready(", ".join(link(file, self.place) for file in files) or "-")
+        files += (
+            [Path(self.owner.monitor)]
+            if point.name in MONITORED_ITEMS and self.followed.store
+            else []
+        )
+        return SafeMarkdown(", ".join(file_link(file, self.place) for file in files) or "-")
 
-    def trade_off(self) -> Ready:
+    def trade_off(self) -> SafeMarkdown:
         """Early stopping beside every trial."""
         cost = self.decision.trade_off if self.decision is not None else {}
         if not cost:
-            return Ready(todo("measure the cost of early stopping: `graphgauge validate`"))
+            return SafeMarkdown(
+                _owner_todo("measure the cost of early stopping: `graphgauge validate`")
+            )
         heading = ["number", "every trial", "production", "mean difference", "largest", "n"]
         rows = [
-            [title(line["metric"]), *(f"{line[name]:.4g}" for name in LOSS), line["n"]]
+            [
+                metric_title(line["metric"]),
+                *(f"{line[name]:.4g}" for name in _LOSS_COLUMNS),
+                line["n"],
+            ]
             for line in cost["losses"]
         ]
         seconds = "{:.3g} s against {:.3g} s".format(*cost["seconds"])
         answer = "accepted" if cost["is_accepted"] else "not accepted"
-        said = f"Time saved: {told_share(cost['saved'])} ({seconds}, on the machine of the validation); {answer}."
-        return Ready(f"{table(heading, rows)}\n\n{said}")
+        said = f"Time saved: {format_saving(cost['saved'])} ({seconds}, on the machine of the validation); {answer}."
+        return SafeMarkdown(f"{safe_markdown_table(heading, rows)}\n\n{said}")
 
-    def comparison(self) -> Ready:
+    def comparison(self) -> SafeMarkdown:
         """Own numbers beside the benchmark's."""
         lines = [
             line
@@ -331,30 +368,31 @@ class Facts:
             if line["explainer"] == self.chosen
         ]
         if not lines:
-            return Ready(todo("compare with the benchmark: `graphgauge validate`"))
+            return SafeMarkdown(_owner_todo("compare with the benchmark: `graphgauge validate`"))
         rows = [
             [
-                title(own["metric"]),
-                told(own["metric"], own["own"]),
+                metric_title(own["metric"]),
+                format_metric_value(own["metric"], own["own"]),
                 own["n"],
-                told(own["metric"], own["benchmark"]),
+                format_metric_value(own["metric"], own["benchmark"]),
                 own["note"],
             ]
             for own in lines
         ]
-        return table(["number", "here", "n", "benchmark", "remark"], rows)
+        return safe_markdown_table(["number", "here", "n", "benchmark", "remark"], rows)
 
-    def files(self) -> Ready:
+    def files(self) -> SafeMarkdown:
         """Every file of the run with its size and sha256."""
         files = sorted(
             path
             for path in self.run.rglob("*")
-            if path.is_file() and not is_inside(path, self.place)
+            if path.is_file() and not _is_in_folder(path, self.place)
         )
         rows = [
-            [link(path, self.place), path.stat().st_size, digest_of_file(path)] for path in files
+            [file_link(path, self.place), path.stat().st_size, digest_of_file(path)]
+            for path in files
         ]
-        return table(["file", "bytes", "sha256"], rows)
+        return safe_markdown_table(["file", "bytes", "sha256"], rows)
 
     def evidence_note(self) -> str:
         """Whether the rows are those that the decision was made by."""
@@ -369,10 +407,12 @@ class Facts:
         )
 
 
-LOSS = ("exhaustive", "production", "mean_difference", "largest_difference")
+_LOSS_COLUMNS = ("exhaustive", "production", "mean_difference", "largest_difference")
 
 
-def numbers_table(verdicts: tuple[Verdict, ...], found: Measured, chosen: str) -> Ready:
+def _numbers_table(
+    verdicts: tuple[Verdict, ...], found: AggregatedScores, chosen: str
+) -> SafeMarkdown:
     """The numbers of the chosen explainer: mean, n, interval, verdict and its sentence."""
     rows = []
     for verdict in verdicts:
@@ -382,60 +422,74 @@ def numbers_table(verdicts: tuple[Verdict, ...], found: Measured, chosen: str) -
         shown = (
             None
             if span is None
-            else f"{told(verdict.metric, span[0])} to {told(verdict.metric, span[1])}"
+            else f"{format_metric_value(verdict.metric, span[0])} to {format_metric_value(verdict.metric, span[1])}"
         )
-        mean = None if verdict.number is None else told(verdict.metric, verdict.number)
+        mean = (
+            None if verdict.number is None else format_metric_value(verdict.metric, verdict.number)
+        )
         rows.append(
-            [title(verdict.metric), mean, verdict.n, shown, verdict.outcome, sober(verdict.reason)]
+            [
+                metric_title(verdict.metric),
+                mean,
+                verdict.n,
+                shown,
+                verdict.outcome,
+                _drop_paper_praise(verdict.reason),
+            ]
         )
-    return table(["number", "mean", "n", "95 % interval", "verdict", "why"], rows)
+    return safe_markdown_table(["number", "mean", "n", "95 % interval", "verdict", "why"], rows)
 
 
-def sober(text: str) -> str:
+def _drop_paper_praise(text: str) -> str:
     """A sentence without the paper's praise of a band ("fit for reports to a regulator"), which is
     not ours to claim.
 
-    >>> sober("Edge stability 1 meets the threshold; close to deterministic: fit for reports to a regulator; left out: 4 empty.")
+    >>> _drop_paper_praise("Edge stability 1 meets the threshold; close to deterministic: fit for reports to a regulator; left out: 4 empty.")
     'Edge stability 1 meets the threshold; left out: 4 empty.'
     """
     for family in ("stability", "pertinence"):
-        for band in guide("thresholds")[family]["band"]:
+        for band in load_guideline("thresholds")[family]["band"]:
             text = text.replace(f"; {band['meaning']}", "")
     return text
 
 
-def limits_table(verdicts: tuple[Verdict, ...]) -> Ready:
+def _limits_table(verdicts: tuple[Verdict, ...]) -> SafeMarkdown:
     """What was measured, and the threshold of each number."""
     rows = [
-        [title(own.metric), shown(own.metric, own.number), shown(own.metric, own.threshold), own.n]
+        [
+            metric_title(own.metric),
+            _format_number_or_none(own.metric, own.number),
+            _format_number_or_none(own.metric, own.threshold),
+            own.n,
+        ]
         for own in verdicts
     ]
-    return table(["number", "at validation", "threshold", "n"], rows)
+    return safe_markdown_table(["number", "at validation", "threshold", "n"], rows)
 
 
-def others_table(found: Measured) -> Ready:
+def _others_table(found: AggregatedScores) -> SafeMarkdown:
     """The headline means of every explainer."""
     rows = []
     for subject in found.subjects():
-        own = [found.get(subject, metric) for metric in found.judged()]
+        own = [found.get(subject, metric) for metric in found.judged_metrics()]
         rows.append(
             [
                 subject[2],
                 *(
-                    shown(m, None if e is None else e.mean)
-                    for m, e in zip(found.judged(), own, strict=True)
+                    _format_number_or_none(m, None if e is None else e.mean)
+                    for m, e in zip(found.judged_metrics(), own, strict=True)
                 ),
             ]
         )
-    return table(["explainer", *map(title, found.judged())], rows)
+    return safe_markdown_table(["explainer", *map(metric_title, found.judged_metrics())], rows)
 
 
-def shown(metric: str, value: float | None) -> str | None:
+def _format_number_or_none(metric: str, value: float | None) -> str | None:
     """A number for people, or None."""
-    return None if value is None else told(metric, value)
+    return None if value is None else format_metric_value(metric, value)
 
 
-def front_matter(verdicts: tuple[Verdict, ...], chosen: str) -> Ready:
+def _front_matter(verdicts: tuple[Verdict, ...], chosen: str) -> SafeMarkdown:
     """The numbers as YAML, for programs that read model cards."""
     quality = {
         own.metric: {"mean": own.number, "n": own.n} for own in verdicts if own.number is not None
@@ -445,22 +499,22 @@ def front_matter(verdicts: tuple[Verdict, ...], chosen: str) -> Ready:
         "explainer": " ".join(chosen.split()),
         "explanation_quality": quality,
     }
-    return Ready(yaml.safe_dump(content, sort_keys=False, allow_unicode=False))
+    return SafeMarkdown(yaml.safe_dump(content, sort_keys=False, allow_unicode=False))
 
 
-def told_signatures(own: Decision) -> str:
+def _describe_signatures(own: Decision) -> str:
     """Who signed and when, with the signatures before that; '' where nobody did."""
     before = "; ".join(f"{each['by']}, {each['at']}" for each in own.signed_before)
     last = f"{own.signed_by}, {own.signed}" if own.signed_by else ""
     return f"{last} (before: {before})" if before else last
 
 
-def seeds(results: Results) -> str:
+def _describe_seeds(results: Results) -> str:
     """The seeds of a run."""
     return ", ".join(sorted({str(row.seed) for row in results.rows}))
 
 
-def is_inside(path: Path, folder: Path) -> bool:
+def _is_in_folder(path: Path, folder: Path) -> bool:
     """Whether a file lies in a folder."""
     return path.resolve().is_relative_to(folder.resolve())
 
@@ -468,24 +522,32 @@ def is_inside(path: Path, folder: Path) -> bool:
 def validation_page(found: "Validation") -> str:
     """The page of a validation, to be read before somebody signs."""
     own, wanted = found.decision, found.decision.wanted()
-    return rendered(
+    return render_markdown(
         "validation.md.j2",
         decision=own,
-        listed=told_list(own.consultation),
-        numbers=numbers_table(
-            found.check.verdicts, measured(found.results, wanted, merge_models=True), own.label
+        listed=describe_shortlist(own.consultation),
+        numbers=_numbers_table(
+            found.check.verdicts,
+            aggregate_scores(found.results, wanted, merge_models=True),
+            own.label,
         ),
-        others=others_table(measured(found.results, wanted, merge_models=True)),
+        others=_others_table(aggregate_scores(found.results, wanted, merge_models=True)),
         recommendation=found.recommendation,
         notes=[line.note for line in found.comparison if line.note],
         trade_off=found.trade_off,
-        losses=table(
+        losses=safe_markdown_table(
             ["number", "every trial", "production", "mean difference", "largest", "n"],
             [
-                [title(each.metric), *(f"{getattr(each, name):.4g}" for name in LOSS), each.n]
+                [
+                    metric_title(each.metric),
+                    *(f"{getattr(each, name):.4g}" for name in _LOSS_COLUMNS),
+                    each.n,
+                ]
                 for each in found.trade_off.losses
             ],
         ),
         answer=found.check.reason,
-        accuracy=UNKNOWN if found.results.accuracy is None else found.results.accuracy.told,
+        accuracy=UNKNOWN_ACCURACY
+        if found.results.accuracy is None
+        else found.results.accuracy.sentence,
     )

@@ -20,19 +20,26 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from graphgauge.benchmark.experiment import labels_of
-from graphgauge.core.devices import chosen_device
-from graphgauge.core.documents import read_document, validated
-from graphgauge.core.errors import BadFile, BadModel, BadSetting, BadTarget, GraphgaugeError
-from graphgauge.core.randomness import seeded_globally
-from graphgauge.core.xplanation import Target
+from graphgauge.benchmark import label_explainers
+from graphgauge.core import (
+    BadFile,
+    BadModel,
+    BadSetting,
+    BadTarget,
+    GraphgaugeError,
+    Target,
+    read_config_file,
+    resolve_device,
+    temporary_global_seed,
+    validate_config,
+)
 from graphgauge.datasets import load_graph
 from graphgauge.evaluation import Evaluator
 from graphgauge.explainers import BaseExplainer
 from graphgauge.guidelines import Requirements
-from graphgauge.lifecycle.addresses import find, looking_in
-from graphgauge.lifecycle.form import KEYS, Form
-from graphgauge.lifecycle.naming import target_of
+from graphgauge.lifecycle.import_string import import_object, importable_folder
+from graphgauge.lifecycle.project_schema import KNOWN_KEYS, ProjectConfig
+from graphgauge.lifecycle.target_names import parse_named_target
 from graphgauge.models import (
     BaseModel,
     GraphClassificationModel,
@@ -43,10 +50,9 @@ from graphgauge.models import (
     NodeRegressionModel,
     load_weights,
 )
-from graphgauge.narrative import Names
-from graphgauge.narrative.telling import all_names
+from graphgauge.narrative import Names, complete_names
 
-WRAPPERS: Mapping[tuple[str, str], type[BaseModel]] = {
+_MODEL_WRAPPERS: Mapping[tuple[str, str], type[BaseModel]] = {
     ("node", "classification"): NodeClassificationModel,
     ("node", "regression"): NodeRegressionModel,
     ("link", "classification"): LinkClassificationModel,
@@ -54,14 +60,14 @@ WRAPPERS: Mapping[tuple[str, str], type[BaseModel]] = {
     ("graph", "classification"): GraphClassificationModel,
     ("graph", "regression"): GraphRegressionModel,
 }
-EXAMPLE = "`model: package.module:function`, `data: graph.safetensors` ...; `graphgauge init` writes one, see docs/your-model.md"
+_PROJECT_EXAMPLE = "`model: package.module:function`, `data: graph.safetensors` ...; `graphgauge init` writes one, see docs/your-model.md"
 
 
 @dataclass(frozen=True)
 class Project:
     """What a project file says (``form``), and the folder that its paths start from."""
 
-    form: Form
+    config: ProjectConfig
     folder: Path
 
     @staticmethod
@@ -71,39 +77,43 @@ class Project:
         A bare number of targets leaves them drawn from where the file says.
         """
         place = Path(path)
-        tree, node = read_document(place, "a project", EXAMPLE)
+        tree, node = read_config_file(place, "a project", _PROJECT_EXAMPLE)
         changed = {**tree, **(changes or {})}
         if isinstance(tree.get("targets"), dict) and isinstance(changed.get("targets"), int):
             changed["targets"] = {
                 "number": changed["targets"],
                 "among": tree["targets"].get("among"),
             }
-        return Project(validated(Form, changed, node, place, KEYS), place.parent)
+        return Project(
+            validate_config(ProjectConfig, changed, node, place, KNOWN_KEYS), place.parent
+        )
 
     @staticmethod
-    def of(
+    def from_keys(
         keys: Mapping[str, Any], folder: str | os.PathLike[str] = ".", called: str = "the project"
     ) -> "Project":
         """A project without a file; mistakes are told as those of what it is ``called``."""
-        return Project(validated(Form, dict(keys), None, called, KEYS), Path(folder))
+        return Project(
+            validate_config(ProjectConfig, dict(keys), None, called, KNOWN_KEYS), Path(folder)
+        )
 
     def net(self) -> Module:
         """The network with its weights, on the project's device."""
-        form = self.form
-        with looking_in(self.folder), seeded_globally(form.seed):
-            net = built(form.model, find(form.model, self.folder), form.arguments)
+        form = self.config
+        with importable_folder(self.folder), temporary_global_seed(form.seed):
+            net = _build_network(form.model, import_object(form.model, self.folder), form.arguments)
         if form.weights is not None:
             load_weights(net, self.folder / form.weights)
         return net.to(self.device)
 
     def data(self) -> Any:
         """The graph, or the list of graphs, on the project's device."""
-        found = load_graph(self.folder / self.form.data)
-        if isinstance(found, list) != (self.form.level == "graph"):
+        found = load_graph(self.folder / self.config.data)
+        if isinstance(found, list) != (self.config.level == "graph"):
             held = f"a list of {len(found)} graphs" if isinstance(found, list) else "one graph"
-            wanted = "a list of graphs" if self.form.level == "graph" else "one graph"
+            wanted = "a list of graphs" if self.config.level == "graph" else "one graph"
             raise BadFile(
-                f"{self.form.data} holds {held}, but level: {self.form.level} needs {wanted}."
+                f"{self.config.data} holds {held}, but level: {self.config.level} needs {wanted}."
             )
         return (
             [graph.to(self.device) for graph in found]
@@ -113,34 +123,36 @@ class Project:
 
     def model(self) -> BaseModel:
         """The network, wrapped with its data."""
-        wrapping: dict[str, Any] = self.form.wrapping.model_dump(exclude_none=True)
-        if "output" in wrapping and self.form.task == "regression":
+        wrapping: dict[str, Any] = self.config.wrapping.model_dump(exclude_none=True)
+        if "output" in wrapping and self.config.task == "regression":
             raise BadSetting(
                 "wrapping.output says what a classification network returns; task is regression: leave it out."
             )
-        if "output_column" in wrapping and self.form.task == "classification":
+        if "output_column" in wrapping and self.config.task == "classification":
             raise BadSetting(
                 "wrapping.output_column chooses one of several values; task is classification: leave it out."
             )
-        with looking_in(self.folder):
+        with importable_folder(self.folder):
             wrapping |= {
-                name: find(wrapping[name], self.folder)
+                name: import_object(wrapping[name], self.folder)
                 for name in ("forward", "embedding")
                 if name in wrapping
             }
-        return WRAPPERS[self.form.level, self.form.task](self.net(), self.data(), **wrapping)
+        return _MODEL_WRAPPERS[self.config.level, self.config.task](
+            self.net(), self.data(), **wrapping
+        )
 
     @property
     def device(self) -> torch.device:
         """The device asked for, or a GPU where there is one."""
-        return chosen_device(self.form.device)
+        return resolve_device(self.config.device)
 
     def explainers(self) -> dict[str, BaseExplainer]:
         """The explainers, under the labels that results show."""
         return dict(
             zip(
-                labels_of(self.form.explainers),
-                (choice.build() for choice in self.form.explainers),
+                label_explainers(self.config.explainers),
+                (choice.build() for choice in self.config.explainers),
                 strict=True,
             )
         )
@@ -149,7 +161,7 @@ class Project:
         """An Evaluator with the project's settings; ``model``: the one that `model` gave, so that
         it is not made twice.
         """
-        form = self.form
+        form = self.config
         metrics = [choice.build() for choice in form.metrics]
         wrapped = self.model() if model is None else model
         return Evaluator(
@@ -160,12 +172,14 @@ class Project:
         """The targets: those that are listed, or so many, spread over classes and confidence (see
         `sample_targets`).
         """
-        wanted = self.form.targets
+        wanted = self.config.targets
         if wanted.number is not None:
-            among = None if wanted.among is None else targets_among(model, wanted.among)
+            among = None if wanted.among is None else candidate_targets(model, wanted.among)
             return self.evaluator(model).sample(wanted.number, among)
         listed = (
-            (wanted.chosen or []) if wanted.file is None else read_list(self.folder / wanted.file)
+            (wanted.chosen or [])
+            if wanted.file is None
+            else read_target_list(self.folder / wanted.file)
         )
         return self.read_targets(model, listed)
 
@@ -173,27 +187,27 @@ class Project:
         """Targets by their numbers, or by the names that the project or the data gives them."""
         names = self.names(model)
         found = [
-            target_of(target, self.form.level, names, has_label=model.labels is not None)
+            parse_named_target(target, self.config.level, names, has_label=model.labels is not None)
             for target in given
         ]
-        return list(model.read(found))
+        return list(model.parse_targets(found))
 
     def names(self, model: BaseModel) -> Names:
         """What things are called: as the file says, then as the data says."""
-        return all_names(self.evaluator(model), self.form.names)
+        return complete_names(self.evaluator(model), self.config.names)
 
     def requirements(self, model: BaseModel) -> Requirements:
         """What is asked of explanations, for verdicts."""
-        kind, size = f"{self.form.level}_{self.form.task}", model.source.x.size(1)
+        kind, size = f"{self.config.level}_{self.config.task}", model.source.x.size(1)
         return Requirements(
             task_kind=kind,
             num_features=size,
-            limits=self.form.thresholds,
-            **self.form.use.model_dump(),
+            limits=self.config.thresholds,
+            **self.config.use.model_dump(),
         )
 
 
-def built(address: str, make: Any, arguments: Mapping[str, Any]) -> Module:
+def _build_network(address: str, make: Any, arguments: Mapping[str, Any]) -> Module:
     """What the user's function gives; it must be a network."""
     if not callable(make) or isinstance(make, Module):
         raise BadModel(
@@ -213,7 +227,7 @@ def built(address: str, make: Any, arguments: Mapping[str, Any]) -> Module:
     return net
 
 
-def targets_among(model: BaseModel, name: str) -> Tensor:
+def candidate_targets(model: BaseModel, name: str) -> Tensor:
     """The targets that the data names: a mask over nodes, a list of ids, pairs (2, P), or for
     graphs a yes or no in each.
     """
@@ -241,7 +255,7 @@ def targets_among(model: BaseModel, name: str) -> Tensor:
     return chosen
 
 
-def read_list(path: Path) -> list[Any]:
+def read_target_list(path: Path) -> list[Any]:
     """Targets from a file: a JSON list, or one target a line, the two ends of a link apart by a
     space or comma.
     """
@@ -250,7 +264,7 @@ def read_list(path: Path) -> list[Any]:
         found = (
             json.loads(text)
             if path.suffix == ".json"
-            else [one_target(line) for line in text.splitlines() if line.strip()]
+            else [_parse_target_line(line) for line in text.splitlines() if line.strip()]
         )
     except (OSError, ValueError) as error:
         raise BadFile(
@@ -263,10 +277,10 @@ def read_list(path: Path) -> list[Any]:
     return found
 
 
-def one_target(line: str) -> Any:
+def _parse_target_line(line: str) -> Any:
     """A line of a list of targets: numbers, or else a text that names one.
 
-    >>> one_target("17"), one_target("3, 5"), one_target("3 5"), one_target("Ada, Bob")
+    >>> _parse_target_line("17"), _parse_target_line("3, 5"), _parse_target_line("3 5"), _parse_target_line("Ada, Bob")
     (17, [3, 5], [3, 5], 'Ada, Bob')
     """
     parts = line.replace(",", " ").split()

@@ -11,17 +11,26 @@ import os
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from graphgauge.core.errors import BadFile
-from graphgauge.evaluation.results import EXAMPLES, ORIGIN, ROWS, RUN, SETTINGS
-from graphgauge.lifecycle.decision import FILE, Decision
+from graphgauge.core import BadFile
+from graphgauge.evaluation import EXAMPLES_FILE, ORIGIN_FILE, ROWS_FILES, RUN_FILE, SETTINGS_FILE
+from graphgauge.lifecycle.decision import DECISION_FILE, Decision
 
-RECORD = "project.json"  #: what `Assessment.save` adds to results
-PAGE = "validation.md"  #: what `Validation.save` adds to results
-PRODUCTION = "production"  #: folder of the second measurement of a validation
-REPORTS = tuple(f"report.{suffix}" for suffix in ("html", "md", "json", "csv", "pdf"))
-EARLIER = "earlier"  #: where runs with a signed decision go that another one takes the place of
-RESULTS = (*ROWS, SETTINGS, ORIGIN, EXAMPLES)
-FILES = (*RESULTS, RECORD, FILE, PAGE, *REPORTS, *(f"{PRODUCTION}/{name}" for name in RESULTS))
+PROJECT_RECORD_FILE = "project.json"  #: what `Assessment.save` adds to results
+VALIDATION_PAGE = "validation.md"  #: what `Validation.save` adds to results
+PRODUCTION_FOLDER = "production"  #: folder of the second measurement of a validation
+_REPORT_FILES = tuple(f"report.{suffix}" for suffix in ("html", "md", "json", "csv", "pdf"))
+_EARLIER_FOLDER = (
+    "earlier"  #: where runs with a signed decision go that another one takes the place of
+)
+_RESULT_FILES = (*ROWS_FILES, SETTINGS_FILE, ORIGIN_FILE, EXAMPLES_FILE)
+_RUN_FILES = (
+    *_RESULT_FILES,
+    PROJECT_RECORD_FILE,
+    DECISION_FILE,
+    VALIDATION_PAGE,
+    *_REPORT_FILES,
+    *(f"{PRODUCTION_FOLDER}/{name}" for name in _RESULT_FILES),
+)
 
 
 def check_folder(folder: str | os.PathLike[str], replace: bool = False) -> Path:
@@ -29,7 +38,7 @@ def check_folder(folder: str | os.PathLike[str], replace: bool = False) -> Path:
     cannot be, or holds a run.
     """
     place = Path(folder)
-    if (place / RUN).exists():
+    if (place / RUN_FILE).exists():
         raise BadFile(
             f"{place} holds a benchmark run, which would hide other results there: name another folder."
         )
@@ -46,8 +55,8 @@ def check_folder(folder: str | os.PathLike[str], replace: bool = False) -> Path:
 def clear_folder(folder: str | os.PathLike[str], replace: bool = False) -> Path:
     """The folder without the files of an earlier run; see the head of this file."""
     place = check_folder(folder, replace)
-    names = [name for name in FILES if (place / name).is_file()] if _holds_run(place) else []
-    is_kept = (place / FILE).exists() and _signature(place) is not None
+    names = [name for name in _RUN_FILES if (place / name).is_file()] if _holds_run(place) else []
+    is_kept = (place / DECISION_FILE).exists() and _describe_signature(place) is not None
     try:
         archive = _free_archive(place) if is_kept else None
         for name in names:
@@ -66,10 +75,10 @@ def _check_empty(place: Path) -> None:
     if not _holds_run(place):
         return
     what, kept = "a run", "the earlier one is then removed"
-    if (place / FILE).exists():
-        signature = _signature(place)
+    if (place / DECISION_FILE).exists():
+        signature = _describe_signature(place)
         signed = f", signed {signature}" if signature else ""
-        kept = f"the earlier one is then kept in {place / EARLIER}" if signature else kept
+        kept = f"the earlier one is then kept in {place / _EARLIER_FOLDER}" if signature else kept
         what = f"a decision{signed}"
     raise BadFile(
         f"{place} holds {what}: name another folder (--output), or give --replace (in Python replace=True); {kept}."
@@ -78,10 +87,10 @@ def _check_empty(place: Path) -> None:
 
 def _holds_run(place: Path) -> bool:
     """Whether a folder holds results or a decision."""
-    return any((place / name).exists() for name in (*ROWS, FILE))
+    return any((place / name).exists() for name in (*ROWS_FILES, DECISION_FILE))
 
 
-def _signature(place: Path) -> str | None:
+def _describe_signature(place: Path) -> str | None:
     """Who signed the decision in a folder, and when; None where nobody has."""
     try:
         decision = Decision.read(place)
@@ -98,4 +107,8 @@ def _free_archive(place: Path) -> Path:
     except BadFile:
         name = "unreadable"
     names = (name, *(f"{name}-{number}" for number in range(2, 10_000)))
-    return next(place / EARLIER / own for own in names if not (place / EARLIER / own).exists())
+    return next(
+        place / _EARLIER_FOLDER / own
+        for own in names
+        if not (place / _EARLIER_FOLDER / own).exists()
+    )

@@ -15,48 +15,49 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from graphgauge.core.errors import BadFile, BadSetting
-from graphgauge.core.verdicts import FAIL, UNDECIDED, WARN
-from graphgauge.core.versions import versions
-from graphgauge.evaluation import Evaluator, ModelAccuracy, Results
-from graphgauge.evaluation.entries import labelled
+from graphgauge.core import FAIL, UNDECIDED, WARN, BadFile, BadSetting, package_versions
+from graphgauge.evaluation import Evaluator, ModelAccuracy, Results, label_explainers
 from graphgauge.explainers import BaseExplainer, find_explainer
 from graphgauge.guidelines import (
-    Check,
+    CheckAnswer,
     Finding,
     Recommendation,
     Requirements,
     check,
     diagnose,
-    guide,
+    load_guideline,
     recommend,
 )
-from graphgauge.lifecycle.assessment import usable
-from graphgauge.lifecycle.comparison import Beside, beside_benchmark
-from graphgauge.lifecycle.consultation import Shortlist, own_list, shortlist
-from graphgauge.lifecycle.decision import DAYS, FILE, Decision, expiry, told_time
-from graphgauge.lifecycle.evidence import digest_of_results
-from graphgauge.lifecycle.run_folder import PAGE, PRODUCTION, clear_folder
-from graphgauge.lifecycle.trade_off import (
+from graphgauge.lifecycle.assessment import split_usable_explainers
+from graphgauge.lifecycle.benchmark_comparison import BenchmarkComparison, compare_with_benchmark
+from graphgauge.lifecycle.decision import (
+    DECISION_FILE,
+    DEFAULT_DAYS,
+    Decision,
+    expiry_time,
+    format_time,
+)
+from graphgauge.lifecycle.digests import digest_of_results
+from graphgauge.lifecycle.early_stop_cost import (
     TradeOff,
+    compare_with_timing,
     exhaustive_settings,
+    measure_trade_off,
     production_settings,
-    timed,
-    trade_off,
     with_settings,
 )
-from graphgauge.models import BaseModel
-from graphgauge.models.fingerprints import digest_of_data, digest_of_network
-from graphgauge.narrative.facts import checked_sizes
-from graphgauge.narrative.telling import all_names
+from graphgauge.lifecycle.run_folder import PRODUCTION_FOLDER, VALIDATION_PAGE, clear_folder
+from graphgauge.lifecycle.shortlist import Shortlist, build_shortlist, list_named_explainers
+from graphgauge.models import BaseModel, digest_of_data, digest_of_network
+from graphgauge.narrative import check_names_fit_model, complete_names
 
-Callback = Callable[
+_ValidationCallback = Callable[
     ["Validation", Path], Any
 ]  #: called with the finished validation and the folder of its files
 
 
 @dataclass(frozen=True)
-class Terms:
+class SignOff:
     """Who answers for the decision, for how long, and how good the network is at its task.
 
     ``accuracy``: a share such as 0.81, or see `ModelAccuracy`; None: measured on the labels in the
@@ -64,7 +65,7 @@ class Terms:
     """
 
     signed_by: str = ""
-    days: int = DAYS
+    days: int = DEFAULT_DAYS
     accuracy: Any = None
     now: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
 
@@ -76,8 +77,8 @@ class Validation:
     results: Results  #: every trial
     production: Results  #: as production would measure
     recommendation: Recommendation
-    check: Check  #: of the chosen explainer
-    comparison: tuple[Beside, ...]
+    check: CheckAnswer  #: of the chosen explainer
+    comparison: tuple[BenchmarkComparison, ...]
     trade_off: TradeOff
     findings: tuple[Finding, ...]
     left_out: Mapping[str, str]  #: explainers that cannot be run on this network, and why
@@ -85,7 +86,11 @@ class Validation:
     names: Any = None  #: what things are called in the examples that are kept
 
     def save(
-        self, folder: str | Path, callbacks: Sequence[Callback] = (), *, replace: bool = False
+        self,
+        folder: str | Path,
+        callbacks: Sequence[_ValidationCallback] = (),
+        *,
+        replace: bool = False,
     ) -> Path:
         """Write rows, settings, the decision and a page to read; then call back, such as a
         `Tracker`'s ``validation``.
@@ -98,12 +103,12 @@ class Validation:
 
         place = clear_folder(folder, replace)
         self.results.save(place, self.names)
-        self.production.save(place / PRODUCTION, self.names)
-        self.decision.write(place / FILE)
+        self.production.save(place / PRODUCTION_FOLDER, self.names)
+        self.decision.write(place / DECISION_FILE)
         try:
-            (place / PAGE).write_text(validation_page(self), encoding="utf-8")
+            (place / VALIDATION_PAGE).write_text(validation_page(self), encoding="utf-8")
         except OSError as error:
-            raise BadFile(f"{place / PAGE} could not be written: {error}.") from error
+            raise BadFile(f"{place / VALIDATION_PAGE} could not be written: {error}.") from error
         for callback in callbacks:
             callback(self, place)
         return place
@@ -114,7 +119,7 @@ def validate(
     targets: Any,
     explainers: Any = None,
     requirements: Requirements | None = None,
-    terms: Terms | None = None,
+    terms: SignOff | None = None,
     names: Any = None,
 ) -> Validation:
     """Validate ``evaluator.model`` on ``targets``. ``explainers`` None: the shortlist; the baseline
@@ -122,35 +127,35 @@ def validate(
 
     ``names``: what things are called in the examples that are kept (see `Names`).
     """
-    model, agreed = evaluator.model, terms or Terms()
-    checked_sizes(all_names(evaluator, names), model)
-    wanted = complete(requirements or Requirements(), model)
-    named, listed = candidates_of(explainers, wanted)
+    model, agreed = evaluator.model, terms or SignOff()
+    check_names_fit_model(complete_names(evaluator, names), model)
+    wanted = _complete_requirements(requirements or Requirements(), model)
+    named, listed = _choose_candidates(explainers, wanted)
     asked = list(targets)
-    check_candidates(named, asked, wanted)
-    possible, left_out = usable(named, model, asked[0])
-    candidates = with_baseline(possible, wanted)
-    stated = ModelAccuracy.read(agreed.accuracy)
-    every, short = both_ways(evaluator, candidates, asked)
+    _check_candidates(named, asked, wanted)
+    possible, left_out = split_usable_explainers(named, model, asked[0])
+    candidates = _with_baseline(possible, wanted)
+    stated = ModelAccuracy.from_value(agreed.accuracy)
+    every, short = _measure_both_ways(evaluator, candidates, asked)
     every = every[0].with_accuracy(stated), every[1]
-    recommendation = only(recommend(every[0], wanted))
-    cost = trade_off(every, short, recommendation.chosen, wanted)
+    recommendation = _single_recommendation(recommend(every[0], wanted))
+    cost = measure_trade_off(every, short, recommendation.chosen, wanted)
     found = Validation(
         results=every[0],
         production=short[0],
         recommendation=recommendation,
         check=check(every[0], wanted, [recommendation.chosen]),
-        comparison=tuple(beside_benchmark(every[0], model, wanted)),
+        comparison=tuple(compare_with_benchmark(every[0], model, wanted)),
         trade_off=cost,
         findings=tuple(diagnose(every[0], wanted)),
         left_out=left_out,
-        decision=blank_decision(evaluator, candidates[recommendation.chosen], wanted, agreed),
+        decision=_blank_decision(evaluator, candidates[recommendation.chosen], wanted, agreed),
         names=names,
     )
-    return replace(found, decision=filled(found, listed))
+    return replace(found, decision=_complete_decision(found, listed))
 
 
-def complete(requirements: Requirements, model: BaseModel) -> Requirements:
+def _complete_requirements(requirements: Requirements, model: BaseModel) -> Requirements:
     """The requirements with what the model itself says: the kind of task and the number of
     features.
     """
@@ -163,7 +168,7 @@ def complete(requirements: Requirements, model: BaseModel) -> Requirements:
     return replace(requirements, task_kind=kind, num_features=requirements.num_features or size)
 
 
-def candidates_of(
+def _choose_candidates(
     explainers: Any, wanted: Requirements
 ) -> tuple[dict[str, BaseExplainer], Shortlist]:
     """The explainers to measure, and the list that they come from: the one that was given, else the
@@ -171,18 +176,18 @@ def candidates_of(
     """
     kind = str(wanted.task_kind)
     if explainers is None:
-        listed = shortlist(kind, wanted)
-        return by_name(listed.names), listed
-    named = labelled(explainers)
-    return named, own_list(named, kind)
+        listed = build_shortlist(kind, wanted)
+        return _default_explainers(listed.names), listed
+    named = label_explainers(explainers)
+    return named, list_named_explainers(named, kind)
 
 
-def by_name(names: Sequence[str]) -> dict[str, BaseExplainer]:
+def _default_explainers(names: Sequence[str]) -> dict[str, BaseExplainer]:
     """Explainers with their defaults."""
     return {name: find_explainer(name) for name in names}
 
 
-def check_candidates(
+def _check_candidates(
     named: Mapping[str, BaseExplainer], targets: Sequence[Any], wanted: Requirements
 ) -> None:
     """Refuse a validation of nothing."""
@@ -196,7 +201,7 @@ def check_candidates(
         )
 
 
-def with_baseline(
+def _with_baseline(
     candidates: Mapping[str, BaseExplainer], wanted: Requirements
 ) -> dict[str, BaseExplainer]:
     """The candidates and, for what chance reaches, the random explainer."""
@@ -206,12 +211,12 @@ def with_baseline(
     }
 
 
-Timed = tuple[Results, float]
+_TimedResults = tuple[Results, float]
 
 
-def both_ways(
+def _measure_both_ways(
     evaluator: Evaluator, candidates: Mapping[str, BaseExplainer], targets: list[Any]
-) -> tuple[Timed, Timed]:
+) -> tuple[_TimedResults, _TimedResults]:
     """Every trial, and as production would; both after a warm-up on one target."""
     settings = evaluator.settings
     every, short = (
@@ -219,10 +224,12 @@ def both_ways(
         for own in (exhaustive_settings(settings), production_settings(settings))
     )
     short.compare(candidates, targets[:1])
-    return timed(every, candidates, targets), timed(short, candidates, targets)
+    return compare_with_timing(every, candidates, targets), compare_with_timing(
+        short, candidates, targets
+    )
 
 
-def only(recommendations: Sequence[Recommendation]) -> Recommendation:
+def _single_recommendation(recommendations: Sequence[Recommendation]) -> Recommendation:
     """The one recommendation of a run of one network on one task."""
     (found,) = recommendations
     return found
@@ -231,8 +238,8 @@ def only(recommendations: Sequence[Recommendation]) -> Recommendation:
 # --- the decision ---------------------------------------------------------------------------------
 
 
-def blank_decision(
-    evaluator: Evaluator, explainer: BaseExplainer, wanted: Requirements, terms: Terms
+def _blank_decision(
+    evaluator: Evaluator, explainer: BaseExplainer, wanted: Requirements, terms: SignOff
 ) -> Decision:
     """What is known of a decision before the numbers are looked at."""
     model = evaluator.model
@@ -246,7 +253,7 @@ def blank_decision(
         requirements=wanted.record(),
         network=digest_of_network(model),
         data=digest_of_data(model),
-        description=description(model),
+        description=_describe_model(model),
         reason="",
         verdicts=(),
         targets=0,
@@ -255,14 +262,14 @@ def blank_decision(
         trade_off={},
         comparison=(),
         warnings=(),
-        versions={**versions(), "machine": platform.machine()},
-        made=told_time(terms.now),
-        expires=expiry(terms.now, terms.days),
+        versions={**package_versions(), "machine": platform.machine()},
+        made=format_time(terms.now),
+        expires=expiry_time(terms.now, terms.days),
     )
     return unsigned.sign(terms.signed_by, terms.now) if terms.signed_by else unsigned
 
 
-def filled(found: Validation, listed: Shortlist) -> Decision:
+def _complete_decision(found: Validation, listed: Shortlist) -> Decision:
     """The decision with the numbers."""
     settings, cost = found.results.settings, found.trade_off
     return replace(
@@ -277,12 +284,12 @@ def filled(found: Validation, listed: Shortlist) -> Decision:
         consultation=listed.record(),
         trade_off=cost.record(),
         comparison=tuple(line.record() for line in found.comparison),
-        warnings=tuple(warnings_of(found)),
+        warnings=tuple(_collect_warnings(found)),
         accuracy={} if found.results.accuracy is None else found.results.accuracy.record(),
     )
 
 
-def description(model: BaseModel) -> dict[str, Any]:
+def _describe_model(model: BaseModel) -> dict[str, Any]:
     """Kind and size of model and data."""
     source = model.source
     sizes = {"nodes": source.num_nodes, "edges": source.num_edges, "features": source.x.size(1)}
@@ -294,7 +301,7 @@ def description(model: BaseModel) -> dict[str, Any]:
     }
 
 
-def warnings_of(found: Validation) -> list[str]:
+def _collect_warnings(found: Validation) -> list[str]:
     """Whatever speaks against trusting the choice, in one list."""
     chosen = found.recommendation.chosen
     own = [
@@ -312,14 +319,18 @@ def warnings_of(found: Validation) -> list[str]:
         f"{name} cannot be run on this network: {why}" for name, why in found.left_out.items()
     ]
     cost = [] if found.trade_off.is_accepted else [f"{chosen}: {found.trade_off}."]
-    return list(dict.fromkeys([*few(found.results), *absent, *own, *beside, *findings, *cost]))
+    return list(
+        dict.fromkeys(
+            [*_few_targets_warning(found.results), *absent, *own, *beside, *findings, *cost]
+        )
+    )
 
 
-def few(results: Results) -> list[str]:
+def _few_targets_warning(results: Results) -> list[str]:
     """Too few targets for a validation."""
     count, least = (
         len({row.target for row in results.rows}),
-        guide("practice")["samples"]["validation"],
+        load_guideline("practice")["samples"]["validation"],
     )
     return (
         []

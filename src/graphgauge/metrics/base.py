@@ -21,15 +21,15 @@ from typing import ClassVar, Generic, TypeVar
 import torch
 from torch import Tensor
 
-from graphgauge.core.errors import BadExplanation, BadSetting, UndefinedScore
+from graphgauge.core import BadExplanation, BadSetting, UndefinedScore
 
-NEEDS = ("curves", "pairs", "scores", "truth")
+BUNDLE_KINDS = ("curves", "pairs", "scores", "truth")
 NUM_LEVELS = 9  #: 10, 20 .. 90 % of the candidates
-Bundle = TypeVar("Bundle", contravariant=True)
+_Bundle = TypeVar("_Bundle", contravariant=True)
 
 
 @dataclass(frozen=True)
-class Metric(ABC, Generic[Bundle]):
+class Metric(ABC, Generic[_Bundle]):
     """Says what its number means; called on a bundle of T targets it gives their values (T,), NaN
     where there is none.
     """
@@ -40,7 +40,7 @@ class Metric(ABC, Generic[Bundle]):
     chance: ClassVar[
         float | None
     ]  #: mean value of scores that mean nothing; None: it depends on the case
-    needs: ClassVar[str]  #: the bundle it is called on, of `NEEDS`
+    needs: ClassVar[str]  #: the bundle it is called on, of `BUNDLE_KINDS`
     ordered_trials: ClassVar[bool] = (
         False  #: are random curves, or pairs, looked at one after the other, as in early stopping?
     )
@@ -52,7 +52,7 @@ class Metric(ABC, Generic[Bundle]):
     )  #: of `Curves`, what it reads beside the curves
 
     @abstractmethod
-    def __call__(self, bundle: Bundle) -> Tensor:
+    def __call__(self, bundle: _Bundle) -> Tensor:
         """Values of the targets.  (T,), float64"""
 
 
@@ -91,10 +91,10 @@ class Curves:
 
     def __post_init__(self) -> None:
         """Refuse what does not fit, and gaps."""
-        check_settings(self)
-        check_shapes(self)
-        check_cases(self)
-        check_heights(self)
+        _check_curve_settings(self)
+        _check_curve_shapes(self)
+        _check_curve_cases(self)
+        _check_curve_heights(self)
 
     @property
     def length(self) -> Tensor:
@@ -102,11 +102,11 @@ class Curves:
         return self.candidates.clamp(max=self.cap)
 
 
-def check_settings(curves: Curves) -> None:
+def _check_curve_settings(curves: Curves) -> None:
     """Refuse a cap, top, tolerance or number of targets that cannot be."""
     if (
         curves.cap < 1
-        or not is_top(curves.top)
+        or not is_valid_top(curves.top)
         or curves.num_targets < 0
         or not 0 <= curves.tolerance < torch.inf
     ):
@@ -117,7 +117,7 @@ def check_settings(curves: Curves) -> None:
         )
 
 
-def is_top(value: object) -> bool:
+def is_valid_top(value: object) -> bool:
     """Whether a value says which edits are the top ones: a number of them, 1 or more, or a share
     between 0 and 1.
     """
@@ -126,7 +126,7 @@ def is_top(value: object) -> bool:
     return value >= 1 if isinstance(value, int) else 0 < value < 1
 
 
-def check_shapes(curves: Curves) -> None:
+def _check_curve_shapes(curves: Curves) -> None:
     """Refuse tensors that do not belong together."""
     cases, steps = len(curves.target), curves.curve.size(-1)
     wanted: dict[str, tuple[int | None, ...]] = {
@@ -145,16 +145,16 @@ def check_shapes(curves: Curves) -> None:
         "kept_levels": (cases, NUM_LEVELS),
     }
     for name, shape in wanted.items():
-        check_shape(name, getattr(curves, name), shape)
+        _check_shape(name, getattr(curves, name), shape)
     for name, kind in {
         "target": torch.int64,
         "candidates": torch.int64,
         "flips": torch.bool,
     }.items():
-        check_kind(name, getattr(curves, name), kind)
+        _check_dtype(name, getattr(curves, name), kind)
 
 
-def check_shape(name: str, found: Tensor | None, wanted: tuple[int | None, ...]) -> None:
+def _check_shape(name: str, found: Tensor | None, wanted: tuple[int | None, ...]) -> None:
     """Refuse another shape; None stands for any size, and a tensor that is None has none."""
     if found is None:
         return
@@ -167,13 +167,13 @@ def check_shape(name: str, found: Tensor | None, wanted: tuple[int | None, ...])
         )
 
 
-def check_kind(name: str, found: Tensor, wanted: torch.dtype) -> None:
+def _check_dtype(name: str, found: Tensor, wanted: torch.dtype) -> None:
     """Refuse another kind of number."""
     if found.dtype != wanted:
         raise BadExplanation(f"'{name}' must be {wanted}, but is {found.dtype}.")
 
 
-def check_cases(curves: Curves) -> None:
+def _check_curve_cases(curves: Curves) -> None:
     """Refuse cases of unknown targets, without edits, or with more of them than the curves have
     steps.
     """
@@ -183,7 +183,7 @@ def check_cases(curves: Curves) -> None:
         )
     if bool((curves.candidates < 1).any()):
         raise UndefinedScore(
-            f"{named_case(curves, curves.candidates < 1)} has no edit to make: leave it out, as 'empty'."
+            f"{_describe_case(curves, curves.candidates < 1)} has no edit to make: leave it out, as 'empty'."
         )
     if bool((curves.length > curves.curve.size(1)).any()):
         raise BadExplanation(
@@ -191,7 +191,7 @@ def check_cases(curves: Curves) -> None:
         )
 
 
-def check_heights(curves: Curves) -> None:
+def _check_curve_heights(curves: Curves) -> None:
     """Refuse NaN and infinity within the length of a curve."""
     counts = torch.arange(curves.curve.size(1), device=curves.curve.device) < curves.length[:, None]
     gaps = {
@@ -208,12 +208,12 @@ def check_heights(curves: Curves) -> None:
     for name, is_gap in gaps.items():
         if bool(is_gap.any()):
             raise UndefinedScore(
-                f"{named_case(curves, is_gap)} has NaN or infinity in '{name}': the model gave no usable output there. "
+                f"{_describe_case(curves, is_gap)} has NaN or infinity in '{name}': the model gave no usable output there. "
                 "Leave the case out and record why."
             )
 
 
-def named_case(curves: Curves, is_so: Tensor) -> str:
+def _describe_case(curves: Curves, is_so: Tensor) -> str:
     """The first case that is so, in words."""
     case = int(is_so.int().argmax())
     return f"case {case} (target {int(curves.target[case])})"
@@ -244,20 +244,20 @@ class Pairs:
         sizes = [len(part) for side in sides for part in side]
         if (
             any(len({len(part) for part in side}) > 1 for side in sides)
-            or len({len(part) for part in self.given}) > 1
+            or len({len(part) for part in self.present_parts}) > 1
         ):
             raise BadExplanation(
                 f"each part of the pairs must list the same targets, but they list {sizes}, with {len(self.seeds)} seeds."
             )
         for first, second, is_target in zip(*sides[0], strict=True):
-            check_pair("feature", first, second, 3)
-            check_shape("is_target", is_target, (first.size(1),))
-            check_kind("is_target", is_target, torch.bool)
+            _check_pair("feature", first, second, 3)
+            _check_shape("is_target", is_target, (first.size(1),))
+            _check_dtype("is_target", is_target, torch.bool)
         for first, second in zip(*sides[1], strict=True):
-            check_pair("edge", first, second, 2)
+            _check_pair("edge", first, second, 2)
 
     @property
-    def given(self) -> list[Sequence[Tensor] | Sequence[int]]:
+    def present_parts(self) -> list[Sequence[Tensor] | Sequence[int]]:
         """The parts that are there."""
         return [part for part in (self.first_feature, self.first_edge, self.seeds) if len(part)]
 
@@ -266,10 +266,10 @@ class Pairs:
         return [torch.Generator().manual_seed(seed) for seed in (self.seeds or [0] * number)]
 
 
-def check_pair(side: str, first: Tensor, second: Tensor, dim: int) -> None:
+def _check_pair(side: str, first: Tensor, second: Tensor, dim: int) -> None:
     """Refuse pairs that differ in shape, hold no pair, or hold NaN."""
-    check_shape(f"first_{side}", first, (None,) * dim)
-    check_shape(f"second_{side}", second, tuple(first.shape))
+    _check_shape(f"first_{side}", first, (None,) * dim)
+    _check_shape(f"second_{side}", second, tuple(first.shape))
     if len(first) == 0:
         raise UndefinedScore(
             f"stability needs one pair of explanations or more, but a target has none ({side} scores)."
@@ -289,7 +289,7 @@ class Vectors:
     def __post_init__(self) -> None:
         """Refuse what is no vector, and gaps."""
         for number, score in enumerate(self.score):
-            check_shape("score", score, (None,))
+            _check_shape("score", score, (None,))
             if not bool(score.isfinite().all()):
                 raise UndefinedScore(
                     f"the scores of target {number} hold NaN or infinity: leave it out, with the reason."
@@ -310,8 +310,8 @@ class Truths(Vectors):
                 f"there are scores of {len(self.score)} targets, but truths of {len(self.is_true)}."
             )
         for score, is_true in zip(self.score, self.is_true, strict=True):
-            check_shape("is_true", is_true, tuple(score.shape))
-            check_kind("is_true", is_true, torch.bool)
+            _check_shape("is_true", is_true, tuple(score.shape))
+            _check_dtype("is_true", is_true, torch.bool)
 
 
 def mean_over_cases(value: Tensor, target: Tensor, num_targets: int) -> Tensor:
@@ -323,15 +323,15 @@ def mean_over_cases(value: Tensor, target: Tensor, num_targets: int) -> Tensor:
     total = torch.zeros(
         num_targets, *value.shape[1:], dtype=torch.float64, device=value.device
     ).index_add(0, target, value.double())
-    return total / cases_per_target(target, num_targets, value.dim())
+    return total / _cases_per_target(target, num_targets, value.dim())
 
 
-def cases_per_target(target: Tensor, num_targets: int, dim: int) -> Tensor:
+def _cases_per_target(target: Tensor, num_targets: int, dim: int) -> Tensor:
     """How many cases each target has, shaped to meet values of ``dim`` axes.  (Q,) -> (T, 1, ...)"""
     return target.bincount(minlength=num_targets).view(-1, *[1] * (dim - 1))
 
 
-def least_over_cases(value: Tensor, target: Tensor, num_targets: int) -> Tensor:
+def min_over_cases(value: Tensor, target: Tensor, num_targets: int) -> Tensor:
     """The least of each target's cases, NaN for a target without a case.
     (Q, ...), (Q,) -> (T, ...)
     """
@@ -342,7 +342,7 @@ def least_over_cases(value: Tensor, target: Tensor, num_targets: int) -> Tensor:
     return gap.scatter_reduce(0, index, value.double(), "amin", include_self=False)
 
 
-def listed(values: Sequence[Tensor]) -> Tensor:
+def stack_values(values: Sequence[Tensor]) -> Tensor:
     """One value per target as one tensor.  T times () -> (T,)"""
     return (
         torch.stack([value.double() for value in values])

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from graphgauge.core.errors import BadSetting, UndefinedScore
-from graphgauge.metrics.base import Curves, Metric, least_over_cases
+from graphgauge.core import BadSetting, UndefinedScore
+from graphgauge.metrics.base import Curves, Metric, min_over_cases
 
-TOLERANCE = 1e-6
+_TOLERANCE = 1e-6
 
 
 class Compactness(NamedTuple):
@@ -29,7 +29,7 @@ class Compactness(NamedTuple):
     flipped: Tensor  #: (T,) bool
 
 
-def class_flips(prob: Tensor, label: Tensor, tolerance: float = TOLERANCE) -> Tensor:
+def class_flips(prob: Tensor, label: Tensor, tolerance: float = _TOLERANCE) -> Tensor:
     """Whether another class exceeds the first one by more than the tolerance.
     (T, K, C), (T,) -> (T, K) bool
     """
@@ -78,4 +78,4 @@ class EffectiveCompactness(Metric[Curves]):
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
         ec = effective_compactness(bundle.flips, bundle.candidates, bundle.cap).ec
-        return least_over_cases(ec, bundle.target, bundle.num_targets)
+        return min_over_cases(ec, bundle.target, bundle.num_targets)

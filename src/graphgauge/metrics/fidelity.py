@@ -35,20 +35,20 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graphgauge.core.errors import BadSetting, UndefinedScore
+from graphgauge.core import BadSetting, UndefinedScore
 from graphgauge.metrics.base import (
     NUM_LEVELS,
     Curves,
     Metric,
     Vectors,
-    is_top,
-    listed,
+    is_valid_top,
     mean_over_cases,
+    stack_values,
 )
 from graphgauge.metrics.pertinence import mean_height
 
-NEGLIGIBLE = 0.01
-SUM_TOLERANCE = 1e-3
+_NEGLIGIBLE = 0.01
+_SUM_TOLERANCE = 1e-3
 
 
 def fidelity_plus(start: Tensor, curve: Tensor, length: Tensor, top: int = 10) -> Tensor:
@@ -75,11 +75,11 @@ def top_counts(top: int | float, candidates: Tensor) -> Tensor:
     >>> top_counts(10, torch.tensor([7, 30])), top_counts(0.2, torch.tensor([7, 30]))
     (tensor([ 7, 10]), tensor([1, 6]))
     """
-    if not is_top(top):
+    if not is_valid_top(top):
         raise BadSetting(f"top must be 1 or more, or a share between 0 and 1, but is {top!r}.")
     if isinstance(top, int):
         return candidates.clamp(max=top)
-    return _part_of((top * candidates.double() + 0.5).long(), candidates)
+    return _clamp_top_count((top * candidates.double() + 0.5).long(), candidates)
 
 
 def selects_all(top: int | float, candidates: Tensor) -> Tensor:
@@ -98,10 +98,10 @@ def level_counts(candidates: Tensor) -> Tensor:
             [ 5, 10, 15, 20, 25, 30, 35, 40, 45]])
     """
     tenths = torch.arange(1, NUM_LEVELS + 1, device=candidates.device)
-    return _part_of((candidates[:, None] * tenths + 5) // 10, candidates[:, None])
+    return _clamp_top_count((candidates[:, None] * tenths + 5) // 10, candidates[:, None])
 
 
-def _part_of(count: Tensor, candidates: Tensor) -> Tensor:
+def _clamp_top_count(count: Tensor, candidates: Tensor) -> Tensor:
     """At least one, and fewer than all where there are several."""
     return torch.minimum(count.clamp(min=1), (candidates - 1).clamp(min=1))
 
@@ -137,7 +137,7 @@ def characterization(
         raise BadSetting(
             f"the weights of a characterization must be above 0, but are {plus_weight} and {minus_weight}."
         )
-    if plus.numel() and float(torch.maximum(plus.abs(), minus.abs()).max()) > 1 + SUM_TOLERANCE:
+    if plus.numel() and float(torch.maximum(plus.abs(), minus.abs()).max()) > 1 + _SUM_TOLERANCE:
         raise UndefinedScore(
             "characterization is for probabilities, but a fidelity lies outside [-1, 1]: leave regression out."
         )
@@ -155,19 +155,19 @@ def unfaithfulness(first: Tensor, kept: Tensor) -> Tensor:
     tensor([0.0000, 0.5000], dtype=torch.float64)
     """
     for prob in (first, kept):
-        check_probabilities(prob)
+        _check_probabilities(prob)
     first, kept = first.double(), kept.double()
     divergence = (torch.xlogy(first, first) - torch.xlogy(first, kept)).sum(1)
     return -torch.expm1(-divergence.clamp(min=0))
 
 
-def check_probabilities(prob: Tensor) -> None:
+def _check_probabilities(prob: Tensor) -> None:
     """Refuse what is no distribution over two classes or more.  (Q, C)"""
     if prob.size(1) < 2:
         raise UndefinedScore(
             f"unfaithfulness compares distributions over classes, but found {prob.size(1)} column: give both classes, (Q, 2)."
         )
-    if bool((prob < 0).any()) or bool(((prob.sum(1) - 1).abs() > SUM_TOLERANCE).any()):
+    if bool((prob < 0).any()) or bool(((prob.sum(1) - 1).abs() > _SUM_TOLERANCE).any()):
         raise UndefinedScore(
             "unfaithfulness compares probabilities, but rows below 0 or with a sum other than 1 were given."
         )
@@ -190,10 +190,10 @@ def sparsity(score: Tensor) -> Tensor:
             "sparsity is a share of the scores, but there are none: record the target as 'empty'."
         )
     size = score.abs()
-    return 1 - (size > NEGLIGIBLE * size.max()).double().mean()
+    return 1 - (size > _NEGLIGIBLE * size.max()).double().mean()
 
 
-def measured(found: Tensor | None, what: str, metric: str) -> Tensor:
+def _require_part(found: Tensor | None, what: str, metric: str) -> Tensor:
     """What was measured, or say that it is missing."""
     if found is None:
         raise UndefinedScore(
@@ -202,19 +202,19 @@ def measured(found: Tensor | None, what: str, metric: str) -> Tensor:
     return found
 
 
-def over_targets(value: Tensor, curves: Curves) -> Tensor:
+def _mean_over_targets(value: Tensor, curves: Curves) -> Tensor:
     """The mean over each target's cases.  (Q,) -> (T,)"""
     return mean_over_cases(value, curves.target, curves.num_targets)
 
 
-def over_targets_with_others(value: Tensor, curves: Curves, top: int | float) -> Tensor:
+def _mean_unless_all_selected(value: Tensor, curves: Curves, top: int | float) -> Tensor:
     """The same; no value where the top edits are all there are.  (Q,) -> (T,)"""
-    return over_targets(
+    return _mean_over_targets(
         value.double().masked_fill(selects_all(top, curves.candidates), torch.nan), curves
     )
 
 
-def _removed(curves: Curves, top: int | float, metric: str) -> Tensor:
+def _height_with_top_removed(curves: Curves, top: int | float, metric: str) -> Tensor:
     """Height with the top edits made: what was measured there, or a point of the curve.  (Q,)"""
     if curves.removed is not None and top == curves.top:
         return curves.removed
@@ -248,8 +248,8 @@ class FidelityPlus(Metric[Curves]):
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        return over_targets_with_others(
-            bundle.start - _removed(bundle, self.top, self.name), bundle, self.top
+        return _mean_unless_all_selected(
+            bundle.start - _height_with_top_removed(bundle, self.top, self.name), bundle, self.top
         )
 
 
@@ -268,8 +268,8 @@ class FidelityMinus(Metric[Curves]):
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        minus = fidelity_minus(bundle.start, measured(bundle.kept, "kept", self.name))
-        return over_targets_with_others(minus, bundle, bundle.top)
+        minus = fidelity_minus(bundle.start, _require_part(bundle.kept, "kept", self.name))
+        return _mean_unless_all_selected(minus, bundle, bundle.top)
 
 
 @dataclass(frozen=True)
@@ -289,10 +289,10 @@ class Characterization(Metric[Curves]):
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        minus = fidelity_minus(bundle.start, measured(bundle.kept, "kept", self.name))
+        minus = fidelity_minus(bundle.start, _require_part(bundle.kept, "kept", self.name))
         top = min(bundle.top, bundle.cap)
-        plus = bundle.start - _removed(bundle, top, self.name)
-        return over_targets_with_others(
+        plus = bundle.start - _height_with_top_removed(bundle, top, self.name)
+        return _mean_unless_all_selected(
             characterization(plus, minus, self.plus_weight, self.minus_weight), bundle, top
         )
 
@@ -312,9 +312,9 @@ class Unfaithfulness(Metric[Curves]):
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        first = measured(bundle.start_prob, "start_prob", self.name)
-        moved = unfaithfulness(first, measured(bundle.kept_prob, "kept_prob", self.name))
-        return over_targets_with_others(moved, bundle, bundle.top)
+        first = _require_part(bundle.start_prob, "start_prob", self.name)
+        moved = unfaithfulness(first, _require_part(bundle.kept_prob, "kept_prob", self.name))
+        return _mean_unless_all_selected(moved, bundle, bundle.top)
 
 
 @dataclass(frozen=True)
@@ -332,7 +332,7 @@ class DeletionAuc(Metric[Curves]):
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        return over_targets(deletion_auc(bundle.curve, bundle.length), bundle)
+        return _mean_over_targets(deletion_auc(bundle.curve, bundle.length), bundle)
 
 
 @dataclass(frozen=True)
@@ -350,8 +350,9 @@ class InsertionAuc(Metric[Curves]):
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        return over_targets(
-            insertion_auc(measured(bundle.insertion, "insertion", self.name), bundle.length), bundle
+        return _mean_over_targets(
+            insertion_auc(_require_part(bundle.insertion, "insertion", self.name), bundle.length),
+            bundle,
         )
 
 
@@ -370,7 +371,9 @@ class FidelityPlusAuc(Metric[Curves]):
 
     def levels(self, bundle: Curves) -> Tensor:
         """Fidelity_plus at 10, 20 .. 90 %.  (T, 9)"""
-        return _over_levels(measured(bundle.removed_levels, "removed_levels", self.name), bundle)
+        return _loss_at_levels(
+            _require_part(bundle.removed_levels, "removed_levels", self.name), bundle
+        )
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
@@ -392,14 +395,14 @@ class FidelityMinusAuc(Metric[Curves]):
 
     def levels(self, bundle: Curves) -> Tensor:
         """Fidelity_minus at 10, 20 .. 90 %.  (T, 9)"""
-        return _over_levels(measured(bundle.kept_levels, "kept_levels", self.name), bundle)
+        return _loss_at_levels(_require_part(bundle.kept_levels, "kept_levels", self.name), bundle)
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
         return fidelity_auc(self.levels(bundle))
 
 
-def _over_levels(height: Tensor, curves: Curves) -> Tensor:
+def _loss_at_levels(height: Tensor, curves: Curves) -> Tensor:
     """What the output loses at each level, the mean over cases; no value where there is one
     candidate.  (Q, 9) -> (T, 9)
     """
@@ -423,7 +426,7 @@ class Sparsity(Metric[Vectors]):
 
     def __call__(self, bundle: Vectors) -> Tensor:
         """(T,)"""
-        return listed(
+        return stack_values(
             [
                 sparsity(score).cpu() if len(score) else torch.tensor(torch.nan)
                 for score in bundle.score

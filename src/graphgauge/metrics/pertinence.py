@@ -16,7 +16,7 @@ curves:
 Over several references of a target, tied and abs are averaged. For rank and p, T is the mean over
 the references: random order number n is the same order for all of them, so that an order that means
 nothing is exchangeable with the random ones as a whole, and p is exact. All comparisons ask which
-curve is *lower*; `change` turns curves so that lower means "moved further, either way".
+curve is *lower*; `absolute_change` turns curves so that lower means "moved further, either way".
 """
 
 from dataclasses import dataclass
@@ -24,20 +24,20 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graphgauge.core.errors import UndefinedScore
-from graphgauge.metrics.base import Curves, Metric, least_over_cases, mean_over_cases
+from graphgauge.core import UndefinedScore
+from graphgauge.metrics.base import Curves, Metric, mean_over_cases, min_over_cases
 from graphgauge.metrics.compactness import effective_compactness
-from graphgauge.metrics.stopping import Stopped, stopped
+from graphgauge.metrics.early_stopping import StoppingPoints, stop_early
 
-TOLERANCE = 1e-6
+_TOLERANCE = 1e-6
 
 
-def inside(length: Tensor, size: int) -> Tensor:
+def step_mask(length: Tensor, size: int) -> Tensor:
     """Which of ``size`` steps are within each curve's length.  (...) -> (..., size) bool"""
     return torch.arange(1, size + 1, device=length.device) <= length[..., None]
 
 
-def check_length(length: Tensor, size: int) -> None:
+def _check_curve_length(length: Tensor, size: int) -> None:
     """Refuse curves that are too short, or have no step."""
     if len(length) and not (int(length.min()) >= 1 and int(length.max()) <= size):
         raise UndefinedScore(
@@ -45,39 +45,41 @@ def check_length(length: Tensor, size: int) -> None:
         )
 
 
-def wins(curve: Tensor, random: Tensor, length: Tensor, tolerance: float = TOLERANCE) -> Tensor:
+def win_share(
+    curve: Tensor, random: Tensor, length: Tensor, tolerance: float = _TOLERANCE
+) -> Tensor:
     """The paper's comparison with each random curve.  (T, K), (T, N, K), (T,) -> (T, N)
 
-    >>> wins(torch.tensor([[0.1, 0.5]]), torch.tensor([[[0.2, 0.5]]]), torch.tensor([2]))
+    >>> win_share(torch.tensor([[0.1, 0.5]]), torch.tensor([[[0.2, 0.5]]]), torch.tensor([2]))
     tensor([[0.5000]], dtype=torch.float64)
     """
-    return share(curve[:, None] < random - tolerance, length)
+    return _share_of_steps(curve[:, None] < random - tolerance, length)
 
 
-def tied_wins(
-    curve: Tensor, random: Tensor, length: Tensor, tolerance: float = TOLERANCE
+def tied_win_share(
+    curve: Tensor, random: Tensor, length: Tensor, tolerance: float = _TOLERANCE
 ) -> Tensor:
     """The comparison with half for ties.  (T, K), (T, N, K), (T,) -> (T, N)"""
-    lost = share(curve[:, None] > random + tolerance, length)
-    return (1 + wins(curve, random, length, tolerance) - lost) / 2
+    lost = _share_of_steps(curve[:, None] > random + tolerance, length)
+    return (1 + win_share(curve, random, length, tolerance) - lost) / 2
 
 
-def share(is_so: Tensor, length: Tensor) -> Tensor:
+def _share_of_steps(is_so: Tensor, length: Tensor) -> Tensor:
     """Share of the steps within each curve's length.  (T, N, K) bool, (T,) -> (T, N)"""
-    check_length(length, is_so.size(2))
-    return (is_so & inside(length, is_so.size(2))[:, None]).sum(2) / length[:, None].double()
+    _check_curve_length(length, is_so.size(2))
+    return (is_so & step_mask(length, is_so.size(2))[:, None]).sum(2) / length[:, None].double()
 
 
 def mean_height(curves: Tensor, length: Tensor) -> Tensor:
     """The mean of each curve within its length.  (T, N, K), (T,) -> (T, N)"""
-    check_length(length, curves.size(2))
+    _check_curve_length(length, curves.size(2))
     return (
-        torch.where(inside(length, curves.size(2))[:, None], curves.double(), 0).sum(2)
+        torch.where(step_mask(length, curves.size(2))[:, None], curves.double(), 0).sum(2)
         / length[:, None]
     )
 
 
-def rank_of_heights(height: Tensor, random: Tensor, tolerance: float = TOLERANCE) -> Tensor:
+def rank_of_heights(height: Tensor, random: Tensor, tolerance: float = _TOLERANCE) -> Tensor:
     """Share of random mean heights above the explanation's, ties half; NaN stays.
     (T,), (T, N) -> (T,)
     """
@@ -86,7 +88,7 @@ def rank_of_heights(height: Tensor, random: Tensor, tolerance: float = TOLERANCE
     return found.where(height.isfinite(), torch.nan)
 
 
-def p_of_heights(height: Tensor, random: Tensor, tolerance: float = TOLERANCE) -> Tensor:
+def p_of_heights(height: Tensor, random: Tensor, tolerance: float = _TOLERANCE) -> Tensor:
     """Chance that a random order's mean height is as low as the explanation's; NaN stays.
     (T,), (T, N) -> (T,)
     """
@@ -94,28 +96,28 @@ def p_of_heights(height: Tensor, random: Tensor, tolerance: float = TOLERANCE) -
     return found.where(height.isfinite(), torch.nan)
 
 
-def change(curve: Tensor, start: Tensor) -> Tensor:
+def absolute_change(curve: Tensor, start: Tensor) -> Tensor:
     """Curves turned so that lower means further from the start, either way: -|C - start|.
     (T, ..., K), (T,) -> (T, ..., K)
 
-    >>> change(torch.tensor([[1.5, 0.0]]), torch.tensor([1.0]))
+    >>> absolute_change(torch.tensor([[1.5, 0.0]]), torch.tensor([1.0]))
     tensor([[-0.5000, -1.0000]])
     """
-    return -(curve - beside(start, curve)).abs()
+    return -(curve - unsqueeze_like(start, curve)).abs()
 
 
-def beside(value: Tensor, curve: Tensor) -> Tensor:
+def unsqueeze_like(value: Tensor, curve: Tensor) -> Tensor:
     """One value per target, shaped so that it meets each of its curves.  (T,) -> (T, 1, ..., 1)"""
     return value.reshape(-1, *[1] * (curve.dim() - 1))
 
 
-def pertinence_length(curves: Curves) -> Tensor:
+def _pertinence_length(curves: Curves) -> Tensor:
     """The paper's K: the EC of each case's target, the least over its cases.  (Q,)"""
     ec = effective_compactness(curves.flips, curves.candidates, curves.cap).ec
-    return least_over_cases(ec, curves.target, curves.num_targets)[curves.target].long()
+    return min_over_cases(ec, curves.target, curves.num_targets)[curves.target].long()
 
 
-def random_curves(curves: Curves, trials: int | None) -> Tensor:
+def _first_random_curves(curves: Curves, trials: int | None) -> Tensor:
     """The first ``trials`` random curves (None: all), or say that there are too few.
     (Q, trials, K)
     """
@@ -128,11 +130,11 @@ def random_curves(curves: Curves, trials: int | None) -> Tensor:
     return curves.random[:, :wanted]
 
 
-def heights_of_targets(curves: Curves, trials: int | None) -> tuple[Tensor, Tensor]:
+def _mean_heights_of_targets(curves: Curves, trials: int | None) -> tuple[Tensor, Tensor]:
     """Mean height of each target's curve and of its random ones, over all its cases.  (T,), (T, N)"""
     parts = (
         mean_height(curves.curve[:, None], curves.length)[:, 0],
-        mean_height(random_curves(curves, trials), curves.length),
+        mean_height(_first_random_curves(curves, trials), curves.length),
     )
     own, random = (mean_over_cases(part, curves.target, curves.num_targets) for part in parts)
     return own, random
@@ -159,15 +161,15 @@ class Pertinence(Metric[Curves]):
     tau: float | None = 0.5
     epsilon: float = 0.05
 
-    def stopped(self, bundle: Curves) -> tuple[Tensor, Stopped]:
+    def compare_and_stop(self, bundle: Curves) -> tuple[Tensor, StoppingPoints]:
         """The comparisons of each case (Q, most), and where they stop."""
-        random = random_curves(bundle, self.most)
-        won = wins(bundle.curve, random, pertinence_length(bundle), bundle.tolerance)
-        return won, stopped(won, self.least, self.most, self.tau, self.epsilon)
+        random = _first_random_curves(bundle, self.most)
+        won = win_share(bundle.curve, random, _pertinence_length(bundle), bundle.tolerance)
+        return won, stop_early(won, self.least, self.most, self.tau, self.epsilon)
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        won, stop = self.stopped(bundle)
+        won, stop = self.compare_and_stop(bundle)
         return mean_over_cases(stop.mean(won), bundle.target, bundle.num_targets)
 
 
@@ -186,8 +188,8 @@ class PertinenceTied(Metric[Curves]):
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        won = tied_wins(
-            bundle.curve, random_curves(bundle, self.trials), bundle.length, bundle.tolerance
+        won = tied_win_share(
+            bundle.curve, _first_random_curves(bundle, self.trials), bundle.length, bundle.tolerance
         )
         return mean_over_cases(won.mean(1), bundle.target, bundle.num_targets)
 
@@ -209,7 +211,7 @@ class PertinenceRank(Metric[Curves]):
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        return rank_of_heights(*heights_of_targets(bundle, self.trials), bundle.tolerance)
+        return rank_of_heights(*_mean_heights_of_targets(bundle, self.trials), bundle.tolerance)
 
 
 @dataclass(frozen=True)
@@ -228,7 +230,7 @@ class PertinenceP(Metric[Curves]):
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        return p_of_heights(*heights_of_targets(bundle, self.trials), bundle.tolerance)
+        return p_of_heights(*_mean_heights_of_targets(bundle, self.trials), bundle.tolerance)
 
 
 @dataclass(frozen=True)
@@ -247,8 +249,8 @@ class PertinenceAbs(Metric[Curves]):
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
         moved, others = (
-            change(part, bundle.start)
-            for part in (bundle.curve, random_curves(bundle, self.trials))
+            absolute_change(part, bundle.start)
+            for part in (bundle.curve, _first_random_curves(bundle, self.trials))
         )
-        won = tied_wins(moved, others, bundle.length, bundle.tolerance)
+        won = tied_win_share(moved, others, bundle.length, bundle.tolerance)
         return mean_over_cases(won.mean(1), bundle.target, bundle.num_targets)

@@ -11,7 +11,7 @@ Edges: over E_rel. Features: the target's own scores (A) and those of all other 
 As in the paper, but: a vector of zeros counts as one that nothing changes (both zero: 1; one zero:
 1/2), and B leaves the target out (the paper's text does, its algorithm does not). 0 is not chance:
 independent scores reach 0.29 (normal), 0.65 (uniform) and 0.965 (σ(0.1 n), what GNNExplainer's and
-GraphMask's masks start from). `corrected` puts chance at 0:
+GraphMask's masks start from). `correct_for_chance` puts chance at 0:
 
     (S - S0) / (1 - S0),   S0 = mean likeness after permuting b inside the joint support, the entries where a or b is not 0
 
@@ -28,14 +28,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from graphgauge.core.errors import BadSetting, UndefinedScore
-from graphgauge.metrics.base import Metric, Pairs, listed
+from graphgauge.core import BadSetting, UndefinedScore
+from graphgauge.metrics.base import Metric, Pairs, stack_values
 
-CONSTANT = 1e-6
-LONG = 2**16  #: scores of an explanation, from which on permutations are shared
+_CONSTANT_TOLERANCE = 1e-6
+_LONG_ROW = 2**16  #: scores of an explanation, from which on permutations are shared
 
 
-def unit(rows: Tensor) -> Tensor:
+def _unit_rows(rows: Tensor) -> Tensor:
     """Rows of length 1, whatever their scale; rows of zeros stay.  (R, n)"""
     if rows.size(-1) == 0:
         return rows
@@ -47,11 +47,11 @@ def unit(rows: Tensor) -> Tensor:
     return scaled / torch.where(size > 0, size, 1)
 
 
-def distance(first: Tensor, second: Tensor) -> Tensor:
+def _half_distance(first: Tensor, second: Tensor) -> Tensor:
     """Half the distance of the unit vectors; 0 where both are zero, 1/2 where one is.
     (R, n), (R, n) -> (R,)
     """
-    return (unit(first) - unit(second)).norm(dim=-1) / 2
+    return (_unit_rows(first) - _unit_rows(second)).norm(dim=-1) / 2
 
 
 def edge_stability(first: Tensor, second: Tensor) -> Tensor:
@@ -64,24 +64,26 @@ def edge_stability(first: Tensor, second: Tensor) -> Tensor:
         raise UndefinedScore(
             "edge stability compares scores of edges, but there is no edge: record the target as 'empty'."
         )
-    return 1 - distance(first, second)
+    return 1 - _half_distance(first, second)
 
 
 def feature_stability(first: Tensor, second: Tensor, is_target: Tensor) -> Tensor:
     """Likeness of feature scores (the paper's StabilityPairFeature).  (R, n, F), (R, n, F), (n,) bool -> (R,)"""
-    parts = blocks(is_target)
+    parts = score_blocks(is_target)
     if not parts or first.size(-1) == 0:
         raise UndefinedScore("feature stability compares scores of features, but there are none.")
-    apart = [distance(first[:, part].flatten(1), second[:, part].flatten(1)) for part in parts]
+    apart = [
+        _half_distance(first[:, part].flatten(1), second[:, part].flatten(1)) for part in parts
+    ]
     return 1 - torch.stack(apart).mean(0)
 
 
-def blocks(is_target: Tensor) -> list[Tensor]:
+def score_blocks(is_target: Tensor) -> list[Tensor]:
     """The target's rows and the others', where there are any.  (n,) bool -> up to two (n,) bool"""
     return [part for part in (is_target, ~is_target) if bool(part.any())]
 
 
-class Binomial(NamedTuple):
+class JackknifeEstimate(NamedTuple):
     """The mean over all pairs of M explanations, and its standard error by the jackknife over
     explanations.
     """
@@ -90,7 +92,7 @@ class Binomial(NamedTuple):
     error: Tensor
 
 
-def binomial(likeness: Tensor) -> Binomial:
+def jackknife_over_pairs(likeness: Tensor) -> JackknifeEstimate:
     """From the likeness of all pairs of M explanations, a symmetric matrix.  (M, M) -> (), ()
 
     Pairs share explanations, so the error is taken over explanations left out one at a time: with M
@@ -106,10 +108,12 @@ def binomial(likeness: Tensor) -> Binomial:
     total = off.sum() / 2
     without = (total - off.sum(1)) / ((count - 1) * (count - 2) / 2)
     error = ((count - 1) / count * (without - without.mean()).square().sum()).sqrt()
-    return Binomial(total / (count * (count - 1) / 2), error)
+    return JackknifeEstimate(total / (count * (count - 1) / 2), error)
 
 
-def chance_apart(first: Tensor, second: Tensor, generator: torch.Generator, number: int) -> Tensor:
+def _distance_by_chance(
+    first: Tensor, second: Tensor, generator: torch.Generator, number: int
+) -> Tensor:
     """Distance of each pair after permuting the second inside the pair's joint support, ``number``
     times; pair by pair.
 
@@ -119,25 +123,27 @@ def chance_apart(first: Tensor, second: Tensor, generator: torch.Generator, numb
     is_inside = (first != 0) | (second != 0)
     if bool((is_inside == is_inside[:1]).all()):
         place = is_inside[0].nonzero()[:, 0]
-        return shuffled_apart(first[:, place], second[:, place], generator, number)
+        return _distance_after_permutation(first[:, place], second[:, place], generator, number)
     rows = zip(first, second, is_inside, strict=True)
     return torch.cat(
         [
-            shuffled_apart(a[None, inside], b[None, inside], generator, number)
+            _distance_after_permutation(a[None, inside], b[None, inside], generator, number)
             for a, b, inside in rows
         ]
     )
 
 
-def shuffled_apart(
+def _distance_after_permutation(
     first: Tensor, second: Tensor, generator: torch.Generator, number: int
 ) -> Tensor:
     """Likewise, where all entries count.  (R, n), (R, n) -> (R, number)"""
-    moved = permuted(unit(second), generator, number)  # a permutation does not change the length
-    return (unit(first)[:, None] - moved).norm(dim=-1) / 2
+    moved = _permute_rows(
+        _unit_rows(second), generator, number
+    )  # a permutation does not change the length
+    return (_unit_rows(first)[:, None] - moved).norm(dim=-1) / 2
 
 
-def permuted(rows: Tensor, generator: torch.Generator, number: int) -> Tensor:
+def _permute_rows(rows: Tensor, generator: torch.Generator, number: int) -> Tensor:
     """``number`` permutations of each row, drawn on the CPU: one at random, or for more than one
     this one turned by random steps.
 
@@ -146,7 +152,7 @@ def permuted(rows: Tensor, generator: torch.Generator, number: int) -> Tensor:
 
     (R, n) -> (R, number, n)
     """
-    size, is_long = rows.size(1), rows.size(1) > LONG
+    size, is_long = rows.size(1), rows.size(1) > _LONG_ROW
     orders = [
         torch.randperm(size, generator=generator, dtype=torch.int32)
         for _ in (rows[:1] if is_long else rows)
@@ -165,23 +171,23 @@ def permuted(rows: Tensor, generator: torch.Generator, number: int) -> Tensor:
     return torch.stack([torch.stack(own) for own in turned])
 
 
-def edge_chance(
+def edge_stability_by_chance(
     first: Tensor, second: Tensor, generator: torch.Generator, number: int = 1
 ) -> Tensor:
     """Likeness of edge scores by chance, ``number`` permutations per pair.
     (R, E), (R, E) -> (R * number,)
 
-    >>> edge_chance(torch.tensor([[1.0, 1.0]]), torch.tensor([[2.0, 2.0]]), torch.Generator())
+    >>> edge_stability_by_chance(torch.tensor([[1.0, 1.0]]), torch.tensor([[2.0, 2.0]]), torch.Generator())
     tensor([1.])
     """
     if first.size(-1) == 0:
         raise UndefinedScore(
             "edge stability compares scores of edges, but there is no edge: record the target as 'empty'."
         )
-    return 1 - chance_apart(first, second, generator, number).flatten()
+    return 1 - _distance_by_chance(first, second, generator, number).flatten()
 
 
-def feature_chance(
+def feature_stability_by_chance(
     first: Tensor, second: Tensor, is_target: Tensor, generator: torch.Generator, number: int = 1
 ) -> Tensor:
     """Likeness of feature scores by chance, each block permuted on its own, first all pairs' target
@@ -189,17 +195,19 @@ def feature_chance(
 
     (R, n, F), (R, n, F), (n,) -> (R * number,)
     """
-    parts = blocks(is_target)
+    parts = score_blocks(is_target)
     if not parts or first.size(-1) == 0:
         raise UndefinedScore("feature stability compares scores of features, but there are none.")
     apart = [
-        chance_apart(first[:, part].flatten(1), second[:, part].flatten(1), generator, number)
+        _distance_by_chance(
+            first[:, part].flatten(1), second[:, part].flatten(1), generator, number
+        )
         for part in parts
     ]
     return 1 - torch.stack(apart).mean(0).flatten()
 
 
-def repeated(number: int, pairs: int) -> Tensor:
+def _pair_of_permutation(number: int, pairs: int) -> Tensor:
     """Which pair each of ``number`` permutations is of: all in turn.  (number,)"""
     if number < 1:
         raise BadSetting(f"chance needs one permutation or more, but {number} were asked for.")
@@ -212,10 +220,10 @@ def edge_stability_corrected(
     """Mean likeness of R pairs with chance at 0; NaN where nothing can be permuted.
     (R, E), (R, E) -> ()
     """
-    which = repeated(permutations, len(first)).to(first.device)
-    chance = edge_chance(first[which], second[which], generator).double().mean()
-    found = corrected(edge_stability(first, second).double().mean(), chance)
-    return torch.where(can_move(first, second), found, torch.nan)
+    which = _pair_of_permutation(permutations, len(first)).to(first.device)
+    chance = edge_stability_by_chance(first[which], second[which], generator).double().mean()
+    found = correct_for_chance(edge_stability(first, second).double().mean(), chance)
+    return torch.where(has_permutable_entries(first, second), found, torch.nan)
 
 
 def feature_stability_corrected(
@@ -228,40 +236,44 @@ def feature_stability_corrected(
     """Mean likeness of R pairs with chance at 0; NaN where nothing can be permuted.
     (R, n, F), (R, n, F), (n,) -> ()
     """
-    which = repeated(permutations, len(first)).to(first.device)
-    chance = feature_chance(first[which], second[which], is_target, generator).double().mean()
-    found = corrected(feature_stability(first, second, is_target).double().mean(), chance)
+    which = _pair_of_permutation(permutations, len(first)).to(first.device)
+    chance = (
+        feature_stability_by_chance(first[which], second[which], is_target, generator)
+        .double()
+        .mean()
+    )
+    found = correct_for_chance(feature_stability(first, second, is_target).double().mean(), chance)
     movable = [
-        can_move(first[:, part].flatten(1), second[:, part].flatten(1))
-        for part in blocks(is_target)
+        has_permutable_entries(first[:, part].flatten(1), second[:, part].flatten(1))
+        for part in score_blocks(is_target)
     ]
     return torch.where(torch.stack(movable).any(), found, torch.nan)
 
 
-def can_move(first: Tensor, second: Tensor) -> Tensor:
+def has_permutable_entries(first: Tensor, second: Tensor) -> Tensor:
     """Whether a pair has two entries or more to permute.  (R, n), (R, n) -> () bool"""
     return (((first != 0) | (second != 0)).sum(1) > 1).any()
 
 
-def corrected(mean: Tensor, chance: Tensor) -> Tensor:
+def correct_for_chance(mean: Tensor, chance: Tensor) -> Tensor:
     """Stability with chance at 0 and 1 at 1:  (S - S0) / (1 - S0).  (R,), (R,) -> (R,)
 
     NaN where chance is 1 (nothing can vary), or less by 1e-6 or less: vectors of equal scores, made
     unit in single precision, differ by rounding, and rounding is not chance.
     """
-    varies = 1 - chance > CONSTANT
+    varies = 1 - chance > _CONSTANT_TOLERANCE
     return torch.where(varies, (mean - chance) / torch.where(varies, 1 - chance, 1), torch.nan)
 
 
-def given_side(first: Sequence[Tensor], pairs: Pairs, side: str) -> None:
+def _check_side_given(first: Sequence[Tensor], pairs: Pairs, side: str) -> None:
     """Refuse pairs that hold only the other side."""
-    if pairs.given and not len(first):
+    if pairs.present_parts and not len(first):
         raise UndefinedScore(
             f"{side} stability was asked for, but the pairs hold no {side} scores: the explainer gives none."
         )
 
 
-NO_VALUE = torch.tensor(torch.nan, dtype=torch.float64)
+_NO_VALUE = torch.tensor(torch.nan, dtype=torch.float64)
 
 
 @dataclass(frozen=True)
@@ -278,10 +290,13 @@ class EdgeStability(Metric[Pairs]):
 
     def __call__(self, bundle: Pairs) -> Tensor:
         """(T,)"""
-        given_side(bundle.first_edge, bundle, "edge")
+        _check_side_given(bundle.first_edge, bundle, "edge")
         both = zip(bundle.first_edge, bundle.second_edge, strict=True)
-        return listed(
-            [edge_stability(a, b).double().mean().cpu() if a.size(1) else NO_VALUE for a, b in both]
+        return stack_values(
+            [
+                edge_stability(a, b).double().mean().cpu() if a.size(1) else _NO_VALUE
+                for a, b in both
+            ]
         )
 
 
@@ -299,11 +314,11 @@ class FeatureStability(Metric[Pairs]):
 
     def __call__(self, bundle: Pairs) -> Tensor:
         """(T,)"""
-        given_side(bundle.first_feature, bundle, "feature")
+        _check_side_given(bundle.first_feature, bundle, "feature")
         parts = zip(bundle.first_feature, bundle.second_feature, bundle.is_target, strict=True)
-        return listed(
+        return stack_values(
             [
-                feature_stability(*part).double().mean().cpu() if part[0][0].numel() else NO_VALUE
+                feature_stability(*part).double().mean().cpu() if part[0][0].numel() else _NO_VALUE
                 for part in parts
             ]
         )
@@ -325,18 +340,18 @@ class EdgeStabilityCorrected(Metric[Pairs]):
 
     def __call__(self, bundle: Pairs) -> Tensor:
         """(T,)"""
-        given_side(bundle.first_edge, bundle, "edge")
+        _check_side_given(bundle.first_edge, bundle, "edge")
         parts = zip(
             bundle.first_edge,
             bundle.second_edge,
             bundle.generators(len(bundle.first_edge)),
             strict=True,
         )
-        return listed(
+        return stack_values(
             [
                 edge_stability_corrected(*part, self.permutations).cpu()
                 if part[0].size(1)
-                else NO_VALUE
+                else _NO_VALUE
                 for part in parts
             ]
         )
@@ -358,16 +373,16 @@ class FeatureStabilityCorrected(Metric[Pairs]):
 
     def __call__(self, bundle: Pairs) -> Tensor:
         """(T,)"""
-        given_side(bundle.first_feature, bundle, "feature")
+        _check_side_given(bundle.first_feature, bundle, "feature")
         generators = bundle.generators(len(bundle.first_feature))
         parts = zip(
             bundle.first_feature, bundle.second_feature, bundle.is_target, generators, strict=True
         )
-        return listed(
+        return stack_values(
             [
                 feature_stability_corrected(*part, self.permutations).cpu()
                 if part[0][0].numel()
-                else NO_VALUE
+                else _NO_VALUE
                 for part in parts
             ]
         )

@@ -1,33 +1,5 @@
-"""Wrappers that give every network the same predictions; computation graphs; disjoint unions."""
+"""Wrappers that give every network the same predictions for nodes, links and graphs."""
 
-from graphgauge.models.base import BaseModel
-from graphgauge.models.checks import CheckResult, check_model
-from graphgauge.models.computation import ComputationGraph, ComputationGraphs
-from graphgauge.models.promises import MODEL_CHECKS
-from graphgauge.models.union import Union
-from graphgauge.models.weights import load_weights
-from graphgauge.models.wrappers import (
-    GraphClassificationModel,
-    GraphRegressionModel,
-    LinkClassificationModel,
-    LinkRegressionModel,
-    NodeClassificationModel,
-    NodeRegressionModel,
-)
+from graphgauge.core import attach_exports
 
-__all__ = [
-    "MODEL_CHECKS",
-    "BaseModel",
-    "CheckResult",
-    "ComputationGraph",
-    "ComputationGraphs",
-    "GraphClassificationModel",
-    "GraphRegressionModel",
-    "LinkClassificationModel",
-    "LinkRegressionModel",
-    "NodeClassificationModel",
-    "NodeRegressionModel",
-    "Union",
-    "check_model",
-    "load_weights",
-]
+__getattr__, __dir__, __all__ = attach_exports(__name__, __file__)

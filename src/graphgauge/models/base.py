@@ -13,45 +13,64 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from graphgauge.core.errors import BadModel, BadSetting, GraphgaugeError, OutOfMemory
-from graphgauge.core.memory import budget_bytes, parse_bytes
-from graphgauge.core.xplanation import WIDTH
-from graphgauge.models.calling import Call, Forward
-from graphgauge.models.computation import HALOS, ComputationGraphs, refuse_foreign
-from graphgauge.models.depth import Trace
-from graphgauge.models.engine import Copies, Engine, Work, is_out_of_memory
-from graphgauge.models.extraction import SCOPES
-from graphgauge.models.far_edges import find_far_edges
-from graphgauge.models.graphs import Graphs, check_feature_names
-from graphgauge.models.guard import all_tensors, fingerprint, untouched
-from graphgauge.models.hops import find_hops
-from graphgauge.models.lean import graphs_of
-from graphgauge.models.masking import edge_score_sources
-from graphgauge.models.output_rows import label_column
-from graphgauge.models.probing import (
+from graphgauge.core import (
+    IDS_PER_LEVEL,
+    BadModel,
+    BadSetting,
+    GraphgaugeError,
+    OutOfMemory,
+    budget_bytes,
+    parse_bytes,
+)
+from graphgauge.execution import (
+    BatchFunction,
+    Executor,
+    ForwardAdapter,
+    ForwardFunction,
+    GraphBatch,
+    GraphCopies,
+    edge_score_sources,
+    is_out_of_memory,
+    label_column,
+)
+from graphgauge.models.capability_probes import (
     FORWARD_ERRORS,
-    find_cuts,
     find_edge_use,
     find_feature_use,
     find_halo,
     find_joining,
     find_mask_support,
     find_probes,
+    find_prunable_rounds,
     find_raw_spread,
     find_trace,
     find_writes_input,
     is_close,
     largest_gap,
 )
-from graphgauge.models.targets import Labels, Targets, read_targets
-from graphgauge.models.union import Union
+from graphgauge.models.far_edges import find_far_edges
+from graphgauge.models.halo_pruning import provide_graphs
+from graphgauge.models.hop_count import find_hops
+from graphgauge.models.state_guard import network_fingerprint, network_tensors, preserve_network
+from graphgauge.subgraphs import (
+    EDGE_SCOPES,
+    HALOS,
+    ComputationGraphs,
+    InputGraphs,
+    LabelSet,
+    MessageTrace,
+    Targets,
+    check_feature_names,
+    check_same_source,
+    parse_targets,
+)
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 #: one lock per network: wrappers in several threads take turns
-LOCKS: WeakKeyDictionary[Module, Any] = WeakKeyDictionary()
-Edit = Callable[[Union], Union]
-Embedding = Tensor | Callable[[Module, Any], Tensor]
+_NETWORK_LOCKS: WeakKeyDictionary[Module, Any] = WeakKeyDictionary()
+_BatchEdit = Callable[[GraphBatch], GraphBatch]
+_EmbeddingSource = Tensor | Callable[[Module, Any], Tensor]
 
 
 class BaseModel(ABC):
@@ -87,17 +106,17 @@ class BaseModel(ABC):
         net: Module,
         data: Any,
         *,
-        forward: Forward | None = None,
-        embedding: Embedding | None = None,
+        forward: ForwardFunction | None = None,
+        embedding: _EmbeddingSource | None = None,
         num_hops: int | None = None,
         edge_scope: str = "messages",
         memory_budget: int | str | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> None:
-        check_scope(edge_scope)
-        check_options(num_hops, memory_budget, embedding)
+        _check_edge_scope(edge_scope)
+        _check_model_options(num_hops, memory_budget, embedding)
         with torch.inference_mode(False):
-            self.source, self.call = self.open(net, data, forward)
+            self.source, self.call = self.load_input(net, data, forward)
         self.data, self.embedding, self.num_hops, self.edge_scope = (
             data,
             embedding,
@@ -106,7 +125,7 @@ class BaseModel(ABC):
         )
         given = feature_names if feature_names is not None else getattr(data, "feature_names", None)
         self.feature_names = check_feature_names(given, self.source.x.size(1))
-        self.engine = Engine(self.call, memory_budget)
+        self.executor = Executor(self.call, memory_budget)
         self._facts: dict[str, Any] = {}
         self._lasting: dict[str, Any] = {}
         self._mark: Any = None
@@ -134,7 +153,7 @@ class BaseModel(ABC):
             Probabilities (T, C) of classification models, values (T,) of regression models.
         """
         with self.session(), torch.no_grad():
-            return self.interpret(self.whole_rows(self.read(targets)))
+            return self.interpret(self.whole_rows(self.parse_targets(targets)))
 
     @abstractmethod
     def pred_discrete(self, targets: Any, around: Any = None) -> Tensor:
@@ -143,7 +162,7 @@ class BaseModel(ABC):
     def embed(self, targets: Any) -> Tensor:
         """The last hidden space of the targets.  (T, D)"""
         with self.session(), torch.no_grad():
-            target = self.read(targets)
+            target = self.parse_targets(targets)
             if self.labels is None:
                 return self.hidden_rows(target.ids)
             ids, own = target.ids.unique(dim=0, return_inverse=True)
@@ -153,7 +172,7 @@ class BaseModel(ABC):
         """All targets that statistics of predictions use: nodes or graphs (P,), links (P, 2), and a
         column more with labels.
         """
-        return self.everything.to_user().clone()
+        return self.population_rows.to_user().clone()
 
     def computation_graphs(
         self, targets: Any, edge_scope: str | None = None, lean: bool = False
@@ -165,15 +184,15 @@ class BaseModel(ABC):
             edge_scope: "messages" or "induced"; by default that of the model.
             lean: Edges that only set degrees may be left out, for work that drops no edge.
         """
-        scope = self.edge_scope if edge_scope is None else check_scope(edge_scope)
+        scope = self.edge_scope if edge_scope is None else _check_edge_scope(edge_scope)
         with self.session(), torch.no_grad():
-            return graphs_of(self, self.read(targets), scope, lean)
+            return provide_graphs(self, self.parse_targets(targets), scope, lean)
 
     def pred_copies(
         self,
         graphs: ComputationGraphs,
         of: Tensor | None = None,
-        edit: Edit | None = None,
+        edit: _BatchEdit | None = None,
         kind: str = "copies",
     ) -> Tensor:
         """Predictions of edited copies of computation graphs.
@@ -190,57 +209,59 @@ class BaseModel(ABC):
             Probabilities (K, C) or values (K,).
         """
 
-        def work(union: Union) -> Tensor:
-            return self.engine.outputs(union if edit is None else check_union(edit(union)))
+        def work(union: GraphBatch) -> Tensor:
+            return self.executor.outputs(
+                union if edit is None else _check_edited_batch(edit(union))
+            )
 
-        return self.pred_rows(work, Copies.of_graphs(graphs, of), kind)
+        return self.pred_rows(work, GraphCopies.of_graphs(graphs, of), kind)
 
-    def pred_rows(self, work: Work, copies: Copies, kind: str) -> Tensor:
+    def pred_rows(self, work: BatchFunction, copies: GraphCopies, kind: str) -> Tensor:
         """Predictions from the raw rows that ``work`` gives for copies of any kind.  (K, C)
         or (K,)
         """
-        refuse_foreign(copies.graphs, self.source)
+        check_same_source(copies.graphs, self.source)
         with self.session(), torch.no_grad(), self.unwritten_features():
             self.prepare_engine()
-            rows = self.engine.rows(work, copies, kind)
-            return self.interpret(rows if len(rows) else self.whole_rows(self.everything[:0]))
+            rows = self.executor.rows(work, copies, kind)
+            return self.interpret(rows if len(rows) else self.whole_rows(self.population_rows[:0]))
 
     def map(
         self,
-        work: Work,
+        work: BatchFunction,
         graphs: ComputationGraphs,
         of: Tensor | None = None,
         kind: str | None = None,
     ) -> Tensor:
         """Rows of ``work`` on unions of copies, inside the memory budget; see `Engine.map`."""
-        refuse_foreign(graphs, self.source)
+        check_same_source(graphs, self.source)
         with self.session():
             self.prepare_engine()
-            return self.engine.map(work, graphs, of, kind)
+            return self.executor.map(work, graphs, of, kind)
 
-    def each(
+    def for_each(
         self,
-        work: Callable[[Union], T],
-        consume: Callable[[T], None],
+        work: Callable[[GraphBatch], _T],
+        consume: Callable[[_T], None],
         graphs: ComputationGraphs,
         of: Tensor | None = None,
         kind: str | None = None,
-        probe: Callable[[Union], Any] | None = None,
+        probe: Callable[[GraphBatch], Any] | None = None,
     ) -> None:
         """Run work whose results are not rows; see `Engine.each`."""
-        refuse_foreign(graphs, self.source)
+        check_same_source(graphs, self.source)
         with self.session():
             self.prepare_engine()
-            self.engine.each(work, consume, graphs, of, kind, probe)
+            self.executor.for_each(work, consume, graphs, of, kind, probe)
 
     def prepare_engine(self) -> None:
         """Set the options of the executor that depend on the network."""
-        self.engine.joining, self.engine.copies_input, self.engine.cuts = (
+        self.executor.joining, self.executor.copies_input, self.executor.cuts = (
             self.joining,
             self.writes_input,
             self.cuts,
         )
-        self.engine.fuses = self.source.device.type == "cuda"
+        self.executor.fuses = self.source.device.type == "cuda"
 
     def record(self) -> dict[str, Any]:
         """How this network is treated: hops, flow, halo, union of copies, mask support, and the
@@ -272,7 +293,9 @@ class BaseModel(ABC):
     # --- what the levels and tasks fill in --------------------------------------------------------
 
     @abstractmethod
-    def open(self, net: Module, data: Any, forward: Forward | None) -> tuple[Graphs, Call]:
+    def load_input(
+        self, net: Module, data: Any, forward: ForwardFunction | None
+    ) -> tuple[InputGraphs, ForwardAdapter]:
         """Check the data and find out how to call the network."""
 
     @abstractmethod
@@ -292,18 +315,20 @@ class BaseModel(ABC):
         return torch.cat([ids.repeat_interleave(labels.count, 0), label[:, None]], 1)
 
     @property
-    def labels(self) -> Labels | None:
+    def labels(self) -> LabelSet | None:
         """The labels of which a target names one; None if targets have none."""
         return None
 
-    def own_columns(self, rows: Tensor, target: Targets) -> Tensor:
+    def select_label_columns(self, rows: Tensor, target: Targets) -> Tensor:
         """The column of each target's label, if targets have labels.  (T, columns) -> (T, columns
         or 1)
         """
         return rows if target.label is None else label_column(rows, target.label)
 
     @abstractmethod
-    def cut(self, target: Targets, hops: int, halo: int, scope: str) -> ComputationGraphs:
+    def extract_graphs(
+        self, target: Targets, hops: int, halo: int, scope: str
+    ) -> ComputationGraphs:
         """Extract computation graphs without checking their predictions."""
 
     @abstractmethod
@@ -338,15 +363,15 @@ class BaseModel(ABC):
 
         It sets evaluation mode, admits one thread at a time, and restores the network afterwards.
         """
-        with LOCKS.setdefault(self.net, RLock()):
+        with _NETWORK_LOCKS.setdefault(self.net, RLock()):
             if self._depth:
                 yield
                 return
             self._depth += 1
             try:
-                with plain_arithmetic(self.source.device):
+                with _disable_autocast(self.source.device):
                     self.notice_changes()
-                    with untouched(self.net):
+                    with preserve_network(self.net):
                         yield
             finally:
                 self._depth -= 1
@@ -359,117 +384,117 @@ class BaseModel(ABC):
 
     def notice_changes(self) -> None:
         """Forget what is known about a network, or data, that has changed since."""
-        mark = (fingerprint(self.net), self.versions_of_data())
+        mark = (network_fingerprint(self.net), self.versions_of_data())
         if self._mark is None or mark != self._mark:
             if self._mark is None or mark[1] != self._mark[1]:
                 self._lasting.clear()
             self._facts.clear()
-            self.engine.costs.clear()
+            self.executor.costs.clear()
             self._mark = mark
 
-    def known(self, name: str, find: Callable[[], T]) -> T:
+    def cached_fact(self, name: str, find: Callable[[], _T]) -> _T:
         """A fact about the network, computed on first use and again when the network has
         changed.
         """
         with self.session(), torch.no_grad():
             if name not in self._facts:
                 self._facts[name] = find()
-            fact: T = self._facts[name]
+            fact: _T = self._facts[name]
             return fact
 
-    def lasting(self, name: str, find: Callable[[], T]) -> T:
+    def cached_data_fact(self, name: str, find: Callable[[], _T]) -> _T:
         """A fact about the data alone, computed once."""
         if name not in self._lasting:
             self._lasting[name] = find()
-        fact: T = self._lasting[name]
+        fact: _T = self._lasting[name]
         return fact
 
     @property
-    def everything(self) -> Targets:
+    def population_rows(self) -> Targets:
         """The population, as checked targets."""
-        return self.lasting(
+        return self.cached_data_fact(
             "population", lambda: Targets(self.level, self.num_targets(), self.all_targets())
         )
 
     @property
     def probes(self) -> Targets:
         """A few targets spread over the population, with messages if there are any."""
-        return self.lasting("probes", lambda: find_probes(self, self.everything))
+        return self.cached_data_fact("probes", lambda: find_probes(self, self.population_rows))
 
     @property
-    def trace(self) -> Trace:
+    def trace(self) -> MessageTrace:
         """The messages of one forward pass."""
-        return self.known("trace", lambda: find_trace(self))
+        return self.cached_fact("trace", lambda: find_trace(self))
 
     @property
     def hops(self) -> int:
         """Number of hops L that messages travel to a target."""
-        return self.known("hops", lambda: find_hops(self))
+        return self.cached_fact("hops", lambda: find_hops(self))
 
     @property
     def writes_input(self) -> bool:
         """Whether the network changes its input, so that it needs copies."""
-        return self.known("writes input", lambda: find_writes_input(self))
+        return self.cached_fact("writes input", lambda: find_writes_input(self))
 
     @property
     def joining(self) -> str:
         """How copies share a call of the network."""
-        return self.known("joining", lambda: find_joining(self))
+        return self.cached_fact("joining", lambda: find_joining(self))
 
     @property
     def cuts(self) -> tuple[bool, ...]:
         """For each round of messages, whether messages that cannot arrive are left out; () if that
         may be wrong.
         """
-        return self.known("cuts", lambda: find_cuts(self))
+        return self.cached_fact("cuts", lambda: find_prunable_rounds(self))
 
     @property
     def feature_use(self) -> str:
         """What the network does first with features: "linear" (only linear maps), "written" (other
         operations) or "no".
         """
-        return self.known("feature use", lambda: find_feature_use(self))
+        return self.cached_fact("feature use", lambda: find_feature_use(self))
 
     @contextmanager
     def unwritten_features(self) -> Iterator[None]:
         """Give the network features that are written out only when it needs them."""
-        self.engine.lazy = self.feature_use != "no"
+        self.executor.lazy = self.feature_use != "no"
         try:
             yield
         finally:
-            self.engine.lazy = False
+            self.executor.lazy = False
 
     @property
     def base_halo(self) -> int:
         """The halo that the probes need; other targets may need more."""
-        return self.known("halo", lambda: find_halo(self))
+        return self.cached_fact("halo", lambda: find_halo(self))
 
     @property
     def mask_support(self) -> str:
         """Whether messages can be masked: "exact", or the reason why not."""
-        return self.known("mask", lambda: find_mask_support(self))
+        return self.cached_fact("mask", lambda: find_mask_support(self))
 
     @property
     def uses_edges(self) -> bool:
         """Whether the graph's edges change predictions."""
-        return self.known("uses edges", lambda: find_edge_use(self))
+        return self.cached_fact("uses edges", lambda: find_edge_use(self))
 
     @property
     def edges_beyond_hops(self) -> dict[str, Any] | None:
         """The effect of edges that are too far away to be scored; None if they have none."""
-        return self.known("edges beyond hops", lambda: find_far_edges(self))
+        return self.cached_fact("edges beyond hops", lambda: find_far_edges(self))
 
     @property
     def raw_spread(self) -> float:
         """Standard deviation of the finite raw rows over the population."""
-        return self.known("raw spread", lambda: find_raw_spread(self))
+        return self.cached_fact("raw spread", lambda: find_raw_spread(self))
 
     # --- small checks -----------------------------------------------------------------------------
 
-    def read(self, targets: Any) -> Targets:
+    def parse_targets(self, targets: Any) -> Targets:
         """Check targets of users; targets that were checked before are taken as they are."""
         labels = self.labels
-        width = WIDTH[self.level] + (labels is not None)
+        width = IDS_PER_LEVEL[self.level] + (labels is not None)
         if isinstance(targets, Targets):
             if (targets.level, targets.size, targets.rows.size(1)) == (
                 self.level,
@@ -478,7 +503,7 @@ class BaseModel(ABC):
             ):
                 return targets
             targets = targets.to_user()
-        read = read_targets(targets, self.level, self.num_targets(), labels)
+        read = parse_targets(targets, self.level, self.num_targets(), labels)
         return read.with_rows(read.rows.to(self.source.device).clone())
 
     def first_call(self) -> Tensor:
@@ -508,7 +533,7 @@ class BaseModel(ABC):
 
     def check_device(self) -> None:
         """Raise BadModel if the network and the data are on different devices."""
-        places = {tensor.device for tensor in all_tensors(self.net)}
+        places = {tensor.device for tensor in network_tensors(self.net)}
         if places and places != {self.source.device}:
             names = ", ".join(sorted(map(str, places)))
             raise BadModel(
@@ -532,7 +557,7 @@ class BaseModel(ABC):
         )  # ids, positions and what sorting them takes
         needed = len(target) * words * 8
         if HALOS[halo] == "whole graph" and needed > budget_bytes(
-            self.engine.budget, self.source.device
+            self.executor.budget, self.source.device
         ):
             raise OutOfMemory(
                 f"{type(self.net).__name__} needs the whole graph for each target, and {len(target)} copies of it take about "
@@ -541,7 +566,7 @@ class BaseModel(ABC):
 
 
 @contextmanager
-def plain_arithmetic(device: torch.device) -> Iterator[None]:
+def _disable_autocast(device: torch.device) -> Iterator[None]:
     """Switch inference mode and autocast off; gradients are recorded or not as before."""
     needs_grad = torch.is_grad_enabled()
     with (
@@ -552,25 +577,25 @@ def plain_arithmetic(device: torch.device) -> Iterator[None]:
         yield
 
 
-def check_union(edited: Any) -> Union:
+def _check_edited_batch(edited: Any) -> GraphBatch:
     """Raise BadSetting if an edit does not return a union."""
-    if not isinstance(edited, Union):
+    if not isinstance(edited, GraphBatch):
         raise BadSetting(
             f"edit must return a union, such as union.without_edges(...), but returned {type(edited).__name__}."
         )
     return edited
 
 
-def check_scope(edge_scope: str) -> str:
+def _check_edge_scope(edge_scope: str) -> str:
     """Raise BadSetting for an unknown edge scope."""
-    if edge_scope not in SCOPES:
+    if edge_scope not in EDGE_SCOPES:
         raise BadSetting(
             f"edge_scope must be 'messages' or 'induced', but {edge_scope!r} was given."
         )
     return edge_scope
 
 
-def check_options(num_hops: Any, memory_budget: Any, embedding: Any) -> None:
+def _check_model_options(num_hops: Any, memory_budget: Any, embedding: Any) -> None:
     """Raise BadSetting for wrong options of a model."""
     if num_hops is not None and (
         isinstance(num_hops, bool) or not isinstance(num_hops, int) or num_hops < 0

@@ -9,19 +9,19 @@ from torch import Tensor
 from torch.nn import Module
 from torch_geometric.nn import MessagePassing
 
-from graphgauge.core.errors import BadModel
+from graphgauge.core import BadModel
 
 
-def last_hidden(net: Module, run: Callable[[], Any]) -> Tensor:
+def find_last_hidden(net: Module, run: Callable[[], Any]) -> Tensor:
     """Run the network once and return the input of its last module with parameters.  (rows, D)"""
     latest: list[Tensor] = []
 
     def keep(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        found = first_tensor([*args, *kwargs.values()])
+        found = _first_tensor([*args, *kwargs.values()])
         if found is not None:
             latest[:] = [found.detach()]
 
-    modules = list(parametrised(net))
+    modules = list(_modules_with_parameters(net))
     if any(isinstance(module, torch.jit.ScriptModule) for module in modules):
         raise BadModel(
             "torch.jit hides the last hidden space of the net. Wrap the module that was compiled, or say what it is: "
@@ -38,7 +38,7 @@ def last_hidden(net: Module, run: Callable[[], Any]) -> Tensor:
     return latest[0]
 
 
-def parametrised(module: Module) -> Iterator[Module]:
+def _modules_with_parameters(module: Module) -> Iterator[Module]:
     """Modules below ``module`` with parameters of their own; a message-passing layer counts
     as one.
     """
@@ -49,20 +49,20 @@ def parametrised(module: Module) -> Iterator[Module]:
         else:
             if any(True for _ in child.parameters(recurse=False)):
                 yield child
-            yield from parametrised(child)
+            yield from _modules_with_parameters(child)
 
 
-def first_tensor(values: list[Any]) -> Tensor | None:
+def _first_tensor(values: list[Any]) -> Tensor | None:
     """The first tensor among the arguments, also inside tuples."""
     for value in values:
         if isinstance(value, (tuple, list)):
-            value = first_tensor(list(value))
+            value = _first_tensor(list(value))
         if isinstance(value, Tensor):
             return value
     return None
 
 
-def check_hidden(hidden: Any, wanted: int, what: str) -> Tensor:
+def check_embedding_rows(hidden: Any, wanted: int, what: str) -> Tensor:
     """Raise BadModel unless a hidden space has one row for each target."""
     if not isinstance(hidden, Tensor) or hidden.dim() != 2:
         found = tuple(hidden.shape) if isinstance(hidden, Tensor) else type(hidden).__name__

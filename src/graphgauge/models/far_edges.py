@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from graphgauge.models.computation import HALOS
-from graphgauge.models.probing import FORWARD_ERRORS, largest_gap, spaced
-from graphgauge.models.union import Union
+from graphgauge.execution import GraphBatch
+from graphgauge.models.capability_probes import FORWARD_ERRORS, evenly_spaced_rows, largest_gap
+from graphgauge.subgraphs import HALOS
 
 if TYPE_CHECKING:
     from graphgauge.models.base import BaseModel
 
-NUM_TARGETS, NUM_EDGES = 4, 32  #: edges dropped one at a time around each of a few targets
-MOST_ROWS = 2**21  #: nodes and edges of all copies together
+_NUM_PROBED_TARGETS, _NUM_DROPPED_EDGES = (
+    4,
+    32,
+)  #: edges dropped one at a time around each of a few targets
+_MAX_ROWS = 2**21  #: nodes and edges of all copies together
 
 
 def find_far_edges(model: "BaseModel") -> dict[str, Any] | None:
@@ -28,14 +31,19 @@ def find_far_edges(model: "BaseModel") -> dict[str, Any] | None:
     """
     if model.level == "graph" or HALOS[model.base_halo] != "whole graph":
         return None
-    graphs = model.cut(
-        spaced(model.probes, NUM_TARGETS), model.hops, model.base_halo, model.edge_scope
+    graphs = model.extract_graphs(
+        evenly_spaced_rows(model.probes, _NUM_PROBED_TARGETS),
+        model.hops,
+        model.base_halo,
+        model.edge_scope,
     )
-    is_far = graphs.edge_place >= graphs.num_edges[graphs.edge_owner]
-    count = max(1, min(NUM_EDGES, MOST_ROWS // max(len(graphs.node) + len(graphs.edge), 1)))
+    is_far = graphs.edge_position >= graphs.num_edges[graphs.edge_owner]
+    count = max(
+        1, min(_NUM_DROPPED_EDGES, _MAX_ROWS // max(len(graphs.node) + len(graphs.edge), 1))
+    )
     far = torch.cat(
         [
-            spaced((is_far & (graphs.edge_owner == k)).nonzero(), count)[:, 0]
+            evenly_spaced_rows((is_far & (graphs.edge_owner == k)).nonzero(), count)[:, 0]
             for k in range(len(graphs))
         ]
     )
@@ -43,8 +51,8 @@ def find_far_edges(model: "BaseModel") -> dict[str, Any] | None:
         return None
     owner = graphs.edge_owner[far]
 
-    def dropped(union: Union) -> torch.Tensor:
-        return model.engine.outputs(
+    def dropped(union: GraphBatch) -> torch.Tensor:
+        return model.executor.outputs(
             union.without_edges(union.edge_row == far[union.copy][union.edge_copy])
         )
 
@@ -52,9 +60,9 @@ def find_far_edges(model: "BaseModel") -> dict[str, Any] | None:
     try:
         with torch.no_grad():
             start = model.interpret(
-                model.engine.map(model.engine.outputs, graphs, kind="far edges, unedited")
+                model.executor.map(model.executor.outputs, graphs, kind="far edges, unedited")
             )
-            after = model.interpret(model.engine.map(dropped, graphs, owner, kind="far edges"))
+            after = model.interpret(model.executor.map(dropped, graphs, owner, kind="far edges"))
     except FORWARD_ERRORS:
         return None
     return {

@@ -11,12 +11,12 @@ validation by eye.
 They find mistakes, not forgery, and are equal on all machines.
 """
 
-from graphgauge.core.digests import digest_of_tensors, digest_of_texts
+from graphgauge.core import digest_of_tensors, digest_of_texts
 from graphgauge.models.base import BaseModel
 
 #: digits of the names of networks in older baselines of the monitor: without those of names and
 #: kind
-TENSORS_ONLY = 16
+_TENSOR_DIGEST_LENGTH = 16
 
 
 def digest_of_network(model: BaseModel) -> str:
@@ -32,7 +32,7 @@ def digest_of_network(model: BaseModel) -> str:
         )
         return f"{names}{digest_of_tensors(tensor for _, tensor in parts)}"
 
-    return model.known("digest of the network", find)
+    return model.cached_fact("digest of the network", find)
 
 
 def digest_of_data(model: BaseModel) -> str:
@@ -46,10 +46,10 @@ def digest_of_data(model: BaseModel) -> str:
         attributes = {**source.node_attrs, **source.edge_attrs}
         return f"{digest_of_texts(list(attributes))}{digest_of_tensors([source.edge_index, *attributes.values()])}"
 
-    return model.known("digest of the data", find)
+    return model.cached_fact("digest of the data", find)
 
 
-def identity_of(model: BaseModel) -> dict[str, str]:
+def model_identity(model: BaseModel) -> dict[str, str]:
     """What was measured: the kind of task, the network and the data."""
     return {
         "task": f"{model.level}_{model.task}",
@@ -66,4 +66,4 @@ def is_same_network(one: str, other: str) -> bool:
     (True, False)
     """
     longer, shorter = sorted((one, other), key=len, reverse=True)
-    return one == other or (len(shorter) == TENSORS_ONLY and longer.endswith(shorter))
+    return one == other or (len(shorter) == _TENSOR_DIGEST_LENGTH and longer.endswith(shorter))

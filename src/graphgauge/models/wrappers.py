@@ -7,25 +7,25 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from graphgauge.core.errors import BadModel, BadSetting
+from graphgauge.core import BadModel, BadSetting
+from graphgauge.execution import as_rows
 from graphgauge.models.base import BaseModel
-from graphgauge.models.levels import GraphLevel, LinkLevel, NodeLevel
-from graphgauge.models.output_rows import as_rows
-from graphgauge.models.outputs import (
-    MULTI_LABEL,
-    check_kind,
-    infer_kind,
-    likeliest,
-    probabilities,
-    side,
+from graphgauge.models.capability_probes import PREDICTION_TOLERANCE
+from graphgauge.models.output_types import (
+    MULTI_LABEL_TYPES,
+    check_output_type,
+    class_probabilities,
+    flip_band_side,
+    infer_output_type,
+    most_likely_class,
 )
-from graphgauge.models.probing import TOLERANCE
-from graphgauge.models.targets import Labels, whole_number
+from graphgauge.models.target_levels import GraphLevel, LinkLevel, NodeLevel
+from graphgauge.subgraphs import LabelSet, as_whole_number
 
-FLIP = 0.2  #: half-width of the flip band of regression, in SD of predictions
+_FLIP_WIDTH = 0.2  #: half-width of the flip band of regression, in SD of predictions
 
 
-class Classification(BaseModel):
+class _ClassificationModel(BaseModel):
     """Models that predict classes.
 
     Args:
@@ -46,48 +46,48 @@ class Classification(BaseModel):
         self, net: Module, data: Any, *, output: str | None = None, **options: Any
     ) -> None:
         if output is not None:
-            check_kind(torch.zeros(0, 1), output)
+            check_output_type(torch.zeros(0, 1), output)
         self.output = output
         super().__init__(net, data, **options)
 
     @property
     def kind(self) -> str:
         """The type of the rows, as stated or inferred: "logits", "log_probs" or "probs"."""
-        return self.known("kind", self.find_kind)
+        return self.cached_fact("kind", self.find_kind)
 
     def find_kind(self) -> str:
         """Infer the type from the population, or check the stated type."""
-        raw = self.whole_rows(self.everything)
+        raw = self.whole_rows(self.population_rows)
         if self.output is None:
-            return infer_kind(raw)
-        check_kind(raw, self.output)
-        return MULTI_LABEL.get(self.output, self.output)
+            return infer_output_type(raw)
+        check_output_type(raw, self.output)
+        return MULTI_LABEL_TYPES.get(self.output, self.output)
 
     @property
-    def labels(self) -> Labels | None:
+    def labels(self) -> LabelSet | None:
         """The labels if ``output`` is "multi_label" or "multi_label_logits"; otherwise None."""
-        if self.output not in MULTI_LABEL:
+        if self.output not in MULTI_LABEL_TYPES:
             return None
-        count = self.known("labels", lambda: as_rows(self.first_call()).size(1))
+        count = self.cached_fact("labels", lambda: as_rows(self.first_call()).size(1))
         names = getattr(self.data[0] if self.level == "graph" else self.data, "class_names", None)
-        return Labels(
+        return LabelSet(
             count, names if isinstance(names, (list, tuple)) and len(names) == count else None
         )
 
     @property
     def num_classes(self) -> int:
         """Number of classes C; two for networks with one output column."""
-        return self.known(
-            "classes", lambda: self.interpret(self.whole_rows(self.everything[:1])).size(1)
+        return self.cached_fact(
+            "classes", lambda: self.interpret(self.whole_rows(self.population_rows[:1])).size(1)
         )
 
     def interpret(self, raw: Tensor) -> Tensor:
         """Class probabilities.  (T, C)"""
-        return probabilities(as_rows(raw), self.kind)
+        return class_probabilities(as_rows(raw), self.kind)
 
     def tolerance(self) -> float:
         """1e-5 of a probability."""
-        return TOLERANCE
+        return PREDICTION_TOLERANCE
 
     def pred_discrete(self, targets: Any, around: None = None) -> Tensor:
         """Predicted classes; among equal probabilities the lowest number.  (T,)"""
@@ -95,10 +95,10 @@ class Classification(BaseModel):
             raise BadSetting(
                 "around= is the centre of a regression's flip band; classification has none: leave it out."
             )
-        return likeliest(self.pred_continuous(targets))
+        return most_likely_class(self.pred_continuous(targets))
 
 
-class Regression(BaseModel):
+class RegressionModel(BaseModel):
     """Models that predict values.
 
     Args:
@@ -113,7 +113,9 @@ class Regression(BaseModel):
     def __init__(
         self, net: Module, data: Any, *, output_column: int | None = None, **options: Any
     ) -> None:
-        if output_column is not None and (whole_number(output_column) is None or output_column < 0):
+        if output_column is not None and (
+            as_whole_number(output_column) is None or output_column < 0
+        ):
             raise BadSetting(
                 f"output_column must be the number of a column, from 0, but {output_column!r} was given."
             )
@@ -121,7 +123,7 @@ class Regression(BaseModel):
         self.output_column = output_column
         if output_column is not None:
             self.call = replace(self.call, column=int(output_column))
-            self.engine.call = self.call
+            self.executor.call = self.call
 
     def interpret(self, raw: Tensor) -> Tensor:
         """The values of raw rows.  (T,)"""
@@ -136,17 +138,18 @@ class Regression(BaseModel):
     @property
     def mean(self) -> float:
         """Mean prediction over the population."""
-        return self.known(
-            "mean", lambda: float(self.interpret(self.whole_rows(self.everything)).double().mean())
+        return self.cached_fact(
+            "mean",
+            lambda: float(self.interpret(self.whole_rows(self.population_rows)).double().mean()),
         )
 
     @property
     def spread(self) -> float:
         """Standard deviation of the predictions over the population (dividing by P)."""
-        return self.known(
+        return self.cached_fact(
             "spread",
             lambda: float(
-                self.interpret(self.whole_rows(self.everything)).double().std(correction=0)
+                self.interpret(self.whole_rows(self.population_rows)).double().std(correction=0)
             ),
         )
 
@@ -154,16 +157,17 @@ class Regression(BaseModel):
         """1e-5 of the predictions' standard deviation, but at least what their float type
         resolves.
         """
-        return self.known("tolerance", self.find_tolerance)
+        return self.cached_fact("tolerance", self.find_tolerance)
 
     def find_tolerance(self) -> float:
         """Compute the tolerance from all predictions of the population."""
-        values = self.interpret(self.whole_rows(self.everything))
+        values = self.interpret(self.whole_rows(self.population_rows))
         return max(
-            TOLERANCE * self.spread, 16 * torch.finfo(values.dtype).eps * float(values.abs().max())
+            PREDICTION_TOLERANCE * self.spread,
+            16 * torch.finfo(values.dtype).eps * float(values.abs().max()),
         )
 
-    def pred_discrete(self, targets: Any, around: Any = None, flip: float = FLIP) -> Tensor:
+    def pred_discrete(self, targets: Any, around: Any = None, flip: float = _FLIP_WIDTH) -> Tensor:
         """The side of each prediction: -1 below, 0 inside or +1 above a band.  (T,)
 
         Args:
@@ -177,7 +181,7 @@ class Regression(BaseModel):
                 f"flip must be a number of standard deviations, 0 or more, but {flip!r} was given."
             )
         value = self.pred_continuous(targets)
-        return side(value, self.centre(around, value), flip * self.spread)
+        return flip_band_side(value, self.centre(around, value), flip * self.spread)
 
     def centre(self, around: Any, value: Tensor) -> Tensor:
         """``around`` as one finite number, or one for each target."""
@@ -198,25 +202,25 @@ class Regression(BaseModel):
         return centre
 
 
-class NodeClassificationModel(NodeLevel, Classification):
+class NodeClassificationModel(NodeLevel, _ClassificationModel):
     """A network that gives each node a class."""
 
 
-class NodeRegressionModel(NodeLevel, Regression):
+class NodeRegressionModel(NodeLevel, RegressionModel):
     """A network that gives each node a value."""
 
 
-class LinkClassificationModel(LinkLevel, Classification):
+class LinkClassificationModel(LinkLevel, _ClassificationModel):
     """A network that gives a pair of nodes a class: linked or not, or the kind of link."""
 
 
-class LinkRegressionModel(LinkLevel, Regression):
+class LinkRegressionModel(LinkLevel, RegressionModel):
     """A network that gives a pair of nodes a value."""
 
 
-class GraphClassificationModel(GraphLevel, Classification):
+class GraphClassificationModel(GraphLevel, _ClassificationModel):
     """A network that gives each graph of a list a class."""
 
 
-class GraphRegressionModel(GraphLevel, Regression):
+class GraphRegressionModel(GraphLevel, RegressionModel):
     """A network that gives each graph of a list a value."""

@@ -22,36 +22,42 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from graphgauge.core.errors import BadFile
-from graphgauge.monitor.plan import Plan
-from graphgauge.monitor.samples import Sample, sample_of_rows
-from graphgauge.monitor.scoring import Facts
+from graphgauge.core import BadFile
+from graphgauge.monitor.monitoring_plan import Plan
+from graphgauge.monitor.run_sample import Sample, sample_from_rows
+from graphgauge.monitor.scoring import MeasurementFacts
 from graphgauge.monitor.triggers import Trigger
-from graphgauge.monitor.validated import Validated
-from graphgauge.store import Entry, Store
+from graphgauge.monitor.validation_record import ValidationRecord
+from graphgauge.store import Store, StoreEntry
 
-BASELINE, RUN, TRIGGER, SETTLED, EXAMPLES = "baseline", "run", "trigger", "settled", "examples"
+BASELINE_ENTRY, RUN_ENTRY, TRIGGER_ENTRY, SETTLED_ENTRY, EXAMPLES_ENTRY = (
+    "baseline",
+    "run",
+    "trigger",
+    "settled",
+    "examples",
+)
 
 
 @dataclass(frozen=True)
-class Look:
+class Snapshot:
     """A baseline or a run: the targets that were measured at one time."""
 
     number: int
     at: datetime
     plan: Plan
-    facts: Facts
+    facts: MeasurementFacts
     sample: Sample
     body: dict[str, Any]
 
     @property
-    def validated(self) -> Validated | None:
+    def validated(self) -> ValidationRecord | None:
         """The decision that a baseline follows, if there was one."""
-        return Validated.from_record(self.body.get("validated"))
+        return ValidationRecord.from_record(self.body.get("validated"))
 
 
 @dataclass(frozen=True)
-class Raised:
+class RaisedTrigger:
     """A trigger with its name, its time and its state."""
 
     name: str  #: such as 7.2 or m1
@@ -65,18 +71,18 @@ class Raised:
 class History:
     """The content of a store, in the order of writing."""
 
-    baselines: tuple[Look, ...]
-    runs: tuple[Look, ...]
-    raised: tuple[Raised, ...]
+    baselines: tuple[Snapshot, ...]
+    runs: tuple[Snapshot, ...]
+    triggers: tuple[RaisedTrigger, ...]
     examples: tuple[dict[str, Any], ...] = ()  #: of the last run
 
     @property
-    def baseline(self) -> Look | None:
+    def baseline(self) -> Snapshot | None:
         """The baseline in force."""
         return self.baselines[-1] if self.baselines else None
 
     @cached_property
-    def since(self) -> list[Look]:
+    def runs_since_baseline(self) -> list[Snapshot]:
         """The runs that were compared with the baseline in force."""
         return [
             run
@@ -85,30 +91,33 @@ class History:
         ]
 
     @property
-    def waiting(self) -> list[Raised]:
+    def waiting_triggers(self) -> list[RaisedTrigger]:
         """The triggers since the baseline in force that nobody has settled."""
         current = self.baseline.number if self.baseline else 0
-        return [own for own in self.raised if own.baseline == current and own.note is None]
+        return [own for own in self.triggers if own.baseline == current and own.note is None]
 
 
 def read_history(path: str | os.PathLike[str]) -> History:
     """Read the whole content of a store."""
     with Store(path) as store:
-        return history_of(store)
+        return history_from_store(store)
 
 
-def history_of(store: Store) -> History:
+def history_from_store(store: Store) -> History:
     """Read the whole content of an open store."""
     try:
         baselines, runs = (
-            [look_of(store, entry) for entry in store.entries(kind)] for kind in (BASELINE, RUN)
+            [_load_snapshot(store, entry) for entry in store.entries(kind)]
+            for kind in (BASELINE_ENTRY, RUN_ENTRY)
         )
-        notes = {entry.body["trigger"]: entry.body["note"] for entry in store.entries(SETTLED)}
+        notes = {
+            entry.body["trigger"]: entry.body["note"] for entry in store.entries(SETTLED_ENTRY)
+        }
         raised = [
-            *(own for run in runs for own in raised_by(run, notes)),
-            *(by_hand(e, notes) for e in store.entries(TRIGGER)),
+            *(own for run in runs for own in _triggers_of_run(run, notes)),
+            *(_load_manual_trigger(e, notes) for e in store.entries(TRIGGER_ENTRY)),
         ]
-        examples = examples_of(store, runs[-1] if runs else None)
+        examples = _last_examples(store, runs[-1] if runs else None)
     except (LookupError, TypeError, ValueError) as error:
         raise BadFile(
             f"{store.path} is not a monitoring store: {error!r}. "
@@ -119,14 +128,14 @@ def history_of(store: Store) -> History:
     )
 
 
-def look_of(store: Store, entry: Entry) -> Look:
+def _load_snapshot(store: Store, entry: StoreEntry) -> Snapshot:
     """Read a baseline or a run."""
     body = entry.body
-    facts = Facts.from_record(body["facts"])
-    sample = sample_of_rows(
+    facts = MeasurementFacts.from_record(body["facts"])
+    sample = sample_from_rows(
         store.rows(entry), body["metrics"], body["missing"], len(facts.columns), len(facts.features)
     )
-    return Look(
+    return Snapshot(
         int(entry.key),
         datetime.fromisoformat(body["at"]),
         Plan.from_record(body["plan"]),
@@ -136,9 +145,9 @@ def look_of(store: Store, entry: Entry) -> Look:
     )
 
 
-def examples_of(store: Store, last: Look | None) -> tuple[dict[str, Any], ...]:
+def _last_examples(store: Store, last: Snapshot | None) -> tuple[dict[str, Any], ...]:
     """Return the examples that the last run kept, if any."""
-    found = store.last(EXAMPLES)
+    found = store.last(EXAMPLES_ENTRY)
     return (
         tuple(found.body)
         if found is not None and last is not None and found.key == str(last.number)
@@ -146,19 +155,19 @@ def examples_of(store: Store, last: Look | None) -> tuple[dict[str, Any], ...]:
     )
 
 
-def raised_by(run: Look, notes: dict[str, str]) -> list[Raised]:
+def _triggers_of_run(run: Snapshot, notes: dict[str, str]) -> list[RaisedTrigger]:
     """Return the triggers of a run, with the notes that settle them."""
     names = [f"{run.number}.{k + 1}" for k in range(len(run.body["triggers"]))]
     return [
-        Raised(name, run.at, run.body["baseline"], Trigger.from_record(own), notes.get(name))
+        RaisedTrigger(name, run.at, run.body["baseline"], Trigger.from_record(own), notes.get(name))
         for name, own in zip(names, run.body["triggers"], strict=True)
     ]
 
 
-def by_hand(entry: Entry, notes: dict[str, str]) -> Raised:
+def _load_manual_trigger(entry: StoreEntry, notes: dict[str, str]) -> RaisedTrigger:
     """Read a manual trigger."""
     body, name = entry.body, f"m{entry.key}"
-    return Raised(
+    return RaisedTrigger(
         name,
         datetime.fromisoformat(body["at"]),
         body["baseline"],
@@ -167,9 +176,9 @@ def by_hand(entry: Entry, notes: dict[str, str]) -> Raised:
     )
 
 
-def grouped(waiting: Sequence[Raised]) -> list[list[Raised]]:
+def group_triggers(waiting: Sequence[RaisedTrigger]) -> list[list[RaisedTrigger]]:
     """Group triggers by subject, the newest group first."""
-    groups: dict[tuple[str, str], list[Raised]] = {}
+    groups: dict[tuple[str, str], list[RaisedTrigger]] = {}
     for own in waiting:
         groups.setdefault(own.trigger.key, []).append(own)
     return sorted(groups.values(), key=lambda own: own[-1].at, reverse=True)

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from graphgauge.monitor.drift import LEAST
-from graphgauge.monitor.history import History, Look, Raised, grouped
-from graphgauge.monitor.plan import Plan
-from graphgauge.monitor.rules import CLOSE, age_triggers, held
-from graphgauge.monitor.triggers import AGE, Trigger
+from graphgauge.monitor.drift import LEAST_VALUES
+from graphgauge.monitor.history import History, RaisedTrigger, Snapshot, group_triggers
+from graphgauge.monitor.monitoring_plan import Plan
+from graphgauge.monitor.threshold_triggers import CLOSE, age_triggers, check_thresholds
+from graphgauge.monitor.triggers import VALIDATION_AGE, Trigger
 
-FINE, DUE, INCOMPLETE = 0, 1, 3  #: exit codes
-TOLD = {FINE: "fine", DUE: "action due", INCOMPLETE: "incomplete"}
+_EXIT_FINE, _EXIT_DUE, _EXIT_INCOMPLETE = 0, 1, 3  #: exit codes
+_STATUS_TEXT = {_EXIT_FINE: "fine", _EXIT_DUE: "action due", _EXIT_INCOMPLETE: "incomplete"}
 
 
 @dataclass(frozen=True)
-class Due:
+class _PendingAction:
     """An action that is due: all triggers about one subject."""
 
     trigger: Trigger  #: the latest
@@ -47,7 +47,7 @@ class Status:
 
     code: int
     at: datetime
-    due: tuple[Due, ...]
+    due: tuple[_PendingAction, ...]
     gaps: tuple[str, ...]  #: what could not be judged
     notes: tuple[str, ...]  #: what is worth a look
     runs: int  #: since the baseline
@@ -57,7 +57,7 @@ class Status:
     @property
     def told(self) -> str:
         """The status in one or two words."""
-        return TOLD[self.code]
+        return _STATUS_TEXT[self.code]
 
     def record(self) -> dict[str, Any]:
         """Return the status as plain data."""
@@ -74,29 +74,33 @@ class Status:
         }
 
 
-def status_of(history: History, now: datetime) -> Status:
+def compute_status(history: History, now: datetime) -> Status:
     """Compute the status of a history at a point in time."""
-    baseline, last = history.baseline, history.since[-1] if history.since else None
-    due = [due_of(group) for group in grouped(history.waiting)]
-    if baseline is not None and not any(own.trigger.name == AGE for own in due):
+    baseline, last = (
+        history.baseline,
+        history.runs_since_baseline[-1] if history.runs_since_baseline else None,
+    )
+    due = [_make_pending_action(group) for group in group_triggers(history.waiting_triggers)]
+    if baseline is not None and not any(own.trigger.name == VALIDATION_AGE for own in due):
         due += [
-            Due(own, now, now, 1, "") for own in too_old(baseline, now, (last or baseline).plan)
+            _PendingAction(own, now, now, 1, "")
+            for own in validation_age_triggers(baseline, now, (last or baseline).plan)
         ]
-    gaps = gaps_of(baseline, last, now)
-    code = DUE if due else INCOMPLETE if gaps else FINE
+    gaps = _find_gaps(baseline, last, now)
+    code = _EXIT_DUE if due else _EXIT_INCOMPLETE if gaps else _EXIT_FINE
     times = (baseline.at if baseline else None, last.at if last else None)
     return Status(
         code,
         now,
         tuple(due),
         tuple(gaps),
-        tuple(notes_of(baseline, last)),
-        len(history.since),
+        tuple(_collect_notes(baseline, last)),
+        len(history.runs_since_baseline),
         *times,
     )
 
 
-def too_old(baseline: Look, now: datetime, plan: Plan) -> list[Trigger]:
+def validation_age_triggers(baseline: Snapshot, now: datetime, plan: Plan) -> list[Trigger]:
     """Raise a trigger if the validation is too old.
 
     Its age counts from the decision if there was one, otherwise from the baseline.
@@ -107,12 +111,12 @@ def too_old(baseline: Look, now: datetime, plan: Plan) -> list[Trigger]:
     return age_triggers(at, now, plan, f"the validation of {at.date()}")
 
 
-def due_of(group: list[Raised]) -> Due:
+def _make_pending_action(group: list[RaisedTrigger]) -> _PendingAction:
     """Merge the triggers about one subject into one action."""
-    return Due(group[-1].trigger, group[0].at, group[-1].at, len(group), group[-1].name)
+    return _PendingAction(group[-1].trigger, group[0].at, group[-1].at, len(group), group[-1].name)
 
 
-def gaps_of(baseline: Look | None, last: Look | None, now: datetime) -> list[str]:
+def _find_gaps(baseline: Snapshot | None, last: Snapshot | None, now: datetime) -> list[str]:
     """List what could not be judged."""
     if baseline is None:
         return ["there is no baseline"]
@@ -125,17 +129,17 @@ def gaps_of(baseline: Look | None, last: Look | None, now: datetime) -> list[str
         else []
     )
     return late + [
-        f"{metric} has {len(last.sample.known(metric))} values in the last run, {LEAST} are needed"
+        f"{metric} has {len(last.sample.known(metric))} values in the last run, {LEAST_VALUES} are needed"
         for metric in baseline.sample.metrics
-        if len(last.sample.known(metric)) < LEAST <= len(baseline.sample.known(metric))
+        if len(last.sample.known(metric)) < LEAST_VALUES <= len(baseline.sample.known(metric))
     ]
 
 
-def notes_of(baseline: Look | None, last: Look | None) -> list[str]:
+def _collect_notes(baseline: Snapshot | None, last: Snapshot | None) -> list[str]:
     """List what raises no trigger but deserves attention."""
     if baseline is None or last is None:
         return []
-    found = [str(own) for own in held(last.sample, last.plan) if own.state == CLOSE]
+    found = [str(own) for own in check_thresholds(last.sample, last.plan) if own.state == CLOSE]
     if baseline.validated is not None and not baseline.validated.signed_by:
         found.append("nobody had signed the decision when the baseline was taken")
     if baseline.validated is not None and not baseline.validated.may_stop_early:

@@ -16,28 +16,39 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from graphgauge.core.registry import lookup
-from graphgauge.monitor.plan import ACCURACY, DATA, METRIC, RANKING, RELATION
+from graphgauge.core import lookup
+from graphgauge.monitor.monitoring_plan import (
+    ACCURACY_DROP,
+    BROKEN_RELATION,
+    DATA_SHIFT,
+    METRIC_DRIFT,
+    RANKING_DRIFT,
+)
 
-THRESHOLD, MODEL, AGE, MANUAL = "threshold crossed", "model changed", "validation age", "manual"
+THRESHOLD_CROSSED, MODEL_CHANGED, VALIDATION_AGE, MANUAL_TRIGGER = (
+    "threshold crossed",
+    "model changed",
+    "validation age",
+    "manual",
+)
 
 #: what to validate again, by the name of the trigger
-REVALIDATE = {
-    THRESHOLD: "Evaluate the explainer on 100 or more targets of now against the thresholds; "
+REVALIDATION_ADVICE = {
+    THRESHOLD_CROSSED: "Evaluate the explainer on 100 or more targets of now against the thresholds; "
     "if it stays so, choose another one.",
-    METRIC: "Evaluate the explainer on 100 or more targets of now; "
+    METRIC_DRIFT: "Evaluate the explainer on 100 or more targets of now; "
     "if the new level is accepted, take a new baseline.",
-    RANKING: "Let someone who knows the domain read explanations of now: "
+    RANKING_DRIFT: "Let someone who knows the domain read explanations of now: "
     "do the leading features make sense? Check the sentences.",
-    DATA: "Check where the data come from, then the model on them; "
+    DATA_SHIFT: "Check where the data come from, then the model on them; "
     "evaluate the explainer on targets of now; take a new baseline.",
-    RELATION: "Check how the named columns are filled (scrambled, swapped, joined wrongly?), "
+    BROKEN_RELATION: "Check how the named columns are filled (scrambled, swapped, joined wrongly?), "
     "then the model; evaluate again.",
-    ACCURACY: "Check labels and data, then the model: "
+    ACCURACY_DROP: "Check labels and data, then the model: "
     "explanations of a model that errs explain mistakes. Then validate again.",
-    MODEL: "Validate model and explainer again as before the first use, and take a new baseline.",
-    AGE: "Repeat the validation as planned and take a new baseline.",
-    MANUAL: "Do what the reason asks for; "
+    MODEL_CHANGED: "Validate model and explainer again as before the first use, and take a new baseline.",
+    VALIDATION_AGE: "Repeat the validation as planned and take a new baseline.",
+    MANUAL_TRIGGER: "Do what the reason asks for; "
     "then take a new baseline, or settle the trigger with a note.",
 }
 
@@ -57,12 +68,12 @@ class Trigger:
     details: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        lookup(REVALIDATE, self.name, "trigger")
+        lookup(REVALIDATION_ADVICE, self.name, "trigger")
 
     @property
     def revalidate(self) -> str:
         """What to do about it."""
-        return REVALIDATE[self.name]
+        return REVALIDATION_ADVICE[self.name]
 
     @property
     def key(self) -> tuple[str, str]:
@@ -85,20 +96,20 @@ class Trigger:
         )
 
 
-def signed(value: float, digits: int = 2) -> str:
+def format_signed(value: float, digits: int = 2) -> str:
     """Format a number with its sign; a number that rounds to 0 has none.
 
-    >>> signed(0.256), signed(-0.001), signed(-3.04, 1)
+    >>> format_signed(0.256), format_signed(-0.001), format_signed(-3.04, 1)
     ('+0.26', '0.00', '-3.0')
     """
     text = f"{value:+.{digits}f}"
     return text[1:] if not float(text) else text
 
 
-def listed(names: Sequence[str], most: int = 5) -> str:
+def join_names(names: Sequence[str], most: int = 5) -> str:
     """Join names for a sentence, and count those beyond ``most``.
 
-    >>> listed(["a", "b", "c"], most=2)
+    >>> join_names(["a", "b", "c"], most=2)
     'a, b and 1 more'
     """
     rest = len(names) - most

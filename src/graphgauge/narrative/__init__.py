@@ -1,7 +1,5 @@
 """Narrative: sentences that say what an explanation means, per language and audience."""
 
-from graphgauge.narrative.language import find_language
-from graphgauge.narrative.names import Names
-from graphgauge.narrative.telling import AUDIENCES, explanation_facts, textual_explanation
+from graphgauge.core import attach_exports
 
-__all__ = ["AUDIENCES", "Names", "explanation_facts", "find_language", "textual_explanation"]
+__getattr__, __dir__, __all__ = attach_exports(__name__, __file__)

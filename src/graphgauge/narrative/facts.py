@@ -16,26 +16,25 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from graphgauge.core.xplanation import Xplanation
-from graphgauge.evaluation.alignment import check_same_graph, status_of
-from graphgauge.evaluation.entries import rebuilt
+from graphgauge.core import Xplanation
+from graphgauge.evaluation import check_same_graph, rebuild_explainer, score_status
 from graphgauge.models import BaseModel
-from graphgauge.narrative.names import Names, tidy
-from graphgauge.narrative.quality import Quality, quality_facts
-from graphgauge.narrative.ranking import Ranking, entries, folded
+from graphgauge.narrative.names import Names, tidy_text
+from graphgauge.narrative.quality import QualityVerdicts, quality_facts
+from graphgauge.narrative.selection import ScoreSelection, fold_feature_groups, ranked_feature_rows
 
-OK, ZERO = "ok", "zero"
-TOLD_METRICS = ("stability", "stability_corrected", "pertinence", "pertinence_tied")
+_STATUS_OK, _STATUS_ZERO = "ok", "zero"
+_METRICS_IN_TEXT = ("stability", "stability_corrected", "pertinence", "pertinence_tied")
 
 
-def facts_of(
+def build_facts(
     x: Xplanation,
     model: BaseModel,
     names: Names,
-    ranking: Ranking,
+    ranking: ScoreSelection,
     *,
     redact: bool = False,
-    quality: Quality = None,
+    quality: QualityVerdicts = None,
     at_validation: bool = False,
 ) -> dict[str, Any]:
     """Return what can be said about ``x``, as data that JSON can hold.
@@ -49,32 +48,32 @@ def facts_of(
         quality: Which quality thresholds were met.
         at_validation: Whether ``quality`` is that of the method, not that of ``x``.
     """
-    check_fit(x, model, names)
+    _check_explanation_fits(x, model, names)
     facts = {
         "level": x.level,
         "task": model.task,
-        "explainer": tidy(x.explainer),
+        "explainer": tidy_text(x.explainer),
         "signed": ranking.signed,
         "order": ranking.order,
         "top_k": int(ranking.top_k),
         "redacted": False,
-        "target": target_facts(x, names),
-        "prediction": prediction_facts(x, model, names),
-        "chosen": chosen_facts(x, model, names),
-        "features": feature_facts(x, names, ranking),
-        "edges": edge_facts(x, edge_ends(x, model), names, ranking),
-        "change": {side: change_facts(x, side) for side in ("feature", "edge")},
-        "metrics": metric_facts(x),
+        "target": _target_facts(x, names),
+        "prediction": _prediction_facts(x, model, names),
+        "chosen": _explained_class_facts(x, model, names),
+        "features": _feature_facts(x, names, ranking),
+        "edges": _edge_facts(x, edge_ends(x, model), names, ranking),
+        "change": {side: _change_facts(x, side) for side in ("feature", "edge")},
+        "metrics": _metric_facts(x),
         "quality": quality_facts(quality, x.target, at_validation),
         "nouns": {kind: list(getattr(names, kind)) for kind in ("node", "link", "graph")},
         "decision": names.decision,
         "role": names.role,
         "not_used": list(names.not_used),
     }
-    return redacted(facts) if redact else facts
+    return redact_facts(facts) if redact else facts
 
 
-def redacted(facts: dict[str, Any]) -> dict[str, Any]:
+def redact_facts(facts: dict[str, Any]) -> dict[str, Any]:
     """Return the facts without single edges and without the ends of a link.
 
     They may belong to other people.
@@ -88,24 +87,24 @@ def redacted(facts: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def rounded(value: float, digits: int = 3) -> float:
+def _round_significant(value: float, digits: int = 3) -> float:
     """Round to a number of significant digits.
 
-    >>> rounded(0.0123456), rounded(1234.5), rounded(0.0)
+    >>> _round_significant(0.0123456), _round_significant(1234.5), _round_significant(0.0)
     (0.0123, 1230.0, 0.0)
     """
     return float(f"{value:.{digits}g}")
 
 
-def shown_value(value: float) -> float:
+def _round_predicted_value(value: float) -> float:
     """Round to three significant digits, but never coarser than to whole numbers."""
-    return rounded(value) if abs(value) < 1000 else float(round(value))
+    return _round_significant(value) if abs(value) < 1000 else float(round(value))
 
 
-def share(probability: float) -> float:
+def _round_probability(probability: float) -> float:
     """Round to a tenth of a percent; only certainty becomes 0 or 1.
 
-    >>> share(0.87349), share(0.99999), share(1.0), share(0.0001)
+    >>> _round_probability(0.87349), _round_probability(0.99999), _round_probability(1.0), _round_probability(0.0001)
     (0.873, 0.999, 1.0, 0.001)
     """
     if probability in (0.0, 1.0):
@@ -113,56 +112,56 @@ def share(probability: float) -> float:
     return min(max(round(probability, 3), 0.001), 0.999)
 
 
-def is_signed(x: Xplanation) -> bool:
+def has_signed_scores(x: Xplanation) -> bool:
     """Whether the scores carry a direction; False for an unknown explainer."""
-    explainer = rebuilt(x)
+    explainer = rebuild_explainer(x)
     return explainer is not None and bool(explainer.signed)
 
 
-def check_fit(x: Xplanation, model: BaseModel, names: Names) -> None:
+def _check_explanation_fits(x: Xplanation, model: BaseModel, names: Names) -> None:
     """Raise if ``x`` explains another graph, or if names refer to things that the graph lacks."""
-    first, last = span(x, model, "node_ptr")
+    first, last = _graph_span(x, model, "node_ptr")
     check_same_graph("nodes", x.num_nodes, last - first, x)
-    first, last = span(x, model, "edge_ptr")
+    first, last = _graph_span(x, model, "edge_ptr")
     check_same_graph("edges", x.num_edges, last - first, x)
     if x.feature_score is not None:
         check_same_graph("features", x.feature_score.size(1), model.source.x.size(1), x)
-    names.check_fits(part_sizes(model))
+    names.check_ids_fit(_nameable_sizes(model))
 
 
-def part_sizes(model: BaseModel) -> dict[str, int]:
+def _nameable_sizes(model: BaseModel) -> dict[str, int]:
     """How many features, nodes and groups can have a name; graphs of a list differ in nodes."""
     width, nodes = model.source.x.size(1), model.source.num_nodes
     sizes = {"features": width, "feature_groups": width}
     return sizes if model.level == "graph" else {**sizes, "nodes": nodes, "groups": nodes}
 
 
-def class_sizes(prediction: Tensor) -> dict[str, int]:
+def _prediction_class_sizes(prediction: Tensor) -> dict[str, int]:
     """How many classes can have a name, by a prediction of a classification network (C,)."""
     return {"classes": prediction.numel()}
 
 
-def class_sizes_of(model: BaseModel) -> dict[str, int]:
+def _model_class_sizes(model: BaseModel) -> dict[str, int]:
     """How many classes or labels can have a name."""
     if model.task == "regression":
         return {}
     if model.labels is not None:
         return {"classes": model.labels.count}
-    return class_sizes(model.pred_continuous(model.population()[:1])[0])
+    return _prediction_class_sizes(model.pred_continuous(model.population()[:1])[0])
 
 
-def checked_sizes(names: Names, model: BaseModel) -> dict[str, int]:
+def check_names_fit_model(names: Names, model: BaseModel) -> dict[str, int]:
     """Return how many things of each kind can have a name; raise if names refer to others.
 
     Raises:
         BadSetting: Some id in ``names`` does not exist in the model's data.
     """
-    sizes = {**part_sizes(model), **class_sizes_of(model)}
-    names.check_fits(sizes)
+    sizes = {**_nameable_sizes(model), **_model_class_sizes(model)}
+    names.check_ids_fit(sizes)
     return sizes
 
 
-def span(x: Xplanation, model: BaseModel, pointer: str) -> tuple[int, int]:
+def _graph_span(x: Xplanation, model: BaseModel, pointer: str) -> tuple[int, int]:
     """Return where the target's graph begins and ends among all nodes or edges."""
     bounds: Tensor = getattr(model.source, pointer)
     number = x.target_ids[0] if x.level == "graph" else 0
@@ -174,64 +173,74 @@ def edge_ends(x: Xplanation, model: BaseModel) -> Tensor:
 
     They are ids in the target's graph.  (2, E_rel)
     """
-    first_node, first_edge = span(x, model, "node_ptr")[0], span(x, model, "edge_ptr")[0]
+    first_node, first_edge = (
+        _graph_span(x, model, "node_ptr")[0],
+        _graph_span(x, model, "edge_ptr")[0],
+    )
     return (
         model.source.edge_index[:, x.edges.to(model.source.device) + first_edge] - first_node
     ).cpu()
 
 
-def target_facts(x: Xplanation, names: Names) -> dict[str, Any]:
+def _target_facts(x: Xplanation, names: Names) -> dict[str, Any]:
     """Ids and names of the target; of both ends of a link."""
     if x.level == "graph":
-        return {"ids": list(x.target_ids), "names": [names.of_one("graphs", x.target_ids[0])]}
+        return {"ids": list(x.target_ids), "names": [names.name_of("graphs", x.target_ids[0])]}
     return {
         "ids": list(x.target_nodes),
-        "names": [names.of_one("nodes", number) for number in x.target_nodes],
+        "names": [names.name_of("nodes", number) for number in x.target_nodes],
     }
 
 
-def prediction_facts(x: Xplanation, model: BaseModel, names: Names) -> dict[str, Any]:
+def _prediction_facts(x: Xplanation, model: BaseModel, names: Names) -> dict[str, Any]:
     """The class with its probability, or the value; status 'nan_prediction' if it is NaN."""
-    numbers = predicted_numbers(x, model)
+    numbers = _predicted_numbers(x, model)
     if not len(numbers):
         return {"status": "nan_prediction"}
     if model.task == "regression":
-        return {"status": OK, "value": shown_value(float(numbers[0])), "unit": names.unit}
-    return {"status": OK, **class_facts(x, numbers, int(numbers.argmax()), names)}
+        return {
+            "status": _STATUS_OK,
+            "value": _round_predicted_value(float(numbers[0])),
+            "unit": names.unit,
+        }
+    return {"status": _STATUS_OK, **_class_facts(x, numbers, int(numbers.argmax()), names)}
 
 
-def chosen_facts(x: Xplanation, model: BaseModel, names: Names) -> dict[str, Any] | None:
+def _explained_class_facts(x: Xplanation, model: BaseModel, names: Names) -> dict[str, Any] | None:
     """The explained class with its probability; None where it is the predicted one."""
-    numbers = predicted_numbers(x, model)
+    numbers = _predicted_numbers(x, model)
     if x.label is None or not len(numbers) or x.label == int(numbers.argmax()):
         return None
-    return class_facts(x, numbers, x.label, names)
+    return _class_facts(x, numbers, x.label, names)
 
 
-def predicted_numbers(x: Xplanation, model: BaseModel) -> Tensor:
+def _predicted_numbers(x: Xplanation, model: BaseModel) -> Tensor:
     """The predicted probabilities (C,) or value (1,); (0,) where the prediction is NaN."""
     prediction = x.prediction if x.prediction is not None else model.pred_continuous([x.target])[0]
     numbers = prediction.double().flatten()
     return numbers if bool(numbers.isfinite().all()) else numbers[:0]
 
 
-def class_facts(x: Xplanation, numbers: Tensor, number: int, names: Names) -> dict[str, Any]:
+def _class_facts(x: Xplanation, numbers: Tensor, number: int, names: Names) -> dict[str, Any]:
     """A class with its name and probability.
 
     For a network with several labels the class says whether the target has its label; the name is
     that of the label.
     """
-    label, entry = x.target_label, {"class": number, "probability": share(float(numbers[number]))}
+    label, entry = (
+        x.target_label,
+        {"class": number, "probability": _round_probability(float(numbers[number]))},
+    )
     if label is not None:
-        return {**entry, "label": label, "name": names.of_one("classes", label)}
-    names.check_fits(class_sizes(numbers))
-    return {**entry, "name": names.of_one("classes", number)}
+        return {**entry, "label": label, "name": names.name_of("classes", label)}
+    names.check_ids_fit(_prediction_class_sizes(numbers))
+    return {**entry, "name": names.name_of("classes", number)}
 
 
-def feature_facts(x: Xplanation, names: Names, ranking: Ranking) -> dict[str, Any]:
+def _feature_facts(x: Xplanation, names: Names, ranking: ScoreSelection) -> dict[str, Any]:
     """The features that are named, and how many had no part in the prediction."""
-    status = status_of(x.feature_score, len(x.nodes)) or OK
-    if status != OK:
+    status = score_status(x.feature_score, len(x.nodes)) or _STATUS_OK
+    if status != _STATUS_OK:
         return {
             "status": status,
             "top": [],
@@ -240,12 +249,12 @@ def feature_facts(x: Xplanation, names: Names, ranking: Ranking) -> dict[str, An
             "idle": 0,
             "idle_names": [],
         }
-    single, columns = folded(x, names)
-    rows, owners = entries(single, ranking.pooling)
+    single, columns = fold_feature_groups(x, names)
+    rows, owners = ranked_feature_rows(single, ranking.pooling)
     scores = rows.double().flatten().cpu()
     parts = [
         [
-            feature_entry(
+            _feature_entry(
                 columns[k % len(columns)], owners[k // len(columns)], float(scores[k]), names
             )
             for k in part
@@ -258,7 +267,7 @@ def feature_facts(x: Xplanation, names: Names, ranking: Ranking) -> dict[str, An
     ]
     idle_names = [column.name for column in idle if column.name]
     return {
-        "status": OK if any(is_used) else ZERO,
+        "status": _STATUS_OK if any(is_used) else _STATUS_ZERO,
         "top": parts[0],
         "opposing": parts[1],
         "total": len(columns),
@@ -267,43 +276,47 @@ def feature_facts(x: Xplanation, names: Names, ranking: Ranking) -> dict[str, An
     }
 
 
-def feature_entry(column: Any, owner: str, score: float, names: Names) -> dict[str, Any]:
+def _feature_entry(column: Any, owner: str, score: float, names: Names) -> dict[str, Any]:
     """One feature that is named."""
     remark = names.remarks.get(column.name, "")
     return {
         "index": column.index,
         "name": column.name,
         "of": owner,
-        "score": rounded(score),
+        "score": _round_significant(score),
         "remark": remark,
     }
 
 
-def edge_facts(x: Xplanation, ends: Tensor, names: Names, ranking: Ranking) -> dict[str, Any]:
+def _edge_facts(
+    x: Xplanation, ends: Tensor, names: Names, ranking: ScoreSelection
+) -> dict[str, Any]:
     """The edges that are named, the groups they lead to, and counts of edges with a score."""
-    status = status_of(x.edge_score, len(x.edges)) or OK
+    status = score_status(x.edge_score, len(x.edges)) or _STATUS_OK
     scores = (
-        x.need("edge_score").double().cpu() if status == OK else torch.zeros(0, dtype=torch.float64)
+        x.need("edge_score").double().cpu()
+        if status == _STATUS_OK
+        else torch.zeros(0, dtype=torch.float64)
     )
     used = scores.nonzero()[:, 0]
-    others = neighbours(x, ends[:, used])
+    others = _neighbour_mask(x, ends[:, used])
     top, opposing = (
-        [edge_entry(x, ends[:, k].tolist(), k, float(scores[k]), names) for k in part]
+        [_edge_entry(x, ends[:, k].tolist(), k, float(scores[k]), names) for k in part]
         for part in ranking.split(scores)
     )
     return {
-        "status": status if len(used) or status != OK else ZERO,
+        "status": status if len(used) or status != _STATUS_OK else _STATUS_ZERO,
         "top": top,
         "opposing": opposing,
         "total": len(used),
         "positive": int((scores > 0).sum()),
         "negative": int((scores < 0).sum()),
         "neighbours": int(others.sum()),
-        "groups": group_facts(names, others, ends[:, used], scores[used], ranking),
+        "groups": _group_facts(names, others, ends[:, used], scores[used], ranking),
     }
 
 
-def neighbours(x: Xplanation, ends: Tensor) -> Tensor:
+def _neighbour_mask(x: Xplanation, ends: Tensor) -> Tensor:
     """Which nodes other than the target are ends of these edges.  (2, E) -> (N,) bool"""
     mask = torch.zeros(x.num_nodes, dtype=torch.bool)
     mask[ends.flatten()] = True
@@ -311,11 +324,11 @@ def neighbours(x: Xplanation, ends: Tensor) -> Tensor:
     return mask
 
 
-def edge_entry(
+def _edge_entry(
     x: Xplanation, ends: Sequence[int], k: int, score: float, names: Names
 ) -> dict[str, Any]:
     """One edge that is named; ``other`` lists which of its ends are not the target."""
-    source, destination = ({"id": node, "name": names.of_one("nodes", node)} for node in ends)
+    source, destination = ({"id": node, "name": names.name_of("nodes", node)} for node in ends)
     return {
         "source": source,
         "destination": destination,
@@ -324,13 +337,13 @@ def edge_entry(
             for way, node in zip(("source", "destination"), ends, strict=True)
             if node not in x.target_nodes
         ],
-        "relation": names.related(int(x.edges[k])),
-        "score": rounded(score),
+        "relation": names.relation_of(int(x.edges[k])),
+        "score": _round_significant(score),
     }
 
 
-def group_facts(
-    names: Names, others: Tensor, ends: Tensor, scores: Tensor, ranking: Ranking
+def _group_facts(
+    names: Names, others: Tensor, ends: Tensor, scores: Tensor, ranking: ScoreSelection
 ) -> list[dict[str, Any]]:
     """Groups of nodes that these edges lead to, the strongest first.
 
@@ -351,13 +364,13 @@ def group_facts(
                     "other": other,
                     "count": count,
                     "edges": len(group_scores),
-                    "score": rounded(sum(group_scores)),
+                    "score": _round_significant(sum(group_scores)),
                 }
             )
     return sorted(groups, key=lambda group: -abs(group["score"]))[: ranking.top_k]
 
 
-def change_facts(x: Xplanation, side: str) -> dict[str, Any] | None:
+def _change_facts(x: Xplanation, side: str) -> dict[str, Any] | None:
     """The Effective Compactness of a side; None if it was not measured.
 
     It says how many edits were made and whether the prediction changed. Of several draws of the map
@@ -366,22 +379,24 @@ def change_facts(x: Xplanation, side: str) -> dict[str, Any] | None:
     value: Any = x.metrics.get(f"{side}_ec")
     record = x.metrics.get("evaluation")
     cell = (record.get("cells", {}) if isinstance(record, dict) else {}).get(f"{side}_ec", {})
-    if not is_number(value) or cell.get("flipped") is None:
+    if not _is_finite_number(value) or cell.get("flipped") is None:
         return None
     draws = cell.get("draws") or [value]
     spread = {"least": int(min(draws)), "most": int(max(draws)), "draws": len(draws)}
     return {"count": max(1, round(value)), "flipped": bool(cell["flipped"]), **spread}
 
 
-def metric_facts(x: Xplanation) -> dict[str, float]:
+def _metric_facts(x: Xplanation) -> dict[str, float]:
     """The measured quality of the explanation, by metric."""
-    wanted = [f"{side}_{metric}" for metric in TOLD_METRICS for side in ("feature", "edge")]
+    wanted = [f"{side}_{metric}" for metric in _METRICS_IN_TEXT for side in ("feature", "edge")]
     return {
-        name: rounded(float(x.metrics[name])) for name in wanted if is_number(x.metrics.get(name))
+        name: _round_significant(float(x.metrics[name]))
+        for name in wanted
+        if _is_finite_number(x.metrics.get(name))
     }
 
 
-def is_number(value: Any) -> bool:
+def _is_finite_number(value: Any) -> bool:
     """Whether the value is a finite number."""
     return (
         isinstance(value, (int, float, torch.Tensor))

@@ -22,22 +22,21 @@ from babel import Locale, UnknownLocaleError
 from babel.lists import format_list
 from babel.numbers import format_decimal, format_percent, format_scientific
 
-from graphgauge.core.errors import BadFile, BadSetting
-from graphgauge.core.registry import lookup
+from graphgauge.core import BadFile, BadSetting, lookup
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-SHIPPED = Path(__file__).parent / "languages"
-PHRASES = "phrases.toml"
-TINY, HUGE = (
+SHIPPED_LANGUAGES = Path(__file__).parent / "languages"
+_PHRASES_FILE = "phrases.toml"
+_SMALLEST_PLAIN_NUMBER, _LARGEST_PLAIN_NUMBER = (
     1e-4,
     1e15,
 )  #: numbers below and from here on are written as 2.7E-28: nobody counts zeros
-OPTIONAL = ("last_word",)  #: what some languages need and others do not
-Folder = str | os.PathLike[str] | None
+_OPTIONAL_PHRASES = ("last_word",)  #: what some languages need and others do not
+LanguageFolder = str | os.PathLike[str] | None
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Language:
 
     def number(self, value: float) -> str:
         """Format a number with the language's separators; tiny and huge ones with an exponent."""
-        if float(value) and not TINY <= abs(value) < HUGE:
+        if float(value) and not _SMALLEST_PLAIN_NUMBER <= abs(value) < _LARGEST_PLAIN_NUMBER:
             return format_scientific(value, locale=self.locale, decimal_quantization=False)
         is_whole = float(value).is_integer()
         grouped = abs(value) >= self.phrases["group_from"]
@@ -87,7 +86,7 @@ class Language:
                 f"plural needs a form called 'other', but has {', '.join(sorted(forms)) or 'none'}."
             )
         form = forms.get(self.locale.plural_form(count), forms["other"])
-        return filled(form, {"n": self.number(count)})
+        return _fill_phrase(form, {"n": self.number(count)})
 
     def counted(self, count: int, one: str, other: str) -> str:
         """Say how many: "3 accounts"; "accounts (1)" where the singular is unknown."""
@@ -102,7 +101,7 @@ class Language:
         phrase: Any = self.phrases
         for part in path:
             phrase = phrase[part]
-        return filled(phrase, values)
+        return _fill_phrase(phrase, values)
 
     def quoted(self, text: str) -> str:
         """Put a text into the language's quotation marks."""
@@ -110,10 +109,10 @@ class Language:
         return f"{first}{text}{last}"
 
 
-def filled(phrase: str, values: Mapping[str, str]) -> str:
+def _fill_phrase(phrase: str, values: Mapping[str, str]) -> str:
     """Replace each ``{name}`` at once, so that filled-in text is never read again.
 
-    >>> filled("{a} and {b}", {"a": "{b}", "b": "c"})
+    >>> _fill_phrase("{a} and {b}", {"a": "{b}", "b": "c"})
     '{b} and c'
     """
     return re.sub(
@@ -123,7 +122,7 @@ def filled(phrase: str, values: Mapping[str, str]) -> str:
     )
 
 
-def find_language(code: str, languages: Folder = None) -> Language:
+def find_language(code: str, languages: LanguageFolder = None) -> Language:
     """Return the language with this code.
 
     Args:
@@ -133,15 +132,15 @@ def find_language(code: str, languages: Folder = None) -> Language:
     >>> find_language("en").listing(["a", "b", "c"])
     'a, b, and c'
     """
-    places = [Path(languages), SHIPPED] if languages is not None else [SHIPPED]
-    known = known_languages(places)
+    places = [Path(languages), SHIPPED_LANGUAGES] if languages is not None else [SHIPPED_LANGUAGES]
+    known = list_languages(places)
     lookup(dict.fromkeys(known), code, "language")
     folders = tuple(place / code for place in places if (place / code).is_dir())
-    phrases = read_phrases(code, folders)
-    return Language(code, read_locale(code, phrases), folders, phrases)
+    phrases = _read_phrases(code, folders)
+    return Language(code, _read_locale(code, phrases), folders, phrases)
 
 
-def known_languages(places: Iterable[Path]) -> list[str]:
+def list_languages(places: Iterable[Path]) -> list[str]:
     """Return the names of all language folders in these places."""
     for place in places:
         if not place.is_dir():
@@ -159,48 +158,54 @@ def known_languages(places: Iterable[Path]) -> list[str]:
     )
 
 
-def read_phrases(code: str, folders: tuple[Path, ...]) -> Mapping[str, Any]:
+def _read_phrases(code: str, folders: tuple[Path, ...]) -> Mapping[str, Any]:
     """Read the first phrases that the folders hold; raise if some are missing."""
-    path = next((folder / PHRASES for folder in folders if (folder / PHRASES).is_file()), None)
+    path = next(
+        (folder / _PHRASES_FILE for folder in folders if (folder / _PHRASES_FILE).is_file()), None
+    )
     if path is None:
         raise BadFile(
-            f"the language {code!r} has no {PHRASES} in {', '.join(map(str, folders))}. "
-            f"Copy {SHIPPED / 'en' / PHRASES}."
+            f"the language {code!r} has no {_PHRASES_FILE} in {', '.join(map(str, folders))}. "
+            f"Copy {SHIPPED_LANGUAGES / 'en' / _PHRASES_FILE}."
         )
-    phrases, wanted = parsed(path), parsed(SHIPPED / "en" / PHRASES)
-    gaps = [name for name in flat(wanted) if name not in flat(phrases)]
+    phrases, wanted = _parse_phrases(path), _parse_phrases(SHIPPED_LANGUAGES / "en" / _PHRASES_FILE)
+    gaps = [name for name in _flatten_keys(wanted) if name not in _flatten_keys(phrases)]
     if gaps:
         raise BadFile(
             f"{path} has no {', '.join(gaps)}. "
-            f"Every phrase of {SHIPPED / 'en' / PHRASES} is needed."
+            f"Every phrase of {SHIPPED_LANGUAGES / 'en' / _PHRASES_FILE} is needed."
         )
     return phrases
 
 
 @lru_cache
-def read_text(path: Path, changed: float) -> dict[str, Any]:
+def _read_toml(path: Path, changed: float) -> dict[str, Any]:
     """Read a TOML file; ``changed`` makes the cache miss when the file was changed."""
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
-def parsed(path: Path) -> dict[str, Any]:
+def _parse_phrases(path: Path) -> dict[str, Any]:
     """Read a file of phrases."""
     try:
-        return read_text(path, path.stat().st_mtime)
+        return _read_toml(path, path.stat().st_mtime)
     except (OSError, ValueError) as error:
         raise BadFile(f"{path} cannot be read as TOML: {error}.") from error
 
 
-def flat(phrases: Mapping[str, Any], above: str = "") -> list[str]:
+def _flatten_keys(phrases: Mapping[str, Any], above: str = "") -> list[str]:
     """Return the dotted names of all phrases."""
     names: list[str] = []
     for key, value in phrases.items():
-        if key not in OPTIONAL:
-            names += flat(value, f"{above}{key}.") if isinstance(value, Mapping) else [above + key]
+        if key not in _OPTIONAL_PHRASES:
+            names += (
+                _flatten_keys(value, f"{above}{key}.")
+                if isinstance(value, Mapping)
+                else [above + key]
+            )
     return names
 
 
-def read_locale(code: str, phrases: Mapping[str, Any]) -> Locale:
+def _read_locale(code: str, phrases: Mapping[str, Any]) -> Locale:
     """Return Babel's rules for the language."""
     try:
         return Locale.parse(phrases["locale"])

@@ -10,16 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from graphgauge.core.errors import BadSetting
-from graphgauge.core.registry import lookup
+from graphgauge.core import BadSetting, lookup
 
-LONGEST = 120  #: characters of a name that are shown
-LONGEST_SENTENCE = 600  #: characters of a ready sentence, such as ``role``
-JOINERS = "\u200c\u200d"  #: invisible, but part of the spelling of some languages and of emoji
+_MAX_NAME_LENGTH = 120  #: characters of a name that are shown
+MAX_SENTENCE_LENGTH = 600  #: characters of a ready sentence, such as ``role``
+_JOINERS = "\u200c\u200d"  #: invisible, but part of the spelling of some languages and of emoji
 
-Listing = Sequence[str] | Mapping[int, str] | None  #: becomes {id: name}
-Noun = str | Sequence[str] | None  #: becomes (singular, plural); ("", "") if there is none
-Groups = Mapping[
+_NameList = Sequence[str] | Mapping[int, str] | None  #: becomes {id: name}
+_NounForms = str | Sequence[str] | None  #: becomes (singular, plural); ("", "") if there is none
+_NamedGroups = Mapping[
     Any, Iterable[int]
 ]  #: becomes {(singular, plural): ids}; a singular that was not given is ""
 
@@ -52,48 +51,52 @@ class Names:
     {0: 'income', 1: 'age'}
     """
 
-    features: Listing = None
-    nodes: Listing = None
-    graphs: Listing = None
-    classes: Listing = None
+    features: _NameList = None
+    nodes: _NameList = None
+    graphs: _NameList = None
+    classes: _NameList = None
     unit: str = ""
-    node: Noun = None
-    link: Noun = None
-    graph: Noun = None
+    node: _NounForms = None
+    link: _NounForms = None
+    graph: _NounForms = None
     decision: str = ""
     role: str = ""
-    relation: str | Listing = ""
-    groups: Groups = field(default_factory=dict)
-    feature_groups: Groups = field(default_factory=dict)
+    relation: str | _NameList = ""
+    groups: _NamedGroups = field(default_factory=dict)
+    feature_groups: _NamedGroups = field(default_factory=dict)
     remarks: Mapping[str, str] = field(default_factory=dict)
     not_used: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for kind in ("features", "nodes", "graphs", "classes"):
-            self.put(kind, read_listing(kind, getattr(self, kind)))
+            self.set_field(kind, _parse_names(kind, getattr(self, kind)))
         for kind in ("node", "link", "graph"):
-            self.put(kind, read_noun(kind, getattr(self, kind)))
-        for kind, longest in (("unit", LONGEST), ("decision", LONGEST), ("role", LONGEST_SENTENCE)):
-            self.put(kind, read_text(kind, getattr(self, kind), longest))
+            self.set_field(kind, _parse_noun(kind, getattr(self, kind)))
+        for kind, longest in (
+            ("unit", _MAX_NAME_LENGTH),
+            ("decision", _MAX_NAME_LENGTH),
+            ("role", MAX_SENTENCE_LENGTH),
+        ):
+            self.set_field(kind, _parse_text(kind, getattr(self, kind), longest))
         is_one = isinstance(self.relation, str)
-        self.put(
+        self.set_field(
             "relation",
-            read_text("relation", self.relation)
+            _parse_text("relation", self.relation)
             if is_one
-            else read_listing("relation", self.relation),
+            else _parse_names("relation", self.relation),
         )
-        self.put("groups", read_groups("groups", self.groups))
-        self.put("feature_groups", read_groups("feature_groups", self.feature_groups))
-        self.put("remarks", read_remarks(self.remarks))
-        self.put("not_used", tuple(read_listing("not_used", self.not_used).values()))
-        check_apart(self.feature_groups)
+        self.set_field("groups", _parse_groups("groups", self.groups))
+        self.set_field("feature_groups", _parse_groups("feature_groups", self.feature_groups))
+        self.set_field("remarks", _parse_remarks(self.remarks))
+        self.set_field("not_used", tuple(_parse_names("not_used", self.not_used).values()))
+        _check_disjoint(self.feature_groups)
 
-    def put(self, kind: str, value: Any) -> None:
+    def set_field(self, kind: str, value: Any) -> None:
         """Set a field of this frozen object while it is being built."""
         object.__setattr__(self, kind, value)
 
     @staticmethod
-    def of(data: Any) -> "Names":
+    def from_data(data: Any) -> "Names":
         """Take ``feature_names``, ``class_names``, ``node_names`` and ``unit`` from a data set.
 
         >>> from types import SimpleNamespace
@@ -108,7 +111,7 @@ class Names:
         )
 
     @staticmethod
-    def read(names: Any) -> "Names":
+    def from_value(names: Any) -> "Names":
         """Accept Names, a dictionary of its fields, or None."""
         if isinstance(names, Names):
             return names
@@ -121,25 +124,25 @@ class Names:
             lookup({entry.name: None for entry in fields(Names)}, name, "kind of names")
         return Names(**(names or {}))
 
-    def filled(self, others: "Names") -> "Names":
+    def with_defaults(self, others: "Names") -> "Names":
         """Return these names; what has none here takes its name from ``others``."""
         gaps = {
             entry.name: getattr(others, entry.name)
             for entry in fields(self)
-            if is_missing(getattr(self, entry.name))
+            if _is_missing(getattr(self, entry.name))
         }
         return replace(self, **gaps)
 
-    def of_one(self, kind: str, number: int) -> str:
+    def name_of(self, kind: str, number: int) -> str:
         """Return the name of one feature, node, graph or class; "" if it has none."""
         listed: Mapping[int, str] = getattr(self, kind)
         return listed.get(number, "")
 
-    def related(self, edge: int) -> str:
+    def relation_of(self, edge: int) -> str:
         """Return what stands between the ends of an edge; "" if nothing was given."""
-        return self.relation if isinstance(self.relation, str) else self.of_one("relation", edge)
+        return self.relation if isinstance(self.relation, str) else self.name_of("relation", edge)
 
-    def check_fits(self, sizes: Mapping[str, int]) -> None:
+    def check_ids_fit(self, sizes: Mapping[str, int]) -> None:
         """Raise BadSetting if a name belongs to an id that does not exist.
 
         ``sizes`` holds the number of features, nodes, classes and so on.
@@ -163,41 +166,41 @@ class Names:
                 )
 
 
-def is_missing(value: Any) -> bool:
+def _is_missing(value: Any) -> bool:
     """Whether a kind of names was not given."""
     return not value or value == ("", "")
 
 
-def tidy(text: str, longest: int = LONGEST) -> str:
+def tidy_text(text: str, longest: int = _MAX_NAME_LENGTH) -> str:
     r"""Put a text on one line, without control characters, and cut it if it is too long.
 
     Right-to-left text cannot turn the text around it.
 
-    >>> tidy(" net\n income\x00 ")
+    >>> tidy_text(" net\n income\x00 ")
     'net income'
     """
-    line = " ".join(part for part in "".join(map(shown, text)).split(" ") if part)
+    line = " ".join(part for part in "".join(map(_clean_letter, text)).split(" ") if part)
     short = line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
     is_turned = any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in short)
     return f"\u2068{short}\u2069" if is_turned else short
 
 
-def shown(letter: str) -> str:
+def _clean_letter(letter: str) -> str:
     """Turn line breaks and control characters into a space, and drop invisible letters."""
     kind = unicodedata.category(letter)
     if kind in ("Cc", "Zl", "Zp", "Zs"):
         return letter if letter in "\u00a0\u202f" else " "
-    return "" if kind in ("Cf", "Cs") and letter not in JOINERS else letter
+    return "" if kind in ("Cf", "Cs") and letter not in _JOINERS else letter
 
 
-def read_text(kind: str, text: Any, longest: int = LONGEST) -> str:
+def _parse_text(kind: str, text: Any, longest: int = _MAX_NAME_LENGTH) -> str:
     """Check and tidy a text."""
     if not isinstance(text, str):
         raise BadSetting(f"names.{kind} must be a text, but is {type(text).__name__}.")
-    return tidy(text, longest)
+    return tidy_text(text, longest)
 
 
-def read_listing(kind: str, value: Any) -> dict[int, str]:
+def _parse_names(kind: str, value: Any) -> dict[int, str]:
     """Return names by id. A name without a visible letter counts as not value."""
     if value is None:
         return {}
@@ -208,19 +211,19 @@ def read_listing(kind: str, value: Any) -> dict[int, str]:
         )
     pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
     named = {
-        read_id(kind, number): read_text(f"{kind}[{number!r}]", name) for number, name in pairs
+        _parse_id(kind, number): _parse_text(f"{kind}[{number!r}]", name) for number, name in pairs
     }
     return {number: name for number, name in named.items() if name}
 
 
-def read_id(kind: str, number: Any) -> int:
+def _parse_id(kind: str, number: Any) -> int:
     """Return a number that can be an id."""
     if isinstance(number, bool) or not hasattr(number, "__index__") or number.__index__() < 0:
         raise BadSetting(f"names.{kind} must speak of ids 0, 1, 2 ..., but names {number!r}.")
     return int(number.__index__())
 
 
-def read_noun(kind: str, value: Any) -> tuple[str, str]:
+def _parse_noun(kind: str, value: Any) -> tuple[str, str]:
     """Return singular and plural; one text alone is a plural whose singular is unknown."""
     if value is None:
         return "", ""
@@ -230,11 +233,11 @@ def read_noun(kind: str, value: Any) -> tuple[str, str]:
             f"names.{kind} must be a pair (singular, plural), such as ('account', 'accounts'), "
             f"but is {value!r}."
         )
-    one, other = (read_text(kind, part) for part in parts)
+    one, other = (_parse_text(kind, part) for part in parts)
     return one, other
 
 
-def read_groups(kind: str, value: Any) -> dict[tuple[str, str], frozenset[int]]:
+def _parse_groups(kind: str, value: Any) -> dict[tuple[str, str], frozenset[int]]:
     """Return members by (singular, plural)."""
     if not isinstance(value, Mapping):
         raise BadSetting(
@@ -243,18 +246,18 @@ def read_groups(kind: str, value: Any) -> dict[tuple[str, str], frozenset[int]]:
         )
     groups = {}
     for name, members in value.items():
-        noun = read_noun(f"{kind}[{name!r}]", name)
+        noun = _parse_noun(f"{kind}[{name!r}]", name)
         if not noun[1]:
             raise BadSetting(f"names.{kind} has a group without a name: {name!r}.")
         if isinstance(members, (str, bytes)) or not isinstance(members, Iterable):
             raise BadSetting(
                 f"names.{kind}[{name!r}] must list ids, but is {type(members).__name__}."
             )
-        groups[noun] = frozenset(read_id(kind, number) for number in members)
+        groups[noun] = frozenset(_parse_id(kind, number) for number in members)
     return groups
 
 
-def read_remarks(value: Any) -> dict[str, str]:
+def _parse_remarks(value: Any) -> dict[str, str]:
     """Return remarks by the name of the feature."""
     if not isinstance(value, Mapping):
         raise BadSetting(
@@ -262,12 +265,12 @@ def read_remarks(value: Any) -> dict[str, str]:
             f"but is {type(value).__name__}."
         )
     return {
-        read_text("remarks", name): read_text(f"remarks[{name!r}]", remark)
+        _parse_text("remarks", name): _parse_text(f"remarks[{name!r}]", remark)
         for name, remark in value.items()
     }
 
 
-def check_apart(feature_groups: Any) -> None:
+def _check_disjoint(feature_groups: Any) -> None:
     """Raise if a feature is in two groups: its score would count twice."""
     listed = [number for members in feature_groups.values() for number in members]
     twice = (

@@ -11,26 +11,27 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphgauge.core.errors import BadSetting, UnknownName
-from graphgauge.core.xplanation import Target
-from graphgauge.evaluation.meanings import higher_is_better
-from graphgauge.narrative.names import LONGEST_SENTENCE, tidy
+from graphgauge.core import BadSetting, Target, UnknownName
+from graphgauge.evaluation import higher_is_better
+from graphgauge.narrative.names import MAX_SENTENCE_LENGTH, tidy_text
 
-Quality = Mapping[str, tuple[float | None, float, bool | None]] | Sequence[str] | None
+QualityVerdicts = Mapping[str, tuple[float | None, float, bool | None]] | Sequence[str] | None
 
 
-def quality_facts(quality: Quality, target: Target, at_validation: bool = False) -> dict[str, Any]:
+def quality_facts(
+    quality: QualityVerdicts, target: Target, at_validation: bool = False
+) -> dict[str, Any]:
     """Say which thresholds failed; ``at_validation``: the method's, not the explanation's."""
-    return {**judged_facts(quality, target), "at_validation": at_validation}
+    return {**_verdict_facts(quality, target), "at_validation": at_validation}
 
 
-def judged_facts(quality: Quality, target: Target) -> dict[str, Any]:
+def _verdict_facts(quality: QualityVerdicts, target: Target) -> dict[str, Any]:
     """Say which thresholds failed, out of how many that apply."""
     if quality is None:
         return {"judged": False, "total": 0, "failed": 0, "failures": [], "statements": []}
     if isinstance(quality, Mapping):
-        return threshold_facts(
-            {str(metric): read_verdict(metric, verdict) for metric, verdict in quality.items()}
+        return _threshold_facts(
+            {str(metric): _parse_verdict(metric, verdict) for metric, verdict in quality.items()}
         )
     if isinstance(quality, (str, bytes)) or not isinstance(quality, Sequence):
         raise BadSetting(
@@ -38,8 +39,8 @@ def judged_facts(quality: Quality, target: Target) -> dict[str, Any]:
             f"statements, but is {type(quality).__name__} (target {target})."
         )
     statements = [
-        tidy(statement, LONGEST_SENTENCE).rstrip(". ")
-        for statement in map(check_statement, quality)
+        tidy_text(statement, MAX_SENTENCE_LENGTH).rstrip(". ")
+        for statement in map(_check_statement, quality)
     ]
     return {
         "judged": True,
@@ -50,11 +51,13 @@ def judged_facts(quality: Quality, target: Target) -> dict[str, Any]:
     }
 
 
-def threshold_facts(verdicts: dict[str, tuple[float | None, float, bool | None]]) -> dict[str, Any]:
+def _threshold_facts(
+    verdicts: dict[str, tuple[float | None, float, bool | None]],
+) -> dict[str, Any]:
     """The same for {metric: (value, threshold, passed)}."""
     applying = {metric: verdict for metric, verdict in verdicts.items() if verdict[2] is not None}
     failures = [
-        failure(metric, value, threshold)
+        _failure_facts(metric, value, threshold)
         for metric, (value, threshold, passed) in applying.items()
         if not passed
     ]
@@ -67,21 +70,21 @@ def threshold_facts(verdicts: dict[str, tuple[float | None, float, bool | None]]
     }
 
 
-def failure(metric: str, value: float | None, threshold: float) -> dict[str, Any]:
+def _failure_facts(metric: str, value: float | None, threshold: float) -> dict[str, Any]:
     """One missed threshold, without rounding errors in its last digits (0.6, not 0.600000001)."""
     limit = float(f"{threshold:.12g}")
     return {
-        "metric": tidy(metric),
-        "value": told_apart(value, limit),
+        "metric": tidy_text(metric),
+        "value": _distinguish_from_threshold(value, limit),
         "threshold": limit,
-        "at_least": is_floor(metric),
+        "at_least": _is_lower_limit(metric),
     }
 
 
-def told_apart(value: float | None, threshold: float) -> float | None:
+def _distinguish_from_threshold(value: float | None, threshold: float) -> float | None:
     """Round to three significant digits, or to as many as tell the value from the threshold.
 
-    >>> told_apart(0.5123, 0.6), told_apart(0.59996, 0.6)
+    >>> _distinguish_from_threshold(0.5123, 0.6), _distinguish_from_threshold(0.59996, 0.6)
     (0.512, 0.59996)
     """
     if value is None or not math.isfinite(value):
@@ -90,7 +93,7 @@ def told_apart(value: float | None, threshold: float) -> float | None:
     return next((number for number in candidates if number != threshold), value)
 
 
-def is_floor(metric: str) -> bool:
+def _is_lower_limit(metric: str) -> bool:
     """Whether values should reach the threshold, not stay below it."""
     try:
         return higher_is_better(metric)
@@ -98,7 +101,7 @@ def is_floor(metric: str) -> bool:
         return True
 
 
-def read_verdict(metric: Any, verdict: Any) -> tuple[float | None, float, bool | None]:
+def _parse_verdict(metric: Any, verdict: Any) -> tuple[float | None, float, bool | None]:
     """Return (value, threshold, passed); raise BadSetting for anything else."""
     if not isinstance(verdict, Sequence) or isinstance(verdict, str) or len(verdict) != 3:
         raise BadSetting(
@@ -122,7 +125,7 @@ def read_verdict(metric: Any, verdict: Any) -> tuple[float | None, float, bool |
     return value, threshold, passed
 
 
-def check_statement(statement: Any) -> str:
+def _check_statement(statement: Any) -> str:
     """Raise BadSetting unless the statement is a text."""
     if not isinstance(statement, str):
         raise BadSetting(

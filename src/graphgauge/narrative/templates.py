@@ -26,19 +26,18 @@ from jinja2 import (
 from jinja2.exceptions import SecurityError, TemplateNotFound, TemplateRuntimeError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from graphgauge.core.errors import BadFile, BadSetting, GraphgaugeError, UnknownName
-from graphgauge.core.registry import lookup
+from graphgauge.core import BadFile, BadSetting, GraphgaugeError, UnknownName, lookup
 from graphgauge.narrative.language import Language
 
-ENDING = ".txt"
+_TEMPLATE_ENDING = ".txt"
 #: the filters there are: none that makes a long text of a short one
-FILTERS = (
+_ALLOWED_FILTERS = (
     "capitalize default first join last length list lower map reject rejectattr reverse select "
     "selectattr sort trim unique upper"
 ).split()
 
 
-class Sandbox(ImmutableSandboxedEnvironment):
+class _TemplateSandbox(ImmutableSandboxedEnvironment):
     """A sandbox without operators that can build huge values."""
 
     intercepted_binops = frozenset(["*", "**", "%"])
@@ -48,9 +47,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
         raise SecurityError(f"templates cannot use the operator {operator}")
 
 
-def sandbox(folders: tuple[Path, ...]) -> Sandbox:
+def _build_sandbox(folders: tuple[Path, ...]) -> _TemplateSandbox:
     """Build the environment that runs the templates of these folders."""
-    environment = Sandbox(
+    environment = _TemplateSandbox(
         undefined=StrictUndefined,
         autoescape=False,
         trim_blocks=True,
@@ -58,25 +57,27 @@ def sandbox(folders: tuple[Path, ...]) -> Sandbox:
         loader=FileSystemLoader([str(folder) for folder in folders]),
     )
     environment.globals.clear()
-    environment.filters = {name: environment.filters[name] for name in FILTERS}
+    environment.filters = {name: environment.filters[name] for name in _ALLOWED_FILTERS}
     return environment
 
 
 @lru_cache(maxsize=64)
-def compiled(source: str, folders: tuple[Path, ...]) -> tuple[Template, frozenset[str]]:
+def _compile_template(source: str, folders: tuple[Path, ...]) -> tuple[Template, frozenset[str]]:
     """Compile a template; return it with the names that it asks for."""
-    environment = sandbox(folders)
+    environment = _build_sandbox(folders)
     return environment.from_string(source), frozenset(
         meta.find_undeclared_variables(environment.parse(source))
     )
 
 
-def template_names(language: Language) -> list[str]:
+def _template_names(language: Language) -> list[str]:
     """Return the names of a language's templates."""
-    return sorted({path.stem for folder in language.folders for path in folder.glob(f"*{ENDING}")})
+    return sorted(
+        {path.stem for folder in language.folders for path in folder.glob(f"*{_TEMPLATE_ENDING}")}
+    )
 
 
-def source_of(template: str | Path, language: Language) -> tuple[str, str]:
+def read_template_source(template: str | Path, language: Language) -> tuple[str, str]:
     """Return the text of a template, and what errors call it.
 
     ``template`` is a Path, the name of a shipped template, or the text itself.
@@ -93,27 +94,27 @@ def source_of(template: str | Path, language: Language) -> tuple[str, str]:
     if re.search(r"[{}\n]", template):
         return template, "the template"
     lookup(
-        dict.fromkeys(template_names(language)),
+        dict.fromkeys(_template_names(language)),
         template,
         f"template in the language {language.code!r}",
     )
     path = next(
-        folder / (template + ENDING)
+        folder / (template + _TEMPLATE_ENDING)
         for folder in language.folders
-        if (folder / (template + ENDING)).is_file()
+        if (folder / (template + _TEMPLATE_ENDING)).is_file()
     )
     return path.read_text(encoding="utf-8"), path.name
 
 
-def rendered(template: str | Path, language: Language, context: Mapping[str, Any]) -> str:
+def render_template(template: str | Path, language: Language, context: Mapping[str, Any]) -> str:
     """Return the text that a template makes of ``context``."""
-    source, called = source_of(template, language)
+    source, called = read_template_source(template, language)
     try:
-        compiled_template, wanted = compiled(source, language.folders)
+        compiled_template, wanted = _compile_template(source, language.folders)
         unknown = wanted - set(context)
         if unknown:
-            refuse_unknown(called, ", ".join(map(repr, sorted(unknown))), context)
-        return paragraphs(compiled_template.render(context))
+            _raise_unknown_name(called, ", ".join(map(repr, sorted(unknown))), context)
+        return _join_paragraphs(compiled_template.render(context))
     except GraphgaugeError:
         raise
     except TemplateSyntaxError as error:
@@ -121,7 +122,9 @@ def rendered(template: str | Path, language: Language, context: Mapping[str, Any
             f"{called} is no template, line {error.lineno}: {error.message}."
         ) from error
     except UndefinedError as error:
-        refuse_unknown(called, f"{error.message} (line {line_of(error)})", context, error)
+        _raise_unknown_name(
+            called, f"{error.message} (line {_template_line(error)})", context, error
+        )
     except (
         TemplateError,
         TemplateRuntimeError,
@@ -132,20 +135,20 @@ def rendered(template: str | Path, language: Language, context: Mapping[str, Any
         ArithmeticError,
     ) as error:
         raise BadSetting(
-            f"{called} failed in line {line_of(error)}: {type(error).__name__}: {error}."
+            f"{called} failed in line {_template_line(error)}: {type(error).__name__}: {error}."
         ) from error
 
 
-def refuse_unknown(
+def _raise_unknown_name(
     called: str, what: str, context: Mapping[str, Any], cause: Exception | None = None
 ) -> NoReturn:
     """Raise UnknownName with the names that exist."""
     raise UnknownName(
-        f"{called} asks for what is not there: {what}. Known: {', '.join(known_names(context))}."
+        f"{called} asks for what is not there: {what}. Known: {', '.join(_known_names(context))}."
     ) from cause
 
 
-def known_names(context: Mapping[str, Any]) -> list[str]:
+def _known_names(context: Mapping[str, Any]) -> list[str]:
     """Return the dotted names that a template can ask for."""
     names = []
     for name, value in sorted(context.items()):
@@ -157,21 +160,21 @@ def known_names(context: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def line_of(error: BaseException) -> int:
+def _template_line(error: BaseException) -> int:
     """Return the line of the template that raised; Jinja puts it into the traceback."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [
         frame.lineno or 0
         for frame in frames
-        if frame.filename == "<template>" or frame.filename.endswith(ENDING)
+        if frame.filename == "<template>" or frame.filename.endswith(_TEMPLATE_ENDING)
     ]
     return lines[-1] if lines else 0
 
 
-def paragraphs(text: str) -> str:
+def _join_paragraphs(text: str) -> str:
     r"""Join lines to paragraphs, with one empty line between paragraphs.
 
-    >>> paragraphs("One.\n  Two.\n\n\nThree.\n")
+    >>> _join_paragraphs("One.\n  Two.\n\n\nThree.\n")
     'One. Two.\n\nThree.'
     """
     joined = (re.sub(r"[ \t\n]+", " ", part).strip(" ") for part in re.split(r"\n[ \t]*\n", text))

@@ -28,15 +28,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from graphgauge.core.errors import BadModel, BadSetting, BadTarget
-from graphgauge.core.seeds import generator
-from graphgauge.core.xplanation import Target, plain_target
-from graphgauge.models import BaseModel, ComputationGraphs
-from graphgauge.models.arcs import message_routes, ragged_ranges, starts
-from graphgauge.models.computation import refuse_foreign
-from graphgauge.models.targets import Targets
-from graphgauge.models.wrappers import Regression
-from graphgauge.perturbation.medoids import medoids_above, medoids_of_labels
+from graphgauge.core import (
+    BadModel,
+    BadSetting,
+    BadTarget,
+    Target,
+    canonical_target,
+    make_generator,
+)
+from graphgauge.models import BaseModel, RegressionModel
+from graphgauge.perturbation.medoids import label_k_medoids, medoids_above_thresholds
+from graphgauge.subgraphs import (
+    ComputationGraphs,
+    Targets,
+    check_same_source,
+    message_routes,
+    pointers_from_counts,
+    ragged_ranges,
+)
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,7 @@ class References:
         """Each case's reference as users write it: a node id, a pair of nodes, or a graph
         number.
         """
-        return [plain_target(ids) for ids in self.reference.tolist()]
+        return [canonical_target(ids) for ids in self.reference.tolist()]
 
     def count(self) -> Tensor:
         """Number of references of each target; 0 if there is nothing that differs from it. (T,)"""
@@ -110,22 +119,22 @@ def find_references(
         label: The class that is explained for each target (T,); the predicted class by default. It
             gets no reference.
     """
-    check_number(number)
-    parsed, population = model.read(targets), model.everything
+    _check_references_per_class(number)
+    parsed, population = model.parse_targets(targets), model.population_rows
     if parsed.label is not None and population.label is not None:
         population = population[torch.isin(population.label, parsed.label)]
-    points = check_embedding(model.embed(population))
-    members = Members(population, points, has_neighbour(model, population))
-    if isinstance(model, Regression):
-        row, kind = rows_by_value(model, parsed, members, number)
+    points = _check_embedding(model.embed(population))
+    members = _PopulationMembers(population, points, _has_neighbour(model, population))
+    if isinstance(model, RegressionModel):
+        row, kind = _medoid_rows_by_value(model, parsed, members, number)
     else:
         explained = model.pred_discrete(parsed) if label is None else label
-        row, kind = rows_by_class(model, explained, parsed, members, number)
-    return gathered(model, members, row, kind)
+        row, kind = _medoid_rows_by_class(model, explained, parsed, members, number)
+    return _collect_references(model, members, row, kind)
 
 
 @dataclass(frozen=True)
-class Members:
+class _PopulationMembers:
     """The members of the population, which may be references.
 
     Args:
@@ -139,8 +148,8 @@ class Members:
     eligible: Tensor
 
 
-def rows_by_class(
-    model: BaseModel, explained: Tensor, targets: Targets, members: Members, number: int
+def _medoid_rows_by_class(
+    model: BaseModel, explained: Tensor, targets: Targets, members: _PopulationMembers, number: int
 ) -> tuple[Tensor, Tensor]:
     """Rows of the medoids of each class but the explained one (T,), and the classes.
 
@@ -151,10 +160,10 @@ def rows_by_class(
     label = model.pred_discrete(members.targets)
     if members.targets.label is None or targets.label is None:
         kind = torch.arange(int(label.max()) + 1, device=label.device)
-        row = medoids_of_labels(members.points, label, len(kind), number, members.eligible)
+        row = label_k_medoids(members.points, label, len(kind), number, members.eligible)
         return row.where((kind != explained[:, None])[:, :, None], -1), kind
     names, place = members.targets.label.unique(return_inverse=True)
-    row = medoids_of_labels(
+    row = label_k_medoids(
         members.points, 2 * place + label, 2 * len(names), number, members.eligible
     )
     row = row.view(len(names), 2, number)[torch.searchsorted(names, targets.label.contiguous())]
@@ -162,8 +171,8 @@ def rows_by_class(
     return row.where((kind != explained[:, None])[:, :, None], -1), kind
 
 
-def rows_by_value(
-    model: Regression, targets: Targets, members: Members, number: int
+def _medoid_rows_by_value(
+    model: RegressionModel, targets: Targets, members: _PopulationMembers, number: int
 ) -> tuple[Tensor, Tensor]:
     """Rows of the medoids at least one SD below and above each target. (T, 2, number), (2,)
 
@@ -175,7 +184,7 @@ def rows_by_value(
     value = model.pred_continuous(members.targets).double()
     target_value = model.pred_continuous(targets).double()
     sides = [
-        medoids_above(
+        medoids_above_thresholds(
             members.points,
             sign * value,
             sign * target_value + model.spread,
@@ -187,7 +196,9 @@ def rows_by_value(
     return torch.stack(sides, 1), kind
 
 
-def gathered(model: BaseModel, members: Members, row: Tensor, kind: Tensor) -> References:
+def _collect_references(
+    model: BaseModel, members: _PopulationMembers, row: Tensor, kind: Tensor
+) -> References:
     """Make a case of each row that is not -1. row (T, kinds, number), kind (kinds,)"""
     target, which, rank = (row >= 0).nonzero().unbind(1)
     reference = members.targets.rows[row[target, which, rank]]
@@ -196,7 +207,7 @@ def gathered(model: BaseModel, members: Members, row: Tensor, kind: Tensor) -> R
     return References(len(row), target, reference, kind[which], rank, graphs, graph)
 
 
-def has_neighbour(model: BaseModel, targets: Targets) -> Tensor:
+def _has_neighbour(model: BaseModel, targets: Targets) -> Tensor:
     """Whether each target's computation graph holds a node that is not its own. (P,) bool
 
     A node needs a message from another node; a link needs a message to an end from a node that is
@@ -217,7 +228,7 @@ def has_neighbour(model: BaseModel, targets: Targets) -> Tensor:
 # --- who lends features to whom -------------------------------------------------------------------
 
 
-def donors(graphs: ComputationGraphs, references: References, seeds: list[int]) -> Donors:
+def draw_donors(graphs: ComputationGraphs, references: References, seeds: list[int]) -> Donors:
     """Draw the map φ of every case from its own seed.
 
     Args:
@@ -225,17 +236,18 @@ def donors(graphs: ComputationGraphs, references: References, seeds: list[int]) 
         references: Q cases.
         seeds: One seed for each case.
     """
-    check_cases(graphs, references, seeds)
-    lender, lender_ptr = neighbours(references.graphs)
+    _check_donor_inputs(graphs, references, seeds)
+    lender, lender_ptr = _find_neighbours(references.graphs)
     case, place = ragged_ranges(
-        starts(graphs.num_nodes)[references.target], graphs.num_nodes[references.target]
+        pointers_from_counts(graphs.num_nodes)[references.target],
+        graphs.num_nodes[references.target],
     )
-    is_other = ~own_nodes(graphs)[place]
+    is_other = ~_target_node_mask(graphs)[place]
     wanted = torch.bincount(case[is_other], minlength=len(references))
-    drawn = draws(wanted, lender_ptr.diff()[references.graph], references, seeds)
+    drawn = _draw_neighbours(wanted, lender_ptr.diff()[references.graph], references, seeds)
     node = torch.empty_like(place)
     node[is_other] = lender[lender_ptr[references.graph][case[is_other]] + drawn]
-    ptr = starts(graphs.num_nodes[references.target])
+    ptr = pointers_from_counts(graphs.num_nodes[references.target])
     for end in range(graphs.target_row.size(1)):
         end_row = references.graphs.node_ptr[:-1] + references.graphs.target_row[:, end]
         end_node = references.graphs.node[end_row[references.graph]]
@@ -243,7 +255,9 @@ def donors(graphs: ComputationGraphs, references: References, seeds: list[int]) 
     return Donors(node, ptr)
 
 
-def draws(wanted: Tensor, available: Tensor, references: References, seeds: list[int]) -> Tensor:
+def _draw_neighbours(
+    wanted: Tensor, available: Tensor, references: References, seeds: list[int]
+) -> Tensor:
     """Draw as many of each reference's neighbours as its case needs. (Q,), (Q,) -> (sum of wanted,)
 
     Returns positions among the neighbours, without repetition if there are enough of them. Drawn on
@@ -258,40 +272,42 @@ def draws(wanted: Tensor, available: Tensor, references: References, seeds: list
                 f"reference {references.ids()[case]} has no neighbour to lend features: choose one "
                 "with an edge."
             )
-        positions.append(some_of(size, count, seed))
+        positions.append(_sample_indices(size, count, seed))
     return torch.cat(positions).to(wanted.device)
 
 
-def some_of(size: int, count: int, seed: int) -> Tensor:
+def _sample_indices(size: int, count: int, seed: int) -> Tensor:
     """Draw ``count`` numbers below ``size``, all different if possible. (count,)"""
     if size >= count:
-        return torch.randperm(size, generator=generator(seed))[:count]
-    return torch.randint(size, (count,), generator=generator(seed))
+        return torch.randperm(size, generator=make_generator(seed))[:count]
+    return torch.randint(size, (count,), generator=make_generator(seed))
 
 
-def neighbours(graphs: ComputationGraphs) -> tuple[Tensor, Tensor]:
+def _find_neighbours(graphs: ComputationGraphs) -> tuple[Tensor, Tensor]:
     """Nodes within L hops that are not the target's own, and where each graph's begin. (sum,), (T +
     1,)
     """
     owner, place = ragged_ranges(graphs.node_ptr[:-1], graphs.num_nodes)
-    is_other = ~own_nodes(graphs)
+    is_other = ~_target_node_mask(graphs)
     count = torch.bincount(owner[is_other], minlength=len(graphs))
-    return graphs.node[place[is_other]], starts(count)
+    return graphs.node[place[is_other]], pointers_from_counts(count)
 
 
-def own_nodes(graphs: ComputationGraphs) -> Tensor:
+def _target_node_mask(graphs: ComputationGraphs) -> Tensor:
     """Whether each node within L hops is the target's own, graph by graph. (sum of num_nodes,)
     bool
     """
     is_own = torch.zeros(int(graphs.num_nodes.sum()), dtype=torch.bool, device=graphs.node.device)
-    is_own[(starts(graphs.num_nodes)[:-1, None] + graphs.target_row).reshape(-1)] = True
+    is_own[(pointers_from_counts(graphs.num_nodes)[:-1, None] + graphs.target_row).reshape(-1)] = (
+        True
+    )
     return is_own
 
 
 # --- small checks ---------------------------------------------------------------------------------
 
 
-def check_number(number: Any) -> None:
+def _check_references_per_class(number: Any) -> None:
     """Raise BadSetting unless ``number`` is a whole number of at least 1."""
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise BadSetting(
@@ -299,7 +315,7 @@ def check_number(number: Any) -> None:
         )
 
 
-def check_embedding(points: Tensor) -> Tensor:
+def _check_embedding(points: Tensor) -> Tensor:
     """Return the embeddings as rows, or raise BadModel if they are not finite. (P, D)"""
     points = points.reshape(len(points), -1)
     bad = (~points.isfinite()).any(1).nonzero()
@@ -312,9 +328,11 @@ def check_embedding(points: Tensor) -> Tensor:
     return points
 
 
-def check_cases(graphs: ComputationGraphs, references: References, seeds: list[int]) -> None:
+def _check_donor_inputs(
+    graphs: ComputationGraphs, references: References, seeds: list[int]
+) -> None:
     """Raise an error if references, graphs and seeds do not belong together."""
-    refuse_foreign(graphs, references.graphs.source)
+    check_same_source(graphs, references.graphs.source)
     if len(graphs) != references.num_targets:
         raise BadTarget(
             f"the references belong to {references.num_targets} targets, but there are "

@@ -13,28 +13,33 @@ from pathlib import Path
 
 import pandas as pd
 
-from graphgauge.benchmark.bootstrap import ranking
-from graphgauge.benchmark.comparison import compare_with_paper
-from graphgauge.benchmark.correlation import agreement
-from graphgauge.benchmark.counting import effort
-from graphgauge.benchmark.kinds import shown_kind
-from graphgauge.benchmark.paper import METRICS
-from graphgauge.benchmark.pareto import ALL_PAIRS, fronts, robustly_non_dominated, scopes
-from graphgauge.benchmark.study import Study, study_of
-from graphgauge.benchmark.summary import summary_table
-from graphgauge.benchmark.table import table_1
-from graphgauge.benchmark.typeset import as_markdown
-from graphgauge.core.errors import BadFile, UndefinedScore
-from graphgauge.core.progress import advance, progress
-from graphgauge.evaluation.results import Results
-from graphgauge.report.pareto import plot_fronts
+from graphgauge.benchmark import (
+    ALL_PAIRS,
+    TABLE_COLUMNS,
+    Study,
+    agreement,
+    analysis_scopes,
+    as_study,
+    compare_with_paper,
+    effort,
+    format_markdown,
+    fronts,
+    kind_title,
+    ranking,
+    robustly_non_dominated,
+    summary_table,
+    table_1,
+)
+from graphgauge.core import BadFile, UndefinedScore, advance_progress, progress_bar
+from graphgauge.evaluation import Results
+from graphgauge.plots import plot_fronts
 
-RANKED = ("feature_pertinence", "edge_pertinence", "feature_ec", "edge_ec")
-PAGE = "analysis.md"
+_RANKED_METRICS = ("feature_pertinence", "edge_pertinence", "feature_ec", "edge_ec")
+ANALYSIS_PAGE = "analysis.md"
 
 
 @dataclass(frozen=True)
-class Section:
+class _AnalysisSection:
     """One part of the page: a heading, text in Markdown, and the files that belong to it."""
 
     heading: str
@@ -42,7 +47,7 @@ class Section:
     files: dict[str, str] = field(default_factory=dict)  #: name -> content
 
 
-Maker = Callable[[Study], Section]
+_SectionMaker = Callable[[Study], _AnalysisSection]
 
 
 def write_analysis(
@@ -62,44 +67,46 @@ def write_analysis(
     Raises:
         BadFile: The folder cannot be written.
     """
-    study, place = study_of(results), Path(folder)
-    drawing = (comparison_section, front_section, ranking_section)
-    makers: list[Maker] = [
-        table_section,
+    study, place = as_study(results), Path(folder)
+    drawing = (_comparison_section, _front_section, _ranking_section)
+    makers: list[_SectionMaker] = [
+        _table_section,
         *(partial(maker, draws=draws, seed=seed) for maker in drawing),
     ]
     makers += [
-        partial(agreement_section, draws=min(draws, 500), seed=seed),
-        effort_section,
-        summary_section,
+        partial(_agreement_section, draws=min(draws, 500), seed=seed),
+        _effort_section,
+        _summary_section,
     ]
     try:
         place.mkdir(parents=True, exist_ok=True)
-        with progress(len(makers) + 1, "analyse"):
-            sections = [section_or_reason(maker, study) for maker in makers]
-            pictures = list(write_pictures(study, place, draws, seed))
-            advance(1)
+        with progress_bar(len(makers) + 1, "analyse"):
+            sections = [_make_section(maker, study) for maker in makers]
+            pictures = list(_write_front_pictures(study, place, draws, seed))
+            advance_progress(1)
         files = {name: text for section in sections for name, text in section.files.items()}
-        files[PAGE] = page(study, [*sections, picture_section(pictures)])
-        return [*(write_text(place / name, text) for name, text in files.items()), *pictures]
+        files[ANALYSIS_PAGE] = _assemble_page(study, [*sections, _picture_section(pictures)])
+        return [*(_write_text_file(place / name, text) for name, text in files.items()), *pictures]
     except OSError as error:
         raise BadFile(
             f"the analysis could not be written into {os.fspath(folder)}: {error}."
         ) from error
 
 
-def section_or_reason(maker: Maker, study: Study) -> Section:
+def _make_section(maker: _SectionMaker, study: Study) -> _AnalysisSection:
     """Make a section, or say why there is none."""
     try:
         return maker(study)
     except UndefinedScore as reason:
         made = maker.func if isinstance(maker, partial) else maker
-        return Section(" ".join((made.__doc__ or "").split()).rstrip("."), f"Left out: {reason}\n")
+        return _AnalysisSection(
+            " ".join((made.__doc__ or "").split()).rstrip("."), f"Left out: {reason}\n"
+        )
     finally:
-        advance(1)
+        advance_progress(1)
 
 
-def page(study: Study, sections: list[Section]) -> str:
+def _assemble_page(study: Study, sections: list[_AnalysisSection]) -> str:
     """Return the whole page."""
     explained = study.table[["task", "model", "explainer", "case"]].drop_duplicates()
     networks = explained[["task", "model"]].drop_duplicates()
@@ -115,7 +122,7 @@ def page(study: Study, sections: list[Section]) -> str:
 # --- sections -------------------------------------------------------------------------------------
 
 
-def table_section(study: Study) -> Section:
+def _table_section(study: Study) -> _AnalysisSection:
     """Table 1."""
     paper, twins = table_1(study), table_1(study, "calibrated")
     text = (
@@ -131,23 +138,23 @@ def table_section(study: Study) -> Section:
         f"table_1{name}.tex": made.as_latex()
         for name, made in (("", paper), ("_calibrated", twins))
     }
-    return Section("Table 1", text, files)
+    return _AnalysisSection("Table 1", text, files)
 
 
-def comparison_section(study: Study, draws: int, seed: int) -> Section:
+def _comparison_section(study: Study, draws: int, seed: int) -> _AnalysisSection:
     """Beside the paper."""
     comparison = compare_with_paper(study, draws, seed)
     cells_off = comparison.disagreements[
         ["kind", "metric", "label", "ours", "paper", "difference", "reason"]
     ]
-    disagreements = as_markdown(cells_off) if len(cells_off) else "None.\n"
-    compared = [metric for metric in METRICS if (comparison.cells["metric"] == metric).any()]
+    disagreements = format_markdown(cells_off) if len(cells_off) else "None.\n"
+    compared = [metric for metric in TABLE_COLUMNS if (comparison.cells["metric"] == metric).any()]
     beside = "\n".join(
-        f"{METRICS[metric]}, ours / the paper's:\n\n{as_markdown(comparison.side_by_side(metric))}"
+        f"{TABLE_COLUMNS[metric]}, ours / the paper's:\n\n{format_markdown(comparison.side_by_side(metric))}"
         for metric in compared
     )
     text = (
-        f"{as_markdown(comparison.claims())}\n{beside}\n{as_markdown(comparison.orders)}\n"
+        f"{format_markdown(comparison.claims())}\n{beside}\n{format_markdown(comparison.orders)}\n"
         f"{len(cells_off)} of {len(comparison.cells)} cells disagree "
         f"(by more than 0.1, 10 edits, or a factor of 3 in time):\n\n{disagreements}"
     )
@@ -156,10 +163,12 @@ def comparison_section(study: Study, draws: int, seed: int) -> Section:
         "comparison_orders.csv": comparison.orders,
         "disagreements.csv": comparison.disagreements,
     }
-    return Section("Beside the paper", text, {name: as_csv(table) for name, table in files.items()})
+    return _AnalysisSection(
+        "Beside the paper", text, {name: _table_as_csv(table) for name, table in files.items()}
+    )
 
 
-def front_section(study: Study, draws: int, seed: int) -> Section:
+def _front_section(study: Study, draws: int, seed: int) -> _AnalysisSection:
     """Pareto fronts."""
     table, robust = (
         fronts(study, draws=draws, seed=seed),
@@ -182,23 +191,23 @@ def front_section(study: Study, draws: int, seed: int) -> Section:
     in_every_task = robust[robust["robust"] & (robust["pair"] != ALL_PAIRS)]
     text = (
         "On the front of each kind of task; share: of bootstrap draws in which it is.\n\n"
-        f"{as_markdown(of_kinds[columns])}\nOn the front in every task:\n\n"
-        f"{as_markdown(in_every_task) if robust['robust'].any() else 'None.' + chr(10)}"
-        f"\nOver all pairs of metrics and all tasks:\n\n{as_markdown(everywhere)}"
+        f"{format_markdown(of_kinds[columns])}\nOn the front in every task:\n\n"
+        f"{format_markdown(in_every_task) if robust['robust'].any() else 'None.' + chr(10)}"
+        f"\nOver all pairs of metrics and all tasks:\n\n{format_markdown(everywhere)}"
     )
-    return Section(
+    return _AnalysisSection(
         "Pareto fronts",
         text,
-        {"fronts.csv": as_csv(table), "robustly_non_dominated.csv": as_csv(robust)},
+        {"fronts.csv": _table_as_csv(table), "robustly_non_dominated.csv": _table_as_csv(robust)},
     )
 
 
-def ranking_section(study: Study, draws: int, seed: int) -> Section:
+def _ranking_section(study: Study, draws: int, seed: int) -> _AnalysisSection:
     """Which explainer is best."""
     best, pairs = [], []
     for kind in study.kinds:
         of_kind = study.only(kind=kind)
-        for metric in (metric for metric in RANKED if metric in of_kind.by_metric):
+        for metric in (metric for metric in _RANKED_METRICS if metric in of_kind.by_metric):
             try:
                 ranks = ranking(of_kind, metric, draws=draws, seed=seed)
             except UndefinedScore:
@@ -217,16 +226,19 @@ def ranking_section(study: Study, draws: int, seed: int) -> Section:
         )
     text = (
         "Share of bootstrap draws in which each explainer is best, on the targets that all "
-        "have:\n\n" + as_markdown(pd.DataFrame(best), 2)
+        "have:\n\n" + format_markdown(pd.DataFrame(best), 2)
     )
-    return Section(
+    return _AnalysisSection(
         "Which explainer is best",
         text,
-        {"best.csv": as_csv(pd.DataFrame(best)), "pairs.csv": as_csv(pd.concat(pairs))},
+        {
+            "best.csv": _table_as_csv(pd.DataFrame(best)),
+            "pairs.csv": _table_as_csv(pd.concat(pairs)),
+        },
     )
 
 
-def agreement_section(study: Study, draws: int, seed: int) -> Section:
+def _agreement_section(study: Study, draws: int, seed: int) -> _AnalysisSection:
     """Fidelity beside Pertinence and EC."""
     table = agreement(study, draws=draws, seed=seed)
     whole = table[(table["kind"] == "all") & (table["explainer"] == "all")].drop(
@@ -234,37 +246,41 @@ def agreement_section(study: Study, draws: int, seed: int) -> Section:
     )
     text = (
         "Spearman's ρ, over targets (within explainer, task and model) and over the explainers' "
-        "means:\n\n" + as_markdown(whole)
+        "means:\n\n" + format_markdown(whole)
     )
-    return Section("Fidelity beside Pertinence and EC", text, {"agreement.csv": as_csv(table)})
+    return _AnalysisSection(
+        "Fidelity beside Pertinence and EC", text, {"agreement.csv": _table_as_csv(table)}
+    )
 
 
-def effort_section(study: Study) -> Section:
+def _effort_section(study: Study) -> _AnalysisSection:
     """Effort."""
     measured = effort(study)
-    text = "\n".join(map(as_markdown, (measured.trials, measured.stops, measured.explanations)))
+    text = "\n".join(map(format_markdown, (measured.trials, measured.stops, measured.explanations)))
     files = {
         "trials.csv": measured.trials,
         "stops.csv": measured.stops,
         "explanations.csv": measured.explanations,
     }
-    return Section("Effort", text, {name: as_csv(table) for name, table in files.items()})
+    return _AnalysisSection(
+        "Effort", text, {name: _table_as_csv(table) for name, table in files.items()}
+    )
 
 
-def summary_section(study: Study) -> Section:
+def _summary_section(study: Study) -> _AnalysisSection:
     """Summary."""
     table = summary_table(study)
     text = (
         f"`summary.csv` has mean, sd and n of {table['metric'].nunique()} metrics for each kind of "
         "task and each task.\n"
     )
-    return Section("Summary", text, {"summary.csv": as_csv(table)})
+    return _AnalysisSection("Summary", text, {"summary.csv": _table_as_csv(table)})
 
 
-def picture_section(pictures: list[Path]) -> Section:
+def _picture_section(pictures: list[Path]) -> _AnalysisSection:
     """The pictures of the fronts."""
     shown = [path.name for path in pictures if path.suffix == ".png"]
-    return Section(
+    return _AnalysisSection(
         "Pictures",
         "".join(f"![{name}]({name})\n\n" for name in shown)
         or "None: no pair of metrics was measured.\n",
@@ -274,39 +290,39 @@ def picture_section(pictures: list[Path]) -> Section:
 # --- files ----------------------------------------------------------------------------------------
 
 
-def write_pictures(study: Study, place: Path, draws: int, seed: int) -> Iterator[Path]:
+def _write_front_pictures(study: Study, place: Path, draws: int, seed: int) -> Iterator[Path]:
     """Draw the fronts of each kind of task and of each task, as PNG and SVG."""
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
-    for name, part in {name: part for _, name, part in scopes(study)}.items():
+    for name, part in {name: part for _, name, part in analysis_scopes(study)}.items():
         try:
-            figure = plot_fronts(part, shown_kind(name), draws=min(draws, 500), seed=seed)
+            figure = plot_fronts(part, kind_title(name), draws=min(draws, 500), seed=seed)
         except UndefinedScore:
             continue
         for suffix, without in ((".png", {}), (".svg", {"Date": None})):
-            path = place / f"fronts_{file_name(name)}{suffix}"
+            path = place / f"fronts_{_safe_file_name(name)}{suffix}"
             with mpl.rc_context({"svg.hashsalt": name}):
                 figure.savefig(path, dpi=120, metadata=without)
             yield path
         plt.close(figure)
 
 
-def file_name(name: str) -> str:
+def _safe_file_name(name: str) -> str:
     """Return a file name that every file system accepts.
 
-    >>> file_name("BA-Shapes/node")
+    >>> _safe_file_name("BA-Shapes/node")
     'ba-shapes-node'
     """
     return re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-") or "task"
 
 
-def as_csv(table: pd.DataFrame) -> str:
+def _table_as_csv(table: pd.DataFrame) -> str:
     """Write a table as CSV, with numbers to the last bit."""
     return table.to_csv(index=False, lineterminator="\n")
 
 
-def write_text(path: Path, text: str) -> Path:
+def _write_text_file(path: Path, text: str) -> Path:
     """Write a file, and return its path."""
     path.write_text(text, encoding="utf-8")
     return path

@@ -3,13 +3,14 @@
 from typing import Any
 
 from graphgauge.evaluation import Results
-from graphgauge.guidelines.measures import Measured
-from graphgauge.guidelines.requirements import Requirements
-from graphgauge.report.boards import heading
-from graphgauge.report.content import answer, brief, facts
+from graphgauge.guidelines import AggregatedScores, Requirements
+from graphgauge.report.report_data import count_measured, overall_answer, summarize_task
+from graphgauge.report.score_table import column_heading
 
 
-def overview(results: Results, measured: Measured, requirements: Requirements) -> dict[str, Any]:
+def build_overview(
+    results: Results, measured: AggregatedScores, requirements: Requirements
+) -> dict[str, Any]:
     """Return the parts of `content_of` with these names.
 
     Args:
@@ -20,11 +21,13 @@ def overview(results: Results, measured: Measured, requirements: Requirements) -
     numbers = {
         name: k for k, name in enumerate(dict.fromkeys(row.explainer for row in results.rows), 1)
     }
-    parts = [brief(results, measured, task, requirements, numbers) for task in measured.kinds]
-    columns = [heading(metric) for metric in measured.judged()]
+    parts = [
+        summarize_task(results, measured, task, requirements, numbers) for task in measured.kinds
+    ]
+    columns = [column_heading(metric) for metric in measured.judged_metrics()]
     return {
-        "answer": answer(parts),
-        "facts": facts(results, parts),
+        "answer": overall_answer(parts),
+        "facts": count_measured(results, parts),
         "columns": columns,
         "tasks": parts,
     }

@@ -7,72 +7,71 @@ import os
 from pathlib import Path
 from typing import Any
 
-from graphgauge.benchmark.runs import STORE, Run
-from graphgauge.core.digests import blake2b_hex
-from graphgauge.core.errors import BadFile
-from graphgauge.evaluation import PRESETS, Results
-from graphgauge.evaluation.results import ROW
-from graphgauge.narrative.names import tidy
+from graphgauge.benchmark import STORE_FILE, BenchmarkRun
+from graphgauge.core import BadFile, blake2b_hex
+from graphgauge.evaluation import PRESETS, ROW_FIELDS, Results
+from graphgauge.narrative import tidy_text
 
-PROJECT = "project.json"  #: what `graphgauge evaluate` writes beside results
-MACHINE = "machine.json"  #: what `bench/publish.py` writes beside those of a published run
+_PROJECT_FILE = "project.json"  #: what `graphgauge evaluate` writes beside results
+MACHINE_FILE = "machine.json"  #: what `bench/publish.py` writes beside those of a published run
 
 
-def provenance(results: Results, run: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+def provenance_facts(results: Results, run: str | os.PathLike[str] | None = None) -> dict[str, Any]:
     """Return facts by name, as plain data."""
     facts: dict[str, Any] = {
-        "graphgauge": listed({row.version for row in results.rows}),
-        "settings": listed({row.settings for row in results.rows}),
-        "seeds": listed({str(row.seed) for row in results.rows}),
+        "graphgauge": _join_sorted({row.version for row in results.rows}),
+        "settings": _join_sorted({row.settings for row in results.rows}),
+        "seeds": _join_sorted({str(row.seed) for row in results.rows}),
         "rows": len(results.rows),
-        "digest of the rows": digest(results),
+        "digest of the rows": _rows_digest(results),
     }
     recorded = dict(results.made)
     facts |= {
-        f"network: {name}": shown(value) for name, value in recorded.pop("network", {}).items()
+        f"network: {name}": _format_fact(value)
+        for name, value in recorded.pop("network", {}).items()
     }
-    facts |= {name: shown(value) for name, value in recorded.items()}
+    facts |= {name: _format_fact(value) for name, value in recorded.items()}
     if run is not None:
-        facts |= {"folder": tidy(Path(run).name), **facts_of_run(Path(run))}
+        facts |= {"folder": tidy_text(Path(run).name), **_run_facts(Path(run))}
     return facts
 
 
-def listed(values: set[str]) -> str:
+def _join_sorted(values: set[str]) -> str:
     """Join texts in alphabetical order."""
-    return ", ".join(sorted(tidy(value) for value in values))
+    return ", ".join(sorted(tidy_text(value) for value in values))
 
 
-def digest(results: Results) -> str:
+def _rows_digest(results: Results) -> str:
     """Return a short digest of these rows, whatever their order."""
     lines = sorted(
-        repr((*(getattr(row, name) for name in ROW), *vars(row.cell).values()))
+        repr((*(getattr(row, name) for name in ROW_FIELDS), *vars(row.cell).values()))
         for row in results.rows
     )
     return blake2b_hex("\n".join(lines).encode("utf-8", "surrogatepass"), size=8)
 
 
-def facts_of_run(folder: Path) -> dict[str, Any]:
+def _run_facts(folder: Path) -> dict[str, Any]:
     """Return the facts that a benchmark run or a saved project recorded; none for plain results."""
     for name, read in (
-        (STORE, facts_of_benchmark),
-        (PROJECT, facts_of_project),
-        (MACHINE, facts_of_machine),
+        (STORE_FILE, _benchmark_facts),
+        (_PROJECT_FILE, _project_facts),
+        (MACHINE_FILE, _machine_facts),
     ):
         if (folder / name).exists():
             return read(folder / name)
     return {}
 
 
-def facts_of_benchmark(path: Path) -> dict[str, Any]:
+def _benchmark_facts(path: Path) -> dict[str, Any]:
     """Return the experiment, how much of it is done, and each call."""
-    run = Run(path.parent)
+    run = BenchmarkRun(path.parent)
     done, planned = run.num_shards
     facts = {
-        "experiment": shown(run.config.get("name", "")),
+        "experiment": _format_fact(run.config.get("name", "")),
         "shards": f"{done} of {planned} finished",
     }
     for number, session in enumerate(run.sessions(), 1):
-        facts[f"call {number}"] = shown(
+        facts[f"call {number}"] = _format_fact(
             {
                 name: session[name]
                 for name in ("at", "engine", "versions", "machine")
@@ -82,7 +81,7 @@ def facts_of_benchmark(path: Path) -> dict[str, Any]:
     return facts
 
 
-def facts_of_project(path: Path) -> dict[str, Any]:
+def _project_facts(path: Path) -> dict[str, Any]:
     """Return what `graphgauge evaluate` recorded: network, data, checksums, device, versions."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -93,7 +92,7 @@ def facts_of_project(path: Path) -> dict[str, Any]:
             **{f"SHA-256 of {name}": digest for name, digest in record["sha256"].items()},
         }
         return {
-            name: shown(value)
+            name: _format_fact(value)
             for name, value in (
                 parts | {name: record[name] for name in ("device", "versions")}
             ).items()
@@ -104,13 +103,13 @@ def facts_of_project(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def facts_of_machine(path: Path) -> dict[str, Any]:
+def _machine_facts(path: Path) -> dict[str, Any]:
     """Return how much of a published run was done, and each call."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         shards = {"shards": f"{record['shards']} of {record['shards planned']} finished"}
         return shards | {
-            f"call {number}": shown(call) for number, call in enumerate(record["calls"], 1)
+            f"call {number}": _format_fact(call) for number, call in enumerate(record["calls"], 1)
         }
     except (OSError, LookupError, ValueError, TypeError) as error:
         raise BadFile(
@@ -119,23 +118,25 @@ def facts_of_machine(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def shown(value: Any) -> str:
+def _format_fact(value: Any) -> str:
     """Format a value on one line.
 
-    >>> shown({"a": [1, 2], "b": {"c": None}})
+    >>> _format_fact({"a": [1, 2], "b": {"c": None}})
     'a: 1, 2; b: c: –'
     """
     if isinstance(value, dict):
-        return "; ".join(f"{tidy(str(name))}: {shown(own)}" for name, own in value.items())
+        return "; ".join(
+            f"{tidy_text(str(name))}: {_format_fact(own)}" for name, own in value.items()
+        )
     if isinstance(value, (list, tuple)):
-        return ", ".join(map(shown, value))
-    return "–" if value is None else tidy(str(value), 300)
+        return ", ".join(map(_format_fact, value))
+    return "–" if value is None else tidy_text(str(value), 300)
 
 
-def settings_of(results: Results) -> list[dict[str, Any]]:
+def settings_table(results: Results) -> list[dict[str, Any]]:
     """Return every setting, and whether it differs from the paper's."""
     paper = PRESETS["paper"].record()
     return [
-        {"name": name, "value": shown(value), "is_changed": value != paper[name]}
+        {"name": name, "value": _format_fact(value), "is_changed": value != paper[name]}
         for name, value in results.settings.record().items()
     ]

@@ -2,9 +2,6 @@
 ``serve``).
 """
 
-from graphgauge.serve.app import create_app
-from graphgauge.serve.running import run_service
-from graphgauge.serve.service import Service
-from graphgauge.serve.settings import Settings
+from graphgauge.core import attach_exports
 
-__all__ = ["Service", "Settings", "create_app", "run_service"]
+__getattr__, __dir__, __all__ = attach_exports(__name__, __file__)

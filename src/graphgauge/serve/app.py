@@ -17,20 +17,27 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from graphgauge import __version__
-from graphgauge.core.errors import MissingExtra
+from graphgauge.core import MissingExtra
 from graphgauge.models import BaseModel
-from graphgauge.serve.answers import Answer, Problem, State
-from graphgauge.serve.doors import OPEN_PATHS, Bucket, Door, check_body_head, problem, read_body
-from graphgauge.serve.explaining import Explainers
-from graphgauge.serve.questions import Refused
+from graphgauge.serve.batch_explainer import Explainers
+from graphgauge.serve.requests import RequestRefused
+from graphgauge.serve.responses import Answer, Problem, State
+from graphgauge.serve.security import (
+    OPEN_PATHS,
+    SecurityMiddleware,
+    TokenBucket,
+    check_body_headers,
+    read_body,
+    refusal_response,
+)
 from graphgauge.serve.service import Service
 from graphgauge.serve.settings import Settings
-from graphgauge.store.audit import Where
+from graphgauge.store import LogPath
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-REASONS = {
+_STATUS_DESCRIPTIONS = {
     400: "no JSON",
     401: "no token, or a wrong one",
     403: "from a web page",
@@ -43,14 +50,14 @@ REASONS = {
     500: "no explainer could answer",
     503: "starting, stopping, busy, or the audit log cannot be written",
 }
-EVERYWHERE = (401, 403, 421)
-DESCRIPTION = "Explains predictions of one graph neural network. Every answer is in an append-only audit log before it is sent."
+_COMMON_STATUSES = (401, 403, 421)
+_API_DESCRIPTION = "Explains predictions of one graph neural network. Every answer is in an append-only audit log before it is sent."
 
 
 def create_app(
     model: BaseModel,
     explainers: Explainers,
-    audit: Where,
+    audit: LogPath,
     *,
     settings: Settings | None = None,
     **options: Any,
@@ -58,11 +65,11 @@ def create_app(
     """The service as an ASGI app; options are those of `Service`: ``names``, ``quality``,
     ``fallback``.
     """
-    check_extra()
-    return app_of(Service(model, explainers, audit, settings=settings, **options))
+    check_serve_extra()
+    return build_app(Service(model, explainers, audit, settings=settings, **options))
 
 
-def check_extra() -> None:
+def check_serve_extra() -> None:
     """Refuse to go on without the packages of the extra, before any work is done."""
     try:
         import fastapi
@@ -75,7 +82,7 @@ def check_extra() -> None:
     del fastapi, prometheus_client, uvicorn
 
 
-def app_of(service: Service) -> "FastAPI":
+def build_app(service: Service) -> "FastAPI":
     """The routes of a service; it is started with the app unless it runs already, and stopped with
     it.
     """
@@ -91,82 +98,82 @@ def app_of(service: Service) -> "FastAPI":
     app = FastAPI(
         title="graphgauge",
         version=__version__,
-        description=DESCRIPTION,
+        description=_API_DESCRIPTION,
         docs_url=None,  # those pages load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    add_routes(app, service)
-    add_refusals(app)
-    describe_token(app)
+    _add_routes(app, service)
+    _add_error_handlers(app)
+    _document_token(app)
 
     def counted(route: str, status: int) -> None:
-        service.figures.requests.labels(route, str(status)).inc()
+        service.prometheus.requests.labels(route, str(status)).inc()
 
-    app.add_middleware(Door, settings=service.settings, counted=counted)
+    app.add_middleware(SecurityMiddleware, settings=service.settings, counted=counted)
     return app
 
 
-def add_routes(app: "FastAPI", service: Service) -> None:
+def _add_routes(app: "FastAPI", service: Service) -> None:
     """What can be asked."""
     from fastapi import Request, Response
 
-    settings, bucket = service.settings, Bucket(service.settings.rate, service.settings.burst)
+    settings, bucket = service.settings, TokenBucket(service.settings.rate, service.settings.burst)
     body = {"required": True, "content": {"application/json": {"schema": service.reader.schema()}}}
 
     @app.post(
         "/explain",
-        responses=described(Answer, 400, 408, 413, 415, 422, 429, 500, 503),
+        responses=_response_docs(Answer, 400, 408, 413, 415, 422, 429, 500, 503),
         openapi_extra={"requestBody": body},
     )
     async def explain(request: Request) -> Response:
         """Explain one prediction."""
         bucket.take()
-        check_body_head(request.headers, settings.max_body)
+        check_body_headers(request.headers, settings.max_body)
         question = service.reader.read(
             await read_body(request.stream(), settings.max_body, settings.body_ms / 1000)
         )
         answer = await asyncio.wrap_future(service.ask(question))
-        return as_json(answer)
+        return _json_response(answer)
 
-    @app.get("/health", responses=described(State))
+    @app.get("/health", responses=_response_docs(State))
     async def health() -> Response:
         """Whether the process answers."""
-        return as_json({"status": "ok"})
+        return _json_response({"status": "ok"})
 
-    @app.get("/ready", responses=described(State, 503))
+    @app.get("/ready", responses=_response_docs(State, 503))
     async def ready() -> Response:
         """Whether questions are answered now."""
         if not service.is_ready:
-            raise Refused(
+            raise RequestRefused(
                 503,
                 "not_ready",
                 "the service is starting or stopping, or the audit log cannot be written.",
                 1,
             )
-        return as_json({"status": "ready"})
+        return _json_response({"status": "ready"})
 
-    @app.get("/metrics", response_class=Response, responses=described(None))
+    @app.get("/metrics", response_class=Response, responses=_response_docs(None))
     async def metrics() -> Response:
         """Figures for Prometheus."""
-        service.figures.waiting.set(service.queue.qsize())
-        return Response(service.figures.text(), media_type=service.figures.content_type)
+        service.prometheus.waiting.set(service.queue.qsize())
+        return Response(service.prometheus.text(), media_type=service.prometheus.content_type)
 
 
-def add_refusals(app: "FastAPI") -> None:
+def _add_error_handlers(app: "FastAPI") -> None:
     """Every refusal has one shape."""
     from fastapi import Request, Response
     from starlette.exceptions import HTTPException
     from starlette.requests import ClientDisconnect
 
-    def refused(refusal: Refused, more: Any = None) -> Response:
-        body, headers = problem(refusal)
+    def refused(refusal: RequestRefused, more: Any = None) -> Response:
+        body, headers = refusal_response(refusal)
         named = {key.decode(): value.decode() for key, value in headers}
         return Response(body, refusal.status, {**named, **(more or {})})
 
-    @app.exception_handler(Refused)
-    async def told(request: Request, error: Refused) -> Response:
+    @app.exception_handler(RequestRefused)
+    async def told(request: Request, error: RequestRefused) -> Response:
         return refused(error)
 
     @app.exception_handler(HTTPException)
@@ -176,29 +183,31 @@ def add_refusals(app: "FastAPI") -> None:
             if error.status_code == 405
             else ("no_route", "there is no such route.")
         )
-        return refused(Refused(error.status_code, code, message), error.headers)
+        return refused(RequestRefused(error.status_code, code, message), error.headers)
 
     @app.exception_handler(ClientDisconnect)
     async def gone(request: Request, error: ClientDisconnect) -> Response:
-        return refused(Refused(400, "gone", "the caller went away."))
+        return refused(RequestRefused(400, "gone", "the caller went away."))
 
     @app.exception_handler(Exception)
     async def failed(request: Request, error: Exception) -> Response:
         return refused(
-            Refused(500, "failed", "the service failed on this request; its own log says why.")
+            RequestRefused(
+                500, "failed", "the service failed on this request; its own log says why."
+            )
         )
 
 
-def described(model: Any, *statuses: int) -> dict[int | str, dict[str, Any]]:
+def _response_docs(model: Any, *statuses: int) -> dict[int | str, dict[str, Any]]:
     """The responses of a route, for the OpenAPI; without a model it answers with text."""
     problems: dict[int | str, dict[str, Any]] = {
-        status: {"model": Problem, "description": REASONS[status]}
-        for status in (*EVERYWHERE, *statuses)
+        status: {"model": Problem, "description": _STATUS_DESCRIPTIONS[status]}
+        for status in (*_COMMON_STATUSES, *statuses)
     }
     return {200: {"model": model, "description": "the answer"}, **problems}
 
 
-def describe_token(app: "FastAPI") -> None:
+def _document_token(app: "FastAPI") -> None:
     """Say in the OpenAPI which routes need the token."""
     made = app.openapi
 
@@ -223,7 +232,7 @@ def describe_token(app: "FastAPI") -> None:
     app.openapi = with_token  # type: ignore[method-assign]
 
 
-def as_json(body: Any) -> Any:
+def _json_response(body: Any) -> Any:
     """Plain data as a response."""
     from fastapi import Response
 

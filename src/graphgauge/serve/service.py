@@ -14,26 +14,27 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
-from graphgauge.core.errors import GraphgaugeError
-from graphgauge.core.versions import versions
-from graphgauge.explainers import BaseExplainer, InputXGradient
-from graphgauge.explainers.base import check_wrapped
+from graphgauge.core import GraphgaugeError, package_versions
+from graphgauge.explainers import BaseExplainer, InputXGradient, check_wrapped_model
 from graphgauge.models import BaseModel
-from graphgauge.narrative.quality import Quality
-from graphgauge.serve.answers import Draft, answer_body
-from graphgauge.serve.explaining import Explained, Explainers, Explaining, Waiting
-from graphgauge.serve.figures import Figures
-from graphgauge.serve.identity import settings_digest
-from graphgauge.serve.questions import Question, Reader, Refused
+from graphgauge.narrative import QualityVerdicts
+from graphgauge.serve.batch_explainer import (
+    BatchExplainer,
+    ExplainedQuestion,
+    Explainers,
+    PendingQuestion,
+)
+from graphgauge.serve.digests import settings_digest
+from graphgauge.serve.prometheus import PrometheusMetrics
+from graphgauge.serve.requests import Question, QuestionReader, RequestRefused
+from graphgauge.serve.response_text import Narrator
+from graphgauge.serve.responses import DraftAnswer, response_body
 from graphgauge.serve.settings import Settings
-from graphgauge.serve.telling import Teller
-from graphgauge.store import AuditLog, Link
-from graphgauge.store.audit import START, STOP, Where
-from graphgauge.store.database import now
+from graphgauge.store import START_RECORD, STOP_RECORD, AuditLog, ChainEntry, LogPath, utc_now
 
 log = logging.getLogger("graphgauge.serve")
 #: why a question gets no answer
-REFUSALS: Mapping[str, tuple[int, str, int | None]] = {
+_REFUSAL_MESSAGES: Mapping[str, tuple[int, str, int | None]] = {
     "not_explained": (
         500,
         "no explainer could answer this question; the service's own log says why.",
@@ -60,32 +61,32 @@ class Service:
         self,
         model: BaseModel,
         explainers: Explainers,
-        audit: Where,
+        audit: LogPath,
         *,
         names: Any = None,
-        quality: Mapping[str, Quality] | None = None,
+        quality: Mapping[str, QualityVerdicts] | None = None,
         fallback: BaseExplainer | None = None,
         flags: Callable[[], list[str]] = list,
         decision: str = "",
         settings: Settings | None = None,
     ) -> None:
-        self.model, self.audit_path = check_wrapped(model), audit
-        self.settings, self.figures = settings or Settings(), Figures()
-        self.explaining = Explaining(
-            model, explainers, fallback or InputXGradient(), self.settings, self.figures
+        self.model, self.audit_path = check_wrapped_model(model), audit
+        self.settings, self.prometheus = settings or Settings(), PrometheusMetrics()
+        self.batch_explainer = BatchExplainer(
+            model, explainers, fallback or InputXGradient(), self.settings, self.prometheus
         )
         self.flags, self.decision = flags, decision
-        self.teller = Teller(model, names, quality)
-        self.reader = Reader.of(
+        self.narrator = Narrator(model, names, quality)
+        self.reader = QuestionReader.for_model(
             model,
-            list(self.explaining.choices),
-            sorted(self.teller.languages),
+            list(self.batch_explainer.choices),
+            sorted(self.narrator.languages),
             self.settings.max_top,
         )
         self.settings_digest = settings_digest(self.record())
-        self.queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
+        self.queue: queue.SimpleQueue[PendingQuestion | None] = queue.SimpleQueue()
         self.audit_count, self.is_audit_well = 0, True
-        self.opened, self.warmed = Future[None](), Future[None]()
+        self.log_opened, self.warmed_up = Future[None](), Future[None]()
         self.thread: threading.Thread | None = None
         self.is_stopping, self.stopping = False, threading.Lock()
 
@@ -94,40 +95,40 @@ class Service:
         deciding = {
             "decision": self.decision,
             "flags": self.flags(),
-            "telling": self.teller.record(),
+            "telling": self.narrator.record(),
         }
-        return {**self.explaining.record(), "service": self.settings.record(), **deciding}
+        return {**self.batch_explainer.record(), "service": self.settings.record(), **deciding}
 
     # --- from any thread --------------------------------------------------------------------------
 
     def start(self) -> None:
         """Start the worker; returns when the audit log is open, or raises why it is not."""
-        self.thread = threading.Thread(target=self.work, name="graphgauge-serve", daemon=True)
+        self.thread = threading.Thread(target=self.run_worker, name="graphgauge-serve", daemon=True)
         self.thread.start()
-        self.opened.result()
+        self.log_opened.result()
 
     def wait_until_warm(self) -> None:
         """Return when every explainer has run once, or raise why one cannot."""
-        self.warmed.result()
+        self.warmed_up.result()
 
     @property
     def is_ready(self) -> bool:
         """Whether questions are answered now."""
-        is_warm = self.warmed.done() and self.warmed.exception() is None
+        is_warm = self.warmed_up.done() and self.warmed_up.exception() is None
         return is_warm and self.is_audit_well and not self.is_stopping
 
     def ask(self, question: Question) -> "Future[dict[str, Any]]":
-        """Queue a question; its future gets the answer, or `Refused`."""
-        if not self.warmed.done():
-            raise refusal("starting")
+        """Queue a question; its future gets the answer, or `RequestRefused`."""
+        if not self.warmed_up.done():
+            raise _make_refusal("starting")
         if self.queue.qsize() >= self.settings.max_waiting:
-            raise refusal("busy")
-        waiting = Waiting(question, time.monotonic(), Future())
+            raise _make_refusal("busy")
+        waiting = PendingQuestion(question, time.monotonic(), Future())
         # a caller who goes away takes nothing from the batch
         waiting.answer.set_running_or_notify_cancel()
         with self.stopping:
             if self.is_stopping:
-                raise refusal("stopping")
+                raise _make_refusal("stopping")
             self.queue.put(waiting)
         return waiting.answer
 
@@ -141,30 +142,30 @@ class Service:
 
     # --- in the worker ----------------------------------------------------------------------------
 
-    def work(self) -> None:
+    def run_worker(self) -> None:
         """Open the log, warm up, answer until told to stop."""
         try:
-            audit = self.open()
+            audit = self.open_log()
         except Exception as error:
-            self.opened.set_exception(error)
-            self.warmed.set_exception(error)
+            self.log_opened.set_exception(error)
+            self.warmed_up.set_exception(error)
             return
         with audit:
-            self.opened.set_result(None)
-            settle(self.warmed, self.explaining.warm_up)
-            while (batch := self.gathered()) is not None:
-                self.answer(batch, audit)
-            self.append(audit, [{"what": STOP, "time": now()}])
+            self.log_opened.set_result(None)
+            _run_into_future(self.warmed_up, self.batch_explainer.warm_up)
+            while (batch := self.gather_batch()) is not None:
+                self.answer_batch(batch, audit)
+            self.log_records(audit, [{"what": STOP_RECORD, "time": utc_now()}])
 
-    def open(self) -> AuditLog:
+    def open_log(self) -> AuditLog:
         """The log, with the start of this service in it."""
         audit = AuditLog(self.audit_path)
         begun = {
-            "what": START,
-            "time": now(),
+            "what": START_RECORD,
+            "time": utc_now(),
             "settings": self.settings_digest,
             "service": self.record(),
-            "versions": versions(),
+            "versions": package_versions(),
         }
         try:
             audit.append([begun])
@@ -173,7 +174,7 @@ class Service:
             raise
         return audit
 
-    def gathered(self) -> list[Waiting] | None:
+    def gather_batch(self) -> list[PendingQuestion] | None:
         """The next batch; None: stop."""
         first = self.queue.get()
         if first is None:
@@ -190,30 +191,30 @@ class Service:
             batch.append(item)
         return batch
 
-    def answer(self, batch: list[Waiting], audit: AuditLog) -> None:
+    def answer_batch(self, batch: list[PendingQuestion], audit: AuditLog) -> None:
         """Explain, log, answer: in this order."""
-        self.figures.batch.observe(len(batch))
+        self.prometheus.batch.observe(len(batch))
         try:
             drafts = [
-                (one.waiting, draft)
-                for one in self.explaining.explanations(batch)
-                if (draft := self.draft(one)) is not None
+                (one.pending, draft)
+                for one in self.batch_explainer.explain_batch(batch)
+                if (draft := self.draft_answer(one)) is not None
             ]
-            links = self.append(
-                audit, [draft.record(self.explaining.selected) for _, draft in drafts]
+            links = self.log_records(
+                audit, [draft.record(self.batch_explainer.selected) for _, draft in drafts]
             )
             for (waiting, draft), link in zip(drafts, links, strict=False):
-                self.figures.seconds.observe(time.monotonic() - waiting.arrived)
-                waiting.answer.set_result(answer_body(draft, link))
+                self.prometheus.seconds.observe(time.monotonic() - waiting.arrived)
+                waiting.answer.set_result(response_body(draft, link))
         except Exception:
             log.exception("a batch of %d questions failed", len(batch))
         for waiting in batch:
             if not waiting.answer.done():
                 code = "not_explained" if self.is_audit_well else "audit_unavailable"
-                self.figures.failures.labels(code).inc()
-                waiting.answer.set_exception(refusal(code))
+                self.prometheus.failures.labels(code).inc()
+                waiting.answer.set_exception(_make_refusal(code))
 
-    def append(self, audit: AuditLog, records: list[Any]) -> list[Link]:
+    def log_records(self, audit: AuditLog, records: list[Any]) -> list[ChainEntry]:
         """Entries that are on the disk; none if the log cannot be written, which is told by
         `is_ready`.
         """
@@ -223,32 +224,32 @@ class Service:
             log.exception("the audit log could not be written")
             self.is_audit_well = False
             return []
-        self.is_audit_well, self.audit_count = True, audit.chain.count
-        self.figures.entries.set(self.audit_count)
+        self.is_audit_well, self.audit_count = True, audit.hash_chain.count
+        self.prometheus.entries.set(self.audit_count)
         return links
 
-    def draft(self, one: Explained) -> Draft | None:
+    def draft_answer(self, one: ExplainedQuestion) -> DraftAnswer | None:
         """The answer to a question; None if it cannot be told."""
-        asked, choice = one.waiting.question, one.choice
+        asked, choice = one.pending.question, one.choice
         try:
             flags = [*([one.flag] if one.flag else []), *self.flags()]
-            told = self.teller.tell(one.x, choice.label, choice.explainer.signed, asked, flags)
+            told = self.narrator.narrate(one.x, choice.label, choice.explainer.signed, asked, flags)
             own = {**one.digests, "settings": self.settings_digest}
-            return Draft(
-                asked, one.x, choice.explainer, told, own, time.monotonic() - one.waiting.arrived
+            return DraftAnswer(
+                asked, one.x, choice.explainer, told, own, time.monotonic() - one.pending.arrived
             )
         except Exception:
             log.exception("an explanation by %s could not be told", choice.label)
             return None
 
 
-def refusal(code: str) -> Refused:
+def _make_refusal(code: str) -> RequestRefused:
     """Why there is no answer."""
-    status, message, retry_after = REFUSALS[code]
-    return Refused(status, code, message, retry_after)
+    status, message, retry_after = _REFUSAL_MESSAGES[code]
+    return RequestRefused(status, code, message, retry_after)
 
 
-def settle(future: "Future[None]", work: Callable[[], None]) -> None:
+def _run_into_future(future: "Future[None]", work: Callable[[], None]) -> None:
     """Do the work and tell the future how it went."""
     try:
         work()

@@ -4,10 +4,10 @@ import ipaddress
 import secrets
 from dataclasses import dataclass, field, fields
 
-from graphgauge.core.errors import BadSetting
+from graphgauge.core import BadSetting
 
-LOOPBACK_NAMES = ("localhost",)
-LEAST_TOKEN = 16  #: characters
+_LOOPBACK_NAMES = ("localhost",)
+MIN_TOKEN_LENGTH = 16  #: characters
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_token(self.token)
+        _check_token(self.token)
         for name in (
             "budget_ms",
             "rate",
@@ -70,12 +70,12 @@ class Settings:
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can reach the service."""
-        return is_loopback(self.host)
+        return _is_loopback(self.host)
 
     @property
     def host_names(self) -> frozenset[str]:
         """Names and addresses under which the service may be called."""
-        own = {"localhost", "127.0.0.1", "[::1]"} if self.is_loopback else {bracketed(self.host)}
+        own = {"localhost", "127.0.0.1", "[::1]"} if self.is_loopback else {bracket_host(self.host)}
         return frozenset(name.lower() for name in {*own, *self.hosts})
 
     def record(self) -> dict[str, object]:
@@ -86,26 +86,31 @@ class Settings:
         return {**shown, "hosts": list(self.hosts)}
 
 
-def is_loopback(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     """Whether an address is reached from this machine only.
 
-    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("example.org")
+    >>> _is_loopback("127.0.0.1"), _is_loopback("::1"), _is_loopback("0.0.0.0"), _is_loopback("example.org")
     (True, True, False, False)
     """
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return host.lower() in LOOPBACK_NAMES
+        return host.lower() in _LOOPBACK_NAMES
 
 
-def bracketed(host: str) -> str:
+def bracket_host(host: str) -> str:
     """A host as it stands in a Host header."""
     return f"[{host}]" if ":" in host else host
 
 
-def check_token(token: str) -> None:
+def _check_token(token: str) -> None:
     """Refuse a token that is easy to guess or that no header can carry; the message never holds it."""
-    if len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+    if (
+        len(token) < MIN_TOKEN_LENGTH
+        or not token.isascii()
+        or not token.isprintable()
+        or " " in token
+    ):
         raise BadSetting(
-            f"the token must have at least {LEAST_TOKEN} printable ASCII characters and no space."
+            f"the token must have at least {MIN_TOKEN_LENGTH} printable ASCII characters and no space."
         )

@@ -2,9 +2,6 @@
 audit log on top of it.
 """
 
-from graphgauge.store.audit import AuditLog
-from graphgauge.store.chain import Chain, Link, Verification
-from graphgauge.store.database import Entry, Store
-from graphgauge.store.lock import Lock
+from graphgauge.core import attach_exports
 
-__all__ = ["AuditLog", "Chain", "Entry", "Link", "Lock", "Store", "Verification"]
+__getattr__, __dir__, __all__ = attach_exports(__name__, __file__)

@@ -22,17 +22,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from graphgauge.store.chain import Chain, Link, Verification, links, verified
 from graphgauge.store.database import Store
-from graphgauge.store.lock import Lock
+from graphgauge.store.hash_chain import (
+    ChainEntry,
+    HashChain,
+    Verification,
+    read_chain,
+    verify_chain,
+)
+from graphgauge.store.lock import WriterLock
 
-KIND = "audit"
-START, ANSWER, STOP = "start", "answer", "stop"
-COLUMNS = (
+_AUDIT_KIND = "audit"
+START_RECORD, ANSWER_RECORD, STOP_RECORD = "start", "answer", "stop"
+_CSV_COLUMNS = (
     "what time answer asked_by target explainer params asked_explainer seed language audience top_k prediction text flags scores "
     "model data settings versions seconds"
 ).split()
-FORMULA = (
+_FORMULA_PREFIXES = (
     "=",
     "+",
     "-",
@@ -45,7 +51,7 @@ FORMULA = (
     "－",
     "＠",
 )  #: what makes a spreadsheet compute a cell
-Where = str | os.PathLike[str]
+LogPath = str | os.PathLike[str]
 
 
 class AuditLog:
@@ -57,12 +63,14 @@ class AuditLog:
     [1, 2]
     """
 
-    def __init__(self, path: Where) -> None:
+    def __init__(self, path: LogPath) -> None:
         self.path = Path(path)
         self.resources = ExitStack()
         with ExitStack() as opened:
-            opened.enter_context(Lock(self.path.with_name(f"{self.path.name}.lock")))
-            self.chain = Chain(opened.enter_context(Store(self.path, write=True)), KIND)
+            opened.enter_context(WriterLock(self.path.with_name(f"{self.path.name}.lock")))
+            self.hash_chain = HashChain(
+                opened.enter_context(Store(self.path, write=True)), _AUDIT_KIND
+            )
             self.resources = opened.pop_all()
 
     def __enter__(self) -> "AuditLog":
@@ -80,40 +88,44 @@ class AuditLog:
         """Let go of the file."""
         self.resources.close()
 
-    def append(self, records: Sequence[Any]) -> list[Link]:
+    def append(self, records: Sequence[Any]) -> list[ChainEntry]:
         """Write records in one transaction; returns when all are on the disk, with their numbers
         and digests.
         """
-        return self.chain.extend(records)
+        return self.hash_chain.append_records(records)
 
 
-def verify(path: Where, noted: str | None = None) -> Verification:
+def verify_log(path: LogPath, noted: str | None = None) -> Verification:
     """Whether the log is whole, and holds the head that was noted earlier; see `chain`."""
     with Store(path) as store:
-        return verified(links(store, KIND), noted)
+        return verify_chain(read_chain(store, _AUDIT_KIND), noted)
 
 
-def json_lines(path: Where) -> Iterator[str]:
+def json_lines(path: LogPath) -> Iterator[str]:
     """The log as one JSON object a line: number, previous, digest, record."""
     with Store(path) as store:
-        for link in links(store, KIND):
+        for link in read_chain(store, _AUDIT_KIND):
             yield json.dumps(vars(link), ensure_ascii=False, allow_nan=False)
 
 
-def csv_lines(path: Where) -> Iterator[str]:
+def csv_lines(path: LogPath) -> Iterator[str]:
     """The log as CSV, a header first; what holds more than one value is JSON, and no cell is a
     formula to a spreadsheet.
     """
-    yield csv_line(["number", *COLUMNS, "digest"])
+    yield _format_csv_line(["number", *_CSV_COLUMNS, "digest"])
     with Store(path) as store:
-        for link in links(store, KIND):
+        for link in read_chain(store, _AUDIT_KIND):
             record = link.record if isinstance(link.record, dict) else {}
-            yield csv_line(
-                [link.number, *(cell(record.get(name)) for name in COLUMNS), link.digest]
+            yield _format_csv_line(
+                [
+                    link.number,
+                    *(_spreadsheet_cell(record.get(name)) for name in _CSV_COLUMNS),
+                    link.digest,
+                ]
             )
 
 
-def csv_line(values: Sequence[Any]) -> str:
+def _format_csv_line(values: Sequence[Any]) -> str:
     """One line, quoted where needed."""
     line = io.StringIO()
     csv.writer(line, lineterminator="\r\n").writerow(
@@ -122,14 +134,14 @@ def csv_line(values: Sequence[Any]) -> str:
     return line.getvalue().removesuffix("\r\n")
 
 
-def cell(value: Any) -> Any:
+def _spreadsheet_cell(value: Any) -> Any:
     """A value for a spreadsheet: numbers as they are; a text that would be computed gets an
     apostrophe in front.
 
-    >>> cell("=1+1"), cell(-1), cell(["=1"]), cell(None)
+    >>> _spreadsheet_cell("=1+1"), _spreadsheet_cell(-1), _spreadsheet_cell(["=1"]), _spreadsheet_cell(None)
     ("'=1+1", -1, '["=1"]', '')
     """
     if value is None or isinstance(value, (int, float)):
         return "" if value is None else value
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return f"'{text}" if text.lstrip(" ").startswith(FORMULA) else text
+    return f"'{text}" if text.lstrip(" ").startswith(_FORMULA_PREFIXES) else text

@@ -21,19 +21,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from graphgauge.core.errors import BadFile
+from graphgauge.core import BadFile
 
-FORMAT = 1  #: of the tables; a store of a later format is refused
-APPLICATION = (
+_FORMAT_VERSION = 1  #: of the tables; a store of a later format is refused
+_APPLICATION_ID = (
     0x67676167  #: "ggag": written into the file's head, so that other SQLite files are told apart
 )
-TABLES = """
+_SCHEMA = """
 create table entries (id integer primary key, kind text not null, key text not null, at text not null, body text not null,
                       unique (kind, key));
 create table rows (id integer primary key, entry integer not null references entries (id), body text not null);
 create index rows_of_entry on rows (entry);
 """
-REFUSALS = "".join(
+_APPEND_ONLY_TRIGGERS = "".join(
     f"create trigger {table}_{verb} before {verb} on {table} begin select raise(abort, 'this store is append-only'); end;"
     for table in ("entries", "rows")
     for verb in ("update", "delete")
@@ -41,7 +41,7 @@ REFUSALS = "".join(
 
 
 @dataclass(frozen=True)
-class Entry:
+class StoreEntry:
     """What was appended under a kind and a key."""
 
     id: int
@@ -56,8 +56,8 @@ class Store:
 
     def __init__(self, path: str | os.PathLike[str], *, write: bool = False) -> None:
         self.path = Path(path)
-        with self.told("opened"):
-            self.database = opened(self.path, write)
+        with self.report_errors("opened"):
+            self.connection = _connect_sqlite(self.path, write)
             self.check_format(write)
 
     def __enter__(self) -> "Store":
@@ -73,19 +73,19 @@ class Store:
 
     def close(self) -> None:
         """Let go of the file."""
-        self.database.close()
+        self.connection.close()
 
     def append(self, kind: str, key: str, body: Any, rows: Iterable[Any] = ()) -> int:
         """Write an entry and its rows, all or nothing; returns its id when both are on the disk."""
-        packed = [(as_text(row),) for row in rows]
-        with self.told("written"), self.database:
-            self.database.execute("begin immediate")
-            found = self.database.execute(
+        packed = [(_compact_json(row),) for row in rows]
+        with self.report_errors("written"), self.connection:
+            self.connection.execute("begin immediate")
+            found = self.connection.execute(
                 "insert into entries (kind, key, at, body) values (?, ?, ?, ?)",
-                (kind, key, now(), as_text(body)),
+                (kind, key, utc_now(), _compact_json(body)),
             )
             number = int(found.lastrowid or 0)
-            self.database.executemany(
+            self.connection.executemany(
                 f"insert into rows (entry, body) values ({number}, ?)", packed
             )
         return number
@@ -94,63 +94,63 @@ class Store:
         """Write many entries without rows (key -> body) in one transaction, all or nothing; returns
         when they are on the disk.
         """
-        packed = [(kind, key, now(), as_text(body)) for key, body in bodies.items()]
-        with self.told("written"), self.database:
-            self.database.execute("begin immediate")
-            self.database.executemany(
+        packed = [(kind, key, utc_now(), _compact_json(body)) for key, body in bodies.items()]
+        with self.report_errors("written"), self.connection:
+            self.connection.execute("begin immediate")
+            self.connection.executemany(
                 "insert into entries (kind, key, at, body) values (?, ?, ?, ?)", packed
             )
 
-    def note(self, kind: str, body: Any) -> int:
+    def append_numbered(self, kind: str, body: Any) -> int:
         """Append an entry that needs no key of its own: its number is its key."""
-        with self.told("read"):
-            (last,) = self.database.execute(
+        with self.report_errors("read"):
+            (last,) = self.connection.execute(
                 "select count(*) from entries where kind = ?", (kind,)
             ).fetchone()
         return self.append(kind, str(last + 1), body)
 
-    def entries(self, kind: str) -> list[Entry]:
+    def entries(self, kind: str) -> list[StoreEntry]:
         """All entries of a kind, in the order of writing."""
         return list(self.scan(kind))
 
-    def scan(self, kind: str) -> Iterator[Entry]:
+    def scan(self, kind: str) -> Iterator[StoreEntry]:
         """The entries of a kind one by one, in the order of writing: as many as there are take the
         memory of one.
         """
-        with self.told("read"):
-            found = self.database.execute(
+        with self.report_errors("read"):
+            found = self.connection.execute(
                 "select id, kind, key, at, body from entries where kind = ? order by id", (kind,)
             )
             for number, _, key, at, body in found:
-                yield Entry(number, kind, key, at, json.loads(body))
+                yield StoreEntry(number, kind, key, at, json.loads(body))
 
-    def last(self, kind: str) -> Entry | None:
+    def last(self, kind: str) -> StoreEntry | None:
         """The entry of a kind that was written last."""
-        with self.told("read"):
-            found = self.database.execute(
+        with self.report_errors("read"):
+            found = self.connection.execute(
                 "select id, key, at, body from entries where kind = ? order by id desc limit 1",
                 (kind,),
             ).fetchone()
         return (
             None
             if found is None
-            else Entry(found[0], kind, found[1], found[2], json.loads(found[3]))
+            else StoreEntry(found[0], kind, found[1], found[2], json.loads(found[3]))
         )
 
     def keys(self, kind: str) -> set[str]:
         """The keys of a kind."""
-        with self.told("read"):
+        with self.report_errors("read"):
             return {
                 key
-                for (key,) in self.database.execute(
+                for (key,) in self.connection.execute(
                     "select key from entries where kind = ?", (kind,)
                 )
             }
 
-    def rows(self, entry: Entry) -> list[Any]:
+    def rows(self, entry: StoreEntry) -> list[Any]:
         """The rows of an entry, in the order they were given."""
-        with self.told("read"):
-            found = self.database.execute(
+        with self.report_errors("read"):
+            found = self.connection.execute(
                 "select body from rows where entry = ? order by id", (entry.id,)
             )
             return [json.loads(body) for (body,) in found]
@@ -158,25 +158,27 @@ class Store:
     def check_format(self, write: bool) -> None:
         """Make the tables of a new file; refuse what is no store, or one of a later format."""
         (mark,), (found,) = (
-            self.database.execute(f"pragma {name}").fetchone()
+            self.connection.execute(f"pragma {name}").fetchone()
             for name in ("application_id", "user_version")
         )
-        is_empty = found == 0 and mark == 0 and not has_tables(self.database)
+        is_empty = found == 0 and mark == 0 and not _has_tables(self.connection)
         if is_empty and not write:
             raise BadFile(f"the store {self.path} holds nothing yet.")
         if is_empty:
-            marks = f"pragma application_id = {APPLICATION}; pragma user_version = {FORMAT};"
-            self.database.executescript(f"begin immediate; {TABLES} {REFUSALS} {marks} commit;")
-        elif mark != APPLICATION or found > FORMAT:
+            marks = f"pragma application_id = {_APPLICATION_ID}; pragma user_version = {_FORMAT_VERSION};"
+            self.connection.executescript(
+                f"begin immediate; {_SCHEMA} {_APPEND_ONLY_TRIGGERS} {marks} commit;"
+            )
+        elif mark != _APPLICATION_ID or found > _FORMAT_VERSION:
             why = (
-                f"its format {found} is later than {FORMAT}"
-                if mark == APPLICATION
+                f"its format {found} is later than {_FORMAT_VERSION}"
+                if mark == _APPLICATION_ID
                 else "graphgauge did not make it"
             )
             raise BadFile(f"{self.path} cannot be used as a store: {why}.")
 
     @contextmanager
-    def told(self, what: str) -> Iterator[None]:
+    def report_errors(self, what: str) -> Iterator[None]:
         """Say which file a failure of the database is about."""
         try:
             yield
@@ -184,18 +186,18 @@ class Store:
             if isinstance(error, BadFile):
                 raise
             raise BadFile(
-                f"the store {self.path} could not be {what}: {error}. {ADVICE[what]}"
+                f"the store {self.path} could not be {what}: {error}. {_ERROR_ADVICE[what]}"
             ) from error
 
 
-ADVICE = {
+_ERROR_ADVICE = {
     "opened": "Check the path and the rights.",
     "read": "If the disk is well, the file is damaged: use a copy.",
     "written": "All that was stored before is intact. Check the space and the rights, then run the same command again.",
 }
 
 
-def opened(path: Path, write: bool) -> sqlite3.Connection:
+def _connect_sqlite(path: Path, write: bool) -> sqlite3.Connection:
     """A connection; a writer waits for the disk with every commit."""
     if not write and not path.exists():
         raise BadFile(f"there is no store {path}.")
@@ -209,16 +211,16 @@ def opened(path: Path, write: bool) -> sqlite3.Connection:
     return database
 
 
-def has_tables(database: sqlite3.Connection) -> bool:
+def _has_tables(database: sqlite3.Connection) -> bool:
     """Whether something is in the file."""
     return bool(database.execute("select count(*) from sqlite_master").fetchone()[0])
 
 
-def as_text(body: Any) -> str:
+def _compact_json(body: Any) -> str:
     """Plain data as JSON; what is no number has no place in it."""
     return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def now() -> str:
+def utc_now() -> str:
     """The time, UTC."""
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds")

@@ -13,19 +13,19 @@ from types import TracebackType
 
 from filelock import FileLock, Timeout
 
-from graphgauge.core.errors import BadFile
-from graphgauge.store.database import now
+from graphgauge.core import BadFile
+from graphgauge.store.database import utc_now
 
 
-class Lock:
+class WriterLock:
     """A lock on a folder, held inside a ``with`` block.
 
     Raises:
         BadFile: Another process holds the lock, or the file cannot be written.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, Lock(Path(folder) / "run.lock") as lock:
-    ...     holder(lock.path).startswith(f"process {os.getpid()} on ")
+    >>> with tempfile.TemporaryDirectory() as folder, WriterLock(Path(folder) / "run.lock") as lock:
+    ...     _lock_holder(lock.path).startswith(f"process {os.getpid()} on ")
     True
     """
 
@@ -33,10 +33,10 @@ class Lock:
         self.path = Path(path)
         self.lock = FileLock(self.path, timeout=0, thread_local=False)
 
-    def __enter__(self) -> "Lock":
+    def __enter__(self) -> "WriterLock":
         try:
             self.path.open("a").close()  # filelock may make missing folders: those are refused
-            first = holder(self.path)  # read now: some versions of filelock empty the file
+            first = _lock_holder(self.path)  # read now: some versions of filelock empty the file
             self.lock.acquire()
         except Timeout as error:
             raise BadFile(
@@ -47,7 +47,7 @@ class Lock:
             raise BadFile(
                 f"{self.path} could not be opened: {error}. Choose a folder that can be written."
             ) from error
-        record = {"pid": os.getpid(), "host": socket.gethostname(), "since": now()}
+        record = {"pid": os.getpid(), "host": socket.gethostname(), "since": utc_now()}
         with suppress(OSError):  # Windows lets nobody write into a locked file
             self.path.write_text(json.dumps(record), encoding="utf-8")
         return self
@@ -63,7 +63,7 @@ class Lock:
         self.lock.release()
 
 
-def holder(path: Path) -> str:
+def _lock_holder(path: Path) -> str:
     """Who holds the lock, for an error message."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))

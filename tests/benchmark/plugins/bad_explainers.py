@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from graphgauge.explainers import BaseExplainer
-from graphgauge.explainers.base import Scores, empty_edges, empty_features
+from graphgauge.explainers.base import Scores, zero_edge_scores, zero_feature_scores
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Bad(BaseExplainer):
         """Ones."""
         spoiled = self.misdeed(model, graphs)
         return (
-            Scores(empty_features(graphs) + 1, empty_edges(graphs) + 1)
+            Scores(zero_feature_scores(graphs) + 1, zero_edge_scores(graphs) + 1)
             if spoiled is None
             else spoiled
         )
@@ -86,7 +86,7 @@ class Nan(Bad):
 
     def misdeed(self, model, graphs):
         """NaN on both sides."""
-        return Scores(empty_features(graphs) + torch.nan, empty_edges(graphs) + torch.nan)
+        return Scores(zero_feature_scores(graphs) + torch.nan, zero_edge_scores(graphs) + torch.nan)
 
 
 @dataclass(frozen=True)

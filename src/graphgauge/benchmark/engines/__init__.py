@@ -3,7 +3,7 @@ cluster).
 """
 
 from graphgauge.benchmark.engines.base import Engine
-from graphgauge.core.registry import import_object, lookup
+from graphgauge.core import import_object, lookup
 
 #: every engine and its class, imported when it is asked for
 ENGINES = {
@@ -13,10 +13,10 @@ ENGINES = {
     "ray": "graphgauge.benchmark.engines.ray:RayEngine",
 }
 
-__all__ = ["ENGINES", "Engine", "engine_of"]
+__all__ = ["ENGINES", "Engine", "create_engine"]
 
 
-def engine_of(
+def create_engine(
     name: str, workers: int | None = None, address: str | None = None, gpus: bool = False
 ) -> Engine:
     """Start an engine by its name.

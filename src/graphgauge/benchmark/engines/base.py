@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, ClassVar
 
-from graphgauge.core.errors import BadSetting
+from graphgauge.core import BadSetting
 
 
 class Engine(ABC):

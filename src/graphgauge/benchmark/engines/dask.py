@@ -12,9 +12,9 @@ from concurrent.futures import Future
 from typing import Any
 
 from graphgauge.benchmark.engines.base import Engine, check_workers
-from graphgauge.core.errors import BadSetting, MissingExtra
+from graphgauge.core import BadSetting, MissingExtra
 
-SECONDS_TO_CONNECT = 30
+_SECONDS_TO_CONNECT = 30
 
 
 class DaskEngine(Engine):
@@ -35,7 +35,7 @@ class DaskEngine(Engine):
         self.distributed, self.shares = distributed, address is None
         try:
             self.client = distributed.Client(
-                address or self.local(workers), timeout=SECONDS_TO_CONNECT
+                address or self.local(workers), timeout=_SECONDS_TO_CONNECT
             )
         except (OSError, ValueError, TimeoutError) as error:
             raise BadSetting(f"there is no Dask scheduler at {address!r}: {error}.") from error
@@ -66,7 +66,7 @@ class DaskEngine(Engine):
         self.tasks = {
             pending: known_task for pending, known_task in self.tasks.items() if not pending.done()
         } | {future: task}
-        task.add_done_callback(lambda done: settle(future, done))
+        task.add_done_callback(lambda done: _resolve_future(future, done))
         return future
 
     def is_death(self, error: BaseException) -> bool:
@@ -98,7 +98,7 @@ class DaskEngine(Engine):
             cluster.close()
 
 
-def settle(future: "Future[Any]", done: Any) -> None:
+def _resolve_future(future: "Future[Any]", done: Any) -> None:
     """Copy the result or the error of a Dask task to a future."""
     if future.done():
         return

@@ -20,7 +20,7 @@ from loky import ProcessPoolExecutor
 
 from graphgauge.benchmark.engines.base import Engine, check_no_address, check_workers
 
-SECONDS_BETWEEN_LOOKS = 1.0
+_PARENT_CHECK_SECONDS = 1.0
 
 
 class ProcessesEngine(Engine):
@@ -64,7 +64,9 @@ class ProcessesEngine(Engine):
         pool = self.pools[number]
         if pool is None:
             pool = ProcessPoolExecutor(
-                max_workers=1, initializer=prepare, initargs=(os.getpid(), threads_of(self.workers))
+                max_workers=1,
+                initializer=_initialise_worker,
+                initargs=(os.getpid(), _threads_per_worker(self.workers)),
             )
             self.pools[number] = pool
         return pool
@@ -74,7 +76,7 @@ class ProcessesEngine(Engine):
         limit of a shard.
         """
         missing = [number for number, pool in enumerate(self.pools) if pool is None]
-        for started in [self.pool(number).submit(import_what_is_needed) for number in missing]:
+        for started in [self.pool(number).submit(_import_worker_module) for number in missing]:
             started.result()
 
     def is_death(self, error: BaseException) -> bool:
@@ -101,7 +103,7 @@ class ProcessesEngine(Engine):
             self.drop(number)
 
 
-def threads_of(workers: int) -> int:
+def _threads_per_worker(workers: int) -> int:
     """Threads of each process: OMP_NUM_THREADS if it is set, else an equal share of the cores."""
     setting = os.environ.get("OMP_NUM_THREADS", "")
     return (
@@ -111,7 +113,7 @@ def threads_of(workers: int) -> int:
     )
 
 
-def prepare(parent: int, threads: int) -> None:
+def _initialise_worker(parent: int, threads: int) -> None:
     """Prepare a new process: it ignores Ctrl-C, shares the cores, and ends when the runner ends.
 
     A worker keeps models in memory. Loky would take that for a leak and restart the process after
@@ -123,16 +125,16 @@ def prepare(parent: int, threads: int) -> None:
     process_executor._MAX_MEMORY_LEAK_SIZE = sys.maxsize
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(threads)
-    threading.Thread(target=end_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
 
 
-def import_what_is_needed() -> None:
+def _import_worker_module() -> None:
     """Import in a new process what takes seconds to import."""
-    import graphgauge.benchmark.work  # noqa: F401
+    import graphgauge.benchmark.worker  # noqa: F401
 
 
-def end_with(parent: int) -> None:
+def _exit_with_parent(parent: int) -> None:
     """End this process when its parent has ended."""
     while os.getppid() == parent:
-        time.sleep(SECONDS_BETWEEN_LOOKS)
+        time.sleep(_PARENT_CHECK_SECONDS)
     os._exit(1)

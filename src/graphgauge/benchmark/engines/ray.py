@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from graphgauge.benchmark.engines.base import Engine, check_workers
-from graphgauge.core.errors import BadSetting, MissingExtra
+from graphgauge.core import BadSetting, MissingExtra
 
 
 class RayEngine(Engine):
@@ -42,7 +42,9 @@ class RayEngine(Engine):
         self.tasks: dict[Future[Any], Any] = {}
         self.shares = address is None
         self.connect(workers, address)
-        self.remote = ray.remote(num_gpus=1 if gpus else 0, num_cpus=1, max_retries=0)(call)
+        self.remote = ray.remote(num_gpus=1 if gpus else 0, num_cpus=1, max_retries=0)(
+            _run_function
+        )
 
     def connect(self, workers: int | None, address: str | None) -> None:
         """Connect to a cluster, or start one here."""
@@ -106,6 +108,6 @@ class RayEngine(Engine):
             self.ray.shutdown()
 
 
-def call(function: Callable[..., Any], *args: Any) -> Any:
+def _run_function(function: Callable[..., Any], *args: Any) -> Any:
     """Run a function in a worker of Ray."""
     return function(*args)

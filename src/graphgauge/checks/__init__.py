@@ -1,0 +1,5 @@
+"""The public suites check_model, check_explainer and check_metric, and the fixtures that they use."""
+
+from graphgauge.core import attach_exports
+
+__getattr__, __dir__, __all__ = attach_exports(__name__, __file__)

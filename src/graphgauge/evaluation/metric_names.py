@@ -1,0 +1,70 @@
+"""What the numbers of an evaluation are called, which come first, which way is better, and the
+interval of a mean of them.
+"""
+
+import math
+from collections.abc import Iterable
+
+from graphgauge.core import Interval, lookup, mean_interval
+from graphgauge.metrics import METRICS
+
+#: the numbers that a summary shows first
+HEADLINES = {
+    "paper": (
+        "feature_stability",
+        "edge_stability",
+        "feature_ec",
+        "edge_ec",
+        "feature_pertinence",
+        "edge_pertinence",
+        "time",
+    ),
+    "twins": (
+        "feature_stability_corrected",
+        "edge_stability_corrected",
+        "feature_ec",
+        "edge_ec",
+        "feature_pertinence_tied",
+        "edge_pertinence_tied",
+        "time",
+    ),
+}
+
+#: whether higher is better, for numbers that are no metrics on scores or curves
+_OTHER_DIRECTIONS = {
+    "time": False,
+    "time_batched": False,
+    "flipped_10": True,
+    "flipped_25": True,
+    "flipped_100": True,
+}
+
+
+def higher_is_better(metric: str) -> bool:
+    """Which way a metric points, with or without the name of its side.
+
+    >>> higher_is_better("edge_ec"), higher_is_better("feature_pertinence_tied"), higher_is_better("time")
+    (False, True, False)
+    """
+    ways = {**{name: own.higher_is_better for name, own in METRICS.items()}, **_OTHER_DIRECTIONS}
+    return ways[metric] if metric in ways else lookup(ways, _strip_side(metric), "metric")
+
+
+def _strip_side(metric: str) -> str:
+    """The name of a metric without that of its side."""
+    return metric.removeprefix("feature_").removeprefix("edge_").removeprefix("node_")
+
+
+def interval_of_mean(metric: str, *groups: Iterable[float]) -> Interval | None:
+    """95 % interval of the mean of a metric (of the mean of several groups' means); None where a
+    group has fewer than two values.
+
+    >>> interval_of_mean("edge_pertinence", [0.9, 1.0, 1.0, 1.0])[1]
+    1.0
+    """
+    plain = _strip_side(metric)
+    known = METRICS.get(metric) or METRICS.get(plain)
+    bounds = known.bounds if known is not None else (-math.inf, math.inf)
+    return mean_interval(
+        *map(list, groups), bounds=bounds, scale="log" if plain.startswith("time") else "linear"
+    )

@@ -1,0 +1,165 @@
+"""How one number came about: the curve of the explanation, the random ones, and what was counted.
+
+`Results.explain(row)` gives the story of a row; printed, it is a short text, and `plot` draws it.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from graphgauge.core import Target
+from graphgauge.evaluation.curve_scoring import CurveScores, orient_curves, select_random_curves
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_BAND = (0.1, 0.5, 0.9)  #: quantiles of the random curves that are shown
+
+
+@dataclass(frozen=True)
+class TracedCase:
+    """One deletion curve of an explanation among random ones; for features, against one reference."""
+
+    reference: Any  #: None for edges
+    start: float  #: probability of the explained class, or value, before any edit
+    curve: Tensor  #: (K,) after 1..K edits
+    random: Tensor  #: (N, K) of the paper's comparison; NaN where it was not needed
+    twin: Tensor  #: (N, K) of the twins
+    candidates: int  #: edits there are
+    ec: int  #: under the first draw of the map between neighbours, which the curves belong to
+    flipped: bool
+    draws: tuple[int, ...]  #: EC under every draw
+    steps: int  #: K of the paper's comparison
+    trials: int
+    stop: str
+    score: float  #: the paper's pertinence against this reference
+    won: float  #: of all comparisons with a random curve's point: share below it,
+    tied: float  #: equal to it,
+    lost: float  #: above it
+    insertion: Tensor | None = (
+        None  #: (K,) all edits made, then 1..K taken back, best first; with ``extras=True``
+    )
+
+    def band(self) -> Tensor:
+        """Quantiles of the random curves after each edit.  (3, K)"""
+        return self.random.double().nanquantile(torch.tensor(_BAND, dtype=torch.float64), 0)
+
+
+@dataclass(frozen=True)
+class ScoreTrace:
+    """What stands behind the numbers of one side of one explanation."""
+
+    explainer: str
+    target: Target
+    side: str
+    cases: tuple[TracedCase, ...]
+    values: dict[str, float]  #: every metric of this side
+    unpredicted: int | None = (
+        None  #: the explained class, where it is not the predicted one, so that there is no flip
+    )
+
+    def plot(self, reference: int | None = None, ax: "Axes | None" = None) -> "Axes":
+        """Draw one case: the curve of the explanation in the band of the random orders.
+
+        Args:
+            reference: Number of the reference of features; by default the one with the lowest EC.
+            ax: Axes to draw on; a new figure by default.
+
+        Returns:
+            The axes with the picture.
+        """
+        from graphgauge.plots import plot_deletion_curve
+
+        return plot_deletion_curve(self, reference, ax)
+
+    def __str__(self) -> str:
+        unit = "edges removed" if self.side == "edge" else "features substituted"
+        chosen = (
+            ""
+            if self.unpredicted is None
+            else f", of class {self.unpredicted}, which is not predicted"
+        )
+        lines = [
+            f"{self.explainer}, target {self.target}: {unit} in the order of the explanation{chosen}"
+        ]
+        for case in self.cases:
+            against = "" if case.reference is None else f"reference {case.reference}: "
+            change = (
+                f"prediction changes after {case.ec}"
+                if case.flipped
+                else f"no change within {case.ec}"
+            )
+            change = change if self.unpredicted is None else f"after {case.ec}"
+            median = float(case.band()[1, case.ec - 1])
+            random = (
+                f", random orders {median:.4g} (median)" if median == median else ""
+            )  # not followed so far without twins
+            if len(case.draws) > 1:
+                change += f" ({', '.join(map(str, case.draws))} under {len(case.draws)} draws of the neighbours' map)"
+            lines.append(
+                f"  {against}{change} of {case.candidates}; output {case.start:.4g} -> {float(case.curve[case.ec - 1]):.4g}{random}"
+            )
+            lines.append(
+                f"    over K = {case.steps} steps against {case.trials} random orders ({case.stop}): below in {case.won:.0%}, "
+                f"tied in {case.tied:.0%}, above in {case.lost:.0%} of points; pertinence {case.score:.3f}"
+            )
+        lines += [f"  {name} = {value:.4g}" for name, value in self.values.items()]
+        return "\n".join(lines)
+
+
+def build_score_trace(
+    found: CurveScores, side: str, explainer: str, e: int, target: Target, t: int
+) -> ScoreTrace:
+    """The story of explainer number e on target number t of what was judged."""
+    cases = [_trace_case(found, q, e) for q in (found.side.target == t).nonzero()[:, 0].tolist()]
+    values = {f"{side}_{name}": float(value[t, e]) for name, value in found.values.items()}
+    unpredicted = None if found.reading.is_predicted(t) else int(found.reading.label[t])  # type: ignore[index]
+    if unpredicted is not None:
+        del values[f"{side}_ec"]
+    return ScoreTrace(
+        explainer,
+        target,
+        side,
+        tuple(cases),
+        {k: v for k, v in values.items() if v == v},
+        unpredicted,
+    )
+
+
+def _trace_case(found: CurveScores, q: int, e: int) -> TracedCase:
+    """One case, with what was counted."""
+    length, K = int(found.length[q]), int(found.steps[found.side.target[q], e])
+    trials = int(found.trials[q, e])
+    curve, random = (
+        found.curve[q, e, :length].cpu(),
+        select_random_curves(found.random, e)[q, :, :length].cpu(),
+    )
+    own, others = (
+        orient_curves(part, found.side, found.reading) for part in (found.curve, found.random)
+    )
+    gap = (select_random_curves(others, e)[q, :trials, :K] - own[q, e, :K]).cpu()
+    won, lost = (gap > found.reading.tolerance), (gap < -found.reading.tolerance)
+    share = [
+        float(part.double().mean()) if part.numel() else 0.0 for part in (won, ~won & ~lost, lost)
+    ]
+    return TracedCase(
+        reference=found.side.reference[q],
+        start=float(found.reading.first[found.side.target[q]]),
+        curve=curve,
+        random=random,
+        twin=select_random_curves(found.twin, e)[q, :, :length].cpu(),
+        candidates=int(found.side.candidates[q]),
+        ec=int(found.draws[q, 0, e]),
+        flipped=bool(found.flips[q, e, :length].any()),
+        draws=tuple(found.draws[q, :, e].tolist()),
+        steps=K,
+        trials=trials,
+        stop=found.reason[q][e],
+        score=float(found.score[q, e]),
+        won=share[0],
+        tied=share[1],
+        lost=share[2],
+        insertion=found.insertion[e][q, :length] if e in found.insertion else None,
+    )

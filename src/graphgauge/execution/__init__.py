@@ -1,0 +1,5 @@
+"""Many edited copies of graphs in one pass of a network: disjoint unions, message masks and memory budgets."""
+
+from graphgauge.core import attach_exports
+
+__getattr__, __dir__, __all__ = attach_exports(__name__, __file__)

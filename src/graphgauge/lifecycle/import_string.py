@@ -1,0 +1,72 @@
+"""Things in the user's own Python, by address: ``shop.networks:make_net``.
+
+Modules are looked for in the folder of the project file first, then wherever Python looks.
+"""
+
+import importlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import reduce
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from graphgauge.core import BadModel
+
+
+@contextmanager
+def importable_folder(folder: Path) -> Iterator[None]:
+    """Let imports find modules in a folder, and nothing else afterwards."""
+    place = str(folder.resolve())
+    sys.path.insert(0, place)
+    try:
+        yield
+    finally:
+        sys.path.remove(place)
+
+
+def import_object(address: str, folder: Path) -> Any:
+    """The object behind ``module:name``."""
+    module_name, _, name = address.partition(":")
+    module = _import_user_module(module_name, folder)
+    try:
+        return reduce(getattr, name.split("."), module)
+    except AttributeError as error:
+        own = ", ".join(
+            key
+            for key, value in vars(module).items()
+            if getattr(value, "__module__", "") == module_name
+        )
+        raise BadModel(
+            f"{address} was asked for, but {module_name} has no {name}. It defines: {own or 'nothing'}."
+        ) from error
+
+
+def _import_user_module(name: str, folder: Path) -> ModuleType:
+    """A module, or why it cannot be had."""
+    importlib.invalidate_caches()
+    try:
+        module = importlib.import_module(name)
+    except Exception as error:
+        raise BadModel(
+            f"the module {name} cannot be imported: {type(error).__name__}: {error}. It was looked for in {folder.resolve()} and "
+            "where Python finds packages: put the module beside the project file, or install its package."
+        ) from error
+    _check_module_origin(module, folder)
+    return module
+
+
+def _check_module_origin(module: ModuleType, folder: Path) -> None:
+    """Refuse a module of the same name from elsewhere, imported earlier, where the folder has its
+    own.
+    """
+    first = module.__name__.partition(".")[0]
+    here = [
+        path for path in (folder / f"{first}.py", folder / first / "__init__.py") if path.exists()
+    ]
+    found = getattr(sys.modules[first], "__file__", None)
+    if here and found and Path(found).resolve() not in [path.resolve() for path in here]:
+        raise BadModel(
+            f"{here[0]} was meant, but another module {first} was imported before, from {found}: rename one of them."
+        )

@@ -1,0 +1,183 @@
+"""A project in use: with which explainer it is measured, against which limits, since when it is
+valid; what people see of a run.
+
+    watched(project, decision=Decision.read("validation"))     at the baseline: explainer, limits and date are the decision's
+    watched(project, baseline=history.baseline)                at a run: as the baseline says
+    watched(project, label="lrp")                              without a decision: the project's explainer and thresholds
+
+A decision holds for one network, so a baseline of another one is refused. Other data are normal in
+use: that is what is watched.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from graphgauge.core import BadSetting, lookup
+from graphgauge.evaluation import Evaluator, Results
+from graphgauge.explainers import BaseExplainer, find_explainer
+from graphgauge.guidelines import Requirements, aggregate_run, find_limit, load_guideline
+from graphgauge.lifecycle.decision import Decision, parse_utc_time
+from graphgauge.lifecycle.project import Project, candidate_targets
+from graphgauge.models import BaseModel
+from graphgauge.monitor import ExampleCallback, Snapshot, Threshold, ValidationRecord
+from graphgauge.narrative import Names
+from graphgauge.report import ExampleBuilder, sanitize_results
+
+
+@dataclass(frozen=True)
+class MonitoredProject:
+    """What a project is watched with."""
+
+    project: Project
+    model: BaseModel
+    explainer: BaseExplainer
+    wanted: Requirements
+    thresholds: dict[str, Threshold]
+    validated: ValidationRecord | None = None
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """With the project's settings."""
+        return self.project.evaluator(self.model)
+
+    def pool(self, among: str | None) -> Any:
+        """Where targets are drawn from; None: everywhere."""
+        name = among or self.project.config.targets.among
+        return None if name is None else candidate_targets(self.model, name)
+
+    def show(self) -> ExampleCallback:
+        """What people see of a run."""
+        return shown_examples(self.project.names(self.model), self.wanted)
+
+
+def load_monitored_project(
+    project: Project,
+    *,
+    decision: Decision | None = None,
+    baseline: Snapshot | None = None,
+    label: str | None = None,
+) -> MonitoredProject:
+    """What a project is watched with: as a decision says, or as the baseline does, or ``label`` of
+    the project.
+    """
+    model = _model_with_feature_names(project)
+    if decision is not None:
+        _check_decision_fits(decision, model, label)
+        wanted = decision.wanted()
+        return MonitoredProject(
+            project,
+            model,
+            decision.chosen(),
+            wanted,
+            monitoring_thresholds(wanted),
+            validation_from_decision(decision),
+        )
+    wanted = project.requirements(model)
+    if baseline is not None and baseline.validated is not None:
+        _check_explainer_label(label, baseline.validated.explainer)
+        chosen = find_explainer(baseline.validated.explainer, **baseline.validated.parameters)
+        return MonitoredProject(
+            project, model, chosen, wanted, dict(baseline.plan.thresholds), baseline.validated
+        )
+    chosen = _explainer_in_use(project, label, baseline.facts.explainer if baseline else None)
+    return MonitoredProject(project, model, chosen, wanted, monitoring_thresholds(wanted))
+
+
+def validation_from_decision(decision: Decision) -> ValidationRecord:
+    """A decision, as far as monitoring needs it."""
+    accepted = bool(decision.trade_off.get("is_accepted", True))
+    made = parse_utc_time(decision.made)
+    return ValidationRecord(
+        made, decision.explainer, decision.parameters, decision.digest, decision.signed_by, accepted
+    )
+
+
+def _model_with_feature_names(project: Project) -> BaseModel:
+    """The model, with the project's names of features."""
+    model = project.model()
+    named: Any = project.names(model).features
+    if named:
+        model.feature_names = tuple(
+            str(named.get(k, f"feature {k}")) for k in range(model.source.x.size(1))
+        )
+    return model
+
+
+def _check_decision_fits(decision: Decision, model: BaseModel, label: str | None) -> None:
+    """Refuse a decision on another network, or another explainer beside it."""
+    others = [problem.message for problem in decision.changes(model) if problem.kind == "network"]
+    if others:
+        raise BadSetting(f"the decision is not about this network: {others[0]}")
+    if label not in (None, decision.label):
+        raise BadSetting(
+            f"the decision chose {decision.label!r}, but --explainer says {label!r}: leave one of them out."
+        )
+
+
+def _check_explainer_label(label: str | None, decided: str) -> None:
+    """Refuse another explainer than the baseline's."""
+    if label not in (None, decided):
+        raise BadSetting(
+            f"the baseline follows a decision for {decided!r}, but --explainer says {label!r}: leave it out."
+        )
+
+
+def monitoring_thresholds(wanted: Requirements) -> dict[str, Threshold]:
+    """The limits that a use asks for; those that nothing can miss are left out."""
+    metrics = [entry["metric"] for entry in load_guideline("thresholds")["threshold"]]
+    limits = {
+        metric: find_limit(metric, wanted.task_kind, wanted)
+        for metric in metrics
+        if _is_judged_side(metric, wanted.focus)
+    }
+    return {
+        metric: Threshold(limit.value, limit.direction)
+        for metric, limit in limits.items()
+        if not isinstance(limit, str) and not limit.never_fails
+    }
+
+
+def _is_judged_side(metric: str, focus: str | None) -> bool:
+    """Whether a metric is of the side that counts."""
+    return focus is None or metric == "time" or metric.startswith(focus)
+
+
+def _explainer_in_use(project: Project, label: str | None, known: str | None) -> BaseExplainer:
+    """The explainer in use: by label, or as at the baseline, or the only one beside chance."""
+    offered = project.explainers()
+    if label is not None:
+        return lookup(offered, label, "explainer of the project")
+    real = {name: own for name, own in offered.items() if own.name != project.config.use.baseline}
+    same = [own for own in offered.values() if own.name == known]
+    found = same if known is not None else list(real.values())
+    if len(found) != 1:
+        raise BadSetting(
+            f"which explainer is in use? Say --decision, or --explainer, one of: {', '.join(offered)}."
+        )
+    return found[0]
+
+
+# --- for people -----------------------------------------------------------------------------------
+
+
+def shown_examples(
+    names: Names | Mapping[str, Any] | None, wanted: Requirements
+) -> ExampleCallback:
+    """The worst and the best explanations of a run, with sentences and pictures (SVG): for
+    ``Monitor.run(show=...)``.
+    """
+
+    def examples(results: Results) -> list[dict[str, Any]]:
+        clean = sanitize_results(results)
+        stage = ExampleBuilder(
+            clean.results,
+            wanted,
+            aggregate_run(clean.results, wanted).pertinence,
+            clean.original_key,
+            names,
+        )
+        row = clean.results.rows[0]
+        return [asdict(example) for example in stage.examples(row.task, row.explainer)]
+
+    return examples

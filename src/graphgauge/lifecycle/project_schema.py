@@ -1,0 +1,196 @@
+"""What a project file says, checked as a whole: YAML or TOML, every mistake told at once.
+
+model: shop.networks:make_net          # module:function (or class); called with `arguments`, gives the network
+arguments: {hidden: 32}
+weights: weights.safetensors           # never a pickle; left out: the function gives a trained network
+data: graph.safetensors                # see `graphgauge.datasets.save_graph`
+level: node                            # node, link or graph
+task: classification                   # or regression
+explainers: [input_x_gradient, {name: gnn_explainer, parameters: {epochs: 50}, label: short},
+random]
+preset: paper                          # or calibrated
+settings: {edge_removal: drop}         # any setting of the Evaluator
+targets: {number: 100, among: test_mask}       # or [0, 17], or a file: targets.json
+thresholds: {feature_pertinence: 0.7}  # in place of the paper's
+use: {stakes: high-stakes, latency: interactive}
+names: {features: [income, age], classes: [declined, granted]}
+seed: 0
+device: cpu
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+
+from graphgauge.benchmark import (
+    ExplainerChoice,
+    MeasurementConfig,
+    MetricChoice,
+    StrictModel,
+    as_value_error,
+    name_validator,
+    parse_named_choice,
+)
+from graphgauge.core import KnownKeys
+from graphgauge.guidelines import Requirements
+from graphgauge.narrative import Names
+
+_LEVELS, _TASKS = ("node", "link", "graph"), ("classification", "regression")
+#: where a project names none; they run on every network
+_DEFAULT_EXPLAINERS = ("input_x_gradient", "integrated_gradients", "gnn_explainer", "random")
+_ADDRESS_PATTERN = r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$"
+
+
+def _explainer_choices(names: Any) -> list[ExplainerChoice]:
+    """Explainers by name, without parameters."""
+    return [ExplainerChoice(name=name, parameters={}) for name in names]
+
+
+class WrapperOptions(StrictModel):
+    """How the network is called, where its signature does not say enough; see docs/models.md."""
+
+    output: Literal["logits", "log_probs", "probs", "multi_label", "multi_label_logits"] | None = (
+        None
+    )
+    output_column: int | None = Field(default=None, ge=0)
+    num_hops: int | None = Field(default=None, ge=0)
+    edge_scope: Literal["messages", "induced"] = "messages"
+    memory_budget: int | str | None = None
+    forward: str | None = Field(
+        default=None, pattern=_ADDRESS_PATTERN
+    )  #: module:function (net, g) -> rows
+    embedding: str | None = Field(
+        default=None, pattern=_ADDRESS_PATTERN
+    )  #: module:function (net, g) -> hidden rows
+
+
+class TargetSelection(StrictModel):
+    """So many targets, drawn among all or those that a mask or list in the data names; or a list;
+    or a file with a list.
+    """
+
+    number: int | None = Field(default=None, ge=1)
+    among: str | None = None
+    chosen: list[Any] | None = Field(default=None, min_length=1)
+    file: str | None = None
+
+    @model_validator(mode="after")
+    def check_one_way(self) -> "TargetSelection":
+        """One way of saying it."""
+        given = [name for name in ("number", "chosen", "file") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"must say one of number, chosen and file, but says {' and '.join(given) or 'none of them'}"
+            )
+        if self.among is not None and self.number is None:
+            raise ValueError("among says where to draw from, and goes with number only")
+        return self
+
+
+class IntendedUse(StrictModel):
+    """What explanations are for; see docs/choosing.md."""
+
+    stakes: str = "standard"
+    latency: str | None = None
+    num_edges: int | None = None
+    focus: str | None = None
+    is_difficult: bool = False
+    baseline: str = "random"
+
+    @field_validator("stakes", "latency", "num_edges", "focus")
+    @classmethod
+    def check_choice(cls, value: Any, info: ValidationInfo) -> Any:
+        """As the guidelines know them."""
+        as_value_error(lambda: Requirements(**{str(info.field_name): value}))
+        return value
+
+
+def add_project_file_hint(error: Exception) -> str:
+    """What an error says; where it gives advice in Python, also how to follow it in a project file.
+
+    >>> add_project_file_hint(ValueError("Say it: num_hops=2."))
+    'Say it: num_hops=2. In a project file: `wrapping: {num_hops: 2}`.'
+    """
+    text = str(error)
+    keys = {
+        "output='": "output: probs",
+        "forward=lambda": 'forward: "my_net:call"',
+        "num_hops=": "num_hops: 2",
+    }
+    fitting = [key for sign, key in keys.items() if sign in text]
+    return f"{text} In a project file: `wrapping: {{{', '.join(fitting)}}}`." if fitting else text
+
+
+def _expand_targets(value: Any) -> Any:
+    """A bare number, list or file as what it stands for."""
+    ways = {int: "number", list: "chosen", str: "file"}
+    return {ways[type(value)]: value} if type(value) in ways else value
+
+
+def _with_numeric_ids(value: Any) -> Any:
+    """Names with ids as numbers: TOML has keys of text only."""
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        kind: _with_numeric_keys(own) if kind in ("features", "nodes", "graphs", "classes") else own
+        for kind, own in value.items()
+    }
+
+
+def _with_numeric_keys(own: Any) -> Any:
+    """Keys that are digits as whole numbers."""
+    if not isinstance(own, Mapping):
+        return own
+    return {
+        int(key) if isinstance(key, str) and key.isdecimal() else key: name
+        for key, name in own.items()
+    }
+
+
+class ProjectConfig(MeasurementConfig):
+    """The keys of a project file."""
+
+    name: str = ""
+    model: str = Field(pattern=_ADDRESS_PATTERN)
+    arguments: dict[str, Any] = Field(default={})
+    weights: str | None = None
+    data: str
+    level: Annotated[str, name_validator(_LEVELS, "level")]
+    task: Annotated[str, name_validator(_TASKS, "task")]
+    wrapping: WrapperOptions = WrapperOptions()
+    explainers: list[Annotated[ExplainerChoice, BeforeValidator(parse_named_choice)]] = Field(
+        default_factory=lambda: _explainer_choices(_DEFAULT_EXPLAINERS), min_length=1
+    )
+    targets: Annotated[TargetSelection, BeforeValidator(_expand_targets)] = TargetSelection(
+        number=100
+    )
+    names: Annotated[dict[str, Any], BeforeValidator(_with_numeric_ids)] = Field(default={})
+    thresholds: dict[str, Any] = Field(default={})
+    use: IntendedUse = IntendedUse()
+    device: str | None = None
+
+    @field_validator("names")
+    @classmethod
+    def check_names(cls, names: dict[str, Any]) -> dict[str, Any]:
+        """As the sentences want them."""
+        as_value_error(lambda: Names.from_value(names))
+        return names
+
+    @field_validator("thresholds")
+    @classmethod
+    def check_thresholds(cls, thresholds: dict[str, Any]) -> dict[str, Any]:
+        """As the guidelines want them."""
+        as_value_error(lambda: Requirements(limits=thresholds))
+        return thresholds
+
+
+#: for the list of known keys in an error
+KNOWN_KEYS: KnownKeys = {
+    "": ProjectConfig,
+    "wrapping": WrapperOptions,
+    "explainers": ExplainerChoice,
+    "metrics": MetricChoice,
+    "targets": TargetSelection,
+    "use": IntendedUse,
+}

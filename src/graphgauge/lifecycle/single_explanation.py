@@ -1,0 +1,93 @@
+"""One explanation of a project: made, measured, judged, and told in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphgauge.core import FAIL, NOT_APPLICABLE, BadSetting, Verdict, Xplanation
+from graphgauge.evaluation import Evaluator
+from graphgauge.explainers import BaseExplainer, find_explainer
+from graphgauge.guidelines import verdicts
+from graphgauge.lifecycle.project import Project
+from graphgauge.narrative import Names
+
+
+@dataclass(frozen=True)
+class SingleExplanation:
+    """An explanation, the verdicts on it (none where it was not measured), and what is needed to
+    tell of it.
+    """
+
+    x: Xplanation
+    verdicts: tuple[Verdict, ...]
+    evaluator: Evaluator
+    names: Names
+
+    @property
+    def missed(self) -> list[Verdict]:
+        """The thresholds that this explanation misses; time says nothing of an explanation."""
+        return [
+            verdict
+            for verdict in self.verdicts
+            if verdict.outcome == FAIL and verdict.metric != "time"
+        ]
+
+    def text(self, language: str = "en", audience: str = "expert", top_k: int = 3) -> str:
+        """The explanation in words, with the thresholds it misses."""
+        return str(
+            self.evaluator.get_textual_explanation(
+                self.x,
+                self.names,
+                language,
+                audience,
+                top_k,
+                quality=quality_by_metric(self.verdicts),
+            )
+        )
+
+
+def explain_one(
+    project: Project, target: Any, explainer: str | None = None, measured: bool = True
+) -> SingleExplanation:
+    """Explain one target, by number or name (``explainer``: default the first of the project that
+    is not the baseline).
+    """
+    chosen = _select_project_explainer(project, explainer)
+    model = project.model()
+    evaluator = project.evaluator(model)
+    (x,) = chosen.explain(model, project.read_targets(model, [target]), seed=project.config.seed)
+    found = (
+        verdicts(evaluator.evaluate(x), project.requirements(model), "explanation")
+        if measured
+        else []
+    )
+    return SingleExplanation(x, tuple(found), evaluator, project.names(model))
+
+
+def _select_project_explainer(project: Project, name: str | None) -> BaseExplainer:
+    """The explainer that the project calls ``name``, else the one that everybody does; None: the
+    project's first.
+    """
+    known = project.explainers()
+    if name is not None:
+        return known[name] if name in known else find_explainer(name)
+    usual = [label for label in known if label != project.config.use.baseline]
+    if not usual:
+        raise BadSetting(
+            "the project names no explainer but the baseline: add one to `explainers`, such as input_x_gradient."
+        )
+    return known[usual[0]]
+
+
+def quality_by_metric(
+    found: Sequence[Verdict],
+) -> dict[str, tuple[float | None, float, bool | None]] | None:
+    """Verdicts as sentences want them; None where nothing was judged."""
+    judged = [
+        own
+        for own in found
+        if own.outcome != NOT_APPLICABLE and own.metric != "time" and own.threshold is not None
+    ]
+    return {
+        own.metric: (own.number, float(own.threshold or 0), own.outcome != FAIL) for own in judged
+    } or None

@@ -1,0 +1,32 @@
+"""One target of a project seen closely: explained by some of its explainers, measured, told and
+drawn with curves and subgraph.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphgauge.core import lookup
+from graphgauge.guidelines import aggregate_run
+from graphgauge.lifecycle.project import Project
+from graphgauge.models import BaseModel
+from graphgauge.report import Example, ExampleBuilder, sanitize_results
+
+
+def build_target_examples(
+    project: Project, model: BaseModel, target: Any, labels: Sequence[str]
+) -> list[Example]:
+    """An example for each of the explainers that the project calls so; ``model`` is the one that
+    `Project.model` gave.
+    """
+    offered = project.explainers()
+    chosen = {label: lookup(offered, label, "explainer of the project") for label in labels}
+    clean = sanitize_results(project.evaluator(model).compare(chosen, [target]))
+    wanted = project.requirements(model)
+    form = aggregate_run(clean.results, wanted).pertinence
+    stage = ExampleBuilder(clean.results, wanted, form, clean.original_key, project.names(model))
+    verdicts = stage.verdicts(list(clean.results.rows))
+    return [
+        stage.example("", key, rows, verdicts.get(key, []))
+        for cases in stage.cases.values()
+        for key, rows in cases.items()
+    ]

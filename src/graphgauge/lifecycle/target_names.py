@@ -1,0 +1,72 @@
+"""Targets that people call by name: '17' and 17 are a number, 'CUST-34' is what the project or the
+data calls so.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from graphgauge.core import IDS_PER_LEVEL, BadTarget
+from graphgauge.narrative import Names, tidy_text
+
+_NAMED_KIND = {
+    "node": "node",
+    "link": "node",
+    "graph": "graph",
+}  #: what a name of a level's target is a name of
+
+
+def parse_named_target(given: Any, level: str, names: Names, has_label: bool = False) -> Any:
+    """A target by its number or name; a link by those of its two ends, in a list or apart by a
+    comma.
+
+    Where a network gives several labels, the number or name of one stands behind: "Ada, 2".
+
+    >>> names = Names(nodes={3: "Ada", 5: "Bob"})
+    >>> parse_named_target("17", "node", names), parse_named_target("Bob", "node", names), parse_named_target("Ada, 5", "link", names)
+    (17, 5, [3, 5])
+    >>> parse_named_target("Ada, 2", "node", names, has_label=True), parse_named_target([3, 5, "late"], "link", names, has_label=True)
+    ([3, 2], [3, 5, 'late'])
+    """
+    if has_label:
+        parts = given.split(",") if isinstance(given, str) else given
+        if not isinstance(parts, (list, tuple)) or len(parts) != IDS_PER_LEVEL[level] + 1:
+            raise BadTarget(
+                f"target {given!r} has no label: say the {level} and the label it is about, such as 3,1."
+            )
+        own = parse_named_target(list(parts[:-1]) if level == "link" else parts[0], level, names)
+        return [*(own if level == "link" else [own]), _parse_label(parts[-1])]
+    if level != "link":
+        return _parse_id(given, _NAMED_KIND[level], names)
+    ends = given.split(",") if isinstance(given, str) else given
+    if not isinstance(ends, (list, tuple)) or len(ends) != 2:
+        raise BadTarget(f"target {given!r} is not a link: say both of its ends, such as 3,5.")
+    return [_parse_id(end, "node", names) for end in ends]
+
+
+def _parse_label(given: Any) -> Any:
+    """The number of a label; its name is left for the model to read."""
+    text = tidy_text(given) if isinstance(given, str) else ""
+    return int(text) if text.isdecimal() else text or given
+
+
+def _parse_id(given: Any, kind: str, names: Names) -> Any:
+    """The number that a text stands for; anything else is left to be read, or refused, as a number."""
+    if not isinstance(given, str):
+        return given
+    text = tidy_text(given)
+    if text.removeprefix("-").isdecimal():
+        return int(text)
+    known: Mapping[int, str] = getattr(names, f"{kind}s")
+    found = [number for number, name in known.items() if name == text]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise BadTarget(
+            f"{len(found)} {kind}s are called {text!r}, such as {found[0]} and {found[1]}: say which, by its number."
+        )
+    example = (
+        f" such as {next(iter(known.values()))!r}" if known else f", but no {kind} has one here"
+    )
+    raise BadTarget(
+        f"no {kind} is called {given!r}: a target is a number, such as 17, or a {kind}'s name{example}."
+    )

@@ -1,0 +1,5 @@
+"""Pictures of explanations and results, one kind in each file."""
+
+from graphgauge.core import attach_exports
+
+__getattr__, __dir__, __all__ = attach_exports(__name__, __file__)

@@ -1,0 +1,46 @@
+"""The colours of every picture.
+
+Readers can tell them apart with any kind of colour vision, and by their depth in a grey print. The
+hues are those of Okabe and Ito. Hue and depth show a score s; depth compares |s| with the strongest
+score, m:
+
+    signed     blue for s > 0 (raises the output), vermilion for s < 0 (lowers it)
+    unsigned   green
+    depth      from PALEST (next to 0) to 1 (the strongest):  PALEST + (1 - PALEST) |s| / m
+"""
+
+_BLUE, _VERMILION, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#999999"
+_ORANGE, _SKY, _YELLOW, _PURPLE, _BLACK = "#E69F00", "#56B4E9", "#F0E442", "#CC79A7", "#000000"
+#: for lines that stand beside each other, in this order
+_SERIES = (_BLUE, _VERMILION, _GREEN, _PURPLE, _ORANGE, _SKY, _BLACK)
+EXPLAINED, RANDOM, CHANGE = _BLUE, _GREY, _VERMILION
+_RAISES, _LOWERS, UNSIGNED = _BLUE, _VERMILION, _GREEN
+TARGET, NODE, GROUP, OUTLINE, INK = _YELLOW, "#E8E8E8", "#CFE6F5", "#555555", "#222222"
+_PALEST = 0.35
+
+
+def _mix_with_white(colour: str, depth: float) -> str:
+    """Mix a colour with white; depth 0 is white, depth 1 the full colour.
+
+    >>> _mix_with_white("#0072B2", 1.0), _mix_with_white("#0072B2", 0.0), _mix_with_white("#000000", 0.5)
+    ('#0072b2', '#ffffff', '#808080')
+    """
+    parts = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
+    return "#" + "".join(f"{round(255 - depth * (255 - part)):02x}" for part in parts)
+
+
+def score_hue(score: float, signed: bool) -> str:
+    """Return the hue that shows the direction of a score."""
+    if not signed:
+        return UNSIGNED
+    return _RAISES if score >= 0 else _LOWERS
+
+
+def score_colour(score: float, strongest: float, signed: bool) -> str:
+    """Return the colour of a score; ``strongest`` is the largest absolute score in the picture.
+
+    >>> score_colour(-2.0, 2.0, signed=True) == _mix_with_white(_LOWERS, 1.0)
+    True
+    """
+    share = abs(score) / strongest if strongest else 0.0
+    return _mix_with_white(score_hue(score, signed), _PALEST + (1 - _PALEST) * share)

@@ -1,0 +1,119 @@
+"""The deletion curve of an explanation, drawn into the band of random orders."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from graphgauge.core import Target, UndefinedScore
+from graphgauge.evaluation import ScoreTrace, TracedCase
+from graphgauge.plots.colours import CHANGE, EXPLAINED, RANDOM
+from graphgauge.plots.text_labels import MAX_NAME_IN_TITLE, PLAIN_TEXT, cut_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class CurveData:
+    """What a plot of a deletion curve shows, as plain data."""
+
+    explainer: str
+    target: Target
+    side: str
+    reference: Any
+    start: float
+    curve: Sequence[float]  #: K outputs, after 1..K edits
+    band: Sequence[
+        Sequence[float | None]
+    ]  #: low, median and high of the random orders, K each; None where none was followed
+    ec: int
+    flipped: bool
+    score: float
+
+
+def plot_deletion_curve(
+    story: ScoreTrace, reference: Any = None, ax: "Axes | None" = None
+) -> "Axes":
+    """Draw a deletion curve into the band of random orders.
+
+    The line is the output after each edit in the order of the explanation. The band holds 80 % of
+    the random orders, the dashed line is their median, and the vertical line marks the EC, where
+    the prediction changes.
+
+    Args:
+        story: The curves behind one score, from ``results.explain(row)``.
+        reference: Against which reference to draw; by default the one with the lowest EC.
+        ax: Axes to draw into; new ones by default.
+
+    Raises:
+        UndefinedScore: There is no curve against this reference.
+    """
+    return draw_deletion_curve(build_curve_data(story, reference), ax)
+
+
+def build_curve_data(story: ScoreTrace, reference: Any = None) -> CurveData:
+    """Return what is drawn of the curves behind one score."""
+    case = _find_case(story, reference)
+    band = [
+        [height if math.isfinite(height) else None for height in line]
+        for line in case.band().tolist()
+    ]
+    return CurveData(
+        story.explainer,
+        story.target,
+        story.side,
+        case.reference,
+        case.start,
+        case.curve.tolist(),
+        band,
+        case.ec,
+        case.flipped,
+        case.score,
+    )
+
+
+def draw_deletion_curve(case: CurveData, ax: "Axes | None" = None) -> "Axes":
+    """Draw a curve into the band of random orders."""
+    import matplotlib.pyplot as plt
+    from matplotlib.ticker import MaxNLocator
+
+    axes = ax if ax is not None else plt.subplots(figsize=(6, 3.6), layout="constrained")[1]
+    steps = range(len(case.curve) + 1)
+    low, middle, high = (
+        [case.start, *(math.nan if height is None else height for height in line)]
+        for line in case.band
+    )
+    axes.fill_between(
+        steps, low, high, color=RANDOM, alpha=0.3, linewidth=0, label="random orders, 80 %"
+    )
+    axes.plot(steps, middle, color=RANDOM, linestyle="--", label="random orders, median")
+    name = cut_text(case.explainer, MAX_NAME_IN_TITLE)
+    axes.plot(
+        steps, [case.start, *case.curve], color=EXPLAINED, marker="o", markersize=3, label=name
+    )
+    word = "prediction changes" if case.flipped else "no change up to here"
+    axes.axvline(case.ec, color=CHANGE, linewidth=1, label=f"{word}: {case.ec}")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.yaxis.set_major_formatter(
+        lambda value, _: f"{value:.8g}"
+    )  # no common factor, which would stand in the legend
+    axes.set_xlabel("edges removed" if case.side == "edge" else "features substituted")
+    axes.set_ylabel("output")
+    against = "" if case.reference is None else f", reference {case.reference}"
+    axes.set_title(f"target {case.target}{against}: pertinence {case.score:.2f}")
+    for text in axes.legend(frameon=False).get_texts():
+        text.set(**PLAIN_TEXT)
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def _find_case(story: ScoreTrace, reference: Any) -> TracedCase:
+    """Return the case of a reference, or the one with the lowest EC."""
+    cases = [case for case in story.cases if reference is None or case.reference == reference]
+    if not cases:
+        known = ", ".join(str(case.reference) for case in story.cases)
+        raise UndefinedScore(
+            f"there is no curve against reference {reference!r}; there are {known or 'none'}."
+        )
+    return min(cases, key=lambda case: (not case.flipped, case.ec))

@@ -1,0 +1,9 @@
+from .app import check_serve_extra as check_serve_extra
+from .app import create_app as create_app
+from .project_service import service_from_project as service_from_project
+from .server import check_exposure as check_exposure
+from .server import print_to_stderr as print_to_stderr
+from .server import resolve_token as resolve_token
+from .server import run_service as run_service
+from .service import Service as Service
+from .settings import Settings as Settings

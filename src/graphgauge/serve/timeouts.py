@@ -1,0 +1,68 @@
+"""How long the service waits for a request that does not come: the clock of every connection.
+
+A caller who opens connections and sends nothing, or a byte now and then ("slow loris"), keeps them
+from others; uvicorn has no clock for that. Here each connection has one. It runs while the caller
+owes something,
+
+    a head   from the connection, or from the first byte of a further request, until its last line       head_ms
+    a body   from the head until the last byte, also where nobody reads it                               body_ms and a second
+
+and does not start anew with a byte: what is not there in time ends the connection. A body that is
+read is refused with 408 before. Between two requests the usual time for keeping a connection holds.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from graphgauge.serve.settings import Settings
+
+if TYPE_CHECKING:
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_BODY_GRACE_SECONDS = 1.0  #: seconds after which a body that was refused must be gone
+
+
+def timeout_protocol(settings: Settings) -> "type[H11Protocol]":
+    """Uvicorn's protocol with the clock."""
+    import h11
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    seconds: dict[Any, float] = {
+        h11.IDLE: settings.head_ms / 1000,
+        h11.SEND_BODY: settings.body_ms / 1000 + _BODY_GRACE_SECONDS,
+    }
+
+    class Patient(H11Protocol):
+        """A connection that ends when its request does not come."""
+
+        owed: Any = None  #: what h11 says the caller does
+        clock: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            """The caller owes a head."""
+            super().connection_made(transport)
+            self.look()
+
+        def data_received(self, data: bytes) -> None:
+            """Something came: is it all?"""
+            super().data_received(data)
+            self.look()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            """Nothing is owed any more."""
+            self.wind(None)
+            super().connection_lost(exc)
+
+        def look(self) -> None:
+            """Start the clock of what is owed now, unless it runs already."""
+            if self.conn.their_state is not self.owed:
+                self.owed = self.conn.their_state
+                self.wind(seconds.get(self.owed))
+
+        def wind(self, time: float | None) -> None:
+            """Stop the clock; start it with a time."""
+            if self.clock is not None:
+                self.clock.cancel()
+            self.clock = None if time is None else self.loop.call_later(time, self.transport.abort)
+
+    return Patient

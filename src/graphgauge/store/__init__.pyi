@@ -1,0 +1,15 @@
+from .audit import ANSWER_RECORD as ANSWER_RECORD
+from .audit import START_RECORD as START_RECORD
+from .audit import STOP_RECORD as STOP_RECORD
+from .audit import AuditLog as AuditLog
+from .audit import LogPath as LogPath
+from .audit import csv_lines as csv_lines
+from .audit import json_lines as json_lines
+from .audit import verify_log as verify_log
+from .database import Store as Store
+from .database import StoreEntry as StoreEntry
+from .database import utc_now as utc_now
+from .hash_chain import ChainEntry as ChainEntry
+from .hash_chain import HashChain as HashChain
+from .hash_chain import Verification as Verification
+from .lock import WriterLock as WriterLock
