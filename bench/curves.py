@@ -47,7 +47,7 @@ def compared(model: BaseModel, number: int, trials: int, removal: str) -> str:
         return model.pred_copies(graphs, lines.case[line], edit, kind="copies")
 
     def by_versions() -> Tensor:
-        points: GraphCopies = edits.versions(model, lines, line, step)
+        points: GraphCopies = edits.versioned_copies(model, lines, line, step)
         return model.pred_rows(model.executor.outputs, points, kind="versions")
 
     (slow, wanted), (fast, found) = timed(by_copies), timed(by_versions)

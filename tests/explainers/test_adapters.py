@@ -24,7 +24,7 @@ from graphgauge.checks.model_checks import fail_if_network_changes
 from graphgauge.core.errors import BadExplanation, BadModel, BadSetting, UnknownName
 from graphgauge.core.rng_state import temporary_global_seed
 from graphgauge.core.seeds import derive_seed
-from graphgauge.explainers.pyg_adapter import _copy_network_adapter, _PyGNetwork, pyg_algorithms
+from graphgauge.explainers.pyg_adapter import PyGNetwork, copy_network_adapter, pyg_algorithms
 
 QUICK = {
     "GNNExplainer": {"epochs": 3},
@@ -167,9 +167,7 @@ def test_captum_through_the_adapter_equals_our_gradients(out):
 def test_log_probabilities_in_one_column_are_handed_over_as_probabilities():
     net = build(Stack, GCNConv, out=1, final=nn.LogSigmoid())
     model = gg.NodeClassificationModel(net, random_graph(), output="log_probs")
-    called = _PyGNetwork(
-        _copy_network_adapter(model.call), model.whole_data(), model, as_probs=False
-    )
+    called = PyGNetwork(copy_network_adapter(model.call), model.whole_data(), model, as_probs=False)
     assert (called.mode, called.kind) == ("binary_classification", "probs")
     rows = called(model.source.x, model.source.edge_index)
     assert torch.allclose(rows[:5, 0], model.pred_continuous(range(5))[:, 1])

@@ -12,7 +12,7 @@ import graphgauge as gg
 from graphgauge.core.errors import BadExplanation, BadSetting
 from graphgauge.explainers import EXPLAINERS
 from graphgauge.explainers.explained_class import parse_labels
-from graphgauge.explainers.graphmask import _prediction_divergence, _unpredicted_labels
+from graphgauge.explainers.graphmask import prediction_divergence, unpredicted_labels
 
 TARGETS = [3, 20, 41]
 QUICK = {
@@ -188,12 +188,12 @@ def test_graphmask_keeps_the_chosen_class_against_all_others_together():
     expected = [
         literal_divergence(*each) for each in zip(first.tolist(), now, chosen.tolist(), strict=True)
     ]
-    assert _prediction_divergence(model, first, raw, chosen).tolist() == pytest.approx(
+    assert prediction_divergence(model, first, raw, chosen).tolist() == pytest.approx(
         expected, rel=1e-9
     )
-    assert _unpredicted_labels(first, first.argmax(1)) is None
+    assert unpredicted_labels(first, first.argmax(1)) is None
     label = torch.zeros(6, dtype=torch.int64)
-    assert _unpredicted_labels(first, label).tolist() == [
+    assert unpredicted_labels(first, label).tolist() == [
         -1 if own == 0 else 0 for own in first.argmax(1).tolist()
     ]
 

@@ -15,8 +15,8 @@ from graphgauge.datasets import ba_shapes, trained_gcn
 from graphgauge.explainers.graphmask import (
     _GATE_START,
     _GraphMaskOptimisation,
-    _learn_baselines,
-    _prediction_divergence,
+    learn_baselines,
+    prediction_divergence,
 )
 from graphgauge.explainers.graphmask_pyg import _draw_random_weights
 from graphgauge.explainers.message_gates import open_probability, sample_hard_concrete
@@ -63,13 +63,13 @@ def test_the_divergence_is_kl_or_squared_in_sd():
         sum(p * torch.log(p / q) for p, q in zip(ps, qs, strict=True))
         for ps, qs in zip(first, now, strict=True)
     ]
-    assert (_prediction_divergence(model, first, raw) - torch.stack(wanted)).abs().max() <= 1e-12
+    assert (prediction_divergence(model, first, raw) - torch.stack(wanted)).abs().max() <= 1e-12
     values = gg.NodeRegressionModel(
         build(Stack, GCNConv, out=1, dtype=torch.float64), random_graph(dtype=torch.float64)
     )
     spread = values.pred_continuous(values.population()).std(correction=0)
     assert torch.allclose(
-        _prediction_divergence(values, torch.zeros(3).double(), torch.full((3, 1), 2.0).double()),
+        prediction_divergence(values, torch.zeros(3).double(), torch.full((3, 1), 2.0).double()),
         (2 / spread) ** 2,
     )
 
@@ -168,7 +168,7 @@ def test_motifs_are_found_while_predictions_are_kept(monkeypatch):
                 }
             )
         if epochs:
-            left.append(_prediction_divergence(self.model, first, raw))
+            left.append(prediction_divergence(self.model, first, raw))
 
     monkeypatch.setattr(_GraphMaskOptimisation, "learn", watched)
     in_motif = (data.y[data.edge_index] > 0).all(0)
@@ -189,8 +189,8 @@ def test_motifs_are_found_while_predictions_are_kept(monkeypatch):
 def test_baselines_are_learned_once_for_a_network_and_again_when_it_changes(monkeypatch):
     model, calls = node_model(), []
     monkeypatch.setattr(
-        "graphgauge.explainers.graphmask._learn_baselines",
-        lambda m: calls.append(m) or _learn_baselines(m),
+        "graphgauge.explainers.graphmask.learn_baselines",
+        lambda m: calls.append(m) or learn_baselines(m),
     )
     for targets in ([0], [1, 2], [0]):
         gg.GraphMask(epochs=1).explain(model, targets)
@@ -204,7 +204,7 @@ def test_baselines_are_learned_once_for_a_network_and_again_when_it_changes(monk
 def test_baselines_do_not_depend_on_the_memory_budget():
     net, data = build(Stack, GCNConv), random_graph(120, 300)
     free, tight = (
-        _learn_baselines(gg.NodeClassificationModel(net, data, memory_budget=b))
+        learn_baselines(gg.NodeClassificationModel(net, data, memory_budget=b))
         for b in (None, "300kB")
     )
     assert all(map(torch.equal, free, tight))

@@ -32,7 +32,7 @@ def both_ways(model, edits, lines, first):
     """
     upto = (lines.order >= 0).sum(1)
     line, step = steps_between(torch.full_like(upto, first).clamp(max=upto), upto)
-    engine, unfolded = model.executor, edits.versions(model, lines, line, step)
+    engine, versioned = model.executor, edits.versioned_copies(model, lines, line, step)
 
     def edited(union):
         return engine.outputs(edits.edit(union, lines, line[union.copy], step[union.copy]))
@@ -40,9 +40,9 @@ def both_ways(model, edits, lines, first):
     with model.session(), torch.no_grad():
         model.prepare_engine()
         copies = engine.rows(edited, GraphCopies(edits.graphs, lines.case[line]), "copies")
-        together = engine.rows(engine.outputs, unfolded, "versions")
+        together = engine.rows(engine.outputs, versioned, "versions")
         cut = [
-            engine.outputs(engine.union(unfolded, k, min(k + 7, len(line))))
+            engine.outputs(engine.union(versioned, k, min(k + 7, len(line))))
             for k in range(0, len(line), 7)
         ]
     return copies, together, torch.cat(cut)
@@ -122,17 +122,19 @@ def test_a_removal_makes_a_version_of_each_node_that_it_reaches(conv, removal, w
     graphs = model.computation_graphs([9])
     edits = EdgeEdits.from_graphs(model, graphs, removal)
     lines = CurveLines(torch.zeros(3, dtype=torch.int64), torch.arange(3)[:, None])
-    unfolded = edits.versions(model, lines, torch.arange(3), torch.ones(3, dtype=torch.int64))
+    versioned = edits.versioned_copies(
+        model, lines, torch.arange(3), torch.ones(3, dtype=torch.int64)
+    )
     graph = graphs[0]
     ends = [(int(graph.nodes[a]), int(graph.nodes[b])) for a, b in graph.edge_index[:, :3].t()]
-    found = [len(engine_union(unfolded, k).of) - 1 for k in range(3)]
+    found = [len(engine_union(versioned, k).graph_index) - 1 for k in range(3)]
     assert dict(zip(ends, found, strict=True)) == wanted
     base = torch.tensor([len(graph.all_nodes), 0, 0])
-    assert (unfolded.sizes(1)[0] - base).tolist() == found
+    assert (versioned.sizes(1)[0] - base).tolist() == found
 
 
-def engine_union(unfolded, k):
-    return unfolded.union(k, k + 1, 1)
+def engine_union(versioned, k):
+    return versioned.union(k, k + 1, 1)
 
 
 def test_a_star_costs_one_version_for_each_step_and_a_clique_uses_copies_if_they_are_smaller():
@@ -144,12 +146,12 @@ def test_a_star_costs_one_version_for_each_step_and_a_clique_uses_copies_if_they
     edits = EdgeEdits.from_graphs(model, model.computation_graphs([0]))
     lines = CurveLines(torch.zeros(1, dtype=torch.int64), torch.arange(10)[None])
     nothing, ten = torch.zeros(10, dtype=torch.int64), torch.arange(1, 11)
-    unfolded = edits.versions(model, lines, nothing, ten)
-    nodes, edges, _ = unfolded.sizes(1)
+    versioned = edits.versioned_copies(model, lines, nothing, ten)
+    nodes, edges, _ = versioned.sizes(1)
     assert nodes.tolist() == [51, *[1] * 9]
     assert edges.tolist() == [98, *[49] * 9]
-    assert _count_nodes_and_edges(unfolded, 1) == 51 + 9 + 11 * 49
-    assert edits.unfolded(model, lines, nothing, ten) is not None
+    assert _count_nodes_and_edges(versioned, 1) == 51 + 9 + 11 * 49
+    assert edits.incremental_copies(model, lines, nothing, ten) is not None
 
     every = torch.cartesian_prod(torch.arange(9), torch.arange(9))
     clique = Data(
@@ -158,7 +160,7 @@ def test_a_star_costs_one_version_for_each_step_and_a_clique_uses_copies_if_they
     )
     model = gg.NodeClassificationModel(zoo.Stack(SAGEConv, 3), clique)
     edits = EdgeEdits.from_graphs(model, model.computation_graphs([0]))
-    assert edits.unfolded(model, lines, nothing, ten) is None
+    assert edits.incremental_copies(model, lines, nothing, ten) is None
 
 
 def test_networks_that_look_beyond_messages_are_copied():

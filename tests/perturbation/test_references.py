@@ -398,11 +398,12 @@ def literal_donors(target, reference, seed):
     ]
     others = [row for row in range(len(target.nodes)) if row not in own]
     random = make_generator(seed)
-    if len(lenders) >= len(others):
-        drawn = torch.randperm(len(lenders), generator=random)[: len(others)].tolist()
+    if len(lenders) < len(others):
+        drawn = torch.randint(len(lenders), (len(others),), generator=random)
     else:
-        drawn = torch.randint(len(lenders), (len(others),), generator=random).tolist()
-    found = {row: lenders[k] for row, k in zip(others, drawn, strict=True)}
+        drawn = torch.randperm(len(lenders), generator=random)
+        drawn = drawn[: len(others)]
+    found = {row: lenders[k] for row, k in zip(others, drawn.tolist(), strict=True)}
     found |= {row: there[int(reference.target_rows[end])] for end, row in enumerate(own)}
     return [found[row] for row in range(len(target.nodes))]
 

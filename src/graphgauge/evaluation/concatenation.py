@@ -28,8 +28,10 @@ def concat(results: Iterable[Results] | Mapping[str, Results]) -> Results:
     """
     if isinstance(results, Mapping):
         parts = [_rename_network(part, str(name)) for name, part in results.items()]
+    elif isinstance(results, Results):
+        parts = [results]
     else:
-        parts = [results] if isinstance(results, Results) else list(results)
+        parts = list(results)
     for part in parts:
         if not isinstance(part, Results):
             raise BadSetting(

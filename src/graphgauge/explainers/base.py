@@ -10,19 +10,13 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
-import numpy as np
-import torch
 from torch import Tensor
 
 from graphgauge.core import (
     BadExplanation,
-    BadModel,
     BadSetting,
     GraphgaugeWarning,
     Target,
@@ -32,14 +26,11 @@ from graphgauge.core import (
     derive_seed,
     progress_bar,
 )
-from graphgauge.execution import ADVICE_WITHOUT_MASKS
+from graphgauge.explainers.edge_score_warnings import warn_about_missing_edge_scores
 from graphgauge.explainers.explained_class import parse_labels
+from graphgauge.explainers.network_checks import check_wrapped_model
 from graphgauge.models import BaseModel, borrow_network, digest_of_network
 from graphgauge.subgraphs import ComputationGraphs, Targets
-
-_WARNS_OF_MISSING_EDGES: ContextVar[bool] = ContextVar(
-    "whether explainers without edge scores say so", default=True
-)
 
 
 @dataclass(frozen=True)
@@ -229,16 +220,6 @@ class BaseExplainer(ABC):
         """
 
 
-def check_wrapped_model(model: Any) -> BaseModel:
-    """Raise BadModel unless the network is wrapped."""
-    if not isinstance(model, BaseModel):
-        raise BadModel(
-            f"explain needs a wrapped network, but got {type(model).__name__}. Wrap it with its "
-            "data, for example gg.NodeClassificationModel(net, data)."
-        )
-    return model
-
-
 def _check_packed_shapes(scores: Any, graphs: ComputationGraphs, name: str) -> Scores:
     """Raise BadExplanation unless the scores have the shapes of the packed graphs."""
     if not isinstance(scores, Scores):
@@ -293,33 +274,6 @@ def _unpack_explanation(
     )
 
 
-def warn_about_missing_edge_scores(
-    model: BaseModel, explainers: Iterable[BaseExplainer], stacklevel: int = 2
-) -> None:
-    """Warn which explainers will score features only, why, and what would score edges instead."""
-    names = sorted({explainer.name for explainer in explainers if explainer.needs_masks})
-    if not names or not _WARNS_OF_MISSING_EDGES.get() or can_mask_messages(model):
-        return
-    reason = model.mask_support.rstrip(".")
-    gives = "gives" if len(names) == 1 else "give"
-    warnings.warn(
-        f"there are no edge scores: {reason}. So {', '.join(names)} {gives} features only; "
-        f"for edges {ADVICE_WITHOUT_MASKS}.",
-        GraphgaugeWarning,
-        stacklevel=stacklevel + 1,
-    )
-
-
-@contextmanager
-def silence_missing_edge_warnings() -> Iterator[None]:
-    """Suppress the warning about missing edge scores, for a caller that has given it already."""
-    token = _WARNS_OF_MISSING_EDGES.set(False)
-    try:
-        yield
-    finally:
-        _WARNS_OF_MISSING_EDGES.reset(token)
-
-
 def _warn_about_nonfinite_scores(name: str, scores: Scores, xs: list[Xplanation]) -> None:
     """Warn about NaN and infinite scores."""
     if _all_scores_finite(scores.feature, scores.edge):
@@ -356,13 +310,6 @@ def target_output(model: BaseModel, raw: Tensor, label: Tensor | None, what: str
     return raw.gather(1, label[:, None])[:, 0]
 
 
-def check_explain_output(what: str) -> str:
-    """Raise BadSetting unless ``what`` is "prob" or "logit"."""
-    if what not in ("prob", "logit"):
-        raise BadSetting(f"explain_output must be 'prob' or 'logit', but {what!r} was given.")
-    return what
-
-
 def zero_feature_scores(graphs: ComputationGraphs) -> Tensor:
     """Packed feature scores of 0, to be filled. (sum of nodes, F)"""
     return graphs.source.x.new_zeros(len(graphs.node), graphs.source.x.size(1))
@@ -371,53 +318,3 @@ def zero_feature_scores(graphs: ComputationGraphs) -> Tensor:
 def zero_edge_scores(graphs: ComputationGraphs) -> Tensor:
     """Packed edge scores of 0, to be filled. (sum of edges,)"""
     return graphs.source.x.new_zeros(len(graphs.edge))
-
-
-def can_mask_messages(model: BaseModel) -> bool:
-    """Whether single messages can be multiplied by a factor, so that edges can have scores."""
-    return not model.mask_support.startswith("refused")
-
-
-def check_visible_operations(name: str, model: BaseModel) -> None:
-    """Raise BadModel if the network's operations cannot be observed or compute in low precision.
-
-    Operations that `torch.jit` has compiled cannot be observed.
-    """
-    if any(isinstance(module, torch.jit.ScriptModule) for module in model.net.modules()):
-        raise BadModel(
-            f"{name} follows the network's operations, which torch.jit hides: wrap the module that "
-            "was compiled, or use IntegratedGradients."
-        )
-    check_precision(name, model)
-
-
-def check_precision(name: str, model: BaseModel) -> None:
-    """Raise BadModel if layers compute in float16 or bfloat16."""
-    low = {
-        weight.dtype
-        for weight in model.net.parameters()
-        if weight.dtype in (torch.float16, torch.bfloat16)
-    }
-    if low:
-        raise BadModel(
-            f"{name} mixes what layers compute with its own numbers, but "
-            f"{type(model.net).__name__} computes in {str(low.pop()).removeprefix('torch.')}: use "
-            "net.float(), or another explainer such as IntegratedGradients."
-        )
-
-
-def check_positive_integer(name: str, value: int) -> None:
-    """Raise BadSetting unless ``value`` is a whole number of at least 1."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-        raise BadSetting(f"{name} must be a whole number, 1 or more, but {value!r} was given.")
-
-
-def check_finite_parameters(explainer: Any, *names: str, least: float = 0.0) -> None:
-    """Raise BadSetting unless the named parameters are finite numbers of at least ``least``."""
-    for name in names:
-        value = getattr(explainer, name)
-        is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-        if not is_number or not least <= value < float("inf"):
-            raise BadSetting(
-                f"{name} must be a finite number, {least:g} or more, but {value!r} was given."
-            )

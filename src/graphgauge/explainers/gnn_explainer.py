@@ -28,13 +28,7 @@ from torch import Tensor
 
 from graphgauge.core import advance_progress
 from graphgauge.execution import GraphBatch
-from graphgauge.explainers.base import (
-    BaseExplainer,
-    Scores,
-    can_mask_messages,
-    check_finite_parameters,
-    check_positive_integer,
-)
+from graphgauge.explainers.base import BaseExplainer, Scores
 from graphgauge.explainers.cuda_graphs import ReplayedStep
 from graphgauge.explainers.explained_class import classes_to_explain
 from graphgauge.explainers.mask_optimisation import (
@@ -45,6 +39,8 @@ from graphgauge.explainers.mask_optimisation import (
     original_predictions,
     prediction_loss,
 )
+from graphgauge.explainers.network_checks import can_mask_messages
+from graphgauge.explainers.parameter_checks import check_finite_parameters, check_positive_integer
 from graphgauge.models import BaseModel
 from graphgauge.subgraphs import ComputationGraphs
 

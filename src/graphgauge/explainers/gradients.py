@@ -28,14 +28,13 @@ from graphgauge.execution import GraphBatch
 from graphgauge.explainers.base import (
     BaseExplainer,
     Scores,
-    can_mask_messages,
-    check_explain_output,
-    check_positive_integer,
     target_output,
     zero_edge_scores,
     zero_feature_scores,
 )
 from graphgauge.explainers.explained_class import classes_to_explain
+from graphgauge.explainers.network_checks import can_mask_messages
+from graphgauge.explainers.parameter_checks import check_explain_output, check_positive_integer
 from graphgauge.models import BaseModel
 from graphgauge.subgraphs import ComputationGraphs
 

@@ -45,19 +45,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from graphgauge.core import BadSetting, advance_progress, derive_seed, random_streams, uniform_at
+from graphgauge.core import BadSetting, advance_progress
 from graphgauge.execution import GraphBatch
-from graphgauge.explainers.base import (
-    BaseExplainer,
-    Scores,
-    can_mask_messages,
-    check_finite_parameters,
-    check_positive_integer,
-    check_precision,
-    target_output,
-)
+from graphgauge.explainers.base import BaseExplainer, Scores, target_output
 from graphgauge.explainers.cuda_graphs import ReplayedStep
 from graphgauge.explainers.explained_class import classes_to_explain
+from graphgauge.explainers.graphmask_baselines import learn_baselines
+from graphgauge.explainers.graphmask_divergence import prediction_divergence, unpredicted_labels
 from graphgauge.explainers.graphmask_pyg import check_gates_are_untrained, score_with_random_gates
 from graphgauge.explainers.mask_optimisation import (
     LearnedMask,
@@ -70,24 +64,20 @@ from graphgauge.explainers.mask_optimisation import (
 from graphgauge.explainers.message_gates import (
     GatedMessages,
     GateNoise,
-    gate_messages_by_copy,
     open_probability,
     record_message_rounds,
     sample_hard_concrete,
 )
+from graphgauge.explainers.network_checks import can_mask_messages, check_precision
+from graphgauge.explainers.parameter_checks import check_finite_parameters, check_positive_integer
 from graphgauge.models import (
     BaseModel,
-    class_log_probabilities,
-    evenly_spaced_rows,
-    most_likely_class,
 )
 from graphgauge.subgraphs import ComputationGraphs
 
 _FEATURE_STD, _FEATURE_LR = 0.1, 0.01
 _GATE_START = 2.0
 _LAMBDA_RANGE = (-2.0, 30.0)
-_MIN_LOG_PROBABILITY = -100.0  #: stands for log 0, so that a probability of 0 still has a gradient
-_BASELINE_TARGETS, _BASELINE_STEPS, _BASELINE_LR = 32, 50, 0.02
 
 
 @dataclass(frozen=True)
@@ -192,11 +182,11 @@ class GraphMask(BaseExplainer):
         """
         label, first = classes_to_explain(model, graphs), original_predictions(model, graphs)
         chosen = (
-            None if graphs.chosen_class is None else _unpredicted_labels(first, graphs.chosen_class)
+            None if graphs.chosen_class is None else unpredicted_labels(first, graphs.chosen_class)
         )
         baselines: list[Tensor] = []
         if can_mask_messages(model):
-            baselines = model.cached_fact("graphmask baselines", lambda: _learn_baselines(model))
+            baselines = model.cached_fact("graphmask baselines", lambda: learn_baselines(model))
 
         def optimise(union: GraphBatch, epochs: int) -> LearnedScores:
             copy_seeds = [seeds[k] for k in union.graph_index.tolist()]
@@ -212,7 +202,7 @@ class GraphMask(BaseExplainer):
 class _GraphMaskOptimisation:
     """The optimisation of the gates and feature masks of one batch.
 
-    ``chosen`` holds the classes that are explained though others are predicted; see `_prediction_divergence`.
+    ``chosen`` holds the classes that are explained though others are predicted; see `prediction_divergence`.
     """
 
     chosen: Tensor | None = None
@@ -324,7 +314,7 @@ class _GraphMaskOptimisation:
                 }
             )
             excess = (
-                _prediction_divergence(self.model, first, raw, self.chosen) / self.worst
+                prediction_divergence(self.model, first, raw, self.chosen) / self.worst
                 - self.settings.allowance
             )
             loss = (softplus(multiplier)[: len(excess), 0] * excess).sum()
@@ -348,7 +338,7 @@ class _GraphMaskOptimisation:
         """
         self.copies.set_gates(torch.zeros_like(self.mask.logit))
         nothing = self.run({k: torch.zeros_like(logit) for k, logit in enumerate(self.logits)})
-        worst = _prediction_divergence(self.model, first, nothing, self.chosen)
+        worst = prediction_divergence(self.model, first, nothing, self.chosen)
         return torch.where(worst > torch.finfo(worst.dtype).eps, worst, 1)
 
     def share(self, is_alive: Tensor) -> Tensor:
@@ -367,112 +357,3 @@ class _GraphMaskOptimisation:
             opened = torch.stack([open_probability(logit) for logit in self.logits]) * is_alive
             edge[self.edges.at] = (opened.sum(0) / is_alive.sum(0).clamp(min=1))[self.edges.slot]
         return union, at, feature, edge
-
-
-def _unpredicted_labels(first: Tensor, label: Tensor) -> Tensor | None:
-    """The classes that are explained though another is predicted, -1 elsewhere. (T, C), (T,) ->
-    (T,)
-
-    Returns None if there are none.
-    """
-    is_other = label != most_likely_class(first)
-    return torch.where(is_other, label, -1) if bool(is_other.any()) else None
-
-
-def _prediction_divergence(
-    model: BaseModel, first: Tensor, raw: Tensor, chosen: Tensor | None = None
-) -> Tensor:
-    """Divergence between original and current predictions. first (K, C) or (K,) -> (K,)
-
-    For classes this is KL(first || current); for regression, the squared difference in standard
-    deviations of the predictions. Where ``chosen`` (K,) is not -1, it is the class that is
-    explained, and all other classes count as one.
-    """
-    if model.task == "regression":
-        spread = model.spread or 1.0  # type: ignore[attr-defined]
-        return ((model.interpret(raw) - first) / spread).square()
-    log_prob = class_log_probabilities(raw, model.kind).clamp(min=_MIN_LOG_PROBABILITY)  # type: ignore[attr-defined]
-    everything = (torch.xlogy(first, first) - first * log_prob).sum(1)
-    if chosen is None:
-        return everything
-    label = chosen.clamp(min=0)[:, None]
-    is_label = torch.zeros_like(first, dtype=torch.bool).scatter(1, label, True)
-    rest = torch.stack([first.gather(1, label)[:, 0], first.masked_fill(is_label, 0).sum(1)], 1)
-    others = log_prob.masked_fill(is_label, _MIN_LOG_PROBABILITY).logsumexp(1)
-    log_rest = torch.stack([log_prob.gather(1, label)[:, 0], others], 1)
-    return torch.where(chosen < 0, everything, (torch.xlogy(rest, rest) - rest * log_rest).sum(1))
-
-
-def _learn_baselines(model: BaseModel) -> list[Tensor]:
-    """Learn the vector that best replaces any message, for each round of messages. (width,) each
-
-    Over up to 32 targets of the population, with half of all gates closed at random, Adam minimises
-    the mean divergence from the predictions with all gates open.
-    """
-    targets = evenly_spaced_rows(model.population_rows, _BASELINE_TARGETS)
-    graphs = model.computation_graphs(targets, lean=True)
-    first = original_predictions(model, graphs)
-    seeds = torch.tensor(
-        [derive_seed(0, "graphmask baselines", number) for number in range(len(graphs))],
-        device=graphs.edge.device,
-    )
-    stream = random_streams(seeds[graphs.edge_owner], graphs.edge_position)
-    baselines = [graphs.source.x.new_zeros(width) for width in _message_widths(model, graphs)]
-    if not baselines:
-        return []
-    adam = torch.optim.Adam(baselines, lr=_BASELINE_LR)
-    for step in range(_BASELINE_STEPS):
-        drawn = [
-            uniform_at(stream, step * len(baselines) + number) for number in range(len(baselines))
-        ]
-        is_open = (torch.stack(drawn) < 0.5).to(first)
-        gradients: list[list[Tensor]] = []
-        model.for_each(
-            _baseline_gradients(model, first, baselines, is_open),
-            gradients.append,
-            graphs,
-            kind="graphmask baselines",
-        )
-        for baseline, rows in zip(baselines, zip(*gradients, strict=True), strict=True):
-            baseline.grad = torch.cat(rows).mean(0)
-        adam.step()
-    return baselines
-
-
-def _message_widths(model: BaseModel, graphs: ComputationGraphs) -> list[int]:
-    """Number of values in a message, for each round."""
-
-    def work(union: GraphBatch) -> list[int]:
-        rounds = record_message_rounds(model, union, relevant_edge_entries(union, align=1))
-        return [messages.width for messages in rounds]
-
-    widths: list[list[int]] = []
-    only_first = torch.zeros(1, dtype=torch.int64, device=graphs.node.device)
-    model.for_each(work, widths.append, graphs, of=only_first)
-    return widths[0]
-
-
-def _baseline_gradients(
-    model: BaseModel, first: Tensor, baselines: list[Tensor], is_open: Tensor
-) -> Callable[[GraphBatch], list[Tensor]]:
-    """Return a function that gives the gradients of each copy's divergence for the baselines.
-
-    Gates are open where ``is_open`` is 1. (K, width) for each round
-    """
-
-    def work(union: GraphBatch) -> list[Tensor]:
-        edges = relevant_edge_entries(union, align=1)
-        rounds = record_message_rounds(model, union, edges)
-        with torch.enable_grad():
-            leaves = [
-                baseline.expand(len(union), -1).clone().requires_grad_(True)
-                for baseline in baselines
-            ]
-            gates = dict(enumerate(is_open[:, union.edge_row[edges.at]]))
-            edit = gate_messages_by_copy(rounds, gates, leaves, edges.copy[edges.slot])
-            loss = _prediction_divergence(
-                model, first[union.graph_index], model.executor.outputs(union, edit)
-            ).sum()
-            return list(torch.autograd.grad(loss, leaves, materialize_grads=True))
-
-    return work

@@ -15,12 +15,8 @@ from torch import Tensor
 
 from graphgauge.core import derive_seed, normal_at, random_streams
 from graphgauge.execution import AlignedLayout, DenseFeatures, GraphBatch, ScatteredFeatures
-from graphgauge.explainers.base import (
-    Scores,
-    can_mask_messages,
-    zero_edge_scores,
-    zero_feature_scores,
-)
+from graphgauge.explainers.base import Scores, zero_edge_scores, zero_feature_scores
+from graphgauge.explainers.network_checks import can_mask_messages
 from graphgauge.models import BaseModel, class_log_probabilities
 from graphgauge.subgraphs import ComputationGraphs, ragged_ranges
 

@@ -7,9 +7,7 @@ Stored self-loops are moved behind all other edges: if every node stores one, Py
 messages of self-loops that a layer adds with those of the first edges.
 """
 
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -17,11 +15,24 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 from torch.nn import Module
-from torch_geometric.data import Data
 
-from graphgauge.core import BadModel, BadSetting, GraphgaugeError, lookup, temporary_global_seed
-from graphgauge.execution import ForwardAdapter
+from graphgauge.core import BadSetting, GraphgaugeError, lookup, temporary_global_seed
 from graphgauge.explainers.base import BaseExplainer, Scores
+from graphgauge.explainers.pyg_algorithms import (
+    ALGORITHM_TRAITS,
+    AlgorithmTraits,
+    build_isolated_algorithm,
+    check_pyg_algorithm,
+    is_untrained,
+    pyg_algorithms,
+    suppress_captum_warnings,
+)
+from graphgauge.explainers.pyg_network import (
+    PyGNetwork,
+    copy_network_adapter,
+    move_loops_last,
+    source_graph,
+)
 from graphgauge.explainers.sequential import OBJECT_PREFIX, explain_sequentially
 from graphgauge.models import BaseModel
 from graphgauge.subgraphs import ComputationGraph, ComputationGraphs, message_layers
@@ -30,27 +41,6 @@ if TYPE_CHECKING:
     from torch_geometric.explain import ExplainerAlgorithm
 
 
-@dataclass(frozen=True)
-class _AlgorithmTraits:
-    """Known properties of a PyG algorithm."""
-
-    signed: bool = False
-    deterministic: bool = False
-    scores_features: bool = True
-    explanation_type: str = "model"
-
-
-#: PyG's own algorithms; others count as unsigned and random unless the caller says otherwise
-ALGORITHM_TRAITS = {
-    "GNNExplainer": _AlgorithmTraits(),
-    "GraphMaskExplainer": _AlgorithmTraits(),
-    "DummyExplainer": _AlgorithmTraits(),
-    "AttentionExplainer": _AlgorithmTraits(deterministic=True, scores_features=False),
-    "PGExplainer": _AlgorithmTraits(
-        deterministic=True, scores_features=False, explanation_type="phenomenon"
-    ),
-    "CaptumExplainer": _AlgorithmTraits(signed=True, deterministic=True),
-}
 #: Captum's methods that differ from the others
 _UNSIGNED_METHODS, _RANDOM_METHODS = ("Saliency",), ("ShapleyValueSampling",)
 
@@ -94,7 +84,7 @@ class PyGExplainer(BaseExplainer):
                 f"options must be a dictionary such as {{'epochs': 50}}, but is {self.options!r}."
             )
         object.__setattr__(self, "options", dict(self.options))
-        _check_pyg_algorithm(self.algorithm, self.options)
+        check_pyg_algorithm(self.algorithm, self.options)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -121,9 +111,9 @@ class PyGExplainer(BaseExplainer):
         return known if self.is_deterministic is None else self.is_deterministic
 
     @property
-    def traits(self) -> _AlgorithmTraits:
+    def traits(self) -> AlgorithmTraits:
         """The known properties of the algorithm."""
-        return ALGORITHM_TRAITS.get(self.algorithm_name, _AlgorithmTraits())
+        return ALGORITHM_TRAITS.get(self.algorithm_name, AlgorithmTraits())
 
     @property
     def method(self) -> str:
@@ -154,7 +144,7 @@ class PyGExplainer(BaseExplainer):
         labels = _unpredicted_classes(model, graphs)
 
         def explain(graph: ComputationGraph, seed: int) -> tuple[Tensor | None, Tensor | None]:
-            with temporary_global_seed(seed), _suppress_captum_warnings():
+            with temporary_global_seed(seed), suppress_captum_warnings():
                 return self.sides(model, graph, labels[graph.number])
 
         return explain_sequentially(model, graphs, seeds, explain)
@@ -171,12 +161,12 @@ class PyGExplainer(BaseExplainer):
 
         ``label`` is the class to explain if it is not the predicted one.
         """
-        g, order = _move_loops_last(_source_graph(model, graph))
-        call = _copy_network_adapter(model.call)
+        g, order = move_loops_last(source_graph(model, graph))
+        call = copy_network_adapter(model.call)
         if graph.batch.label is not None:
             call = replace(call, column=int(graph.batch.label[graph.number]))
         # PyG's bridge to Captum rejects the logits of two classes in one column.
-        net = _PyGNetwork(call, g, model, as_probs=self.algorithm_name == "CaptumExplainer")
+        net = PyGNetwork(call, g, model, as_probs=self.algorithm_name == "CaptumExplainer")
         kind = self.traits.explanation_type if label is None else "phenomenon"
         explainer = self.connected(net, model, kind)
         index = int(graph.batch.target[graph.number, 0]) if model.level == "node" else None
@@ -203,7 +193,7 @@ class PyGExplainer(BaseExplainer):
             edge = torch.zeros_like(edge).index_copy(0, order, edge.detach())[graph.edges]
         return feature, edge
 
-    def connected(self, net: "_PyGNetwork", model: BaseModel, kind: str) -> Any:
+    def connected(self, net: "PyGNetwork", model: BaseModel, kind: str) -> Any:
         """Build PyG's ``Explainer`` for ``net``.
 
         An ``Explainer`` of kind "phenomenon" receives the class that it explains.
@@ -211,7 +201,7 @@ class PyGExplainer(BaseExplainer):
         from torch_geometric.explain import Explainer
 
         algorithm = self.built(net)
-        if _is_untrained(algorithm):
+        if is_untrained(algorithm):
             raise BadSetting(
                 f"{self.algorithm_name} has to be trained before it explains, but has not been. "
                 "Train it as PyG's documentation says, and pass the trained object: "
@@ -249,41 +239,11 @@ class PyGExplainer(BaseExplainer):
             # It does not count the layers itself, and shows progress bars unless told not to.
             options = {"num_layers": len(message_layers(net)), "log": False, **options}
         try:
-            return _build_isolated_algorithm(make, deepcopy(options))
+            return build_isolated_algorithm(make, deepcopy(options))
         except (TypeError, ValueError, AttributeError) as error:
             raise BadSetting(
                 f"{self.algorithm_name} cannot be built with {options!r}: {error}."
             ) from error
-
-
-class _PyGNetwork(Module):
-    """A network with the signature that PyG's algorithms expect, ``net(x, edge_index)``.
-
-    All other inputs are taken from the graph. ``mode`` and ``kind`` describe the output to PyG. A
-    single column of log-probabilities, which PyG does not know, is converted to probabilities; with
-    ``as_probs`` a single column of logits is, too.
-    """
-
-    def __init__(self, call: ForwardAdapter, g: Data, model: BaseModel, as_probs: bool) -> None:
-        super().__init__()
-        self.net, self.call, self.g, self.copies_input = call.net, call, g, model.writes_input
-        self.turn, self.mode, self.kind = "", "regression", "raw"
-        if model.task == "classification":
-            kind = model.kind  # type: ignore[attr-defined]
-            columns = model.whole_rows(model.population_rows[:1]).size(1)
-            self.mode = "binary_classification" if columns == 1 else "multiclass_classification"
-            if columns == 1 and (kind == "log_probs" or (kind == "logits" and as_probs)):
-                self.turn, kind = kind, "probs"
-            self.kind = "raw" if kind == "logits" else kind
-
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """Raw outputs: a row for each node, or one for the link or graph."""
-        g = self.g.clone()
-        g.x, g.edge_index = x.clone() if self.copies_input else x, edge_index
-        rows = self.call(g)
-        if self.turn == "log_probs":
-            return rows.exp()
-        return rows.sigmoid() if self.turn == "logits" else rows
 
 
 def _unpredicted_classes(model: BaseModel, graphs: ComputationGraphs) -> list[int | None]:
@@ -295,127 +255,3 @@ def _unpredicted_classes(model: BaseModel, graphs: ComputationGraphs) -> list[in
         None if label == predicted_label else label
         for predicted_label, label in zip(predicted, graphs.chosen_class.tolist(), strict=True)
     ]
-
-
-def pyg_algorithms() -> dict[str, Any]:
-    """The algorithms in `torch_geometric.explain`, by name."""
-    from torch_geometric.explain import algorithm
-
-    return {
-        name: getattr(algorithm, name) for name in algorithm.classes if name != "ExplainerAlgorithm"
-    }
-
-
-def _check_pyg_algorithm(algorithm: Any, options: Mapping[str, Any]) -> None:
-    """Raise BadSetting for anything that is not a PyG algorithm."""
-    from torch_geometric.explain import ExplainerAlgorithm
-
-    if isinstance(algorithm, str) and algorithm.startswith(OBJECT_PREFIX):
-        raise BadSetting(
-            f"this explainer was made from an {algorithm}, which params cannot hold: hand over the "
-            "object again."
-        )
-    if isinstance(algorithm, str):
-        lookup(pyg_algorithms(), algorithm, "PyG algorithm")
-    elif isinstance(algorithm, ExplainerAlgorithm) and options:
-        raise BadSetting(
-            f"options build an algorithm by name or class, but {type(algorithm).__name__} is "
-            "built: leave them out."
-        )
-    elif not isinstance(algorithm, ExplainerAlgorithm) and not callable(algorithm):
-        raise BadSetting(
-            "algorithm must be the name, the class or an object of a torch_geometric.explain "
-            f"algorithm, but is {algorithm!r}."
-        )
-
-
-def _is_untrained(algorithm: Any) -> bool:
-    """Whether an algorithm must be trained before use, as PGExplainer must, and has not been."""
-    return hasattr(algorithm, "_curr_epoch") and algorithm._curr_epoch < algorithm.epochs - 1
-
-
-def _build_isolated_algorithm(make: Any, options: Mapping[str, Any]) -> Any:
-    """Build an algorithm whose options are its own.
-
-    GraphMaskExplainer changes a dictionary that all of its objects share.
-    """
-    shared = vars(make).get("coeffs") if isinstance(make, type) else None
-    if shared is None:
-        return make(**options)
-    try:
-        make.coeffs = dict(shared)
-        algorithm = make(**options)
-        algorithm.coeffs = make.coeffs
-        return algorithm
-    finally:
-        make.coeffs = shared
-
-
-@contextmanager
-def _suppress_captum_warnings() -> Iterator[None]:
-    """Suppress warnings of Captum about tensors that PyG creates."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", message="Input Tensor . did not already require gradients"
-        )
-        warnings.filterwarnings("ignore", message="Setting backward hooks on ReLU activations")
-        yield
-
-
-def _copy_network_adapter(call: ForwardAdapter) -> ForwardAdapter:
-    """The forward adapter for a copy of the network."""
-    try:
-        return replace(call, net=deepcopy(call.net))
-    except (RuntimeError, TypeError, NotImplementedError) as error:
-        raise BadModel(
-            "PyG's algorithms change the network they explain and need a copy, but "
-            f"{type(call.net).__name__} cannot be copied: {error}. Detach the tensors it keeps."
-        ) from error
-
-
-def _source_graph(model: BaseModel, graph: ComputationGraph) -> Data:
-    """The graph from which a target's computation graph was cut, as the network receives it."""
-    if model.level != "graph":
-        pairs = graph.batch.targets.ids[graph.number][None].t() if model.level == "link" else None
-        g: Data = model.whole_data(pairs)  # type: ignore[attr-defined]
-        return g
-    source, number = model.source, int(graph.batch.target[graph.number, 0])
-    nodes, edges = (
-        slice(int(ptr[number]), int(ptr[number + 1])) for ptr in (source.node_ptr, source.edge_ptr)
-    )
-    g = Data(edge_index=source.edge_index[:, edges] - nodes.start)
-    for rows, attrs in (
-        (nodes, source.node_attrs),
-        (edges, source.edge_attrs),
-        (slice(number, number + 1), source.graph_attrs),
-    ):
-        for name, value in attrs.items():
-            g[name] = value[rows].clone()
-    if model.call.takes_batch:
-        g.batch = torch.zeros(len(g.x), dtype=torch.int64, device=g.x.device)
-    return g
-
-
-def _move_loops_last(g: Data) -> tuple[Data, Tensor]:
-    """Move self-loops behind all other edges, sorted by node.
-
-    Returns:
-        The graph, and the old position of each edge (E,).
-    """
-    source, end = g.edge_index
-    order = torch.where(source == end, 1 + source, 0).argsort(stable=True)
-    names = [str(name) for name in g.keys() if name != "edge_index"]  # noqa: SIM118
-    for name in names:
-        if _is_edge_attribute(g, name):
-            g[name] = g[name][order]
-    g.edge_index = g.edge_index[:, order]
-    return g, order
-
-
-def _is_edge_attribute(g: Data, name: str) -> bool:
-    """Whether an attribute has a row for each edge."""
-    return (
-        isinstance(g[name], Tensor)
-        and name not in ("x", "batch", "edge_label_index")
-        and g.is_edge_attr(name)
-    )

@@ -21,7 +21,8 @@ from typing import Any
 
 from graphgauge.core import BadSetting, GraphgaugeWarning, MissingExtra, lookup
 from graphgauge.explainers.base import BaseExplainer
-from graphgauge.explainers.pyg_adapter import PyGExplainer, pyg_algorithms
+from graphgauge.explainers.pyg_adapter import PyGExplainer
+from graphgauge.explainers.pyg_algorithms import pyg_algorithms
 
 ENTRY_POINT_GROUP = "graphgauge.explainers"
 PYG_PREFIX = "pyg:"

@@ -344,10 +344,11 @@ class GraphLevel(BaseModel):
 
     def hidden_of(self, union: GraphBatch) -> Tensor:
         """Hidden rows of the graphs in one union.  (K, D)"""
-        if callable(self.embedding):
-            hidden = self.embedding(self.net, union.data(with_batch=True))
-        else:
-            hidden = find_last_hidden(self.net, lambda: self.executor.outputs(union))
+        hidden = (
+            self.embedding(self.net, union.data(with_batch=True))
+            if callable(self.embedding)
+            else find_last_hidden(self.net, lambda: self.executor.outputs(union))
+        )
         return union.select_target_rows(check_embedding_rows(hidden, union.num_outputs, "graphs"))
 
 

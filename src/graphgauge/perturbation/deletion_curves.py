@@ -68,7 +68,7 @@ class GraphEdits(ABC):
         Lines must come in rising order.
         """
 
-    def unfolded(
+    def incremental_copies(
         self, model: BaseModel, lines: CurveLines, line: Tensor, step: Tensor
     ) -> GraphCopies | None:
         """The same points without copies of whole graphs, if that is possible (see `versions`)."""
@@ -101,10 +101,10 @@ def predict_curve_points(
     def edit(union: GraphBatch) -> GraphBatch:
         return edits.edit(union, lines, run_line[union.copy], run_step[union.copy])
 
-    unfolded = edits.unfolded(model, lines, run_line, run_step)
-    if unfolded is not None:
+    versioned = edits.incremental_copies(model, lines, run_line, run_step)
+    if versioned is not None:
         prediction = model.pred_rows(
-            model.executor.outputs, unfolded, kind=f"{edits.kind}, unfolded"
+            model.executor.outputs, versioned, kind=f"{edits.kind}, unfolded"
         )
     elif edits.drops:
         copies = GraphCopies(edits.graphs, graph[run_line])

@@ -21,7 +21,8 @@ from graphgauge.perturbation.deletion_curves import (
     steps_of_edits,
 )
 from graphgauge.perturbation.edit_orders import random_orders
-from graphgauge.perturbation.incremental_removal import RemovalRoutes, VersionedCopies
+from graphgauge.perturbation.incremental_removal import VersionedCopies
+from graphgauge.perturbation.removal_routes import RemovalRoutes
 from graphgauge.subgraphs import HALOS, ComputationGraphs, message_layers
 
 _REMOVALS = ("mask", "drop")
@@ -107,7 +108,7 @@ class EdgeEdits(GraphEdits):
         """Index of the edges of all graphs."""
         return RemovalRoutes(self.graphs, self.unit_of, self.num_units)
 
-    def unfolded(
+    def incremental_copies(
         self, model: BaseModel, lines: CurveLines, line: Tensor, step: Tensor
     ) -> GraphCopies | None:
         """Versions of single nodes in place of copies, if that takes less memory and gives the same
@@ -115,13 +116,13 @@ class EdgeEdits(GraphEdits):
         """
         if not _can_remove_incrementally(model, self):
             return None
-        unfolded, align = self.versions(model, lines, line, step), model.executor.align(line)
-        is_smaller = _count_nodes_and_edges(unfolded, align) < _count_nodes_and_edges(
-            GraphCopies(self.graphs, unfolded.graph_index), align
-        )
-        return unfolded if is_smaller else None
+        align = model.executor.align(line)
+        versioned = self.versioned_copies(model, lines, line, step)
+        whole = GraphCopies(self.graphs, versioned.graph_index)
+        is_smaller = _count_nodes_and_edges(versioned, align) < _count_nodes_and_edges(whole, align)
+        return versioned if is_smaller else None
 
-    def versions(
+    def versioned_copies(
         self, model: BaseModel, lines: CurveLines, line: Tensor, step: Tensor
     ) -> VersionedCopies:
         """The points as versions of single nodes."""
@@ -196,8 +197,8 @@ def _try_incremental_removal(model: BaseModel, removal: str) -> bool:
 
     try:
         expected = engine.rows(edited, copies, f"{edits.kind}, tried")
-        unfolded = edits.versions(model, lines, line, step)
-        return is_close(expected, engine.rows(engine.outputs, unfolded, f"{edits.kind}, unfolded"))
+        versioned = edits.versioned_copies(model, lines, line, step)
+        return is_close(expected, engine.rows(engine.outputs, versioned, f"{edits.kind}, unfolded"))
     except (BadModel, *FORWARD_ERRORS):
         return False
 
