@@ -21,8 +21,9 @@ from zoo import (
 )
 
 import graphgauge as gg
-from graphgauge.execution.disjoint_union import AlignedLayout, build_batch
-from graphgauge.execution.executor import GraphCopies
+from graphgauge.execution.aligned_layout import AlignedLayout
+from graphgauge.execution.disjoint_union import build_batch
+from graphgauge.execution.graph_copies import GraphCopies
 from graphgauge.subgraphs.extraction import Extractor
 from graphgauge.subgraphs.input_data import read_single_graph
 

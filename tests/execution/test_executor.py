@@ -16,7 +16,8 @@ from zoo import FEATURES, Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadSetting, OutOfMemory
-from graphgauge.execution.executor import ALONE, Executor, _AllocationCounter, is_out_of_memory
+from graphgauge.execution.executor import ALONE, Executor
+from graphgauge.execution.memory_cost import AllocationCounter, is_out_of_memory
 
 
 @pytest.fixture
@@ -46,7 +47,8 @@ class Scarce:
 
 ERRORS = {
     "cpu": RuntimeError(
-        "[enforce fail at alloc_cpu.cpp:124] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"
+        "[enforce fail at alloc_cpu.cpp:124] DefaultCPUAllocator: can't allocate memory: you tried "
+        "to allocate 9 bytes"
     ),
     "cuda": torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
     "python": MemoryError(),
@@ -205,12 +207,12 @@ def test_a_larger_budget_makes_larger_unions():
 
 
 def test_counting_allocations_counts_new_storage_only():
-    with _AllocationCounter() as counted:
+    with AllocationCounter() as counted:
         x = torch.zeros(1000)
         x.view(10, 100).add_(1)
         x[5:]
     assert counted.bytes == 4000
-    with _AllocationCounter() as counted:
+    with AllocationCounter() as counted:
         x + 1
     assert counted.bytes == 4000
 

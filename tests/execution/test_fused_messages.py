@@ -8,7 +8,6 @@ from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
 import graphgauge as gg
 from graphgauge.core.seeds import make_generator
-from graphgauge.execution.executor import GraphCopies
 from graphgauge.execution.fused_messages import (
     MessageFusion,
     _edges_by_head,
@@ -16,6 +15,7 @@ from graphgauge.execution.fused_messages import (
     can_be_fused,
     fuse_messages,
 )
+from graphgauge.execution.graph_copies import GraphCopies
 from graphgauge.execution.message_masking import MessageScaling
 
 CONVS = {

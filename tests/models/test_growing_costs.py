@@ -10,7 +10,8 @@ from torch_geometric.utils import to_dense_adj
 from zoo import CLASSES, FEATURES, Stack, build, random_graph
 
 import graphgauge as gg
-from graphgauge.execution.executor import Executor, _AllocationCounter, _CopyCost
+from graphgauge.execution.executor import Executor
+from graphgauge.execution.memory_cost import AllocationCounter, CopyCost
 
 LAYERS = {"GCN": GCNConv, "GAT": GATConv}
 
@@ -42,7 +43,7 @@ def counted_unions(model, of):
     seen = []
 
     def work(union):
-        with _AllocationCounter() as counted:
+        with AllocationCounter() as counted:
             rows = model.executor.outputs(union)
         seen.append((len(union), counted.bytes))
         return rows
@@ -130,7 +131,7 @@ def test_unions_are_counted_once_per_network():
 def test_one_large_copy_says_nothing_about_unions():
     model = dense_model(20_000_000)
     model.computation_graphs([0])  # the first use of a model forgets costs
-    model.executor.costs["large"] = _CopyCost(10**9, 10**5, 10**5, 10**5)
+    model.executor.costs["large"] = CopyCost(10**9, 10**5, 10**5, 10**5)
     assert (
         max(taken for _, taken in counted_unions(model, torch.arange(400) % 40)[1])
         <= 4 * 20_000_000

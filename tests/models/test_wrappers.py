@@ -365,15 +365,15 @@ def test_a_complete_graph_has_no_absent_links_and_two_nodes_suffice():
 
 
 def test_absent_links_of_a_large_graph_are_drawn_not_listed():
-    from graphgauge.models.target_levels import _sample_non_edges
+    from graphgauge.models.non_edges import sample_non_edges
 
     stored = torch.randint(5000, (4000, 2), generator=torch.Generator().manual_seed(0))
-    absent = _sample_non_edges(stored, 5000, 4000)
+    absent = sample_non_edges(stored, 5000, 4000)
     keys = (absent[:, 0] * 5000 + absent[:, 1]).tolist()
     assert len(set(keys)) == 4000
     assert not set(keys) & set((stored[:, 0] * 5000 + stored[:, 1]).tolist())
     assert (absent[:, 0] != absent[:, 1]).all()
-    assert absent.equal(_sample_non_edges(stored, 5000, 4000))
+    assert absent.equal(sample_non_edges(stored, 5000, 4000))
 
 
 # --- graphs ---------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from torch_geometric.nn import GATConv, GCNConv, PairNorm, SAGEConv
 
 import graphgauge as gg
 from graphgauge.core.seeds import make_generator
-from graphgauge.execution.executor import GraphCopies
+from graphgauge.execution.graph_copies import GraphCopies
 from graphgauge.perturbation import CurveLines, EdgeEdits, random_orders
 from graphgauge.perturbation.deletion_curves import steps_between
 from graphgauge.perturbation.edge_removal import _can_remove_incrementally, _count_nodes_and_edges

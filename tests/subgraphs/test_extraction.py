@@ -149,7 +149,7 @@ def test_a_number_beyond_the_batch_is_an_index_error():
 
 def test_the_cost_of_cutting_does_not_grow_with_the_graph():
     """Counted in bytes, not seconds: ten copies of a graph side by side cost as much as one."""
-    from graphgauge.execution.executor import _AllocationCounter
+    from graphgauge.execution.memory_cost import AllocationCounter
 
     data = random_graph(300, 900)
     one = Extractor(read_single_graph(data, set()))
@@ -160,7 +160,7 @@ def test_the_cost_of_cutting_does_not_grow_with_the_graph():
     target, spent = torch.arange(0, 300, 10)[:, None], []
     for extractor in (one, ten):
         extractor.extract(target, 2, 2)
-        with _AllocationCounter() as counted:
+        with AllocationCounter() as counted:
             extractor.extract(target, 2, 2)
         spent.append(counted.bytes)
     assert spent[0] == spent[1]

@@ -22,43 +22,16 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from graphgauge.core import BadSetting
+from graphgauge.execution.aligned_layout import (
+    ROW_ALIGNMENT,
+    AlignedLayout,
+    assign_edge_columns,
+    place_rows,
+)
 from graphgauge.execution.lazy_features import BatchFeatures, DenseFeatures, GatheredFeatures
 from graphgauge.execution.message_masking import Arrivals, EdgeUse
 from graphgauge.execution.norm_cache import NormalisedEdges, SelfLoopEdges, prepare_edges
 from graphgauge.subgraphs import ComputationGraphs, ragged_ranges
-
-ROW_ALIGNMENT, _SIZE_STEP, _MIN_SIZE = 16, 64, 128
-
-
-def round_up_to_multiple(count: Tensor, align: int) -> Tensor:
-    """``count`` rounded up to a multiple of ``align``."""
-    return -(count.neg() // align) * align
-
-
-@dataclass(frozen=True)
-class AlignedLayout:
-    """Positions of K runs of things: run k starts at ``start[k]``, and there are ``size``
-    positions.
-    """
-
-    start: Tensor
-    size: int
-
-    @staticmethod
-    def from_counts(count: Tensor, align: int, spare: int) -> "AlignedLayout":
-        """Place runs of ``count`` (K,) things one after another, each at a multiple of ``align``.
-
-        If there is filling, it has room for ``spare`` more things.
-
-        >>> AlignedLayout.of(torch.tensor([3, 20]), align=16, spare=2)
-        Layout(start=tensor([ 0, 16]), size=128)
-        """
-        taken = round_up_to_multiple(count, align)
-        end = int(taken.sum())
-        return AlignedLayout(
-            taken.cumsum(0) - taken,
-            end if align == 1 else max(_MIN_SIZE, -(-(end + spare) // _SIZE_STEP) * _SIZE_STEP),
-        )
 
 
 @dataclass(frozen=True)
@@ -220,7 +193,8 @@ class GraphBatch:
         _check_edit_shape("gone", gone, self.edge_at.shape)
         if self.graphs.weights is not None:
             raise BadSetting(
-                "these graphs lack edges that set degrees, so none can be dropped: use those of model.computation_graphs(targets)."
+                "these graphs lack edges that set degrees, so none can be dropped: use those of "
+                "model.computation_graphs(targets)."
             )
         if gone.dtype != torch.bool:
             raise BadSetting(f"gone must say yes or no for each edge (bool), but is {gone.dtype}.")
@@ -361,7 +335,7 @@ def build_edgeless_batch(
         align=align,
         features=_gather_features(graphs, of, node_copy, node_row, node_at, layout.size, align),
         node_attrs={
-            name: _place_rows(value, graphs.node[node_row], node_at, layout.size)
+            name: place_rows(value, graphs.node[node_row], node_at, layout.size)
             for name, value in others.items()
         },
         edge_attrs={},
@@ -415,7 +389,7 @@ def replace_edge_ends(
 ) -> GraphBatch:
     """Replace the edges of ``union`` by edges between the rows ``ends`` (2, num_edges)."""
     graphs, num_rows = union.graphs, union.num_rows
-    edge_at, num_links, size = _assign_edge_columns(
+    edge_at, num_links, size = assign_edge_columns(
         edge_copy, ends[0] == ends[1], len(union.graph_index), union.align
     )
     edge_index = ends.new_full((2, size), num_rows - 1)
@@ -427,7 +401,7 @@ def replace_edge_ends(
         union,
         edge_index=edge_index,
         edge_attrs={
-            name: _place_rows(value, edge, edge_at, size)
+            name: place_rows(value, edge, edge_at, size)
             for name, value in graphs.source.edge_attrs.items()
         },
         edge_at=edge_at,
@@ -444,39 +418,3 @@ def replace_edge_ends(
 def copy_if_tensor(value: Any) -> Any:
     """A copy of a tensor, so that a network may write into its input; anything else unchanged."""
     return value.clone() if isinstance(value, Tensor) else value
-
-
-def _assign_edge_columns(
-    edge_copy: Tensor, is_loop: Tensor, num_copies: int, align: int
-) -> tuple[Tensor, int, int]:
-    """The columns of edges that are given in the order of their copies.
-
-    Stored self-loops, and a filling of self-loops, come last: many layers drop them and add their
-    own, and no other edge may move by that. Without filling, edges keep their order.
-
-    Returns:
-        The column of each edge, the number of columns before the self-loops, and the number of all.
-    """
-    if align == 1:
-        return torch.arange(len(edge_copy), device=edge_copy.device), len(edge_copy), len(edge_copy)
-    edge_at, sizes = torch.empty_like(edge_copy), [0]
-    for kind in (~is_loop, is_loop):
-        copy = edge_copy[kind]
-        count = torch.bincount(copy, minlength=num_copies)
-        layout = AlignedLayout.from_counts(count, align, spare=1)
-        rank = torch.arange(len(copy), device=copy.device) - (count.cumsum(0) - count)[copy]
-        edge_at[kind] = sizes[-1] + layout.start[copy] + rank
-        sizes.append(sizes[-1] + layout.size)
-    return edge_at, sizes[1], sizes[2] if bool(is_loop.any()) else sizes[1]
-
-
-def _place_rows(values: Tensor, index: Tensor, at: Tensor, size: int) -> Tensor:
-    """``size`` rows of zeros, but for ``values[index]`` at the rows ``at``; written once."""
-    if not len(values):
-        return values.new_zeros(size, *values.shape[1:])
-    if size == len(index):
-        return values[index]
-    source = torch.zeros(size, dtype=torch.int64, device=at.device).index_copy(0, at, index)
-    filling = torch.ones(size, dtype=torch.bool, device=at.device)
-    filling[at] = False
-    return values[source].masked_fill_(filling.view(-1, *[1] * (values.dim() - 1)), 0)

@@ -11,26 +11,17 @@ dense adjacency matrix. So before a large union is planned, smaller unions that 
 measured, each larger than the one before.
 """
 
-import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from math import sqrt
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_map
 
 from graphgauge.core import BadSetting, OutOfMemory, budget_bytes
-from graphgauge.execution.disjoint_union import (
-    ROW_ALIGNMENT,
-    GraphBatch,
-    build_batch,
-    round_up_to_multiple,
-)
+from graphgauge.execution.aligned_layout import ROW_ALIGNMENT
+from graphgauge.execution.disjoint_union import GraphBatch
 from graphgauge.execution.edge_tracking import EdgeTracker
 from graphgauge.execution.forward_signature import ForwardAdapter
 from graphgauge.execution.fused_messages import (
@@ -39,7 +30,13 @@ from graphgauge.execution.fused_messages import (
     can_be_fused,
     fuse_messages,
 )
-from graphgauge.execution.lazy_features import LazyFeatureTensor, materialise_features
+from graphgauge.execution.graph_copies import CopySizes, GraphCopies
+from graphgauge.execution.memory_cost import (
+    AllocationCounter,
+    CopyCost,
+    is_out_of_memory,
+    release_memory,
+)
 from graphgauge.execution.message_masking import (
     EdgeFactors,
     MessageEdit,
@@ -54,14 +51,7 @@ from graphgauge.execution.output_rows import as_rows, label_column
 from graphgauge.subgraphs import HALOS, ComputationGraphs
 
 _T = TypeVar("_T")
-CopySizes = tuple[Tensor, Tensor, Tensor]
 BatchFunction = Callable[[GraphBatch], Tensor]
-_ALLOCATION_FAILED = (
-    "out of memory",
-    "can't allocate memory",
-    "not enough memory",
-    "cannot allocate memory",
-)
 
 #: bytes allocated per union and thread beyond which a CPU hardly gets faster, or slower (measured:
 #: docs/performance.md)
@@ -76,58 +66,6 @@ _SUPERLINEAR_RATIO = 1.1
 
 #: how copies can share a call of the network
 TOGETHER, WITH_BATCH, ALONE = "together", "together with batch=", "one by one"
-
-
-@dataclass(frozen=True)
-class _CopyCost:
-    """The bytes that one copy allocated, and its size.
-
-    Args:
-        total: Bytes.
-        nodes: Number of nodes.
-        edges: Number of edges.
-        relevant: Number of relevant edges.
-        joined: Size, in copies like this one, of the largest union that is known to take no more
-            than its copies one by one.
-        square: If unions take more than their copies: bytes of a union of n such copies over n * n;
-            else 0.
-    """
-
-    total: int
-    nodes: int
-    edges: int
-    relevant: int
-    joined: float = 1.0
-    square: float = 0.0
-
-    @property
-    def size(self) -> int:
-        """Nodes, edges and relevant edges together."""
-        return self.nodes + self.edges + self.relevant
-
-    def max_copies_worst_case(self, budget: int) -> float:
-        """How many such copies fit even if bytes grow with the square of the union's size from here
-        on.
-        """
-        return (
-            sqrt(budget / self.square)
-            if self.square
-            else sqrt(self.joined * budget / max(self.total, 1))
-        )
-
-    def allowance(self, budget: int) -> float:
-        """The sum of costs that a union may have."""
-        return (
-            min(budget, self.total * self.max_copies_worst_case(budget)) if self.square else budget
-        )
-
-    def upper_bounds(self, nodes: Tensor, edges: Tensor, relevant: Tensor) -> Tensor:
-        """An upper bound of the cost of copies of other sizes.  (K,)
-
-        It holds for any costs a * nodes + b * edges + c * relevant with a, b, c >= 0.
-        """
-        sizes = zip((nodes, edges, relevant), (self.nodes, self.edges, self.relevant), strict=True)
-        return self.total * torch.stack([size / max(own, 1) for size, own in sizes]).amax(0)
 
 
 @dataclass
@@ -155,7 +93,7 @@ class Executor:
     fuses: bool = False
     tracks_edges: bool = False
     lazy: bool = False
-    costs: dict[str, _CopyCost] = field(default_factory=dict)
+    costs: dict[str, CopyCost] = field(default_factory=dict)
     halvings: int = 0
 
     def outputs(
@@ -351,12 +289,14 @@ class Executor:
             if end - start == 1 and not again:
                 graph = copies.graphs[int(copies.graph_index[start])]
                 raise OutOfMemory(
-                    f"one copy of the computation graph of target {graph.target} ({len(graph.all_nodes)} nodes, "
+                    f"one copy of the computation graph of target {graph.target} "
+                    f"({len(graph.all_nodes)} nodes, "
                     f"{len(graph.all_edges)} edges) does not fit into memory. "
-                    "Use fewer hops (num_hops=), a machine with more memory, or leave this target out."
+                    "Use fewer hops (num_hops=), a machine with more memory, or leave this target "
+                    "out."
                 ) from None
         copies.latest.clear()
-        _release_memory()
+        release_memory()
         if end - start == 1:
             return self.attempt(work, copies, start, end, again=False)
         self.halvings += 1
@@ -390,7 +330,7 @@ class Executor:
 
     def cost(
         self, work: Callable[[GraphBatch], Any], copies: "GraphCopies", sizes: CopySizes, kind: str
-    ) -> _CopyCost:
+    ) -> CopyCost:
         """The cost of a copy for this kind of work, measured on the largest of these copies.
 
         It is measured again for a much larger copy. Measuring a small copy would count the constant
@@ -400,9 +340,9 @@ class Executor:
         largest = int(together.argmax())
         known = self.costs.get(kind)
         if known is None or int(together[largest]) > _REMEASURE_RATIO * known.size:
-            with _AllocationCounter() as counted:
+            with AllocationCounter() as counted:
                 self.attempt(work, copies, largest, largest + 1)
-            found = _CopyCost(
+            found = CopyCost(
                 counted.bytes,
                 *copies.single_sizes(self.union(copies, largest, largest + 1), largest),
             )
@@ -417,10 +357,10 @@ class Executor:
         self,
         work: Callable[[GraphBatch], Any],
         copies: "GraphCopies",
-        cost: _CopyCost,
+        cost: CopyCost,
         each: Tensor,
         budget: int,
-    ) -> _CopyCost:
+    ) -> CopyCost:
         """``cost``, and whether unions take more than their copies, which cost ``each`` (K,) bytes.
 
         If a union of n copies takes no more than n copies, and the budget is B copies, then a union
@@ -434,7 +374,7 @@ class Executor:
         while not cost.square and 2 * cost.total * cost.max_copies_worst_case(budget) < planned:
             end = _end_of_batch(upto / (cost.total * cost.max_copies_worst_case(budget)), 0)
             size = float(upto[end - 1]) / cost.total
-            with _AllocationCounter() as counted:
+            with AllocationCounter() as counted:
                 is_done = size > cost.joined and self.attempt(work, copies, 0, end) is not None
             if not is_done:
                 break
@@ -447,86 +387,13 @@ class Executor:
         return cost
 
 
-@dataclass(frozen=True)
-class GraphCopies:
-    """K copies of computation graphs: their sizes, and unions of some of them.
-
-    Args:
-        graphs: The graphs to copy.
-        of: Which graph each copy is of.  (K,)
-    """
-
-    graphs: ComputationGraphs
-    graph_index: Tensor
-
-    @staticmethod
-    def of_graphs(graphs: ComputationGraphs, of: Tensor | None) -> "GraphCopies":
-        """Copies of ``graphs[of]``; by default each graph once."""
-        return GraphCopies(
-            graphs,
-            torch.arange(len(graphs), device=graphs.node.device)
-            if of is None
-            else _check_graph_index(of, graphs),
-        )
-
-    def __len__(self) -> int:
-        return len(self.graph_index)
-
-    def sizes(self, align: int) -> CopySizes:
-        """Nodes, edges and relevant edges of each copy, with filling, each (K,)."""
-        graphs = self.graphs
-        nodes, edges, relevant = (
-            round_up_to_multiple(size[self.graph_index], align)
-            for size in (graphs.sizes, graphs.edge_sizes, graphs.num_edges)
-        )
-        return nodes, edges, relevant
-
-    @cached_property
-    def latest(self) -> dict[int, GraphBatch]:
-        """The union that was built last, by its alignment."""
-        return {}
-
-    def union(self, start: int, end: int, align: int) -> GraphBatch:
-        """The union of copies start..end-1. If it has the same graphs as the last one, that one is
-        reused.
-        """
-        of, copy = (
-            self.graph_index[start:end],
-            torch.arange(start, end, device=self.graph_index.device),
-        )
-        known = self.latest.get(align)
-        if known is None or not torch.equal(known.graph_index, of):
-            self.latest.clear()
-            known = self.latest[align] = build_batch(self.graphs, of, copy, align)
-        return replace(known, copy=copy)
-
-    def single_sizes(self, union: GraphBatch, number: int) -> tuple[int, int, int]:
-        """The same sizes for a union of copy ``number`` alone."""
-        relevant = round_up_to_multiple(
-            self.graphs.num_edges[self.graph_index[number]], union.align
-        )
-        return union.num_rows, union.edge_index.size(1), int(relevant)
-
-
-def _check_graph_index(of: Tensor, graphs: ComputationGraphs) -> Tensor:
-    """Raise BadSetting unless ``of`` holds numbers of graphs."""
-    if not isinstance(of, Tensor) or of.dtype != torch.int64 or of.dim() != 1:
-        raise BadSetting(
-            f"of must be a list of graph numbers as an int64 tensor (K,), but is {of!r}."
-        )
-    if len(of) and not (int(of.min()) >= 0 and int(of.max()) < len(graphs)):
-        raise BadSetting(
-            f"of must name graphs 0..{len(graphs) - 1}, but reaches from {int(of.min())} to {int(of.max())}."
-        )
-    return of
-
-
 def _check_one_row_per_copy(rows: Any, count: int) -> Tensor:
     """Raise BadSetting unless work gave one row per copy."""
     if not isinstance(rows, Tensor) or rows.dim() == 0 or len(rows) != count:
         found = tuple(rows.shape) if isinstance(rows, Tensor) else type(rows).__name__
         raise BadSetting(
-            f"work must return a tensor with one row for each of {count} copies, but returned {found}."
+            f"work must return a tensor with one row for each of {count} copies, but returned "
+            f"{found}."
         )
     return rows
 
@@ -545,52 +412,3 @@ def _end_of_batch(filled: Tensor, start: int) -> int:
         )
     )
     return max(fitting, start + 1)
-
-
-class _AllocationCounter(TorchDispatchMode):
-    """Adds up the bytes of all new tensors: an upper bound of the memory in use at any time."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.bytes = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run an operation and count its outputs, unless they are views of its inputs or written
-        into them.
-        """
-        kwargs = kwargs or {}
-        if LazyFeatureTensor in types:
-            with self:  # what is written out for this operation counts too
-                args, kwargs = tree_map(materialise_features, (args, kwargs))
-        out = func(*args, **kwargs)
-        known = dict(_storage_sizes((args, *kwargs.values())))
-        self.bytes += sum(size for key, size in _storage_sizes(out) if key not in known)
-        return out
-
-
-def _storage_sizes(value: Any) -> Iterator[tuple[Any, int]]:
-    """Identity and size of the storages of an operation's tensors; layouts without storage have
-    none.
-    """
-    if isinstance(value, Tensor) and value.layout == torch.strided:
-        storage = value.untyped_storage()
-        yield storage._cdata, storage.nbytes()
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _storage_sizes(item)
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out, on a GPU or a CPU."""
-    if isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)):
-        return not isinstance(error, OutOfMemory)
-    return isinstance(error, RuntimeError) and any(
-        words in str(error).lower() for words in _ALLOCATION_FAILED
-    )
-
-
-def _release_memory() -> None:
-    """Release the memory that the failed attempt held."""
-    gc.collect()
-    if torch.cuda.is_initialized():
-        torch.cuda.empty_cache()

@@ -112,7 +112,8 @@ def build_forward_adapter(
     ]
     if missing:
         raise BadModel(
-            f"{type(net).__name__}.{entry.__name__} needs {missing[0]!r}, which data does not have. "
+            f"{type(net).__name__}.{entry.__name__} needs {missing[0]!r}, which data does not "
+            "have. "
             f"Set data.{missing[0]}, or say how to call the net: forward=lambda net, g: net(...)."
         )
     ours = _RESERVED_ARGUMENTS if level == "graph" else _RESERVED_ARGUMENTS[:1]
@@ -128,7 +129,8 @@ def _check_network(net: Any) -> Module:
         isinstance(net, torch.fx.GraphModule) and "eval" in vars(net)
     ):
         raise BadModel(
-            "net was made by torch.export: its graph is fixed, and it has no evaluation mode. Wrap the module that was exported; "
+            "net was made by torch.export: its graph is fixed, and it has no evaluation mode. Wrap "
+            "the module that was exported; "
             "its weights are in net.state_dict()."
         )
     if not isinstance(net, Module):
@@ -140,12 +142,14 @@ def _check_network(net: Any) -> Module:
     lazy = [name for name, value in tensors if is_lazy(value)]
     if lazy:
         raise BadModel(
-            f"net has lazy parameters without a shape yet ({lazy[0]}): run one forward pass, or train it, first."
+            f"net has lazy parameters without a shape yet ({lazy[0]}): run one forward pass, or "
+            "train it, first."
         )
     frozen = [name for name, value in tensors if value.is_inference()]
     if frozen:
         raise BadModel(
-            f"{frozen[0]} of the net was made inside torch.inference_mode() and has no gradients: build the net outside."
+            f"{frozen[0]} of the net was made inside torch.inference_mode() and has no gradients: "
+            "build the net outside."
         )
     return net
 
@@ -170,8 +174,10 @@ def _find_calling_style(net: Module, level: str) -> tuple[str, Callable[..., Any
     if callable(getattr(net, "encode", None)) and callable(getattr(net, "decode", None)):
         return "encode_decode", net.encode  # type: ignore[return-value]
     raise BadModel(
-        f"{type(net).__name__} cannot be asked for links: its forward takes no edge_label_index and it has no encode and "
-        "decode. Add one of these, or say how to call it: forward=lambda net, g: ... (the pairs are in g.edge_label_index)."
+        f"{type(net).__name__} cannot be asked for links: its forward takes no edge_label_index "
+        "and it has no encode and "
+        "decode. Add one of these, or say how to call it: forward=lambda net, g: ... (the pairs "
+        "are in g.edge_label_index)."
     )
 
 
@@ -183,19 +189,22 @@ def _forward_parameters(entry: Callable[..., Any], skip: int = 2) -> dict[str, b
         signature = _read_signature(entry)
     except ValueError as error:
         raise BadModel(
-            "the net's forward cannot be read. Say how to call it: forward=lambda net, g: net(g.x, g.edge_index)."
+            "the net's forward cannot be read. Say how to call it: forward=lambda net, g: net(g.x, "
+            "g.edge_index)."
         ) from error
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     given = [item for item in signature.parameters.values() if item.kind not in variadic]
     open_ended = any(item.kind in variadic for item in signature.parameters.values())
     if len(given) < skip and not open_ended:
         raise BadModel(
-            f"the net is called as net(x, edge_index), but {entry.__qualname__} takes {len(given)} argument(s). "
+            f"the net is called as net(x, edge_index), but {entry.__qualname__} takes {len(given)} "
+            "argument(s). "
             "Say how to call it, for example forward=lambda net, g: net(g)."
         )
     if skip and len(given) > 1 and given[1].name == "adj_t":
         raise BadModel(
-            f"{entry.__qualname__} takes a sparse adj_t; graphgauge passes edge_index. Use forward=lambda net, g: ..."
+            f"{entry.__qualname__} takes a sparse adj_t; graphgauge passes edge_index. Use "
+            "forward=lambda net, g: ..."
         )
     return {item.name: item.default is inspect.Parameter.empty for item in given[skip:]}
 
@@ -226,7 +235,8 @@ def _select_output_column(rows: Tensor, column: int) -> Tensor:
     columns = rows.size(1) if rows.dim() == 2 else 1
     if column >= columns:
         raise BadModel(
-            f"output_column={column} was asked for, but the net returns {columns} column(s), counted from 0."
+            f"output_column={column} was asked for, but the net returns {columns} column(s), "
+            "counted from 0."
         )
     return rows.reshape(len(rows), columns)[:, column : column + 1]
 

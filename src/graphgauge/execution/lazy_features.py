@@ -270,7 +270,8 @@ class LazyFeatureTensor(Tensor):
         """Write the features out and run the operation."""
         if func._schema.is_mutable:
             raise BadModel(
-                f"features of a union cannot be changed in place ({func}): work on a copy, x = x.clone()."
+                f"features of a union cannot be changed in place ({func}): work on a copy, x = "
+                "x.clone()."
             )
         return func(
             *tree_map(materialise_features, args), **tree_map(materialise_features, kwargs or {})

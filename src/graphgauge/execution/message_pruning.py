@@ -36,7 +36,8 @@ from torch_geometric.nn import (
     TAGConv,
 )
 
-from graphgauge.execution.disjoint_union import AlignedLayout, GraphBatch
+from graphgauge.execution.aligned_layout import AlignedLayout
+from graphgauge.execution.disjoint_union import GraphBatch
 from graphgauge.subgraphs import ComputationGraphs, message_layers
 
 #: layers whose messages are rows of x, some times a number of their edge

@@ -97,8 +97,10 @@ class _PreparedEdges(NormalisedEdges):
         super().before(layer, args, kwargs)
         if layer._cached_edge_index is None:
             raise _UnpreparedEdges(
-                f"{type(layer).__name__} was given other edges than the graph's, unlike when the network was first tried. "
-                "Where a network changes its edges only sometimes, give it the changed ones in data."
+                f"{type(layer).__name__} was given other edges than the graph's, unlike when the "
+                "network was first tried. "
+                "Where a network changes its edges only sometimes, give it the changed ones in "
+                "data."
             )
 
 

@@ -18,7 +18,8 @@ def check_rows(raw: Tensor, count: int, what: str) -> Tensor:
     rows = as_rows(raw)
     if rows.dim() != 2 or len(rows) != count or rows.size(1) == 0:
         raise BadModel(
-            f"the net must return one row per {what}, here ({count}, C), but returned shape {tuple(raw.shape)}."
+            f"the net must return one row per {what}, here ({count}, C), but returned shape "
+            f"{tuple(raw.shape)}."
         )
     return rows
 
@@ -34,7 +35,8 @@ def check_finite_rows(raw: Tensor, what: str) -> None:
     bad = (~is_number).any(-1).nonzero()
     if len(bad):
         raise BadModel(
-            f"the net gives NaN or infinity for {len(bad)} of {len(raw)} {what}s, the first is number {int(bad[0])}."
+            f"the net gives NaN or infinity for {len(bad)} of {len(raw)} {what}s, the first is "
+            f"number {int(bad[0])}."
         )
 
 
@@ -42,6 +44,7 @@ def label_column(rows: Tensor, label: Tensor) -> Tensor:
     """The column of each row's label.  (T, columns), (T,) -> (T, 1)"""
     if rows.size(1) == 0 or (len(label) and int(label.max()) >= rows.size(1)):
         raise BadModel(
-            f"label {int(label.max())} was asked for, but the net returned {rows.size(1)} columns this time."
+            f"label {int(label.max())} was asked for, but the net returned {rows.size(1)} columns "
+            "this time."
         )
     return rows.gather(1, label[:, None])

@@ -1,7 +1,4 @@
 from .base import BaseModel as BaseModel
-from .capability_probes import FORWARD_ERRORS as FORWARD_ERRORS
-from .capability_probes import evenly_spaced_rows as evenly_spaced_rows
-from .capability_probes import is_close as is_close
 from .checkpoint import load_weights as load_weights
 from .embedding import find_last_hidden as find_last_hidden
 from .fingerprints import digest_of_data as digest_of_data
@@ -13,9 +10,12 @@ from .hop_count import features_matter_beyond as features_matter_beyond
 from .output_types import class_log_probabilities as class_log_probabilities
 from .output_types import class_probabilities as class_probabilities
 from .output_types import most_likely_class as most_likely_class
+from .probe_errors import FORWARD_ERRORS as FORWARD_ERRORS
+from .probe_targets import evenly_spaced_rows as evenly_spaced_rows
 from .state_guard import borrow_network as borrow_network
 from .state_guard import network_tensors as network_tensors
 from .state_guard import preserve_network as preserve_network
+from .tolerances import is_close as is_close
 from .wrappers import GraphClassificationModel as GraphClassificationModel
 from .wrappers import GraphRegressionModel as GraphRegressionModel
 from .wrappers import LinkClassificationModel as LinkClassificationModel

@@ -34,24 +34,22 @@ from graphgauge.execution import (
     label_column,
 )
 from graphgauge.models.capability_probes import (
-    FORWARD_ERRORS,
     find_edge_use,
     find_feature_use,
-    find_halo,
     find_joining,
     find_mask_support,
-    find_probes,
     find_prunable_rounds,
-    find_raw_spread,
     find_trace,
     find_writes_input,
-    is_close,
-    largest_gap,
 )
+from graphgauge.models.checked_extraction import find_halo, find_raw_spread
 from graphgauge.models.far_edges import find_far_edges
 from graphgauge.models.halo_pruning import provide_graphs
 from graphgauge.models.hop_count import find_hops
+from graphgauge.models.probe_errors import FORWARD_ERRORS
+from graphgauge.models.probe_targets import find_probes
 from graphgauge.models.state_guard import network_fingerprint, network_tensors, preserve_network
+from graphgauge.models.tolerances import is_close, largest_gap
 from graphgauge.subgraphs import (
     EDGE_SCOPES,
     HALOS,
@@ -517,7 +515,8 @@ class BaseModel(ABC):
         except (MemoryError, *FORWARD_ERRORS) as error:
             if is_out_of_memory(error):
                 raise OutOfMemory(
-                    "one pass over the whole graph does not fit into memory: use a larger machine or a smaller graph."
+                    "one pass over the whole graph does not fit into memory: use a larger machine "
+                    "or a smaller graph."
                 ) from error
             shapes = {
                 "edge_index": self.source.edge_index,
@@ -528,7 +527,8 @@ class BaseModel(ABC):
                 f"{name} {tuple(value.shape)} {value.dtype}" for name, value in shapes.items()
             )
             raise BadModel(
-                f"{type(self.net).__name__} could not be run on data: {type(error).__name__}: {error}. It was given {given}."
+                f"{type(self.net).__name__} could not be run on data: {type(error).__name__}: "
+                f"{error}. It was given {given}."
             ) from error
 
     def check_device(self) -> None:
@@ -537,15 +537,18 @@ class BaseModel(ABC):
         if places and places != {self.source.device}:
             names = ", ".join(sorted(map(str, places)))
             raise BadModel(
-                f"the net is on {names} and data on {self.source.device}: move one, for example data.to({names!r})."
+                f"the net is on {names} and data on {self.source.device}: move one, for example "
+                f"data.to({names!r})."
             )
 
     def check_repeatable(self, first: Tensor, second: Tensor) -> None:
         """Raise BadModel if a second call with the same input gives another result."""
         if not is_close(first, second):
             raise BadModel(
-                f"{type(self.net).__name__} gives different outputs for the same input in evaluation mode, by up to "
-                f"{float(largest_gap(first, second).max()):.2g}. A common cause: F.dropout without training=self.training."
+                f"{type(self.net).__name__} gives different outputs for the same input in "
+                "evaluation mode, by up to "
+                f"{float(largest_gap(first, second).max()):.2g}. A common cause: F.dropout without "
+                "training=self.training."
             )
 
     def check_room(self, target: Targets, halo: int) -> None:
@@ -560,8 +563,10 @@ class BaseModel(ABC):
             self.executor.budget, self.source.device
         ):
             raise OutOfMemory(
-                f"{type(self.net).__name__} needs the whole graph for each target, and {len(target)} copies of it take about "
-                f"{needed / 2**30:.1f} GiB. Ask for fewer targets at a time, or raise memory_budget."
+                f"{type(self.net).__name__} needs the whole graph for each target, and "
+                f"{len(target)} copies of it take about "
+                f"{needed / 2**30:.1f} GiB. Ask for fewer targets at a time, or raise "
+                "memory_budget."
             )
 
 
@@ -581,7 +586,8 @@ def _check_edited_batch(edited: Any) -> GraphBatch:
     """Raise BadSetting if an edit does not return a union."""
     if not isinstance(edited, GraphBatch):
         raise BadSetting(
-            f"edit must return a union, such as union.without_edges(...), but returned {type(edited).__name__}."
+            "edit must return a union, such as union.without_edges(...), but returned "
+            f"{type(edited).__name__}."
         )
     return edited
 
@@ -605,5 +611,6 @@ def _check_model_options(num_hops: Any, memory_budget: Any, embedding: Any) -> N
         parse_bytes(memory_budget)
     if embedding is not None and not isinstance(embedding, Tensor) and not callable(embedding):
         raise BadSetting(
-            f"embedding must be a tensor or a function (net, g) -> tensor, but is {type(embedding).__name__}."
+            "embedding must be a tensor or a function (net, g) -> tensor, but is "
+            f"{type(embedding).__name__}."
         )

@@ -14,7 +14,8 @@ from graphgauge.core import BadFile, BadModel
 
 _MAX_LISTED_MISFITS = 4  #: weights that do not fit
 _CONVERSION_ADVICE = (
-    "from safetensors.torch import save_file; save_file(torch.load('net.pt', weights_only=True), 'net.safetensors'), "
+    "from safetensors.torch import save_file; save_file(torch.load('net.pt', weights_only=True), "
+    "'net.safetensors'), "
     "or safetensors.torch.save_model(net, 'net.safetensors') where the network is at hand"
 )
 
@@ -65,7 +66,8 @@ def _read_safetensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a file by name; a tensor that `save_model` stored once has all its names."""
     if path.suffix in (".pt", ".pth", ".bin", ".pkl", ".ckpt"):
         raise BadFile(
-            f"{path} may be a pickle, and reading one can run whatever code is in it. Convert it first: {_CONVERSION_ADVICE}."
+            f"{path} may be a pickle, and reading one can run whatever code is in it. Convert it "
+            f"first: {_CONVERSION_ADVICE}."
         )
     try:
         with safe_open(path, framework="pt") as file:
@@ -73,7 +75,8 @@ def _read_safetensors(path: Path) -> dict[str, Tensor]:
             aliases = file.metadata() or {}
     except (OSError, SafetensorError) as error:
         raise BadFile(
-            f"{path} cannot be read as weights: {error}. safetensors.torch.save_model writes such files."
+            f"{path} cannot be read as weights: {error}. safetensors.torch.save_model writes such "
+            "files."
         ) from error
     return {**{alias: state[name] for alias, name in aliases.items() if name in state}, **state}
 
@@ -90,9 +93,11 @@ def _check_weight_values(
             or value.is_complex() != wanted.is_complex()
         ):
             raise BadModel(
-                f"{name} in {os.fspath(path)} holds {value.dtype}, but the network has {wanted.dtype} there."
+                f"{name} in {os.fspath(path)} holds {value.dtype}, but the network has "
+                f"{wanted.dtype} there."
             )
         if value.is_floating_point() and bool(value.double().isnan().any()):
             raise BadModel(
-                f"{name} in {os.fspath(path)} holds NaN: the training failed, or the file is damaged."
+                f"{name} in {os.fspath(path)} holds NaN: the training failed, or the file is "
+                "damaged."
             )

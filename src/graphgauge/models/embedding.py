@@ -24,7 +24,8 @@ def find_last_hidden(net: Module, run: Callable[[], Any]) -> Tensor:
     modules = list(_modules_with_parameters(net))
     if any(isinstance(module, torch.jit.ScriptModule) for module in modules):
         raise BadModel(
-            "torch.jit hides the last hidden space of the net. Wrap the module that was compiled, or say what it is: "
+            "torch.jit hides the last hidden space of the net. Wrap the module that was compiled, "
+            "or say what it is: "
             "embedding=lambda net, g: ..."
         )
     with ExitStack() as stack:
@@ -33,7 +34,8 @@ def find_last_hidden(net: Module, run: Callable[[], Any]) -> Tensor:
         run()
     if not latest or latest[0].dim() != 2:
         raise BadModel(
-            "the last hidden space of the net was not found. Say what it is: embedding=lambda net, g: ..."
+            "the last hidden space of the net was not found. Say what it is: embedding=lambda net, "
+            "g: ..."
         )
     return latest[0]
 
@@ -69,7 +71,8 @@ def check_embedding_rows(hidden: Any, wanted: int, what: str) -> Tensor:
         raise BadModel(f"embedding must be a tensor (rows, D), but is {found}.")
     if len(hidden) != wanted:
         raise BadModel(
-            f"the last hidden space of the net has {len(hidden)} rows where {wanted} ({what}) were expected. "
+            f"the last hidden space of the net has {len(hidden)} rows where {wanted} ({what}) were "
+            "expected. "
             "Say what it is: embedding=lambda net, g: ..."
         )
     return hidden

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from graphgauge.execution import GraphBatch
-from graphgauge.models.capability_probes import FORWARD_ERRORS, evenly_spaced_rows, largest_gap
+from graphgauge.models.probe_errors import FORWARD_ERRORS
+from graphgauge.models.probe_targets import evenly_spaced_rows
+from graphgauge.models.tolerances import largest_gap
 from graphgauge.subgraphs import HALOS
 
 if TYPE_CHECKING:

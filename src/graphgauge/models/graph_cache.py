@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from graphgauge.core import budget_bytes
-from graphgauge.models.capability_probes import extract_checked_graphs
+from graphgauge.models.checked_extraction import extract_checked_graphs
 from graphgauge.subgraphs import ComputationGraphs, Targets
 
 if TYPE_CHECKING:

@@ -18,8 +18,10 @@ import torch
 
 from graphgauge.core import BadModel
 from graphgauge.execution import TOGETHER, compute_edge_weights, normalises_edges
-from graphgauge.models.capability_probes import FORWARD_ERRORS, is_close, mirrored_rows
+from graphgauge.models.capability_probes import mirrored_rows
 from graphgauge.models.graph_cache import find_recent_graphs
+from graphgauge.models.probe_errors import FORWARD_ERRORS
+from graphgauge.models.tolerances import is_close
 from graphgauge.subgraphs import (
     HALOS,
     ComputationGraphs,

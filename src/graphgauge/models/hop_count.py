@@ -11,7 +11,9 @@ from torch import Tensor
 
 from graphgauge.core import make_generator
 from graphgauge.execution import Executor, GraphBatch
-from graphgauge.models.capability_probes import FORWARD_ERRORS, count_hops, is_close
+from graphgauge.models.capability_probes import count_hops
+from graphgauge.models.probe_errors import FORWARD_ERRORS
+from graphgauge.models.tolerances import is_close
 from graphgauge.subgraphs import ComputationGraphs, needed_halo
 
 if TYPE_CHECKING:

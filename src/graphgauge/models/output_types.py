@@ -28,9 +28,12 @@ def infer_output_type(raw: Tensor) -> str:
         raw.any()
     ):  # all zeros are logits of a network that knows nothing
         raise BadModel(
-            f"the net returns {raw.size(1)} columns inside [0, 1] whose rows do not add up to 1, for example {_example_row(raw)}. "
-            "If each is the probability of a label that does not exclude the others (a sigmoid for each), say "
-            "output='multi_label': a target is then a pair, such as (node, label). If they are scores of classes before a "
+            f"the net returns {raw.size(1)} columns inside [0, 1] whose rows do not add up to 1, "
+            f"for example {_example_row(raw)}. "
+            "If each is the probability of a label that does not exclude the others (a sigmoid for "
+            "each), say "
+            "output='multi_label': a target is then a pair, such as (node, label). If they are "
+            "scores of classes before a "
             "softmax, say output='logits'."
         )
     return "log_probs" if _is_distribution(raw.exp()) else "logits"
@@ -40,7 +43,8 @@ def check_output_type(raw: Tensor, kind: str) -> None:
     """Raise BadModel for rows that cannot be of the stated type."""
     if kind not in _OUTPUT_TYPES:
         raise BadSetting(
-            f"output must be one of {', '.join(map(repr, _OUTPUT_TYPES))} or None, but {kind!r} was given."
+            f"output must be one of {', '.join(map(repr, _OUTPUT_TYPES))} or None, but {kind!r} "
+            "was given."
         )
     if kind == "multi_label_logits":
         return
@@ -57,12 +61,14 @@ def check_output_type(raw: Tensor, kind: str) -> None:
             else {"multi_label": "multi_label_logits"}
         )
         raise BadModel(
-            f"output={kind!r} was said, but the net's rows are not that, for example {_example_row(raw)}. "
+            f"output={kind!r} was said, but the net's rows are not that, for example "
+            f"{_example_row(raw)}. "
             f"Is it output={advice.get(kind, 'logits')!r}?"
         )
     if kind == "logits" and raw.size(1) > 1 and fits:
         raise BadModel(
-            f"output='logits' was said, but all rows are probabilities, for example {_example_row(raw)}: use output='probs'."
+            "output='logits' was said, but all rows are probabilities, for example "
+            f"{_example_row(raw)}: use output='probs'."
         )
 
 

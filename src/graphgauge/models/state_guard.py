@@ -325,7 +325,8 @@ def borrow_network(model: "BaseModel", borrower: str) -> Iterator[None]:
         )
     if model.versions_of_data() != data:
         raise ChangedModel(
-            f"{borrower} wrote into the data while explaining. Load the data again and wrap the network anew."
+            f"{borrower} wrote into the data while explaining. Load the data again and wrap the "
+            "network anew."
         )
 
 

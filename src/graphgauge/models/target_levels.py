@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import Module
 from torch_geometric.data import Data
 
-from graphgauge.core import BadGraph, BadModel, derive_seed, make_generator
+from graphgauge.core import BadGraph, BadModel
 from graphgauge.execution import (
     ALONE,
     ROW_ALIGNMENT,
@@ -25,14 +25,11 @@ from graphgauge.execution import (
     embedding_layers,
 )
 from graphgauge.models.base import BaseModel
-from graphgauge.models.capability_probes import (
-    COARSE_TOLERANCE,
-    explain_renumbering_failure,
-    find_probes,
-    is_alike,
-    is_close,
-)
 from graphgauge.models.embedding import check_embedding_rows, find_last_hidden
+from graphgauge.models.non_edges import sample_non_edges
+from graphgauge.models.probe_errors import explain_renumbering_failure
+from graphgauge.models.probe_targets import find_probes
+from graphgauge.models.tolerances import COARSE_TOLERANCE, is_alike, is_close
 from graphgauge.subgraphs import (
     ComputationGraphs,
     Extractor,
@@ -157,7 +154,7 @@ class LinkLevel(_SingleGraphLevel):
         edges = self.source.edge_index
         stored = edges[:, edges[0] != edges[1]].t()
         wanted = len(stored) or 100
-        absent = _sample_non_edges(stored, self.source.num_nodes, wanted)
+        absent = sample_non_edges(stored, self.source.num_nodes, wanted)
         everything = torch.cat([stored, absent.to(stored.device)])
         if not len(everything):
             raise BadGraph("link targets need two nodes, but data.x has one row.")
@@ -193,8 +190,10 @@ class LinkLevel(_SingleGraphLevel):
         )
         if not is_close(together[: len(alone)], alone):
             raise BadModel(
-                f"{type(self.net).__name__} answers a link differently when others are asked with it (does it normalise over the "
-                "asked links, or hide them from message passing?). Each link must have an answer of its own."
+                f"{type(self.net).__name__} answers a link differently when others are asked with "
+                "it (does it normalise over the "
+                "asked links, or hide them from message passing?). Each link must have an answer "
+                "of its own."
             )
         return True
 
@@ -355,40 +354,3 @@ class GraphLevel(BaseModel):
 def _join_end_embeddings(z: Tensor, target: Tensor) -> Tensor:
     """Embeddings of both ends side by side.  (N, D), (T, 2) -> (T, 2 D)"""
     return torch.cat([z[target[:, 0]], z[target[:, 1]]], dim=1)
-
-
-def _sample_non_edges(stored: Tensor, num_nodes: int, wanted: int) -> Tensor:
-    """``wanted`` different ordered pairs (u, v), u != v, that are not linked, or all there are.
-    (<= wanted, 2)
-    """
-    random = make_generator(derive_seed(0, "population", "non-edges"))
-    taken = (stored[:, 0] * num_nodes + stored[:, 1]).cpu().unique()
-    if num_nodes**2 <= max(4 * wanted, 1_000_000):
-        keys = torch.arange(num_nodes**2)
-        keys = keys[_are_free_pairs(keys, taken, num_nodes)]
-        found = keys[torch.randperm(len(keys), generator=random)[:wanted]]
-    else:
-        found = torch.zeros(0, dtype=torch.int64)
-        while len(found) < wanted:
-            keys = torch.randint(num_nodes**2, (2 * wanted,), generator=random)
-            keys = torch.cat([found, keys[_are_free_pairs(keys, taken, num_nodes)]])
-            found = _unique_in_order(keys)[:wanted]
-    return torch.stack(
-        [torch.div(found, num_nodes, rounding_mode="floor"), found % num_nodes], dim=1
-    )
-
-
-def _are_free_pairs(keys: Tensor, taken: Tensor, num_nodes: int) -> Tensor:
-    """Which keys u * N + v join two different nodes that are not linked."""
-    return (torch.div(keys, num_nodes, rounding_mode="floor") != keys % num_nodes) & ~torch.isin(
-        keys, taken
-    )
-
-
-def _unique_in_order(keys: Tensor) -> Tensor:
-    """Each key once, in the order of first appearance."""
-    _, inverse = keys.unique(return_inverse=True)
-    first = torch.full((int(inverse.max()) + 1 if len(keys) else 0,), len(keys)).scatter_reduce(
-        0, inverse, torch.arange(len(keys)), "amin"
-    )
-    return keys[first.sort().values]

@@ -10,7 +10,6 @@ from torch.nn import Module
 from graphgauge.core import BadModel, BadSetting
 from graphgauge.execution import as_rows
 from graphgauge.models.base import BaseModel
-from graphgauge.models.capability_probes import PREDICTION_TOLERANCE
 from graphgauge.models.output_types import (
     MULTI_LABEL_TYPES,
     check_output_type,
@@ -20,6 +19,7 @@ from graphgauge.models.output_types import (
     most_likely_class,
 )
 from graphgauge.models.target_levels import GraphLevel, LinkLevel, NodeLevel
+from graphgauge.models.tolerances import PREDICTION_TOLERANCE
 from graphgauge.subgraphs import LabelSet, as_whole_number
 
 _FLIP_WIDTH = 0.2  #: half-width of the flip band of regression, in SD of predictions
@@ -93,7 +93,8 @@ class _ClassificationModel(BaseModel):
         """Predicted classes; among equal probabilities the lowest number.  (T,)"""
         if around is not None:
             raise BadSetting(
-                "around= is the centre of a regression's flip band; classification has none: leave it out."
+                "around= is the centre of a regression's flip band; classification has none: leave "
+                "it out."
             )
         return most_likely_class(self.pred_continuous(targets))
 
@@ -117,7 +118,8 @@ class RegressionModel(BaseModel):
             as_whole_number(output_column) is None or output_column < 0
         ):
             raise BadSetting(
-                f"output_column must be the number of a column, from 0, but {output_column!r} was given."
+                f"output_column must be the number of a column, from 0, but {output_column!r} was "
+                "given."
             )
         super().__init__(net, data, **options)
         self.output_column = output_column
@@ -130,8 +132,10 @@ class RegressionModel(BaseModel):
         rows = as_rows(raw)
         if rows.size(1) != 1:
             raise BadModel(
-                f"a regression model gives one value per {self.level}, but the net returns {rows.size(1)} columns. "
-                f"Choose one of them: {type(self).__name__}(net, data, output_column=0), up to {rows.size(1) - 1}."
+                f"a regression model gives one value per {self.level}, but the net returns "
+                f"{rows.size(1)} columns. "
+                f"Choose one of them: {type(self).__name__}(net, data, output_column=0), up to "
+                f"{rows.size(1) - 1}."
             )
         return rows[:, 0]
 
@@ -195,7 +199,8 @@ class RegressionModel(BaseModel):
             ) from error
         if centre.dim() and centre.shape != value.shape:
             raise BadSetting(
-                f"around must be one number, or one for each of {len(value)} targets, but has {tuple(centre.shape)}."
+                f"around must be one number, or one for each of {len(value)} targets, but has "
+                f"{tuple(centre.shape)}."
             )
         if not bool(centre.isfinite().all()):
             raise BadSetting("around must be finite, but has NaN or infinite entries.")

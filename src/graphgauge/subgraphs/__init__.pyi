@@ -7,15 +7,14 @@ from .adjacency import sort_arcs as sort_arcs
 from .computation_graph import HALOS as HALOS
 from .computation_graph import ComputationGraph as ComputationGraph
 from .computation_graph import ComputationGraphs as ComputationGraphs
-from .computation_graph import build_whole_graphs as build_whole_graphs
 from .computation_graph import check_same_source as check_same_source
 from .edge_weights import EdgeWeights as EdgeWeights
 from .edge_weights import NormalisationOptions as NormalisationOptions
 from .extraction import EDGE_SCOPES as EDGE_SCOPES
 from .extraction import Extractor as Extractor
+from .graph_checks import check_feature_names as check_feature_names
+from .graph_checks import check_graph as check_graph
 from .input_data import InputGraphs as InputGraphs
-from .input_data import check_feature_names as check_feature_names
-from .input_data import check_graph as check_graph
 from .input_data import list_graphs as list_graphs
 from .input_data import read_graph_list as read_graph_list
 from .input_data import read_single_graph as read_single_graph
@@ -29,3 +28,4 @@ from .targets import LabelSet as LabelSet
 from .targets import Targets as Targets
 from .targets import as_whole_number as as_whole_number
 from .targets import parse_targets as parse_targets
+from .whole_graphs import build_whole_graphs as build_whole_graphs

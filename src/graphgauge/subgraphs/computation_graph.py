@@ -82,7 +82,8 @@ class ComputationGraphs:
     def __getitem__(self, number: int) -> "ComputationGraph":
         if not isinstance(number, int):
             raise TypeError(
-                f"one computation graph is taken by its number; for several use take(tensor), not [{number!r}]."
+                "one computation graph is taken by its number; for several use take(tensor), not "
+                f"[{number!r}]."
             )
         if not -len(self) <= number < len(self):
             raise IndexError(
@@ -226,8 +227,10 @@ class ComputationGraph:
 
     def __repr__(self) -> str:
         return (
-            f"ComputationGraph(target={self.target}, nodes={len(self.nodes)}, edges={len(self.edges)}, "
-            f"halo={self.halo!r}: {len(self.all_nodes) - len(self.nodes)} nodes, {len(self.all_edges) - len(self.edges)} edges)"
+            f"ComputationGraph(target={self.target}, nodes={len(self.nodes)}, "
+            f"edges={len(self.edges)}, "
+            f"halo={self.halo!r}: {len(self.all_nodes) - len(self.nodes)} nodes, "
+            f"{len(self.all_edges) - len(self.edges)} edges)"
         )
 
     @property
@@ -318,44 +321,10 @@ class ComputationGraph:
         return slice(*self.batch.pointer_lists[1][self.number : self.number + 2])
 
 
-def build_whole_graphs(
-    source: InputGraphs, index: Tensor, as_stored: bool = False
-) -> ComputationGraphs:
-    """Computation graphs of graph tasks: all nodes and edges of each graph.
-
-    All edges are relevant except stored self-loops, which are listed last.
-
-    Args:
-        source: The input graphs.
-        index: The graphs to take.  (T,)
-        as_stored: Keep all edges in their order, self-loops among them.
-    """
-    _, node = ragged_ranges(source.node_ptr[index], source.node_ptr.diff()[index])
-    edge_owner, edge = ragged_ranges(source.edge_ptr[index], source.edge_ptr.diff()[index])
-    is_loop = (source.edge_index[0, edge] == source.edge_index[1, edge]) & (not as_stored)
-    order = (edge_owner * 2 + is_loop).argsort(stable=True)
-    edge, offset = edge[order], source.node_ptr[index]
-    return ComputationGraphs(
-        source=source,
-        target=index[:, None],
-        node=node,
-        hop=torch.zeros_like(node),
-        node_ptr=pointers_from_counts(source.node_ptr.diff()[index]),
-        num_nodes=source.node_ptr.diff()[index],
-        edge=edge,
-        edge_index=source.edge_index[:, edge] - offset[edge_owner],
-        edge_ptr=pointers_from_counts(source.edge_ptr.diff()[index]),
-        num_edges=torch.bincount(edge_owner[~is_loop], minlength=len(index)),
-        target_row=index.new_zeros(len(index), 0),
-        halo=index.new_full((len(index),), HALOS.index("none")),
-        offset=offset,
-        edge_offset=source.edge_ptr[index],
-    )
-
-
 def check_same_source(graphs: ComputationGraphs, source: InputGraphs) -> None:
     """Raise BadTarget for computation graphs that were cut from other data."""
     if graphs.source is not source:
         raise BadTarget(
-            "these computation graphs were cut by another model: use this model's computation_graphs(targets)."
+            "these computation graphs were cut by another model: use this model's "
+            "computation_graphs(targets)."
         )

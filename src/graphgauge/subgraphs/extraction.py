@@ -32,6 +32,15 @@ from graphgauge.subgraphs.adjacency import (
     outgoing_arcs,
     pointers_from_counts,
 )
+from graphgauge.subgraphs.backward_walk import (
+    BackwardWalk,
+    LocalIndex,
+    WalkedArcs,
+    is_in_sorted,
+    key_quotient,
+    key_remainder,
+    lowest_places,
+)
 from graphgauge.subgraphs.computation_graph import HALOS, ComputationGraphs
 from graphgauge.subgraphs.input_data import InputGraphs
 
@@ -70,29 +79,29 @@ class Extractor:
         relevant, rest = self.edges_of(walk, halo, scope)
         return self.pack(target, walk, relevant, rest, halo)
 
-    def walk(self, target: Tensor, hops: int) -> "_BackwardWalk":
+    def walk(self, target: Tensor, hops: int) -> "BackwardWalk":
         """Walk ``hops`` messages back from all targets at once."""
         number = torch.arange(len(target), device=target.device)[:, None]
         frontier = (number * self.source.num_nodes + target).unique()
-        rings, seen, messages = [frontier], frontier, [_WalkedArcs.none(target)]
+        rings, seen, messages = [frontier], frontier, [WalkedArcs.none(target)]
         for _ in range(hops):
             step = self.arcs_into(frontier)
             found = step.tail.unique()
-            frontier = found[~_is_in_sorted(seen, found)]
+            frontier = found[~is_in_sorted(seen, found)]
             seen = torch.cat([seen, frontier]).sort().values
             rings.append(frontier)
             messages.append(step)
-        return _BackwardWalk(rings, seen, _WalkedArcs.join(messages))
+        return BackwardWalk(rings, seen, WalkedArcs.join(messages))
 
-    def arcs_into(self, places: Tensor) -> "_WalkedArcs":
+    def arcs_into(self, places: Tensor) -> "WalkedArcs":
         """All arcs whose head is one of ``places``."""
         owner, other, edge_key = self.arcs_at(places, self.into)
-        return _WalkedArcs(other, places[owner], edge_key)
+        return WalkedArcs(other, places[owner], edge_key)
 
-    def arcs_out_of(self, places: Tensor) -> "_WalkedArcs":
+    def arcs_out_of(self, places: Tensor) -> "WalkedArcs":
         """All arcs whose tail is one of ``places``."""
         owner, other, edge_key = self.arcs_at(places, self.out_of)
-        return _WalkedArcs(places[owner], other, edge_key)
+        return WalkedArcs(places[owner], other, edge_key)
 
     def arcs_at(self, places: Tensor, arcs: Adjacency) -> tuple[Tensor, Tensor, Tensor]:
         """Arcs at ``places``: position in ``places``, place of the other end, key t * E + e of the
@@ -100,12 +109,12 @@ class Extractor:
         """
         size = self.source.num_nodes
         owner, other, edge = arcs.at_nodes(places % size)
-        number = _key_quotient(places, size)[owner]
+        number = key_quotient(places, size)[owner]
         return owner, number * size + other, number * self.source.num_edges + edge
 
     def edges_of(
-        self, walk: "_BackwardWalk", halo: int, scope: str
-    ) -> tuple["_WalkedArcs", "_WalkedArcs"]:
+        self, walk: "BackwardWalk", halo: int, scope: str
+    ) -> tuple["WalkedArcs", "WalkedArcs"]:
         """The relevant edges, and the other edges of the extracted graph; no edge is in both or
         twice.
         """
@@ -115,10 +124,10 @@ class Extractor:
             if scope == "induced" or halo > 0
             else relevant.where(slice(0))
         )
-        is_inner = _is_in_sorted(walk.sorted_places, border.tail) & (scope == "induced")
-        relevant = _WalkedArcs.join([relevant, border.where(is_inner)])
+        is_inner = is_in_sorted(walk.sorted_places, border.tail) & (scope == "induced")
+        relevant = WalkedArcs.join([relevant, border.where(is_inner)])
         is_loop = relevant.tail == relevant.head
-        rest = _WalkedArcs.join(
+        rest = WalkedArcs.join(
             [relevant.where(is_loop), *self.halo_arcs(walk, border.where(~is_inner), halo)]
         )
         relevant = relevant.where(~is_loop)
@@ -126,12 +135,12 @@ class Extractor:
             "in"
         ):  # an edge can be met from both of its ends
             relevant, rest = relevant.distinct(), rest.distinct()
-            rest = rest.where(~_is_in_sorted(relevant.edge_key, rest.edge_key))
+            rest = rest.where(~is_in_sorted(relevant.edge_key, rest.edge_key))
         return relevant, rest
 
     def halo_arcs(
-        self, walk: "_BackwardWalk", border: "_WalkedArcs", halo: int
-    ) -> list["_WalkedArcs"]:
+        self, walk: "BackwardWalk", border: "WalkedArcs", halo: int
+    ) -> list["WalkedArcs"]:
         """The arcs of a halo; some may be relevant, or listed twice."""
         if HALOS[halo] == "whole graph":
             return [self.all_arcs(walk)]
@@ -139,12 +148,12 @@ class Extractor:
             return [border] if halo else []
         around = [border, self.arcs_out_of(walk.sorted_places)]
         if HALOS[halo] == "one ring more":
-            joined = _WalkedArcs.join(around)
+            joined = WalkedArcs.join(around)
             ends = torch.cat([joined.tail, joined.head]).unique()
             around += [self.arcs_into(ends), self.arcs_out_of(ends)]
         return around
 
-    def all_arcs(self, walk: "_BackwardWalk") -> "_WalkedArcs":
+    def all_arcs(self, walk: "BackwardWalk") -> "WalkedArcs":
         """Every edge of the graph, for every target."""
         number = torch.arange(
             walk.num_targets(self.source.num_nodes), device=walk.sorted_places.device
@@ -152,16 +161,16 @@ class Extractor:
         one_way = self.flow if self.flow != "both" else "source_to_target"
         *ends, edge = message_routes(self.source.edge_index, one_way)
         tail, head = (number * self.source.num_nodes + end[None] for end in ends)
-        return _WalkedArcs(
+        return WalkedArcs(
             tail.reshape(-1), head.reshape(-1), (number * self.source.num_edges + edge).reshape(-1)
         )
 
     def pack(
         self,
         target: Tensor,
-        walk: "_BackwardWalk",
-        relevant: "_WalkedArcs",
-        rest: "_WalkedArcs",
+        walk: "BackwardWalk",
+        relevant: "WalkedArcs",
+        rest: "WalkedArcs",
         halo: int,
     ) -> ComputationGraphs:
         """Number the nodes of each graph (by hop, then id, the halo last) and translate its
@@ -173,11 +182,11 @@ class Extractor:
         hop = torch.repeat_interleave(
             torch.tensor([len(ring) for ring in rings], device=place.device)
         )
-        order = (_key_quotient(place, size) * len(rings) + hop).argsort(stable=True)
+        order = (key_quotient(place, size) * len(rings) + hop).argsort(stable=True)
         place, hop = place[order], hop[order]
-        number = _key_quotient(place, size)
+        number = key_quotient(place, size)
         num_nodes = torch.bincount(number[hop <= hops], minlength=count)
-        rows = _LocalIndex(
+        rows = LocalIndex(
             place, pointers_from_counts(torch.bincount(number, minlength=count)), num_nodes, size
         )
         steps, edge_number, edge = self.ordered(relevant, rest)
@@ -192,7 +201,7 @@ class Extractor:
             edge_index=self.stored(steps, edge_number, edge, rows),
             edge_ptr=pointers_from_counts(torch.bincount(edge_number, minlength=count)),
             num_edges=torch.bincount(
-                _key_quotient(relevant.edge_key, self.source.num_edges), minlength=count
+                key_quotient(relevant.edge_key, self.source.num_edges), minlength=count
             ),
             target_row=rows(torch.arange(count, device=target.device)[:, None] * size + target),
             halo=target.new_full((count,), halo),
@@ -200,7 +209,7 @@ class Extractor:
             edge_offset=target.new_zeros(count),
         )
 
-    def outer_places(self, walk: "_BackwardWalk", rest: "_WalkedArcs", halo: int) -> Tensor:
+    def outer_places(self, walk: "BackwardWalk", rest: "WalkedArcs", halo: int) -> Tensor:
         """The places of the halo.
 
         This is one representative of all nodes that edges reach outside, or all of these nodes, or
@@ -211,31 +220,31 @@ class Extractor:
                 walk.num_targets(self.source.num_nodes) * self.source.num_nodes,
                 device=rest.tail.device,
             )
-            return ends[~_is_in_sorted(walk.sorted_places, ends)]
+            return ends[~is_in_sorted(walk.sorted_places, ends)]
         ends = torch.cat([rest.tail, rest.head] if halo > HALOS.index("in") else [rest.tail])
-        outer = ends[~_is_in_sorted(walk.sorted_places, ends)]
+        outer = ends[~is_in_sorted(walk.sorted_places, ends)]
         return (
             outer.unique()
             if HALOS[halo] == "one ring more"
-            else _lowest_places(outer, self.source.num_nodes)
+            else lowest_places(outer, self.source.num_nodes)
         )
 
     def ordered(
-        self, relevant: "_WalkedArcs", rest: "_WalkedArcs"
-    ) -> tuple["_WalkedArcs", Tensor, Tensor]:
+        self, relevant: "WalkedArcs", rest: "WalkedArcs"
+    ) -> tuple["WalkedArcs", Tensor, Tensor]:
         """All edges sorted by graph, relevant ones first, then by id; with their graph's number and
         their id.
         """
-        steps, size = _WalkedArcs.join([relevant, rest]), self.source.num_edges
+        steps, size = WalkedArcs.join([relevant, rest]), self.source.num_edges
         is_rest = torch.arange(len(steps.edge_key), device=steps.edge_key.device) >= len(
             relevant.edge_key
         )
-        number = _key_quotient(steps.edge_key, size)
+        number = key_quotient(steps.edge_key, size)
         order = (steps.edge_key + (number + is_rest) * size).argsort()  # = (2 t + is_rest) E + e
-        return steps.where(order), number[order], _key_remainder(steps.edge_key, size)[order]
+        return steps.where(order), number[order], key_remainder(steps.edge_key, size)[order]
 
     def stored(
-        self, steps: "_WalkedArcs", number: Tensor, edge: Tensor, rows: "_LocalIndex"
+        self, steps: "WalkedArcs", number: Tensor, edge: Tensor, rows: "LocalIndex"
     ) -> Tensor:
         """Arcs in the direction in which their edge is stored, as positions in their graph.
         (2, S)
@@ -248,111 +257,3 @@ class Extractor:
             else [steps.head, steps.tail]
         )
         return rows(torch.stack(ends))
-
-
-@dataclass(frozen=True)
-class _WalkedArcs:
-    """Arcs passed in a walk: the places of tail and head, and the key t * E + e of the edge, each
-    (S,).
-    """
-
-    tail: Tensor
-    head: Tensor
-    edge_key: Tensor
-
-    def where(self, index: Tensor | slice) -> "_WalkedArcs":
-        """The arcs selected by ``index``: a mask, positions or a slice."""
-        return _WalkedArcs(self.tail[index], self.head[index], self.edge_key[index])
-
-    def distinct(self) -> "_WalkedArcs":
-        """Each edge once, sorted by key."""
-        key, order = self.edge_key.sort(stable=True)
-        is_first = torch.ones_like(key, dtype=torch.bool)
-        is_first[1:] = key[1:] != key[:-1]
-        return self.where(order[is_first])
-
-    @staticmethod
-    def none(like: Tensor) -> "_WalkedArcs":
-        """No arcs, on the device of ``like``."""
-        nothing = like.new_zeros(0)
-        return _WalkedArcs(nothing, nothing, nothing)
-
-    @staticmethod
-    def join(parts: "list[_WalkedArcs]") -> "_WalkedArcs":
-        """Concatenate arcs."""
-        tail, head, edge_key = (
-            torch.cat([getattr(part, name) for part in parts])
-            for name in ("tail", "head", "edge_key")
-        )
-        return _WalkedArcs(tail, head, edge_key)
-
-
-@dataclass(frozen=True)
-class _BackwardWalk:
-    """The result of a walk: places by distance, all places sorted, and the arcs passed on the
-    way.
-    """
-
-    rings: list[Tensor]
-    sorted_places: Tensor
-    messages: _WalkedArcs
-
-    @property
-    def frontier(self) -> Tensor:
-        """The places at distance L."""
-        return self.rings[-1]
-
-    def num_targets(self, num_nodes: int) -> int:
-        """Number of targets T; each target has a place of its own."""
-        return (
-            int(_key_quotient(self.sorted_places[-1:], num_nodes)) + 1
-            if len(self.sorted_places)
-            else 0
-        )
-
-
-class _LocalIndex:
-    """Finds the position of a place in its own graph's list of nodes.
-
-    A place that is not listed is that of the halo's representative node, behind the n nodes.
-    """
-
-    def __init__(self, place: Tensor, node_ptr: Tensor, num_nodes: Tensor, size: int) -> None:
-        self.sorted_place, self.order = place.sort()
-        self.node_ptr, self.num_nodes, self.size = node_ptr, num_nodes, size
-
-    def __call__(self, places: Tensor) -> Tensor:
-        """Positions of ``places`` (any shape), counted from each graph's first node."""
-        number = _key_quotient(places, self.size)
-        found = torch.searchsorted(self.sorted_place, places.contiguous()).clamp(
-            max=max(len(self.order) - 1, 0)
-        )
-        row = self.order[found] - self.node_ptr[number]
-        return torch.where(self.sorted_place[found] == places, row, self.num_nodes[number])
-
-
-def _lowest_places(places: Tensor, size: int) -> Tensor:
-    """The lowest place of each graph that has one."""
-    places = places.sort().values
-    number = _key_quotient(places, size)
-    is_first = torch.ones_like(number, dtype=torch.bool)
-    is_first[1:] = number[1:] != number[:-1]
-    return places[is_first]
-
-
-def _is_in_sorted(sorted_values: Tensor, values: Tensor) -> Tensor:
-    """Which of ``values`` are in ``sorted_values``.  (M,) bool"""
-    if len(sorted_values) == 0:
-        return torch.zeros_like(values, dtype=torch.bool)
-    found = torch.searchsorted(sorted_values, values).clamp(max=len(sorted_values) - 1)
-    return sorted_values[found] == values
-
-
-def _key_quotient(keys: Tensor, size: int) -> Tensor:
-    """The target number t of keys t * size + i."""
-    return torch.div(keys, max(size, 1), rounding_mode="floor")
-
-
-def _key_remainder(keys: Tensor, size: int) -> Tensor:
-    """The index i of keys t * size + i."""
-    return keys % max(size, 1)

@@ -108,7 +108,8 @@ class LabelSet:
                 else " data.class_names, which would say, is missing."
             )
             raise BadTarget(
-                f"target {item!r}: no label is called {value!r}.{known} Labels are 0..{self.count - 1}."
+                f"target {item!r}: no label is called {value!r}.{known} Labels are "
+                f"0..{self.count - 1}."
             )
         number = as_whole_number(value)
         if number is None:
@@ -117,7 +118,8 @@ class LabelSet:
             )
         if not 0 <= number < self.count:
             raise BadTarget(
-                f"target {item!r}: there is no label {number}, the {self.count} labels are 0..{self.count - 1}."
+                f"target {item!r}: there is no label {number}, the {self.count} labels are "
+                f"0..{self.count - 1}."
             )
         return number
 
@@ -199,7 +201,8 @@ def _parse_labelled_target(item: Any, level: str, size: int, labels: LabelSet) -
     parts = item.tolist() if isinstance(item, (Tensor, np.ndarray)) else item
     if not isinstance(parts, (tuple, list)) or len(parts) != IDS_PER_LEVEL[level] + 1:
         raise BadTarget(
-            f"target {item!r} has no label: this network gives {labels.count} labels, each evaluated on its own, so targets must "
+            f"target {item!r} has no label: this network gives {labels.count} labels, each "
+            "evaluated on its own, so targets must "
             f"be {_LABELLED_TARGET_FORMS[level]}."
         )
     *ids, label = parts
@@ -228,7 +231,8 @@ def _parse_link_ends(pair: Sequence[Any], level: str, size: int, item: Any) -> l
     ids = [_parse_target_id(end, level, size, item) for end in pair]
     if ids[0] == ids[1]:
         raise BadTarget(
-            f"target {item!r} links node {ids[0]} to itself: a link target joins two different nodes."
+            f"target {item!r} links node {ids[0]} to itself: a link target joins two different "
+            "nodes."
         )
     return ids
 
