@@ -246,7 +246,7 @@ def test_a_limited_address_space_is_survived():
         room = psutil.Process().memory_info().vms + 400 * 2**20
         resource.setrlimit(resource.RLIMIT_AS, (room, resource.RLIM_INFINITY))
         rows = model.pred_copies(batch, of)
-        print(bool(rows.equal(expected)), 0 < model.engine.halvings <= 12)
+        print(bool(rows.equal(expected)), 0 < model.executor.halvings <= 12)
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
