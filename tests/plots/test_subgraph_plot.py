@@ -24,7 +24,7 @@ from torch_geometric.nn import GCNConv
 
 import graphgauge as gg
 from graphgauge.core.errors import BadExplanation, BadSetting, UndefinedScore
-from graphgauge.plots import colours, draw_explanation
+from graphgauge.plots import colours, draw_explanation, svg_of
 from graphgauge.plots.drawing_graph import DrawnGraph, build_drawn_graph
 from graphgauge.plots.graph_layout import _overlap_area, place_labels, ring_layout
 from graphgauge.plots.subgraph_plot import (
@@ -34,7 +34,6 @@ from graphgauge.plots.subgraph_plot import (
     _MIN_NODE_RADIUS,
 )
 from graphgauge.plots.top_edges import select_top_edges
-from graphgauge.report import svg_of
 
 mpl.use("Agg")
 PAIRS = [tuple(pair) for pair in EDGES.t().tolist()]
@@ -62,8 +61,8 @@ def test_colours_tell_the_sign_and_depth_the_strength():
     drawn = arrows(explanation().draw(DATA))[::-1]
     found = [to_hex(arrow.get_edgecolor()) for arrow in drawn]
     assert found[:2] == [
-        colours._RAISES.lower(),
-        colours._mix_with_white(colours._LOWERS, 0.35 + 0.65 / 2),
+        colours.RAISES.lower(),
+        colours._mix_with_white(colours.LOWERS, 0.35 + 0.65 / 2),
     ]
     legend = mpl.pyplot.gca().get_legend().get_texts()
     assert [text.get_text() for text in legend] == ["raises the output", "lowers the output"]
@@ -80,7 +79,7 @@ def test_scores_without_a_direction_have_one_hue():
         "importance, without a direction"
     ]
     told = arrows(explanation(explainer=UNSIGNED).draw(DATA, signed=True))[-2]
-    assert to_hex(told.get_edgecolor()) == colours._mix_with_white(colours._LOWERS, 0.35 + 0.65 / 2)
+    assert to_hex(told.get_edgecolor()) == colours._mix_with_white(colours.LOWERS, 0.35 + 0.65 / 2)
 
 
 def test_what_is_left_out_is_counted():

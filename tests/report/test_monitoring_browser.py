@@ -85,9 +85,8 @@ def test_what_drifted_comes_first_and_dots_tell_their_run(visit, drifted):
     assert own.page.locator(".card.due h3").all_inner_texts() == [
         "Metric drift: Edge effective compactness"
     ]
-    dots = own.page.locator(
-        "figure:has(h3:text-is('Edge effective compactness')) svg g:has(circle)"
-    )
+    figure = own.page.locator("figure:has(h3:text-is('Edge effective compactness'))")
+    dots = figure.locator("svg g:has(> title):has(use)").filter(has_text=": mean ")
     assert dots.count() == 6
     assert dots.nth(4).locator("title").text_content().endswith("; metric drift")
     assert dots.nth(3).locator("title").text_content().startswith("run 4, 2026-02-02: mean ")

@@ -173,7 +173,7 @@ def test_names_are_those_the_run_was_saved_with(results, tmp_path):
     )
     examples = examples_of(gg.Results.load(tmp_path))
     for own in examples:
-        assert "Bars(" in own.pictures["The features that matter"]
+        assert "BarsData(" in own.pictures["The features that matter"]
         assert not re.search(r"feature \d", own.text + own.pictures["The features that matter"])
     named = {3: "Ada", 20: "Bo", 41: "Cy"}
     numbers = [int(own.target.split()[1]) for own in examples]

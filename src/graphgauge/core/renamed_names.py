@@ -88,6 +88,7 @@ RENAMED = {
     "graphgauge.report.plot_pareto": "graphgauge.plots.plot_pareto",
     "graphgauge.report.plot_stability_strips": "graphgauge.plots.plot_stability_strips",
     "graphgauge.report.report": "graphgauge.report.build_report",
+    "graphgauge.report.svg_of": "graphgauge.plots.svg_of",
     "graphgauge.store.Chain": "graphgauge.store.HashChain",
     "graphgauge.store.Entry": "graphgauge.store.StoreEntry",
     "graphgauge.store.Link": "graphgauge.store.ChainEntry",

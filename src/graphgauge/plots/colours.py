@@ -6,16 +6,20 @@ score, m:
 
     signed     blue for s > 0 (raises the output), vermilion for s < 0 (lowers it)
     unsigned   green
-    depth      from PALEST (next to 0) to 1 (the strongest):  PALEST + (1 - PALEST) |s| / m
+    depth      from _PALEST (next to 0) to 1 (the strongest):  _PALEST + (1 - _PALEST) |s| / m
 """
 
-_BLUE, _VERMILION, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#999999"
+BLUE, VERMILION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#999999"
 _ORANGE, _SKY, _YELLOW, _PURPLE, _BLACK = "#E69F00", "#56B4E9", "#F0E442", "#CC79A7", "#000000"
-#: for lines that stand beside each other, in this order
-_SERIES = (_BLUE, _VERMILION, _GREEN, _PURPLE, _ORANGE, _SKY, _BLACK)
-EXPLAINED, RANDOM, CHANGE = _BLUE, _GREY, _VERMILION
-_RAISES, _LOWERS, UNSIGNED = _BLUE, _VERMILION, _GREEN
+#: Tol's wine stands in for the yellow of Okabe and Ito, which is too light for lines
+_WINE = "#882255"
+#: of explainers that stand beside each other, in this order
+SERIES = (BLUE, VERMILION, GREEN, _PURPLE, _ORANGE, _SKY, _BLACK, _WINE)
+EXPLAINED, RANDOM, CHANGE = BLUE, GREY, VERMILION
+RAISES, LOWERS, UNSIGNED = BLUE, VERMILION, GREEN
 TARGET, NODE, GROUP, OUTLINE, INK = _YELLOW, "#E8E8E8", "#CFE6F5", "#555555", "#222222"
+#: of grid lines, words and numbers in pictures that stand on a page
+GRID, SOFT, ACCENT = "#DCE1E7", "#586473", "#0B4F80"
 _PALEST = 0.35
 
 
@@ -33,13 +37,13 @@ def score_hue(score: float, signed: bool) -> str:
     """Return the hue that shows the direction of a score."""
     if not signed:
         return UNSIGNED
-    return _RAISES if score >= 0 else _LOWERS
+    return RAISES if score >= 0 else LOWERS
 
 
 def score_colour(score: float, strongest: float, signed: bool) -> str:
     """Return the colour of a score; ``strongest`` is the largest absolute score in the picture.
 
-    >>> score_colour(-2.0, 2.0, signed=True) == _mix_with_white(_LOWERS, 1.0)
+    >>> score_colour(-2.0, 2.0, signed=True) == _mix_with_white(LOWERS, 1.0)
     True
     """
     share = abs(score) / strongest if strongest else 0.0

@@ -22,8 +22,8 @@ DrawnNode = int | str  #: the id of a node, or the name of a group
 class DrawnGraph:
     """All edges as pairs of drawn nodes.
 
-    >>> ways = DrawnGraph(torch.tensor([[1, 2, 0, 4], [0, 1, 3, 0]]), 4, ("friends",))
-    >>> ways.hops([0]), ways.onward("friends"), ways.among([0, 1, 3])
+    >>> graph = DrawnGraph(torch.tensor([[1, 2, 0, 4], [0, 1, 3, 0]]), 4, ("friends",))
+    >>> graph.hops([0]), graph.successors("friends"), graph.edges_among([0, 1, 3])
     ({0: 0, 1: 1, 2: 2, 'friends': 1}, [0], [(1, 0), (0, 3)])
     """
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphgauge.benchmark import (
     BASELINE_EXPLAINERS,
@@ -26,6 +27,7 @@ from graphgauge.benchmark import (
     sort_as_in_paper,
 )
 from graphgauge.evaluation import Results, higher_is_better
+from graphgauge.plots.colours import GREY, SERIES
 from graphgauge.plots.text_labels import letters_that_fit
 
 if TYPE_CHECKING:
@@ -33,26 +35,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Okabe and Ito's colours, with Tol's wine in the place of their yellow, which is too light for
-#: lines
-_SERIES_COLOURS = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#000000",
-    "#882255",
-)
+Floats = NDArray[np.float64]
 _SERIES_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h")
-_NEUTRAL_GREY = "#999999"
 _AXIS_WORDS = {"ec": "EC, edits", "time": "seconds", "time_batched": "seconds in a batch"}
 _NAME_OFFSETS = [
     (x, y) for y in (8, -14, 20, -26, 32, -38) for x in (8, -8)
 ]  #: where a name may stand, in points from its marker
 _NAME_BOX = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.6}
-_LEADER_LINE = {"arrowstyle": "-", "color": _NEUTRAL_GREY, "linewidth": 0.6}
+_LEADER_LINE = {"arrowstyle": "-", "color": GREY, "linewidth": 0.6}
 _LEADER_DISTANCE = 14  #: points above or below the marker from which a line leads to the name
 _SAME_SPOT_PIXELS = 3.0  #: pixels within which markers are named together
 _NAME_FONT_SIZE = 8  #: of the letters of a name
@@ -164,7 +154,7 @@ def _draw_panel(
 ) -> "pd.DataFrame":
     """Draw everything but names and legend; return the front."""
     table = pareto_front(study, pair, draws, seed)[0]
-    _draw_front_line(axes, table, pair)
+    draw_front_line(axes, table, pair)
     _draw_points(axes, table, explainer_styles(study.explainers))
     _draw_axes(axes, pair)
     return table
@@ -182,12 +172,12 @@ def explainer_styles(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
     }
     own = {
         label: (
-            _SERIES_COLOURS[k % len(_SERIES_COLOURS)],
+            SERIES[k % len(SERIES)],
             _SERIES_MARKERS[k % len(_SERIES_MARKERS)],
         )
         for label, k in numbered.items()
     }
-    return {**own, **dict.fromkeys(BASELINE_EXPLAINERS, (_NEUTRAL_GREY, "x"))}
+    return {**own, **dict.fromkeys(BASELINE_EXPLAINERS, (GREY, "x"))}
 
 
 def _legend_handles(labels: Sequence[str]) -> list[Any]:
@@ -236,14 +226,19 @@ def _error_bar_lengths(mean: float, low: float, high: float) -> Any:
     return np.nan_to_num(lengths).clip(min=0)
 
 
-def _draw_front_line(axes: "Axes", table: "pd.DataFrame", pair: MetricPair) -> None:
+def front_corners(table: "pd.DataFrame", pair: MetricPair) -> Floats:
+    """Return the corners of the front's stepped line, from left to right.  (2, 2 n - 1)"""
+    rows = table[table["front"]].sort_values("first_mean", ascending=higher_is_better(pair[0]))
+    x, y = rows["first_mean"].to_numpy(), rows["second_mean"].to_numpy()
+    if not len(rows):
+        return np.zeros((2, 0))
+    return np.stack([np.repeat(x, 2)[:-1], np.repeat(y, 2)[1:]])
+
+
+def draw_front_line(axes: "Axes", table: "pd.DataFrame", pair: MetricPair, **style: Any) -> None:
     """Draw the front as a stepped line, from the best in the second metric to that in the first."""
-    on_front = table[table["front"]].sort_values("first_mean", ascending=higher_is_better(pair[0]))
-    x, y = on_front["first_mean"].to_numpy(), on_front["second_mean"].to_numpy()
-    corners = (
-        np.stack([np.repeat(x, 2)[:-1], np.repeat(y, 2)[1:]]) if len(on_front) else np.zeros((2, 0))
-    )
-    axes.plot(*corners, color=_NEUTRAL_GREY, linewidth=1.2, zorder=1)
+    options = {"color": GREY, "linewidth": 1.2, "zorder": 1, **style}
+    axes.plot(*front_corners(table, pair), **options)
 
 
 def _draw_axes(axes: "Axes", pair: MetricPair) -> None:

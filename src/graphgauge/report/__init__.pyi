@@ -19,7 +19,6 @@ from .examples import ExampleBuilder as ExampleBuilder
 from .monitoring_page import write_monitoring_page as write_monitoring_page
 from .notebook_repr import explanation_html as explanation_html
 from .notebook_repr import results_html as results_html
-from .notebook_repr import svg_of as svg_of
 from .overview import build_overview as build_overview
 from .provenance import MACHINE_FILE as MACHINE_FILE
 from .report_builder import Report as Report

@@ -7,22 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphgauge.benchmark import as_study, available_pairs, pareto_front
-from graphgauge.core import UndefinedScore, Verdict
+from graphgauge.benchmark import as_study
+from graphgauge.core import Verdict
 from graphgauge.evaluation import Results, Row
 from graphgauge.guidelines import Requirements, WhatIfResult, aggregate_run
-from graphgauge.monitor import History, Snapshot, Status
-from graphgauge.plots import (
-    FRONT_DRAWS,
-    MAX_CHART_RUNS,
-    OUTSIDE_BAND,
-    axis_label,
-    band_limits,
-    build_charts,
-    has_raised_trigger,
-    is_front_drawable,
-    judged_pairs,
-)
+from graphgauge.monitor import History, Status
+from graphgauge.plots import OUTSIDE_BAND, RunPoint, axis_label, build_charts, measured_fronts
 from graphgauge.report.monitoring_page import compare_metrics, monitored_title
 from graphgauge.report.report_data import VERDICT_BADGES, TaskReport
 from graphgauge.report.score_table import GAP_REASONS, ExplainerScores, column_heading
@@ -90,16 +80,8 @@ def front_frames(results: Results, task: str, wanted: Requirements) -> FrontTabl
     explainers or more.
     """
     study = as_study(results).only(task=task)
-    try:
-        pairs = available_pairs(study, judged_pairs(aggregate_run(results, wanted).pertinence))
-    except UndefinedScore:
-        return []
-    tables = [(pair, pareto_front(study, pair, FRONT_DRAWS)[0]) for pair in pairs]
-    return [
-        (*_axis_labels(pair), _front_points(table))
-        for pair, table in tables
-        if is_front_drawable(table, pair)
-    ]
+    fronts = measured_fronts(study, aggregate_run(results, wanted).pertinence)
+    return [(*_axis_labels(pair), _front_points(table)) for pair, table in fronts]
 
 
 def _axis_labels(pair: tuple[str, str]) -> tuple[str, str]:
@@ -209,41 +191,36 @@ def changes_frame(found: WhatIfResult) -> "pd.DataFrame":
 
 
 def history_frames(history: History) -> "list[tuple[str, pd.DataFrame]]":
-    """Of each watched metric its title and a row per run: mean, quartiles, the baseline with
-    control limits, threshold.
+    """Return the title of each watched metric, with a row per run.
+
+    A row has the mean, the quartiles, the baseline with control limits, and the threshold.
     """
     import pandas as pd
 
-    runs, bases = (
-        list(history.runs[-MAX_CHART_RUNS:]),
-        {own.number: own for own in history.baselines},
-    )
-    found = []
-    for metric in [chart.metric for chart in build_charts(history)]:
-        known = [run for run in runs if len(run.sample.known(metric))]
-        rows = [_history_row(metric, run, bases[run.body["baseline"]]) for run in known]
-        found.append((monitored_title(metric), pd.DataFrame(rows)))
-    return found
+    return [
+        (
+            monitored_title(chart.metric),
+            pd.DataFrame([_history_row(point) for point in chart.points]),
+        )
+        for chart in build_charts(history)
+    ]
 
 
-def _history_row(metric: str, run: Snapshot, baseline: Snapshot) -> dict[str, Any]:
-    """One run. Times of day say nothing of the limits of a time, so it has none."""
-    values = run.sample.known(metric)
-    lower, upper = np.quantile(values, (0.25, 0.75)).tolist()
-    low, centre, high = band_limits(baseline, metric, run) or (None, None, None)
-    threshold = run.plan.thresholds.get(metric)
+def _history_row(point: RunPoint) -> dict[str, Any]:
+    """Return one run."""
+    low, high = point.band or (None, None)
     return {
-        "run": run.number,
-        "at": run.at,
-        "mean": float(values.mean()),
-        "targets": len(values),
-        "lower": lower,
-        "upper": upper,
-        "baseline": centre,
-        "low": low if metric != "time" else None,
-        "high": high if metric != "time" else None,
-        "threshold": threshold.value if threshold else None,
-        "state": "a trigger was raised" if has_raised_trigger(run, metric) else "no trigger",
+        "run": point.number,
+        "at": point.at,
+        "mean": point.mean,
+        "targets": point.num_targets,
+        "lower": point.quartiles[0],
+        "upper": point.quartiles[1],
+        "baseline": point.baseline,
+        "low": low,
+        "high": high,
+        "threshold": point.threshold,
+        "state": "a trigger was raised" if point.triggers else "no trigger",
     }
 
 

@@ -31,8 +31,8 @@ from graphgauge.plots import (
     draw_bars,
     draw_deletion_curve,
     draw_subgraph,
+    svg_of,
 )
-from graphgauge.report.notebook_repr import svg_of
 from graphgauge.report.saved_examples import TOP_FEATURES, SavedExample, build_saved_example
 
 if TYPE_CHECKING:

@@ -11,13 +11,14 @@ import base64
 import hashlib
 import json
 import re
-from functools import cache
+from functools import cache, partial
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from graphgauge.core import MissingExtra
 from graphgauge.narrative import tidy_text
+from graphgauge.plots import with_own_ids
 from graphgauge.report.exporters import VERDICT_MARKS, format_number, replace_non_finite
 from graphgauge.report.report_data import VERDICT_BADGES
 from graphgauge.report.score_table import format_score
@@ -37,6 +38,14 @@ _PAGE_SECTIONS = {
     "provenance": "Provenance",
 }
 _LONG_TEXT = 160  #: letters of a text that are shown before the reader asks for more
+#: colours of a picture that follow the theme of the page, by the variable of the style sheet
+_THEME = {
+    "#dce1e7": "line",
+    "#586473": "soft",
+    "#0072b2": "mark",
+    "#ffffff": "card",
+    "#0b4f80": "accent",
+}
 
 
 def report_as_html(content: dict[str, Any], paper: bool = False) -> str:
@@ -77,7 +86,11 @@ def _report_template() -> "Template":
         label=_breakable_name,
         split_long=_split_long_text,
     )
-    environment.filters.update(picture=_prefix_svg_ids, title_of=_humanize_name)
+    environment.filters.update(
+        picture=partial(_themed_picture, paper=True),
+        themed=_themed_picture,
+        title_of=_humanize_name,
+    )
     return environment.from_string(_read_template_file("report.html"))
 
 
@@ -147,23 +160,15 @@ def _breakable_name(name: str) -> "Markup":
     return _markup_type()(escape(name).replace("_", "_<wbr>"))
 
 
-def _prefix_svg_ids(svg: str, prefix: str) -> "Markup":
-    """Give an SVG ids of its own on the page, and let it be as large as its place.
+def _themed_picture(svg: str, prefix: str, paper: bool = False) -> "Markup":
+    """Let a picture follow the colours of the page, with ids of its own; on paper it keeps them.
 
-    Ids that nothing refers to are left out.
-
-    >>> svg = '<svg width="9pt" height="8pt"><g id="a"><path id="m1"/><use href="#m1"/></g></svg>'
-    >>> print(_prefix_svg_ids(svg, "p2"))
-    <svg><g><path id="p2-m1"/><use href="#p2-m1"/></g></svg>
+    >>> print(_themed_picture('<path style="stroke: #0072b2"/>', "p1"))
+    <path style="stroke: var(--mark)"/>
     """
-    svg = re.sub(r'(<svg\b[^>]*?) width="[^"]*" height="[^"]*"', r"\1", svg, count=1)
-    used = set(re.findall(r"#([\w-]+)", svg))
-    kept = re.sub(
-        r' id="([\w.-]+)"',
-        lambda name: f' id="{prefix}-{name[1]}"' if name[1] in used else "",
-        svg,
-    )
-    return _markup_type()(re.sub(r'(href="|url\()#([\w-]+)', rf"\1#{prefix}-\2", kept))
+    for colour, name in {} if paper else _THEME.items():
+        svg = re.sub(f'{colour}(?=[;"])', f"var(--{name})", svg)
+    return _markup_type()(with_own_ids(svg, prefix))
 
 
 # --- PDF ------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from graphgauge.monitor import (
     run_metric_tests,
 )
 from graphgauge.narrative import tidy_text
-from graphgauge.plots import CHART_HEIGHT, CHART_WIDTH, OUTSIDE_BAND, band_limits, build_charts
+from graphgauge.plots import OUTSIDE_BAND, band_limits, build_charts, with_own_ids
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -81,13 +81,14 @@ def _monitoring_html(history: History, now: datetime) -> str:
         "watched": REVALIDATION_ADVICE,
         "outside": OUTSIDE_BAND,
     }
-    return _monitoring_template().render(**content, size=(CHART_WIDTH, CHART_HEIGHT)) + "\n"
+    return _monitoring_template().render(**content) + "\n"
 
 
 @cache
 def _monitoring_template() -> "Template":
     """Return the page's template, which escapes everything and knows no undefined names."""
     from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
 
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -98,6 +99,7 @@ def _monitoring_template() -> "Template":
         title=monitored_title,
         shown=lambda text: tidy_text(str(text), 2000),
         image=_image_address,
+        chart=lambda svg, prefix: Markup(with_own_ids(svg, prefix)),
     )
     return environment.from_string(
         (files("graphgauge.report") / "templates" / "monitoring.html").read_text(encoding="utf-8")

@@ -5,12 +5,10 @@ escaped. The same input gives the same bytes. An explanation knows the ids of it
 their ends, so its edges appear as bars; `x.draw(data)` draws them as a graph.
 """
 
-import io
 import math
-import re
 from collections.abc import Callable, Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphgauge.core import Xplanation
 from graphgauge.evaluation import STATUSES, Results, score_status
@@ -22,13 +20,9 @@ from graphgauge.plots import (
     explanation_title,
     plot_edge_bars,
     plot_feature_bars,
+    svg_of,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-#: texts stay texts (small, can be searched), ids in the file do not change
-_SVG_SETTINGS: Any = {"svg.hashsalt": "graphgauge", "svg.fonttype": "none", "text.usetex": False}
 _MAX_BARS = 10
 _BOUNDED_METRICS = ("stability", "pertinence")  #: metrics that are drawn as strips
 
@@ -118,30 +112,3 @@ def _values_by_explainer(results: Results, metric: str) -> dict[str, list[float]
         if row.metric == metric and row.cell.value is not None and math.isfinite(row.cell.value):
             by_explainer.setdefault(row.explainer, []).append(row.cell.value)
     return by_explainer
-
-
-def svg_of(figure: "Figure") -> str:
-    """A figure as an ``<svg>`` element: no date, no outside request, the same bytes for the same
-    figure.
-    """
-    import matplotlib as mpl
-
-    file = io.StringIO()
-    with mpl.rc_context(_SVG_SETTINGS):
-        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
-    text = file.getvalue()
-    return _inline_svg(text[text.index("<svg") :])
-
-
-def _inline_svg(svg: str) -> str:
-    """An SVG that can stand in a page: its style stays inside, it shrinks with the page, and it
-    carries no metadata.
-
-    >>> style = '<style type="text/css">*{a: b}</style>'
-    >>> _inline_svg(f'<svg width="9pt"><metadata>x</metadata>{style}</svg>')
-    '<svg style="max-width: 100%; height: auto; a: b" width="9pt"></svg>'
-    """
-    bare = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    style = re.search(r'<style type="text/css">\*\{(.*?)\}</style>', bare)
-    rules = "; ".join(["max-width: 100%", "height: auto", *([style[1]] if style else [])])
-    return bare.replace(style[0] if style else "", "").replace("<svg ", f'<svg style="{rules}" ', 1)

@@ -9,7 +9,7 @@ import matplotlib.pyplot  # so that mpl.pyplot is there
 import torch
 from drawn import arrows, texts
 
-from graphgauge.report import svg_of
+from graphgauge.plots import svg_of
 
 mpl.use("Agg")
 DOCS = Path(__file__).parents[2] / "docs"

@@ -7,7 +7,7 @@ import torch
 
 from graphgauge.core.errors import UndefinedScore
 from graphgauge.evaluation import ScoreTrace, TracedCase
-from graphgauge.plots import plot_deletion_curve
+from graphgauge.plots import colours, plot_deletion_curve
 
 mpl.use("Agg")
 
@@ -52,4 +52,16 @@ def test_features_show_the_reference_that_flips_soonest_or_the_one_asked_for():
     assert story.plot(reference=11).get_title() == "target 3, reference 11: pertinence 0.75"
     with pytest.raises(UndefinedScore, match=r"no curve against reference 9; there are 11, 12, 13"):
         plot_deletion_curve(story, reference=9)
+    mpl.pyplot.close("all")
+
+
+def test_the_curve_uses_the_one_palette_and_keeps_names_as_they_are():
+    axes = plot_deletion_curve(ScoreTrace("$x$", 7, "edge", (case(None, 2),), {}))
+    assert [line.get_color() for line in axes.lines] == [
+        colours.GREY,
+        colours.BLUE,
+        colours.VERMILION,
+    ]
+    name = axes.get_legend().get_texts()[2]
+    assert (name.get_text(), name.get_parse_math()) == ("$x$", False)
     mpl.pyplot.close("all")

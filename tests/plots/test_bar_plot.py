@@ -1,4 +1,4 @@
-"""Bars have the lengths of the scores, strips the places of the values."""
+"""Bars have the lengths of the scores."""
 
 import matplotlib as mpl
 import matplotlib.pyplot  # so that mpl.pyplot is there
@@ -7,9 +7,8 @@ import torch
 from drawn import DATA, UNSIGNED, explanation
 from matplotlib.colors import to_hex
 
-import graphgauge as gg
 from graphgauge.core.errors import BadExplanation, BadSetting, UndefinedScore, UnknownName
-from graphgauge.plots import colours, plot_edge_bars, plot_feature_bars, plot_stability_strips
+from graphgauge.plots import colours, plot_edge_bars, plot_feature_bars
 
 mpl.use("Agg")
 
@@ -36,9 +35,9 @@ def test_features_of_the_target_and_of_its_neighbours_in_the_order_of_their_stre
     ]
     assert axes.yaxis_inverted()
     assert [to_hex(patch.get_facecolor()) for patch in axes.patches[:3]] == [
-        colours._RAISES.lower(),
-        colours._mix_with_white(colours._LOWERS, 0.35 + 0.65 / 3),
-        colours._mix_with_white(colours._RAISES, 0.35 + 0.65 / 3),
+        colours.RAISES.lower(),
+        colours._mix_with_white(colours.LOWERS, 0.35 + 0.65 / 3),
+        colours._mix_with_white(colours.RAISES, 0.35 + 0.65 / 3),
     ]
     assert axes.get_xlabel().replace("\n", " ").endswith("and 2 further scores with 0 % of the sum")
 
@@ -111,46 +110,3 @@ def test_labels_of_bars_are_not_read_as_mathematics(name):
 def test_bars_that_cannot_be_drawn_are_refused(changes, options, error, message):
     with pytest.raises(error, match=message):
         plot_feature_bars(explanation(**changes), **options)
-
-
-def test_a_strip_shows_every_value_and_their_mean():
-    axes = plot_stability_strips(
-        {"saliency": [1.0, 1.0], "$mask$": [0.25, 0.5, 0.75]}, chance={"$mask$": 0.4}
-    )
-    first, first_mean, second, second_mean, chance = (
-        list(map(float, line.get_xdata())) for line in axes.lines
-    )
-    assert (first, first_mean) == ([1.0, 1.0], [1.0])
-    assert (second, second_mean, chance) == ([0.25, 0.5, 0.75], [0.5], [0.4])
-    assert [set(line.get_ydata()) for line in axes.lines] == [{0}, {0}, {1}, {1}, {1}]
-    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["saliency", "$mask$"]
-    assert not any(tick.get_parse_math() for tick in axes.get_yticklabels())
-    assert axes.get_xlim()[0] < 0 < 1 < axes.get_xlim()[1]
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ([], "no values"),
-        ([0.5, float("nan")], "holds nan"),
-        ([1.5], r"holds 1\.5, .* between 0 and 1"),
-    ],
-)
-def test_strips_of_what_is_no_likeness_are_refused(values, message):
-    with pytest.raises(UndefinedScore, match=message):
-        plot_stability_strips({"saliency": values})
-
-
-def test_the_curve_uses_the_one_palette_and_keeps_names_as_they_are():
-    from test_pictures import case
-
-    from graphgauge.evaluation import ScoreTrace
-
-    axes = gg.plot_deletion_curve(ScoreTrace("$x$", 7, "edge", (case(None, 2),), {}))
-    assert [line.get_color() for line in axes.lines] == [
-        colours._GREY,
-        colours._BLUE,
-        colours._VERMILION,
-    ]
-    name = axes.get_legend().get_texts()[2]
-    assert (name.get_text(), name.get_parse_math()) == ("$x$", False)
