@@ -4,6 +4,7 @@ from .drift import control_limits as control_limits
 from .drift import drift_triggers as drift_triggers
 from .drift import run_metric_tests as run_metric_tests
 from .history import History as History
+from .history import RaisedTrigger as RaisedTrigger
 from .history import Snapshot as Snapshot
 from .history import read_history as read_history
 from .monitor import ExampleCallback as ExampleCallback

@@ -8,6 +8,7 @@ from .language import Language as Language
 from .language import find_language as find_language
 from .language import list_languages as list_languages
 from .names import Names as Names
+from .names import NamesLike as NamesLike
 from .names import tidy_text as tidy_text
 from .quality import QualityVerdicts as QualityVerdicts
 from .quality import quality_facts as quality_facts

@@ -21,9 +21,16 @@ from graphgauge.evaluation import check_same_graph, rebuild_explainer, score_sta
 from graphgauge.models import BaseModel
 from graphgauge.narrative.names import Names, tidy_text
 from graphgauge.narrative.quality import QualityVerdicts, quality_facts
-from graphgauge.narrative.selection import ScoreSelection, fold_feature_groups, ranked_feature_rows
+from graphgauge.narrative.selection import (
+    FeatureColumn,
+    ScoreSelection,
+    fold_feature_groups,
+    ranked_feature_rows,
+)
 
 _STATUS_OK, _STATUS_ZERO = "ok", "zero"
+#: plain data that JSON can hold: numbers, texts, lists and dictionaries of them
+Facts = dict[str, Any]
 _METRICS_IN_TEXT = ("stability", "stability_corrected", "pertinence", "pertinence_tied")
 
 
@@ -36,7 +43,7 @@ def build_facts(
     redact: bool = False,
     quality: QualityVerdicts = None,
     at_validation: bool = False,
-) -> dict[str, Any]:
+) -> Facts:
     """Return what can be said about ``x``, as data that JSON can hold.
 
     Args:
@@ -73,7 +80,7 @@ def build_facts(
     return redact_facts(facts) if redact else facts
 
 
-def redact_facts(facts: dict[str, Any]) -> dict[str, Any]:
+def redact_facts(facts: Facts) -> Facts:
     """Return the facts without single edges and without the ends of a link.
 
     They may belong to other people.
@@ -182,7 +189,7 @@ def edge_ends(x: Xplanation, model: BaseModel) -> Tensor:
     ).cpu()
 
 
-def _target_facts(x: Xplanation, names: Names) -> dict[str, Any]:
+def _target_facts(x: Xplanation, names: Names) -> Facts:
     """Ids and names of the target; of both ends of a link."""
     if x.level == "graph":
         return {"ids": list(x.target_ids), "names": [names.name_of("graphs", x.target_ids[0])]}
@@ -192,7 +199,7 @@ def _target_facts(x: Xplanation, names: Names) -> dict[str, Any]:
     }
 
 
-def _prediction_facts(x: Xplanation, model: BaseModel, names: Names) -> dict[str, Any]:
+def _prediction_facts(x: Xplanation, model: BaseModel, names: Names) -> Facts:
     """The class with its probability, or the value; status 'nan_prediction' if it is NaN."""
     numbers = _predicted_numbers(x, model)
     if not len(numbers):
@@ -206,7 +213,7 @@ def _prediction_facts(x: Xplanation, model: BaseModel, names: Names) -> dict[str
     return {"status": _STATUS_OK, **_class_facts(x, numbers, int(numbers.argmax()), names)}
 
 
-def _explained_class_facts(x: Xplanation, model: BaseModel, names: Names) -> dict[str, Any] | None:
+def _explained_class_facts(x: Xplanation, model: BaseModel, names: Names) -> Facts | None:
     """The explained class with its probability; None where it is the predicted one."""
     numbers = _predicted_numbers(x, model)
     if x.label is None or not len(numbers) or x.label == int(numbers.argmax()):
@@ -221,7 +228,7 @@ def _predicted_numbers(x: Xplanation, model: BaseModel) -> Tensor:
     return numbers if bool(numbers.isfinite().all()) else numbers[:0]
 
 
-def _class_facts(x: Xplanation, numbers: Tensor, number: int, names: Names) -> dict[str, Any]:
+def _class_facts(x: Xplanation, numbers: Tensor, number: int, names: Names) -> Facts:
     """A class with its name and probability.
 
     For a network with several labels the class says whether the target has its label; the name is
@@ -237,7 +244,7 @@ def _class_facts(x: Xplanation, numbers: Tensor, number: int, names: Names) -> d
     return {**entry, "name": names.name_of("classes", number)}
 
 
-def _feature_facts(x: Xplanation, names: Names, ranking: ScoreSelection) -> dict[str, Any]:
+def _feature_facts(x: Xplanation, names: Names, ranking: ScoreSelection) -> Facts:
     """The features that are named, and how many had no part in the prediction."""
     status = score_status(x.feature_score, len(x.nodes)) or _STATUS_OK
     if status != _STATUS_OK:
@@ -276,7 +283,7 @@ def _feature_facts(x: Xplanation, names: Names, ranking: ScoreSelection) -> dict
     }
 
 
-def _feature_entry(column: Any, owner: str, score: float, names: Names) -> dict[str, Any]:
+def _feature_entry(column: FeatureColumn, owner: str, score: float, names: Names) -> Facts:
     """One feature that is named."""
     remark = names.remarks.get(column.name, "")
     return {
@@ -288,9 +295,7 @@ def _feature_entry(column: Any, owner: str, score: float, names: Names) -> dict[
     }
 
 
-def _edge_facts(
-    x: Xplanation, ends: Tensor, names: Names, ranking: ScoreSelection
-) -> dict[str, Any]:
+def _edge_facts(x: Xplanation, ends: Tensor, names: Names, ranking: ScoreSelection) -> Facts:
     """The edges that are named, the groups they lead to, and counts of edges with a score."""
     status = score_status(x.edge_score, len(x.edges)) or _STATUS_OK
     scores = (
@@ -324,9 +329,7 @@ def _neighbour_mask(x: Xplanation, ends: Tensor) -> Tensor:
     return mask
 
 
-def _edge_entry(
-    x: Xplanation, ends: Sequence[int], k: int, score: float, names: Names
-) -> dict[str, Any]:
+def _edge_entry(x: Xplanation, ends: Sequence[int], k: int, score: float, names: Names) -> Facts:
     """One edge that is named; ``other`` lists which of its ends are not the target."""
     source, destination = ({"id": node, "name": names.name_of("nodes", node)} for node in ends)
     return {
@@ -344,7 +347,7 @@ def _edge_entry(
 
 def _group_facts(
     names: Names, others: Tensor, ends: Tensor, scores: Tensor, ranking: ScoreSelection
-) -> list[dict[str, Any]]:
+) -> list[Facts]:
     """Groups of nodes that these edges lead to, the strongest first.
 
     Each has the number of its members, the number of edges and the sum of their scores. An edge
@@ -370,7 +373,7 @@ def _group_facts(
     return sorted(groups, key=lambda group: -abs(group["score"]))[: ranking.top_k]
 
 
-def _change_facts(x: Xplanation, side: str) -> dict[str, Any] | None:
+def _change_facts(x: Xplanation, side: str) -> Facts | None:
     """The Effective Compactness of a side; None if it was not measured.
 
     It says how many edits were made and whether the prediction changed. Of several draws of the map
@@ -396,7 +399,7 @@ def _metric_facts(x: Xplanation) -> dict[str, float]:
     }
 
 
-def _is_finite_number(value: Any) -> bool:
+def _is_finite_number(value: object) -> bool:
     """Whether the value is a finite number."""
     return (
         isinstance(value, (int, float, torch.Tensor))

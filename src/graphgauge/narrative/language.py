@@ -36,6 +36,8 @@ _SMALLEST_PLAIN_NUMBER, _LARGEST_PLAIN_NUMBER = (
     1e15,
 )  #: numbers below and from here on are written as 2.7E-28: nobody counts zeros
 _OPTIONAL_PHRASES = ("last_word",)  #: what some languages need and others do not
+#: words and short phrases as the TOML file nests them
+Phrases = Mapping[str, Any]
 LanguageFolder = str | os.PathLike[str] | None
 
 
@@ -46,7 +48,7 @@ class Language:
     code: str
     locale: Locale
     folders: tuple[Path, ...]
-    phrases: Mapping[str, Any]
+    phrases: Phrases
 
     def number(self, value: float) -> str:
         """Format a number with the language's separators; tiny and huge ones with an exponent."""
@@ -158,7 +160,7 @@ def list_languages(places: Iterable[Path]) -> list[str]:
     )
 
 
-def _read_phrases(code: str, folders: tuple[Path, ...]) -> Mapping[str, Any]:
+def _read_phrases(code: str, folders: tuple[Path, ...]) -> Phrases:
     """Read the first phrases that the folders hold; raise if some are missing."""
     path = next(
         (folder / _PHRASES_FILE for folder in folders if (folder / _PHRASES_FILE).is_file()), None
@@ -179,12 +181,12 @@ def _read_phrases(code: str, folders: tuple[Path, ...]) -> Mapping[str, Any]:
 
 
 @lru_cache
-def _read_toml(path: Path, changed: float) -> dict[str, Any]:
+def _read_toml(path: Path, changed: float) -> Phrases:
     """Read a TOML file; ``changed`` makes the cache miss when the file was changed."""
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
-def _parse_phrases(path: Path) -> dict[str, Any]:
+def _parse_phrases(path: Path) -> Phrases:
     """Read a file of phrases."""
     try:
         return _read_toml(path, path.stat().st_mtime)
@@ -192,7 +194,7 @@ def _parse_phrases(path: Path) -> dict[str, Any]:
         raise BadFile(f"{path} cannot be read as TOML: {error}.") from error
 
 
-def _flatten_keys(phrases: Mapping[str, Any], above: str = "") -> list[str]:
+def _flatten_keys(phrases: Phrases, above: str = "") -> list[str]:
     """Return the dotted names of all phrases."""
     names: list[str] = []
     for key, value in phrases.items():
@@ -205,7 +207,7 @@ def _flatten_keys(phrases: Mapping[str, Any], above: str = "") -> list[str]:
     return names
 
 
-def _read_locale(code: str, phrases: Mapping[str, Any]) -> Locale:
+def _read_locale(code: str, phrases: Phrases) -> Locale:
     """Return Babel's rules for the language."""
     try:
         return Locale.parse(phrases["locale"])

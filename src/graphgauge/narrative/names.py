@@ -91,12 +91,12 @@ class Names:
         self.set_field("not_used", tuple(_parse_names("not_used", self.not_used).values()))
         _check_disjoint(self.feature_groups)
 
-    def set_field(self, kind: str, value: Any) -> None:
+    def set_field(self, kind: str, value: object) -> None:
         """Set a field of this frozen object while it is being built."""
         object.__setattr__(self, kind, value)
 
     @staticmethod
-    def from_data(data: Any) -> "Names":
+    def from_data(data: object) -> "Names":
         """Take ``feature_names``, ``class_names``, ``node_names`` and ``unit`` from a data set.
 
         >>> from types import SimpleNamespace
@@ -111,7 +111,7 @@ class Names:
         )
 
     @staticmethod
-    def from_value(names: Any) -> "Names":
+    def from_value(names: "NamesLike") -> "Names":
         """Accept Names, a dictionary of its fields, or None."""
         if isinstance(names, Names):
             return names
@@ -166,7 +166,7 @@ class Names:
                 )
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     """Whether a kind of names was not given."""
     return not value or value == ("", "")
 
@@ -193,14 +193,14 @@ def _clean_letter(letter: str) -> str:
     return "" if kind in ("Cf", "Cs") and letter not in _JOINERS else letter
 
 
-def _parse_text(kind: str, text: Any, longest: int = _MAX_NAME_LENGTH) -> str:
+def _parse_text(kind: str, text: object, longest: int = _MAX_NAME_LENGTH) -> str:
     """Check and tidy a text."""
     if not isinstance(text, str):
         raise BadSetting(f"names.{kind} must be a text, but is {type(text).__name__}.")
     return tidy_text(text, longest)
 
 
-def _parse_names(kind: str, value: Any) -> dict[int, str]:
+def _parse_names(kind: str, value: object) -> dict[int, str]:
     """Return names by id. A name without a visible letter counts as not value."""
     if value is None:
         return {}
@@ -216,14 +216,14 @@ def _parse_names(kind: str, value: Any) -> dict[int, str]:
     return {number: name for number, name in named.items() if name}
 
 
-def _parse_id(kind: str, number: Any) -> int:
+def _parse_id(kind: str, number: object) -> int:
     """Return a number that can be an id."""
     if isinstance(number, bool) or not hasattr(number, "__index__") or number.__index__() < 0:
         raise BadSetting(f"names.{kind} must speak of ids 0, 1, 2 ..., but names {number!r}.")
     return int(number.__index__())
 
 
-def _parse_noun(kind: str, value: Any) -> tuple[str, str]:
+def _parse_noun(kind: str, value: object) -> tuple[str, str]:
     """Return singular and plural; one text alone is a plural whose singular is unknown."""
     if value is None:
         return "", ""
@@ -237,7 +237,7 @@ def _parse_noun(kind: str, value: Any) -> tuple[str, str]:
     return one, other
 
 
-def _parse_groups(kind: str, value: Any) -> dict[tuple[str, str], frozenset[int]]:
+def _parse_groups(kind: str, value: object) -> dict[tuple[str, str], frozenset[int]]:
     """Return members by (singular, plural)."""
     if not isinstance(value, Mapping):
         raise BadSetting(
@@ -257,7 +257,7 @@ def _parse_groups(kind: str, value: Any) -> dict[tuple[str, str], frozenset[int]
     return groups
 
 
-def _parse_remarks(value: Any) -> dict[str, str]:
+def _parse_remarks(value: object) -> dict[str, str]:
     """Return remarks by the name of the feature."""
     if not isinstance(value, Mapping):
         raise BadSetting(
@@ -270,7 +270,7 @@ def _parse_remarks(value: Any) -> dict[str, str]:
     }
 
 
-def _check_disjoint(feature_groups: Any) -> None:
+def _check_disjoint(feature_groups: Mapping[Any, Iterable[int]]) -> None:
     """Raise if a feature is in two groups: its score would count twice."""
     listed = [number for members in feature_groups.values() for number in members]
     twice = (
@@ -283,3 +283,7 @@ def _check_disjoint(feature_groups: Any) -> None:
             f"names.feature_groups must not share features, but feature {twice[0]} is in two "
             "of them."
         )
+
+
+#: what functions accept as names: `Names`, or a dictionary of its fields
+NamesLike = Names | Mapping[str, Any] | None

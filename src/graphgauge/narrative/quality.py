@@ -9,23 +9,24 @@ list: nothing failed).
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphgauge.core import BadSetting, Target, UnknownName
 from graphgauge.evaluation import higher_is_better
 from graphgauge.narrative.names import MAX_SENTENCE_LENGTH, tidy_text
 
+if TYPE_CHECKING:
+    from graphgauge.narrative.facts import Facts
+
 QualityVerdicts = Mapping[str, tuple[float | None, float, bool | None]] | Sequence[str] | None
 
 
-def quality_facts(
-    quality: QualityVerdicts, target: Target, at_validation: bool = False
-) -> dict[str, Any]:
+def quality_facts(quality: QualityVerdicts, target: Target, at_validation: bool = False) -> "Facts":
     """Say which thresholds failed; ``at_validation``: the method's, not the explanation's."""
     return {**_verdict_facts(quality, target), "at_validation": at_validation}
 
 
-def _verdict_facts(quality: QualityVerdicts, target: Target) -> dict[str, Any]:
+def _verdict_facts(quality: QualityVerdicts, target: Target) -> "Facts":
     """Say which thresholds failed, out of how many that apply."""
     if quality is None:
         return {"judged": False, "total": 0, "failed": 0, "failures": [], "statements": []}
@@ -53,7 +54,7 @@ def _verdict_facts(quality: QualityVerdicts, target: Target) -> dict[str, Any]:
 
 def _threshold_facts(
     verdicts: dict[str, tuple[float | None, float, bool | None]],
-) -> dict[str, Any]:
+) -> "Facts":
     """The same for {metric: (value, threshold, passed)}."""
     applying = {metric: verdict for metric, verdict in verdicts.items() if verdict[2] is not None}
     failures = [
@@ -70,7 +71,7 @@ def _threshold_facts(
     }
 
 
-def _failure_facts(metric: str, value: float | None, threshold: float) -> dict[str, Any]:
+def _failure_facts(metric: str, value: float | None, threshold: float) -> "Facts":
     """One missed threshold, without rounding errors in its last digits (0.6, not 0.600000001)."""
     limit = float(f"{threshold:.12g}")
     return {
@@ -101,7 +102,7 @@ def _is_lower_limit(metric: str) -> bool:
         return True
 
 
-def _parse_verdict(metric: Any, verdict: Any) -> tuple[float | None, float, bool | None]:
+def _parse_verdict(metric: str, verdict: object) -> tuple[float | None, float, bool | None]:
     """Return (value, threshold, passed); raise BadSetting for anything else."""
     if not isinstance(verdict, Sequence) or isinstance(verdict, str) or len(verdict) != 3:
         raise BadSetting(
@@ -125,7 +126,7 @@ def _parse_verdict(metric: Any, verdict: Any) -> tuple[float | None, float, bool
     return value, threshold, passed
 
 
-def _check_statement(statement: Any) -> str:
+def _check_statement(statement: object) -> str:
     """Raise BadSetting unless the statement is a text."""
     if not isinstance(statement, str):
         raise BadSetting(

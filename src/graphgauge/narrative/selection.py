@@ -65,19 +65,19 @@ class ScoreSelection:
 
 
 @dataclass(frozen=True)
-class _FeatureColumn:
+class FeatureColumn:
     """One feature, or a group of features that counts as one."""
 
     index: int | None  #: None: a group
     name: str
 
 
-def fold_feature_groups(x: Xplanation, names: Names) -> tuple[Xplanation, list[_FeatureColumn]]:
+def fold_feature_groups(x: Xplanation, names: Names) -> tuple[Xplanation, list[FeatureColumn]]:
     """Add up the columns of each feature group; they follow the columns of single features."""
     score = x.need("feature_score")
     if not names.feature_groups:
         return x, [
-            _FeatureColumn(number, names.name_of("features", number))
+            FeatureColumn(number, names.name_of("features", number))
             for number in range(score.size(1))
         ]
     groups = {noun[1]: sorted(members) for noun, members in names.feature_groups.items()}
@@ -85,8 +85,8 @@ def fold_feature_groups(x: Xplanation, names: Names) -> tuple[Xplanation, list[_
     single = [number for number in range(score.size(1)) if number not in taken]
     sums = [score[:, members].sum(1, keepdim=True) for members in groups.values()]
     columns = [
-        *(_FeatureColumn(number, names.name_of("features", number)) for number in single),
-        *(_FeatureColumn(None, name) for name in groups),
+        *(FeatureColumn(number, names.name_of("features", number)) for number in single),
+        *(FeatureColumn(None, name) for name in groups),
     ]
     return replace(x, feature_score=torch.cat([score[:, single], *sums], 1)), columns
 

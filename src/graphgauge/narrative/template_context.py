@@ -11,21 +11,24 @@ name ("feature 12"), counted things ("3 accounts"), reasons for what is missing,
     labels, scored                      items as a list, without or with their scores
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
+from graphgauge.narrative.facts import Facts
 from graphgauge.narrative.language import Language
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True)
 class TemplateContext:
     """The facts of one explanation, and the language of the text."""
 
-    facts: Mapping[str, Any]
+    facts: Facts
     language: Language
 
-    def context(self) -> dict[str, Any]:
+    def context(self) -> Facts:
         """Return everything that a template can use, by name."""
         facts, language = self.facts, self.language
         plain = "level task signed order top_k redacted decision role not_used".split()
@@ -72,7 +75,7 @@ class TemplateContext:
             )
         return labels[0]
 
-    def prediction(self) -> dict[str, Any]:
+    def prediction(self) -> Facts:
         """The class and its probability, or the value with its unit.
 
         ``text`` has quotation marks around a class, ``bare`` has none.
@@ -93,7 +96,7 @@ class TemplateContext:
             "probability": prediction["probability"],
         }
 
-    def class_name(self, fact: Mapping[str, Any]) -> str:
+    def class_name(self, fact: Facts) -> str:
         """A class by its name or number, or a label that a target has or lacks."""
         if fact.get("label") is not None:
             return self.say(
@@ -142,14 +145,14 @@ class TemplateContext:
                 )
         return " ".join(sentences)
 
-    def side(self, side: str, to_item: Any) -> dict[str, Any]:
+    def side(self, side: str, to_item: "Callable[[Facts], Facts]") -> Facts:
         """Features or edges, each with its label; ``gap`` says why there are none."""
         fact = self.facts[side]
         gap = "" if fact["status"] == "ok" else self.language.phrase("gaps", side, fact["status"])
         lists = {part: [to_item(item) for item in fact[part]] for part in ("top", "opposing")}
         return {**fact, **lists, "gap": gap, "is_ok": not gap}
 
-    def feature(self, item: Mapping[str, Any]) -> dict[str, Any]:
+    def feature(self, item: Facts) -> Facts:
         """A feature with its label: its name, and whose it is if not the target's."""
         name = item["name"] or self.say("feature", id=str(item["index"]))
         owner = item["of"]
@@ -181,7 +184,7 @@ class TemplateContext:
             else self.say(f"hidden_{which}")
         )
 
-    def edge(self, item: Mapping[str, Any]) -> dict[str, Any]:
+    def edge(self, item: Facts) -> Facts:
         """An edge with its label, and the labels of its ends that are not the target."""
         ends = {way: self.node(item[way]) for way in ("source", "destination")}
         label = (
@@ -191,15 +194,15 @@ class TemplateContext:
         )
         return {**item, **ends, "label": label, "others": [ends[way] for way in item["other"]]}
 
-    def group(self, item: Mapping[str, Any]) -> dict[str, Any]:
+    def group(self, item: Facts) -> Facts:
         """A group of nodes with its label: "3 accounts with prior defaults"."""
         return {**item, "label": self.language.counted(item["count"], item["one"], item["other"])}
 
-    def metric(self, name: str, value: float) -> dict[str, Any]:
+    def metric(self, name: str, value: float) -> Facts:
         """A measured number with the metric's name."""
         return {"label": self.metric_name(name), "score": value}
 
-    def quality(self) -> dict[str, Any]:
+    def quality(self) -> Facts:
         """The verdict, and a phrase for each failure.
 
         Facts from an earlier version do not say whether the verdict is the method's.
@@ -207,7 +210,7 @@ class TemplateContext:
         verdict = {"at_validation": False, **self.facts["quality"]}
         return {**verdict, "failures": [self.failure(item) for item in verdict["failures"]]}
 
-    def failure(self, item: Mapping[str, Any]) -> str:
+    def failure(self, item: Facts) -> str:
         """One missed threshold."""
         number, way = self.language.number, "at_least" if item["at_least"] else "at_most"
         values = {
@@ -243,7 +246,7 @@ class TemplateContext:
         """Count nodes in the user's words: "3 accounts"."""
         return self.language.counted(count, *self.noun("node"))
 
-    def node(self, item: Mapping[str, Any]) -> str:
+    def node(self, item: Facts) -> str:
         """A node by its name or its number."""
         return item["name"] or self.say("node", noun=self.one("node"), id=str(item["id"]))
 

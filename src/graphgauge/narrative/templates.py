@@ -27,6 +27,7 @@ from jinja2.exceptions import SecurityError, TemplateNotFound, TemplateRuntimeEr
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from graphgauge.core import BadFile, BadSetting, GraphgaugeError, UnknownName, lookup
+from graphgauge.narrative.facts import Facts
 from graphgauge.narrative.language import Language
 
 _TEMPLATE_ENDING = ".txt"
@@ -42,7 +43,7 @@ class _TemplateSandbox(ImmutableSandboxedEnvironment):
 
     intercepted_binops = frozenset(["*", "**", "%"])
 
-    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+    def call_binop(self, context: object, operator: str, left: Any, right: Any) -> Any:
         """Raise SecurityError for the operator."""
         raise SecurityError(f"templates cannot use the operator {operator}")
 
@@ -106,7 +107,7 @@ def read_template_source(template: str | Path, language: Language) -> tuple[str,
     return path.read_text(encoding="utf-8"), path.name
 
 
-def render_template(template: str | Path, language: Language, context: Mapping[str, Any]) -> str:
+def render_template(template: str | Path, language: Language, context: Facts) -> str:
     """Return the text that a template makes of ``context``."""
     source, called = read_template_source(template, language)
     try:
@@ -140,7 +141,7 @@ def render_template(template: str | Path, language: Language, context: Mapping[s
 
 
 def _raise_unknown_name(
-    called: str, what: str, context: Mapping[str, Any], cause: Exception | None = None
+    called: str, what: str, context: Facts, cause: Exception | None = None
 ) -> NoReturn:
     """Raise UnknownName with the names that exist."""
     raise UnknownName(
@@ -148,7 +149,7 @@ def _raise_unknown_name(
     ) from cause
 
 
-def _known_names(context: Mapping[str, Any]) -> list[str]:
+def _known_names(context: Facts) -> list[str]:
     """Return the dotted names that a template can ask for."""
     names = []
     for name, value in sorted(context.items()):

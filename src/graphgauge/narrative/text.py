@@ -7,15 +7,14 @@ affected person   the role of the model, the main factors, how much would have t
                   groups (unless redact=False)
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphgauge.core import BadExplanation, BadSetting, Xplanation, lookup
-from graphgauge.narrative.facts import build_facts, has_signed_scores
+from graphgauge.narrative.facts import Facts, build_facts, has_signed_scores
 from graphgauge.narrative.language import LanguageFolder, find_language
-from graphgauge.narrative.names import Names
+from graphgauge.narrative.names import Names, NamesLike
 from graphgauge.narrative.quality import QualityVerdicts
 from graphgauge.narrative.selection import ScoreSelection
 from graphgauge.narrative.template_context import TemplateContext
@@ -31,7 +30,7 @@ AUDIENCES = {"expert": False, "internal": False, "affected person": True}
 def textual_explanation(
     evaluator: "Evaluator",
     x: Xplanation,
-    names: Names | Mapping[str, Any] | None = None,
+    names: NamesLike = None,
     language: str = "en",
     audience: str = "expert",
     top_k: int = 3,
@@ -62,7 +61,7 @@ def textual_explanation(
 
 
 def render_text(
-    facts: Mapping[str, Any],
+    facts: Facts,
     language: str = "en",
     audience: str = "expert",
     template: str | Path | None = None,
@@ -83,7 +82,7 @@ def render_text(
 def explanation_facts(
     evaluator: "Evaluator",
     x: Xplanation,
-    names: Names | Mapping[str, Any] | None = None,
+    names: NamesLike = None,
     audience: str = "expert",
     top_k: int = 3,
     *,
@@ -92,7 +91,7 @@ def explanation_facts(
     quality: QualityVerdicts = None,
     at_validation: bool = False,
     signed: bool | None = None,
-) -> dict[str, Any]:
+) -> Facts:
     """Return the facts that a text is made of, as plain data.
 
     Args:
@@ -141,7 +140,7 @@ def explanation_facts(
     )
 
 
-def complete_names(evaluator: "Evaluator", names: Any) -> Names:
+def complete_names(evaluator: "Evaluator", names: NamesLike) -> Names:
     """Take names from the user, then from the wrapped model, then from its data."""
     model = evaluator.model
     own = Names.from_value(names).with_defaults(Names(features=model.feature_names))

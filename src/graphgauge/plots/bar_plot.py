@@ -5,12 +5,18 @@ those of all other nodes, pooled. A feature group of the names is one bar, and i
 The caption counts what is not drawn.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphgauge.core import BadSetting, Xplanation
-from graphgauge.narrative import Names, fold_feature_groups, has_signed_scores, ranked_feature_rows
+from graphgauge.narrative import (
+    Names,
+    NamesLike,
+    fold_feature_groups,
+    has_signed_scores,
+    ranked_feature_rows,
+)
 from graphgauge.plots import colours
 from graphgauge.plots.subgraph_plot import read_picture_names
 from graphgauge.plots.text_labels import (
@@ -24,7 +30,7 @@ from graphgauge.plots.text_labels import (
     write_caption,
     write_title,
 )
-from graphgauge.plots.top_edges import find_edge_ends
+from graphgauge.plots.top_edges import GraphSource, find_edge_ends
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,11 +59,11 @@ _OWNER_WORDS = {
 
 def plot_feature_bars(
     x: Xplanation,
-    names: Names | Mapping[str, Any] | None = None,
+    names: NamesLike = None,
     top: int = 15,
     ax: "Axes | None" = None,
     *,
-    data: Any = None,
+    data: GraphSource = None,
     pooling: str = "max",
     signed: bool | None = None,
 ) -> "Axes":
@@ -84,8 +90,8 @@ def plot_feature_bars(
 
 def plot_edge_bars(
     x: Xplanation,
-    data: Any = None,
-    names: Names | Mapping[str, Any] | None = None,
+    data: GraphSource = None,
+    names: NamesLike = None,
     top: int = 15,
     ax: "Axes | None" = None,
     *,
@@ -132,7 +138,7 @@ def feature_bars(x: Xplanation, names: Names, pooling: str) -> list[Bar]:
     ]
 
 
-def _edge_bars(x: Xplanation, names: Names, data: Any) -> list[Bar]:
+def _edge_bars(x: Xplanation, names: Names, data: GraphSource) -> list[Bar]:
     """Return a bar for each edge."""
     check_drawable(x, "edge")
     scores = x.need("edge_score").double().tolist()

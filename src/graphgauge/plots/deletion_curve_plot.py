@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphgauge.core import Target, UndefinedScore
 from graphgauge.evaluation import ScoreTrace, TracedCase
@@ -21,7 +21,7 @@ class CurveData:
     explainer: str
     target: Target
     side: str
-    reference: Any
+    reference: Target | None
     start: float
     curve: Sequence[float]  #: K outputs, after 1..K edits
     band: Sequence[
@@ -33,7 +33,7 @@ class CurveData:
 
 
 def plot_deletion_curve(
-    story: ScoreTrace, reference: Any = None, ax: "Axes | None" = None
+    story: ScoreTrace, reference: Target | None = None, ax: "Axes | None" = None
 ) -> "Axes":
     """Draw a deletion curve into the band of random orders.
 
@@ -52,7 +52,7 @@ def plot_deletion_curve(
     return draw_deletion_curve(build_curve_data(story, reference), ax)
 
 
-def build_curve_data(story: ScoreTrace, reference: Any = None) -> CurveData:
+def build_curve_data(story: ScoreTrace, reference: Target | None = None) -> CurveData:
     """Return what is drawn of the curves behind one score."""
     case = _find_case(story, reference)
     band = [
@@ -108,7 +108,7 @@ def draw_deletion_curve(case: CurveData, ax: "Axes | None" = None) -> "Axes":
     return axes
 
 
-def _find_case(story: ScoreTrace, reference: Any) -> TracedCase:
+def _find_case(story: ScoreTrace, reference: Target | None) -> TracedCase:
     """Return the case of a reference, or the one with the lowest EC."""
     cases = [case for case in story.cases if reference is None or case.reference == reference]
     if not cases:

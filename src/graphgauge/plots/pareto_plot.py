@@ -7,7 +7,7 @@ and left of it is beaten. Bars are 95 % intervals of the means.
 """
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.text import Annotation
+    from matplotlib.transforms import Bbox, BboxBase
 
 Floats = NDArray[np.float64]
 _SERIES_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h")
@@ -180,7 +183,7 @@ def explainer_styles(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
     return {**own, **dict.fromkeys(BASELINE_EXPLAINERS, (GREY, "x"))}
 
 
-def _legend_handles(labels: Sequence[str]) -> list[Any]:
+def _legend_handles(labels: Sequence[str]) -> "list[Line2D]":
     """Return the entries of the legend."""
     from matplotlib.lines import Line2D
 
@@ -220,7 +223,7 @@ def _draw_points(axes: "Axes", table: "pd.DataFrame", look: dict[str, tuple[str,
         )
 
 
-def _error_bar_lengths(mean: float, low: float, high: float) -> Any:
+def _error_bar_lengths(mean: float, low: float, high: float) -> Floats:
     """Return the lengths of a bar to both sides; 0 without draws.  (2, 1)"""
     lengths = np.array([[mean - low], [high - mean]])
     return np.nan_to_num(lengths).clip(min=0)
@@ -278,10 +281,10 @@ def _label_front(axes: "Axes", table: "pd.DataFrame") -> None:
     Markers on one spot share a label.
     """
     places = {
-        row.explainer: axes.transData.transform((row.first_mean, row.second_mean))
+        row.explainer: axes.transData.transform((row.first_mean, row.second_mean)).tolist()
         for row in table.itertuples(index=False)
     }
-    written: list[Any] = []
+    written: list[Bbox] = []
     for names in _group_overlapping(
         {name: places[name] for name in table[table["front"]]["explainer"]}
     ):
@@ -308,14 +311,14 @@ def _wrap_names(names: Iterable[str], width: int) -> str:
     )
 
 
-def _marker_box(place: Any, size: float = 5.0) -> Any:
+def _marker_box(place: Sequence[float], size: float = 5.0) -> "Bbox":
     """Return the box of a marker."""
     from matplotlib.transforms import Bbox
 
     return Bbox([[place[0] - size, place[1] - size], [place[0] + size, place[1] + size]])
 
 
-def _group_overlapping(places: dict[str, Any]) -> list[list[str]]:
+def _group_overlapping(places: Mapping[str, Sequence[float]]) -> list[list[str]]:
     """Group names whose markers lie on one spot.
 
     >>> _group_overlapping({"a": (0, 0), "b": (50, 0), "c": (1, 1)})
@@ -340,10 +343,10 @@ def _place_name(
     axes: "Axes",
     text: str,
     point: tuple[float, float],
-    own: Any,
-    others: list[Any],
-    written: list[Any],
-) -> Any:
+    own: "Bbox",
+    others: "list[Bbox]",
+    written: "list[Bbox]",
+) -> "Bbox":
     """Write one name at the best offset; return its box.
 
     ``own`` and ``others`` are boxes of markers, ``written`` those of names.
@@ -383,7 +386,7 @@ def _place_name(
     return boxes[chosen]
 
 
-def _move_name(note: Any, offset: tuple[int, int]) -> Any:
+def _move_name(note: "Annotation", offset: tuple[int, int]) -> "Bbox":
     """Move a name, and return its box; several lines below a marker hang down from there."""
     note.set_horizontalalignment("left" if offset[0] > 0 else "right")
     note.set_verticalalignment("top" if offset[1] < 0 and "\n" in note.get_text() else "baseline")
@@ -391,12 +394,12 @@ def _move_name(note: Any, offset: tuple[int, int]) -> Any:
     return note.get_window_extent()
 
 
-def _box_distance(first: Any, second: Any) -> float:
+def _box_distance(first: "Bbox", second: "Bbox") -> float:
     """Return the pixels between two boxes; 0 if they meet."""
     across = max(first.x0 - second.x1, second.x0 - first.x1, 0.0)
     return float(np.hypot(across, max(first.y0 - second.y1, second.y0 - first.y1, 0.0)))
 
 
-def _extends_beyond(panel: Any, box: Any) -> bool:
+def _extends_beyond(panel: "BboxBase", box: "Bbox") -> bool:
     """Whether a box reaches beyond the panel."""
     return bool(box.x0 < panel.x0 or box.x1 > panel.x1 or box.y0 < panel.y0 or box.y1 > panel.y1)

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from graphgauge.core import Xplanation
 from graphgauge.models import BaseModel
-from graphgauge.narrative import Names
+from graphgauge.narrative import Names, NamesLike
 from graphgauge.plots import colours
 from graphgauge.plots.drawing_graph import DrawnNode
 from graphgauge.plots.graph_layout import Disc, Position, place_labels
 from graphgauge.plots.subgraph_data import SubgraphData, build_subgraph_data
 from graphgauge.plots.text_labels import PLAIN_TEXT, write_caption, write_title
-from graphgauge.plots.top_edges import Arrow, find_edge_ends
+from graphgauge.plots.top_edges import Arrow, GraphSource, find_edge_ends
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,8 +35,8 @@ _MAX_INSIDE_LABEL = 4  #: labels of so many letters stand inside their node
 
 def draw_explanation(
     x: Xplanation,
-    data: Any = None,
-    names: Names | Mapping[str, Any] | None = None,
+    data: GraphSource = None,
+    names: NamesLike = None,
     top: int = 20,
     ax: "Axes | None" = None,
     *,
@@ -79,7 +79,7 @@ def draw_subgraph(sketch: SubgraphData, ax: "Axes | None" = None) -> "Axes":
     return picture.axes
 
 
-def read_picture_names(x: Xplanation, data: Any, names: Any) -> Names:
+def read_picture_names(x: Xplanation, data: GraphSource, names: NamesLike) -> Names:
     """Take names from the user, then from the wrapped model, then from its data.
 
     Raise BadSetting if a name belongs to an id that the graph does not have.

@@ -28,6 +28,9 @@ from graphgauge.narrative import Names, edge_ends
 from graphgauge.plots.drawing_graph import DrawnGraph, DrawnNode, group_of_nodes
 from graphgauge.plots.text_labels import check_drawable, count_noun, share_text
 
+#: where the ends of edges come from: a wrapped model, a graph with ``edge_index``, or a list of graphs
+GraphSource = object
+
 
 @dataclass(frozen=True)
 class Arrow:
@@ -151,7 +154,7 @@ def node_strengths(x: Xplanation, names: Names) -> dict[DrawnNode, float]:
     return dict(total)
 
 
-def find_edge_ends(x: Xplanation, data: Any) -> Tensor:
+def find_edge_ends(x: Xplanation, data: GraphSource) -> Tensor:
     """Return source and destination of each edge of ``x``.  (2, E_rel)
 
     ``data`` is the wrapped model, the graph, or the list of graphs.
@@ -171,7 +174,7 @@ def _num_target_edges(x: Xplanation, model: BaseModel) -> int:
     return int(bounds[number + 1] - bounds[number])
 
 
-def _read_edge_index(x: Xplanation, data: Any) -> Tensor:
+def _read_edge_index(x: Xplanation, data: GraphSource) -> Tensor:
     """Return the ``edge_index`` of the graph that was explained."""
     is_list = (
         x.level == "graph"
@@ -179,7 +182,8 @@ def _read_edge_index(x: Xplanation, data: Any) -> Tensor:
         and hasattr(data, "__getitem__")
         and not isinstance(data, Tensor)
     )
-    graph = data[x.target_ids[0]] if is_list else data
+    source: Any = data
+    graph = source[x.target_ids[0]] if is_list else source
     edge_index = graph if isinstance(graph, Tensor) else getattr(graph, "edge_index", None)
     if not isinstance(edge_index, Tensor) or edge_index.dim() != 2 or edge_index.size(0) != 2:
         raise BadExplanation(

@@ -3,19 +3,19 @@ fixed; names of people's things are in cells only.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graphgauge.benchmark import as_study
-from graphgauge.core import Verdict
+from graphgauge.core import Target, Verdict
 from graphgauge.evaluation import Results, Row
 from graphgauge.guidelines import Requirements, WhatIfResult, aggregate_run
-from graphgauge.monitor import History, Status
+from graphgauge.monitor import History, RaisedTrigger, Status
 from graphgauge.plots import OUTSIDE_BAND, RunPoint, axis_label, build_charts, measured_fronts
 from graphgauge.report.monitoring_page import compare_metrics, monitored_title
 from graphgauge.report.report_data import VERDICT_BADGES, TaskReport
-from graphgauge.report.score_table import GAP_REASONS, ExplainerScores, column_heading
+from graphgauge.report.score_table import GAP_REASONS, ExplainerScores, Record, column_heading
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +109,7 @@ def _front_points(table: "pd.DataFrame") -> "pd.DataFrame":
 # --- single targets -------------------------------------------------------------------------------
 
 
-def rows_of_target(results: Results, task: str, model: str, target: Any) -> Results:
+def rows_of_target(results: Results, task: str, model: str, target: Target | None) -> Results:
     """The part of results that is about one target."""
     rows = tuple(
         row for row in results.rows if (row.task, row.model, row.target) == (task, model, target)
@@ -206,7 +206,7 @@ def history_frames(history: History) -> "list[tuple[str, pd.DataFrame]]":
     ]
 
 
-def _history_row(point: RunPoint) -> dict[str, Any]:
+def _history_row(point: RunPoint) -> Record:
     """Return one run."""
     low, high = point.band or (None, None)
     return {
@@ -259,13 +259,13 @@ def last_run_frame(history: History) -> "pd.DataFrame":
     )
 
 
-def _threshold_text(line: dict[str, Any]) -> str:
+def _threshold_text(line: Record) -> str:
     """The threshold of a metric, and whether its mean meets it."""
     states = {"inside": "met", "near": "near", "crossed": "crossed"}
     return f"{line['limit']}: {states.get(line['state'], 'not judged')}" if line["limit"] else "–"
 
 
-def _drift_text(line: dict[str, Any]) -> str:
+def _drift_text(line: Record) -> str:
     """Whether a metric drifted."""
     none = f"none ({OUTSIDE_BAND})" if line["is_outside"] else "none"
     return "drift" if line["has_drifted"] else "not tested" if line["p"] is None else none
@@ -308,7 +308,7 @@ def triggers_frame(history: History) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=["Date", "Name", "Trigger", "Evidence", "State"])
 
 
-def _trigger_state(history: History, own: Any) -> str:
+def _trigger_state(history: History, own: RaisedTrigger) -> str:
     """Whether a trigger waits, or why it does not."""
     if own in history.waiting_triggers:
         return "waits"

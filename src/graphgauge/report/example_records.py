@@ -5,16 +5,16 @@ shard alone.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from graphgauge.core import Xplanation
 from graphgauge.evaluation import ExplanationKey, Results, Row
 from graphgauge.guidelines import Requirements, judged_pertinence_form
-from graphgauge.narrative import check_names_fit_model
+from graphgauge.narrative import NamesLike, check_names_fit_model
 from graphgauge.report.examples import EXAMPLES_PER_END, ExampleBuilder
+from graphgauge.report.score_table import Record
 
 
-def collect_example_records(results: Results, names: Any = None) -> list[dict[str, Any]]:
+def collect_example_records(results: Results, names: NamesLike = None) -> list[Record]:
     """Return a record for each explanation that a run saves, as plain data.
 
     Loaded results return the records that they came with.
@@ -36,7 +36,7 @@ def collect_example_records(results: Results, names: Any = None) -> list[dict[st
 
 def _explainer_records(
     stage: ExampleBuilder, cases: Mapping[ExplanationKey, list[Row]]
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Return the records of one explainer on one task.
 
     Explanations that a foreign explainer cannot make again are left out.
@@ -68,7 +68,7 @@ def _explain_in_one_batch(
         return {}
 
 
-def _example_record(key: ExplanationKey, exhibit: dict[str, Any]) -> dict[str, Any]:
+def _example_record(key: ExplanationKey, exhibit: Record) -> Record:
     """Return which explanation it is, and what a report can show of it."""
     task, model, explainer, target, occurrence = key
     return {

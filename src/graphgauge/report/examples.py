@@ -19,6 +19,7 @@ from graphgauge.guidelines import SIDES, Requirements, judge_explanations
 from graphgauge.narrative import (
     AUDIENCES,
     Names,
+    NamesLike,
     complete_names,
     parse_audience,
     quality_facts,
@@ -34,6 +35,7 @@ from graphgauge.plots import (
     svg_of,
 )
 from graphgauge.report.saved_examples import TOP_FEATURES, SavedExample, build_saved_example
+from graphgauge.report.score_table import Record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +74,7 @@ class ExampleBuilder:
     requirements: Requirements
     form: str
     original_key: Callable[[ExplanationKey], ExplanationKey]
-    names: Names | Mapping[str, Any] | None = None
+    names: NamesLike = None
     language: str = "en"
     audience: str = "expert"
 
@@ -146,7 +148,7 @@ class ExampleBuilder:
         """The metrics that have rows."""
         return {row.metric for row in self.results.rows}
 
-    def rank(self, key: ExplanationKey, rows: list[Row]) -> tuple[Any, ...]:
+    def rank(self, key: ExplanationKey, rows: list[Row]) -> tuple[float | None, float, str]:
         """Return a key to sort by: pertinence, then edits (more is worse), then the name."""
         edits = [_finite_value_of(rows, f"{side}_ec") or 0.0 for side in SIDES]
         return self.pertinence(rows), -sum(edits), str(key)
@@ -275,7 +277,7 @@ class ExampleBuilder:
         """Whether neighbours stay unnamed for this audience."""
         return AUDIENCES[parse_audience(self.audience)]
 
-    def text(self, exhibit: SavedExample, target: Target, judged: Mapping[str, Any]) -> str:
+    def text(self, exhibit: SavedExample, target: Target, judged: Record) -> str:
         """Write sentences about an explanation and the thresholds it misses; '' without facts."""
         facts = exhibit.redacted if self.is_redacted else exhibit.facts
         if facts is None:
@@ -327,7 +329,7 @@ def _read_saved_example(record: Mapping[str, Any]) -> SavedExample:
         ) from error
 
 
-def _picture_svg(draw: Callable[["Axes"], Any], height: float) -> str:
+def _picture_svg(draw: Callable[["Axes"], object], height: float) -> str:
     """Draw a picture as SVG, narrow enough for a phone; the page gives the title."""
     from matplotlib.figure import Figure
 

@@ -11,11 +11,15 @@ import math
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphgauge.guidelines import escape_markup, markdown_table
 from graphgauge.narrative import tidy_text
-from graphgauge.report.score_table import ExplainerScores, ScoreCell
+from graphgauge.report.score_table import ExplainerScores, Record, ScoreCell
+
+if TYPE_CHECKING:
+    from graphgauge.report.examples import Example
+    from graphgauge.report.report_data import TaskReport
 
 _FORMULA_STARTS = "=+-@"
 _CSV_COLUMNS = (
@@ -38,7 +42,7 @@ VERDICT_MARKS = {"pass": "✓", "warn": "!", "undecided": "?", "fail": "✗", "n
 # --- JSON -----------------------------------------------------------------------------------------
 
 
-def report_as_json(content: dict[str, Any]) -> str:
+def report_as_json(content: Record) -> str:
     """Write everything but pictures as JSON."""
     return json.dumps(replace_non_finite(content), indent=2, allow_nan=False) + "\n"
 
@@ -66,7 +70,7 @@ def replace_non_finite(value: Any) -> Any:
 # --- CSV ------------------------------------------------------------------------------------------
 
 
-def report_as_csv(content: dict[str, Any]) -> str:
+def report_as_csv(content: Record) -> str:
     """Write a row for each task, explainer and metric."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
@@ -80,7 +84,7 @@ def report_as_csv(content: dict[str, Any]) -> str:
     return file.getvalue()
 
 
-def _csv_row(task: str, line: ExplainerScores, own: ScoreCell) -> list[Any]:
+def _csv_row(task: str, line: ExplainerScores, own: ScoreCell) -> list[object]:
     """Return the cells of one score."""
     missing = "; ".join(f"{count} {status}" for status, count in own.missing.items())
     named = [task, line.explainer, "yes" if line.is_chosen else "no", own.metric]
@@ -120,7 +124,7 @@ def _is_formula(text: str) -> bool:
 # --- Markdown -------------------------------------------------------------------------------------
 
 
-def report_as_markdown(content: dict[str, Any]) -> str:
+def report_as_markdown(content: Record) -> str:
     """Write the report as Markdown, without pictures."""
     sections = [
         *_answer_lines(content),
@@ -155,17 +159,17 @@ def report_as_markdown(content: dict[str, Any]) -> str:
     return "\n".join(sections) + "\n"
 
 
-def _one_line(value: Any) -> str:
+def _one_line(value: object) -> str:
     """Put a text on one line."""
     return tidy_text(str(value), 4000)
 
 
-def _escape_markdown(text: Any) -> str:
+def _escape_markdown(text: object) -> str:
     """Escape a text, so that Markdown shows it as it is."""
     return escape_markup(_one_line(text))
 
 
-def _answer_lines(content: dict[str, Any]) -> list[str]:
+def _answer_lines(content: Record) -> list[str]:
     """Return the head of the page."""
     answer, facts = content["answer"], content["facts"]
     counts = ", ".join(f"{count} {name}" for name, count in facts.items())
@@ -190,7 +194,7 @@ def _answer_lines(content: dict[str, Any]) -> list[str]:
     return head
 
 
-def _accuracy_lines(accuracy: Mapping[str, Any] | None) -> list[str]:
+def _accuracy_lines(accuracy: Record | None) -> list[str]:
     """How good the model itself is."""
     if accuracy is None:
         return ["The model itself: its accuracy is not known.", ""]
@@ -202,7 +206,7 @@ def _accuracy_lines(accuracy: Mapping[str, Any] | None) -> list[str]:
     return [f"The model itself: {_escape_markdown(accuracy['told'])}.", "", *warning]
 
 
-def _task_lines(part: Any, columns: list[dict[str, Any]]) -> list[str]:
+def _task_lines(part: "TaskReport", columns: list[Record]) -> list[str]:
     """Return one task: recommendation, table, reasons and examples."""
     lines = [f"## {_escape_markdown(part.title)}", ""]
     own = part.recommendation
@@ -229,7 +233,7 @@ def _task_lines(part: Any, columns: list[dict[str, Any]]) -> list[str]:
     return [*lines, ""]
 
 
-def _truth_lines(tables: list[dict[str, Any]]) -> list[str]:
+def _truth_lines(tables: list[Record]) -> list[str]:
     """Return the agreement with a known truth, if there is one."""
     lines = ["## Agreement with the known truth", ""] if tables else []
     for own in tables:
@@ -259,7 +263,7 @@ def _score_text(own: ScoreCell) -> str:
     )
 
 
-def _example_text(example: Any) -> str:
+def _example_text(example: "Example") -> str:
     """Return one explanation in a line."""
     sentences = _escape_markdown(example.text.replace("\n", " ")) if example.text else ""
     pertinence = format_number(example.pertinence)

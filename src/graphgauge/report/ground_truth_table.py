@@ -1,14 +1,13 @@
 """Tables of how well explanations agree with a known truth. No verdict uses them."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from graphgauge.evaluation import TRUTH_KINDS, TRUTH_METRIC_MEANINGS
 from graphgauge.guidelines import AggregatedScore, AggregatedScores
-from graphgauge.report.score_table import explain_gap
+from graphgauge.report.score_table import Record, explain_gap
 
 
-def build_truth_tables(measured: AggregatedScores, tasks: Sequence[str]) -> list[dict[str, Any]]:
+def build_truth_tables(measured: AggregatedScores, tasks: Sequence[str]) -> list[Record]:
     """Return a table for each task with a known truth: columns and a line for each explainer."""
     tables = []
     for task in tasks:
@@ -50,7 +49,7 @@ def _title(metric: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _score(measure: AggregatedScore | None) -> dict[str, Any]:
+def _score(measure: AggregatedScore | None) -> Record:
     """Return one mean with its interval as a text, or say why there is none."""
     if measure is None:
         return {"text": "not measured", "mean": None, "low": None, "high": None, "n": 0, "gap": ""}

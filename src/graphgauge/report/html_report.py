@@ -14,14 +14,14 @@ import re
 from functools import cache, partial
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphgauge.core import MissingExtra
 from graphgauge.narrative import tidy_text
 from graphgauge.plots import with_own_ids
 from graphgauge.report.exporters import VERDICT_MARKS, format_number, replace_non_finite
 from graphgauge.report.report_data import VERDICT_BADGES
-from graphgauge.report.score_table import format_score
+from graphgauge.report.score_table import Record, format_score
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -48,7 +48,7 @@ _THEME = {
 }
 
 
-def report_as_html(content: dict[str, Any], paper: bool = False) -> str:
+def report_as_html(content: Record, paper: bool = False) -> str:
     """Return the page; ``paper`` leaves out what readers can click."""
     script, style = _read_template_file("report.js"), _read_template_file("report.css")
     safe = _markup_type()
@@ -110,7 +110,7 @@ def _security_policy(script: str) -> str:
     )
 
 
-def _script_json(data: Any) -> str:
+def _script_json(data: object) -> str:
     r"""Write data as JSON that can stand in a script element.
 
     >>> print(_script_json({"a": "</script>", "b": float("nan")}))
@@ -123,7 +123,7 @@ def _script_json(data: Any) -> str:
 # --- filters of the template ----------------------------------------------------------------------
 
 
-def _page_text(text: Any) -> str:
+def _page_text(text: object) -> str:
     """Tidy a text: no control characters, no marks that turn other text."""
     return tidy_text(str(text), 2000)
 
@@ -174,7 +174,7 @@ def _themed_picture(svg: str, prefix: str, paper: bool = False) -> "Markup":
 # --- PDF ------------------------------------------------------------------------------------------
 
 
-def report_as_pdf(content: dict[str, Any]) -> bytes:
+def report_as_pdf(content: Record) -> bytes:
     """Return the page as PDF; needs the extra ``pdf``."""
     try:
         from weasyprint import HTML
@@ -189,6 +189,6 @@ def report_as_pdf(content: dict[str, Any]) -> bytes:
     return pdf
 
 
-def _refuse_fetch(url: str, *args: Any, **options: Any) -> dict[str, Any]:
+def _refuse_fetch(url: str, *args: object, **options: object) -> Record:
     """Refuse to load anything while a PDF is made."""
     raise ValueError(f"a report fetches nothing, but {url} was asked for")

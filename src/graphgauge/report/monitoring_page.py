@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphgauge.core import BadFile
 from graphgauge.guidelines import ITEM_DONE, ITEM_NOT_DONE, ITEM_OPEN, ChecklistItem, load_guideline
@@ -34,6 +34,7 @@ from graphgauge.monitor import (
 )
 from graphgauge.narrative import tidy_text
 from graphgauge.plots import OUTSIDE_BAND, band_limits, build_charts, with_own_ids
+from graphgauge.report.score_table import Record
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -138,7 +139,7 @@ def monitored_title(metric: str) -> str:
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def compare_metrics(history: History, last: Snapshot | None) -> list[dict[str, Any]]:
+def compare_metrics(history: History, last: Snapshot | None) -> list[Record]:
     """Compare each metric of the last run with the baseline: means, effect, p-value, threshold."""
     baseline = history.baseline
     if baseline is None or last is None:
@@ -159,8 +160,8 @@ def _compare_metric(
     baseline: Snapshot,
     last: Snapshot,
     tested: Sequence[MetricDriftTest],
-    limits: dict[str, Any],
-) -> dict[str, Any]:
+    limits: Record,
+) -> Record:
     """Compare one metric with the baseline."""
     tests = [test for test in tested if test.metric == metric]
     single_run = next((test for test in tests if test.runs == 1), None)
@@ -195,7 +196,7 @@ def _is_outside_band(baseline: Snapshot, last: Snapshot, metric: str, mean: floa
     return limits is not None and mean is not None and not limits[0] <= mean <= limits[2]
 
 
-def _feature_lines(baseline: Snapshot | None, last: Snapshot | None) -> list[dict[str, Any]]:
+def _feature_lines(baseline: Snapshot | None, last: Snapshot | None) -> list[Record]:
     """Return how often each feature is among the strongest, then and now; the largest first."""
     if baseline is None or last is None or baseline.sample.top is None or last.sample.top is None:
         return []
@@ -223,7 +224,7 @@ def _leading_shares(look: Snapshot) -> dict[int, float]:
     return {k: count / len(look.sample) for k, count in counts.items()}
 
 
-def _explanation_lines(last: Snapshot | None) -> list[dict[str, Any]]:
+def _explanation_lines(last: Snapshot | None) -> list[Record]:
     """Return target, leading features and values of the first explanations of the last run."""
     if last is None:
         return []

@@ -8,7 +8,7 @@ their ends, so its edges appear as bars; `x.draw(data)` draws them as a graph.
 import math
 from collections.abc import Callable, Mapping
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphgauge.core import Xplanation
 from graphgauge.evaluation import STATUSES, Results, score_status
@@ -23,6 +23,9 @@ from graphgauge.plots import (
     svg_of,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _MAX_BARS = 10
 _BOUNDED_METRICS = ("stability", "pertinence")  #: metrics that are drawn as strips
 
@@ -35,7 +38,7 @@ def explanation_html(x: Xplanation) -> str:
     return f'<div class="graphgauge">{"".join(parts)}</div>'
 
 
-def _side_html(x: Xplanation, side: str, plot: Callable[..., Any]) -> str:
+def _side_html(x: Xplanation, side: str, plot: Callable[..., "Axes"]) -> str:
     """Show the bars of one side, or say why there are none."""
     from matplotlib.figure import Figure
 
@@ -51,7 +54,7 @@ def _side_html(x: Xplanation, side: str, plot: Callable[..., Any]) -> str:
     return svg_of(figure)
 
 
-def _metrics_html(metrics: Mapping[str, Any]) -> str:
+def _metrics_html(metrics: Mapping[str, object]) -> str:
     """Show measured numbers as a table; '' if there are none."""
     numbers = {
         name: value

@@ -1,16 +1,14 @@
 """A run at a glance: the outcome, how much was measured, and the table of each task."""
 
-from typing import Any
-
 from graphgauge.evaluation import Results
 from graphgauge.guidelines import AggregatedScores, Requirements
 from graphgauge.report.report_data import count_measured, overall_answer, summarize_task
-from graphgauge.report.score_table import column_heading
+from graphgauge.report.score_table import Record, column_heading
 
 
 def build_overview(
     results: Results, measured: AggregatedScores, requirements: Requirements
-) -> dict[str, Any]:
+) -> Record:
     """Return the parts of `content_of` with these names.
 
     Args:

@@ -5,20 +5,20 @@ and machines.
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 from graphgauge.benchmark import STORE_FILE, BenchmarkRun
 from graphgauge.core import BadFile, blake2b_hex
 from graphgauge.evaluation import PRESETS, ROW_FIELDS, Results
 from graphgauge.narrative import tidy_text
+from graphgauge.report.score_table import Record
 
 _PROJECT_FILE = "project.json"  #: what `graphgauge evaluate` writes beside results
 MACHINE_FILE = "machine.json"  #: what `bench/publish.py` writes beside those of a published run
 
 
-def provenance_facts(results: Results, run: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+def provenance_facts(results: Results, run: str | os.PathLike[str] | None = None) -> Record:
     """Return facts by name, as plain data."""
-    facts: dict[str, Any] = {
+    facts: Record = {
         "graphgauge": _join_sorted({row.version for row in results.rows}),
         "settings": _join_sorted({row.settings for row in results.rows}),
         "seeds": _join_sorted({str(row.seed) for row in results.rows}),
@@ -50,7 +50,7 @@ def _rows_digest(results: Results) -> str:
     return blake2b_hex("\n".join(lines).encode("utf-8", "surrogatepass"), size=8)
 
 
-def _run_facts(folder: Path) -> dict[str, Any]:
+def _run_facts(folder: Path) -> Record:
     """Return the facts that a benchmark run or a saved project recorded; none for plain results."""
     for name, read in (
         (STORE_FILE, _benchmark_facts),
@@ -62,7 +62,7 @@ def _run_facts(folder: Path) -> dict[str, Any]:
     return {}
 
 
-def _benchmark_facts(path: Path) -> dict[str, Any]:
+def _benchmark_facts(path: Path) -> Record:
     """Return the experiment, how much of it is done, and each call."""
     run = BenchmarkRun(path.parent)
     done, planned = run.num_shards
@@ -81,7 +81,7 @@ def _benchmark_facts(path: Path) -> dict[str, Any]:
     return facts
 
 
-def _project_facts(path: Path) -> dict[str, Any]:
+def _project_facts(path: Path) -> Record:
     """Return what `graphgauge evaluate` recorded: network, data, checksums, device, versions."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -103,7 +103,7 @@ def _project_facts(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def _machine_facts(path: Path) -> dict[str, Any]:
+def _machine_facts(path: Path) -> Record:
     """Return how much of a published run was done, and each call."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -118,7 +118,7 @@ def _machine_facts(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def _format_fact(value: Any) -> str:
+def _format_fact(value: object) -> str:
     """Format a value on one line.
 
     >>> _format_fact({"a": [1, 2], "b": {"c": None}})
@@ -133,7 +133,7 @@ def _format_fact(value: Any) -> str:
     return "–" if value is None else tidy_text(str(value), 300)
 
 
-def settings_table(results: Results) -> list[dict[str, Any]]:
+def settings_table(results: Results) -> list[Record]:
     """Return every setting, and whether it differs from the paper's."""
     paper = PRESETS["paper"].record()
     return [

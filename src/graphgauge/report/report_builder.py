@@ -7,7 +7,7 @@ digest, and every name is escaped. The same results give the same bytes.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -16,10 +16,11 @@ from typing import Any
 from graphgauge.core import BadFile, BadSetting, lookup
 from graphgauge.evaluation import ModelAccuracy, Results
 from graphgauge.guidelines import Requirements
-from graphgauge.narrative import Names
+from graphgauge.narrative import NamesLike
 from graphgauge.report.exporters import report_as_csv, report_as_json, report_as_markdown
 from graphgauge.report.html_report import report_as_html, report_as_pdf
 from graphgauge.report.report_data import DEFAULT_TITLE, ReportOptions, build_report_data
+from graphgauge.report.score_table import Record
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,7 +30,7 @@ class Report:
     Notebooks show it as a page; ``save`` writes it as HTML, Markdown, JSON, CSV or PDF.
     """
 
-    content: dict[str, Any]
+    content: Record
 
     def __repr__(self) -> str:
         answer = self.content["answer"]
@@ -67,7 +68,7 @@ class Report:
         return place
 
 
-_REPORT_FORMATS: dict[str, Callable[[dict[str, Any]], str | bytes]] = {
+_REPORT_FORMATS: dict[str, Callable[[Record], str | bytes]] = {
     "html": report_as_html,
     "md": report_as_markdown,
     "json": report_as_json,
@@ -80,7 +81,7 @@ def build_report(
     results: Results,
     requirements: Requirements | None = None,
     accuracy: Any = None,
-    names: Names | Mapping[str, Any] | None = None,
+    names: NamesLike = None,
     *,
     title: str = DEFAULT_TITLE,
     language: str = "en",

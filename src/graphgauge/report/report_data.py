@@ -10,9 +10,7 @@ diagnosis, checklist, requirements, settings, provenance
 """
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from graphgauge.benchmark import Study, as_study
 from graphgauge.core import (
@@ -28,6 +26,7 @@ from graphgauge.core import (
 from graphgauge.evaluation import ModelAccuracy, Results
 from graphgauge.guidelines import (
     AggregatedScores,
+    ChecklistItem,
     Finding,
     Recommendation,
     Requirements,
@@ -36,13 +35,13 @@ from graphgauge.guidelines import (
     diagnose,
     recommend_for,
 )
-from graphgauge.narrative import Names
+from graphgauge.narrative import NamesLike
 from graphgauge.plots import front_drawings
 from graphgauge.report.examples import Example, ExampleBuilder
 from graphgauge.report.ground_truth_table import build_truth_tables
 from graphgauge.report.provenance import provenance_facts, settings_table
 from graphgauge.report.sanitize import sanitize_results
-from graphgauge.report.score_table import ExplainerScores, build_score_table, column_heading
+from graphgauge.report.score_table import ExplainerScores, Record, build_score_table, column_heading
 from graphgauge.report.target_picker import pack_targets
 
 _REPORT_FORMAT = "graphgauge.report/1"
@@ -71,7 +70,7 @@ class ReportOptions:
 
     requirements: Requirements = field(default_factory=Requirements)
     accuracy: ModelAccuracy | None = None
-    names: Names | Mapping[str, Any] | None = None
+    names: NamesLike = None
     title: str = DEFAULT_TITLE
     language: str = "en"
     audience: str = "expert"
@@ -89,7 +88,7 @@ class TaskReport:
     networks: list[str]
     num_targets: int
     lines: list[ExplainerScores]
-    drawings: list[dict[str, Any]]
+    drawings: list[Record]
     examples: list[Example]
 
     @property
@@ -103,7 +102,7 @@ class TaskReport:
         return "" if self.recommendation is None else self.recommendation.chosen
 
 
-def build_report_data(original: Results, asked: ReportOptions) -> dict[str, Any]:
+def build_report_data(original: Results, asked: ReportOptions) -> Record:
     """Collect everything that a report says."""
     if not original.rows:
         raise UndefinedScore(
@@ -237,7 +236,7 @@ def _recommend_or_none(
         return None
 
 
-def overall_answer(parts: list[TaskReport]) -> dict[str, Any]:
+def overall_answer(parts: list[TaskReport]) -> Record:
     """Answer for the whole run: the worst outcome over tasks decides."""
     outcome = max((part.outcome for part in parts), key=OUTCOMES.index)
     recommendations = [part.recommendation for part in parts if part.recommendation is not None]
@@ -272,9 +271,7 @@ def overall_answer(parts: list[TaskReport]) -> dict[str, Any]:
     }
 
 
-def _weaken_for_poor_model(
-    answered: dict[str, Any], accuracy: ModelAccuracy | None
-) -> dict[str, Any]:
+def _weaken_for_poor_model(answered: Record, accuracy: ModelAccuracy | None) -> Record:
     """Lower a clear pass to "with care" if the model itself is poor."""
     if accuracy is None or not accuracy.is_poor or answered["outcome"] != PASS:
         return answered
@@ -312,7 +309,7 @@ def count_measured(results: Results, parts: list[TaskReport]) -> dict[str, int]:
 
 def _means_over_tasks(
     results: Results, measured: AggregatedScores, numbers: dict[str, int]
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Return mean and SD over (task, network) of every explainer, with n."""
     table = results.summary()
     lines = []
@@ -329,7 +326,7 @@ def _means_over_tasks(
     return lines
 
 
-def _group_findings(findings: list[Finding]) -> list[dict[str, Any]]:
+def _group_findings(findings: list[Finding]) -> list[Record]:
     """Group findings with the same name and advice."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
@@ -345,7 +342,7 @@ def _group_findings(findings: list[Finding]) -> list[dict[str, Any]]:
     ]
 
 
-def _checklist_points(results: Results, wanted: Requirements) -> list[Any]:
+def _checklist_points(results: Results, wanted: Requirements) -> list[ChecklistItem]:
     """Return the checklist before deployment; empty if nothing can be recommended."""
     try:
         return checklist(results, requirements=wanted)

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from graphgauge.core import GraphgaugeError, Xplanation, largest_positions
+from graphgauge.core import GraphgaugeError, Target, Xplanation, largest_positions
 from graphgauge.evaluation import Evaluator, Row, ScoreTrace
 from graphgauge.narrative import (
     Names,
@@ -41,6 +41,7 @@ from graphgauge.plots import (
     select_top_bars,
 )
 from graphgauge.report.exporters import replace_non_finite
+from graphgauge.report.score_table import Record
 
 _T = TypeVar("_T")
 _TraceLoaders = Sequence[Callable[[], ScoreTrace]]
@@ -52,17 +53,17 @@ _PAIR_FIELDS = ("target", "reference")  #: of a curve; pairs where links are exp
 class SavedExample:
     """One explanation as a report shows it; None is what could not be made (no scores, NaN)."""
 
-    facts: Mapping[str, Any] | None
-    redacted: Mapping[str, Any] | None
+    facts: Record | None
+    redacted: Record | None
     sketch: SubgraphData | None
     bars: BarsData | None
     curves: tuple[CurveData, ...]
-    scores: Mapping[str, Any]
+    scores: Record
     num_features: int
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """Return plain data that JSON can hold."""
-        record: dict[str, Any] = replace_non_finite(asdict(self))
+        record: Record = replace_non_finite(asdict(self))
         return record
 
     @staticmethod
@@ -86,7 +87,7 @@ class SavedExample:
         )
 
 
-def _target_from_json(target: Any) -> Any:
+def _target_from_json(target: int | list[int] | tuple[int, ...]) -> Target:
     """Return a target as it was before JSON: lists become tuples."""
     return tuple(target) if isinstance(target, list) else target
 
@@ -125,7 +126,7 @@ def build_saved_example(
     )
 
 
-def _example_facts(x: Xplanation, evaluator: Evaluator, names: Names) -> dict[str, Any]:
+def _example_facts(x: Xplanation, evaluator: Evaluator, names: Names) -> Record:
     """Return the facts of an explanation, for names that are complete already."""
     evaluator.check_explanations([x])
     ranking = ScoreSelection(
@@ -141,7 +142,7 @@ def _example_subgraph(x: Xplanation, evaluator: Evaluator, names: Names) -> Subg
     return build_subgraph_data(x, find_edge_ends(x, evaluator.model), names, _TOP_EDGES)
 
 
-def _top_edge_scores(x: Xplanation, evaluator: Evaluator) -> list[Any]:
+def _top_edge_scores(x: Xplanation, evaluator: Evaluator) -> list[list[object]]:
     """Return the strongest edges as [source, destination, score]."""
     ends, scores = edge_ends(x, evaluator.model), x.need("edge_score").double().cpu()
     chosen = _strongest_positions(scores, evaluator)
@@ -151,7 +152,7 @@ def _top_edge_scores(x: Xplanation, evaluator: Evaluator) -> list[Any]:
     ]
 
 
-def _top_feature_scores(bars: Sequence[Bar], evaluator: Evaluator) -> list[Any]:
+def _top_feature_scores(bars: Sequence[Bar], evaluator: Evaluator) -> list[list[object]]:
     """Return the strongest features of the target and its neighbours as [name, score]."""
     return [
         list(bars[k])

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from graphgauge.core import worst_outcome
+from graphgauge.core import Verdict, worst_outcome
 from graphgauge.evaluation import FAULTS, STATUSES, higher_is_better
 from graphgauge.guidelines import (
     AggregatedScores,
@@ -18,6 +18,8 @@ from graphgauge.guidelines import (
     metric_title,
 )
 
+#: plain data that JSON can hold: numbers, texts, lists and dictionaries of them
+Record = dict[str, Any]
 GAP_REASONS = {**STATUSES, **FAULTS}
 _DIGITS_BY_FAMILY = {"pertinence": 2, "stability": 2, "ec": 1}
 _SHORT_TITLES = {
@@ -96,7 +98,7 @@ def _explainer_scores(
     )
 
 
-def _build_score_cell(measured: AggregatedScores, subject: Subject, judged: Any) -> ScoreCell:
+def _build_score_cell(measured: AggregatedScores, subject: Subject, judged: Verdict) -> ScoreCell:
     """Return one mean with its verdict."""
     measure = measured.get(subject, judged.metric)
     low, high = (measure.interval if measure is not None else None) or (None, None)
@@ -131,7 +133,7 @@ def explain_gap(missing: dict[str, int]) -> str:
     return "; ".join(reasons) or "not measured"
 
 
-def column_heading(metric: str) -> dict[str, Any]:
+def column_heading(metric: str) -> Record:
     """Describe the column of a metric: titles, which values are better, and digits.
 
     >>> list(column_heading("edge_ec").values())

@@ -7,13 +7,14 @@ A value is a number with four digits. A missing value is a text: the position of
 import math
 from typing import Any
 
+from graphgauge.core import Target
 from graphgauge.evaluation import Results, Row
 from graphgauge.narrative import Names
 from graphgauge.report.examples import describe_target, has_labels
-from graphgauge.report.score_table import GAP_REASONS, column_heading
+from graphgauge.report.score_table import GAP_REASONS, Record, column_heading
 
 
-def pack_targets(results: Results, metrics: list[str], names: Names, level: str) -> dict[str, Any]:
+def pack_targets(results: Results, metrics: list[str], names: Names, level: str) -> Record:
     """Pack every target by task and network: ``groups[g].values[target][explainer][metric]``."""
     explainers = list(dict.fromkeys(row.explainer for row in results.rows))
     statuses = list(
@@ -52,7 +53,7 @@ def pack_targets(results: Results, metrics: list[str], names: Names, level: str)
 
 
 def _target_title(
-    target: Any, occurrence: int, level: str, names: Names, has_label: bool = False
+    target: Target, occurrence: int, level: str, names: Names, has_label: bool = False
 ) -> str:
     """Describe a target, and say which of several explanations of it is meant."""
     if not has_label:
