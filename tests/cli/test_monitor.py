@@ -150,7 +150,7 @@ def test_targets_can_be_named_or_drawn_from_a_mask(project, store, tmp_path):
 def test_a_run_that_raises_something_is_posted(project, store, tmp_path, monkeypatch):
     sent = []
     monkeypatch.setattr(
-        "graphgauge.monitor.notify.post_json",
+        "graphgauge.cli.monitor.post_json",
         lambda url, record: sent.append((url, record)) or "it was not reached",
     )
     arguments = ("run", project, "--store", store, "--webhook", "http://127.0.0.1:9/hook")

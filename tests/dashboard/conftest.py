@@ -73,7 +73,7 @@ def opened(places, monkeypatch):
     from streamlit.testing.v1 import AppTest
 
     def opens(page, run=None, shown=places, token="a-token-for-tests-only"):
-        monkeypatch.setattr(sys, "argv", ["app.py", shown.line()])
+        monkeypatch.setattr(sys, "argv", ["app.py", shown.to_json()])
         monkeypatch.setenv(TOKEN_VARIABLE, "a-token-for-tests-only")
         app = AppTest.from_file(str(_APP_FILE), default_timeout=60)
         app.query_params["token"] = token

@@ -351,7 +351,7 @@ def test_without_the_log_nothing_is_answered_and_the_service_is_not_ready(tmp_pa
 @contextmanager
 def full_disk(service):
     """The service's log cannot be written in here."""
-    append = service.append
+    append = service.log_records
 
     def refused(audit, records):
         database = audit.hash_chain.store.connection
@@ -362,9 +362,9 @@ def full_disk(service):
         finally:
             database.execute("pragma max_page_count = 1000000")
 
-    service.append = refused
+    service.log_records = refused
     yield
-    service.append = append
+    service.log_records = append
 
 
 def test_a_log_that_is_in_use_stops_the_start(tmp_path):

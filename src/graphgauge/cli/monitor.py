@@ -5,16 +5,36 @@ page.
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from graphgauge.cli.console import JsonOption, QuietOption, command_group, json_text, notifications
 from graphgauge.core import BadFile, BadSetting
-
-if TYPE_CHECKING:
-    from graphgauge.lifecycle import Decision, MonitoredProject
-    from graphgauge.monitor import Monitor, MonitoringRun, Status
+from graphgauge.evaluation import Results
+from graphgauge.lifecycle import (
+    DEFAULT_DAYS,
+    Decision,
+    MonitoredProject,
+    Project,
+    load_monitored_project,
+    monitoring_thresholds,
+    parse_utc_time,
+    read_target_list,
+    validation_from_decision,
+)
+from graphgauge.monitor import (
+    Monitor,
+    MonitoringRun,
+    Plan,
+    Status,
+    append_json_line,
+    check_webhook,
+    post_json,
+    to_utc,
+)
+from graphgauge.plots import count_noun
+from graphgauge.report import write_monitoring_page
 
 monitor_command = command_group("Watch a model in use: does the quality of its explanations hold?")
 
@@ -80,15 +100,6 @@ def baseline_command(
     quiet: QuietOption = False,
 ) -> None:
     """Measure what later runs are held against. Repeat it after every new validation."""
-    from graphgauge.evaluation import Results
-    from graphgauge.lifecycle import (
-        Project,
-        load_monitored_project,
-        monitoring_thresholds,
-        validation_from_decision,
-    )
-    from graphgauge.monitor import Monitor, Plan
-
     decided = _read_decision(decision)
     plan = Plan(per_run, budget, runs, age=_validation_days(age, decided), overdue=overdue)
     if Path(source).is_dir():
@@ -148,9 +159,6 @@ def run_command(
     """Measure recent targets, compare with the baseline, store both. For cron or Airflow; ask
     `status` what is due.
     """
-    from graphgauge.lifecycle import Project, load_monitored_project
-    from graphgauge.monitor import Monitor, check_webhook
-
     if webhook is not None:
         check_webhook(webhook)
     stored = Monitor(_check_store_exists(store))
@@ -212,9 +220,6 @@ def page_command(
     at: _At = None,
 ) -> None:
     """Write histories, triggers and the checklist as one page without outside parts."""
-    from graphgauge.monitor import to_utc
-    from graphgauge.report import write_monitoring_page
-
     typer.echo(
         str(write_monitoring_page(_open_monitor(store).history(), output, to_utc(_parse_time(at))))
     )
@@ -224,7 +229,7 @@ def page_command(
 
 
 def _target_pool(
-    own: "MonitoredProject", targets: str | None, among: str | None, number: int
+    own: MonitoredProject, targets: str | None, among: str | None, number: int
 ) -> tuple[Any, int]:
     """Where targets are drawn from (None: everywhere), and how many."""
     if targets is None:
@@ -233,19 +238,15 @@ def _target_pool(
     return listed, len(listed)
 
 
-def _read_decision(path: str | None) -> "Decision | None":
+def _read_decision(path: str | None) -> Decision | None:
     """The decision in a file or in the folder of a validation."""
-    from graphgauge.lifecycle import Decision
-
     return None if path is None else Decision.read(path)
 
 
-def _validation_days(age: int | None, decision: "Decision | None") -> int:
+def _validation_days(age: int | None, decision: Decision | None) -> int:
     """Days after which a validation is too old: as asked, else as long as the decision holds, else
     as usual.
     """
-    from graphgauge.lifecycle import DEFAULT_DAYS, parse_utc_time
-
     if age is not None or decision is None:
         return age or DEFAULT_DAYS
     return max(1, (parse_utc_time(decision.expires) - parse_utc_time(decision.made)).days)
@@ -253,8 +254,6 @@ def _validation_days(age: int | None, decision: "Decision | None") -> int:
 
 def _parse_monitor_targets(text: str) -> list[Any]:
     """Targets from the command line, or from a file."""
-    from graphgauge.lifecycle import read_target_list
-
     if Path(text).is_file():
         return read_target_list(Path(text))
     try:
@@ -294,17 +293,13 @@ def _check_store_exists(path: str) -> str:
     return path
 
 
-def _open_monitor(path: str) -> "Monitor":
+def _open_monitor(path: str) -> Monitor:
     """The monitor of a store that is there."""
-    from graphgauge.monitor import Monitor
-
     return Monitor(_check_store_exists(path))
 
 
-def _notify_others(found: "MonitoringRun", webhook: str | None, log: str | None) -> list[str]:
+def _notify_others(found: MonitoringRun, webhook: str | None, log: str | None) -> list[str]:
     """Send the run to a webhook (if it raised a trigger) and to a file; what went wrong."""
-    from graphgauge.monitor import append_json_line, post_json
-
     problems = [post_json(webhook, found.record())] if webhook and found.triggers else []
     return [
         problem
@@ -324,10 +319,8 @@ def _metric_lines(summary: dict[str, Any]) -> list[str]:
     ]
 
 
-def _monitor_run_text(found: "MonitoringRun") -> str:
+def _monitor_run_text(found: MonitoringRun) -> str:
     """A run for people."""
-    from graphgauge.plots import count_noun
-
     record = found.record()
     head = f"run {found.number}, {found.at.date()}: {count_noun(len(found.sample), 'target')}, {count_noun(len(found.triggers), 'trigger')}"
     means = [f"  {metric:<22} mean {mean:.4g}" for metric, mean in record["means"].items()]
@@ -341,10 +334,8 @@ def _monitor_run_text(found: "MonitoringRun") -> str:
     )
 
 
-def _status_text(found: "Status") -> str:
+def _status_text(found: Status) -> str:
     """What is due, for people."""
-    from graphgauge.plots import count_noun
-
     lines = []
     for own in found.due:
         since = f"since {own.first.date()}" + (f", {own.times} times" if own.times > 1 else "")

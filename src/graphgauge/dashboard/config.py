@@ -40,12 +40,12 @@ class DashboardConfig:
     def to_json(self) -> str:
         """For the command line of the pages.
 
-        >>> DashboardConfig.read(DashboardConfig("runs", "m.sqlite").line())
-        Places(root='runs', monitor='m.sqlite', project=None)
+        >>> DashboardConfig.from_json(DashboardConfig("runs", "m.sqlite").to_json())
+        DashboardConfig(root='runs', monitor='m.sqlite', project=None)
         """
         return json.dumps(asdict(self))
 
     @staticmethod
     def from_json(line: str) -> "DashboardConfig":
-        """What `line` gave."""
+        """Read what `to_json` wrote."""
         return DashboardConfig(**json.loads(line))

@@ -13,7 +13,7 @@ class LatencyEstimates:
     """Expected seconds of a batch, by explainer; 0 for one that never ran.
 
     >>> costs = LatencyEstimates()
-    >>> costs.ran("a", 0.1); costs.ran("a", 0.2)
+    >>> costs.record_batch("a", 0.1); costs.record_batch("a", 0.2)
     >>> round(costs.expected("a"), 3), costs.expected("b")
     (0.12, 0.0)
     """
