@@ -18,8 +18,15 @@ from validity_judging import EIGHT, PERTINENCES, foreign, groups, judged, markdo
 from validity_models import Named, cora_gcn
 
 import graphgauge as gg
-from graphgauge.core import Target, Xplanation, derive_seed, make_generator, temporary_global_seed
-from graphgauge.metrics import auroc, mean_ranks
+from graphgauge.core import (
+    Target,
+    Xplanation,
+    derive_seed,
+    make_generator,
+    mean_ranks,
+    temporary_global_seed,
+)
+from graphgauge.metrics import auroc
 from graphgauge.models import BaseModel
 
 NOISE = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -30,7 +37,7 @@ Models = dict[str, list[gg.BaseModel]]
 
 def mixed(x: Xplanation, share: float, number: int) -> Xplanation:
     """The ranking with a share of noise: (1 - share) rank + share · a random rank."""
-    own = mean_ranks(x.need("edge_score"))
+    own = torch.from_numpy(mean_ranks(x.need("edge_score").cpu().numpy()))
     noise = (
         torch.randperm(
             len(own), generator=make_generator(derive_seed(number, "noise", x.target, share))

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 import graphgauge as gg
-from graphgauge.core import Target, Xplanation
-from graphgauge.metrics import mean_ranks
+from graphgauge.core import Target, Xplanation, mean_ranks
 from graphgauge.models import BaseModel
 
 AT_ONCE = 25  #: targets whose explanations are held at a time
@@ -95,7 +94,9 @@ def others_replaced(x: Xplanation, pooled: Callable[[Tensor], Tensor]) -> Tensor
 def spearman(first: Sequence[float], second: Sequence[float]) -> float:
     """Correlation of ranks, ties sharing theirs; values that differ by less than 1e-9 are tied."""
     a, b = (
-        mean_ranks(torch.tensor(list(part), dtype=torch.float64).round(decimals=9))
+        torch.from_numpy(
+            mean_ranks(torch.tensor(list(part), dtype=torch.float64).round(decimals=9).numpy())
+        )
         for part in (first, second)
     )
     a, b = a - a.mean(), b - b.mean()

@@ -1,4 +1,4 @@
-"""check_model passes what keeps its promises and names what does not."""
+"""check_model passes networks that are right and names what is wrong with others."""
 
 import pytest
 import torch
@@ -19,8 +19,7 @@ from zoo import (
 )
 
 import graphgauge as gg
-from graphgauge.checks import MODEL_CHECKS
-from graphgauge.checks import model_checks as module
+from graphgauge.checks import MODEL_CHECKS, model_checks
 from graphgauge.core.errors import BadModel, BadSetting, FailedCheck, UnknownName
 
 MODELS = {
@@ -73,7 +72,7 @@ def status_of(model, name):
 def test_every_check_function_is_listed_and_says_what_it_checks():
     functions = {
         name
-        for name, value in vars(module).items()
+        for name, value in vars(model_checks).items()
         if callable(value)
         and getattr(value, "__annotations__", {}).keys() == {"model", "targets", "return"}
     }
@@ -113,7 +112,7 @@ def good():
 
 
 class Sloppy(gg.NodeClassificationModel):
-    """Breaks one promise at a time."""
+    """Does one thing wrong."""
 
     broken = ""
 
@@ -148,15 +147,15 @@ class Sloppy(gg.NodeClassificationModel):
         rows = super().pred_copies(graphs, of, edit)
         return rows + 0.01 * len(graphs) if self.broken == "copies" else rows
 
-    def read(self, targets):
-        return super().read([0] if self.broken == "read" else targets)
+    def parse_targets(self, targets):
+        return super().parse_targets([0] if self.broken == "targets" else targets)
 
     def computation_graphs(self, targets, edge_scope=None):
         batch = super().computation_graphs(targets, edge_scope)
         if self.broken == "loops":
             batch.edge_index[:] = 0
         if self.broken == "scope":
-            return self.cut(self.read(targets), 3, 4, "induced")
+            return self.extract_graphs(self.parse_targets(targets), 3, 4, "induced")
         return batch
 
 
@@ -168,8 +167,8 @@ class Sloppy(gg.NodeClassificationModel):
         ("sum", "probabilities_add_up_to_one"),
         ("random", "same_question_same_answer"),
         ("order", "order_of_targets_does_not_matter"),
-        ("read", "wrong_targets_are_refused"),
-        ("read", "no_targets_give_no_rows"),
+        ("targets", "wrong_targets_are_refused"),
+        ("targets", "no_targets_give_no_rows"),
         ("weights", "network_is_untouched_by_calls"),
         ("hooks", "network_is_untouched_by_calls"),
         ("swallow", "network_is_untouched_by_failures"),
@@ -181,13 +180,14 @@ class Sloppy(gg.NodeClassificationModel):
         ("scope", "relevant_edges_carry_messages"),
     ],
 )
-def test_a_broken_promise_is_found(broken, check):
+def test_what_is_broken_is_found(broken, check):
     model = Sloppy(build(Stack, GCNConv), random_graph())
     assert status_of(model, check)[0] in ("passed", "noted", "skipped")
     model = Sloppy(build(Stack, GCNConv), random_graph())
     model.broken = broken
     status, reason = status_of(model, check)
     assert (status, bool(reason)) == ("failed", True)
+    assert "AttributeError" not in reason  # the check found it; nothing was called by a wrong name
 
 
 def test_hops_that_are_too_few_are_found():

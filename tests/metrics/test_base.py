@@ -269,13 +269,12 @@ def test_what_stands_behind_the_length_does_not_count():
 
 
 def test_impossible_cases_are_refused():
-    with pytest.raises(BadExplanation, match="cases name targets 0 to 5, but found are"):
+    with pytest.raises(BadExplanation, match="cases must name targets 0 to 5, but they name"):
         replace(GOOD, target=GOOD.target + 1)
     with pytest.raises(UndefinedScore, match=r"case 3 \(target 2\) has no edit to make"):
         replace(GOOD, candidates=with_value(GOOD.candidates, 3, 0))
-    with pytest.raises(
-        BadExplanation, match=r"must reach min\(cap, candidates\) = 100 edits, but have 12 steps"
-    ):
+    too_short = r"must reach min\(cap, candidates\) = 100 edits, but they have 12 steps"
+    with pytest.raises(BadExplanation, match=too_short):
         replace(GOOD, cap=100)
     with pytest.raises(BadExplanation, match=r"'target' must be torch.int64"):
         replace(GOOD, target=GOOD.target.double())

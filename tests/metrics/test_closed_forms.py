@@ -96,9 +96,9 @@ CASES = {
     # pertinence, the paper's: strictly below, up to the EC
     "always below": (ONE, against([0.1, 0.2], [0.5, 0.6]), 1.0),
     "always above": (ONE, against([0.5, 0.6], [0.1, 0.2]), 0.0),
-    "trap 22, constant curves: every tie is lost": (ONE, against(STAYS, STAYS), 0.0),
-    "trap 22, one candidate is always a tie": (ONE, against([0.3], [0.3]), 0.0),
-    "trap 22, the last of all edits is always a tie": (ONE, against(FALLS, LATE), 0.75),
+    "constant curves: every tie is lost": (ONE, against(STAYS, STAYS), 0.0),
+    "one candidate is always a tie": (ONE, against([0.3], [0.3]), 0.0),
+    "the last of all edits is always a tie": (ONE, against(FALLS, LATE), 0.75),
     "below by no more than the tolerance is a tie": (
         ONE,
         against([0.5 - 5e-7, 0.1], [0.5, 0.2]),
@@ -305,7 +305,7 @@ CASES = {
         ),
         0.5,
     ),
-    "trap 19, a coin at first, certain after: infinitely far": (
+    "a coin at first, certain after: infinitely far": (
         Unfaithfulness(),
         one_target(
             (0.5, [1.0], [NO], [[0.5]]),

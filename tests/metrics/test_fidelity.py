@@ -1,4 +1,4 @@
-"""Fidelity and its relatives, against their equations in plain Python; and two traps of peers."""
+"""Fidelity and its relatives, against their equations in plain Python; and what peers get wrong."""
 
 import math
 
@@ -16,8 +16,6 @@ from graphgauge.metrics import (
     Unfaithfulness,
     characterization,
     deletion_auc,
-    fidelity_minus,
-    fidelity_plus,
     sparsity,
     unfaithfulness,
 )
@@ -27,11 +25,11 @@ HEIGHTS = st.lists(st.floats(0, 1), min_size=6, max_size=6)
 
 @given(HEIGHTS, st.floats(0, 1), st.integers(1, 6), st.integers(1, 8))
 def test_fidelity_plus_and_deletion_auc_equal_their_definitions(curve, start, length, top):
-    rows = tensor([curve[:length] + [math.nan] * (6 - length)])
-    made = curve[min(top, length) - 1]
-    assert fidelity_plus(
-        tensor([start]), rows, torch.tensor([length]), top
-    ).item() == pytest.approx(start - made, abs=1e-12)
+    inside = curve[:length]
+    plus = FidelityPlus(top)(one_target((start, inside, [False] * length, [inside]))).item()
+    wanted = start - inside[top - 1] if top < length else math.nan  # all are selected
+    assert plus == pytest.approx(wanted, abs=1e-12, nan_ok=True)
+    rows = tensor([inside + [math.nan] * (6 - length)])
     assert deletion_auc(rows, torch.tensor([length])).item() == pytest.approx(
         sum(curve[:length]) / length, abs=1e-12
     )
@@ -86,7 +84,7 @@ def test_unfaithfulness_equals_its_definition(weights):
     )
 
 
-def test_trap_19_unfaithfulness_takes_the_direction_its_definition_gives():
+def test_unfaithfulness_takes_the_direction_its_definition_gives():
     """PyG documents KL(first || kept) and computes KL(kept || first); the two differ."""
     first, kept = tensor([[0.9, 0.1]]), tensor([[0.5, 0.5]])
     documented = 0.9 * math.log(0.9 / 0.5) + 0.1 * math.log(0.1 / 0.5)
@@ -95,14 +93,14 @@ def test_trap_19_unfaithfulness_takes_the_direction_its_definition_gives():
     assert abs(documented - other_way) > 0.1
 
 
-def test_trap_19_one_column_is_refused_and_two_tell_the_difference():
+def test_one_column_is_refused_and_two_tell_the_difference():
     """The softmax over one column is 1, so that PyG's value for one-logit models is always 0."""
     with pytest.raises(UndefinedScore, match=r"give both classes, \(Q, 2\)"):
         unfaithfulness(tensor([[1.0]]), tensor([[1.0]]))
     assert unfaithfulness(tensor([[0.9, 0.1]]), tensor([[0.1, 0.9]])).item() > 0.5
 
 
-def test_trap_20_fidelity_depends_on_the_order_only_not_on_sign_or_scale_of_scores():
+def test_fidelity_depends_on_the_order_only_not_on_sign_or_scale_of_scores():
     """A linear model p = 0.5 + Σ w_i, edits set w_i to 0.
 
     The top two lose 0.35. One minus the scores as a mask, as PyG applies it, loses Σ s_i w_i: 0.075
@@ -111,10 +109,10 @@ def test_trap_20_fidelity_depends_on_the_order_only_not_on_sign_or_scale_of_scor
     weight = tensor([0.2, 0.15, -0.05, 0.1])
     for score in (weight, weight / 100, weight - 10, weight * 7 + 3):
         order = score.argsort(descending=True)
-        curve = 0.5 + weight.sum() - weight[order].cumsum(0)
-        plus = fidelity_plus((0.5 + weight.sum())[None], curve[None], torch.tensor([4]), top=2)
-        kept = fidelity_minus((0.5 + weight.sum())[None], (0.5 + weight[order[:2]].sum())[None])
-        assert (plus.item(), kept.item()) == (
+        start, kept = 0.5 + weight.sum(), 0.5 + weight[order[:2]].sum()
+        curve = (start - weight[order].cumsum(0)).tolist()
+        curves = one_target((start, curve, [False] * 4, [curve]), kept=[float(kept)], top=2)
+        assert (FidelityPlus(top=2)(curves).item(), FidelityMinus()(curves).item()) == (
             pytest.approx(0.35, abs=1e-12),
             pytest.approx(0.05, abs=1e-12),
         )

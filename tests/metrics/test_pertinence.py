@@ -67,7 +67,7 @@ def random_curves(targets, curves, steps, seed=0):
     return (torch.arange(1, steps + 1) <= place[..., None]).double()
 
 
-def test_trap_22_chance_is_one_half_for_the_tied_form_and_not_for_the_papers():
+def test_chance_is_one_half_for_the_tied_form_and_not_for_the_papers():
     """The paper counts ties as lost, so that random and constant scores fall below 1/2."""
     drawn = random_curves(2000, 31, 10)
     curve, random, steps = drawn[:, 0], drawn[:, 1:], torch.full((2000,), 10)

@@ -17,9 +17,9 @@ from graphgauge.metrics import (
     feature_stability_by_chance,
     feature_stability_corrected,
     jackknife_over_pairs,
-    stability,
+    stability_by_chance,
 )
-from graphgauge.metrics.stability import _permute_rows
+from graphgauge.metrics.stability_by_chance import _permute_rows
 
 SCORES = st.floats(-3, 3).map(lambda value: 0.0 if abs(value) < 0.5 else value)
 
@@ -88,7 +88,7 @@ CHANCE = {
 
 
 @pytest.mark.parametrize(("law", "wanted"), CHANCE.values(), ids=CHANCE)
-def test_trap_21_independent_scores_are_not_at_zero(law, wanted):
+def test_independent_scores_are_not_at_zero(law, wanted):
     draws = law(
         torch.randn(2, 200, 2000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     )
@@ -250,7 +250,7 @@ def test_pairs_with_supports_of_their_own_are_permuted_as_those_that_share_one()
 
 @pytest.mark.parametrize("number", [1, 3])
 def test_long_rows_share_a_permutation_that_is_turned_for_each(number, monkeypatch):
-    monkeypatch.setattr(stability, "_LONG_ROW", 6)
+    monkeypatch.setattr(stability_by_chance, "_LONG_ROW", 6)
     rows = torch.stack([torch.arange(7), torch.arange(7) + 100])
     order = torch.randperm(
         7, generator=(generator := torch.Generator().manual_seed(3)), dtype=torch.int32
@@ -261,7 +261,8 @@ def test_long_rows_share_a_permutation_that_is_turned_for_each(number, monkeypat
         for row, own in zip(rows, steps, strict=True)
     ]
     assert (
-        stability._permute_rows(rows, torch.Generator().manual_seed(3), number).tolist() == wanted
+        stability_by_chance._permute_rows(rows, torch.Generator().manual_seed(3), number).tolist()
+        == wanted
     )
 
 
@@ -270,7 +271,7 @@ def test_chance_of_long_rows_is_that_of_short_ones(monkeypatch):
         2, 400, 200, generator=torch.Generator().manual_seed(0), dtype=torch.float64
     ).abs()
     apart = edge_stability_by_chance(first, second, torch.Generator().manual_seed(1))
-    monkeypatch.setattr(stability, "_LONG_ROW", 100)
+    monkeypatch.setattr(stability_by_chance, "_LONG_ROW", 100)
     shared = edge_stability_by_chance(first, second, torch.Generator().manual_seed(1))
     spread = float(apart.std() / 400**0.5)
     assert abs(float(apart.mean() - shared.mean())) < 4 * 2**0.5 * spread
@@ -289,7 +290,7 @@ NOISE = {
 
 
 @pytest.mark.parametrize("law", NOISE.values(), ids=NOISE)
-def test_trap_21_noise_of_every_kind_is_corrected_to_zero(law):
+def test_noise_of_every_kind_is_corrected_to_zero(law):
     first, second = law(
         torch.randn(2, 40, 2000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     )

@@ -1,4 +1,4 @@
-"""The public suites check_model, check_explainer and check_metric, and the fixtures that they use."""
+"""The public suites `check_model`, `check_explainer` and `check_metric`, and their fixtures."""
 
 from graphgauge.core import attach_exports
 

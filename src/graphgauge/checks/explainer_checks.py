@@ -32,13 +32,12 @@ from graphgauge.checks.explainer_trial import (
     require_scores,
 )
 from graphgauge.checks.model_checks import (
-    InapplicableCheck,
     capture_state,
     fail_if_network_changes,
     fail_if_state_differs,
-    fail_unless,
     wrong_targets,
 )
+from graphgauge.checks.suite import InapplicableCheck, fail_unless
 from graphgauge.core import (
     BadSetting,
     BadTarget,

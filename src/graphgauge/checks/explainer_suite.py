@@ -1,4 +1,4 @@
-"""`check_explainer`: does an explainer keep the promises that everything else relies on?
+"""`check_explainer`: does an explainer have the properties that everything else relies on?
 
 In a test suite of your own:
 
@@ -12,12 +12,12 @@ from typing import Any
 
 from graphgauge.checks.explainer_checks import EXPLAINER_CHECKS
 from graphgauge.checks.explainer_trial import ExplainerTrial
-from graphgauge.checks.model_suite import CheckResult, check_on_fail, raise_failures, run_check
-from graphgauge.core import BadModel, BadSetting, lookup
+from graphgauge.checks.suite import CheckResult, OnFail, choose_checks, run_checks
+from graphgauge.core import BadModel, BadSetting
 from graphgauge.explainers import BaseExplainer
 from graphgauge.models import BaseModel, evenly_spaced_rows
 
-_NUM_TARGETS = 4
+_MAX_TARGETS = 4
 
 
 def check_explainer(
@@ -25,13 +25,24 @@ def check_explainer(
     model: BaseModel,
     targets: Any = None,
     only: Iterable[str] | None = None,
-    on_fail: str = "raise",
+    on_fail: OnFail = "raise",
 ) -> list[CheckResult]:
-    """Run the checks (or those named in ``only``) on up to 4 ``targets`` of ``model``, by default
-    spread over the population.
+    """Check whether an explainer has the properties that everything else relies on.
 
-    Some checks use the model, others tiny networks of their own. With ``on_fail="raise"`` all
-    failures are raised together as one `FailedCheck`; with ``"return"`` they are only listed.
+    Some checks use the model, others tiny networks of their own.
+
+    Args:
+        explainer: The explainer.
+        model: A wrapped network to explain.
+        targets: Up to 4 targets to explain; by default spread over the population.
+        only: Names of the checks to run; by default all of `EXPLAINER_CHECKS`.
+        on_fail: "raise" raises all failures together, "return" only lists them.
+
+    Returns:
+        What became of each check.
+
+    Raises:
+        FailedCheck: A check failed, and ``on_fail`` is "raise".
     """
     if not isinstance(explainer, BaseExplainer):
         raise BadSetting(
@@ -43,17 +54,14 @@ def check_explainer(
             "check_explainer needs a wrapped network such as gg.NodeClassificationModel, but got "
             f"{type(model).__name__}."
         )
-    check_on_fail(on_fail)
-    chosen = list(EXPLAINER_CHECKS) if only is None else list(only)
-    checks = {name: lookup(EXPLAINER_CHECKS, name, "explainer check") for name in chosen}
-    target = (
-        evenly_spaced_rows(model.population_rows, _NUM_TARGETS)
+    checks = choose_checks(EXPLAINER_CHECKS, only, on_fail, "explainer check")
+    rows = (
+        evenly_spaced_rows(model.population_rows, _MAX_TARGETS)
         if targets is None
         else model.parse_targets(targets)
-    )[:_NUM_TARGETS]
-    if not len(target):
-        raise BadSetting("check_explainer needs a target to explain, but targets is empty.")
-    trial = ExplainerTrial.from_model(explainer, model, list(target))
-    return raise_failures(
-        [run_check(name, check, trial) for name, check in checks.items()], repr(explainer), on_fail
     )
+    chosen = list(rows[:_MAX_TARGETS])
+    if not chosen:
+        raise BadSetting("check_explainer needs a target to explain, but targets is empty.")
+    trial = ExplainerTrial.from_model(explainer, model, chosen)
+    return run_checks(checks, trial, description=repr(explainer), on_fail=on_fail)

@@ -24,7 +24,7 @@ from graphgauge.checks.explainer_trial import (
     require_scores,
     require_side,
 )
-from graphgauge.checks.model_checks import InapplicableCheck, fail_unless
+from graphgauge.checks.suite import InapplicableCheck, fail_unless
 from graphgauge.core import BadExplanation, GraphgaugeError, GraphgaugeWarning, Xplanation
 from graphgauge.explainers import RandomExplainer
 from graphgauge.models import BaseModel

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn.modules.module import register_module_forward_pre_hook
 
-from graphgauge.checks.model_checks import InapplicableCheck, capture_state, fail_unless
+from graphgauge.checks.model_checks import capture_state
+from graphgauge.checks.suite import InapplicableCheck, fail_unless
 from graphgauge.core import Target, Xplanation
 from graphgauge.explainers import BaseExplainer
 from graphgauge.models import BaseModel

@@ -1,4 +1,4 @@
-"""`check_metric`: does a metric keep the promises that everything else relies on?
+"""`check_metric`: does a metric have the properties that everything else relies on?
 
 In a test suite of your own:
 
@@ -8,32 +8,39 @@ In a test suite of your own:
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 from graphgauge.checks.metric_checks import METRIC_CHECKS
 from graphgauge.checks.metric_trial import MetricTrial
-from graphgauge.checks.model_suite import CheckResult, check_on_fail, raise_failures, run_check
-from graphgauge.core import BadSetting, lookup, preserve_rng_state
-from graphgauge.metrics import Metric
+from graphgauge.checks.suite import CheckResult, OnFail, choose_checks, run_checks
+from graphgauge.core import BadSetting, preserve_rng_state
+from graphgauge.metrics import AnyMetric, Metric
 
 
 def check_metric(
-    metric: Metric[Any], only: Iterable[str] | None = None, on_fail: str = "raise"
+    metric: AnyMetric, only: Iterable[str] | None = None, on_fail: OnFail = "raise"
 ) -> list[CheckResult]:
-    """Run the checks (or those named in ``only``) on bundles made for the purpose.
+    """Check a metric on bundles made for the purpose.
 
-    With ``on_fail="raise"`` all failures are raised together as one `FailedCheck`; with
-    ``"return"`` they are only listed.
+    Args:
+        metric: The metric, such as ``gg.metrics.Auroc()``.
+        only: Names of the checks to run; by default all of `METRIC_CHECKS`.
+        on_fail: "raise" raises all failures together, "return" only lists them.
+
+    Returns:
+        What became of each check.
+
+    Raises:
+        FailedCheck: A check failed, and ``on_fail`` is "raise".
+
+    >>> from graphgauge.metrics import Auroc
+    >>> print(*check_metric(Auroc(), only=["bounds_are_an_interval"]))
+    passed  bounds_are_an_interval
     """
     if not isinstance(metric, Metric):
         hint = " That is the class: call it." if isinstance(metric, type) else ""
         raise BadSetting(
             f"check_metric needs a metric such as gg.metrics.Auroc(), but got {metric!r}.{hint}"
         )
-    check_on_fail(on_fail)
-    chosen = list(METRIC_CHECKS) if only is None else list(only)
-    checks = {name: lookup(METRIC_CHECKS, name, "metric check") for name in chosen}
-    trial = MetricTrial(metric)
+    checks = choose_checks(METRIC_CHECKS, only, on_fail, "metric check")
     with preserve_rng_state():
-        results = [run_check(name, check, trial) for name, check in checks.items()]
-    return raise_failures(results, repr(metric), on_fail)
+        return run_checks(checks, MetricTrial(metric), description=repr(metric), on_fail=on_fail)

@@ -1,7 +1,6 @@
-"""What the checks of metrics share: a metric tried on specimens, and how two sets of values are
-compared.
+"""A metric tried on example bundles, and how two sets of values are compared.
 
-A metric that draws from the seeds of its bundle gets other values where the bundle is written in
+A metric that draws from the seeds of its bundle gives other values where the bundle is written in
 another way. Its values are then compared over seeds: with means m, m' and standard errors se, se'
 over 12 seeds each, |m - m'| <= 6 sqrt(se² + se'²).
 """
@@ -9,18 +8,17 @@ over 12 seeds each, |m - m'| <= 6 sqrt(se² + se'²).
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from graphgauge.checks.bundle_rewrites import copy_bundle, number_of_targets, with_seeds
 from graphgauge.checks.metric_bundles import example_bundles
-from graphgauge.checks.model_checks import InapplicableCheck
+from graphgauge.checks.suite import InapplicableCheck
 from graphgauge.core import GraphgaugeError
-from graphgauge.metrics import BUNDLE_KINDS, Metric
+from graphgauge.metrics import BUNDLE_KINDS, AnyBundle, AnyMetric, BundleKind, Pairs
 
-ROUNDING_TOLERANCE = 1e-9  #: values this close, absolutely or relatively, differ by rounding only
+ROUNDING_TOLERANCE = 1e-9  #: absolute and relative difference that rounding explains
 _NUM_SEEDS, _STANDARD_ERRORS = 12, 6.0
 
 
@@ -28,38 +26,33 @@ _NUM_SEEDS, _STANDARD_ERRORS = 12, 6.0
 class MetricTrial:
     """A metric, and bundles of its kind to try it on."""
 
-    metric: Metric[Any]
-    refusals: dict[str, str] = field(
-        default_factory=dict
-    )  #: kind of bundle -> why the metric has no values there
-    averages: dict[str, tuple[Tensor, Tensor]] = field(
-        default_factory=dict
-    )  #: kind of bundle -> mean and error over seeds
+    metric: AnyMetric
+    #: kind of bundle -> why the metric has no values there
+    refusals: dict[str, str] = field(default_factory=dict)
+    #: kind of bundle -> mean and standard error of its values over seeds
+    averages: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
 
     @property
-    def needs(self) -> str:
-        """The kind of bundle; skips the check where the metric does not say it."""
-        needs = getattr(self.metric, "needs", None)
-        if needs not in BUNDLE_KINDS:
-            raise InapplicableCheck(f"needs is {needs!r}, which is no kind of bundle")
-        return str(needs)
+    def needs(self) -> BundleKind:
+        """The kind of bundle; skips the check where the metric does not name one."""
+        needs: object = getattr(self.metric, "needs", None)
+        for kind in BUNDLE_KINDS:
+            if needs == kind:
+                return kind
+        raise InapplicableCheck(f"needs is {needs!r}, which is no kind of bundle")
 
     @cached_property
-    def bundles(self) -> dict[str, Any]:
-        """Specimens of every kind."""
+    def bundles(self) -> dict[str, AnyBundle]:
+        """Example bundles of every kind."""
         return example_bundles(self.needs)
 
     @cached_property
     def values_by_kind(self) -> dict[str, Tensor]:
-        """The values of every specimen that the metric does not refuse; `refusals` says why it
-        does.
-        """
-        return {
-            kind: value for kind in self.bundles if (value := self.unless_refused(kind)) is not None
-        }
+        """Values of each example bundle that the metric accepts; `refusals` holds the others."""
+        values = {kind: self._values_unless_refused(kind) for kind in self.bundles}
+        return {kind: value for kind, value in values.items() if value is not None}
 
-    def unless_refused(self, kind: str) -> Tensor | None:
-        """The values of a specimen, or None and a note of the refusal."""
+    def _values_unless_refused(self, kind: str) -> Tensor | None:
         try:
             return self.values(self.bundles[kind])
         except GraphgaugeError as error:
@@ -67,86 +60,94 @@ class MetricTrial:
             return None
 
     @property
-    def answered(self) -> dict[str, tuple[Any, Tensor]]:
-        """Specimens and their values; skips the check where there are none."""
+    def answered(self) -> dict[str, tuple[AnyBundle, Tensor]]:
+        """Example bundles with their values; skips the check where there are none."""
         if not self.values_by_kind:
-            raise InapplicableCheck("it refuses every bundle")
+            raise InapplicableCheck("the metric refuses every bundle")
         return {kind: (self.bundles[kind], value) for kind, value in self.values_by_kind.items()}
 
-    def call_on_copy(self, bundle: Any) -> Any:
-        """What the metric returns; it gets a copy, so that nothing it does to its input reaches
-        another check.
-        """
+    def call_on_copy(self, bundle: AnyBundle) -> object:
+        """What the metric returns for a copy, so that nothing it does to its input has effects."""
         return self.metric(copy_bundle(bundle))
 
-    def values(self, bundle: Any) -> Tensor:
-        """The same, where it is one number per target; else skips the check.  (T,), float64"""
-        found = self.call_on_copy(bundle)
-        if describe_fault(found, bundle):
-            raise InapplicableCheck(
-                f"it does not give one value per target: {describe_fault(found, bundle)}"
-            )
-        return found.detach().double().cpu()
+    def values(self, bundle: AnyBundle) -> Tensor:
+        """Values of the targets; skips the check where there is not one number for each.
 
-    def mean_over_seeds(self, bundle: Any) -> tuple[Tensor, Tensor]:
+        (T,), float64
+        """
+        values = self.call_on_copy(bundle)
+        fault = describe_fault(values, bundle)
+        if fault or not isinstance(values, Tensor):
+            raise InapplicableCheck(f"the metric does not give one value per target: {fault}")
+        return values.detach().double().cpu()
+
+    def mean_over_seeds(self, bundle: Pairs) -> tuple[Tensor, Tensor]:
         """Mean and standard error of the values over seeds.  (T,), (T,)"""
         drawn = torch.stack([self.values(with_seeds(bundle, draw)) for draw in range(_NUM_SEEDS)])
         return drawn.mean(0), drawn.std(0) / _NUM_SEEDS**0.5
 
 
-def describe_fault(found: Any, bundle: Any) -> str:
-    """What is wrong with values of a bundle; '' if nothing is."""
-    number = number_of_targets(bundle)
-    if not isinstance(found, Tensor):
-        return f"a {type(found).__name__} is returned, not a tensor"
-    if found.shape != (number,):
-        return f"{number} targets gave values of shape {tuple(found.shape)}"
-    return "" if found.is_floating_point() else f"values are {found.dtype}, which has no NaN"
+MetricCheck = Callable[[MetricTrial], str | None]
+
+
+def describe_fault(values: object, bundle: AnyBundle) -> str:
+    """What is wrong with the form of a bundle's values; '' if nothing is."""
+    num_targets = number_of_targets(bundle)
+    if not isinstance(values, Tensor):
+        return f"a {type(values).__name__} is returned, not a tensor"
+    if values.shape != (num_targets,):
+        return f"{num_targets} targets gave values of shape {tuple(values.shape)}"
+    return "" if values.is_floating_point() else f"values are {values.dtype}, which has no NaN"
 
 
 def ensure_invariant(
-    trial: MetricTrial,
-    rewrite: Callable[[Any], Any],
-    reason: str,
-    close: float = ROUNDING_TOLERANCE,
+    trial: MetricTrial, rewrite: Callable[[AnyBundle], AnyBundle], reason: str
 ) -> None:
-    """Fail with ``reason`` where rewriting a specimen moves a value."""
+    """Fail with ``reason`` where rewriting an example bundle changes a value."""
     for kind, (bundle, expected) in trial.answered.items():
-        other = rewrite(bundle)
-        found = trial.values(other)
-        if trial.metric.randomised and not bool(values_are_close(found, expected, close).all()):
-            _ensure_close_over_seeds(trial, kind, bundle, other, reason, close)
+        rewritten = rewrite(bundle)
+        values = trial.values(rewritten)
+        if trial.metric.randomised and not bool(values_are_close(values, expected).all()):
+            _ensure_close_over_seeds(trial, kind, bundle, rewritten, reason)
         else:
-            ensure_values_close(found, expected, kind, reason, close)
+            ensure_values_close(values, expected, kind, reason)
 
 
-def values_are_close(found: Tensor, expected: Tensor, close: float = ROUNDING_TOLERANCE) -> Tensor:
-    """Equal up to rounding, NaN at the same targets.  (T,), (T,) -> (T,) bool"""
-    return torch.isclose(found, expected, rtol=close, atol=close, equal_nan=True)
+def values_are_close(
+    values: Tensor, expected: Tensor, tolerance: float = ROUNDING_TOLERANCE
+) -> Tensor:
+    """Equal up to rounding, with NaN at the same targets.  (T,), (T,) -> (T,) bool"""
+    return torch.isclose(values, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
 
 
 def ensure_values_close(
-    found: Tensor, expected: Tensor, kind: str, reason: str, close: float = ROUNDING_TOLERANCE
+    values: Tensor,
+    expected: Tensor,
+    kind: str,
+    reason: str,
+    tolerance: float = ROUNDING_TOLERANCE,
 ) -> None:
     """Fail with ``reason`` and the first target whose value differs."""
-    moved = (~values_are_close(found, expected, close)).nonzero()[:, 0].tolist()
-    for t in moved[:1]:
+    differing = (~values_are_close(values, expected, tolerance)).nonzero()[:, 0].tolist()
+    for t in differing[:1]:
         raise AssertionError(
-            f"{reason}: target {t} of '{kind}' gets {found[t]:.6g} instead of {expected[t]:.6g}"
+            f"{reason}: target {t} of '{kind}' gets {values[t]:.6g} instead of {expected[t]:.6g}"
         )
 
 
 def _ensure_close_over_seeds(
-    trial: MetricTrial, kind: str, bundle: Any, other: Any, reason: str, close: float
+    trial: MetricTrial, kind: str, bundle: AnyBundle, rewritten: AnyBundle, reason: str
 ) -> None:
-    """The same for a metric that draws: the means over seeds agree."""
-    if trial.needs != "pairs":
-        raise InapplicableCheck("it draws at random, and only pairs carry seeds to draw from")
+    """Fail with ``reason`` where the means over seeds differ; for metrics that draw."""
+    if not isinstance(bundle, Pairs) or not isinstance(rewritten, Pairs):
+        raise InapplicableCheck("the metric draws at random, and only pairs carry seeds")
     if kind not in trial.averages:
         trial.averages[kind] = trial.mean_over_seeds(bundle)
-    (mean, error), (other_mean, other_error) = trial.averages[kind], trial.mean_over_seeds(other)
-    allowed = _STANDARD_ERRORS * (error.square() + other_error.square()).sqrt() + close
-    same = (mean.isnan() & other_mean.isnan()) | ((mean - other_mean).abs() <= allowed)
-    for t in (~same).nonzero()[:1, 0].tolist():
-        means = f"{other_mean[t]:.6g} on average over seeds instead of {mean[t]:.6g}"
-        raise AssertionError(f"{reason}: target {t} of '{kind}' gets {means}")
+    (mean, error), (new_mean, new_error) = trial.averages[kind], trial.mean_over_seeds(rewritten)
+    allowed = _STANDARD_ERRORS * (error.square() + new_error.square()).sqrt() + ROUNDING_TOLERANCE
+    is_same = (mean.isnan() & new_mean.isnan()) | ((mean - new_mean).abs() <= allowed)
+    for t in (~is_same).nonzero()[:1, 0].tolist():
+        raise AssertionError(
+            f"{reason}: target {t} of '{kind}' gets {new_mean[t]:.6g} on average over seeds "
+            f"instead of {mean[t]:.6g}"
+        )

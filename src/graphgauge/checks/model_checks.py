@@ -12,15 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from graphgauge.checks.suite import InapplicableCheck, fail_unless
 from graphgauge.core import BadTarget
 from graphgauge.execution import ADVICE_WITHOUT_MASKS, ALONE, GraphBatch, GraphCopies
 from graphgauge.models import BaseModel, features_matter_beyond, is_close, network_tensors
 from graphgauge.subgraphs import HALOS
-
-
-class InapplicableCheck(Exception):
-    """Raised by a check that says nothing about this model; the message says why."""
-
 
 # --- predictions ----------------------------------------------------------------------------------
 
@@ -447,12 +443,6 @@ def _require_task(model: BaseModel, task: str) -> None:
     """Skip the check for models of the other task."""
     if model.task != task:
         raise InapplicableCheck(f"this is a {model.task} model")
-
-
-def fail_unless(condition: bool, reason: str) -> None:
-    """Fail the check with ``reason`` (an assert statement would be silent under ``python -O``)."""
-    if not condition:
-        raise AssertionError(reason)
 
 
 def _find_refusal(model: BaseModel, wrong: Any) -> BadTarget | None:

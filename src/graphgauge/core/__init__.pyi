@@ -54,6 +54,7 @@ from .progress import silence_progress as silence_progress
 from .progress import time_limit as time_limit
 from .progress import use_bar as use_bar
 from .ranking import loose_mean_ranks as loose_mean_ranks
+from .ranking import mean_ranks as mean_ranks
 from .registry import import_object as import_object
 from .registry import lookup as lookup
 from .rng_state import preserve_rng_state as preserve_rng_state

@@ -1,13 +1,13 @@
-"""Effective Compactness (EC): how many edits, in the order of the explanation, change the
-prediction.
+"""Effective Compactness (EC): how many edits, in the explanation's order, change the prediction.
 
     EC = min({ k >= 1 : prediction after k edits differs } ∪ { cap, number of candidates })
 
-Low is good. A target that never flips gets the bound, so a failure with 3 edges looks better than a
-flip at 5: `flipped` says which it is, and the *flip curve* F(k) = share of targets flipped within k
-edits (`Results.flip_curve`) has no such fault. With the bound at the cap for all,
+Low is good. A target whose prediction never changes gets the bound, so a failure with 3 edges looks
+better than a change after 5 edits. `flipped` says which of the two happened. The *flip curve*
+F(k), the share of targets whose prediction changed within k edits (`Results.flip_curve`), does not
+have this fault. With the bound at the cap for all targets,
 
-    mean of min(T, cap) = 1 + Σ_{k=1}^{cap-1} (1 - F(k)).
+    mean of min(EC, cap) = 1 + Σ_{k=1}^{cap-1} (1 - F(k)).
 """
 
 from dataclasses import dataclass
@@ -17,37 +17,46 @@ import torch
 from torch import Tensor
 
 from graphgauge.core import BadSetting, UndefinedScore
-from graphgauge.metrics.base import Curves, Metric, min_over_cases
-
-_TOLERANCE = 1e-6
+from graphgauge.metrics.base import Metric, min_over_cases
+from graphgauge.metrics.bundles import TOLERANCE, Curves
 
 
 class Compactness(NamedTuple):
-    """The paper's number for each of T targets, and whether the prediction changed."""
+    """EC of each of T targets, and whether the prediction changed."""
 
     ec: Tensor  #: (T,) int64
     flipped: Tensor  #: (T,) bool
 
 
-def class_flips(prob: Tensor, label: Tensor, tolerance: float = _TOLERANCE) -> Tensor:
-    """Whether another class exceeds the first one by more than the tolerance.
+def class_flips(prob: Tensor, label: Tensor, tolerance: float = TOLERANCE) -> Tensor:
+    """Whether another class exceeds the first one by more than ``tolerance``.
+
     (T, K, C), (T,) -> (T, K) bool
+
+    >>> class_flips(torch.tensor([[[0.9, 0.1], [0.4, 0.6]]]), torch.tensor([0]))
+    tensor([[False,  True]])
     """
-    own = prob.gather(2, label[:, None, None].expand(-1, prob.size(1), 1))[..., 0]
-    others = prob.scatter(2, label[:, None, None].expand(-1, prob.size(1), 1), -torch.inf).amax(2)
-    return others - own > tolerance
+    index = label[:, None, None].expand(-1, prob.size(1), 1)
+    first = prob.gather(2, index)[..., 0]
+    best_other = prob.scatter(2, index, -torch.inf).amax(2)
+    return best_other - first > tolerance
 
 
 def value_flips(value: Tensor, first: Tensor, width: float) -> Tensor:
-    """Whether a value moved by more than ``width``, either way.  (T, K), (T,) -> (T, K) bool"""
+    """Whether a value moved by more than ``width``, up or down.  (T, K), (T,) -> (T, K) bool"""
     return (value - first[:, None]).abs() > width
 
 
 def effective_compactness(flips: Tensor, candidates: Tensor, cap: int = 100) -> Compactness:
-    """From "has flipped after k edits" for k = 1..K (T, K), and the number of candidates (T,), 1 or
-    more.
+    """Count the edits until the prediction changes.  (T, K) bool, (T,) -> (T,), (T,)
 
-    >>> effective_compactness(torch.tensor([[False, True, False], [False, False, False]]), torch.tensor([3, 2]))
+    Args:
+        flips: Whether the prediction differs after k edits, k = 1..K.
+        candidates: How many edits are possible, 1 or more.
+        cap: The largest number of edits that counts.
+
+    >>> flips = torch.tensor([[False, True, False], [False, False, False]])
+    >>> effective_compactness(flips, candidates=torch.tensor([3, 2]))
     Compactness(ec=tensor([2, 2]), flipped=tensor([ True, False]))
     """
     if cap < 1:
@@ -57,16 +66,17 @@ def effective_compactness(flips: Tensor, candidates: Tensor, cap: int = 100) -> 
             "EC counts edits, but a target has none to make: record it as 'empty'."
         )
     bound = candidates.clamp(max=cap)
-    steps = torch.arange(1, flips.size(1) + 1, device=flips.device)
-    counts = flips & (steps <= bound[:, None])
-    flipped = counts.any(1)
-    return Compactness(torch.where(flipped, counts.int().argmax(1) + 1, bound), flipped)
+    step = torch.arange(1, flips.size(1) + 1, device=flips.device)
+    counted_flips = flips & (step <= bound[:, None])
+    flipped = counted_flips.any(1)
+    return Compactness(torch.where(flipped, counted_flips.int().argmax(1) + 1, bound), flipped)
 
 
 @dataclass(frozen=True)
 class EffectiveCompactness(Metric[Curves]):
-    """Smallest number of edits that changes the prediction, the least over a target's cases; at
-    most min(cap, candidates).
+    """Smallest number of edits that changes the prediction; at most min(cap, candidates).
+
+    Of a target with several cases it is the smallest one.
     """
 
     name = "ec"

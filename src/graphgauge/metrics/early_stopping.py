@@ -1,15 +1,17 @@
-"""When enough trials have been made: the paper's early stopping, for many series at once.
+"""The paper's early stopping: when enough trials have been made, for many series at once.
 
-After i trials (30 at least, 100 at most) with mean m and standard error se = SD / sqrt(i), SD with
-the divisor i, a series stops if
+After i trials with mean m and standard error se = SD / sqrt(i), SD with the divisor i, a series
+stops for one of these reasons:
 
-    |m - τ| / se > 1.645      the mean is on one side of τ               "decided"
-    ε / se > 1.96             the mean is known to within ε              "precise"
-    se = 0                    nothing varies                             "constant"
+    decided     |m - τ| / se > 1.645      the mean is on one side of τ
+    precise     ε / se > 1.96             the mean is known to within ε
+    constant    se = 0                    the trials do not vary
+    most        i = most                  no more trials are allowed
 
-The rule is applied after every trial, as the paper writes it. Read as a test it errs far more often
-than its constants say: on series whose true mean is τ it decides in 37 of 100 cases, not in 5. So
-it saves trials; it makes no verdicts.
+At least ``least`` trials are made (30 by default), at most ``most`` (100). The rule is applied
+after every trial, as the paper writes it. Read as a test it errs far more often than its constants
+suggest: of series whose true mean is τ it decides 37 %, not 5 %. So it saves trials, but its
+verdicts cannot be trusted; `betting_test` gives verdicts.
 """
 
 from typing import NamedTuple
@@ -24,13 +26,13 @@ _STOP_REASONS = ("decided", "precise", "constant", "most")
 
 
 class StoppingPoints(NamedTuple):
-    """Where each of R series stopped."""
+    """Where each of R series stopped, and why."""
 
     trials: Tensor  #: (R,) how many trials count
-    reason: list[str]  #: of `_STOP_REASONS`, one per series
+    reason: list[str]  #: (R,) "decided", "precise", "constant" or "most"
 
     def mean(self, values: Tensor) -> Tensor:
-        """The mean of each series (R, n) over its own trials.  (R,)"""
+        """Mean of each series over the trials that count.  (R, n) -> (R,)"""
         counts = torch.arange(values.size(1), device=values.device) < self.trials[:, None]
         return torch.where(counts, values, 0).sum(1) / self.trials
 
@@ -38,14 +40,23 @@ class StoppingPoints(NamedTuple):
 def stop_early(
     values: Tensor, least: int = 30, most: int = 100, tau: float | None = 0.5, epsilon: float = 0.05
 ) -> StoppingPoints:
-    """Where series of trials (R, n), n >= most, stop; ``tau=None`` leaves the first rule out.
+    """Find where each series of trials stops by the paper's rule.  (R, n)
 
-    >>> stop_early(torch.ones(1, 100)).reason, stop_early(torch.tensor([0.0, 1.0]).repeat(1, 50), tau=None).trials.tolist()
-    (['constant'], [100])
+    Args:
+        values: The trials, n of them in each series, at least ``most``.
+        least: The smallest number of trials.
+        most: The largest number of trials.
+        tau: The value that "decided" compares the mean with; None leaves this reason out.
+        epsilon: The precision at which "precise" stops.
+
+    >>> stop_early(torch.ones(1, 100)).reason
+    ['constant']
+    >>> stop_early(torch.tensor([0.0, 1.0]).repeat(1, 50), tau=None).trials.tolist()
+    [100]
     """
-    kinds = _reasons_to_stop(values, least, most, tau, epsilon)
-    trials = kinds.any(0).int().argmax(1)
-    return StoppingPoints(trials + 1, _first_reasons(kinds, trials))
+    reasons = _reasons_to_stop(values, least, most, tau, epsilon)
+    place = reasons.any(0).int().argmax(1)
+    return StoppingPoints(place + 1, _first_reasons(reasons, place))
 
 
 def stop_pairs_early(
@@ -56,13 +67,14 @@ def stop_pairs_early(
     tau: float | None = 0.5,
     epsilon: float = 0.05,
 ) -> tuple[StoppingPoints, StoppingPoints]:
-    """Where pairs of series (R, n) stop that go on until a rule holds for both after the same
-    trial, as the paper's Stability.
+    """Find where two lists of series (R, n) stop together, as the paper's Stability does.
+
+    Series number r of both lists go on until a reason holds for each after the same trial.
     """
-    kinds = [_reasons_to_stop(values, least, most, tau, epsilon) for values in (first, second)]
-    trials = (kinds[0].any(0) & kinds[1].any(0)).int().argmax(1)
-    one, other = (StoppingPoints(trials + 1, _first_reasons(kind, trials)) for kind in kinds)
-    return one, other
+    reasons = [_reasons_to_stop(values, least, most, tau, epsilon) for values in (first, second)]
+    place = (reasons[0].any(0) & reasons[1].any(0)).int().argmax(1)
+    points = [StoppingPoints(place + 1, _first_reasons(own, place)) for own in reasons]
+    return points[0], points[1]
 
 
 def _reasons_to_stop(
@@ -74,21 +86,18 @@ def _reasons_to_stop(
     mean, error = _running_mean_and_error(values[:, :most].double(), count)
     is_constant = error == 0
     is_precise = epsilon > _PRECISE_AT * error
-    is_decided = (
-        (mean - tau).abs() > _DECIDED_AT * error
-        if tau is not None
-        else torch.zeros_like(is_precise)
-    )
+    is_decided = torch.zeros_like(is_precise)
+    if tau is not None:
+        is_decided = (mean - tau).abs() > _DECIDED_AT * error
     is_last = (count == most).expand_as(is_precise)
-    return torch.stack(
-        [is_decided & ~is_constant, is_precise & ~is_constant, is_constant, is_last]
-    ) & (count >= least)
+    reasons = [is_decided & ~is_constant, is_precise & ~is_constant, is_constant, is_last]
+    return torch.stack(reasons) & (count >= least)
 
 
-def _first_reasons(kinds: Tensor, at: Tensor) -> list[str]:
-    """The first reason that holds at trial ``at`` (R,), counted from 0, of each series."""
-    reason = kinds.int().argmax(0).gather(1, at[:, None])[:, 0]
-    return [_STOP_REASONS[k] for k in reason.tolist()]
+def _first_reasons(reasons: Tensor, place: Tensor) -> list[str]:
+    """The first reason that holds for each series at its ``place``, counted from 0.  (R,)"""
+    number = reasons.int().argmax(0).gather(1, place[:, None])[:, 0]
+    return [_STOP_REASONS[k] for k in number.tolist()]
 
 
 def _running_mean_and_error(values: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
@@ -100,12 +109,14 @@ def _running_mean_and_error(values: Tensor, count: Tensor) -> tuple[Tensor, Tens
 
 
 def check_trials(values: Tensor, least: int, most: int) -> None:
-    """Refuse numbers of trials that cannot be, and series with gaps."""
+    """Raise BadSetting for numbers of trials that are not possible, and for series with gaps."""
     if not 1 <= least <= most <= values.size(1):
         raise BadSetting(
-            f"trials must go from 1 or more to at most the {values.size(1)} that were made, but are {least}, {most}."
+            f"trials must go from 1 or more to at most the {values.size(1)} that were made, but "
+            f"are {least}, {most}."
         )
     if not bool(values.isfinite().all()):
         raise BadSetting(
-            "trials must be finite numbers: leave out targets that have NaN, with the reason, before averaging."
+            "trials must be finite numbers: leave out targets that have NaN, and record the "
+            "reason, before averaging."
         )

@@ -1,22 +1,18 @@
 """Every metric by its name."""
 
-from typing import Any
-
-from graphgauge.metrics.base import (
-    Metric,
-)
-from graphgauge.metrics.compactness import (
-    EffectiveCompactness,
+from graphgauge.metrics.base import AnyMetric
+from graphgauge.metrics.compactness import EffectiveCompactness
+from graphgauge.metrics.curve_areas import (
+    DeletionAuc,
+    InsertionAuc,
+    Sparsity,
 )
 from graphgauge.metrics.fidelity import (
     Characterization,
-    DeletionAuc,
     FidelityMinus,
     FidelityMinusAuc,
     FidelityPlus,
     FidelityPlusAuc,
-    InsertionAuc,
-    Sparsity,
     Unfaithfulness,
 )
 from graphgauge.metrics.ground_truth import (
@@ -36,13 +32,15 @@ from graphgauge.metrics.pertinence import (
 )
 from graphgauge.metrics.stability import (
     EdgeStability,
-    EdgeStabilityCorrected,
     FeatureStability,
+)
+from graphgauge.metrics.stability_by_chance import (
+    EdgeStabilityCorrected,
     FeatureStabilityCorrected,
 )
 
 #: every metric by its name; those on curves serve features and edges alike
-METRICS: dict[str, type[Metric[Any]]] = {
+METRICS: dict[str, type[AnyMetric]] = {
     metric.name: metric
     for metric in (
         EffectiveCompactness,

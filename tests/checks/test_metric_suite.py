@@ -1,5 +1,6 @@
-"""check_metric passes what keeps its promises and names what does not: one broken metric, or more,
-for every check.
+"""check_metric passes metrics that are right and names what is wrong with others.
+
+For every check there is a broken metric, or several.
 """
 
 import importlib.util
@@ -17,17 +18,19 @@ import torch
 import graphgauge as gg
 from graphgauge.checks import METRIC_CHECKS
 from graphgauge.checks.bundle_rewrites import (
-    _with_first,
     has_case,
     is_identical,
     number_of_targets,
     take_targets,
+    with_first,
 )
-from graphgauge.checks.metric_bundles import example_bundles, graded_bundles, meaningless_bundles
-from graphgauge.checks.metric_checks import _same_random_states
+from graphgauge.checks.metric_bundles import example_bundles
+from graphgauge.checks.metric_grades import graded_bundles, meaningless_bundles
+from graphgauge.checks.metric_invariances import _same_random_states
 from graphgauge.core.errors import BadSetting, FailedCheck, UndefinedScore, UnknownName
 from graphgauge.core.rng_state import save_rng_state
 from graphgauge.metrics import (
+    BUNDLE_KINDS,
     METRICS,
     Auroc,
     Curves,
@@ -43,7 +46,7 @@ from graphgauge.metrics import (
     PertinenceTied,
     Sparsity,
     Vectors,
-    base,
+    bundles,
     mean_over_cases,
 )
 
@@ -99,7 +102,7 @@ def test_draws_that_cannot_be_repeated_with_other_seeds_are_not_compared():
     drawn = saying(OnTruth, by_place, randomised=True)
     assert outcome(drawn, "numbers_of_nodes_do_not_matter") == (
         "skipped",
-        "it draws at random, and only pairs carry seeds to draw from",
+        "the metric draws at random, and only pairs carry seeds",
     )
 
 
@@ -118,7 +121,7 @@ def test_metrics_pass_with_other_settings(metric):
 def test_looking_at_the_first_random_curves_only_is_noted():
     assert outcome(PertinenceTied(trials=30), "order_of_trials_does_not_matter") == (
         "noted",
-        "it looks at the first 30 random curves only",
+        "the metric looks at the first 30 random curves only",
     )
 
 
@@ -146,7 +149,7 @@ def test_the_metric_of_the_docs_page_passes(tmp_path, monkeypatch):
         page.test_steepest_edit("better_explanations_are_not_worse")
 
 
-# --- what does not --------------------------------------------------------------------------------
+# --- what fails -----------------------------------------------------------------------------------
 
 
 SIMPLE = DeletionAuc()
@@ -467,7 +470,7 @@ def test_a_metric_that_cannot_tell_good_from_bad_is_noted():
     blind = OnCurves(lambda c: mean_over_cases(c.start, c.target, c.num_targets))
     assert outcome(blind, "better_explanations_are_not_worse") == (
         "noted",
-        "it gives the ideal, a mediocre and the worst explanation the same value",
+        "the ideal, a mediocre and the worst explanation get the same value",
     )
 
 
@@ -484,11 +487,9 @@ def test_an_unknown_bundle_is_one_failure_and_not_twenty():
 
 
 def test_a_bundle_that_lets_gaps_in_is_noticed(monkeypatch):
-    """The bundles themselves refuse NaN; without their doors, a metric that makes a number of it is
-    found.
-    """
-    for name in ("check_heights", "check_pair"):
-        monkeypatch.setattr(base, name, lambda *args: None)
+    """Bundles refuse NaN themselves; without that, a metric that makes a number of it is found."""
+    for name in ("_check_curve_heights", "_check_pair"):
+        monkeypatch.setattr(bundles, name, lambda *args: None)
     status, reason = outcome(PertinenceTied(), "gaps_never_become_a_score")
     assert (status, reason) == ("failed", "nan in 'start' ('probabilities') becomes a finite score")
     assert outcome(EdgeStability(), "gaps_never_become_a_score")[0] == "failed"
@@ -531,8 +532,8 @@ def test_only_the_named_checks_run():
 # --- what metrics are tried on --------------------------------------------------------------------
 
 
-def test_specimens_repeat_and_change_with_the_seed():
-    for needs in base.BUNDLE_KINDS:
+def test_example_bundles_repeat_and_change_with_the_seed():
+    for needs in BUNDLE_KINDS:
         one, same, other = example_bundles(needs), example_bundles(needs), example_bundles(needs, 1)
         assert all(
             is_identical(list(vars(one[kind]).values()), list(vars(same[kind]).values()))
@@ -544,13 +545,13 @@ def test_specimens_repeat_and_change_with_the_seed():
         )
 
 
-def test_every_specimen_has_a_target_with_nothing_to_measure():
+def test_every_example_bundle_has_a_target_with_nothing_to_measure():
     """Edges alone and features alone, too."""
-    for needs in base.BUNDLE_KINDS:
+    for needs in BUNDLE_KINDS:
         assert all(not has_case(bundle).all() for bundle in example_bundles(needs).values())
 
 
-def test_specimens_hold_what_metrics_stumble_over():
+def test_example_bundles_hold_what_metrics_stumble_over():
     curves = example_bundles("curves")
     probabilities = curves["probabilities"]
     assert probabilities.target.bincount(minlength=6).tolist() == [2, 1, 3, 1, 0, 2]
@@ -581,7 +582,7 @@ def test_a_difference_of_one_bit_is_seen():
     """Also where NaN stands beside it."""
     values = torch.tensor([1.0, torch.nan])
     assert is_identical(values, values.clone())
-    assert not is_identical(values, _with_first(values, 1 + 2**-23))
+    assert not is_identical(values, with_first(values, 1 + 2**-23))
     assert not is_identical(values, values.double())
     assert not is_identical([values], [values, values])
 
