@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from math import comb
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -11,8 +12,9 @@ from quick import QUICK, node_model
 
 import graphgauge as gg
 from graphgauge.evaluation import Results, Settings
+from graphgauge.execution import ADVICE_WITHOUT_MASKS
 from graphgauge.guidelines import Requirements, diagnose, paper_table, shipped_benchmark, verdicts
-from graphgauge.guidelines.findings import binomial_tail
+from graphgauge.guidelines.findings import binomial_tail, find_rule, load_rules
 
 FIXED = Settings(early_stop="none", trials=(100, 100))
 SPREAD = [k / 100 for k in range(1, 101)]
@@ -465,3 +467,13 @@ def test_a_real_run_is_diagnosed_with_its_curves(tmp_path):
 
 def test_a_row_of_a_made_run_is_as_evaluation_makes_it():
     assert made_row("lrp", 0, "edge_ec", 100.0, "", "").cell.flipped is False
+
+
+def test_rules_and_findings_have_each_other():
+    """Every rule is used, and the advice on masks is the one that explainers give."""
+    folder = Path(gg.guidelines.__file__).parent
+    sources = [path.read_text() for path in folder.glob("*_checks.py")]
+    for rule in load_rules()["finding"]:
+        used = "status" in rule or any(f'"{rule["name"]}"' in source for source in sources)
+        assert used, rule
+    assert find_rule("no_mask")["advice"] == ADVICE_WITHOUT_MASKS

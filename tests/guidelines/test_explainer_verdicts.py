@@ -695,7 +695,7 @@ def test_wrong_uses_of_verdicts_are_refused():
     )
     with pytest.raises(BadSetting, match="no single explanations"):
         verdicts(table, per="explanation")
-    with pytest.raises(BadSetting, match="mean are not in it"):
+    with pytest.raises(BadSetting, match="but it lacks mean"):
         verdicts(table.drop(columns="mean"))
 
 

@@ -12,14 +12,9 @@ from .deployment_checklist import ITEM_OPEN as ITEM_OPEN
 from .deployment_checklist import ChecklistItem as ChecklistItem
 from .deployment_checklist import checklist as checklist
 from .diagnosis import diagnose as diagnose
-from .explainer_verdicts import ACCEPTED_GAPS as ACCEPTED_GAPS
-from .explainer_verdicts import EXIT_COMPLETE as EXIT_COMPLETE
-from .explainer_verdicts import EXIT_INCOMPLETE as EXIT_INCOMPLETE
-from .explainer_verdicts import CheckAnswer as CheckAnswer
-from .explainer_verdicts import check as check
-from .explainer_verdicts import judge_explanations as judge_explanations
 from .explainer_verdicts import judge_mean as judge_mean
 from .explainer_verdicts import verdicts as verdicts
+from .explanation_verdicts import judge_explanations as judge_explanations
 from .findings import Finding as Finding
 from .recommendation import Recommendation as Recommendation
 from .recommendation import consult as consult
@@ -40,6 +35,11 @@ from .requirements import Requirements as Requirements
 from .requirements_doc import escape_markup as escape_markup
 from .requirements_doc import markdown_table as markdown_table
 from .requirements_doc import requirements_document as requirements_document
+from .threshold_check import ACCEPTED_GAPS as ACCEPTED_GAPS
+from .threshold_check import EXIT_COMPLETE as EXIT_COMPLETE
+from .threshold_check import EXIT_INCOMPLETE as EXIT_INCOMPLETE
+from .threshold_check import CheckAnswer as CheckAnswer
+from .threshold_check import check as check
 from .thresholds import find_limit as find_limit
 from .thresholds import format_metric_value as format_metric_value
 from .thresholds import metric_title as metric_title

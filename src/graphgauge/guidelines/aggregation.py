@@ -1,23 +1,21 @@
-"""What was measured, one entry per (task, model, explainer, metric): from a run, or from a table of
-means.
+"""Aggregated scores: one per (task, model, explainer, metric), from a run or a table of means.
 
-A run gives values of every target. The interval of a mean is `core.intervals.mean_interval`; it
-covers in 93 to 97 % of cases for 10 to 200 values, skewed or bounded (docs/validity.md). Shares k
-of n get Wilson's interval,
+A run has the values of all targets. The interval of a mean is `core.intervals.mean_interval`, which
+covers the true mean in 93 to 97 % of cases for 10 to 200 values, skewed or bounded
+(docs/validity.md).
 
-    (p + z²/2n ± z sqrt(p (1 - p)/n + z²/4n²)) / (1 + z²/n)        p = k/n, z = 1.96
-
-Of the likeness that permuted scores reach only the corrected stability c = (S - S₀)/(1 - S₀) is
-stored; S₀ = (S - c)/(1 - c).
+Of the similarity that permuted scores reach, S0, results store only the corrected stability
+c = (S - S0) / (1 - S0). So S0 = (S - c) / (1 - c).
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphgauge.core import BadSetting, Interval, Target
 from graphgauge.evaluation import OK, Results, Settings, interval_of_mean
@@ -27,12 +25,10 @@ from graphgauge.guidelines.requirements import Requirements
 if TYPE_CHECKING:
     import pandas as pd
 
-_TABLE_COLUMNS = (
-    "task",
-    "explainer",
-    "metric",
-    "mean",
-)  #: columns a table of means must have; sd and n may be there
+    from graphgauge.guidelines.paired_comparisons import PairedComparison, RandomComparison
+
+#: columns that a table of means must have; it may have sd and n too
+_TABLE_COLUMNS = ("task", "explainer", "metric", "mean")
 _EXPLANATION_KEYS = ["task", "model", "explainer", "target", "occurrence"]  #: of one explanation
 SIDES = ("feature", "edge")
 JUDGED_METRICS = (
@@ -44,37 +40,31 @@ JUDGED_METRICS = (
     "edge_stability",
     "time",
 )
-_ObjectArray = np.ndarray[Any, np.dtype[np.object_]]
 Subject = tuple[str, str, str]  #: task, model, explainer
 CaseKey = tuple[str, Target, int]  #: of one explainer: model, target, occurrence
 
 
 @dataclass(frozen=True)
 class AggregatedScore:
-    """One mean over targets. ``n`` None: the table does not say; ``missing``: how many values are
-    not there, by status.
-    """
+    """The mean of a metric over targets. ``n`` is None if a table does not say it."""
 
     mean: float | None
     n: int | None = None
     values: tuple[float, ...] = ()  #: sorted
     missing: Mapping[str, int] = field(default_factory=dict)
-    cases: Mapping[CaseKey, float] = field(
-        default_factory=dict, compare=False
-    )  #: the values by network, target and occurrence
+    #: the values by network, target and occurrence
+    cases: Mapping[CaseKey, float] = field(default_factory=dict, compare=False)
     metric: str = ""
 
     @cached_property
     def interval(self) -> Interval | None:
-        """95 % interval of the mean; None where single values are not known, or there is one (of
-        some network).
-        """
+        """The 95 % interval of the mean; None without values, or if some network has only one."""
         return interval_of_mean(self.metric, *values_by_model(self.cases).values())
 
 
 @dataclass(frozen=True)
 class AggregatedScores:
-    """Every `AggregatedScore` by subject and metric, with what is needed to judge it."""
+    """All scores by subject and metric, with what is needed to judge them."""
 
     measures: Mapping[tuple[Subject, str], AggregatedScore]
     kinds: Mapping[str, str | None]  #: kind of each task
@@ -83,26 +73,28 @@ class AggregatedScores:
     focus: str | None = None  #: the side that is judged; None: both
     #: whether edits are to move values in one direction, so that |change| is another question
     is_one_way: bool = False
-    compared: dict[tuple[Subject, Subject, str], Any] = field(
+    #: comparisons that were made before, of two explainers and of one with random
+    compared: dict[tuple[Subject, Subject, str], "PairedComparison | None"] = field(
         default_factory=dict, compare=False
-    )  #: comparisons, made once
-    beside_random: dict[tuple[Subject, str, str], Any] = field(
+    )
+    beside_random: dict[tuple[Subject, str, str], "RandomComparison | None"] = field(
         default_factory=dict, compare=False
-    )  #: the same with random
+    )
 
     def subjects(self, task: str | None = None) -> list[Subject]:
-        """Who was measured, in order; on one task, or on all."""
+        """Return the subjects in order, of one task or of all."""
         return list(
             dict.fromkeys(subject for subject, _ in self.measures if task in (None, subject[0]))
         )
 
     def get(self, subject: Subject, metric: str) -> AggregatedScore | None:
-        """One measure, or None."""
+        """Return the score of a subject; None if it was not measured."""
         return self.measures.get((subject, metric))
 
     def judged_metrics(self) -> list[str]:
-        """The numbers that have verdicts (seven, or four of one side), in the form that the
-        settings put first.
+        """Return the seven metrics that get verdicts, or four if only one side is judged.
+
+        Pertinence has the form that the settings put first.
         """
         chosen = [
             name
@@ -118,7 +110,13 @@ class AggregatedScores:
 def aggregate_scores(
     given: "Results | pd.DataFrame", requirements: Requirements, merge_models: bool = False
 ) -> AggregatedScores:
-    """What a run or a table of means says."""
+    """Aggregate the scores of a run or of a table of means.
+
+    Args:
+        given: Results of a run, or a table with the columns task, explainer, metric and mean.
+        requirements: What the explanations are used for.
+        merge_models: Whether to average over networks too.
+    """
     if isinstance(given, Results):
         return aggregate_run(given, requirements, merge_models)
     return _aggregate_table(given, requirements)
@@ -127,40 +125,42 @@ def aggregate_scores(
 def aggregate_run(
     results: Results, requirements: Requirements, merge_models: bool = False
 ) -> AggregatedScores:
-    """Means over targets of each network; merged: then over networks."""
+    """Aggregate a run: means over the targets of each network, then over networks if merged."""
     table = add_stability_chance_rows(_select_needed_columns(results))
     columns = [
         table[name].to_numpy(dtype=object) for name in ("status", "model", "target", "occurrence")
     ]
     columns.append(table["value"].to_numpy())
-    found = {}
-    for (subject, metric), places in _group_rows(table, merge_models):
-        found[subject, metric] = _aggregate_group(metric, *(column[places] for column in columns))
+    scores = {
+        (subject, metric): _aggregate_group(metric, *(column[places] for column in columns))
+        for (subject, metric), places in _group_rows(table, merge_models)
+    }
     kinds = {
         str(task): requirements.task_kind or infer_task_kind(str(task), part)
         for task, part in table.groupby("task", sort=False)
     }
-    form = judged_pertinence_form(results.settings, (metric for _, metric in found))
+    form = judged_pertinence_form(results.settings, (metric for _, metric in scores))
     return AggregatedScores(
-        found, kinds, results.settings.cap, form, requirements.focus, is_one_way(results.settings)
+        scores, kinds, results.settings.cap, form, requirements.focus, is_one_way(results.settings)
     )
 
 
 def is_one_way(settings: Settings) -> bool:
-    """Whether edits are to move values in one direction; settings of older runs have none."""
+    """Whether edits are to move values in one direction; settings of older runs do not say."""
     return getattr(settings, "direction", "paper") in ("down", "up", "towards_reference")
 
 
 def judged_pertinence_form(settings: Settings, metrics: Iterable[str]) -> str:
-    """Which form of pertinence is judged: the twin where the settings put twins first and it was
-    measured.
+    """Return which form of pertinence is judged.
+
+    It is the twin if the settings put twins first and it was measured.
     """
     has_tied = any(metric.endswith("_pertinence_tied") for metric in metrics)
     return "pertinence_tied" if settings.headline == "twins" and has_tied else "pertinence"
 
 
 def _select_needed_columns(results: Results) -> "pd.DataFrame":
-    """Of `Results.to_pandas` the columns that are read here: a long run has many rows."""
+    """Select the columns of `Results.to_pandas` that are read here; a long run has many rows."""
     return (
         results.with_seeds_as_networks()
         .table[[*_EXPLANATION_KEYS, "metric", "value", "status"]]
@@ -170,54 +170,44 @@ def _select_needed_columns(results: Results) -> "pd.DataFrame":
 
 def _group_rows(
     table: "pd.DataFrame", merge_models: bool
-) -> Iterable[tuple[tuple[Subject, str], "np.ndarray[Any, Any]"]]:
-    """Where the rows of each subject and metric are, in the order in which they come; merged:
-    networks under one name.
-    """
+) -> Iterable[tuple[tuple[Subject, str], NDArray[np.intp]]]:
+    """Yield each subject and metric with the places of its rows, in the order of the table."""
     whole = table.assign(model="") if merge_models else table
     places = whole.groupby(["task", "model", "explainer", "metric"], sort=False).indices
-    for (task, model, explainer, metric), own in sorted(
-        places.items(), key=lambda item: int(item[1][0])
-    ):
-        yield ((str(task), str(model), str(explainer)), str(metric)), own
+    in_order = sorted(places.items(), key=lambda item: int(item[1][0]))
+    for (task, model, explainer, metric), rows in in_order:
+        yield ((str(task), str(model), str(explainer)), str(metric)), rows
 
 
 def _aggregate_group(
     metric: str,
-    status: _ObjectArray,
-    model: _ObjectArray,
-    target: _ObjectArray,
-    occurrence: _ObjectArray,
-    value: "np.ndarray[Any, Any]",
+    status: NDArray[np.object_],
+    model: NDArray[np.object_],
+    target: NDArray[np.object_],
+    occurrence: NDArray[np.object_],
+    value: NDArray[np.float64],
 ) -> AggregatedScore:
-    """Mean over targets, then over networks; what is missing, the most frequent reason first.  (T,) each"""
+    """Average over targets, then over networks, and count missing values by reason.  (T,) each"""
     is_good = status == OK
     good, network = value[is_good], model[is_good]
     missing = dict(Counter(map(str, status[~is_good])).most_common())
     means = [float(np.sort(good[network == name]).mean()) for name in sorted(set(network))]
-    cases = dict(
-        zip(
-            zip(network, target[is_good], occurrence[is_good], strict=True),
-            good.tolist(),
-            strict=True,
-        )
-    )
+    keys = zip(network, target[is_good], occurrence[is_good], strict=True)
+    cases = dict(zip(keys, good.tolist(), strict=True))
     mean = float(np.mean(means)) if means else None
     return AggregatedScore(mean, len(good), tuple(np.sort(good).tolist()), missing, cases, metric)
 
 
 def values_by_model(cases: Mapping[CaseKey, float]) -> dict[str, list[float]]:
-    """The values of each network."""
-    found: dict[str, list[float]] = {}
+    """Group values by network."""
+    groups: dict[str, list[float]] = {}
     for (model, _, _), value in cases.items():
-        found.setdefault(model, []).append(value)
-    return found
+        groups.setdefault(model, []).append(value)
+    return groups
 
 
 def add_stability_chance_rows(table: "pd.DataFrame") -> "pd.DataFrame":
-    """The rows, and one more for each corrected stability: the likeness that permuted scores reach
-    (S₀).
-    """
+    """Append a row for each corrected stability: the similarity S0 that permuted scores reach."""
     import pandas as pd
 
     parts = [table]
@@ -238,70 +228,63 @@ def add_stability_chance_rows(table: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def infer_task_kind(task: str, rows: "pd.DataFrame") -> str | None:
-    """The kind of a task: its name if that is a kind; else pairs are links, and |change| is
-    measured for values only.
+    """Infer the kind of a task from its name, or from its rows.
+
+    Pairs of nodes are links, and |change| is measured for values only.
     """
     if task in TASK_KINDS or not len(rows):
         return task if task in TASK_KINDS else None
     level = "link" if isinstance(rows["target"].iloc[0], tuple) else "node"
-    return f"{level}_{'regression' if _has_metric_ending(rows, '_pertinence_abs') else 'classification'}"
+    is_regression = _has_metric_ending(rows, "_pertinence_abs")
+    return f"{level}_{'regression' if is_regression else 'classification'}"
 
 
 def _has_metric_ending(rows: "pd.DataFrame", ending: str) -> bool:
-    """Whether some metric ends so."""
+    """Whether the name of some metric has this ending."""
     return any(metric.endswith(ending) for metric in set(rows["metric"]))
 
 
 def _aggregate_table(table: "pd.DataFrame", requirements: Requirements) -> AggregatedScores:
-    """A table of means: columns task, explainer, metric, mean; sd and n where they are known."""
+    """Read a table of means with the columns task, explainer, metric, mean, and perhaps sd and n.
+
+    Raises:
+        BadSetting: A column is missing.
+    """
     absent = [name for name in _TABLE_COLUMNS if name not in table.columns]
     if absent:
         raise BadSetting(
-            f"a summary needs the columns {', '.join(_TABLE_COLUMNS)}, but {', '.join(absent)} are not in it."
+            f"a summary needs the columns {', '.join(_TABLE_COLUMNS)}, but it lacks "
+            f"{', '.join(absent)}."
         )
-    found = {}
-    for line in table.to_dict("records"):
-        subject = (str(line["task"]), "", str(line["explainer"]))
-        found[subject, str(line["metric"])] = AggregatedScore(
-            _float_or_none(line["mean"]), _int_or_none(line.get("n"))
-        )
-    _add_stability_chance(found)
+    scores = {}
+    for row in table.to_dict("records"):
+        subject = (str(row["task"]), "", str(row["explainer"]))
+        mean, n = _none_if_missing(row["mean"]), _none_if_missing(row.get("n"))
+        scores[subject, str(row["metric"])] = AggregatedScore(mean, None if n is None else int(n))
+    _add_stability_chance(scores)
+    tasks = dict.fromkeys(task for (task, _, _), _ in scores)
     kinds = {
-        task: requirements.task_kind or (task if task in TASK_KINDS else None)
-        for task, _, _ in (subject for subject, _ in found)
+        task: requirements.task_kind or (task if task in TASK_KINDS else None) for task in tasks
     }
-    form = (
-        "pertinence"
-        if any(metric.endswith("_pertinence") for _, metric in found)
-        else "pertinence_tied"
-    )
-    return AggregatedScores(
-        found, kinds, load_guideline("thresholds")["compactness"]["cap"], form, requirements.focus
-    )
+    has_paper_form = any(metric.endswith("_pertinence") for _, metric in scores)
+    form = "pertinence" if has_paper_form else "pertinence_tied"
+    cap = load_guideline("thresholds")["compactness"]["cap"]
+    return AggregatedScores(scores, kinds, cap, form, requirements.focus)
 
 
-def _add_stability_chance(found: dict[tuple[Subject, str], AggregatedScore]) -> None:
-    """S₀ from the means of S and c."""
-    for (subject, metric), own in list(found.items()):
-        raw = found.get((subject, metric.removesuffix("_corrected")))
-        if (
-            metric.endswith("_stability_corrected")
-            and raw
-            and raw.mean is not None
-            and own.mean is not None
-            and own.mean < 1 - 1e-9
-        ):
-            chance = (raw.mean - own.mean) / (1 - own.mean)
-            found[subject, metric.removesuffix("corrected") + "chance"] = AggregatedScore(
-                chance, own.n
-            )
+def _add_stability_chance(scores: dict[tuple[Subject, str], AggregatedScore]) -> None:
+    """Add S0, computed from the means of S and c."""
+    for (subject, metric), corrected in list(scores.items()):
+        raw = scores.get((subject, metric.removesuffix("_corrected")))
+        if not metric.endswith("_stability_corrected") or raw is None:
+            continue
+        if raw.mean is None or corrected.mean is None or corrected.mean >= 1 - 1e-9:
+            continue
+        chance = (raw.mean - corrected.mean) / (1 - corrected.mean)
+        name = metric.removesuffix("corrected") + "chance"
+        scores[subject, name] = AggregatedScore(chance, corrected.n)
 
 
-def _float_or_none(value: Any) -> float | None:
-    """A float, or None for what is no number."""
+def _none_if_missing(value: float | None) -> float | None:
+    """Return a float, or None for a missing value (None or NaN)."""
     return None if value is None or value != value else float(value)
-
-
-def _int_or_none(value: Any) -> int | None:
-    """A count, or None for what is no number."""
-    return None if value is None or value != value else int(value)

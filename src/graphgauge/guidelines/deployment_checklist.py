@@ -11,10 +11,10 @@ from pathlib import Path
 
 from graphgauge.core import NOT_APPLICABLE, BadSetting, UnknownName, Verdict
 from graphgauge.evaluation import OK, Results
-from graphgauge.guidelines.explainer_verdicts import check
 from graphgauge.guidelines.recommendation import Recommendation, recommend
 from graphgauge.guidelines.reference_data import load_guideline
 from graphgauge.guidelines.requirements import Requirements
+from graphgauge.guidelines.threshold_check import check
 
 ITEM_DONE, ITEM_NOT_DONE, ITEM_OPEN = "done", "not done", "open"
 
@@ -29,7 +29,8 @@ class ChecklistItem:
     evidence: str
 
     def __str__(self) -> str:
-        return f"[{'x' if self.state == ITEM_DONE else ' '}] {self.point} ({self.state}): {self.evidence}"
+        mark = "x" if self.state == ITEM_DONE else " "
+        return f"[{mark}] {self.point} ({self.state}): {self.evidence}"
 
 
 def checklist(

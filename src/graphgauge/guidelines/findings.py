@@ -3,7 +3,7 @@
 The checks of a diagnosis read a run by explainer and metric through the class in this file.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import comb, exp, fsum, lgamma, log, log1p
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from graphgauge.evaluation import OK, ModelAccuracy, Results
 from graphgauge.guidelines.aggregation import SIDES
+from graphgauge.guidelines.reference_data import find_entry, load_guideline
 from graphgauge.guidelines.requirements import Requirements
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SIGNIFICANCE_LEVEL = 0.05
+SIGNIFICANCE_LEVEL: float = load_guideline("rules")["comparison"]["significance"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,40 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.text}: {self.advice}."
+
+
+def load_rules() -> dict[str, Any]:
+    """Return our own rules: limits of the checks, and the advice of the findings."""
+    return load_guideline("rules")
+
+
+def find_rule(name: str) -> dict[str, Any]:
+    """Return the rule behind a finding of ours.
+
+    >>> find_rule("worse_than_random")["advice"]
+    'do not rely on it'
+    """
+    return find_entry(load_rules()["finding"], "name", name, "finding")
+
+
+def make_finding(
+    name: str,
+    text: str,
+    numbers: Mapping[str, float],
+    explainer: str = "",
+    advice: str | None = None,
+) -> Finding:
+    """Build a finding of ours.
+
+    Args:
+        name: Name of its rule.
+        text: What was found.
+        numbers: The numbers behind it.
+        explainer: The explainer it is about; '': all.
+        advice: What to do (default: what the rule says).
+    """
+    advice = find_rule(name)["advice"] if advice is None else advice
+    return Finding(name, text, advice, numbers, explainer)
 
 
 @dataclass(frozen=True)
@@ -65,7 +100,7 @@ class DiagnosedRun:
         return dict(iter(self.table.groupby(["metric", "explainer"], sort=False)))
 
     @cached_property
-    def series(self) -> "dict[tuple[str, str], pd.Series]":
+    def _known_values(self) -> "dict[tuple[str, str], pd.Series]":
         """Values by metric and explainer that were requested before."""
         return {}
 
@@ -75,17 +110,20 @@ class DiagnosedRun:
 
     def values(self, metric: str, explainer: str) -> "pd.Series":
         """Return the values of a metric and an explainer, by (task, model, target, occurrence)."""
-        if (metric, explainer) not in self.series:
-            self.series[metric, explainer] = _values_by_target(self.rows(metric, explainer))
-        return self.series[metric, explainer]
+        if (metric, explainer) not in self._known_values:
+            self._known_values[metric, explainer] = _values_by_target(self.rows(metric, explainer))
+        return self._known_values[metric, explainer]
 
     def values_per_side(self, form: str) -> Iterator[tuple[str, str, "pd.Series"]]:
         """Yield (explainer, metric, values) of both sides, where there are values."""
         for explainer in self.explainers:
             for side in SIDES:
-                own = self.values(f"{side}_{form}", explainer)
-                if len(own):
-                    yield explainer, f"{side}_{form}", own
+                values = self.values(f"{side}_{form}", explainer)
+                if len(values):
+                    yield explainer, f"{side}_{form}", values
+
+
+DiagnosticCheck = Callable[[DiagnosedRun], Iterator[Finding]]
 
 
 def _values_by_target(rows: "pd.DataFrame") -> "pd.Series":
@@ -114,11 +152,9 @@ def binomial_tail(count: int, n: int, chance: float) -> float:
     >>> binomial_tail(9, 10, 0.5) * 1024
     11.0
     """
-    return (
-        1.0
-        if chance >= 1
-        else fsum(_binomial_probability(k, n, chance) for k in range(count, n + 1))
-    )
+    if chance >= 1:
+        return 1.0
+    return fsum(_binomial_probability(k, n, chance) for k in range(count, n + 1))
 
 
 def _binomial_probability(k: int, n: int, chance: float) -> float:

@@ -27,24 +27,14 @@ from graphgauge.core import difference_interval
 from graphgauge.evaluation import higher_is_better
 from graphgauge.guidelines.aggregation import AggregatedScores, CaseKey, Subject, values_by_model
 from graphgauge.guidelines.findings import SIGNIFICANCE_LEVEL, binomial_tail
-from graphgauge.guidelines.reference_data import metric_family
-from graphgauge.guidelines.thresholds import format_metric_value
+from graphgauge.guidelines.reference_data import load_guideline, metric_family
+from graphgauge.guidelines.thresholds import ROUNDING_TOLERANCE, format_metric_value
 
-LEAST_TARGETS = 10  #: from which intervals decide
-_CHANCE_PERTINENCE = 0.5  #: tied pertinence of a random order
-_PRINTED_PRECISION = {
-    "pertinence": 0.01,
-    "stability": 0.01,
-    "ec": 0.1,
-    "time": 0.01,
-}  #: smaller differences are ties always
-TIE_TOLERANCE = {
-    "pertinence": 0.03,
-    "stability": 0.005,
-    "ec": 3.0,
-    "time": 0.01,
-}  #: ties where no interval decides
-_ROUNDING_TOLERANCE = 1e-9
+_RULES = load_guideline("rules")["comparison"]
+LEAST_TARGETS: int = _RULES["least_targets"]  #: from which intervals decide
+TIE_TOLERANCE: dict[str, float] = _RULES["tie"]  #: ties where no interval decides
+_PRINTED_PRECISION: dict[str, float] = _RULES["printed"]  #: smaller differences are always ties
+_CHANCE_PERTINENCE: float = _RULES["chance_pertinence"]  #: tied pertinence of a random order
 _CaseValues = Mapping[CaseKey, float]
 
 
@@ -69,14 +59,14 @@ class PairedComparison:
         """1 if the first explainer is better, -1 if it is worse, 0 for a tie."""
         family = metric_family(self.metric)
         gap = self.difference if higher_is_better(self.metric) else -self.difference
-        if abs(gap) < _PRINTED_PRECISION[family] / 2 + _ROUNDING_TOLERANCE:
+        if abs(gap) < _PRINTED_PRECISION[family] / 2 + ROUNDING_TOLERANCE:
             return 0
         if self.is_decided and self.interval is not None:
             is_clear = (
-                self.interval[0] > _ROUNDING_TOLERANCE or self.interval[1] < -_ROUNDING_TOLERANCE
+                self.interval[0] > ROUNDING_TOLERANCE or self.interval[1] < -ROUNDING_TOLERANCE
             )
         else:
-            is_clear = abs(gap) > TIE_TOLERANCE[family] + _ROUNDING_TOLERANCE
+            is_clear = abs(gap) > TIE_TOLERANCE[family] + ROUNDING_TOLERANCE
         return 0 if not is_clear else 1 if gap > 0 else -1
 
     def numbers(self) -> str:
@@ -85,7 +75,8 @@ class PairedComparison:
         >>> PairedComparison("edge_ec", 31.2, 29.3, 1.9, (1.2, 2.6), 60).numbers()
         '31.2 against 29.3, difference 1.9 [1.2, 2.6] over 60 targets'
         """
-        both = f"{format_metric_value(self.metric, self.first)} against {format_metric_value(self.metric, self.second)}"
+        first, second = (format_metric_value(self.metric, n) for n in (self.first, self.second))
+        both = f"{first} against {second}"
         if self.interval is None or not self.is_decided:
             return both
         low, high = self.interval
@@ -103,41 +94,45 @@ def _compare_values(
     shared = [case for case in first if isinstance(second, float) or case in second]
     if not shared:
         return None
-    others = {case: second if isinstance(second, float) else second[case] for case in shared}
-    own = {case: first[case] for case in shared}
-    gaps = {case: own[case] - others[case] for case in shared}
-    groups = list(values_by_model(gaps).values())
-    interval = difference_interval(*groups) or difference_interval(
-        list(gaps.values())
-    )  # a network with a single target
-    first_mean, second_mean = (_mean_over_models(values) for values in (own, others))
-    return PairedComparison(
-        metric, first_mean, second_mean, round(first_mean - second_mean, 12), interval, len(shared)
-    )
+    minuend = {case: first[case] for case in shared}
+    subtrahend = {case: second if isinstance(second, float) else second[case] for case in shared}
+    gaps = {case: minuend[case] - subtrahend[case] for case in shared}
+    interval = difference_interval(*values_by_model(gaps).values())
+    if interval is None:  # some network has a single target
+        interval = difference_interval(list(gaps.values()))
+    means = _mean_over_models(minuend), _mean_over_models(subtrahend)
+    difference = round(means[0] - means[1], 12)
+    return PairedComparison(metric, *means, difference, interval, len(shared))
 
 
 def _mean_over_models(values: _CaseValues) -> float:
     """Return the mean over targets, then over networks."""
-    means = [sum(sorted(own)) / len(own) for own in values_by_model(values).values()]
+    means = [sum(sorted(group)) / len(group) for group in values_by_model(values).values()]
     return sum(means) / len(means)
 
 
 def compare_explainers(
-    found: AggregatedScores, first: Subject, second: Subject, metric: str
+    scores: AggregatedScores, first: Subject, second: Subject, metric: str
 ) -> PairedComparison | None:
-    """Compare two explainers of a run, or two means of a table; None if one has no value."""
-    own, other = found.get(first, metric), found.get(second, metric)
-    if own is None or other is None or own.mean is None or other.mean is None:
+    """Compare two explainers of a run, or two means of a table; None if one has no value.
+
+    Args:
+        scores: Scores of a run or a table; comparisons are kept in it.
+        first: Task, network and explainer.
+        second: The other one.
+        metric: The metric.
+    """
+    one, other = scores.get(first, metric), scores.get(second, metric)
+    if one is None or other is None or one.mean is None or other.mean is None:
         return None
     key = (first, second, metric)
-    if key not in found.compared:
-        if own.cases and other.cases:
-            found.compared[key] = _compare_values(metric, own.cases, other.cases)
-        else:
-            found.compared[key] = PairedComparison(
-                metric, own.mean, other.mean, own.mean - other.mean
-            )
-    return found.compared[key]
+    if key not in scores.compared:
+        scores.compared[key] = (
+            _compare_values(metric, one.cases, other.cases)
+            if one.cases and other.cases
+            else PairedComparison(metric, one.mean, other.mean, one.mean - other.mean)
+        )
+    return scores.compared[key]
 
 
 # --- with random ----------------------------------------------------------------------------------
@@ -156,17 +151,17 @@ class RandomComparison:
     @property
     def is_decided(self) -> bool:
         """Whether there are enough targets for a decision."""
-        return any(own.is_decided for own in self.comparisons)
+        return any(each.is_decided for each in self.comparisons)
 
     @property
     def worse(self) -> list[PairedComparison]:
         """The measures in which the explainer is clearly worse."""
-        return [own for own in self.comparisons if own.is_decided and own.sign < 0]
+        return [each for each in self.comparisons if each.is_decided and each.sign < 0]
 
     @property
     def better(self) -> list[PairedComparison]:
         """The measures in which the explainer is clearly better."""
-        return [own for own in self.comparisons if own.is_decided and own.sign > 0]
+        return [each for each in self.comparisons if each.is_decided and each.sign > 0]
 
     @property
     def p_value(self) -> float:
@@ -182,17 +177,6 @@ class RandomComparison:
     def baseline_phrase(self) -> str:
         """What the explainer is compared with."""
         return f"that of {self.baseline!r}" if self.baseline else "the 0.5 of a random order"
-
-
-def _faithfulness_metrics(
-    side: str, form: str = "pertinence", is_one_way: bool = False
-) -> list[str]:
-    """List the measures of faithfulness of a side; the judged form of pertinence comes first.
-
-    Pertinence by |change| is listed only if edits may move values in either direction.
-    """
-    change = [] if is_one_way else ["pertinence_abs"]
-    return [f"{side}_{name}" for name in dict.fromkeys([form, "pertinence_tied", *change, "ec"])]
 
 
 def compare_with_random(
@@ -216,87 +200,89 @@ def compare_with_random(
     Returns:
         The comparison; None if there is neither a baseline nor tied pertinence.
     """
-    found = [
+    compared = [
         _compare_values(metric, own(metric), other(metric))
         for metric in _faithfulness_metrics(side, form, is_one_way)
     ]
-    comparisons = tuple(each for each in found if each is not None)
-    name = baseline
+    comparisons = tuple(each for each in compared if each is not None)
     if not comparisons:
-        against_chance = _compare_values(
-            f"{side}_pertinence_tied", own(f"{side}_pertinence_tied"), _CHANCE_PERTINENCE
-        )
-        if against_chance is None:
+        metric, baseline = f"{side}_pertinence_tied", ""
+        with_chance = _compare_values(metric, own(metric), _CHANCE_PERTINENCE)
+        if with_chance is None:
             return None
-        comparisons, name = (against_chance,), ""
-    gaps = next(
-        (
-            gaps
-            for metric in _sign_test_metrics(side, form)
-            if (gaps := _paired_gaps(own(metric), other(metric) if name else None))
-        ),
-        [],
-    )
-    return RandomComparison(
-        side, name, comparisons, sum(gap > 0 for gap in gaps), sum(gap < 0 for gap in gaps)
-    )
+        comparisons = (with_chance,)
+    gaps: list[float] = []
+    for name in dict.fromkeys(["pertinence_tied", form]):  # the first form that has values
+        metric = f"{side}_{name}"
+        gaps = gaps or _paired_gaps(own(metric), other(metric) if baseline else None)
+    wins, losses = sum(gap > 0 for gap in gaps), sum(gap < 0 for gap in gaps)
+    return RandomComparison(side, baseline, comparisons, wins, losses)
 
 
-def _sign_test_metrics(side: str, form: str) -> list[str]:
-    """List the forms of pertinence for the sign test; the first one with values is used."""
-    return [f"{side}_{name}" for name in dict.fromkeys(["pertinence_tied", form])]
+def _faithfulness_metrics(side: str, form: str, is_one_way: bool) -> list[str]:
+    """List the measures of faithfulness of a side; the judged form of pertinence comes first.
+
+    Pertinence by |change| is listed only if edits may move values in either direction.
+    """
+    change = [] if is_one_way else ["pertinence_abs"]
+    return [f"{side}_{name}" for name in dict.fromkeys([form, "pertinence_tied", *change, "ec"])]
 
 
 def _paired_gaps(first: _CaseValues, second: _CaseValues | None) -> list[float]:
     """Return differences on shared targets (from 0.5 without a second explainer), rounded."""
-    shared = first if second is None else [case for case in first if case in second]
-    return [
-        round(first[case] - (_CHANCE_PERTINENCE if second is None else second[case]), 9)
-        for case in shared
-    ]
+    if second is None:
+        return [round(value - _CHANCE_PERTINENCE, 9) for value in first.values()]
+    return [round(first[case] - second[case], 9) for case in first if case in second]
 
 
 def compare_subject_with_random(
-    found: AggregatedScores, subject: Subject, side: str, baseline: str
+    scores: AggregatedScores, subject: Subject, side: str, baseline: str
 ) -> RandomComparison | None:
     """Compare one side of an explainer of a run with the random explainer.
 
-    Returns None for the random explainer itself, and where nothing can be compared.
+    Args:
+        scores: Scores of a run; comparisons are kept in it.
+        subject: Task, network and explainer.
+        side: "feature" or "edge".
+        baseline: Name of the random explainer.
+
+    Returns:
+        The comparison; None for the random explainer itself, and if nothing can be compared.
     """
     task, model, explainer = subject
     if explainer == baseline:
         return None
-    if (subject, side, baseline) not in found.beside_random:
+    key = (subject, side, baseline)
+    if key not in scores.beside_random:
         own, other = (
-            partial(_measured_cases, found, (task, model, name)) for name in (explainer, baseline)
+            partial(_measured_cases, scores, (task, model, name)) for name in (explainer, baseline)
         )
-        found.beside_random[subject, side, baseline] = compare_with_random(
-            side, found.pertinence, baseline, own, other, found.is_one_way
+        scores.beside_random[key] = compare_with_random(
+            side, scores.pertinence, baseline, own, other, scores.is_one_way
         )
-    return found.beside_random[subject, side, baseline]
+    return scores.beside_random[key]
 
 
-def _measured_cases(found: AggregatedScores, subject: Subject, metric: str) -> _CaseValues:
+def _measured_cases(scores: AggregatedScores, subject: Subject, metric: str) -> _CaseValues:
     """Return the values of a metric by case; none if it was not measured."""
-    measure = found.get(subject, metric)
-    return {} if measure is None else measure.cases
+    score = scores.get(subject, metric)
+    return {} if score is None else score.cases
 
 
 def chance_level(
-    found: AggregatedScores, subject: Subject, metric: str, baseline: str
+    scores: AggregatedScores, subject: Subject, metric: str, baseline: str
 ) -> tuple[float | None, str]:
-    """Return what chance reaches in the same run, and the name of that baseline.
+    """Return what chance reaches in the same run (None if unknown), and the name of that baseline.
 
-    A random explainer counts on the targets that both explainers have.
+    The random explainer's mean is over the targets that both explainers have.
     """
     task, model, explainer = subject
     if metric_family(metric) == "stability":
-        own, who = found.get(subject, f"{metric}_chance"), "a permutation of the scores"
-        return (None if own is None or explainer == baseline else own.mean), who
-    who = f"the explainer {baseline!r}"
-    both = (
+        score = None if explainer == baseline else scores.get(subject, f"{metric}_chance")
+        return (None if score is None else score.mean), "a permutation of the scores"
+    comparison = (
         None
         if explainer == baseline
-        else compare_explainers(found, subject, (task, model, baseline), metric)
+        else compare_explainers(scores, subject, (task, model, baseline), metric)
     )
-    return (None if both is None else both.second), who
+    return (None if comparison is None else comparison.second), f"the explainer {baseline!r}"

@@ -97,19 +97,19 @@ def transferability_entry(metric: str) -> dict[str, Any]:
     )
 
 
-def _find_entry(entries: list[dict[str, Any]], key: str, value: str, kind: str) -> dict[str, Any]:
+def find_entry(entries: list[dict[str, Any]], key: str, value: str, kind: str) -> dict[str, Any]:
     """Return the entry whose ``key`` is ``value``."""
     return lookup({entry[key]: entry for entry in entries}, value, kind)
 
 
 def troubleshooting_entry(name: str) -> dict[str, Any]:
     """Return a row of the troubleshooting table."""
-    return _find_entry(load_guideline("practice")["trouble"], "name", name, "trouble")
+    return find_entry(load_guideline("practice")["trouble"], "name", name, "trouble")
 
 
 def paper_choice(kind: str) -> dict[str, Any]:
     """Return what the paper recommends for a kind of task."""
-    return _find_entry(load_guideline("explainers")["task"], "kind", kind, "kind of task")
+    return find_entry(load_guideline("explainers")["task"], "kind", kind, "kind of task")
 
 
 def hierarchy_rank(explainer: str) -> int:

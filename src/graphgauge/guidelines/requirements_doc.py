@@ -148,7 +148,8 @@ def _shortlist_section(recommendation: Recommendation) -> str:
         [
             "## 3. Shortlist",
             f"From {escape_markup(recommendation.source)}. "
-            f"First choice: **{escape_markup(recommendation.chosen)}**, because {escape_markup(recommendation.reason)}.",
+            f"First choice: **{escape_markup(recommendation.chosen)}**, "
+            f"because {escape_markup(recommendation.reason)}.",
             "",
             markdown_table(["explainer", *metrics], rows),
             "",
@@ -190,6 +191,7 @@ def _plan_section() -> str:
     return "\n".join(
         [
             *lines,
-            f"Validate again when {', when '.join(triggers)}; otherwise every: {_OWNER_PLACEHOLDER}",
+            f"Validate again when {', when '.join(triggers)}; "
+            f"otherwise every: {_OWNER_PLACEHOLDER}",
         ]
     )

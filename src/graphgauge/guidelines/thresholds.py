@@ -15,6 +15,7 @@ A threshold is vacuous if chance meets it too:
 
 from dataclasses import dataclass
 
+from graphgauge.core import FAIL, PASS, WARN
 from graphgauge.guidelines.reference_data import load_guideline, metric_family, threshold_entry
 from graphgauge.guidelines.requirements import (
     GRAPH_KINDS,
@@ -142,11 +143,24 @@ def _latency_limit(latency: str) -> Limit:
     )
 
 
+def outcome_before_doubts(number: float, limit: Limit, metric: str, wanted: Requirements) -> str:
+    """Return pass, warn or fail before any doubt is considered."""
+    if limit.is_met(number):
+        return PASS
+    is_pertinence = metric_family(metric) == "pertinence"
+    is_excused = (
+        wanted.is_difficult
+        and is_pertinence
+        and number >= load_guideline("thresholds")["pertinence"]["random"]
+    )
+    return WARN if is_excused or limit.never_fails else FAIL
+
+
 def format_metric_value(metric: str, value: float) -> str:
     """Format a number for people.
 
-    >>> format_metric_value("time", 0.0123456), format_metric_value("edge_ec", 143.3), format_metric_value("edge_stability", 1.0)
-    ('0.01235 s', '143.3', '1')
+    >>> format_metric_value("time", 0.0123456), format_metric_value("edge_stability", 1.0)
+    ('0.01235 s', '1')
     """
     return f"{value:.4g} s" if metric == "time" else f"{value:.4g}"
 
@@ -154,8 +168,10 @@ def format_metric_value(metric: str, value: float) -> str:
 def metric_title(metric: str) -> str:
     """Return the name of a metric for the start of a sentence.
 
-    >>> metric_title("edge_pertinence_tied"), metric_title("edge_pertinence_abs"), metric_title("time")
-    ('Edge pertinence (ties half)', 'Edge pertinence (by |change|)', 'Time')
+    >>> metric_title("edge_pertinence_tied"), metric_title("time")
+    ('Edge pertinence (ties half)', 'Time')
+    >>> metric_title("edge_pertinence_abs")
+    'Edge pertinence (by |change|)'
     """
     side = metric.split("_")[0] + " " if metric.startswith(("edge_", "feature_")) else ""
     form = (
@@ -205,7 +221,8 @@ def reachability_note(metric: str, limit: Limit) -> str:
     if not metric.endswith("_ec") or limit.value >= 2:
         return ""
     if limit.value < LEAST_EDITS:
-        return f"no explanation can meet {format_metric_value(metric, limit.value)}: a single edit exceeds it"
+        value = format_metric_value(metric, limit.value)
+        return f"no explanation can meet {value}: a single edit exceeds it"
     return (
         "hardly reachable threshold: "
         "only explanations whose first edit changes the prediction meet it"

@@ -1,22 +1,32 @@
-"""The paper's troubleshooting table as checks on a run; each gives findings with numbers, or none.
+"""The paper's troubleshooting table as checks on a run; each yields findings with numbers, or none.
 
-The table gives a limit in two of its seven lines (pertinence 0.5, 200 targets). The others need one
-to become checks. Ours:
-    pertinence below 0.5    its mean is, or that of a quarter of the targets
-    low stability           mean below 0.8 (the threshold)
-    high EC                 above the limit for features, where that is known; else above half the cap
-    too slow                the limit of the use
-    unstable                fewer than 200 targets, and a 95 % interval of the mean pertinence wider than ± 0.05 (its tolerance)
-    unlike the benchmark    a mean of the paper's metrics further from the table's than two of its SDs, and than 0.1 or 10 edits
+The table gives a limit in two of its seven rows (pertinence 0.5, 200 targets). The other rows need
+one to become checks. Ours are
+
+    pertinence below 0.5    the mean is, or the values of a quarter of the targets are
+    low stability           the mean is below 0.8 (the threshold)
+    high EC                 above the limit for features if that is known, otherwise above half
+                            the cap
+    too slow                above the limit of the use
+    unstable                fewer than 200 targets, and a 95 % interval of the mean pertinence
+                            wider than +- 0.05 (its tolerance)
+    unlike the benchmark    a mean further from the table's than two of its SDs, and further than
+                            0.1 or 10 edits
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from graphgauge.evaluation import interval_of_mean
 from graphgauge.guidelines.aggregation import JUDGED_METRICS, infer_task_kind
-from graphgauge.guidelines.findings import DiagnosedRun, Finding, format_share
+from graphgauge.guidelines.findings import (
+    DiagnosedRun,
+    DiagnosticCheck,
+    Finding,
+    format_share,
+    load_rules,
+)
 from graphgauge.guidelines.reference_data import (
     load_guideline,
     metric_family,
@@ -29,223 +39,204 @@ from graphgauge.guidelines.thresholds import Limit, find_limit, format_metric_va
 if TYPE_CHECKING:
     import pandas as pd
 
-_NOTABLE_SHARE = 0.25  #: share of targets that is worth a finding
-_MOST_TRACES = 200  #: curves that are looked at for ties
-_NOTABLE_SDS = 2.0  #: SDs
-_NEGLIGIBLE_DIFFERENCES = {
-    "pertinence": 0.1,
-    "stability": 0.1,
-    "ec": 10.0,
-}  #: differences that are none, however small the SD
+
+def _make_paper_finding(
+    name: str,
+    text: str,
+    numbers: Mapping[str, float],
+    explainer: str,
+    advice: str | None = None,
+) -> Finding:
+    """Build a finding; by default its advice is cause and remedy of the paper's table."""
+    if advice is None:
+        entry = troubleshooting_entry(name)
+        advice = f"likely {entry['cause']}; {entry['remedy']}"
+    return Finding(name, text, advice, numbers, explainer, "paper")
 
 
-def _pertinence_below_half(run: DiagnosedRun) -> Iterator[Finding]:
-    """Pertinence below 0.5: how often, how many of the points are ties, and what the tied variant
-    says.
-    """
-    limit = troubleshooting_entry("pertinence_below_half")["below"]
-    for explainer, metric, own in run.values_per_side("pertinence"):
-        low = own[own < limit]
-        if own.mean() >= limit and len(low) < _NOTABLE_SHARE * len(own):
+def _find_pertinence_below_half(run: DiagnosedRun) -> Iterator[Finding]:
+    """Find pertinence below 0.5, with the share of ties and the value of the tied variant."""
+    entry = troubleshooting_entry("pertinence_below_half")
+    limit, notable = entry["below"], load_rules()["troubleshooting"]["notable_share"]
+    for explainer, metric, values in run.values_per_side("pertinence"):
+        low = values[values < limit]
+        if values.mean() >= limit and len(low) < notable * len(values):
             continue
-        numbers = {"low": float(len(low)), "n": float(len(own)), "mean": float(own.mean())}
-        text = f"{metric_title(metric)} of {explainer} is below {limit:g} on {format_share(len(low), len(own))} targets, mean {own.mean():.4g}"
-        tied = run.values(f"{metric}_tied", explainer)
+        numbers = {"low": float(len(low)), "n": float(len(values)), "mean": float(values.mean())}
+        text = (
+            f"{metric_title(metric)} of {explainer} is below {limit:g} on "
+            f"{format_share(len(low), len(values))} targets, mean {values.mean():.4g}"
+        )
         ties = _share_of_ties(run, explainer, metric, low)
         if ties is not None:
             numbers["ties"] = ties
             text += f", and {100 * ties:.3g} % of their curve points are ties, which count as lost"
+        tied = run.values(f"{metric}_tied", explainer)
         if len(tied):
             numbers["tied"] = float(tied.mean())
             text += f"; with ties as half the mean is {tied.mean():.4g}"
-        chance = run.values(f"{metric}_tied", run.wanted.baseline)
-        reaches = (
-            f"{run.wanted.baseline!r} reaches {chance.mean():.4g} here"
-            if len(chance)
-            else "a random ranking scores 0.5"
-        )
-        advice = f"use the tied variant (preset='calibrated'), where {reaches}"
         if len(tied) and tied.mean() < limit:
-            advice = f"also the tied variant is below {limit:g}: {troubleshooting_entry('pertinence_below_half')['remedy']}"
-        yield Finding("pertinence_below_half", text, advice, numbers, explainer, "paper")
+            advice = f"also the tied variant is below {limit:g}: {entry['remedy']}"
+        else:
+            chance = _tied_chance_phrase(run, metric)
+            advice = f"use the tied variant (preset='calibrated'), where {chance}"
+        yield _make_paper_finding("pertinence_below_half", text, numbers, explainer, advice)
+
+
+def _tied_chance_phrase(run: DiagnosedRun, metric: str) -> str:
+    """Say what the random explainer reaches if ties count half."""
+    values = run.values(f"{metric}_tied", run.wanted.baseline)
+    if not len(values):
+        return "a random ranking scores 0.5"
+    return f"{run.wanted.baseline!r} reaches {values.mean():.4g} here"
 
 
 def _share_of_ties(
     run: DiagnosedRun, explainer: str, metric: str, low: "pd.Series"
 ) -> float | None:
-    """Mean share of tied points behind low values; None for a run read from disk, which has no
-    curves.
+    """Return the mean share of tied points behind low values.
+
+    It is None for a run that was read from disk, because it has no curves.
     """
-    side, stories = metric.split("_")[0], run.results.stories
+    most = load_rules()["troubleshooting"]["most_traces"]
+    side, traces = metric.split("_")[0], run.results.stories
     keys = [(explainer, target, occurrence, side) for _, _, target, occurrence in low.index]
-    cases = [case for key in keys[:_MOST_TRACES] if key in stories for case in stories[key]().cases]
+    cases = [case for key in keys[:most] if key in traces for case in traces[key]().cases]
     return sum(case.tied for case in cases) / len(cases) if cases else None
 
 
-def _low_stability(run: DiagnosedRun) -> Iterator[Finding]:
-    """Stability below the threshold."""
-    for explainer, metric, own in run.values_per_side("stability"):
+def _find_low_stability(run: DiagnosedRun) -> Iterator[Finding]:
+    """Find stability below the threshold."""
+    for explainer, metric, values in run.values_per_side("stability"):
         limit = find_limit(metric, "node_classification", run.wanted)  # the same for all kinds
-        if not isinstance(limit, Limit) or limit.is_met(own.mean()):
+        if not isinstance(limit, Limit) or limit.is_met(values.mean()):
             continue
-        text = f"{metric_title(metric)} of {explainer} is {own.mean():.4g} over {len(own)} targets, below {limit.value:.4g}"
-        numbers = {"mean": float(own.mean()), "n": float(len(own)), "limit": limit.value}
-        yield Finding(
-            "low_stability",
-            text,
-            _troubleshooting_advice("low_stability"),
-            numbers,
-            explainer,
-            "paper",
+        text = (
+            f"{metric_title(metric)} of {explainer} is {values.mean():.4g} over {len(values)} "
+            f"targets, below {limit.value:.4g}"
         )
+        mean, n = float(values.mean()), float(len(values))
+        numbers = {"mean": mean, "n": n, "limit": limit.value}
+        yield _make_paper_finding("low_stability", text, numbers, explainer)
 
 
-def _high_compactness(run: DiagnosedRun) -> Iterator[Finding]:
-    """Effective compactness above its limit."""
-    for explainer, metric, own in run.values_per_side("ec"):
+def _find_high_compactness(run: DiagnosedRun) -> Iterator[Finding]:
+    """Find effective compactness above its limit."""
+    for explainer, metric, values in run.values_per_side("ec"):
         limit = find_limit(metric, _run_task_kind(run), run.wanted)
-        most, which = (
-            (limit.value, limit.source)
-            if isinstance(limit, Limit)
-            else (run.results.settings.cap / 2, "half the cap")
-        )
-        if own.mean() <= most:
+        most, source = run.results.settings.cap / 2, "half the cap"
+        if isinstance(limit, Limit):
+            most, source = limit.value, limit.source
+        mean = float(values.mean())
+        if mean <= most:
             continue
-        text = f"{metric_title(metric)} of {explainer} is {own.mean():.4g} over {len(own)} targets, above {most:.4g} ({which})"
-        numbers = {"mean": float(own.mean()), "n": float(len(own)), "limit": most}
-        yield Finding(
-            "high_compactness",
-            text,
-            _troubleshooting_advice("high_compactness"),
-            numbers,
-            explainer,
-            "paper",
+        text = (
+            f"{metric_title(metric)} of {explainer} is {mean:.4g} over {len(values)} targets, "
+            f"above {most:.4g} ({source})"
         )
+        numbers = {"mean": mean, "n": float(len(values)), "limit": most}
+        yield _make_paper_finding("high_compactness", text, numbers, explainer)
 
 
-def _slow_explainers(run: DiagnosedRun) -> Iterator[Finding]:
-    """Time beyond the limit of the use."""
+def _find_slow_explainers(run: DiagnosedRun) -> Iterator[Finding]:
+    """Find explainers that take longer than the use allows."""
     limit = find_limit("time", _run_task_kind(run), run.wanted)
     for explainer in run.explainers:
-        own = run.values("time", explainer)
-        if not len(own) or not isinstance(limit, Limit) or limit.is_met(own.mean()):
+        values = run.values("time", explainer)
+        if not len(values) or not isinstance(limit, Limit) or limit.is_met(values.mean()):
             continue
-        most = format_metric_value("time", limit.value)
-        text = f"{explainer} takes {format_metric_value('time', own.mean())} for an explanation, and {most} is the limit ({limit.source})"
-        numbers = {"mean": float(own.mean()), "limit": limit.value}
-        yield Finding("slow", text, _troubleshooting_advice("slow"), numbers, explainer, "paper")
-
-
-def _unstable_across_samples(run: DiagnosedRun) -> Iterator[Finding]:
-    """Few targets, and a mean that is not known well."""
-    enough, width = (
-        troubleshooting_entry("unstable_across_samples")["least_targets"],
-        load_guideline("practice")["early_stopping"]["epsilon"],
-    )
-    for explainer, metric, own in run.values_per_side("pertinence"):
-        if not 2 <= len(own) < enough:
-            continue
-        span = interval_of_mean(metric, own)
-        if span is None or (span[1] - span[0]) / 2 <= width:
-            continue
-        low, high = span
-        half, from_to = (high - low) / 2, f"{low:.3g} to {high:.3g}"
-        text = f"{metric_title(metric)} of {explainer} is known to ± {half:.3g} only ({from_to}) from {len(own)} targets"
-        numbers = {"half": half, "low": low, "high": high, "n": float(len(own))}
-        yield Finding(
-            "unstable_across_samples",
-            text,
-            _troubleshooting_advice("unstable_across_samples"),
-            numbers,
-            explainer,
-            "paper",
+        mean = float(values.mean())
+        text = (
+            f"{explainer} takes {format_metric_value('time', mean)} for an explanation, and "
+            f"{format_metric_value('time', limit.value)} is the limit ({limit.source})"
         )
+        yield _make_paper_finding("slow", text, {"mean": mean, "limit": limit.value}, explainer)
 
 
-def _unlike_benchmark(run: DiagnosedRun) -> Iterator[Finding]:
-    """Means far from those of a benchmark for the same kind of task."""
+def _find_unstable_across_samples(run: DiagnosedRun) -> Iterator[Finding]:
+    """Find means that few targets leave uncertain."""
+    enough = troubleshooting_entry("unstable_across_samples")["least_targets"]
+    tolerance = load_guideline("practice")["early_stopping"]["epsilon"]
+    for explainer, metric, values in run.values_per_side("pertinence"):
+        interval = interval_of_mean(metric, values) if 2 <= len(values) < enough else None
+        if interval is None:
+            continue
+        low, high = interval
+        half = (high - low) / 2
+        if half <= tolerance:
+            continue
+        text = (
+            f"{metric_title(metric)} of {explainer} is known to ± {half:.3g} only "
+            f"({low:.3g} to {high:.3g}) from {len(values)} targets"
+        )
+        numbers = {"half": half, "low": low, "high": high, "n": float(len(values))}
+        yield _make_paper_finding("unstable_across_samples", text, numbers, explainer)
+
+
+def _find_unlike_benchmark(run: DiagnosedRun) -> Iterator[Finding]:
+    """Find means that are far from a benchmark's for the same kind of task."""
+    rules = load_rules()["troubleshooting"]
     table, source = _reference_benchmark(run)
-    wanted = [metric for metric in JUDGED_METRICS if metric != "time"]
-    near = table[
+    rows = table[
         (table["task"] == _run_task_kind(run))
         & table["explainer"].isin(run.explainers)
-        & table["metric"].isin(wanted)
+        & table["metric"].isin([metric for metric in JUDGED_METRICS if metric != "time"])
     ]
-    for line in near.to_dict("records"):
-        own = run.values(str(line["metric"]), str(line["explainer"]))
-        if not len(own) or math.isnan(line["sd"]):
+    for row in rows.to_dict("records"):
+        metric, explainer = str(row["metric"]), str(row["explainer"])
+        values = run.values(metric, explainer)
+        if not len(values) or math.isnan(row["sd"]):
             continue
-        mean = float(own.mean())
-        if abs(mean - line["mean"]) <= max(
-            _NOTABLE_SDS * line["sd"], _NEGLIGIBLE_DIFFERENCES[metric_family(line["metric"])]
-        ):
+        mean, negligible = float(values.mean()), rules["negligible"][metric_family(metric)]
+        if abs(mean - row["mean"]) <= max(rules["notable_sds"] * row["sd"], negligible):
             continue
-        there = f"{line['mean']:.4g} ± {line['sd']:.3g} in {source}"
-        text = f"{metric_title(line['metric'])} of {line['explainer']} is {mean:.4g}, and {there}"
-        numbers = {"mean": mean, "there": float(line["mean"]), "sd": float(line["sd"])}
-        yield Finding(
-            "unlike_benchmark",
-            text,
-            _troubleshooting_advice("unlike_benchmark"),
-            numbers,
-            str(line["explainer"]),
-            "paper",
+        text = (
+            f"{metric_title(metric)} of {explainer} is {mean:.4g}, "
+            f"and {row['mean']:.4g} ± {row['sd']:.3g} in {source}"
         )
+        numbers = {"mean": mean, "there": float(row["mean"]), "sd": float(row["sd"])}
+        yield _make_paper_finding("unlike_benchmark", text, numbers, explainer)
 
 
-def _invalid_scores(run: DiagnosedRun) -> Iterator[Finding]:
-    """Scores or predictions that are no numbers."""
+def _reference_benchmark(run: DiagnosedRun) -> "tuple[pd.DataFrame, str]":
+    """Return the table to compare with, and its name."""
+    if run.summary is None:
+        return shipped_benchmark(), "the benchmark that comes with graphgauge"
+    return rename_edges_to_links(run.summary), "the given benchmark"
+
+
+def _find_invalid_scores(run: DiagnosedRun) -> Iterator[Finding]:
+    """Find scores or predictions that are NaN or infinite."""
+    target = ["task", "model", "target"]
     for explainer in run.explainers:
         rows = run.table[run.table["explainer"] == explainer]
         for status, what in (
-            ("nan_attribution", "a score"),
-            ("nan_prediction", "a prediction of an edited graph"),
+            ("nan_attribution", "A score"),
+            ("nan_prediction", "A prediction of an edited graph"),
         ):
-            hit = rows[rows["status"] == status]
-            if len(hit):
-                bad, n = (
-                    hit[["task", "model", "target"]].drop_duplicates(),
-                    rows[["task", "model", "target"]].drop_duplicates(),
-                )
-                text = f"{what} is NaN or infinite for {explainer} on {format_share(len(bad), len(n))} targets".capitalize()
-                numbers = {"bad": float(len(bad)), "n": float(len(n))}
-                yield Finding(
-                    "invalid_scores",
-                    text,
-                    _troubleshooting_advice("invalid_scores"),
-                    numbers,
-                    explainer,
-                    "paper",
-                )
+            invalid = len(rows.loc[rows["status"] == status, target].drop_duplicates())
+            if invalid:
+                n = len(rows[target].drop_duplicates())
+                share = format_share(invalid, n)
+                text = f"{what} is NaN or infinite for {explainer} on {share} targets"
+                numbers = {"bad": float(invalid), "n": float(n)}
+                yield _make_paper_finding("invalid_scores", text, numbers, explainer)
 
 
 def _run_task_kind(run: DiagnosedRun) -> str | None:
-    """The kind of task of a run (of its first task)."""
+    """Return the kind of the first task of a run."""
     if run.wanted.task_kind or not len(run.table):
         return run.wanted.task_kind
     first = run.table["task"].iloc[0]
     return infer_task_kind(str(first), run.table[run.table["task"] == first])
 
 
-def _reference_benchmark(run: DiagnosedRun) -> "tuple[pd.DataFrame, str]":
-    """The table to compare with."""
-    if run.summary is None:
-        return shipped_benchmark(), "the benchmark that comes with graphgauge"
-    return rename_edges_to_links(run.summary), "the given benchmark"
-
-
-def _troubleshooting_advice(name: str) -> str:
-    """Cause and remedy of the paper's table, in our words."""
-    entry = troubleshooting_entry(name)
-    return f"likely {entry['cause']}; {entry['remedy']}"
-
-
-TROUBLESHOOTING_CHECKS = (
-    _pertinence_below_half,
-    _low_stability,
-    _high_compactness,
-    _slow_explainers,
-    _unstable_across_samples,
-    _unlike_benchmark,
-    _invalid_scores,
+TROUBLESHOOTING_CHECKS: tuple[DiagnosticCheck, ...] = (
+    _find_pertinence_below_half,
+    _find_low_stability,
+    _find_high_compactness,
+    _find_slow_explainers,
+    _find_unstable_across_samples,
+    _find_unlike_benchmark,
+    _find_invalid_scores,
 )
