@@ -353,19 +353,14 @@ from pathlib import Path
 import pretend
 from graphgauge.benchmark.engines.inline import InlineEngine
 from graphgauge.benchmark.runner import Runner
-from graphgauge.benchmark.run_store import begin_run, open_for_writing
+from graphgauge.benchmark.retries import Kept, kept_shards, to_retry
+from graphgauge.benchmark.run_store import begin, writing
 shards = [pretend.shard(block) for block in range(40)]
-with open_for_writing(Path(sys.argv[1])) as store:
-    begin_run(store, {"seed": 0}, shards)
+with writing(Path(sys.argv[1])) as store:
+    begin(store, {"seed": 0}, shards)
     print("begun", flush=True)
-    Runner(
-        store,
-        InlineEngine(),
-        pretend.work_slowly,
-        limit=60,
-        shared={"settings": "s", "version": "v"},
-        report=lambda text, size: print(text, flush=True),
-    ).run(shards)
+    Runner(store, InlineEngine(), pretend.work_slowly, limit=60, shared={"settings": "s", "version": "v"},
+           report=lambda text, size: print(text, flush=True)).run(shards)
 """
 
 

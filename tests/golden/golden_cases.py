@@ -661,7 +661,7 @@ def stored_in(folder: Path) -> Iterator[str]:
         yield hashlib.sha256(line.encode()).hexdigest()
     project = gg.Project.read(folder / "project.yaml")
     yield f"--- project: {project.evaluator().settings.digest}"
-    yield from flat_lines(project.config.model_dump(mode="json"), "project")
+    yield from flat_lines(project.form.model_dump(mode="json"), "project")
 
 
 #: the name of each file without its suffix, and what its lines are

@@ -93,7 +93,7 @@ def test_own_limits_do_not_empty_the_shortlist_but_the_use_counts(monkeypatch):
     slow = table.assign(
         mean=table["mean"].where((table["metric"] != "time") | (table["explainer"] != "lrp"), 0.31)
     )
-    for room in ("lifecycle.consultation", "guidelines.recommendation"):
+    for room in ("lifecycle.shortlist", "guidelines.recommendation"):
         monkeypatch.setattr(f"graphgauge.{room}.shipped_benchmark", lambda: slow)
     slowed = build_shortlist(
         "node_classification", Requirements(latency="interactive"), size=8

@@ -12,7 +12,7 @@ from .decision import DecisionProblem as DecisionProblem
 from .decision import parse_utc_time as parse_utc_time
 from .doctor import machine_lines as machine_lines
 from .doctor import project_lines as project_lines
-from .documents import Owner as Owner
+from .document_data import Owner as Owner
 from .documents import write_documents as write_documents
 from .mlflow_tracking import Tracker as Tracker
 from .mlflow_tracking import existing_files as existing_files

@@ -1,13 +1,12 @@
-"""The assessment of a project: its explainers measured, judged against its thresholds, and one of
-them recommended.
+"""Assess a project: measure its explainers, judge them, and recommend one of them.
 
-The answer is that of the recommended explainer: 0 it meets every threshold, 1 it does not (then
-none does), 3 something could not be judged. The others are there to be compared with, and may fail;
-`graphgauge check` judges them all. An explainer that cannot be run on this network is left out, and
-a pass without it is incomplete: 3.
+The exit code is about the recommended explainer: 0 if it meets every threshold, 1 if it does not
+(then none does), 3 if something could not be judged. The other explainers serve as comparison and
+may fail; `graphgauge check` judges all of them. An explainer that cannot be run on the network is
+left out. A pass without it is incomplete: 3.
 
-A folder keeps the results (`Results.save`), and in ``project.json`` what they are of: the project,
-the checksums of its files, the requirements, versions.
+A folder holds the results (`Results.save`), and in ``project.json`` what they are about: the
+project, the checksums of its files, the requirements and versions.
 """
 
 import json
@@ -51,8 +50,9 @@ from graphgauge.narrative import check_names_fit_model
 
 @dataclass(frozen=True)
 class Assessment:
-    """What was measured, and what is thought of it. ``check`` is on the recommended explainer,
-    ``verdicts`` on all.
+    """Results and conclusions.
+
+    ``check`` is about the recommended explainer, ``verdicts`` about all of them.
     """
 
     results: Results
@@ -65,12 +65,12 @@ class Assessment:
 
     @property
     def accuracy(self) -> ModelAccuracy | None:
-        """How good the network itself is, where the data say what is right."""
+        """How good the network itself is, where the data hold labels."""
         return self.results.accuracy
 
     @property
     def code(self) -> int:
-        """0, 1 or 3."""
+        """The exit code: 0, 1 or 3."""
         return (
             EXIT_INCOMPLETE
             if self.left_out and self.check.code == EXIT_COMPLETE
@@ -79,16 +79,20 @@ class Assessment:
 
     @property
     def reason(self) -> str:
-        """Why, in a sentence without its full stop."""
+        """The reason for the exit code, without a full stop."""
         gaps = f", but {', '.join(self.left_out)} could not be run" if self.left_out else ""
         return self.check.reason + gaps
 
     def save(self, folder: str | os.PathLike[str], project: Project, replace: bool = False) -> None:
-        """Write the results and what they are of; things in their examples are called as the
-        project says.
+        """Write the results and what they are about.
 
-        A folder that holds a run is refused; with ``replace`` this one takes its place (see
-        `run_folder`).
+        Args:
+            folder: Where to write.
+            project: The assessed project; its names appear in the kept examples.
+            replace: Whether to take the place of an earlier run in the folder.
+
+        Raises:
+            BadFile: The folder holds a run and ``replace`` is False, or it cannot be written to.
         """
         clear_folder(folder, replace)
         self.results.save(folder, project.config.names)
@@ -102,7 +106,15 @@ class Assessment:
 
 
 def assess(project: Project, tell: Callable[[str], None] = lambda text: None) -> Assessment:
-    """Measure and judge; ``tell`` hears what is being done."""
+    """Measure and judge a project.
+
+    Args:
+        project: The project.
+        tell: Called with a line about each step.
+
+    Raises:
+        BadModel: No explainer can be run on the network.
+    """
     model = project.model()
     tell(f"model: {model!r} on {model.source.device}")
     check_names_fit_model(project.names(model), model)  # not after an hour of measuring
@@ -118,7 +130,10 @@ def assess(project: Project, tell: Callable[[str], None] = lambda text: None) ->
 def split_usable_explainers(
     explainers: Mapping[str, BaseExplainer], model: BaseModel, target: Target
 ) -> tuple[dict[str, BaseExplainer], dict[str, str]]:
-    """The explainers that can be run on a network, tried on one target, and why the others cannot."""
+    """Return the explainers that can be run on a network, and why the others cannot.
+
+    Each one is tried on one target.
+    """
     tried = {
         name: _explainer_problem(explainer, model, target) for name, explainer in explainers.items()
     }
@@ -134,7 +149,7 @@ def split_usable_explainers(
 
 
 def _explainer_problem(explainer: BaseExplainer, model: BaseModel, target: Target) -> str:
-    """Why an explainer cannot be run; '' if it can."""
+    """Return why an explainer cannot be run; '' if it can."""
     try:
         explainer.explain(model, [target])
     except OutOfMemory:
@@ -149,7 +164,7 @@ def _explainer_problem(explainer: BaseExplainer, model: BaseModel, target: Targe
 def _judge_results(
     results: Results, wanted: Requirements, left_out: Mapping[str, str] | None = None
 ) -> Assessment:
-    """Verdicts, recommendation and diagnosis on results of one task."""
+    """Judge, recommend and diagnose, from the results of one task."""
     try:
         chosen = recommend(results, wanted)[0]
         answer = check(results, wanted, [chosen.chosen])
@@ -160,8 +175,9 @@ def _judge_results(
 
 
 def stored_requirements(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a saved assessment or validation was judged by, as keywords of `Requirements`; nothing
-    where the folder does not say.
+    """Return the requirements of a saved assessment or validation, as keywords of `Requirements`.
+
+    Returns {} if the folder does not say.
     """
     path = Path(folder) / PROJECT_RECORD_FILE
     if not path.exists():
@@ -177,8 +193,9 @@ def stored_requirements(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def stored_accuracy(folder: str | os.PathLike[str]) -> float | None:
-    """The accuracy, or r², that an assessment of an earlier version has noted; newer ones keep it
-    with the results.
+    """Return the accuracy, or r2, that an earlier version noted.
+
+    Newer versions keep it with the results.
     """
     path = Path(folder) / PROJECT_RECORD_FILE
     try:
@@ -191,7 +208,7 @@ def stored_accuracy(folder: str | os.PathLike[str]) -> float | None:
 
 
 def _assessment_record(project: Project, wanted: Requirements) -> dict[str, Any]:
-    """What results are of, as plain data."""
+    """Return what results are about, as plain data."""
     form = project.config
     files = {
         name: project.folder / path

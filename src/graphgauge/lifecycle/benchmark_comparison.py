@@ -1,13 +1,14 @@
-"""One's own numbers beside the benchmark's, and why they may differ.
+"""Compare one's own numbers with the benchmark's, and suggest why they differ.
 
-    EC              ratio of means; from 2 times on (or half) it is told, with the degree, number of features and depth beside it
-    time            ratio of means; from 3 times on (or a third)
-    pertinence,     difference of means; told where it exceeds 0.05 and two SDs of the benchmark
-    stability       (its SD is over data sets and networks)
+    EC              ratio of means; notable from 2 on (or a half), together with the degree, the
+                    number of features and the depth
+    time            ratio of means; notable from 3 on (or a third)
+    pertinence,     difference of means; notable if it exceeds 0.05 and two SDs of the benchmark
+    stability       (over data sets and networks)
 
-The benchmark is the one that comes with graphgauge. Its degree is the mean over its data sets of
-directed edges per node, its depth two layers. The reasons are those that the paper names; they are
-hints, not proofs.
+The benchmark is the one that comes with graphgauge. Its degree is the mean number of directed edges
+per node over its data sets, its depth is two layers. The suggested reasons are those that the paper
+names. They are hints, not proofs.
 """
 
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ _BENCHMARK_HOPS = 2  #: layers of the benchmark's networks
 
 @dataclass(frozen=True)
 class _GraphSize:
-    """What numbers depend on: mean degree (directed edges per node), features, layers."""
+    """What the numbers depend on: mean degree (directed edges per node), features, layers."""
 
     degree: float
     features: float
@@ -47,7 +48,7 @@ class _GraphSize:
 
 @dataclass(frozen=True)
 class BenchmarkComparison:
-    """One number beside the benchmark's; ``note`` '' where they are alike."""
+    """One number and the benchmark's; ``note`` is '' if they are similar."""
 
     explainer: str
     metric: str
@@ -59,18 +60,18 @@ class BenchmarkComparison:
 
     @property
     def ratio(self) -> float | None:
-        """Own over the benchmark's."""
+        """Own value over the benchmark's."""
         return self.own / self.benchmark if self.benchmark else None
 
     def record(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the comparison as plain data."""
         return {**vars(self), "ratio": self.ratio}
 
 
 def compare_with_benchmark(
     results: Results, model: BaseModel, requirements: Requirements
 ) -> list[BenchmarkComparison]:
-    """Every mean of a run that the benchmark has too."""
+    """Compare every mean of a run that the benchmark has too."""
     kind = f"{model.level}_{model.task}"
     cells = _benchmark_means(shipped_benchmark(), benchmark_kind(kind))
     found, own, other = (
@@ -95,7 +96,7 @@ def compare_with_benchmark(
 def _benchmark_means(
     table: "pd.DataFrame", kind: str
 ) -> dict[tuple[str, str], tuple[float, float | None]]:
-    """Mean and SD of the benchmark by explainer and metric."""
+    """Return mean and SD of the benchmark by explainer and metric."""
     own = table[(table["task"] == kind) & table["mean"].notna()]
     return {
         (str(line["explainer"]), str(line["metric"])): (
@@ -107,18 +108,18 @@ def _benchmark_means(
 
 
 def _number_or_none(value: Any) -> float | None:
-    """A float, or None for what is no number."""
+    """Return a float, or None for a missing value."""
     return None if value is None or value != value else float(value)
 
 
 def _model_size(model: BaseModel) -> _GraphSize:
-    """The size of one's own graph and network."""
+    """Return the size of the user's graph and network."""
     source = model.source
     return _GraphSize(source.num_edges / max(source.num_nodes, 1), source.x.size(1), model.hops)
 
 
 def _benchmark_size(kind: str) -> _GraphSize:
-    """The mean size of the benchmark's data sets for a kind of task.
+    """Return the mean size of the benchmark's data sets for a kind of task.
 
     >>> round(_benchmark_size("node_classification").degree, 2)
     7.01
@@ -138,7 +139,7 @@ def _has_task_kind(description: DatasetDescription, kind: str) -> bool:
 
 
 def _comparison_note(line: BenchmarkComparison, own: _GraphSize, other: _GraphSize) -> str:
-    """What is worth saying about one number; '' if nothing is."""
+    """Return what is notable about one number; '' if nothing is."""
     family = metric_family(line.metric)
     if family not in _NOTABLE_RATIO:
         return _difference_note(line)
@@ -153,7 +154,7 @@ def _comparison_note(line: BenchmarkComparison, own: _GraphSize, other: _GraphSi
 
 
 def _difference_note(line: BenchmarkComparison) -> str:
-    """A mean that lies beyond what the benchmark's data sets and networks show."""
+    """Return a note on a mean outside the range of the benchmark's data sets and networks."""
     gap = line.own - line.benchmark
     if line.sd is None or abs(gap) <= max(_LEAST_DIFFERENCE, _NOTABLE_SDS * line.sd):
         return ""
@@ -162,7 +163,7 @@ def _difference_note(line: BenchmarkComparison) -> str:
 
 
 def _your_metric_phrase(line: BenchmarkComparison) -> str:
-    """Whose number.
+    """Name the user's number.
 
     >>> _your_metric_phrase(BenchmarkComparison("lrp", "edge_ec", 9.0, 100, 3.0, None))
     'Your edge effective compactness with lrp'
@@ -171,12 +172,12 @@ def _your_metric_phrase(line: BenchmarkComparison) -> str:
 
 
 def _numbers_phrase(line: BenchmarkComparison) -> str:
-    """Both numbers, and n."""
+    """State both numbers, and n."""
     return f"{format_metric_value(line.metric, line.own)}, mean of {line.n} targets, against {format_metric_value(line.metric, line.benchmark)}"
 
 
 def _ratio_reason(line: BenchmarkComparison, own: _GraphSize, other: _GraphSize) -> str:
-    """What differs in the same direction as an EC: degree or features, and depth."""
+    """Return what differs in the same direction as an EC: degree or features, and depth."""
     is_more, is_edge = (line.ratio or 0) > 1, line.metric.startswith("edge")
     what = (
         ("degree", own.degree, other.degree)
@@ -195,7 +196,7 @@ def _ratio_reason(line: BenchmarkComparison, own: _GraphSize, other: _GraphSize)
 
 
 def _size_reason(what: str, own: float, other: float, is_more: bool) -> str:
-    """A reason in a few words; '' if it is none.
+    """Return a reason in a few words; '' if it is none.
 
     >>> _size_reason("degree", 14.0, 7.0, True), _size_reason("layers", 2, 2, True)
     ('higher degree (14 against 7)', '')

@@ -1,16 +1,15 @@
-"""The answer of a check in the forms that pipelines read: JUnit XML, and the annotations of
-GitHub's log.
+"""Reports of a check for CI pipelines: JUnit XML, and annotations in GitHub's log.
 
     verdict                              JUnit                          annotation
     pass                                 test case                      -
     warn                                 test case with system-out      ::warning
     fail                                 failure                        ::error
     not applicable, by design            skipped                        -
-    not applicable, it should be there   error                          ::error
+    not applicable, but it should apply  error                          ::error
     undecided                            error                          ::error
 
-A check that is incomplete without a single gap to point at (an explainer without any quality
-number), or refused because the run is not of the decision's network, has one case of its own.
+A check can be incomplete without a missing number (an explainer without any quality number), or
+refused because the run is not about the decision's network. It then gets a test case of its own.
 """
 
 import os
@@ -33,7 +32,7 @@ _UNANSWERED_CODES = (
 
 
 def _report_status(verdict: Verdict) -> str:
-    """A verdict as a pipeline sees it: "pass", "warn", "fail", "skipped" or "error"."""
+    """Return how a pipeline sees a verdict: "pass", "warn", "fail", "skipped" or "error"."""
     if verdict.outcome == UNDECIDED:
         return _ERROR
     if verdict.outcome != NOT_APPLICABLE:
@@ -42,7 +41,7 @@ def _report_status(verdict: Verdict) -> str:
 
 
 def _subject_name(verdict: Verdict) -> str:
-    """Task, network and explainer as one name.
+    """Join task, network and explainer to one name.
 
     >>> _subject_name(Verdict("pass", "time", "", task="cora-node", model="gcn", explainer="lrp"))
     'cora-node.gcn.lrp'
@@ -54,7 +53,7 @@ def _subject_name(verdict: Verdict) -> str:
 
 
 def format_junit(found: CheckAnswer, name: str = "graphgauge") -> str:
-    """The check as a JUnit file: one suite for each task, network and explainer."""
+    """Format a check as JUnit XML, with one suite for each task, network and explainer."""
     groups: dict[str, list[Verdict]] = {}
     for verdict in found.verdicts:
         groups.setdefault(_subject_name(verdict), []).append(verdict)
@@ -72,7 +71,7 @@ def format_junit(found: CheckAnswer, name: str = "graphgauge") -> str:
 
 
 def _add_suite(root: ElementTree.Element, name: str, verdicts: list[Verdict]) -> None:
-    """One suite with a case for each number."""
+    """Add a suite with one test case for each number."""
     kinds = [_report_status(verdict) for verdict in verdicts]
     counts = {
         "tests": len(kinds),
@@ -93,7 +92,7 @@ def _add_suite(root: ElementTree.Element, name: str, verdicts: list[Verdict]) ->
 
 
 def _add_outcome(case: ElementTree.Element, kind: str, reason: str) -> None:
-    """What happened to a case; nothing for one that passed."""
+    """Add the outcome to a test case; a case that passed has none."""
     if kind == WARN:
         ElementTree.SubElement(case, "system-out").text = reason
     elif kind != PASS:
@@ -102,7 +101,7 @@ def _add_outcome(case: ElementTree.Element, kind: str, reason: str) -> None:
 
 
 def _add_incomplete(root: ElementTree.Element, found: CheckAnswer) -> None:
-    """A suite for a check without anything to point at."""
+    """Add a suite for a check without any number to point at."""
     suite = ElementTree.SubElement(
         root, "testsuite", name="check", tests="1", failures="0", errors="1", skipped="0"
     )
@@ -111,7 +110,7 @@ def _add_incomplete(root: ElementTree.Element, found: CheckAnswer) -> None:
 
 
 def _clean_xml_text(text: str) -> str:
-    r"""Text that XML can hold.
+    r"""Replace the characters that XML cannot hold.
 
     >>> _clean_xml_text("a\x00b")
     'a�b'
@@ -120,7 +119,11 @@ def _clean_xml_text(text: str) -> str:
 
 
 def write_junit(found: CheckAnswer, path: str | os.PathLike[str], name: str = "graphgauge") -> None:
-    """Write the JUnit file."""
+    """Write the JUnit file.
+
+    Raises:
+        BadFile: The file cannot be written.
+    """
     try:
         Path(path).write_text(format_junit(found, name), encoding="utf-8")
     except OSError as error:
@@ -131,8 +134,9 @@ def write_junit(found: CheckAnswer, path: str | os.PathLike[str], name: str = "g
 
 
 def format_annotations(found: CheckAnswer) -> list[str]:
-    """Lines that GitHub Actions shows beside a build: an error for what fails or lacks, a warning
-    for what is doubtful.
+    """Return lines that GitHub Actions shows beside a build.
+
+    A number that fails or is missing gives an error, a doubtful one a warning.
     """
     lines = [line for verdict in found.verdicts for line in _verdict_annotation(verdict)]
     return (
@@ -143,7 +147,7 @@ def format_annotations(found: CheckAnswer) -> list[str]:
 
 
 def _verdict_annotation(verdict: Verdict) -> Iterable[str]:
-    """The line of one verdict, if there is one."""
+    """Return the line of one verdict, if it has one."""
     level = {WARN: "warning", FAIL: "error", _ERROR: "error"}.get(_report_status(verdict))
     return (
         []
@@ -155,7 +159,7 @@ def _verdict_annotation(verdict: Verdict) -> Iterable[str]:
 
 
 def _workflow_command(level: str, title: str, message: str) -> str:
-    r"""A workflow command; what would end it or begin another one is escaped.
+    r"""Format a workflow command, and escape what would end it or begin another one.
 
     >>> _workflow_command("error", "a,b", "50 %\n::stop")
     '::error title=a%2Cb::50 %25%0A::stop'
@@ -164,5 +168,5 @@ def _workflow_command(level: str, title: str, message: str) -> str:
 
 
 def _escape_command(text: str) -> str:
-    """Data of a workflow command: one line, percent signs doubled up."""
+    """Escape the data of a workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

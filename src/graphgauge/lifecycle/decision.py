@@ -1,13 +1,12 @@
-"""The decision file: which explainer was chosen for which network, by which numbers, until when,
-and who answers for it.
+"""The decision file: which explainer was chosen for which network, why, until when, and who signed.
 
-It is JSON, so that people and programs read it. Its last field is a digest of all others,
+The file is JSON, so that people and programs can read it. Its last field is a digest of all others,
 
     digest = blake2b(content as JSON, keys sorted, no blanks)
 
-so that an edit by hand is noticed. It is no signature in the sense of cryptography: whoever can
-write the file can make a new digest. Keep the file under version control, or sign it with the tools
-of your house.
+so that an edit by hand is noticed. The digest is not a cryptographic signature: whoever can write
+the file can compute a new digest. Keep the file under version control, or sign it with the tools of
+your organisation.
 """
 
 import json
@@ -36,8 +35,9 @@ _JsonRecord = dict[str, Any]
 
 @dataclass(frozen=True)
 class DecisionProblem:
-    """Why a decision does not hold (any more). ``kind``: "network", "data", "expired", "unsigned",
-    "task", "unknown".
+    """Why a decision does not hold, or no longer holds.
+
+    ``kind`` is "network", "data", "expired", "unsigned", "task" or "unknown".
     """
 
     kind: str
@@ -46,8 +46,9 @@ class DecisionProblem:
 
 @dataclass(frozen=True)
 class Decision:
-    """One explainer for one network, with the evidence. Plain data throughout; times are UTC in ISO
-    8601.
+    """One explainer for one network, with the evidence.
+
+    All fields are plain data. Times are UTC in ISO 8601.
     """
 
     explainer: str  #: registry name
@@ -84,7 +85,7 @@ class Decision:
     # --- the file ---------------------------------------------------------------------------------
 
     def record(self) -> _JsonRecord:
-        """Everything, with the digest; earlier signatures only where there are any."""
+        """Return everything with the digest; earlier signatures only if there are any."""
         known = {
             name: value
             for name, value in asdict(self).items()
@@ -106,7 +107,11 @@ class Decision:
 
     @staticmethod
     def read(path: str | os.PathLike[str]) -> "Decision":
-        """Read a file, or the one in the folder of a validation; refuses one that was edited."""
+        """Read a decision file, or the one in the folder of a validation.
+
+        Raises:
+            BadFile: There is no decision, or it was edited.
+        """
         place = Path(path) / DECISION_FILE if Path(path).is_dir() else Path(path)
         try:
             content = json.loads(place.read_text(encoding="utf-8"))
@@ -118,7 +123,7 @@ class Decision:
 
     @property
     def digest(self) -> str:
-        """The name of exactly this decision."""
+        """The digest, which names exactly this decision."""
         return str(self.record()["digest"])
 
     # --- what later steps ask ---------------------------------------------------------------------
@@ -126,7 +131,12 @@ class Decision:
     def check(
         self, model: BaseModel | None = None, now: datetime | None = None
     ) -> list[DecisionProblem]:
-        """What speaks against using this decision (for ``model``) today; empty: nothing."""
+        """Return what speaks against using this decision now; an empty list if nothing does.
+
+        Args:
+            model: Also check that network and data are those that were validated.
+            now: The time (default: now).
+        """
         found = [] if model is None else self.changes(model)
         if not self.signed_by:
             found.append(
@@ -143,7 +153,7 @@ class Decision:
         return found
 
     def changes(self, model: BaseModel) -> list[DecisionProblem]:
-        """Whether network or data are other ones than those that were validated."""
+        """Return problems if network or data differ from those that were validated."""
         found = []
         if digest_of_network(model) != self.network:
             found.append(
@@ -162,7 +172,7 @@ class Decision:
         return found
 
     def changes_in(self, results: Results) -> list[DecisionProblem]:
-        """Whether a run, other than the validation's own, measured another task, network or data."""
+        """Return problems if a run measured another task, network or data than the validation."""
         if digest_of_results(results) == self.rows:
             return []
         found = results.made.get("identity")
@@ -184,32 +194,39 @@ class Decision:
         ]
 
     def chosen(self) -> BaseExplainer:
-        """The explainer, built."""
+        """Build the chosen explainer."""
         return find_explainer(self.explainer, **self.parameters)
 
     def wanted(self) -> Requirements:
-        """The thresholds that were agreed on."""
+        """Return the agreed thresholds."""
         return Requirements(**self.requirements)
 
     def measured_with(self) -> Settings:
-        """The settings of the validation."""
+        """Return the settings of the validation."""
         return _settings_from_record(self.settings)
 
     def monitor_with(self) -> Settings:
-        """The settings that monitoring may use."""
+        """Return the settings that monitoring may use."""
         return _settings_from_record(self.production)
 
     def accuracy_of_model(self) -> ModelAccuracy | None:
-        """How good the network was at its task when it was validated; None where nobody knew."""
+        """Return how good the network was when it was validated; None if nobody knew."""
         return ModelAccuracy.from_value(self.accuracy or None)
 
     def numbers(self) -> list[Verdict]:
-        """The verdicts on the chosen explainer."""
+        """Return the verdicts on the chosen explainer."""
         return [Verdict(**record) for record in self.verdicts]
 
     def sign(self, by: str, now: datetime | None = None, again: bool = False) -> "Decision":
-        """The same decision with a name under it; ``again``: in the place of another one, which is
-        kept beside it.
+        """Return the decision with a signature.
+
+        Args:
+            by: Name of the person who signs.
+            now: Time of the signature (default: now).
+            again: Whether to replace an earlier signature, which is then kept in the file.
+
+        Raises:
+            BadSetting: The name is empty, or the decision is signed and ``again`` is False.
         """
         if not by.strip():
             raise BadSetting("a decision is signed with a name, but '' was given.")
@@ -226,7 +243,7 @@ class Decision:
 
 
 def _parse_decision(content: Any, where: str) -> Decision:
-    """A decision from the content of a file."""
+    """Build a decision from the content of a file, or raise `BadFile` if it was edited."""
     known = {item.name for item in fields(Decision)}
     if (
         not isinstance(content, dict)
@@ -255,12 +272,12 @@ def _parse_decision(content: Any, where: str) -> Decision:
 
 
 def _json_type(kind: Any) -> type:
-    """What a field looks like in JSON."""
+    """Return the type of a field in JSON."""
     return kind if kind in (str, int) else dict if kind == _JsonRecord else list
 
 
 def _record_digest(content: Mapping[str, Any]) -> str:
-    """The digest of a decision's content.
+    """Compute the digest of a decision's content.
 
     >>> _record_digest({"a": 1, "b": 2}) == _record_digest({"b": 2, "a": 1})
     True
@@ -269,12 +286,12 @@ def _record_digest(content: Mapping[str, Any]) -> str:
 
 
 def _settings_from_record(record: Mapping[str, Any]) -> Settings:
-    """Settings as they were recorded."""
+    """Build settings from their record."""
     return Settings(**{**record, "trials": tuple(record["trials"])})
 
 
 def format_time(time: datetime) -> str:
-    """A moment as text, in UTC to the second.
+    """Format a time in UTC, to the second.
 
     >>> format_time(datetime(2026, 11, 15, 20, 0, tzinfo=timezone.utc))
     '2026-11-15T20:00:00+00:00'
@@ -283,13 +300,13 @@ def format_time(time: datetime) -> str:
 
 
 def parse_utc_time(text: str) -> datetime:
-    """A moment from text; one without a time zone is UTC."""
+    """Parse a time; one without a time zone is UTC."""
     found = datetime.fromisoformat(text)
     return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
 
 
 def expiry_time(made: datetime, days: int) -> str:
-    """When a decision ends."""
+    """Return when a decision ends, or raise `BadSetting` unless it holds for a day or more."""
     if days < 1:
         raise BadSetting(f"a decision holds for 1 day or more, but {days} were asked for.")
     return format_time(made + timedelta(days=days))

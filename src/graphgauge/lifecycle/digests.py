@@ -1,4 +1,4 @@
-"""What proves that files belong together: digests of results and of files."""
+"""Digests of results and files, which show that files belong together."""
 
 import json
 from itertools import chain
@@ -9,11 +9,11 @@ from graphgauge.evaluation import Results
 
 
 def digest_of_results(results: Results) -> str:
-    """A name of exactly these rows and settings; the same before saving and after loading."""
+    """Compute a digest of rows and settings; it is the same before saving and after loading."""
     rows = (json.dumps(row.record(), sort_keys=True) for row in results.rows)
     return blake2b_hex(chain([results.settings.digest], rows), size=16)
 
 
 def digest_of_file(path: Path) -> str:
-    """The sha256 of a file."""
+    """Compute the sha256 of a file."""
     return sha256_of_file(path)

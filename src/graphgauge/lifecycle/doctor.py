@@ -1,4 +1,4 @@
-"""Is everything in order: the machine, and a project from its file to its network?"""
+"""Checks of `graphgauge doctor`: the machine, and a project from its file to its network."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ _CHECK_STATUS = {"passed": OK, "skipped": OK, "noted": NOTED, "failed": BROKEN}
 
 
 def machine_lines() -> list[DiagnosticLine]:
-    """Device, threads, and the folders for data and cache."""
+    """Check device, threads, and the folders for data and cache."""
     return [
         _device_line(),
         DiagnosticLine(
@@ -32,7 +32,7 @@ def machine_lines() -> list[DiagnosticLine]:
 
 
 def _device_line() -> DiagnosticLine:
-    """What computes."""
+    """Check the device that computes."""
     if not torch.cuda.is_available():
         return DiagnosticLine("machine", "device", OK, "cpu")
     try:
@@ -48,7 +48,7 @@ def _device_line() -> DiagnosticLine:
 
 
 def _folder_lines() -> Iterator[DiagnosticLine]:
-    """The folder with the paper's data sets, and the cache."""
+    """Check the folder with the paper's data sets, and the cache."""
     named = os.environ.get("GRAPHGAUGE_DATA")
     if named is None:
         yield DiagnosticLine(
@@ -64,7 +64,7 @@ def _folder_lines() -> Iterator[DiagnosticLine]:
 
 
 def _cache_line(folder: Path) -> DiagnosticLine:
-    """Whether the cache can be written to, and how much room is left there."""
+    """Check that the cache can be written to, and how much space it has."""
     place = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not os.access(place, os.W_OK):
         return DiagnosticLine(
@@ -82,7 +82,7 @@ def _cache_line(folder: Path) -> DiagnosticLine:
 
 
 def project_lines(read: Callable[[], Project]) -> Iterator[DiagnosticLine]:
-    """A project step by step, up to the first that fails; then the checks of its model."""
+    """Check a project step by step, up to the first failure, and then its model."""
     steps: dict[str, Callable[[dict[str, Any]], Any]] = {
         "file": lambda made: read(),
         "network": lambda made: made["file"].net(),
@@ -106,13 +106,13 @@ def project_lines(read: Callable[[], Project]) -> Iterator[DiagnosticLine]:
 
 
 def _check_one_prediction(model: BaseModel) -> BaseModel:
-    """The model, after one prediction."""
+    """Return the model after one prediction."""
     model.pred_continuous(model.population()[:1])
     return model
 
 
 def _explainers_line(project: Project, model: BaseModel, target: Target) -> DiagnosticLine:
-    """Whether every explainer can be run on the network, tried on one target."""
+    """Check that every explainer can be run on the network, on one target."""
     try:
         able, left_out = split_usable_explainers(project.explainers(), model, target)
     except GraphgaugeError as error:
@@ -127,9 +127,7 @@ _NameCounts = dict[
 
 
 def _count_names(project: Project, model: BaseModel) -> _NameCounts:
-    """How many of each kind of thing have a name; refuses names of what is not there, as sentences
-    would.
-    """
+    """Count the names of each kind of thing, or raise if something does not exist."""
     names = project.names(model)
     sizes = check_names_fit_model(names, model)
     return {
@@ -139,7 +137,7 @@ def _count_names(project: Project, model: BaseModel) -> _NameCounts:
 
 
 def _incomplete_name_lists(counts: _NameCounts) -> list[str]:
-    """Lists that name some of the things, but not all of them.
+    """Describe lists that name some of the things, but not all of them.
 
     >>> _incomplete_name_lists({"features": (2, 3), "nodes": (0, 9), "classes": (2, 2)})
     ['2 of 3 features have a name']
@@ -152,12 +150,12 @@ def _incomplete_name_lists(counts: _NameCounts) -> list[str]:
 
 
 def _step_status(name: str, made: Any) -> str:
-    """In order; names that are short are noted."""
+    """Return the status of a step; incomplete lists of names are noted."""
     return NOTED if name == "names" and _incomplete_name_lists(made) else OK
 
 
 def _describe_step(name: str, made: Any) -> str:
-    """What a step gave, for people."""
+    """Describe the result of a step."""
     if name == "file":
         return f"{made.config.level} {made.config.task}, in {made.folder.absolute()}"
     if name == "network":
@@ -175,6 +173,6 @@ def _describe_step(name: str, made: Any) -> str:
 
 
 def _check_lines(model: BaseModel) -> Iterator[DiagnosticLine]:
-    """What `check_model` finds."""
+    """Run `check_model`, and return its findings."""
     for result in check_model(model, on_fail="return"):
         yield DiagnosticLine("check", result.name, _CHECK_STATUS[result.status], result.reason)

@@ -1,12 +1,13 @@
-"""What saving costs: every trial, beside the form for production, on the same targets.
+"""The cost of early stopping: every trial, compared with production, on the same targets.
 
-    exhaustive   the most trials for every number, no early stop
-    production   the early stop (the paper's, where the settings have none), stability of a few calls (binomial), no twins or extras
+    exhaustive   the most trials for every number, no early stopping
+    production   early stopping (the paper's rule, where the settings have none), stability from a
+                 few calls (binomial), no twins or extras
 
 Random curves are drawn from the same seeds, so a number that stopped early used the first of the
-very same curves. Lost precision is |difference| per target; saved time is wall clock of both
-measurements, after a warm-up, on this machine. Production is accepted where no mean moves by more
-than epsilon and no verdict changes; else every trial is kept.
+very same curves. The loss of precision is |difference| per target; the time saved is wall-clock
+time of both measurements, after a warm-up, on this machine. Production is accepted if no mean moves
+by more than epsilon and no verdict changes; otherwise every trial is kept.
 """
 
 import time
@@ -30,7 +31,7 @@ _TRIAL_METRICS = (
 
 @dataclass(frozen=True)
 class _PrecisionLoss:
-    """One number both ways: means, mean and largest |difference| over the targets that have both."""
+    """One number in both forms: means, and mean and largest |difference| over shared targets."""
 
     metric: str
     exhaustive: float
@@ -42,8 +43,9 @@ class _PrecisionLoss:
 
 @dataclass(frozen=True)
 class TradeOff:
-    """Precision lost and time saved for one explainer; seconds are those of all explainers
-    together.
+    """The precision lost and the time saved for one explainer.
+
+    Seconds are those of all explainers together.
     """
 
     explainer: str
@@ -57,7 +59,7 @@ class TradeOff:
 
     @property
     def saved(self) -> float:
-        """The share of time saved; negative: none."""
+        """The share of time saved; it is negative if production took longer."""
         return 1 - self.seconds[1] / self.seconds[0]
 
     @property
@@ -67,7 +69,7 @@ class TradeOff:
         return not self.changed_verdicts and max(moved, default=0.0) <= self.epsilon
 
     def record(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the trade-off as plain data."""
         own = {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in asdict(self).items()
@@ -88,7 +90,7 @@ class TradeOff:
 
 
 def format_saving(saved: float) -> str:
-    """A share of time that was saved, in words; no saving is negative.
+    """Format a share of saved time; a negative share is nothing.
 
     >>> format_saving(0.564), format_saving(0.004), format_saving(-0.42)
     ('56%', 'nothing', 'nothing')
@@ -97,13 +99,14 @@ def format_saving(saved: float) -> str:
 
 
 def exhaustive_settings(settings: Settings) -> Settings:
-    """Every trial."""
+    """Return the settings with every trial."""
     return replace(settings, early_stop="none", trials=(settings.trials[1],) * 2)
 
 
 def production_settings(settings: Settings) -> Settings:
-    """As few trials as the early stop allows, stability from all pairs of a few calls, and no
-    twins.
+    """Return the settings with as few trials as early stopping allows, and without twins.
+
+    Stability comes from all pairs of a few calls.
     """
     least = min(load_guideline("practice")["early_stopping"]["least_trials"], settings.trials[1])
     rule = settings.early_stop if settings.early_stop != "none" else "paper"
@@ -121,8 +124,9 @@ def production_settings(settings: Settings) -> Settings:
 
 
 def with_settings(evaluator: Evaluator, settings: Settings) -> Evaluator:
-    """The same Evaluator with other settings; metrics beside the paper's need the twins' curves,
-    and go with them.
+    """Copy an Evaluator with other settings.
+
+    Metrics of the user need the twins' curves, and are left out without them.
     """
     found = copy(evaluator)
     object.__setattr__(found, "settings", settings)
@@ -133,7 +137,7 @@ def with_settings(evaluator: Evaluator, settings: Settings) -> Evaluator:
 def compare_with_timing(
     evaluator: Evaluator, explainers: Mapping[str, BaseExplainer], targets: list[Target]
 ) -> tuple[Results, float]:
-    """Results and seconds."""
+    """Compare explainers, and measure the seconds."""
     start = time.perf_counter()
     results = evaluator.compare(explainers, targets)
     return results, time.perf_counter() - start
@@ -145,7 +149,7 @@ def measure_trade_off(
     explainer: str,
     requirements: Requirements,
 ) -> TradeOff:
-    """Both measurements (with their seconds), compared for one explainer."""
+    """Compare both measurements (with their seconds) for one explainer."""
     both = exhaustive[0], production[0]
     losses = [
         loss
@@ -163,7 +167,7 @@ def measure_trade_off(
 def _precision_loss(
     exhaustive: Results, production: Results, explainer: str, metric: str
 ) -> _PrecisionLoss | None:
-    """One number both ways, over the targets that have both; None: there are none."""
+    """Compare one number of both measurements over shared targets; None if there are none."""
     every, short = (
         _values_by_target(exhaustive, explainer, metric),
         _values_by_target(production, explainer, metric),
@@ -177,7 +181,7 @@ def _precision_loss(
 
 
 def _values_by_target(results: Results, explainer: str, metric: str) -> dict[Any, float]:
-    """Values by target and occurrence."""
+    """Return values by target and occurrence."""
     return {
         (row.target, row.occurrence): float(row.cell.value)
         for row in results.rows
@@ -191,8 +195,9 @@ def _values_by_target(results: Results, explainer: str, metric: str) -> dict[Any
 def _find_changed_verdicts(
     exhaustive: Results, production: Results, explainer: str, requirements: Requirements
 ) -> list[str]:
-    """Numbers made of trials that meet their threshold one way and miss it the other, both judged
-    in the paper's form.
+    """Return the metrics made of trials that meet their threshold in one measurement only.
+
+    Both are judged in the paper's form.
     """
     every, short = (
         _failed_metrics(own, explainer, requirements) for own in (exhaustive, production)
@@ -201,7 +206,7 @@ def _find_changed_verdicts(
 
 
 def _failed_metrics(results: Results, explainer: str, requirements: Requirements) -> list[str]:
-    """Numbers that miss their threshold."""
+    """Return the metrics that miss their threshold."""
     judged = verdicts(
         replace(results, settings=replace(results.settings, headline="paper")), requirements
     )
@@ -209,7 +214,7 @@ def _failed_metrics(results: Results, explainer: str, requirements: Requirements
 
 
 def _mean_trials(results: Results, explainer: str) -> float:
-    """Mean number of random curves per target and reference; 0 where none is recorded."""
+    """Return the mean number of random curves per target and reference; 0 if none is recorded."""
     rows = [
         row
         for row in results.rows

@@ -1,6 +1,6 @@
-"""Things in the user's own Python, by address: ``shop.networks:make_net``.
+"""Import objects from the user's own Python code by strings such as ``shop.networks:make_net``.
 
-Modules are looked for in the folder of the project file first, then wherever Python looks.
+Modules are looked up in the folder of the project file first, then wherever Python looks.
 """
 
 import importlib
@@ -17,7 +17,7 @@ from graphgauge.core import BadModel
 
 @contextmanager
 def importable_folder(folder: Path) -> Iterator[None]:
-    """Let imports find modules in a folder, and nothing else afterwards."""
+    """Let imports find the modules in a folder, within a ``with`` block only."""
     place = str(folder.resolve())
     sys.path.insert(0, place)
     try:
@@ -27,7 +27,11 @@ def importable_folder(folder: Path) -> Iterator[None]:
 
 
 def import_object(address: str, folder: Path) -> Any:
-    """The object behind ``module:name``."""
+    """Import the object behind ``module:name``.
+
+    Raises:
+        BadModel: The module cannot be imported, or does not define the name.
+    """
     module_name, _, name = address.partition(":")
     module = _import_user_module(module_name, folder)
     try:
@@ -44,7 +48,7 @@ def import_object(address: str, folder: Path) -> Any:
 
 
 def _import_user_module(name: str, folder: Path) -> ModuleType:
-    """A module, or why it cannot be had."""
+    """Import a module, or raise `BadModel` with the reason why that fails."""
     importlib.invalidate_caches()
     try:
         module = importlib.import_module(name)
@@ -58,9 +62,7 @@ def _import_user_module(name: str, folder: Path) -> ModuleType:
 
 
 def _check_module_origin(module: ModuleType, folder: Path) -> None:
-    """Refuse a module of the same name from elsewhere, imported earlier, where the folder has its
-    own.
-    """
+    """Raise `BadModel` if another module of the same name was imported before from elsewhere."""
     first = module.__name__.partition(".")[0]
     here = [
         path for path in (folder / f"{first}.py", folder / first / "__init__.py") if path.exists()

@@ -1,15 +1,15 @@
-"""Markdown from templates in which every printed value is harmless.
+"""Fill Markdown templates so that every printed value is harmless.
 
-Names of features, explainers, people and files are data. Whatever they hold is shown as text on one
-line: Markdown and HTML signs are escaped, line breaks become blanks, control and direction
-characters disappear. Text that a template itself contains stays as it is, and so does what is
-marked as `SafeMarkdown`.
+Names of features, explainers, people and files are data. Whatever they contain is printed as text
+on one line: Markdown and HTML signs are escaped, line breaks become blanks, and control and
+direction characters are removed. The text of the template itself stays as it is, and so do values
+that are marked as safe.
 """
 
 import os
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,11 @@ _WEB_ADDRESS = re.compile(
 
 
 class SafeMarkdown(str):
-    """Markdown that is ready; it is not escaped again."""
+    """Markdown that is not escaped again."""
 
 
 def _escape_value(value: Any) -> str:
-    r"""A value as harmless text on one line.
+    r"""Escape a value as harmless text on one line.
 
     >>> _escape_value("a|b\n<script>")
     'a\\|b &lt;script&gt;'
@@ -55,7 +55,7 @@ def _escape_value(value: Any) -> str:
 
 @cache
 def _template_environment() -> Environment:
-    """The templates of this room; a name that is not given is an error."""
+    """Return the template environment; a missing value is an error."""
     return Environment(
         loader=PackageLoader("graphgauge.lifecycle", "templates"),
         autoescape=False,
@@ -67,13 +67,13 @@ def _template_environment() -> Environment:
     )
 
 
-def render_markdown(template: str, **values: Any) -> str:
-    """A template with its values."""
+def render_markdown(template: str, values: Mapping[str, Any]) -> str:
+    """Fill a template; its values may be of any type, because each is printed as text."""
     return _template_environment().get_template(template).render(values)
 
 
 def safe_markdown_table(heading: Iterable[str], rows: Iterable[Iterable[Any]]) -> SafeMarkdown:
-    """A Markdown table; '-' for None."""
+    """Format a Markdown table, with '-' for None."""
     names = list(heading)
     lines = [
         names,
@@ -84,7 +84,7 @@ def safe_markdown_table(heading: Iterable[str], rows: Iterable[Iterable[Any]]) -
 
 
 def file_link(path: Path, start: Path) -> SafeMarkdown:
-    """A link to a file, as seen from a folder; its name is shown.
+    """Link to a file from a folder; the file's name is shown.
 
     >>> file_link(Path("run/rows.csv"), Path("documents"))
     '[rows.csv](../run/rows.csv)'

@@ -1,13 +1,14 @@
-"""Runs in MLflow: parameters, one metric for each explainer and number, tables, and files such as
-the report.
+"""Log runs to MLflow: parameters, a metric for each explainer and number, tables, and files.
 
     parameters   the settings of the Evaluator, and what the caller adds
-    metrics      ``explainer/metric`` (mean over targets), and the same with ``.sd`` and ``.n``; what has no value is left out
-    artifacts    ``summary.json`` and ``rows.json`` (tables that MLflow's page shows), ``settings.json``, ``report.html``, and files
+    metrics      ``explainer/metric`` (mean over targets), and the same with ``.sd`` and ``.n``;
+                 numbers without a value are left out
+    artifacts    ``summary.json`` and ``rows.json`` (tables that MLflow's page shows),
+                 ``settings.json``, ``report.html``, and files
 
-Nothing is kept in global variables: a client is opened for one address, so that runs of your own
-training are left alone. MLflow is an extra: ``pip install "graphgauge[mlflow]"``. Its usage
-statistics are switched off (`DO_NOT_TRACK`, unless set).
+No global state is kept: a client is opened for one address, so that runs of your own training are
+not touched. MLflow is an extra: ``pip install "graphgauge[mlflow]"``. Its usage statistics are
+switched off (`DO_NOT_TRACK`, unless set).
 """
 
 import json
@@ -33,7 +34,7 @@ _SQLITE_PREFIX = "sqlite:///"
 
 
 def _import_mlflow() -> Any:
-    """MLflow, or how to install it."""
+    """Import MLflow, or raise `MissingExtra` with the command that installs it."""
     os.environ.setdefault("DO_NOT_TRACK", "true")
     try:
         import mlflow
@@ -44,7 +45,7 @@ def _import_mlflow() -> Any:
 
 
 def mlflow_client(uri: str) -> Any:
-    """A client of one tracking store; refuses a store that cannot be opened."""
+    """Open a client of one tracking store, or raise `BadSetting` if that fails."""
     mlflow = _import_mlflow()
     try:
         return mlflow.tracking.MlflowClient(tracking_uri=uri)
@@ -56,10 +57,15 @@ def mlflow_client(uri: str) -> Any:
 
 @dataclass(frozen=True)
 class Tracker:
-    """Writes results to MLflow when called: ``Tracker("sqlite:///runs.db")(results)`` gives the id
-    of the run.
+    """Log results to MLflow: ``Tracker("sqlite:///runs.db")(results)`` returns the id of the run.
 
     Its method ``validation`` is a callback for `Validation.save`.
+
+    Args:
+        uri: Address of the tracking store.
+        experiment: Name of the experiment; it is made if it does not exist.
+        name: Name of the runs.
+        tags: Tags of the runs.
     """
 
     uri: str
@@ -74,7 +80,17 @@ class Tracker:
         files: Sequence[Path] = (),
         names: Any = None,
     ) -> str:
-        """One run with everything; marked as failed if it could not be written to the end."""
+        """Log one run; it is marked as failed if it could not be logged completely.
+
+        Args:
+            results: The results to log.
+            parameters: Further parameters.
+            files: Further files.
+            names: Names of things, for the report.
+
+        Returns:
+            The id of the run.
+        """
         client, mlflow = mlflow_client(self.uri), _import_mlflow()
         try:
             run = self.opened(client)
@@ -98,8 +114,9 @@ class Tracker:
         return run
 
     def validation(self, found: "Validation", folder: Path) -> str:
-        """A validation with its decision and page: ``found.save(folder,
-        [Tracker(uri).validation])``.
+        """Log a validation with its decision and page.
+
+        Use it as a callback: ``found.save(folder, [Tracker(uri).validation])``.
         """
         own = found.decision
         parameters = {
@@ -117,7 +134,7 @@ class Tracker:
         )
 
     def opened(self, client: Any) -> str:
-        """A new run in the experiment, which is made where there is none."""
+        """Start a run in the experiment, which is made if it does not exist."""
         found = client.get_experiment_by_name(self.experiment)
         place = None if found is not None else _artifact_location(self.uri)
         owner = (
@@ -131,7 +148,9 @@ class Tracker:
 
 
 def _artifact_location(uri: str) -> str | None:
-    """Where the files of a new experiment go: beside a SQLite file; what the server says otherwise.
+    """Return where the files of a new experiment go.
+
+    They go beside a SQLite file; for a server, the server decides (None).
 
     >>> _artifact_location("http://127.0.0.1:5000") is None
     True
@@ -152,7 +171,7 @@ def _log_everything(
     files: Sequence[Path],
     names: Any = None,
 ) -> None:
-    """Parameters, metrics, tables, report and files of one run."""
+    """Log parameters, metrics, tables, report and files of one run."""
     from mlflow.entities import Metric, Param
 
     now = int(time.time() * 1000)
@@ -175,7 +194,7 @@ def _log_everything(
 
 
 def _log_tables(client: Any, run: str, tables: Mapping[str, Any]) -> None:
-    """Tables in the form that MLflow's page shows; its own `log_table` warns with pandas 3."""
+    """Log tables in the form that MLflow's page shows; its own `log_table` warns with pandas 3."""
     for name, frame in tables.items():
         client.log_text(run, frame.to_json(orient="split", index=False), name)
     client.set_tag(
@@ -186,7 +205,7 @@ def _log_tables(client: Any, run: str, tables: Mapping[str, Any]) -> None:
 
 
 def _log_report(client: Any, run: str, results: Results, names: Any = None) -> None:
-    """The report as one HTML file, in the form that this version of graphgauge writes."""
+    """Log the report as one HTML file."""
     make = getattr(results, "report", None)
     if make is None:
         client.log_text(run, _results_page(results), "report.html")
@@ -197,15 +216,13 @@ def _log_report(client: Any, run: str, results: Results, names: Any = None) -> N
 
 
 def _results_page(results: Results) -> str:
-    """What a notebook shows of results, as a page of its own."""
+    """Return what a notebook shows of results, as a page of its own."""
     head = '<head><meta charset="utf-8"><title>graphgauge</title></head>'
     return f'<!doctype html><html lang="en">{head}<body>{results._repr_html_()}</body></html>'
 
 
 def _mlflow_metrics(results: Results) -> dict[str, float]:
-    """Mean, SD and n of every explainer and metric, by MLflow's names; what is no number is left
-    out.
-    """
+    """Return mean, SD and n of every explainer and metric, without missing values."""
     found: dict[str, float] = {}
     for (explainer, metric), line in results.summary().iterrows():
         name = _mlflow_key(f"{explainer}/{metric}")
@@ -218,14 +235,14 @@ def _mlflow_metrics(results: Results) -> dict[str, float]:
 
 
 def _settings_parameters(results: Results) -> dict[str, str]:
-    """The settings as parameters."""
+    """Return the settings as parameters."""
     return _flatten_record(
         {"settings": results.settings.record(), "settings_digest": results.settings.digest}
     )
 
 
 def _flatten_record(tree: Mapping[str, Any], above: str = "") -> dict[str, str]:
-    """Nested data as one level of texts.
+    """Flatten nested data to one level of texts.
 
     >>> _flatten_record({"a": {"b": 1}, "c": [2, 3]})
     {'a.b': '1', 'c': '[2, 3]'}
@@ -242,7 +259,7 @@ def _flatten_record(tree: Mapping[str, Any], above: str = "") -> dict[str, str]:
 
 
 def _mlflow_key(text: str) -> str:
-    """A name that MLflow takes.
+    """Turn a name into a key that MLflow accepts.
 
     >>> _mlflow_key("lrp(variant=captum)/time"), _mlflow_key("../x")
     ('lrp_variant_captum_/time', '_./x')
@@ -254,10 +271,10 @@ def _mlflow_key(text: str) -> str:
 
 
 def _split_batches(entries: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
-    """Pieces of at most ``size`` entries."""
+    """Split entries into pieces of at most ``size``."""
     return (entries[start : start + size] for start in range(0, len(entries), size))
 
 
 def existing_files(folder: Path, names: Iterable[str]) -> list[Path]:
-    """Those files of a folder that are there."""
+    """Return those files of a folder that exist."""
     return [folder / name for name in names if (folder / name).is_file()]

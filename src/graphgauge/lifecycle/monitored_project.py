@@ -1,12 +1,10 @@
-"""A project in use: with which explainer it is measured, against which limits, since when it is
-valid; what people see of a run.
+"""A project in use: the explainer and the limits that monitoring uses, and their validation.
 
-    watched(project, decision=Decision.read("validation"))     at the baseline: explainer, limits and date are the decision's
-    watched(project, baseline=history.baseline)                at a run: as the baseline says
-    watched(project, label="lrp")                              without a decision: the project's explainer and thresholds
+A baseline takes explainer, limits and date from a decision. A run takes them from its baseline.
+Without a decision, the project's explainer and thresholds are used.
 
-A decision holds for one network, so a baseline of another one is refused. Other data are normal in
-use: that is what is watched.
+A decision holds for one network, so a decision about another network is refused. Other data are
+normal in use, because changes of data are what monitoring is about.
 """
 
 from collections.abc import Mapping
@@ -27,7 +25,7 @@ from graphgauge.report import ExampleBuilder, sanitize_results
 
 @dataclass(frozen=True)
 class MonitoredProject:
-    """What a project is watched with."""
+    """What a project is monitored with."""
 
     project: Project
     model: BaseModel
@@ -38,16 +36,16 @@ class MonitoredProject:
 
     @property
     def evaluator(self) -> Evaluator:
-        """With the project's settings."""
+        """An Evaluator with the project's settings."""
         return self.project.evaluator(self.model)
 
     def pool(self, among: str | None) -> Any:
-        """Where targets are drawn from; None: everywhere."""
+        """Return the targets to draw from; None: all."""
         name = among or self.project.config.targets.among
         return None if name is None else candidate_targets(self.model, name)
 
     def show(self) -> ExampleCallback:
-        """What people see of a run."""
+        """Return the callback that selects what people see of a run."""
         return shown_examples(self.project.names(self.model), self.wanted)
 
 
@@ -58,8 +56,16 @@ def load_monitored_project(
     baseline: Snapshot | None = None,
     label: str | None = None,
 ) -> MonitoredProject:
-    """What a project is watched with: as a decision says, or as the baseline does, or ``label`` of
-    the project.
+    """Load what a project is monitored with.
+
+    Args:
+        project: The project.
+        decision: Take explainer and limits from this decision.
+        baseline: Otherwise, take them from this baseline.
+        label: The explainer, as the project calls it, if neither says which one is in use.
+
+    Raises:
+        BadSetting: The decision is about another network, or ``label`` contradicts it.
     """
     model = _model_with_feature_names(project)
     if decision is not None:
@@ -85,7 +91,7 @@ def load_monitored_project(
 
 
 def validation_from_decision(decision: Decision) -> ValidationRecord:
-    """A decision, as far as monitoring needs it."""
+    """Return the part of a decision that monitoring needs."""
     accepted = bool(decision.trade_off.get("is_accepted", True))
     made = parse_utc_time(decision.made)
     return ValidationRecord(
@@ -94,7 +100,7 @@ def validation_from_decision(decision: Decision) -> ValidationRecord:
 
 
 def _model_with_feature_names(project: Project) -> BaseModel:
-    """The model, with the project's names of features."""
+    """Return the model with the project's names of features."""
     model = project.model()
     named: Any = project.names(model).features
     if named:
@@ -105,7 +111,7 @@ def _model_with_feature_names(project: Project) -> BaseModel:
 
 
 def _check_decision_fits(decision: Decision, model: BaseModel, label: str | None) -> None:
-    """Refuse a decision on another network, or another explainer beside it."""
+    """Raise `BadSetting` if a decision is about another network or another explainer."""
     others = [problem.message for problem in decision.changes(model) if problem.kind == "network"]
     if others:
         raise BadSetting(f"the decision is not about this network: {others[0]}")
@@ -116,7 +122,7 @@ def _check_decision_fits(decision: Decision, model: BaseModel, label: str | None
 
 
 def _check_explainer_label(label: str | None, decided: str) -> None:
-    """Refuse another explainer than the baseline's."""
+    """Raise `BadSetting` if another explainer is named than the baseline's."""
     if label not in (None, decided):
         raise BadSetting(
             f"the baseline follows a decision for {decided!r}, but --explainer says {label!r}: leave it out."
@@ -124,7 +130,7 @@ def _check_explainer_label(label: str | None, decided: str) -> None:
 
 
 def monitoring_thresholds(wanted: Requirements) -> dict[str, Threshold]:
-    """The limits that a use asks for; those that nothing can miss are left out."""
+    """Return the limits of a use, without those that nothing can miss."""
     metrics = [entry["metric"] for entry in load_guideline("thresholds")["threshold"]]
     limits = {
         metric: find_limit(metric, wanted.task_kind, wanted)
@@ -139,12 +145,12 @@ def monitoring_thresholds(wanted: Requirements) -> dict[str, Threshold]:
 
 
 def _is_judged_side(metric: str, focus: str | None) -> bool:
-    """Whether a metric is of the side that counts."""
+    """Whether a metric belongs to the side that is judged."""
     return focus is None or metric == "time" or metric.startswith(focus)
 
 
 def _explainer_in_use(project: Project, label: str | None, known: str | None) -> BaseExplainer:
-    """The explainer in use: by label, or as at the baseline, or the only one beside chance."""
+    """Return the explainer in use: by label, as at the baseline, or the only one beside chance."""
     offered = project.explainers()
     if label is not None:
         return lookup(offered, label, "explainer of the project")
@@ -164,8 +170,13 @@ def _explainer_in_use(project: Project, label: str | None, known: str | None) ->
 def shown_examples(
     names: Names | Mapping[str, Any] | None, wanted: Requirements
 ) -> ExampleCallback:
-    """The worst and the best explanations of a run, with sentences and pictures (SVG): for
-    ``Monitor.run(show=...)``.
+    """Select the worst and the best explanations of a run, with sentences and pictures (SVG).
+
+    Pass the result to ``Monitor.run(show=...)``.
+
+    Args:
+        names: Names of things, for the sentences.
+        wanted: The requirements, for the verdicts.
     """
 
     def examples(results: Results) -> list[dict[str, Any]]:

@@ -1,6 +1,4 @@
-"""What a monitoring store says for the documents: how often and how a model in use is looked at,
-and what came of it.
-"""
+"""Summarise a monitoring store for the documents: how the model is monitored, and the findings."""
 
 import statistics
 from dataclasses import dataclass
@@ -13,17 +11,17 @@ MONITORED_ITEMS = ("monitoring", "revalidation")  #: of the checklist, which a s
 
 @dataclass(frozen=True)
 class MonitoringSummary:
-    """Sentences for the documents; '' where there is no store, or nothing in it."""
+    """Sentences for the documents; '' if there is no store, or no baseline in it."""
 
     store: str = ""
-    often: str = ""
+    interval: str = ""
     targets: str = ""
     monitoring: str = ""
     revalidation: str = ""
 
 
 def summarise_monitoring(store: str) -> MonitoringSummary:
-    """What a store says; nothing for ''."""
+    """Summarise a store; without a path the summary is empty."""
     if not store:
         return MonitoringSummary()
     history = read_history(store)
@@ -40,7 +38,7 @@ def summarise_monitoring(store: str) -> MonitoringSummary:
 
 
 def _run_interval_phrase(history: History) -> str:
-    """How often runs came so far, from the median of days between them; '' for fewer than three."""
+    """Say how often runs came, by the median of days between them; '' for fewer than three runs."""
     times = [run.at for run in history.runs]
     gaps = [(after - before).total_seconds() / 86400 for before, after in pairwise(times)]
     return (
@@ -51,7 +49,7 @@ def _run_interval_phrase(history: History) -> str:
 
 
 def _format_days(days: float) -> str:
-    """A time in days, or in the unit in which it is 1 or more.
+    """Format a number of days in the largest unit of which there is at least 1.
 
     >>> _format_days(7.0), _format_days(1.0), _format_days(0.25), _format_days(0.000538)
     ('7 days', '1 day', '6 hours', '46.5 seconds')
@@ -64,7 +62,7 @@ def _format_days(days: float) -> str:
 
 
 def _runs_phrase(history: History, baseline: Snapshot) -> str:
-    """How many runs there were, and what they raised; '' before the first."""
+    """Say how many runs there were and which triggers wait; '' before the first run."""
     if not history.runs_since_baseline:
         return ""
     runs, last = len(history.runs_since_baseline), history.runs_since_baseline[-1].at.date()

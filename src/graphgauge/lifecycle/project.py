@@ -1,12 +1,11 @@
-"""A project: the user's network, data and wishes, from one file; what every command on one's own
-model begins with.
+"""A project: the user's network, data and settings, read from one file.
 
     project = Project.read("project.yaml")
     model = project.model()
     results = project.evaluator(model).compare(project.explainers(), project.targets(model))
 
-Paths are relative to the file. Random starts of the network are drawn with the project's seed, and
-leave no trace.
+Paths are relative to the file. Random initial weights are drawn with the project's seed, without
+changing the global random state.
 """
 
 import json
@@ -65,16 +64,23 @@ _PROJECT_EXAMPLE = "`model: package.module:function`, `data: graph.safetensors` 
 
 @dataclass(frozen=True)
 class Project:
-    """What a project file says (``form``), and the folder that its paths start from."""
+    """The content of a project file, and the folder that its paths start from."""
 
     config: ProjectConfig
     folder: Path
 
     @staticmethod
     def read(path: str | os.PathLike[str], changes: Mapping[str, Any] | None = None) -> "Project":
-        """The project in a file, YAML or TOML; ``changes`` replace what it says under a key.
+        """Read a project from a YAML or TOML file.
 
-        A bare number of targets leaves them drawn from where the file says.
+        Args:
+            path: The file.
+            changes: Values that replace those of the file. A bare number of targets does not change
+                where they are drawn from.
+
+        Raises:
+            BadFile: The file cannot be read.
+            BadSetting: The file has mistakes; all of them are listed.
         """
         place = Path(path)
         tree, node = read_config_file(place, "a project", _PROJECT_EXAMPLE)
@@ -92,13 +98,13 @@ class Project:
     def from_keys(
         keys: Mapping[str, Any], folder: str | os.PathLike[str] = ".", called: str = "the project"
     ) -> "Project":
-        """A project without a file; mistakes are told as those of what it is ``called``."""
+        """Build a project without a file; ``called`` is its name in error messages."""
         return Project(
             validate_config(ProjectConfig, dict(keys), None, called, KNOWN_KEYS), Path(folder)
         )
 
     def net(self) -> Module:
-        """The network with its weights, on the project's device."""
+        """Build the network with its weights, on the project's device."""
         form = self.config
         with importable_folder(self.folder), temporary_global_seed(form.seed):
             net = _build_network(form.model, import_object(form.model, self.folder), form.arguments)
@@ -107,7 +113,7 @@ class Project:
         return net.to(self.device)
 
     def data(self) -> Any:
-        """The graph, or the list of graphs, on the project's device."""
+        """Load the graph, or the list of graphs, to the project's device."""
         found = load_graph(self.folder / self.config.data)
         if isinstance(found, list) != (self.config.level == "graph"):
             held = f"a list of {len(found)} graphs" if isinstance(found, list) else "one graph"
@@ -122,7 +128,7 @@ class Project:
         )
 
     def model(self) -> BaseModel:
-        """The network, wrapped with its data."""
+        """Wrap the network with its data."""
         wrapping: dict[str, Any] = self.config.wrapping.model_dump(exclude_none=True)
         if "output" in wrapping and self.config.task == "regression":
             raise BadSetting(
@@ -144,11 +150,11 @@ class Project:
 
     @property
     def device(self) -> torch.device:
-        """The device asked for, or a GPU where there is one."""
+        """The requested device, or a GPU if there is one."""
         return resolve_device(self.config.device)
 
     def explainers(self) -> dict[str, BaseExplainer]:
-        """The explainers, under the labels that results show."""
+        """Build the explainers, by the labels that results show."""
         return dict(
             zip(
                 label_explainers(self.config.explainers),
@@ -158,8 +164,10 @@ class Project:
         )
 
     def evaluator(self, model: BaseModel | None = None) -> Evaluator:
-        """An Evaluator with the project's settings; ``model``: the one that `model` gave, so that
-        it is not made twice.
+        """Build an Evaluator with the project's settings.
+
+        Args:
+            model: What `model` returned, so that it is not built twice.
         """
         form = self.config
         metrics = [choice.build() for choice in form.metrics]
@@ -169,8 +177,9 @@ class Project:
         )
 
     def targets(self, model: BaseModel) -> list[Target]:
-        """The targets: those that are listed, or so many, spread over classes and confidence (see
-        `sample_targets`).
+        """Return the listed targets, or draw some, spread over classes and confidence.
+
+        See `sample_targets`.
         """
         wanted = self.config.targets
         if wanted.number is not None:
@@ -184,7 +193,7 @@ class Project:
         return self.read_targets(model, listed)
 
     def read_targets(self, model: BaseModel, given: Sequence[Any]) -> list[Target]:
-        """Targets by their numbers, or by the names that the project or the data gives them."""
+        """Parse targets that are given by number, or by a name from the project or the data."""
         names = self.names(model)
         found = [
             parse_named_target(target, self.config.level, names, has_label=model.labels is not None)
@@ -193,11 +202,11 @@ class Project:
         return list(model.parse_targets(found))
 
     def names(self, model: BaseModel) -> Names:
-        """What things are called: as the file says, then as the data says."""
+        """Return the names of things: those of the file first, then those of the data."""
         return complete_names(self.evaluator(model), self.config.names)
 
     def requirements(self, model: BaseModel) -> Requirements:
-        """What is asked of explanations, for verdicts."""
+        """Return what the project requires of explanations, for verdicts."""
         kind, size = f"{self.config.level}_{self.config.task}", model.source.x.size(1)
         return Requirements(
             task_kind=kind,
@@ -208,7 +217,7 @@ class Project:
 
 
 def _build_network(address: str, make: Any, arguments: Mapping[str, Any]) -> Module:
-    """What the user's function gives; it must be a network."""
+    """Call the user's function, and check that it returns a network."""
     if not callable(make) or isinstance(make, Module):
         raise BadModel(
             f"{address} must be a function or class that gives the network, but is {type(make).__name__}."
@@ -228,8 +237,9 @@ def _build_network(address: str, make: Any, arguments: Mapping[str, Any]) -> Mod
 
 
 def candidate_targets(model: BaseModel, name: str) -> Tensor:
-    """The targets that the data names: a mask over nodes, a list of ids, pairs (2, P), or for
-    graphs a yes or no in each.
+    """Return the targets that a tensor in the data selects.
+
+    The tensor is a mask over nodes, a list of ids, pairs (2, P), or for graphs a yes or no in each.
     """
     graphs = model.data if model.level == "graph" else [model.data]
     held = [graph.get(name) for graph in graphs]
@@ -256,8 +266,9 @@ def candidate_targets(model: BaseModel, name: str) -> Tensor:
 
 
 def read_target_list(path: Path) -> list[Any]:
-    """Targets from a file: a JSON list, or one target a line, the two ends of a link apart by a
-    space or comma.
+    """Read targets from a JSON list, or from a text file with one target per line.
+
+    The two ends of a link are separated by a space or a comma.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -278,10 +289,12 @@ def read_target_list(path: Path) -> list[Any]:
 
 
 def _parse_target_line(line: str) -> Any:
-    """A line of a list of targets: numbers, or else a text that names one.
+    """Parse a line of a list of targets: numbers, or else a name.
 
-    >>> _parse_target_line("17"), _parse_target_line("3, 5"), _parse_target_line("3 5"), _parse_target_line("Ada, Bob")
-    (17, [3, 5], [3, 5], 'Ada, Bob')
+    >>> _parse_target_line("17"), _parse_target_line("3, 5"), _parse_target_line("3 5")
+    (17, [3, 5], [3, 5])
+    >>> _parse_target_line("Ada, Bob")
+    'Ada, Bob'
     """
     parts = line.replace(",", " ").split()
     if not all(part.isdecimal() for part in parts):

@@ -1,13 +1,13 @@
-"""What a project file says, checked as a whole: YAML or TOML, every mistake told at once.
+"""The schema of a project file (YAML or TOML); all mistakes in a file are reported together.
 
-model: shop.networks:make_net          # module:function (or class); called with `arguments`, gives the network
+model: shop.networks:make_net          # module:function (or class); called with `arguments`
 arguments: {hidden: 32}
-weights: weights.safetensors           # never a pickle; left out: the function gives a trained network
+weights: weights.safetensors           # never a pickle; without it, the function returns a
+                                       # trained network
 data: graph.safetensors                # see `graphgauge.datasets.save_graph`
 level: node                            # node, link or graph
 task: classification                   # or regression
-explainers: [input_x_gradient, {name: gnn_explainer, parameters: {epochs: 50}, label: short},
-random]
+explainers: [saliency, random, {name: gnn_explainer, parameters: {epochs: 50}, label: short}]
 preset: paper                          # or calibrated
 settings: {edge_removal: drop}         # any setting of the Evaluator
 targets: {number: 100, among: test_mask}       # or [0, 17], or a file: targets.json
@@ -43,12 +43,12 @@ _ADDRESS_PATTERN = r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$"
 
 
 def _explainer_choices(names: Any) -> list[ExplainerChoice]:
-    """Explainers by name, without parameters."""
+    """Return explainers by name, without parameters."""
     return [ExplainerChoice(name=name, parameters={}) for name in names]
 
 
 class WrapperOptions(StrictModel):
-    """How the network is called, where its signature does not say enough; see docs/models.md."""
+    """How to call the network where its signature does not say enough; see docs/models.md."""
 
     output: Literal["logits", "log_probs", "probs", "multi_label", "multi_label_logits"] | None = (
         None
@@ -66,9 +66,7 @@ class WrapperOptions(StrictModel):
 
 
 class TargetSelection(StrictModel):
-    """So many targets, drawn among all or those that a mask or list in the data names; or a list;
-    or a file with a list.
-    """
+    """The targets: a number to draw (from all, or from a mask in the data), a list, or a file."""
 
     number: int | None = Field(default=None, ge=1)
     among: str | None = None
@@ -77,7 +75,7 @@ class TargetSelection(StrictModel):
 
     @model_validator(mode="after")
     def check_one_way(self) -> "TargetSelection":
-        """One way of saying it."""
+        """Require exactly one of the ways."""
         given = [name for name in ("number", "chosen", "file") if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(
@@ -89,7 +87,7 @@ class TargetSelection(StrictModel):
 
 
 class IntendedUse(StrictModel):
-    """What explanations are for; see docs/choosing.md."""
+    """What explanations are used for; see docs/choosing.md."""
 
     stakes: str = "standard"
     latency: str | None = None
@@ -101,13 +99,13 @@ class IntendedUse(StrictModel):
     @field_validator("stakes", "latency", "num_edges", "focus")
     @classmethod
     def check_choice(cls, value: Any, info: ValidationInfo) -> Any:
-        """As the guidelines know them."""
+        """Check a value as `Requirements` does."""
         as_value_error(lambda: Requirements(**{str(info.field_name): value}))
         return value
 
 
 def add_project_file_hint(error: Exception) -> str:
-    """What an error says; where it gives advice in Python, also how to follow it in a project file.
+    """Return the text of an error, with what to write in a project file for advice on Python.
 
     >>> add_project_file_hint(ValueError("Say it: num_hops=2."))
     'Say it: num_hops=2. In a project file: `wrapping: {num_hops: 2}`.'
@@ -123,13 +121,13 @@ def add_project_file_hint(error: Exception) -> str:
 
 
 def _expand_targets(value: Any) -> Any:
-    """A bare number, list or file as what it stands for."""
+    """Expand a bare number, list or file name to the keys it stands for."""
     ways = {int: "number", list: "chosen", str: "file"}
     return {ways[type(value)]: value} if type(value) in ways else value
 
 
 def _with_numeric_ids(value: Any) -> Any:
-    """Names with ids as numbers: TOML has keys of text only."""
+    """Turn ids of names into numbers, because TOML has text keys only."""
     if not isinstance(value, Mapping):
         return value
     return {
@@ -139,7 +137,7 @@ def _with_numeric_ids(value: Any) -> Any:
 
 
 def _with_numeric_keys(own: Any) -> Any:
-    """Keys that are digits as whole numbers."""
+    """Turn keys that consist of digits into whole numbers."""
     if not isinstance(own, Mapping):
         return own
     return {
@@ -173,14 +171,14 @@ class ProjectConfig(MeasurementConfig):
     @field_validator("names")
     @classmethod
     def check_names(cls, names: dict[str, Any]) -> dict[str, Any]:
-        """As the sentences want them."""
+        """Check the names as the narrative does."""
         as_value_error(lambda: Names.from_value(names))
         return names
 
     @field_validator("thresholds")
     @classmethod
     def check_thresholds(cls, thresholds: dict[str, Any]) -> dict[str, Any]:
-        """As the guidelines want them."""
+        """Check the thresholds as `Requirements` does."""
         as_value_error(lambda: Requirements(limits=thresholds))
         return thresholds
 

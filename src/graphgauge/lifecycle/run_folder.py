@@ -1,10 +1,9 @@
-"""The folder of a run or a validation: what is in it is not written over, and a signed decision is
-never lost.
+"""The folder of a run or a validation: nothing is overwritten, and no signed decision is lost.
 
 Without ``replace`` a folder that holds a run is refused. With it, the files of the earlier run are
-removed, except where its decision is signed: then all of them go to ``earlier/DATE-DIGEST`` in the
-same folder, the decision with the rows behind it. A decision that cannot be read (it was edited,
-for example) is kept in the same way. Other files in the folder stay where they are.
+removed, unless its decision is signed: then all of them move to ``earlier/DATE-DIGEST`` in the same
+folder, the decision together with the rows behind it. A decision that cannot be read (because it
+was edited, for example) is kept in the same way. Other files in the folder stay where they are.
 """
 
 import os
@@ -34,8 +33,9 @@ _RUN_FILES = (
 
 
 def check_folder(folder: str | os.PathLike[str], replace: bool = False) -> Path:
-    """The folder for results, made now: not after an hour of measuring is it found out that it
-    cannot be, or holds a run.
+    """Make the folder for results before measuring, or raise `BadFile` if that is not possible.
+
+    It is not possible if the folder cannot be written to or holds a run.
     """
     place = Path(folder)
     if (place / RUN_FILE).exists():
@@ -53,7 +53,7 @@ def check_folder(folder: str | os.PathLike[str], replace: bool = False) -> Path:
 
 
 def clear_folder(folder: str | os.PathLike[str], replace: bool = False) -> Path:
-    """The folder without the files of an earlier run; see the head of this file."""
+    """Remove or archive the files of an earlier run, and return the folder."""
     place = check_folder(folder, replace)
     names = [name for name in _RUN_FILES if (place / name).is_file()] if _holds_run(place) else []
     is_kept = (place / DECISION_FILE).exists() and _describe_signature(place) is not None
@@ -71,7 +71,7 @@ def clear_folder(folder: str | os.PathLike[str], replace: bool = False) -> Path:
 
 
 def _check_empty(place: Path) -> None:
-    """Refuse a folder that holds a run or a decision."""
+    """Raise `BadFile` if a folder holds a run or a decision."""
     if not _holds_run(place):
         return
     what, kept = "a run", "the earlier one is then removed"
@@ -91,7 +91,7 @@ def _holds_run(place: Path) -> bool:
 
 
 def _describe_signature(place: Path) -> str | None:
-    """Who signed the decision in a folder, and when; None where nobody has."""
+    """Say who signed the decision in a folder, and when; None if nobody did."""
     try:
         decision = Decision.read(place)
     except BadFile:
@@ -100,7 +100,7 @@ def _describe_signature(place: Path) -> str | None:
 
 
 def _free_archive(place: Path) -> Path:
-    """A folder for the earlier run that is not there yet, named after its decision."""
+    """Return a new folder for the earlier run, named after its decision."""
     try:
         decision = Decision.read(place)
         name = f"{decision.made[:19].replace(':', '-')}-{decision.digest[:8]}"

@@ -1,12 +1,12 @@
-"""The shortlist: which explainers are worth measuring on data of one's own, from a benchmark.
+"""The shortlist: which explainers are worth measuring on one's own data, according to a benchmark.
 
     1. the benchmark's recommendation for the kind of task
-    2. then those that miss no threshold there, in the order of the paper's hierarchy
+    2. the explainers that miss no threshold there, in the order of the paper's hierarchy
 
-The use counts here (stakes, latency, focus). One's own limits and number of features do not: they
-are for one's own numbers. Benchmarks have no graph tasks; node tasks of the same sort stand in for
-them, and the source says so. Where the project names its explainers, its list takes the place of
-the shortlist and no benchmark is asked.
+The use counts here (stakes, latency, focus). One's own limits and number of features do not,
+because they apply to one's own numbers. Benchmarks have no graph tasks; node tasks of the same kind
+stand in for them, and the source says so. Where the project names its explainers, its list replaces
+the shortlist, and no benchmark is consulted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ PROJECT_LIST = "the project's own list"  #: the source where the project names i
 
 @dataclass(frozen=True)
 class Shortlist:
-    """The names, best first, and what they were taken from."""
+    """Names of explainers, best first, and where they come from."""
 
     names: tuple[str, ...]
     kind: str
@@ -30,15 +30,19 @@ class Shortlist:
     reason: str
 
     def record(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the shortlist as plain data."""
         return {**vars(self), "names": list(self.names)}
 
 
 def build_shortlist(
     kind: str, requirements: Requirements | None = None, size: int = _SHORTLIST_SIZE
 ) -> Shortlist:
-    """``size`` explainers for a kind of task such as "node_classification"; who misses a threshold
-    there comes last.
+    """List ``size`` explainers for a kind of task; those that miss a threshold there come last.
+
+    Args:
+        kind: Such as "node_classification".
+        requirements: Stakes, latency and focus of the use.
+        size: How many explainers to list.
     """
     asked = benchmark_kind(kind)
     wanted = replace(
@@ -60,14 +64,14 @@ def build_shortlist(
 
 
 def list_named_explainers(names: Iterable[str], kind: str) -> Shortlist:
-    """The explainers that the project names, in its order, in the place of a shortlist."""
+    """List the explainers that the project names, in its order, instead of a shortlist."""
     return Shortlist(
         tuple(names), kind, PROJECT_LIST, "the project names them, so no benchmark was asked"
     )
 
 
 def describe_shortlist(record: Mapping[str, Any]) -> tuple[str, str]:
-    """What the list of a decision is, and what is on it.
+    """Describe the list of a decision: its title, then its content.
 
     >>> describe_shortlist(list_named_explainers(["lrp", "saliency"], "node_regression").record())
     ('explainers', "lrp, saliency (the project's own list)")
@@ -83,7 +87,7 @@ def describe_shortlist(record: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def benchmark_kind(kind: str) -> str:
-    """The kind of task that a benchmark has.
+    """Return the kind of task that stands in for another one in a benchmark.
 
     >>> benchmark_kind("graph_regression"), benchmark_kind("link_regression")
     ('node_regression', 'link_regression')
@@ -92,7 +96,7 @@ def benchmark_kind(kind: str) -> str:
 
 
 def _describe_source(found: Recommendation, kind: str, asked: str) -> str:
-    """Where the shortlist comes from."""
+    """Describe where the shortlist comes from."""
     return (
         found.source
         if kind == asked
@@ -101,7 +105,7 @@ def _describe_source(found: Recommendation, kind: str, asked: str) -> str:
 
 
 def _explainers_below_threshold(kind: str, wanted: Requirements) -> set[str]:
-    """Explainers that fail in the benchmark's own numbers."""
+    """Return the explainers that fail a verdict in the benchmark's own numbers."""
     table = shipped_benchmark()
     return {
         verdict.explainer

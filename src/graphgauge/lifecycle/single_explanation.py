@@ -1,4 +1,4 @@
-"""One explanation of a project: made, measured, judged, and told in words."""
+"""One explanation of a project: made, measured, judged, and described in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +14,7 @@ from graphgauge.narrative import Names
 
 @dataclass(frozen=True)
 class SingleExplanation:
-    """An explanation, the verdicts on it (none where it was not measured), and what is needed to
-    tell of it.
-    """
+    """An explanation with the verdicts on it (none if it was not measured)."""
 
     x: Xplanation
     verdicts: tuple[Verdict, ...]
@@ -25,7 +23,7 @@ class SingleExplanation:
 
     @property
     def missed(self) -> list[Verdict]:
-        """The thresholds that this explanation misses; time says nothing of an explanation."""
+        """The thresholds that this explanation misses; time does not count."""
         return [
             verdict
             for verdict in self.verdicts
@@ -33,7 +31,13 @@ class SingleExplanation:
         ]
 
     def text(self, language: str = "en", audience: str = "expert", top_k: int = 3) -> str:
-        """The explanation in words, with the thresholds it misses."""
+        """Describe the explanation in words, with the thresholds it misses.
+
+        Args:
+            language: Language of the sentences.
+            audience: "expert", "internal" or "affected_person".
+            top_k: How many factors to name.
+        """
         return str(
             self.evaluator.get_textual_explanation(
                 self.x,
@@ -49,8 +53,14 @@ class SingleExplanation:
 def explain_one(
     project: Project, target: Any, explainer: str | None = None, measured: bool = True
 ) -> SingleExplanation:
-    """Explain one target, by number or name (``explainer``: default the first of the project that
-    is not the baseline).
+    """Explain one target.
+
+    Args:
+        project: The project.
+        target: The number or name of the target.
+        explainer: Its label in the project, or the name of another explainer (default: the first
+            one of the project that is not the baseline).
+        measured: Whether to measure and judge the explanation too.
     """
     chosen = _select_project_explainer(project, explainer)
     model = project.model()
@@ -65,9 +75,7 @@ def explain_one(
 
 
 def _select_project_explainer(project: Project, name: str | None) -> BaseExplainer:
-    """The explainer that the project calls ``name``, else the one that everybody does; None: the
-    project's first.
-    """
+    """Return the explainer with this label or name; None: the first one of the project."""
     known = project.explainers()
     if name is not None:
         return known[name] if name in known else find_explainer(name)
@@ -82,7 +90,7 @@ def _select_project_explainer(project: Project, name: str | None) -> BaseExplain
 def quality_by_metric(
     found: Sequence[Verdict],
 ) -> dict[str, tuple[float | None, float, bool | None]] | None:
-    """Verdicts as sentences want them; None where nothing was judged."""
+    """Return verdicts in the form that the narrative reads; None if nothing was judged."""
     judged = [
         own
         for own in found

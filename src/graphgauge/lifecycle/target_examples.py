@@ -1,6 +1,4 @@
-"""One target of a project seen closely: explained by some of its explainers, measured, told and
-drawn with curves and subgraph.
-"""
+"""Examples of one target: explained by some explainers, measured, described and drawn."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,8 +13,13 @@ from graphgauge.report import Example, ExampleBuilder, sanitize_results
 def build_target_examples(
     project: Project, model: BaseModel, target: Any, labels: Sequence[str]
 ) -> list[Example]:
-    """An example for each of the explainers that the project calls so; ``model`` is the one that
-    `Project.model` gave.
+    """Build an example of a target for each of the named explainers.
+
+    Args:
+        project: The project.
+        model: What `Project.model` returned.
+        target: The target.
+        labels: The explainers, as the project calls them.
     """
     offered = project.explainers()
     chosen = {label: lookup(offered, label, "explainer of the project") for label in labels}

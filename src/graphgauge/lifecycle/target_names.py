@@ -1,5 +1,6 @@
-"""Targets that people call by name: '17' and 17 are a number, 'CUST-34' is what the project or the
-data calls so.
+"""Parse targets that are given by name or by number.
+
+'17' and 17 are numbers; 'CUST-34' is a name from the project or the data.
 """
 
 from collections.abc import Mapping
@@ -16,16 +17,19 @@ _NAMED_KIND = {
 
 
 def parse_named_target(given: Any, level: str, names: Names, has_label: bool = False) -> Any:
-    """A target by its number or name; a link by those of its two ends, in a list or apart by a
-    comma.
+    """Parse a target; the two ends of a link come in a list or are separated by a comma.
 
-    Where a network gives several labels, the number or name of one stands behind: "Ada, 2".
+    Where a network has several labels, the number or name of one comes last: "Ada, 2".
 
     >>> names = Names(nodes={3: "Ada", 5: "Bob"})
-    >>> parse_named_target("17", "node", names), parse_named_target("Bob", "node", names), parse_named_target("Ada, 5", "link", names)
-    (17, 5, [3, 5])
-    >>> parse_named_target("Ada, 2", "node", names, has_label=True), parse_named_target([3, 5, "late"], "link", names, has_label=True)
-    ([3, 2], [3, 5, 'late'])
+    >>> parse_named_target("17", "node", names), parse_named_target("Bob", "node", names)
+    (17, 5)
+    >>> parse_named_target("Ada, 5", "link", names)
+    [3, 5]
+    >>> parse_named_target("Ada, 2", "node", names, has_label=True)
+    [3, 2]
+    >>> parse_named_target([3, 5, "late"], "link", names, has_label=True)
+    [3, 5, 'late']
     """
     if has_label:
         parts = given.split(",") if isinstance(given, str) else given
@@ -44,13 +48,13 @@ def parse_named_target(given: Any, level: str, names: Names, has_label: bool = F
 
 
 def _parse_label(given: Any) -> Any:
-    """The number of a label; its name is left for the model to read."""
+    """Return the number of a label; a name is left for the model to parse."""
     text = tidy_text(given) if isinstance(given, str) else ""
     return int(text) if text.isdecimal() else text or given
 
 
 def _parse_id(given: Any, kind: str, names: Names) -> Any:
-    """The number that a text stands for; anything else is left to be read, or refused, as a number."""
+    """Return the number behind a text; anything else is left to be parsed as a number."""
     if not isinstance(given, str):
         return given
     text = tidy_text(given)

@@ -1,11 +1,11 @@
-"""Validation (the paper's phase 2): measure a shortlist on one's own data, compare, choose, and
-write the decision down.
+"""Validation (the paper's phase 2): measure a shortlist on one's own data, and decide.
 
-1. shortlist   by consultation of a benchmark; explainers that are named take its place
-2. measure     every trial on 100 targets or more, spread over classes and confidence; and once more as production would
-3. compare     with the thresholds, with the benchmark, and the two measurements with each other
-4. choose      verdicts, Pareto, hierarchy (`guidelines.recommend`)
-5. decide      a `Decision` with hashes, numbers, warnings, an end date, and who signed it
+1. shortlist   from a benchmark; explainers that are named take its place
+2. measure     every trial on 100 targets or more, spread over classes and confidence, and once more
+               with the settings for production
+3. compare     with the thresholds, with the benchmark, and both measurements with each other
+4. choose      by verdicts, faithfulness, stability and hierarchy (`guidelines.recommend`)
+5. decide      a `Decision` with digests, numbers, warnings, an expiry date, and a signature
 """
 
 import platform
@@ -58,10 +58,14 @@ _ValidationCallback = Callable[
 
 @dataclass(frozen=True)
 class SignOff:
-    """Who answers for the decision, for how long, and how good the network is at its task.
+    """Who signs the decision, how long it holds, and how good the network is at its task.
 
-    ``accuracy``: a share such as 0.81, or see `ModelAccuracy`; None: measured on the labels in the
-    data, where there are any.
+    Args:
+        signed_by: Name of the person who signs; '': nobody yet.
+        days: How many days the decision holds.
+        accuracy: A share such as 0.81, or see `ModelAccuracy`; None: measured on the labels in
+            the data, if there are any.
+        now: Time of the decision.
     """
 
     signed_by: str = ""
@@ -72,7 +76,7 @@ class SignOff:
 
 @dataclass(frozen=True)
 class Validation:
-    """Both measurements, and what was concluded."""
+    """Both measurements, and the conclusions."""
 
     results: Results  #: every trial
     production: Results  #: as production would measure
@@ -92,12 +96,19 @@ class Validation:
         *,
         replace: bool = False,
     ) -> Path:
-        """Write rows, settings, the decision and a page to read; then call back, such as a
-        `Tracker`'s ``validation``.
+        """Write rows, settings, the decision and a page to read, then call the callbacks.
 
-        A folder that holds a run or a decision is refused; with ``replace`` this validation takes
-        its place, and an earlier one that somebody has signed is kept in ``earlier/`` (see
-        `run_folder`).
+        Args:
+            folder: Where to write.
+            callbacks: Called with the validation and the folder, such as `Tracker(uri).validation`.
+            replace: Whether to take the place of an earlier run in the folder; an earlier one that
+                somebody signed moves to ``earlier/``.
+
+        Returns:
+            The folder.
+
+        Raises:
+            BadFile: The folder holds a run and ``replace`` is False, or it cannot be written to.
         """
         from graphgauge.lifecycle.documents import validation_page
 
@@ -156,9 +167,7 @@ def validate(
 
 
 def _complete_requirements(requirements: Requirements, model: BaseModel) -> Requirements:
-    """The requirements with what the model itself says: the kind of task and the number of
-    features.
-    """
+    """Complete the requirements by what the model knows: kind of task and number of features."""
     kind, size = f"{model.level}_{model.task}", model.source.x.size(1)
     given = requirements.task_kind
     if given is not None and given != kind:
@@ -171,9 +180,7 @@ def _complete_requirements(requirements: Requirements, model: BaseModel) -> Requ
 def _choose_candidates(
     explainers: Any, wanted: Requirements
 ) -> tuple[dict[str, BaseExplainer], Shortlist]:
-    """The explainers to measure, and the list that they come from: the one that was given, else the
-    benchmark's.
-    """
+    """Return the explainers to measure, and the list they come from."""
     kind = str(wanted.task_kind)
     if explainers is None:
         listed = build_shortlist(kind, wanted)
@@ -183,14 +190,14 @@ def _choose_candidates(
 
 
 def _default_explainers(names: Sequence[str]) -> dict[str, BaseExplainer]:
-    """Explainers with their defaults."""
+    """Build explainers with their defaults."""
     return {name: find_explainer(name) for name in names}
 
 
 def _check_candidates(
     named: Mapping[str, BaseExplainer], targets: Sequence[Any], wanted: Requirements
 ) -> None:
-    """Refuse a validation of nothing."""
+    """Raise `BadSetting` if there is nothing to validate."""
     if not [name for name in named if name != wanted.baseline]:
         raise BadSetting(
             f"validate needs an explainer besides {wanted.baseline!r}: name one, or none for the shortlist."
@@ -204,7 +211,7 @@ def _check_candidates(
 def _with_baseline(
     candidates: Mapping[str, BaseExplainer], wanted: Requirements
 ) -> dict[str, BaseExplainer]:
-    """The candidates and, for what chance reaches, the random explainer."""
+    """Add the random explainer, which shows what chance reaches, to the candidates."""
     return {
         **candidates,
         **({} if wanted.baseline in candidates else {wanted.baseline: find_explainer("random")}),
@@ -217,7 +224,7 @@ _TimedResults = tuple[Results, float]
 def _measure_both_ways(
     evaluator: Evaluator, candidates: Mapping[str, BaseExplainer], targets: list[Any]
 ) -> tuple[_TimedResults, _TimedResults]:
-    """Every trial, and as production would; both after a warm-up on one target."""
+    """Measure with every trial, and as production would, after a warm-up on one target."""
     settings = evaluator.settings
     every, short = (
         with_settings(evaluator, own)
@@ -230,7 +237,7 @@ def _measure_both_ways(
 
 
 def _single_recommendation(recommendations: Sequence[Recommendation]) -> Recommendation:
-    """The one recommendation of a run of one network on one task."""
+    """Return the only recommendation of a run of one network on one task."""
     (found,) = recommendations
     return found
 
@@ -241,7 +248,7 @@ def _single_recommendation(recommendations: Sequence[Recommendation]) -> Recomme
 def _blank_decision(
     evaluator: Evaluator, explainer: BaseExplainer, wanted: Requirements, terms: SignOff
 ) -> Decision:
-    """What is known of a decision before the numbers are looked at."""
+    """Build a decision with what is known before the numbers are read."""
     model = evaluator.model
     unsigned = Decision(
         explainer=explainer.name,
@@ -270,7 +277,7 @@ def _blank_decision(
 
 
 def _complete_decision(found: Validation, listed: Shortlist) -> Decision:
-    """The decision with the numbers."""
+    """Complete the decision with the numbers."""
     settings, cost = found.results.settings, found.trade_off
     return replace(
         found.decision,
@@ -290,7 +297,7 @@ def _complete_decision(found: Validation, listed: Shortlist) -> Decision:
 
 
 def _describe_model(model: BaseModel) -> dict[str, Any]:
-    """Kind and size of model and data."""
+    """Describe the kind and size of model and data."""
     source = model.source
     sizes = {"nodes": source.num_nodes, "edges": source.num_edges, "features": source.x.size(1)}
     return {
@@ -302,7 +309,7 @@ def _describe_model(model: BaseModel) -> dict[str, Any]:
 
 
 def _collect_warnings(found: Validation) -> list[str]:
-    """Whatever speaks against trusting the choice, in one list."""
+    """List everything that speaks against trusting the choice."""
     chosen = found.recommendation.chosen
     own = [
         verdict.reason
@@ -327,7 +334,7 @@ def _collect_warnings(found: Validation) -> list[str]:
 
 
 def _few_targets_warning(results: Results) -> list[str]:
-    """Too few targets for a validation."""
+    """Return a warning if there are too few targets for a validation."""
     count, least = (
         len({row.target for row in results.rows}),
         load_guideline("practice")["samples"]["validation"],

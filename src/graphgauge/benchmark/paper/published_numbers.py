@@ -30,7 +30,7 @@ _REDUCED_CONFIGURATIONS = {
 }  #: what the SDs allow
 
 
-class PublishedCell(NamedTuple):
+class _Reported(NamedTuple):
     """One cell of Table 1."""
 
     mean: float
@@ -39,15 +39,15 @@ class PublishedCell(NamedTuple):
 
 
 @cache
-def table_1_of_the_paper() -> dict[tuple[str, str, str], PublishedCell]:
+def table_1_of_the_paper() -> dict[tuple[str, str, str], _Reported]:
     """The cells of the paper's Table 1 by (kind, explainer, metric), under the names of this
     library.
 
     >>> table_1_of_the_paper()["node_classification", "gnn_explainer", "feature_ec"]
-    PublishedCell(mean=32.2, sd=12.8, configurations=6)
+    Reported(mean=32.2, sd=12.8, configurations=6)
     """
     return {
-        key: PublishedCell(*cell, _num_configurations(*key[:2]))
+        key: _Reported(*cell, _num_configurations(*key[:2]))
         for key, cell in published_table().items()
     }
 
