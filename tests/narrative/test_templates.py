@@ -134,7 +134,7 @@ def test_names_come_from_the_data_where_the_user_gives_none():
     data = Data(
         feature_names=["a", "b"], class_names=["no", "yes"], node_names=["u", "v"], unit="stars"
     )
-    found = gg.Names.of(data)
+    found = gg.Names.from_data(data)
     assert (found.features, found.classes, found.nodes, found.unit) == (
         {0: "a", 1: "b"},
         {0: "no", 1: "yes"},
@@ -143,7 +143,7 @@ def test_names_come_from_the_data_where_the_user_gives_none():
     )
     own = gg.Names(features=["c"]).with_defaults(found)
     assert (own.features, own.unit) == ({0: "c"}, "stars")
-    assert gg.Names.of(gg.datasets.load("BA-Shapes", "node")).classes[0] == "base"
+    assert gg.Names.from_data(gg.datasets.load("BA-Shapes", "node")).classes[0] == "base"
 
 
 def test_a_template_of_ones_own():

@@ -34,6 +34,7 @@ from .errors import OutOfTime as OutOfTime
 from .errors import UndefinedScore as UndefinedScore
 from .errors import UnknownName as UnknownName
 from .exports import attach_exports as attach_exports
+from .exports import warn_renamed as warn_renamed
 from .finite import all_finite as all_finite
 from .intervals import NORMAL_QUANTILE as NORMAL_QUANTILE
 from .intervals import Interval as Interval

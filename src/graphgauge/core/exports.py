@@ -30,17 +30,18 @@ def attach_exports(
         if name in exported:
             return import_lazily(name)
         if f"{package}.{name}" in RENAMED:
-            return _renamed_object(f"{package}.{name}")
+            new = RENAMED[f"{package}.{name}"]
+            warn_renamed(f"{package}.{name}", new)
+            return import_object(":".join(new.rsplit(".", 1)))
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return get_attribute, lambda: list(exported), exported
 
 
-def _renamed_object(old: str) -> object:
-    new = RENAMED[old]
+def warn_renamed(old: str, new: str) -> None:
+    """Warn whoever called the caller that ``old`` is now called ``new``."""
     warnings.warn(
         f"{old} is now {new}; the old name works until the next release.",
         DeprecationWarning,
         stacklevel=3,
     )
-    return import_object(":".join(new.rsplit(".", 1)))

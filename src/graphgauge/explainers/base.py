@@ -25,6 +25,7 @@ from graphgauge.core import (
     check_seed,
     derive_seed,
     progress_bar,
+    warn_renamed,
 )
 from graphgauge.explainers.edge_score_warnings import warn_about_missing_edge_scores
 from graphgauge.explainers.explained_class import parse_labels
@@ -143,6 +144,11 @@ class BaseExplainer(ABC):
         """Compute a stored explanation again; with the same model it has the same scores."""
         chosen = {} if x.label is None else {"label": x.label}
         return self.explain(model, [x.target] * (x.occurrence + 1), seed=x.seed or 0, **chosen)[-1]
+
+    def again(self, model: BaseModel, x: Xplanation) -> Xplanation:
+        """Do the same as `recompute`, which is this method's new name."""
+        warn_renamed("BaseExplainer.again", "recompute")
+        return self.recompute(model, x)
 
     def check_label(self, model: BaseModel, targets: Targets, label: Tensor) -> Tensor:
         """Raise BadSetting for classes that are not predicted, unless the explainer can explain

@@ -31,6 +31,7 @@ from graphgauge.core import (
     resolve_device,
     temporary_global_seed,
     validate_config,
+    warn_renamed,
 )
 from graphgauge.datasets import load_graph
 from graphgauge.evaluation import Evaluator
@@ -102,6 +103,12 @@ class Project:
         return Project(
             validate_config(ProjectConfig, dict(keys), None, called, KNOWN_KEYS), Path(folder)
         )
+
+    @property
+    def form(self) -> ProjectConfig:
+        """The same as ``config``, which is its new name."""
+        warn_renamed("Project.form", "config")
+        return self.config
 
     def net(self) -> Module:
         """Build the network with its weights, on the project's device."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from graphgauge.core import BadSetting, lookup
+from graphgauge.core import BadSetting, lookup, warn_renamed
 
 _MAX_NAME_LENGTH = 120  #: characters of a name that are shown
 MAX_SENTENCE_LENGTH = 600  #: characters of a ready sentence, such as ``role``
@@ -109,6 +109,12 @@ class Names:
         return Names(
             features=features, nodes=nodes, classes=classes, unit=getattr(data, "unit", None) or ""
         )
+
+    @staticmethod
+    def of(data: Any) -> "Names":
+        """Do the same as `from_data`, which is this method's new name."""
+        warn_renamed("Names.of", "from_data")
+        return Names.from_data(data)
 
     @staticmethod
     def from_value(names: "NamesLike") -> "Names":
